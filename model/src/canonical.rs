@@ -1,0 +1,296 @@
+//! The canonical form of a world: two worlds that differ in nothing but the date, the numbering of requests, or marks
+//! that nobody can see any more, become equal.
+//!
+//! Every time in a state is rewritten relative to now, which becomes zero, so that `now` is not part of the state:
+//!
+//! - a *due* moment that has come becomes "now", any other is rounded up to a whole tick (durations in a timed world
+//!   should be whole ticks); in an untimed world every due moment has come;
+//! - a *since* moment becomes at most its limit old; in an untimed world no time has passed since;
+//! - an *expiry* that every server's clock has passed becomes "just passed";
+//! - *stamps* keep only what comparisons can see. Later readings of any wall clock are above `floor`, the smallest
+//!   present reading (less what clocks may still step back). Stamps at or below it can be compared only with their own
+//!   group, so their order within the group is kept and nothing else. Stamps above it will be passed by a slower clock
+//!   some ticks from now: those keep their tick, and within it the order in their group;
+//! - *serials* keep their order per owner.
+//!
+//! This is a bisimulation: what a machine can compare, it compares alike before and after. `tests/canonical.rs` holds
+//! it against searches without it.
+
+use crate::cluster::{Setup, Status};
+use crate::machine::{Lock, Node, Owner, StampGroup, Store, Visit, Visitor};
+use crate::time::{Due, Micros, Monotonic, Wall};
+use crate::world::{Bounds, TICK, World};
+use smallvec::SmallVec;
+
+/// Memory for one rewrite, kept from step to step.
+#[derive(Default)]
+pub struct Buffers {
+    stamps: Vec<(StampGroup, i64)>,
+    serials: Vec<(Node, u32)>,
+}
+
+/// Rewrites `world`, in which true time is `now`, to the equal world in which it is zero.
+pub fn rewrite<L: Lock>(
+    world: &mut World<L>,
+    now: Micros,
+    setup: &Setup<L>,
+    bounds: &Bounds,
+    buffers: &mut Buffers,
+) {
+    let frame = Frame::new(world, now, bounds);
+    settle(world, setup, frame.horizon);
+    buffers.stamps.clear();
+    buffers.serials.clear();
+    let mut collect = Collect { frame: &frame, place: Place::default(), buffers };
+    visit(world, setup, &mut collect);
+    buffers.stamps.sort_unstable();
+    buffers.stamps.dedup();
+    buffers.serials.sort_unstable();
+    buffers.serials.dedup();
+    let mut rewrite = Rewrite { frame: &frame, place: Place::default(), buffers };
+    visit(world, setup, &mut rewrite);
+    for node in world.cluster.nodes() {
+        if let Some(condition) = world.cluster.condition_mut(node) {
+            if condition.clock.frozen.is_some() {
+                condition.clock.frozen = Some(Wall(FROZEN));
+            }
+            if let Status::Down { power_lost } = &mut condition.status {
+                // A client that is down stays down, and its clock is nobody's business.
+                *power_lost = true;
+            }
+        }
+    }
+}
+
+/// Where a clock that stands still is put: in the middle of the tick that ends now.
+const FROZEN: i64 = -TICK.0 / 2;
+
+/// How times are moved.
+struct Frame {
+    shift: i64,
+    timed: bool,
+    /// No later reading of a moving wall clock is at or below this (relative to the new now).
+    floor: i64,
+    /// Every later reading of every wall clock is at least this (relative to the old zero).
+    horizon: i64,
+    /// The smallest present reading of a server's clock, less what clocks may still step back, in whole seconds.
+    floor_seconds: i64,
+    /// The reading of the clock that stands still (relative to the new now).
+    frozen: Option<i64>,
+    /// Offsets of the nodes' wall clocks.
+    offsets: SmallVec<[i64; 8]>,
+}
+
+impl Frame {
+    fn new<L: Lock>(world: &World<L>, now: Micros, bounds: &Bounds) -> Frame {
+        let offsets: SmallVec<[i64; 8]> =
+            world.cluster.conditions().iter().map(|condition| condition.clock.wall_offset.0).collect();
+        let frozen = world.cluster.conditions().iter().find_map(|condition| condition.clock.frozen);
+        let back = -i64::from(bounds.clock_step_ticks.min(0)) * i64::from(world.budget.clock_steps) * TICK.0;
+        let lowest = offsets.iter().copied().min().unwrap_or(0);
+        let timed = bounds.latency_ticks.is_some();
+        let moving = lowest - back + now.0 + 1;
+        Frame {
+            horizon: frozen.map_or(moving, |reading| moving.min(reading.0)),
+            shift: now.0,
+            timed,
+            // In an untimed world no stamp is whole ticks old, so a step back always goes below all stamps.
+            floor: if timed { lowest - back } else { lowest },
+            floor_seconds: (lowest - back).div_euclid(TICK.0),
+            frozen: frozen.map(|reading| reading.0 - now.0),
+            offsets,
+        }
+    }
+
+    /// The tick that a stamp (relative to the new now) belongs to, named by its last moment.
+    fn tick_end(&self, stamp: i64) -> i64 {
+        if stamp <= self.floor { self.floor } else { -(-stamp).div_euclid(TICK.0) * TICK.0 }
+    }
+
+    /// A moment relative to the new now, to whole ticks: the microseconds that steps take within a tick order readings,
+    /// but are no time that passes.
+    fn whole_ticks(&self, at: i64) -> i64 {
+        -(self.shift - at).div_euclid(TICK.0) * TICK.0
+    }
+
+    fn reading(&self, place: &Place) -> i64 {
+        place.node.map_or(0, |index| self.offsets[index])
+    }
+}
+
+/// What is being visited.
+#[derive(Default)]
+struct Place {
+    me: Option<Node>,
+    /// Position of `me` among the cluster's nodes.
+    node: Option<usize>,
+    from: Option<Node>,
+    to: Option<Node>,
+}
+
+impl Place {
+    fn owner(&self, owner: Owner) -> Node {
+        let node = match owner {
+            Owner::Me => self.me,
+            Owner::Sender => self.from,
+            Owner::Receiver => self.to,
+            Owner::Node(node) => Some(node),
+        };
+        match node {
+            Some(node) => node,
+            None => unreachable!(
+                "{owner:?} has no meaning here: a message has a sender and a receiver, a state has itself"
+            ),
+        }
+    }
+}
+
+trait PlacedVisitor: Visitor {
+    fn place(&mut self) -> &mut Place;
+}
+
+fn visit<L: Lock, V: PlacedVisitor>(world: &mut World<L>, setup: &Setup<L>, visitor: &mut V) {
+    let clients = world.cluster.clients.len();
+    for (number, client) in world.cluster.clients.iter_mut().enumerate() {
+        *visitor.place() =
+            Place { me: Some(Node::Client(number as u8)), node: Some(number), ..Place::default() };
+        client.visit(&setup.lock, visitor);
+    }
+    for (number, server) in world.cluster.servers.iter_mut().enumerate() {
+        *visitor.place() =
+            Place { me: Some(Node::Server(number as u8)), node: Some(clients + number), ..Place::default() };
+        server.visit(visitor);
+    }
+    *visitor.place() = Place::default();
+    world.cluster.resource.visit(visitor);
+    for envelope in &mut world.in_flight {
+        *visitor.place() = Place { from: Some(envelope.from), to: Some(envelope.to), ..Place::default() };
+        envelope.message.visit(visitor);
+    }
+}
+
+struct Collect<'a> {
+    frame: &'a Frame,
+    place: Place,
+    buffers: &'a mut Buffers,
+}
+
+impl PlacedVisitor for Collect<'_> {
+    fn place(&mut self) -> &mut Place {
+        &mut self.place
+    }
+}
+
+impl Visitor for Collect<'_> {
+    fn stamp(&mut self, group: StampGroup, at: &mut Wall) {
+        self.buffers.stamps.push((group, at.0 - self.frame.shift));
+    }
+
+    fn due(&mut self, _due: &mut Due) {}
+
+    fn since(&mut self, _at: &mut Monotonic, _limit: Micros) {}
+
+    fn expiry_seconds(&mut self, _at: &mut i64) {}
+
+    fn serial(&mut self, owner: Owner, serial: &mut u32) {
+        self.buffers.serials.push((self.place.owner(owner), *serial));
+    }
+}
+
+struct Rewrite<'a> {
+    frame: &'a Frame,
+    place: Place,
+    buffers: &'a Buffers,
+}
+
+impl PlacedVisitor for Rewrite<'_> {
+    fn place(&mut self) -> &mut Place {
+        &mut self.place
+    }
+}
+
+impl Visitor for Rewrite<'_> {
+    fn stamp(&mut self, group: StampGroup, at: &mut Wall) {
+        let stamp = at.0 - self.frame.shift;
+        let end = self.frame.tick_end(stamp);
+        let stamps = &self.buffers.stamps;
+        let Ok(mut position) = stamps.binary_search(&(group, stamp)) else {
+            unreachable!("the stamp was collected in the visit before")
+        };
+        // The rank among the group's stamps of the same tick, counted from the latest.
+        let mut rank = 0;
+        while let Some((next_group, next)) = stamps.get(position + 1) {
+            let same = *next_group == group && self.frame.tick_end(*next) == end;
+            let frozen_between = self.frame.frozen.is_some_and(|frozen| stamp <= frozen && frozen < *next);
+            if !same || frozen_between {
+                break;
+            }
+            rank += 1;
+            position += 1;
+        }
+        at.0 = match self.frame.frozen {
+            Some(frozen) if stamp == frozen => FROZEN,
+            // Stamps equal to the frozen reading are counted above as later than this one, or are not there.
+            Some(frozen) if stamp < frozen && end == self.frame.tick_end(frozen) => FROZEN - 1 - rank,
+            Some(_) | None => end - rank,
+        };
+    }
+
+    fn due(&mut self, due: &mut Due) {
+        let reading = self.frame.reading(&self.place);
+        match due {
+            Due::Wall(at) => {
+                at.0 = if self.frame.timed { self.frame.whole_ticks(at.0).max(reading) } else { reading }
+            }
+            // Monotonic clocks have no offset in this engine.
+            Due::Monotonic(at) => {
+                at.0 = if self.frame.timed { self.frame.whole_ticks(at.0).max(0) } else { 0 }
+            }
+        }
+    }
+
+    fn since(&mut self, at: &mut Monotonic, limit: Micros) {
+        at.0 = if self.frame.timed { self.frame.whole_ticks(at.0).max(-limit.0) } else { 0 };
+    }
+
+    fn expiry_seconds(&mut self, at: &mut i64) {
+        *at = (*at - self.frame.shift.div_euclid(TICK.0)).max(self.frame.floor_seconds);
+    }
+
+    fn serial(&mut self, owner: Owner, serial: &mut u32) {
+        let owner = self.place.owner(owner);
+        let serials = &self.buffers.serials;
+        let first = serials.partition_point(|(other, _)| *other < owner);
+        let Ok(position) = serials.binary_search(&(owner, *serial)) else {
+            unreachable!("the serial was collected in the visit before")
+        };
+        *serial = (position - first) as u32;
+    }
+}
+
+fn settle<L: Lock>(world: &mut World<L>, setup: &Setup<L>, horizon: i64) {
+    let World { cluster, in_flight, .. } = world;
+    let mut servers: SmallVec<[&mut L::Store; 3]> = cluster.servers.iter_mut().collect();
+    let mut messages = in_flight.iter().map(|envelope| &envelope.message);
+    L::Store::settle(&mut servers, &mut messages, Wall(horizon), &setup.store);
+}
+
+impl<S: Store> Visit for crate::machine::Message<S> {
+    fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        use crate::machine::Message;
+        match self {
+            Message::Request(request) => request.visit(visitor),
+            Message::Reply(reply) => reply.visit(visitor),
+            Message::Peer(peer) => peer.visit(visitor),
+            Message::Write { serial, fence } => {
+                visitor.serial(Owner::Sender, serial);
+                if let Some(token) = fence {
+                    let mut at = Wall(token.0);
+                    visitor.stamp(crate::workload::FENCE_GROUP, &mut at);
+                    token.0 = at.0;
+                }
+            }
+            Message::Written { serial, .. } => visitor.serial(Owner::Receiver, serial),
+        }
+    }
+}

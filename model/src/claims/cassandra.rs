@@ -1,0 +1,152 @@
+//! The spaces in which the Cassandra locks are judged: the base that the theorems speak of, and how each assumption is
+//! dropped from it.
+
+use super::Assumption;
+use crate::cluster::Setup;
+use crate::explore::Space;
+use crate::locks::{CassandraQueue, RowProbe, cassandra_queue, row_probe};
+use crate::stores::cassandra::{self as store, CommitLog, Consistency};
+use crate::time::Micros;
+use crate::workload::{Calls, Workload};
+use crate::world::{Bounds, TICK};
+use picklock_properties::{Promise, PromiseSet};
+
+/// The TTL of small models in seconds: the shortest with which a prompt client's renewal at N/2 comes in time.
+pub const TTL_SECONDS: u32 = 4;
+
+/// Clients that each use the lock once and release it; time does not matter.
+pub fn workload(clients: u8, calls: Calls) -> Workload {
+    Workload {
+        clients,
+        rounds: 1,
+        calls,
+        think: Micros::ZERO,
+        hold: Micros::ZERO,
+        releases: true,
+        writes: false,
+        resource_checks: false,
+    }
+}
+
+/// A store whose coordinators wait for ever: in a bounded model a message is lost or it arrives.
+pub fn patient_store() -> store::Settings {
+    store::Settings { request_timeout: None, ..store::Settings::default() }
+}
+
+/// The queue lock as the listings have it: no lease, no faults, no time; QUORUM if there are replicas.
+pub fn queue_lock(clients: u8, servers: u8, calls: Calls, promises: &[Promise]) -> Space<CassandraQueue> {
+    Space {
+        setup: Setup {
+            lock: cassandra_queue::Settings::listing(),
+            store: patient_store(),
+            servers,
+            workload: workload(clients, calls),
+            promises: promises.iter().copied().collect::<PromiseSet>(),
+        },
+        bounds: Bounds {
+            colocated: servers > 1,
+            link_messages_max: if servers > 1 { 2 } else { 0 },
+            ..Bounds::default()
+        },
+    }
+}
+
+/// Drops an assumption of the queue lock's theorems. Several may be dropped, one after the other.
+pub fn drop_from_queue_lock(space: &mut Space<CassandraQueue>, assumption: Assumption) {
+    let Space { setup, bounds } = space;
+    match assumption {
+        Assumption::UniqueIds => setup.lock.shared_thread_id = true,
+        Assumption::NoClockStep => {
+            bounds.clock_steps = 1;
+            bounds.clock_step_ticks = -1;
+        }
+        Assumption::NoClockFreeze => bounds.freezes = 1,
+        Assumption::ClocksAgree => bounds.last_client_ahead_ticks = -1,
+        Assumption::NoExpiry => {
+            setup.lock.ttl_seconds = Some(TTL_SECONDS);
+            timed(space);
+        }
+        Assumption::NoPause => {
+            bounds.pauses = 1;
+            bounds.pause_ticks = TTL_SECONDS as u8 + 1;
+            timed(space);
+        }
+        Assumption::Durable => {
+            setup.store.commit_log = CommitLog::Periodic { period: Micros::seconds(10) };
+            bounds.power_losses = 1;
+        }
+        Assumption::QuorumsMeet => {
+            setup.store.writes = Consistency::One;
+            setup.store.reads = Consistency::One;
+        }
+        Assumption::ReadAfterAck => setup.lock.reads_before_ack = true,
+        Assumption::NoCrash => bounds.crashes = 1,
+        Assumption::NoLoss => {
+            bounds.losses = 1;
+            timed(space);
+            // Longer than a request and its reply can take: a time-out means that one of them was lost.
+            space.setup.lock.request_timeout = Some(Micros(3 * TICK.0));
+        }
+        Assumption::NoDuplicate => bounds.duplicates = 1,
+        Assumption::FreeAtStart => {
+            setup.workload.calls = Calls::FirstLocks;
+            setup.workload.releases = true;
+        }
+    }
+}
+
+/// Lets time pass: messages take up to a tick, waiting threads poll every tick.
+pub fn timed(space: &mut Space<CassandraQueue>) {
+    space.bounds.latency_ticks = Some(1);
+    space.setup.lock.poll_interval = TICK;
+}
+
+/// Lemma 1: two threads write and read a row on `servers` replicas.
+pub fn row(clients: u8, servers: u8, writes: Consistency, reads: Consistency) -> Space<RowProbe> {
+    Space {
+        setup: Setup {
+            lock: row_probe::Settings::default(),
+            store: store::Settings { writes, reads, ..patient_store() },
+            servers,
+            workload: workload(clients, Calls::Lock),
+            promises: [Promise::Lemma1].into_iter().collect(),
+        },
+        bounds: Bounds::default(),
+    }
+}
+
+/// Drops an assumption of Lemma 1. Some have no meaning for it: those change nothing.
+pub fn drop_from_row(space: &mut Space<RowProbe>, assumption: Assumption) {
+    let Space { setup, bounds } = space;
+    match assumption {
+        Assumption::UniqueIds => setup.lock.shared_column = true,
+        Assumption::NoExpiry => {
+            setup.lock.ttl_seconds = Some(1);
+            bounds.latency_ticks = Some(1);
+        }
+        Assumption::Durable => {
+            setup.store.commit_log = CommitLog::Periodic { period: Micros::seconds(10) };
+            bounds.power_losses = 1;
+        }
+        Assumption::QuorumsMeet => {
+            setup.store.writes = Consistency::One;
+            setup.store.reads = Consistency::One;
+        }
+        Assumption::ReadAfterAck => setup.lock.reads_before_ack = true,
+        Assumption::NoPause => {
+            bounds.latency_ticks = Some(1);
+            bounds.pauses = 1;
+            bounds.pause_ticks = 2;
+        }
+        Assumption::NoDuplicate => bounds.duplicates = 1,
+        Assumption::NoClockStep => {
+            bounds.clock_steps = 1;
+            bounds.clock_step_ticks = -1;
+        }
+        Assumption::NoClockFreeze => bounds.freezes = 1,
+        Assumption::ClocksAgree => bounds.last_client_ahead_ticks = -1,
+        Assumption::NoCrash => bounds.crashes = 1,
+        Assumption::NoLoss => bounds.losses = 1,
+        Assumption::FreeAtStart => {}
+    }
+}

@@ -1,0 +1,202 @@
+//! What we claim, as data, in one place: theorems with their assumptions, known failures with their repairs, and the
+//! verdicts that the matrix is expected to show. The command and the tests both read it from here.
+
+pub mod cassandra;
+mod matrix;
+
+mod scenarios;
+mod theorems;
+
+pub use matrix::{Cell, MATRIX, expected_cell};
+
+pub use scenarios::{Scenario, Search, scenarios};
+pub use theorems::{Claim, THEOREMS, Theorem, claims};
+
+use crate::cluster::Setup;
+use crate::explore::{Goal, Space};
+use crate::machine::Lock;
+use crate::world::Bounds;
+use serde::{Deserialize, Serialize};
+
+/// A space whose lock's type is known by name only: what claims and tokens carry.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NamedSpace {
+    /// Name of a registered lock; it says which machine `setup` is of.
+    pub lock: &'static str,
+    /// A packed [`Setup`] of that lock.
+    pub setup: Vec<u8>,
+    /// The bounds.
+    pub bounds: Bounds,
+}
+
+impl NamedSpace {
+    /// Forgets the type.
+    pub fn new<L: Lock>(lock: &'static str, space: &Space<L>) -> NamedSpace {
+        NamedSpace { lock, setup: pack_setup(&space.setup), bounds: space.bounds.clone() }
+    }
+}
+
+/// A setup as bytes; [`unpack_setup`] reads them.
+pub fn pack_setup<L: Lock>(setup: &Setup<L>) -> Vec<u8> {
+    match postcard::to_stdvec(setup) {
+        Ok(bytes) => bytes,
+        Err(error) => unreachable!("a setup is plain data: {error}"),
+    }
+}
+
+/// A setup from bytes, checked.
+///
+/// # Errors
+/// If the bytes are not a setup of this lock, or ask for numbers of nodes that no run can have.
+pub fn unpack_setup<L: Lock>(bytes: &[u8]) -> Result<Setup<L>, BadSetup> {
+    let (setup, rest): (Setup<L>, &[u8]) =
+        postcard::take_from_bytes(bytes).map_err(|_| BadSetup::Unreadable)?;
+    if !rest.is_empty() {
+        return Err(BadSetup::Unreadable);
+    }
+    setup.check()?;
+    Ok(setup)
+}
+
+/// Why a setup cannot be run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BadSetup {
+    /// Not a packed setup of this lock.
+    #[error("the setup in it is not one of this lock")]
+    Unreadable,
+    /// Too few or too many clients.
+    #[error("{0} clients: a run has 1 to 128")]
+    Clients(u8),
+    /// Too few or too many servers.
+    #[error("{0} servers: a store has 1 to 9")]
+    Servers(u8),
+}
+
+impl<L: Lock> Setup<L> {
+    /// Checks that a cluster of this setup can be built.
+    ///
+    /// # Errors
+    /// If there are no clients or servers, or too many.
+    pub fn check(&self) -> Result<(), BadSetup> {
+        if !(1..=128).contains(&self.workload.clients) {
+            return Err(BadSetup::Clients(self.workload.clients));
+        }
+        if !(1..=9).contains(&self.servers) {
+            return Err(BadSetup::Servers(self.servers));
+        }
+        Ok(())
+    }
+}
+
+/// By what a space is judged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Judgement {
+    /// No step breaks a promise that the setup watches.
+    Safety,
+    /// What is owed comes, on every fair schedule.
+    Progress(Vec<Goal>),
+}
+
+/// What is claimed to come out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Expected {
+    /// The promise is kept in the whole space.
+    Holds,
+    /// It is broken.
+    Violated,
+}
+
+/// What a theorem leans on. A theorem is a claim under all of these; each can be dropped.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Assumption {
+    /// No two threads have the same id.
+    UniqueIds,
+    /// A client's clock never steps back, so that its write timestamps grow.
+    NoClockStep,
+    /// A client's clock never stands still, so that its write timestamps differ.
+    NoClockFreeze,
+    /// Clients' clocks agree.
+    ClocksAgree,
+    /// No cell expires: there is no TTL.
+    NoExpiry,
+    /// No client pauses.
+    NoPause,
+    /// Writes that were acknowledged survive a power loss.
+    Durable,
+    /// Every read quorum meets every write quorum: W + R > N.
+    QuorumsMeet,
+    /// A thread reads only after its own write was acknowledged.
+    ReadAfterAck,
+    /// No client crashes.
+    NoCrash,
+    /// No message is lost.
+    NoLoss,
+    /// No message arrives twice.
+    NoDuplicate,
+    /// The lock is free, and no release under way, when the contention begins.
+    FreeAtStart,
+}
+
+impl Assumption {
+    /// All of them, in the order of the tables.
+    pub const ALL: [Assumption; 13] = [
+        Assumption::UniqueIds,
+        Assumption::NoClockStep,
+        Assumption::NoClockFreeze,
+        Assumption::ClocksAgree,
+        Assumption::NoExpiry,
+        Assumption::NoPause,
+        Assumption::Durable,
+        Assumption::QuorumsMeet,
+        Assumption::ReadAfterAck,
+        Assumption::NoCrash,
+        Assumption::NoLoss,
+        Assumption::NoDuplicate,
+        Assumption::FreeAtStart,
+    ];
+
+    /// The name it goes by on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Assumption::UniqueIds => "unique-ids",
+            Assumption::NoClockStep => "no-clock-step",
+            Assumption::NoClockFreeze => "no-clock-freeze",
+            Assumption::ClocksAgree => "clocks-agree",
+            Assumption::NoExpiry => "no-expiry",
+            Assumption::NoPause => "no-pause",
+            Assumption::Durable => "durable",
+            Assumption::QuorumsMeet => "quorums-meet",
+            Assumption::ReadAfterAck => "read-after-ack",
+            Assumption::NoCrash => "no-crash",
+            Assumption::NoLoss => "no-loss",
+            Assumption::NoDuplicate => "no-duplicate",
+            Assumption::FreeAtStart => "free-at-start",
+        }
+    }
+
+    /// What it says, in one sentence.
+    pub const fn statement(self) -> &'static str {
+        match self {
+            Assumption::UniqueIds => "no two threads have the same id",
+            Assumption::NoClockStep => "a client's clock never steps back",
+            Assumption::NoClockFreeze => "a client's clock never stands still",
+            Assumption::ClocksAgree => "the clients' clocks agree",
+            Assumption::NoExpiry => "no cell expires: there is no TTL",
+            Assumption::NoPause => "no client pauses",
+            Assumption::Durable => "acknowledged writes survive a power loss",
+            Assumption::QuorumsMeet => "every read quorum meets every write quorum (W + R > N)",
+            Assumption::ReadAfterAck => "a thread reads only after its own write was acknowledged",
+            Assumption::NoCrash => "no client crashes",
+            Assumption::NoLoss => "no message is lost",
+            Assumption::NoDuplicate => "no message arrives twice",
+            Assumption::FreeAtStart => "the lock is free and no release under way when the contention begins",
+        }
+    }
+}
+
+impl std::fmt::Display for Assumption {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,302 @@
+//! Lemma 1 and Theorems 1 to 3 of document 000: with all their assumptions, and with each one dropped.
+
+use super::cassandra::{drop_from_queue_lock, drop_from_row, queue_lock, row};
+use super::{Assumption, Expected, Judgement, NamedSpace};
+use crate::explore::Goal;
+use crate::stores::cassandra::Consistency;
+use crate::workload::Calls;
+use picklock_properties::Promise;
+
+/// A statement of the source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Theorem {
+    /// The name it goes by on the command line.
+    pub name: &'static str,
+    /// What it says.
+    pub statement: &'static str,
+    /// Where.
+    pub source: &'static str,
+}
+
+/// The statements, in the order of the source.
+pub const THEOREMS: [Theorem; 4] = [
+    Theorem {
+        name: "lemma-1",
+        statement: "of two threads that write a cell each into a row and then read it, one sees both",
+        source: "document 000, section 5.1, Lemma 1",
+    },
+    Theorem {
+        name: "theorem-1",
+        statement: "GetLock never lets two threads hold the lock at once",
+        source: "document 000, section 5.1, Theorem 1, Listing 6",
+    },
+    Theorem {
+        name: "theorem-2",
+        statement: "TryGetLock never lets two threads hold the lock at once",
+        source: "document 000, section 5.2, Theorem 2, Listing 7",
+    },
+    Theorem {
+        name: "theorem-3",
+        statement: "of several threads that call TryGetLock, at least one gets the lock",
+        source: "document 000, section 5.2, Theorem 3, Listing 7",
+    },
+];
+
+/// A statement under all of its assumptions but the dropped ones, in one space.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Which statement: a name in [`THEOREMS`].
+    pub theorem: &'static str,
+    /// The space.
+    pub space: NamedSpace,
+    /// How many threads.
+    pub clients: u8,
+    /// How many replicas.
+    pub servers: u8,
+    /// What sets this space apart from others of the same statement and size; may be empty.
+    pub variant: &'static str,
+    /// Which assumptions are dropped.
+    pub dropped: Vec<Assumption>,
+    /// By what it is judged.
+    pub judgement: Judgement,
+    /// What is claimed to come out.
+    pub expected: Expected,
+    /// Why that is expected.
+    pub reason: &'static str,
+    /// Whether checking it takes longer than a few seconds.
+    pub long: bool,
+}
+
+impl Claim {
+    /// The dropped assumptions as the JSON contract has them: `None`, one name, or several joined by `+`.
+    pub fn dropped_names(&self) -> Option<String> {
+        let names: Vec<&str> = self.dropped.iter().map(|assumption| assumption.name()).collect();
+        (!names.is_empty()).then(|| names.join("+"))
+    }
+}
+
+/// Every claim about the statements.
+pub fn claims() -> Vec<Claim> {
+    let mut claims = lemma_1();
+    claims.extend(mutual_exclusion("theorem-1", Calls::Lock, Promise::Theorem1));
+    claims.extend(mutual_exclusion("theorem-2", Calls::TryLock, Promise::Theorem2));
+    claims.extend(theorem_3());
+    claims
+}
+
+fn lemma_1() -> Vec<Claim> {
+    use Assumption::*;
+    use Consistency::{All, One, Quorum};
+    let on_replicas = |variant, writes, reads, dropped: Vec<Assumption>, expected, reason| Claim {
+        theorem: "lemma-1",
+        space: NamedSpace::new("row-probe", &row(2, 3, writes, reads)),
+        clients: 2,
+        servers: 3,
+        variant,
+        dropped,
+        judgement: Judgement::Safety,
+        expected,
+        reason,
+        long: false,
+    };
+    let dropped = |clients, assumption: Assumption, expected, reason| {
+        let mut space = row(clients, 1, Quorum, Quorum);
+        drop_from_row(&mut space, assumption);
+        Claim {
+            theorem: "lemma-1",
+            space: NamedSpace::new("row-probe", &space),
+            clients,
+            servers: 1,
+            variant: "",
+            dropped: vec![assumption],
+            judgement: Judgement::Safety,
+            expected,
+            reason,
+            long: false,
+        }
+    };
+    let base = |clients| Claim {
+        theorem: "lemma-1",
+        space: NamedSpace::new("row-probe", &row(clients, 1, Quorum, Quorum)),
+        clients,
+        servers: 1,
+        variant: "",
+        dropped: Vec::new(),
+        judgement: Judgement::Safety,
+        expected: Expected::Holds,
+        reason: "whoever writes later reads later, and the earlier record is there",
+        long: false,
+    };
+    use Expected::{Holds, Violated};
+    vec![
+        base(3),
+        on_replicas("W=2 R=2 of 3", Quorum, Quorum, vec![], Holds, "any two of three meet"),
+        on_replicas("W=3 R=1 of 3", All, One, vec![], Holds, "all meet any one"),
+        on_replicas("W=1 R=1 of 3", One, One, vec![QuorumsMeet], Violated, "1 + 1 is not more than 3"),
+        on_replicas("W=2 R=1 of 3", Quorum, One, vec![QuorumsMeet], Violated, "2 + 1 is not more than 3"),
+        on_replicas("W=1 R=2 of 3", One, Quorum, vec![QuorumsMeet], Violated, "1 + 2 is not more than 3"),
+        dropped(2, ReadAfterAck, Violated, "both may read before either has written"),
+        dropped(2, UniqueIds, Violated, "they share one column, and the later record replaces the earlier"),
+        dropped(2, Durable, Violated, "the earlier record is lost before the later thread reads"),
+        dropped(
+            2,
+            NoExpiry,
+            Violated,
+            "a TTL of one second can run out while the two write and read promptly",
+        ),
+        dropped(3, NoPause, Holds, "without TTL a pause only delays"),
+        dropped(3, NoCrash, Holds, "a thread that does not read sees nothing wrong"),
+        dropped(3, NoLoss, Holds, "a lost request is a thread that never reads"),
+        dropped(3, NoDuplicate, Holds, "writing the same cell again changes nothing"),
+        dropped(3, NoClockStep, Holds, "each column is written once"),
+        dropped(3, NoClockFreeze, Holds, "each column is written once"),
+        dropped(3, ClocksAgree, Holds, "timestamps of different columns are not compared"),
+    ]
+}
+
+fn mutual_exclusion(theorem: &'static str, calls: Calls, promise: Promise) -> Vec<Claim> {
+    use Assumption::*;
+    use Expected::{Holds, Violated};
+    let claim = |clients: u8, servers: u8, dropped: &[Assumption], expected, reason, long| {
+        let mut space = queue_lock(clients, servers, calls, &[promise]);
+        for assumption in dropped {
+            drop_from_queue_lock(&mut space, *assumption);
+        }
+        Claim {
+            theorem,
+            space: NamedSpace::new("cassandra-queue", &space),
+            clients,
+            servers,
+            variant: "",
+            dropped: dropped.to_vec(),
+            judgement: Judgement::Safety,
+            expected,
+            reason,
+            long,
+        }
+    };
+    vec![
+        claim(3, 1, &[], Holds, "Lemma 1: of two records, the later writer sees both", false),
+        claim(4, 1, &[], Holds, "Lemma 1: of two records, the later writer sees both", true),
+        claim(2, 3, &[], Holds, "Lemma 1 at QUORUM", true),
+        claim(2, 1, &[UniqueIds], Violated, "two threads with one id share one record (row C16)", false),
+        claim(
+            2,
+            1,
+            &[NoClockStep],
+            Violated,
+            "a record is hidden by its own, later-stamped tombstone (row C1)",
+            false,
+        ),
+        claim(2, 1, &[NoClockFreeze], Violated, "at a tie the tombstone wins (row C22)", false),
+        claim(3, 1, &[ClocksAgree], Holds, "the order of the queue is no matter of safety", false),
+        claim(2, 1, &[NoExpiry], Holds, "prompt threads renew in time", false),
+        claim(3, 1, &[NoPause], Holds, "without TTL a pause only delays", true),
+        claim(
+            2,
+            1,
+            &[NoExpiry, NoPause],
+            Violated,
+            "the record expires while its thread pauses (rows C2, C3)",
+            false,
+        ),
+        claim(2, 1, &[Durable], Violated, "the record is lost while its thread holds (row C12)", false),
+        claim(
+            2,
+            2,
+            &[QuorumsMeet],
+            Violated,
+            "each thread asks a replica that has not heard of the other (row C11)",
+            false,
+        ),
+        claim(2, 1, &[ReadAfterAck], Violated, "a record that is not there yet is not seen", false),
+        claim(3, 1, &[NoCrash], Holds, "without TTL a crashed thread's records stay", true),
+        claim(2, 1, &[NoLoss], Holds, "an unknown write is repeated before the row is read", false),
+        claim(3, 1, &[NoDuplicate], Holds, "the same cell with the same timestamp changes nothing", true),
+    ]
+}
+
+fn theorem_3() -> Vec<Claim> {
+    use Assumption::*;
+    use Expected::{Holds, Violated};
+    let claim = |clients: u8, judgement: Judgement, dropped: &[Assumption], expected, reason| {
+        let mut space = queue_lock(clients, 1, Calls::TryLock, &[Promise::Theorem3]);
+        // A release under way is an assumption of its own (row C9).
+        space.setup.workload.releases = false;
+        for assumption in dropped {
+            drop_from_queue_lock(&mut space, *assumption);
+        }
+        let variant = match judgement {
+            Judgement::Safety => "not all are refused",
+            Judgement::Progress(_) => "contention leads to a grant",
+        };
+        Claim {
+            theorem: "theorem-3",
+            space: NamedSpace::new("cassandra-queue", &space),
+            clients,
+            servers: 1,
+            variant,
+            dropped: dropped.to_vec(),
+            judgement,
+            expected,
+            reason,
+            long: false,
+        }
+    };
+    let leads_to = || Judgement::Progress(vec![Goal::Theorem3]);
+    let first =
+        "the first in the queue stays, all others leave the main row, and the first finds itself alone";
+    vec![
+        claim(3, Judgement::Safety, &[], Holds, first),
+        claim(3, leads_to(), &[], Holds, first),
+        claim(
+            2,
+            Judgement::Safety,
+            &[NoCrash],
+            Violated,
+            "the first dies in the main row after the others left (row C25)",
+        ),
+        claim(
+            2,
+            leads_to(),
+            &[NoCrash],
+            Violated,
+            "the first dies in the main row after the others left (row C25)",
+        ),
+        claim(
+            2,
+            Judgement::Safety,
+            &[FreeAtStart],
+            Violated,
+            "the queue still has a thread that has left the main row (row C9)",
+        ),
+        claim(2, Judgement::Safety, &[UniqueIds], Holds, "with one id both are first"),
+        claim(
+            2,
+            Judgement::Safety,
+            &[NoExpiry, NoPause],
+            Violated,
+            "the only queue cell expires before it is read",
+        ),
+        claim(2, Judgement::Safety, &[NoPause], Holds, "without TTL a pause only delays"),
+        claim(
+            2,
+            Judgement::Safety,
+            &[NoExpiry],
+            Violated,
+            "the first's queue cell expires while it repeats lines 4 to 10",
+        ),
+        claim(2, Judgement::Safety, &[NoClockStep], Holds, "a hidden record refuses nobody"),
+        claim(2, Judgement::Safety, &[NoClockFreeze], Holds, "a hidden record refuses nobody"),
+        claim(3, Judgement::Safety, &[ClocksAgree], Holds, "whatever the order of the queue, it has a first"),
+        claim(2, Judgement::Safety, &[Durable], Violated, "the only queue cell is lost before it is read"),
+        claim(2, Judgement::Safety, &[NoLoss], Holds, "an unknown outcome is asked for again"),
+        claim(
+            2,
+            Judgement::Safety,
+            &[NoDuplicate],
+            Holds,
+            "the same cell with the same timestamp changes nothing",
+        ),
+    ]
+}

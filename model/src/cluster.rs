@@ -1,0 +1,354 @@
+//! Nodes, their clocks and conditions, and the monitors: one step of one node, the same for all engines.
+
+use crate::machine::{Context, Data, Effects, Lock, Message, Node, Store};
+use crate::time::{Clock, Due, Micros};
+use crate::workload::{Client, ClientContext, Resource, Workload};
+use picklock_properties::{ClientId, Event, Monitors, PromiseSet, Violation};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Everything about a run that is not state: which lock on which store, in which variants, used how, judged by what.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Setup<L: Lock> {
+    /// The lock's variant.
+    pub lock: L::Settings,
+    /// The store's configuration.
+    pub store: <L::Store as Store>::Settings,
+    /// How many servers the store has, at least 1.
+    pub servers: u8,
+    /// Who uses the lock.
+    pub workload: Workload,
+    /// What is watched.
+    pub promises: PromiseSet,
+}
+
+/// Whether a node works.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Status {
+    /// It handles what comes.
+    #[default]
+    Up,
+    /// It handles nothing; its clocks go on, its deadlines fire late, its messages wait.
+    Paused {
+        /// How many more ticks it may stay so, where time is ticks; 0 elsewhere.
+        ticks_left: u8,
+    },
+    /// Its process has ended. Messages to it are lost.
+    Down {
+        /// What was not durable is gone.
+        power_lost: bool,
+    },
+}
+
+/// A node's clocks and status.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Condition {
+    /// The node's clocks.
+    pub clock: Clock,
+    /// Whether it works.
+    pub status: Status,
+}
+
+// Most nodes of most states are up with a perfect clock: one byte for those.
+impl Serialize for Condition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let unusual = (*self != Condition::default()).then_some((self.clock, self.status));
+        unusual.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Condition {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let unusual = Option::<(Clock, Status)>::deserialize(deserializer)?;
+        Ok(unusual.map_or_else(Condition::default, |(clock, status)| Condition { clock, status }))
+    }
+}
+
+/// What a node is entered with.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Entry<S: Store> {
+    /// A message arrived.
+    Message {
+        /// Its sender.
+        from: Node,
+        /// What it says.
+        message: Message<S>,
+    },
+    /// The client's application wants to be woken.
+    AppDeadline,
+    /// The lock's machine, or the server, wants to be woken.
+    Deadline,
+}
+
+/// All nodes of a run.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Cluster<L: Lock> {
+    /// The clients, by number.
+    pub clients: Vec<Client<L>>,
+    /// The store's servers, by number.
+    pub servers: Vec<L::Store>,
+    /// What the lock protects.
+    pub resource: Resource,
+    /// The clients' conditions, then the servers'.
+    conditions: Vec<Condition>,
+    /// What has been observed, as far as it matters.
+    pub monitors: Monitors,
+}
+
+// The explorer clones a state per transition into the memory of the one before: `clone_from` must not allocate.
+impl<L: Lock> Clone for Cluster<L> {
+    fn clone(&self) -> Self {
+        Cluster {
+            clients: self.clients.clone(),
+            servers: self.servers.clone(),
+            resource: self.resource.clone(),
+            conditions: self.conditions.clone(),
+            monitors: self.monitors.clone(),
+        }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        self.clients.clone_from(&source.clients);
+        self.servers.clone_from(&source.servers);
+        self.resource.clone_from(&source.resource);
+        self.conditions.clone_from(&source.conditions);
+        self.monitors.clone_from(&source.monitors);
+    }
+}
+
+impl<L: Lock> Cluster<L> {
+    /// The cluster before anything happened, with these clocks (by default, perfect ones).
+    pub fn new(setup: &Setup<L>, clock_of: impl Fn(Node) -> Clock) -> Self {
+        let clients = (0..setup.workload.clients).map(Node::Client);
+        let servers = (0..setup.servers).map(Node::Server);
+        let conditions: Vec<Condition> = clients
+            .chain(servers)
+            .map(|node| Condition { clock: clock_of(node), status: Status::Up })
+            .collect();
+        Cluster {
+            clients: (0..setup.workload.clients)
+                .map(|me| {
+                    let start = conditions[usize::from(me)].clock.monotonic(Micros::ZERO);
+                    Client::new(me, &setup.workload, start, &setup.lock)
+                })
+                .collect(),
+            servers: (0..setup.servers).map(|me| L::Store::new(me, setup.servers, &setup.store)).collect(),
+            resource: Resource::default(),
+            conditions,
+            monitors: Monitors::new(setup.promises),
+        }
+    }
+
+    /// All nodes that have clocks: clients, then servers.
+    pub fn nodes(&self) -> impl Iterator<Item = Node> + use<L> {
+        let (clients, servers) = (self.clients.len() as u8, self.servers.len() as u8);
+        (0..clients).map(Node::Client).chain((0..servers).map(Node::Server))
+    }
+
+    /// The position of a node in [`Self::nodes`]; the resource has none.
+    pub fn index(&self, node: Node) -> Option<usize> {
+        match node {
+            Node::Client(client) => Some(usize::from(client)),
+            Node::Server(server) => Some(self.clients.len() + usize::from(server)),
+            Node::Resource => None,
+        }
+    }
+
+    /// A node's clocks and status; the resource is always up and has a perfect clock.
+    pub fn condition(&self, node: Node) -> Condition {
+        self.index(node).map_or_else(Condition::default, |index| self.conditions[index])
+    }
+
+    /// The same, to change; `None` for the resource, which does not fail.
+    pub fn condition_mut(&mut self, node: Node) -> Option<&mut Condition> {
+        self.index(node).map(|index| &mut self.conditions[index])
+    }
+
+    /// All conditions, in the order of [`Self::nodes`].
+    pub fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    /// When the node wants to be woken, by its own clock, and as what. A client has two wishes, its application's and
+    /// its lock's.
+    pub fn deadlines(&self, node: Node, setup: &Setup<L>) -> [Option<(Due, Wake)>; 2] {
+        match node {
+            Node::Client(client) => {
+                let client = &self.clients[usize::from(client)];
+                [
+                    client.app_deadline(&setup.workload).map(|due| (due, Wake::App)),
+                    client.lock.deadline(&setup.lock).map(|due| (due, Wake::Machine)),
+                ]
+            }
+            Node::Server(server) => {
+                let due = self.servers[usize::from(server)].deadline(&setup.store);
+                [due.map(|due| (due, Wake::Machine)), None]
+            }
+            Node::Resource => [None, None],
+        }
+    }
+
+    /// In how many ways the node can handle this entry, by chance.
+    pub fn choices(&self, node: Node, entry: &Entry<L::Store>, setup: &Setup<L>) -> u32 {
+        match (node, entry) {
+            (Node::Client(client), Entry::Message { message: Message::Reply(reply), .. }) => {
+                self.clients[usize::from(client)].lock.choices(Some(reply), &setup.lock)
+            }
+            (Node::Client(client), Entry::Deadline) => {
+                self.clients[usize::from(client)].lock.choices(None, &setup.lock)
+            }
+            (Node::Server(server), Entry::Message { message, .. }) => {
+                self.servers[usize::from(server)].choices(message, setup.servers, &setup.store)
+            }
+            (Node::Client(_), Entry::Message { .. } | Entry::AppDeadline)
+            | (Node::Server(_), Entry::AppDeadline | Entry::Deadline)
+            | (Node::Resource, _) => 1,
+        }
+    }
+
+    /// Whether the receiver will dismiss this message whenever it arrives.
+    pub fn dismisses(&self, to: Node, message: &Message<L::Store>) -> bool {
+        if let Status::Down { .. } = self.condition(to).status {
+            return true;
+        }
+        match (to, message) {
+            (Node::Client(client), message) => self.clients[usize::from(client)].dismisses(message),
+            (Node::Server(server), Message::Peer(message)) => {
+                self.servers[usize::from(server)].dismisses(message)
+            }
+            (Node::Server(_) | Node::Resource, _) => false,
+        }
+    }
+
+    /// One step of one node, at true time `now`. The node must be up. What it wants done is left in `effects`, what it
+    /// broke is told to `on_violation`.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the seam between engines and nodes; a struct would only rename it"
+    )]
+    pub fn step(
+        &mut self,
+        node: Node,
+        entry: Entry<L::Store>,
+        choice: u32,
+        now: Micros,
+        setup: &Setup<L>,
+        effects: &mut Effects<L::Store>,
+        on_violation: &mut impl FnMut(Violation),
+    ) {
+        debug_assert_eq!(self.condition(node).status, Status::Up, "{node} is entered though it is not up");
+        effects.clear();
+        let clock = self.condition(node).clock;
+        match node {
+            Node::Client(me) => {
+                let cx = ClientContext {
+                    lock: context(me, setup.servers, clock, now, choice, &setup.lock),
+                    workload: &setup.workload,
+                };
+                let client = &mut self.clients[usize::from(me)];
+                match entry {
+                    Entry::Message { from, message } => client.on_message(from, message, &cx, effects),
+                    Entry::AppDeadline => client.on_app_deadline(&cx, effects),
+                    Entry::Deadline => client.on_lock_deadline(&cx, effects),
+                }
+            }
+            Node::Server(me) => {
+                let cx = context(me, setup.servers, clock, now, choice, &setup.store);
+                let server = &mut self.servers[usize::from(me)];
+                match entry {
+                    Entry::Message { from: Node::Client(from), message: Message::Request(request) } => {
+                        server.on_request(from, request, &cx, effects);
+                    }
+                    Entry::Message { from: Node::Server(from), message: Message::Peer(message) } => {
+                        server.on_peer(from, message, &cx, effects);
+                    }
+                    Entry::Deadline => server.on_deadline(&cx, effects),
+                    entry => unreachable!("a server is not entered with {entry:?}"),
+                }
+            }
+            Node::Resource => match entry {
+                Entry::Message { from: Node::Client(from), message: Message::Write { serial, fence } } => {
+                    self.resource.on_write::<L>(from, serial, fence, &setup.workload, effects);
+                }
+                entry => unreachable!("the resource is not entered with {entry:?}"),
+            },
+        }
+        for event in &effects.events {
+            self.monitors.observe(*event, on_violation);
+        }
+    }
+
+    /// The node's process ends. Its messages under way stay under way.
+    pub fn crash(
+        &mut self,
+        node: Node,
+        power_lost: bool,
+        effects: &mut Effects<L::Store>,
+        on_violation: &mut impl FnMut(Violation),
+    ) {
+        effects.clear();
+        let Some(condition) = self.condition_mut(node) else { return };
+        condition.status = Status::Down { power_lost };
+        if let Node::Client(client) = node {
+            let event = Event::Crashed { client: ClientId(client) };
+            effects.record(event);
+            self.monitors.observe(event, on_violation);
+        }
+    }
+
+    /// A crashed node starts again, with what it had made durable.
+    pub fn restart(&mut self, node: Node, now: Micros, setup: &Setup<L>, effects: &mut Effects<L::Store>) {
+        effects.clear();
+        let Some(condition) = self.condition_mut(node) else { return };
+        let Status::Down { power_lost } = condition.status else {
+            unreachable!("only a node that is down is restarted");
+        };
+        condition.status = Status::Up;
+        let clock = condition.clock;
+        match node {
+            Node::Client(me) => {
+                let cx = ClientContext {
+                    lock: context(me, setup.servers, clock, now, 0, &setup.lock),
+                    workload: &setup.workload,
+                };
+                self.clients[usize::from(me)].on_restart(&cx);
+            }
+            Node::Server(me) => {
+                let cx = context(me, setup.servers, clock, now, 0, &setup.store);
+                self.servers[usize::from(me)].on_restart(power_lost, &cx, effects);
+            }
+            Node::Resource => {}
+        }
+    }
+}
+
+/// Who in a node wants to be woken.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Wake {
+    /// A client's application.
+    App,
+    /// A client's lock, or a server.
+    Machine,
+}
+
+impl Wake {
+    /// The entry that answers the wish.
+    pub fn entry<S: Store>(self) -> Entry<S> {
+        match self {
+            Wake::App => Entry::AppDeadline,
+            Wake::Machine => Entry::Deadline,
+        }
+    }
+}
+
+fn context<Settings: Data>(
+    me: u8,
+    servers: u8,
+    clock: Clock,
+    now: Micros,
+    choice: u32,
+    settings: &Settings,
+) -> Context<'_, Settings> {
+    Context { me, servers, wall: clock.wall(now), monotonic: clock.monotonic(now), choice, settings }
+}

@@ -1,0 +1,64 @@
+//! What a fair schedule owes, by name.
+
+use crate::machine::{Lock, Node, Owner, StampGroup, Visit, Visitor};
+use crate::time::{Due, Micros, Monotonic, Wall};
+use crate::world::{Action, World};
+use foldhash::fast::FixedState;
+use std::hash::BuildHasher;
+
+/// A name for what `action` does in `world`, the same in every state in which the same thing is still owed: the delivery
+/// of this message, this node's deadline, the passing of time. 0 for what is not owed. The ways in which a message can be
+/// handled share a name: that it is handled is owed, not how.
+///
+/// Names are 32-bit hashes. A collision would merge two debts into one, and so could only miss an unfair loop's witness
+/// or find a loop fair that starves one of the two: [`super::Lasso`] replays are checked for that by their reader.
+pub fn label<L: Lock>(world: &World<L>, action: Action) -> u32 {
+    if !action.is_fair() {
+        return 0;
+    }
+    let hasher = FixedState::with_seed(0x6661_6972);
+    let hash = match action {
+        Action::Deliver { position, .. } => {
+            let mut envelope = world.in_flight[usize::from(position)].clone();
+            envelope.age = 0;
+            envelope.message.visit(&mut Blank);
+            hasher.hash_one(&envelope)
+        }
+        Action::Wake { node, wake, .. } => hasher.hash_one((1_u8, node, wake)),
+        Action::Resume { client } => hasher.hash_one((2_u8, Node::Client(client))),
+        Action::Tick => hasher.hash_one(3_u8),
+        Action::Lose { .. }
+        | Action::Duplicate { .. }
+        | Action::Pause { .. }
+        | Action::Crash { .. }
+        | Action::LosePower { .. }
+        | Action::StepClock { .. }
+        | Action::FreezeClock { .. } => unreachable!("faults are not fair"),
+    };
+    (hash as u32).max(1)
+}
+
+/// Makes all times and numbers equal: a message stays the same debt while others come and go.
+struct Blank;
+
+impl Visitor for Blank {
+    fn stamp(&mut self, _group: StampGroup, at: &mut Wall) {
+        at.0 = 0;
+    }
+
+    fn due(&mut self, due: &mut Due) {
+        *due = Due::Monotonic(Monotonic(0));
+    }
+
+    fn since(&mut self, at: &mut Monotonic, _limit: Micros) {
+        at.0 = 0;
+    }
+
+    fn expiry_seconds(&mut self, at: &mut i64) {
+        *at = 0;
+    }
+
+    fn serial(&mut self, _owner: Owner, serial: &mut u32) {
+        *serial = 0;
+    }
+}

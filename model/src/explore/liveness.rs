@@ -1,0 +1,367 @@
+//! Liveness: "P leads to Q, if the schedule is fair", judged on the explored graph.
+//!
+//! The promise fails iff some reachable state with P and not Q leads, through states without Q, into a strongly
+//! connected component in which the schedule can stay for ever without being unfair: every owed action is disabled in
+//! one of its states, or taken by one of its edges (weak fairness). A state in which nothing is owed any more is such a
+//! component by itself. (stateright's `eventually` misses cycles and joins and knows
+//! no fairness.)
+
+use super::scc::{Rows, components};
+use super::search::{Edge, Exploration, Graph, Limits, StateId, Verdict};
+use super::{Path, Space};
+use crate::machine::Lock;
+use crate::world::World;
+use picklock_properties::{ClientId, DeadlockFreedom, Promise, StarvationFreedom};
+use std::collections::VecDeque;
+
+/// A promise of progress.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Goal {
+    /// If somebody waits and nobody holds, somebody will hold.
+    DeadlockFreedom,
+    /// If this client waits, it will hold.
+    StarvationFreedom(ClientId),
+    /// If `try_lock` callers contend for a free lock, one of them will hold. The space must watch
+    /// [`Promise::Theorem3`].
+    Theorem3,
+    /// Somebody will have held, whatever happens first.
+    SomebodyIsGranted,
+}
+
+impl Goal {
+    /// The promise that the goal is an instance of.
+    pub fn promise(self) -> Promise {
+        match self {
+            Goal::DeadlockFreedom => Promise::DeadlockFreedom,
+            Goal::StarvationFreedom(_) => Promise::StarvationFreedom,
+            Goal::Theorem3 => Promise::Theorem3,
+            Goal::SomebodyIsGranted => Promise::DeadlockFreedom,
+        }
+    }
+
+    /// What never happens in a loop that breaks it.
+    pub fn never(self) -> String {
+        match self {
+            Goal::DeadlockFreedom => "nobody is granted the lock".to_owned(),
+            Goal::StarvationFreedom(client) => format!("{client} is not granted the lock"),
+            Goal::Theorem3 => "no caller of try_lock is granted the lock".to_owned(),
+            Goal::SomebodyIsGranted => "nobody was ever granted the lock".to_owned(),
+        }
+    }
+
+    /// Whether the promise is owed in this state (P), and whether it is kept (Q).
+    pub fn owed_and_served<L: Lock>(self, world: &World<L>) -> (bool, bool) {
+        let monitors = &world.cluster.monitors;
+        match self {
+            Goal::DeadlockFreedom => {
+                (DeadlockFreedom::owed(monitors.usage()), DeadlockFreedom::served(monitors.usage()))
+            }
+            Goal::StarvationFreedom(client) => (
+                StarvationFreedom::owed(monitors.usage(), client),
+                StarvationFreedom::served(monitors.usage(), client),
+            ),
+            Goal::Theorem3 => (monitors.theorem_3().owed(), monitors.theorem_3().served()),
+            Goal::SomebodyIsGranted => (true, !monitors.usage().granted.is_empty()),
+        }
+    }
+}
+
+/// A fair schedule on which the promise is never kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lasso {
+    /// From the first state to the loop.
+    pub stem: Path,
+    /// Round the loop, for ever; empty if nothing can happen any more.
+    pub cycle: Path,
+    /// How many owed actions the loop has to be fair to: each is taken in it, or not possible somewhere in it.
+    pub owed_actions: usize,
+}
+
+/// Explores the whole space and judges each goal. `None` for a goal: the promise is kept. Nothing is judged if the space
+/// was not exhausted ([`Exploration::verdict`] says so).
+///
+/// # Panics
+/// If more than 8 goals are asked for at once, or the space has a boundary that is not part of the world
+/// ([`crate::world::Bounds::link_messages_max`]).
+pub fn check_liveness<L: Lock>(
+    space: &Space<L>,
+    goals: &[Goal],
+    limits: &Limits,
+) -> (Exploration, Vec<Option<Lasso>>) {
+    assert!(goals.len() <= 8, "a state keeps flags for 8 goals");
+    assert_eq!(space.bounds.link_messages_max, 0, "a liveness check must not stop at a boundary");
+    let flags = |world: &World<L>| {
+        goals.iter().enumerate().fold(0_u16, |flags, (position, goal)| {
+            let (owed, served) = goal.owed_and_served(world);
+            flags | u16::from(owed) << (2 * position) | u16::from(served) << (2 * position + 1)
+        })
+    };
+    let graph = Graph::build(space, limits, Some(&flags));
+    if graph.exploration.verdict != Verdict::Verified {
+        return (graph.exploration, vec![None; goals.len()]);
+    }
+    let edges = Edges::new(&graph);
+    let lassos = (0..goals.len()).map(|goal| edges.judge(&graph, goal)).collect();
+    (graph.exploration, lassos)
+}
+
+/// All edges by the state they leave from.
+struct Edges {
+    starts: Vec<u32>,
+    targets: Vec<u32>,
+    labels: Vec<u32>,
+    actions: Vec<u16>,
+    depths: Vec<u32>,
+}
+
+const UNREACHED: u32 = u32::MAX;
+
+impl Edges {
+    fn new(graph: &Graph) -> Edges {
+        let numbers = graph.numbers();
+        let mut starts = vec![0_u32; numbers + 1];
+        graph.edges().for_each(|edge| starts[edge.from.0 as usize + 1] += 1);
+        for node in 0..numbers {
+            starts[node + 1] += starts[node];
+        }
+        let count = starts[numbers] as usize;
+        let mut sorted: Vec<Option<Edge>> = vec![None; count];
+        let mut next = starts.clone();
+        for edge in graph.edges() {
+            let at = &mut next[edge.from.0 as usize];
+            sorted[*at as usize] = Some(*edge);
+            *at += 1;
+        }
+        // The edges of one state arrive from several shards: put them into the order of its actions.
+        for node in 0..numbers {
+            let range = starts[node] as usize..starts[node + 1] as usize;
+            sorted[range].sort_unstable_by_key(|edge| edge.map(|edge| edge.action));
+        }
+        let mut edges = Edges {
+            starts,
+            targets: sorted.iter().flatten().map(|edge| edge.to.0).collect(),
+            labels: sorted.iter().flatten().map(|edge| edge.label).collect(),
+            actions: sorted.iter().flatten().map(|edge| edge.action).collect(),
+            depths: Vec::new(),
+        };
+        edges.depths = edges.distances(numbers, &mut VecDeque::from([(graph.first().0, 0)]));
+        edges
+    }
+
+    fn of(&self, node: u32) -> std::ops::Range<usize> {
+        self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize
+    }
+
+    fn distances(&self, numbers: usize, queue: &mut VecDeque<(u32, u32)>) -> Vec<u32> {
+        let mut distances = vec![UNREACHED; numbers];
+        while let Some((node, distance)) = queue.pop_front() {
+            if distances[node as usize] != UNREACHED {
+                continue;
+            }
+            distances[node as usize] = distance;
+            queue.extend(self.of(node).map(|edge| (self.targets[edge], distance + 1)));
+        }
+        distances
+    }
+
+    /// A lasso on which goal number `goal` is owed and never served, if there is a fair one; the shortest stem.
+    fn judge(&self, graph: &Graph, goal: usize) -> Option<Lasso> {
+        let (owed, served) = (1_u16 << (2 * goal), 2_u16 << (2 * goal));
+        let flags: Vec<Option<u16>> =
+            (0..graph.numbers() as u32).map(|node| graph.flags(StateId(node))).collect();
+        let unserved = |node: u32| flags[node as usize].is_some_and(|flags| flags & served == 0);
+        let is_source =
+            |node: u32| unserved(node) && flags[node as usize].is_some_and(|flags| flags & owed != 0);
+
+        let reach = self.reach(is_source, &unserved);
+        let rows = Rows { starts: &self.starts, targets: &self.targets };
+        let inside = |node: u32| reach[node as usize].distance != UNREACHED;
+        let fair = components(&rows, &inside).into_iter().filter(|component| self.is_fair(component));
+        // The nearest entry into a fair component; equal ones by number, so that the choice is the same everywhere.
+        let entry_of =
+            |component: &Vec<u32>| component.iter().map(|&node| (reach[node as usize].distance, node)).min();
+        let component = fair.min_by_key(|component| entry_of(component))?;
+        let (_, entry) = entry_of(&component)?;
+        let (cycle, owed_actions) = self.tour(&component, entry);
+        Some(Lasso { stem: self.stem(graph, &reach, entry), cycle, owed_actions })
+    }
+
+    fn reach(&self, is_source: impl Fn(u32) -> bool, unserved: &impl Fn(u32) -> bool) -> Vec<Reached> {
+        let nodes = self.depths.len() as u32;
+        let mut reached = vec![Reached { distance: UNREACHED, from: None }; nodes as usize];
+        // Buckets by distance from the first state: sources come in at their depth, others one after who leads to them.
+        let mut buckets: Vec<Vec<(u32, Option<(u32, u16)>)>> = Vec::new();
+        let put = |buckets: &mut Vec<Vec<_>>, distance: u32, item| {
+            if buckets.len() <= distance as usize {
+                buckets.resize_with(distance as usize + 1, Vec::new);
+            }
+            buckets[distance as usize].push(item);
+        };
+        for node in (0..nodes).filter(|node| is_source(*node)) {
+            put(&mut buckets, self.depths[node as usize], (node, None));
+        }
+        let mut distance = 0;
+        while distance < buckets.len() {
+            for (node, from) in std::mem::take(&mut buckets[distance]) {
+                if reached[node as usize].distance != UNREACHED {
+                    continue;
+                }
+                reached[node as usize] = Reached { distance: distance as u32, from };
+                for edge in self.of(node) {
+                    let target = self.targets[edge];
+                    if unserved(target) && reached[target as usize].distance == UNREACHED {
+                        put(&mut buckets, distance as u32 + 1, (target, Some((node, self.actions[edge]))));
+                    }
+                }
+            }
+            distance += 1;
+        }
+        reached
+    }
+
+    fn stem(&self, graph: &Graph, reach: &[Reached], entry: u32) -> Path {
+        let mut tail = Path::new();
+        let mut at = entry;
+        while let Some((from, action)) = reach[at as usize].from {
+            tail.push(action);
+            at = from;
+        }
+        let mut stem = graph.path_to(StateId(at));
+        stem.extend(tail.into_iter().rev());
+        stem
+    }
+
+    /// Whether a fair schedule can stay in this component for ever.
+    fn is_fair(&self, component: &[u32]) -> bool {
+        if component.len() == 1 {
+            return self.of(component[0]).all(|edge| self.labels[edge] == 0);
+        }
+        let debts = self.debts(component);
+        debts.iter().all(|debt| debt.enabled_in < component.len() || debt.is_taken)
+    }
+
+    /// The owed actions that are possible somewhere in the component.
+    fn debts(&self, component: &[u32]) -> Vec<Debt> {
+        let mut members = component.to_vec();
+        members.sort_unstable();
+        let mut enabled: Vec<(u32, u32, bool)> = Vec::new();
+        for &node in component {
+            for edge in self.of(node).filter(|edge| self.labels[*edge] != 0) {
+                let target = self.targets[edge];
+                let taken = target != node && members.binary_search(&target).is_ok();
+                enabled.push((self.labels[edge], node, taken));
+            }
+        }
+        enabled.sort_unstable();
+        let mut debts: Vec<Debt> = Vec::new();
+        let mut last = None;
+        for (label, node, taken) in enabled {
+            if debts.last().is_none_or(|debt| debt.label != label) {
+                debts.push(Debt { label, enabled_in: 0, is_taken: false });
+                last = None;
+            }
+            if let Some(debt) = debts.last_mut() {
+                debt.enabled_in += usize::from(last != Some(node));
+                debt.is_taken |= taken;
+            }
+            last = Some(node);
+        }
+        debts
+    }
+
+    /// A way round the component that takes, or passes a state without, each owed action; and how many those are.
+    fn tour(&self, component: &[u32], entry: u32) -> (Path, usize) {
+        if component.len() == 1 {
+            return (Path::new(), 0);
+        }
+        let mut members = component.to_vec();
+        members.sort_unstable();
+        let debts = self.debts(component);
+        let mut open: Vec<&Debt> = debts.iter().collect();
+        let mut path = Path::new();
+        let mut at = entry;
+        loop {
+            // A debt is settled where its action is not possible…
+            open.retain(|debt| {
+                debt.enabled_in == component.len() || self.of(at).any(|edge| self.labels[edge] == debt.label)
+            });
+            if open.is_empty() {
+                break;
+            }
+            // …or by taking it, if it is possible everywhere.
+            let Some(way) = self.way(&members, at, |edge, node| {
+                let changes = self.targets[edge] != node;
+                open.iter().any(|debt| {
+                    if debt.enabled_in == component.len() {
+                        changes && self.labels[edge] == debt.label
+                    } else {
+                        self.of(self.targets[edge]).all(|next| self.labels[next] != debt.label)
+                    }
+                })
+            }) else {
+                unreachable!("a fair component settles each debt by one of its edges or states")
+            };
+            for edge in way {
+                open.retain(|debt| debt.enabled_in < component.len() || debt.label != self.labels[edge]);
+                path.push(self.actions[edge]);
+                at = self.targets[edge];
+            }
+        }
+        if at != entry || path.is_empty() {
+            let Some(way) = self.way(&members, at, |edge, _| self.targets[edge] == entry) else {
+                unreachable!("in a strongly connected component every state leads to every other")
+            };
+            path.extend(way.into_iter().map(|edge| self.actions[edge]));
+        }
+        (path, debts.len())
+    }
+
+    /// The shortest way inside `members` from `start` whose last edge is `wanted` (edge, its source).
+    fn way(&self, members: &[u32], start: u32, wanted: impl Fn(usize, u32) -> bool) -> Option<Vec<usize>> {
+        let place = |node: u32| members.binary_search(&node).ok();
+        let mut came_by: Vec<Option<usize>> = vec![None; members.len()];
+        let mut came_from: Vec<u32> = vec![start; members.len()];
+        let mut seen = vec![false; members.len()];
+        seen[place(start)?] = true;
+        let mut queue = VecDeque::from([start]);
+        while let Some(node) = queue.pop_front() {
+            for edge in self.of(node) {
+                let target = self.targets[edge];
+                let Some(position) = place(target) else { continue };
+                if wanted(edge, node) {
+                    let mut way = vec![edge];
+                    let mut at = node;
+                    while at != start {
+                        let position = place(at)?;
+                        way.push(came_by[position]?);
+                        at = came_from[position];
+                    }
+                    way.reverse();
+                    return Some(way);
+                }
+                if !seen[position] {
+                    seen[position] = true;
+                    came_by[position] = Some(edge);
+                    came_from[position] = node;
+                    queue.push_back(target);
+                }
+            }
+        }
+        None
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Reached {
+    distance: u32,
+    from: Option<(u32, u16)>,
+}
+
+/// An action that a fair schedule owes.
+struct Debt {
+    label: u32,
+    /// In how many of the component's states it is possible.
+    enabled_in: usize,
+    /// Whether an edge inside the component, between different states, takes it.
+    is_taken: bool,
+}

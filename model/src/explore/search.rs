@@ -1,0 +1,467 @@
+//! Breadth-first search, level by level, over packed states with an exact set.
+//!
+//! States are kept as postcard bytes in one arena per shard, found through a table of indices; a state's shard is chosen
+//! by its hash. A level is worked off in batches: first all cores unpack states of the batch, make their successors and
+//! pack them (no shared memory is written), then all cores sort the successors in, each into shards of its own. The order
+//! of everything is the order of a search with one core, so the number of cores changes nothing but the time.
+
+use super::label::label;
+use super::{Path, Space};
+use crate::machine::Lock;
+use crate::world::{Action, Workspace, World};
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use picklock_properties::{Event, Violation};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// When to give up, and whom to tell.
+pub struct Limits<'a> {
+    /// How many states to keep at most.
+    pub states_max: u64,
+    /// Set from outside to stop the search.
+    pub stop: &'a AtomicBool,
+    /// Told the number of states now and then.
+    pub on_progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl Limits<'_> {
+    /// Up to `states_max` states, silently.
+    pub fn states(states_max: u64) -> Limits<'static> {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        Limits { states_max, stop: &NEVER, on_progress: &|_| {} }
+    }
+}
+
+/// What a search found out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// The whole space within the bounds was seen, and the promise kept.
+    Verified,
+    /// The promise was broken, by this shortest path.
+    Violated {
+        /// What was broken by whom.
+        violation: Violation,
+        /// From the first state to the one that is broken.
+        path: Path,
+    },
+    /// A limit was hit before the space was exhausted: this says nothing.
+    Incomplete {
+        /// Which limit.
+        reason: &'static str,
+    },
+}
+
+/// How often the interesting things happened in the explored transitions: a check during which none did proves nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Coverage {
+    /// Grants.
+    pub granted: u64,
+    /// Refusals of `try_lock`.
+    pub refused: u64,
+    /// Releases that were completed.
+    pub released: u64,
+    /// Renewals acknowledged.
+    pub renewed: u64,
+    /// Leases whose loss was noticed by the holder.
+    pub lost_leases: u64,
+    /// Writes accepted by the resource.
+    pub accepted: u64,
+    /// Writes turned down by the resource.
+    pub rejected: u64,
+    /// Rows read back after an own write.
+    pub row_reads: u64,
+    /// Ticks of time.
+    pub ticks: u64,
+    /// Faults: messages lost or duplicated, pauses, crashes, power losses, clock steps and freezes.
+    pub faults: u64,
+}
+
+impl Coverage {
+    fn count(&mut self, action: Action, events: &[Event]) {
+        match action {
+            Action::Deliver { .. } | Action::Wake { .. } | Action::Resume { .. } => {}
+            Action::Tick => self.ticks += 1,
+            Action::Lose { .. }
+            | Action::Duplicate { .. }
+            | Action::Pause { .. }
+            | Action::Crash { .. }
+            | Action::LosePower { .. }
+            | Action::StepClock { .. }
+            | Action::FreezeClock { .. } => self.faults += 1,
+        }
+        for event in events {
+            match event {
+                Event::Granted { .. } => self.granted += 1,
+                Event::Refused { .. } => self.refused += 1,
+                Event::Released { .. } => self.released += 1,
+                Event::Renewed { .. } => self.renewed += 1,
+                Event::Lost { .. } => self.lost_leases += 1,
+                Event::Accepted { .. } => self.accepted += 1,
+                Event::Rejected { .. } => self.rejected += 1,
+                Event::RowRead { .. } => self.row_reads += 1,
+                Event::Called { .. }
+                | Event::FoundFree { .. }
+                | Event::Enqueued { .. }
+                | Event::Left { .. }
+                | Event::Crashed { .. } => {}
+            }
+        }
+    }
+
+    fn add(&mut self, other: &Coverage) {
+        self.granted += other.granted;
+        self.refused += other.refused;
+        self.released += other.released;
+        self.renewed += other.renewed;
+        self.lost_leases += other.lost_leases;
+        self.accepted += other.accepted;
+        self.rejected += other.rejected;
+        self.row_reads += other.row_reads;
+        self.ticks += other.ticks;
+        self.faults += other.faults;
+    }
+}
+
+/// A finished search.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Exploration {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Unique states seen, the first one included.
+    pub states: u64,
+    /// Transitions made.
+    pub transitions: u64,
+    /// Length of the longest shortest path.
+    pub depth: u32,
+    /// Size of all packed states together.
+    pub bytes: u64,
+    /// How often the interesting things happened.
+    pub coverage: Coverage,
+}
+
+/// Explores the whole space, or up to the first broken promise, on the threads of the current rayon pool.
+pub fn search<L: Lock>(space: &Space<L>, limits: &Limits) -> Exploration {
+    Graph::build(space, limits, None).exploration
+}
+
+pub(super) const SHARDS: usize = 32;
+const CHUNK_STATES: usize = 512;
+const BATCH_CHUNKS: usize = 128;
+/// A state of this many bytes would be a mistake in the model.
+const STATE_BYTES_MAX: usize = 8192;
+
+/// A state's number: position in its shard and shard.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct StateId(pub u32);
+
+impl StateId {
+    fn new(shard: usize, position: usize) -> StateId {
+        match u32::try_from(position * SHARDS + shard) {
+            Ok(id) => StateId(id),
+            Err(_) => unreachable!("the limit of states is checked before and is below 2^32"),
+        }
+    }
+
+    fn shard(self) -> usize {
+        self.0 as usize % SHARDS
+    }
+
+    fn position(self) -> usize {
+        self.0 as usize / SHARDS
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edge {
+    pub from: StateId,
+    pub to: StateId,
+    /// What a fair schedule owes, by name; 0 for what it does not owe.
+    pub label: u32,
+    pub action: u16,
+}
+
+#[derive(Default)]
+struct Shard {
+    bytes: Vec<u8>,
+    ends: Vec<u64>,
+    parents: Vec<(u32, u16)>,
+    flags: Vec<u16>,
+    table: HashTable<(u32, u32)>,
+    edges: Vec<Edge>,
+}
+
+impl Shard {
+    fn state(&self, position: usize) -> &[u8] {
+        let start = if position == 0 { 0 } else { self.ends[position - 1] };
+        &self.bytes[start as usize..self.ends[position] as usize]
+    }
+
+    /// The position of the state, and whether it is new.
+    fn insert(&mut self, hash: u64, state: &[u8], parent: u32, action: u16, flags: u16) -> (usize, bool) {
+        let tag = (hash >> 32) as u32;
+        let found = self
+            .table
+            .find(hash, |(other_tag, position)| *other_tag == tag && self.state(*position as usize) == state);
+        if let Some((_, position)) = found {
+            return (*position as usize, false);
+        }
+        let position = self.ends.len();
+        self.bytes.extend_from_slice(state);
+        self.ends.push(self.bytes.len() as u64);
+        self.parents.push((parent, action));
+        self.flags.push(flags);
+        let (bytes, ends) = (&self.bytes, &self.ends);
+        self.table.insert_unique(hash, (tag, position as u32), |(_, position)| {
+            let position = *position as usize;
+            let start = if position == 0 { 0 } else { ends[position - 1] };
+            hash_of(&bytes[start as usize..ends[position] as usize])
+        });
+        (position, true)
+    }
+}
+
+fn hash_of(state: &[u8]) -> u64 {
+    FixedState::with_seed(0x7069_636b_6c6f_636b).hash_one(state)
+}
+
+/// A successor on its way into its shard.
+struct Successor {
+    hash: u64,
+    length: u16,
+    action: u16,
+    parent: u32,
+    label: u32,
+    flags: u16,
+}
+
+#[derive(Default)]
+struct Outbox {
+    bytes: Vec<u8>,
+    successors: Vec<Successor>,
+}
+
+/// What one chunk of states leads to.
+struct Expanded {
+    outboxes: Vec<Outbox>,
+    transitions: u64,
+    coverage: Coverage,
+    broken: Option<(Violation, StateId, u16)>,
+}
+
+/// What a liveness check wants to know of every state, as up to 16 bits.
+pub(super) type Flags<'a, L> = &'a (dyn Fn(&World<L>) -> u16 + Sync);
+
+/// The explored space.
+pub(super) struct Graph {
+    pub exploration: Exploration,
+    shards: Vec<Shard>,
+}
+
+impl Graph {
+    /// Explores. With `flags`, edges and flags are kept too, and broken promises do not end the search.
+    pub fn build<L: Lock>(space: &Space<L>, limits: &Limits, flags: Option<Flags<L>>) -> Graph {
+        let mut shards: Vec<Shard> = (0..SHARDS).map(|_| Shard::default()).collect();
+        let first = World::new(&space.setup, &space.bounds);
+        let mut buffer = vec![0; STATE_BYTES_MAX];
+        let packed = pack(&first, &mut buffer);
+        let hash = hash_of(packed);
+        let shard = hash as usize % SHARDS;
+        shards[shard].insert(hash, packed, NO_PARENT, 0, flags.map_or(0, |flags| flags(&first)));
+
+        let mut graph = Graph {
+            exploration: Exploration {
+                verdict: Verdict::Verified,
+                states: 1,
+                transitions: 0,
+                depth: 0,
+                bytes: 0,
+                coverage: Coverage::default(),
+            },
+            shards,
+        };
+        let mut frontier = vec![StateId::new(shard, 0)];
+        while !frontier.is_empty() {
+            let mut next: Vec<Vec<StateId>> = (0..SHARDS).map(|_| Vec::new()).collect();
+            for batch in frontier.chunks(CHUNK_STATES * BATCH_CHUNKS) {
+                if let Some(verdict) = graph.step(space, batch, flags, limits, &mut next) {
+                    graph.exploration.verdict = verdict;
+                    graph.finish();
+                    return graph;
+                }
+            }
+            frontier = next.concat();
+            graph.exploration.depth += u32::from(!frontier.is_empty());
+        }
+        graph.finish();
+        graph
+    }
+
+    fn finish(&mut self) {
+        self.exploration.bytes = self.shards.iter().map(|shard| shard.bytes.len() as u64).sum();
+    }
+
+    fn step<L: Lock>(
+        &mut self,
+        space: &Space<L>,
+        batch: &[StateId],
+        flags: Option<Flags<L>>,
+        limits: &Limits,
+        next: &mut [Vec<StateId>],
+    ) -> Option<Verdict> {
+        let shards = &self.shards;
+        let expanded: Vec<Expanded> =
+            batch.par_chunks(CHUNK_STATES).map(|chunk| expand(space, chunk, shards, flags)).collect();
+        let keep_edges = flags.is_some();
+        let new: u64 = self
+            .shards
+            .par_iter_mut()
+            .zip(next.par_iter_mut())
+            .enumerate()
+            .map(|(number, (shard, next))| {
+                let before = shard.ends.len();
+                for chunk in &expanded {
+                    take_in(shard, number, &chunk.outboxes[number], keep_edges);
+                }
+                next.extend((before..shard.ends.len()).map(|position| StateId::new(number, position)));
+                (shard.ends.len() - before) as u64
+            })
+            .sum();
+        self.exploration.states += new;
+        for chunk in &expanded {
+            self.exploration.transitions += chunk.transitions;
+            self.exploration.coverage.add(&chunk.coverage);
+        }
+        (limits.on_progress)(self.exploration.states);
+        let broken = expanded.iter().find_map(|chunk| chunk.broken);
+        // A liveness check judges the whole graph; a broken state is an end in it.
+        if let (Some((violation, parent, action)), None) = (broken, flags) {
+            let mut path = self.path_to(parent);
+            path.push(action);
+            self.exploration.depth += 1;
+            return Some(Verdict::Violated { violation, path });
+        }
+        if self.exploration.states > limits.states_max.min(u64::from(u32::MAX) / 2) {
+            return Some(Verdict::Incomplete { reason: "the limit of states was reached" });
+        }
+        if limits.stop.load(Ordering::Relaxed) {
+            return Some(Verdict::Incomplete { reason: "the search was interrupted" });
+        }
+        None
+    }
+
+    /// The shortest path from the first state.
+    pub fn path_to(&self, state: StateId) -> Path {
+        let mut path = Path::new();
+        let mut at = state;
+        // Only the first state has depth 0; it is the only one that no parent's action leads to.
+        while at != self.first() {
+            let (parent, action) = self.shards[at.shard()].parents[at.position()];
+            path.push(action);
+            at = StateId(parent);
+        }
+        path.reverse();
+        path
+    }
+
+    /// The first state: the one that was inserted into an empty set.
+    pub fn first(&self) -> StateId {
+        let shard = self.shards.iter().position(|shard| shard.parents.first() == Some(&(NO_PARENT, 0)));
+        match shard {
+            Some(shard) => StateId::new(shard, 0),
+            None => unreachable!("the first state is inserted before all others"),
+        }
+    }
+
+    /// All edges, in no particular order.
+    pub fn edges(&self) -> impl Iterator<Item = &Edge> {
+        self.shards.iter().flat_map(|shard| &shard.edges)
+    }
+
+    /// What was asked of the state; `None` for numbers that no state has.
+    pub fn flags(&self, state: StateId) -> Option<u16> {
+        self.shards[state.shard()].flags.get(state.position()).copied()
+    }
+
+    /// One more than the largest state number.
+    pub fn numbers(&self) -> usize {
+        self.shards.iter().map(|shard| shard.ends.len()).max().unwrap_or(0) * SHARDS
+    }
+}
+
+/// The parent of the first state.
+const NO_PARENT: u32 = u32::MAX;
+
+fn pack<'a, L: Lock>(world: &World<L>, buffer: &'a mut [u8]) -> &'a [u8] {
+    match postcard::to_slice(world, buffer) {
+        Ok(packed) => packed,
+        Err(error) => unreachable!("a state of a bounded world packs into {STATE_BYTES_MAX} bytes: {error}"),
+    }
+}
+
+fn expand<L: Lock>(
+    space: &Space<L>,
+    chunk: &[StateId],
+    shards: &[Shard],
+    flags: Option<Flags<L>>,
+) -> Expanded {
+    let mut expanded = Expanded {
+        outboxes: (0..SHARDS).map(|_| Outbox::default()).collect(),
+        transitions: 0,
+        coverage: Coverage::default(),
+        broken: None,
+    };
+    let mut workspace = Workspace::default();
+    let mut actions = Vec::new();
+    let mut buffer = vec![0; STATE_BYTES_MAX];
+    let mut successor = World::new(&space.setup, &space.bounds);
+    for id in chunk {
+        let world: World<L> = match postcard::from_bytes(shards[id.shard()].state(id.position())) {
+            Ok(world) => world,
+            Err(error) => unreachable!("the bytes were packed by us: {error}"),
+        };
+        world.actions(&space.setup, &space.bounds, &mut actions);
+        expanded.transitions += actions.len() as u64;
+        for (number, action) in actions.iter().enumerate() {
+            successor.clone_from(&world);
+            successor.apply(*action, &space.setup, &space.bounds, &mut workspace);
+            expanded.coverage.count(*action, &workspace.effects.events);
+            if let (Some(violation), None) = (successor.broken, expanded.broken) {
+                expanded.broken = Some((violation, *id, number as u16));
+            }
+            let packed = pack(&successor, &mut buffer);
+            let hash = hash_of(packed);
+            let outbox = &mut expanded.outboxes[hash as usize % SHARDS];
+            outbox.bytes.extend_from_slice(packed);
+            outbox.successors.push(Successor {
+                hash,
+                length: packed.len() as u16,
+                action: number as u16,
+                parent: id.0,
+                label: flags.map_or(0, |_| label(&world, *action)),
+                flags: flags.map_or(0, |flags| flags(&successor)),
+            });
+        }
+    }
+    expanded
+}
+
+fn take_in(shard: &mut Shard, number: usize, outbox: &Outbox, keep_edges: bool) {
+    let mut bytes = outbox.bytes.as_slice();
+    for successor in &outbox.successors {
+        let (state, rest) = bytes.split_at(usize::from(successor.length));
+        bytes = rest;
+        let (position, _) =
+            shard.insert(successor.hash, state, successor.parent, successor.action, successor.flags);
+        if keep_edges {
+            shard.edges.push(Edge {
+                from: StateId(successor.parent),
+                to: StateId::new(number, position),
+                label: successor.label,
+                action: successor.action,
+            });
+        }
+    }
+}

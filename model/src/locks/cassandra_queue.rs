@@ -1,0 +1,903 @@
+//! The Cassandra queue lock: document 000, section 5, Listings 5, 6 and 7, with the lease of section 5.3.
+//!
+//! Each lock id has two rows: the queue Q, ordered by arrival time (Listing 5), and the main row M, which names the
+//! owner. A thread joins Q, waits until it is first there, joins M, and holds the lock if it then finds one record in M.
+//!
+//! ```text
+//!   Listing 6  GetLock                          A            Cassandra            B
+//!   1  add the thread to the queue              │── add Q[10·A] ──▶│                │
+//!   2  if our thread is first in the queue:     │── read Q ───────▶│ {10·A}         │
+//!   3      add a cell to the main row           │── add M[A] ─────▶│◀── add Q[20·B] ─│
+//!   4      if the main row has one record:      │── read M ───────▶│ {A}            │
+//!   5          done                             │ holds            │◀── read Q ──────│
+//!   6      else:                                │                  │ {10·A, 20·B}    │
+//!   7          delete the cell from the main row│                  │                │ waits,
+//!   8          go to 2                          │                  │                │ reads Q again
+//!   9  else:                                    │── delete Q[10·A] ▶│                │
+//!   10     go to 2                              │── delete M[A] ──▶│                │
+//! ```
+//!
+//! **What it lives on.** Lemma 1: of two threads that write a record each and then read the row, one sees both. That
+//! wants quorums that intersect, reads that start after the own write is acknowledged, acknowledged writes that
+//! survive, write timestamps that grow, records that do not expire before both have read, and thread ids that differ.
+//!
+//! **What breaks it.** A pause longer than the TTL after line 4 (two holders); a pause between lines 3 and 4 ("one
+//! record" is not "my record"); a clock that steps back or stands still (a record hidden by its own tombstone); a
+//! waiter whose queue cell expires (it polls for ever); a crash without TTL; `crate::claims` has the whole list.
+//!
+//! **Where the source is silent.** What a time-out means (here: outcome unknown; reads and additions are repeated, as
+//! they are idempotent, deletions are taken for done), how long "go to 2" waits (`poll_interval`), the order in which a
+//! release deletes its two cells (here: both are sent at once). [`Settings::repaired`] decides all three for the better.
+
+use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, StampGroup, Visitor};
+use crate::stores::cassandra::{
+    Cassandra, Change, ColumnName, Family, Mutation, Operation, Outcome, Prefix, Reply, Request, Row, Target,
+    ThreadId,
+};
+use crate::time::{Due, Micros, Monotonic, Wall};
+use crate::workload::FENCE_GROUP;
+use picklock_properties::{ClientId, Event, FencingToken, Mode};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// The named knobs. [`Settings::as_written`] is the source's algorithm, [`Settings::repaired`] what it should have been.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Settings {
+    /// Section 5.3: the TTL of every cell in whole seconds ("N seconds"); renewal comes every N/2. `None`: no lease.
+    pub ttl_seconds: Option<u32>,
+    /// How long "go to step 2" waits before it reads the queue again. The listing does not wait.
+    pub poll_interval: Micros,
+    /// After how long without a reply a request's outcome is unknown; `None`: waits for ever.
+    pub request_timeout: Option<Micros>,
+    /// Who stamps writes.
+    pub timestamps: Timestamps,
+    /// Who names the queue column (Listing 5: the client's clock).
+    pub queue_order: QueueOrder,
+    /// Line 4 asks for one record *of our own*; the listing asks for one record.
+    pub own_id_check: bool,
+    /// A grant, and holding on, need the lease to be alive by the client's own monotonic clock.
+    pub validity_check: bool,
+    /// Waiters prolong their queue cell too, and so put it back if it expired; section 5.3 has only holders do that.
+    pub waiters_renew: bool,
+    /// Renewal reads the main row first, and does not touch it if the lock is not ours any more.
+    pub conditional_renewal: bool,
+    /// A release waits until the renewal under way has ended.
+    pub join_renewer: bool,
+    /// In which order a release deletes its two cells.
+    pub release_order: ReleaseOrder,
+    /// A deletion of unknown outcome is repeated until it is acknowledged.
+    pub retry_deletes: bool,
+    /// Every client believes to be the same thread (assumption "unique ids" dropped).
+    pub shared_thread_id: bool,
+    /// Line 4 reads without waiting for the acknowledgement of line 3 (assumption "read after own write" dropped).
+    pub reads_before_ack: bool,
+    /// Grants carry a fencing token: the timestamp of the record in the main row that the grant rests on.
+    pub fencing: bool,
+    /// How much earlier than the TTL the client takes its lease for over: whole-second rounding, latency, drift.
+    pub validity_margin: Micros,
+}
+
+/// Who stamps writes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Timestamps {
+    /// The client's wall clock as it is: what a Thrift client of the source's time does.
+    ClientWall,
+    /// The client's wall clock, but at least one more than the last: the drivers' monotonic timestamp generator.
+    ClientMonotonic,
+    /// The coordinator's wall clock.
+    Coordinator,
+}
+
+/// Who names the queue column.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum QueueOrder {
+    /// Listing 5: the client reads its clock, then writes the cell.
+    ClientClock,
+    /// The coordinator names the column as it writes it.
+    Coordinator,
+}
+
+/// In which order a release deletes its two cells.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum ReleaseOrder {
+    /// Both deletions are sent at once: section 5.3 names no order.
+    Unordered,
+    /// The queue cell first, and the main cell when that is acknowledged.
+    QueueThenMain,
+    /// The main cell first, and the queue cell when that is acknowledged.
+    MainThenQueue,
+}
+
+impl Settings {
+    /// The source's algorithm with the source's lease; where it is silent, the plainest reading.
+    pub const fn as_written() -> Settings {
+        Settings {
+            ttl_seconds: Some(30),
+            poll_interval: Micros::millis(20),
+            request_timeout: Some(Micros::seconds(3)),
+            timestamps: Timestamps::ClientWall,
+            queue_order: QueueOrder::ClientClock,
+            own_id_check: false,
+            validity_check: false,
+            waiters_renew: false,
+            conditional_renewal: false,
+            join_renewer: false,
+            release_order: ReleaseOrder::Unordered,
+            retry_deletes: false,
+            shared_thread_id: false,
+            reads_before_ack: false,
+            fencing: false,
+            validity_margin: Micros::ZERO,
+        }
+    }
+
+    /// Every repair of the catalogue at once.
+    pub const fn repaired() -> Settings {
+        Settings {
+            timestamps: Timestamps::ClientMonotonic,
+            own_id_check: true,
+            validity_check: true,
+            waiters_renew: true,
+            conditional_renewal: true,
+            join_renewer: true,
+            release_order: ReleaseOrder::QueueThenMain,
+            retry_deletes: true,
+            fencing: true,
+            validity_margin: Micros::seconds(2),
+            ..Settings::as_written()
+        }
+    }
+
+    /// The listings alone: no lease, no time-outs, no waiting. What the theorems speak of.
+    pub const fn listing() -> Settings {
+        Settings {
+            ttl_seconds: None,
+            poll_interval: Micros::ZERO,
+            request_timeout: None,
+            ..Settings::as_written()
+        }
+    }
+
+    fn ttl(&self) -> Option<Micros> {
+        self.ttl_seconds.map(|seconds| Micros::seconds(i64::from(seconds)))
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings::as_written()
+    }
+}
+
+/// One client's machine.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct CassandraQueue {
+    /// The client's number.
+    me: u8,
+    /// Counts restarts: a thread that starts again is another thread.
+    incarnation: u8,
+    /// Which call is being served.
+    mode: Mode,
+    phase: Phase,
+    /// The name of the own queue cell, once known.
+    column: Option<ColumnName>,
+    /// Which server is asked; the next one after a time-out.
+    contact: u8,
+    /// The last serial number drawn.
+    serial: u32,
+    /// The request that the phase waits for, and when its outcome becomes unknown.
+    awaited: Option<Awaited>,
+    /// The release's second deletion, when both are sent at once.
+    awaited_too: Option<Awaited>,
+    /// The background thread of section 5.3.
+    renewer: Renewer,
+    /// What the last timestamp of the monotonic generator was.
+    last_timestamp: Option<Wall>,
+    /// Since when the lease runs: read just before the main cell was last written with success.
+    lease_since: Option<Monotonic>,
+    /// When the write under way was sent: `lease_since` once it is acknowledged.
+    main_sent: Option<Monotonic>,
+    /// The fencing token to be: the time of the last addition to the main row.
+    fence: Option<Wall>,
+}
+
+/// Where the calling thread stands. Line numbers are of Listing 6 / Listing 7.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+enum Phase {
+    /// Outside any call.
+    Idle,
+    /// - / 1: reads the main row to see whether anybody is there.
+    CheckFree,
+    /// 1 / 3: adds the thread to the queue.
+    Enqueue,
+    /// 2 / 4: reads the queue to see who is first.
+    CheckFirst,
+    /// 10 / -: waits before it goes to 2.
+    Poll { until: Monotonic },
+    /// 3 / 5: adds a cell to the main row.
+    AddMain,
+    /// 4 / 6: reads the main row to see whether it has one record.
+    CheckAlone,
+    /// 7 / 9: deletes the cell from the main row.
+    DeleteMain,
+    /// - / 12: deletes the thread from the queue.
+    Dequeue,
+    /// 5 / 7: returned; the application holds.
+    Held,
+    /// Section 5.3: the renewal under way has to end before anything is deleted.
+    JoinRenewer,
+    /// Section 5.3: deletes the queue cell, then (if so ordered) the main cell.
+    ReleaseQueue,
+    /// Section 5.3: deletes the main cell, then (if so ordered) the queue cell.
+    ReleaseMain,
+    /// Section 5.3: deletes both.
+    ReleaseBoth,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+struct Awaited {
+    serial: u32,
+    until: Option<Monotonic>,
+}
+
+/// The background thread that prolongs the lease.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+enum Renewer {
+    Off,
+    /// Sleeps for N/2.
+    Sleeps {
+        until: Monotonic,
+    },
+    /// Conditional renewal only: looks whether the lock is still ours.
+    ReadsMain(Awaited),
+    /// Rewrites the queue cell.
+    WritesQueue(Awaited),
+    /// Rewrites the main cell.
+    WritesMain(Awaited),
+}
+
+/// What enters the calling thread's `match`.
+enum Input {
+    Call(Call),
+    /// The awaited write is acknowledged.
+    Applied,
+    /// The awaited read returned these columns.
+    Slice(SmallVec<[(ColumnName, u16); 2]>),
+    /// The awaited request's outcome is unknown.
+    Unknown,
+    /// The poll interval is over.
+    Woken,
+}
+
+type Cx<'a> = Context<'a, Settings>;
+type Out = Effects<Cassandra>;
+
+const MAIN: Row = Row { family: Family::Main, lock: 0 };
+const QUEUE: Row = Row { family: Family::Queue, lock: 0 };
+
+impl CassandraQueue {
+    /// The calling thread: Listing 6 and Listing 7, a line an arm.
+    fn step(&mut self, input: Input, cx: &Cx, out: &mut Out) {
+        match (self.phase, input) {
+            (Phase::Idle, Input::Call(Call::Acquire(mode))) => {
+                self.mode = mode;
+                match mode {
+                    Mode::Lock => self.enqueue(cx, out),
+                    Mode::TryLock => self.read(Phase::CheckFree, MAIN, 1, cx, out),
+                }
+            }
+
+            // Listing 7, lines 1 and 2.
+            (Phase::CheckFree, Input::Slice(columns)) if columns.is_empty() => {
+                out.record(Event::FoundFree { client: ClientId(cx.me) });
+                self.enqueue(cx, out);
+            }
+            (Phase::CheckFree, Input::Slice(_)) => self.refuse(out),
+            (Phase::CheckFree, Input::Unknown) => self.read(Phase::CheckFree, MAIN, 1, cx, out),
+
+            // Listing 6, line 1; Listing 7, line 3.
+            (Phase::Enqueue, Input::Applied) => {
+                out.record(Event::Enqueued { client: ClientId(cx.me) });
+                if cx.settings.waiters_renew && self.mode == Mode::Lock {
+                    self.start_renewer(cx);
+                }
+                self.check_first(cx, out);
+            }
+            // The cell may be there or not; adding it again adds the same cell.
+            (Phase::Enqueue, Input::Unknown) => self.write_queue(cx, out),
+
+            // Listing 6, line 2; Listing 7, line 4.
+            (Phase::CheckFirst, Input::Slice(columns)) => {
+                let me = self.thread(cx);
+                if let Some((name, _)) = columns.iter().find(|(name, _)| name.thread == me) {
+                    self.column = Some(*name);
+                }
+                if columns.first().is_some_and(|(name, _)| name.thread == me) {
+                    self.add_main(cx, out);
+                } else {
+                    match self.mode {
+                        // Lines 9 and 10.
+                        Mode::Lock => {
+                            self.phase = Phase::Poll { until: cx.monotonic + cx.settings.poll_interval }
+                        }
+                        // Lines 11 and 12.
+                        Mode::TryLock => self.dequeue(cx, out),
+                    }
+                }
+            }
+            (Phase::CheckFirst, Input::Unknown) => self.check_first(cx, out),
+            (Phase::Poll { .. }, Input::Woken) => self.check_first(cx, out),
+
+            // Listing 6, line 3; Listing 7, line 5.
+            (Phase::AddMain, Input::Applied) => {
+                self.lease_since = self.main_sent;
+                self.read(Phase::CheckAlone, MAIN, 2, cx, out);
+            }
+            (Phase::AddMain, Input::Unknown) => self.add_main(cx, out),
+
+            // Listing 6, line 4; Listing 7, line 6.
+            (Phase::CheckAlone, Input::Slice(columns)) => {
+                let alone = columns.len() == 1;
+                let own = columns.iter().any(|(name, _)| name.thread == self.thread(cx));
+                if alone && (own || !cx.settings.own_id_check) && self.lease_is_valid(cx) {
+                    self.hold(cx, out);
+                } else {
+                    self.delete_main(Phase::DeleteMain, cx, out);
+                }
+            }
+            (Phase::CheckAlone, Input::Unknown) => self.read(Phase::CheckAlone, MAIN, 2, cx, out),
+
+            // Listing 6, lines 7 and 8; Listing 7, lines 9 and 10.
+            (Phase::DeleteMain, Input::Applied) => self.check_first(cx, out),
+            (Phase::DeleteMain, Input::Unknown) if cx.settings.retry_deletes => {
+                self.delete_main(Phase::DeleteMain, cx, out);
+            }
+            (Phase::DeleteMain, Input::Unknown) => self.check_first(cx, out),
+
+            // Listing 7, lines 12 and 13.
+            (Phase::Dequeue, Input::Applied) => self.refuse(out),
+            (Phase::Dequeue, Input::Unknown) if cx.settings.retry_deletes => self.dequeue(cx, out),
+            (Phase::Dequeue, Input::Unknown) => self.refuse(out),
+
+            // Section 5.3, release.
+            (Phase::Held, Input::Call(Call::Release)) => {
+                if cx.settings.join_renewer && self.renewer.is_writing() {
+                    self.phase = Phase::JoinRenewer;
+                } else {
+                    self.begin_release(cx, out);
+                }
+            }
+            (Phase::ReleaseQueue, Input::Unknown) if cx.settings.retry_deletes => {
+                self.delete_queue(Phase::ReleaseQueue, cx, out);
+            }
+            (Phase::ReleaseQueue, Input::Applied | Input::Unknown) => match cx.settings.release_order {
+                ReleaseOrder::QueueThenMain => self.delete_main(Phase::ReleaseMain, cx, out),
+                ReleaseOrder::MainThenQueue | ReleaseOrder::Unordered => self.released(out),
+            },
+            (Phase::ReleaseMain, Input::Unknown) if cx.settings.retry_deletes => {
+                self.delete_main(Phase::ReleaseMain, cx, out);
+            }
+            (Phase::ReleaseMain, Input::Applied | Input::Unknown) => match cx.settings.release_order {
+                ReleaseOrder::MainThenQueue => self.delete_queue(Phase::ReleaseQueue, cx, out),
+                ReleaseOrder::QueueThenMain | ReleaseOrder::Unordered => self.released(out),
+            },
+            // Both were sent; the one that is answered first leaves the other in `awaited`.
+            (Phase::ReleaseBoth, Input::Unknown) if cx.settings.retry_deletes => self.delete_both(cx, out),
+            (Phase::ReleaseBoth, Input::Applied | Input::Unknown) => match self.awaited_too.take() {
+                Some(other) => self.awaited = Some(other),
+                None => self.released(out),
+            },
+
+            (
+                Phase::Idle | Phase::Held | Phase::JoinRenewer | Phase::Poll { .. },
+                Input::Applied | Input::Slice(_),
+            ) => {
+                unreachable!(
+                    "no request is awaited in this phase, and replies to others are dismissed before"
+                )
+            }
+            (Phase::Idle | Phase::Held | Phase::JoinRenewer | Phase::Poll { .. }, Input::Unknown) => {
+                unreachable!("no request is awaited in this phase, so none can time out")
+            }
+            (Phase::CheckFree | Phase::CheckFirst | Phase::CheckAlone, Input::Applied) => {
+                unreachable!("a read is not answered like a write")
+            }
+            (
+                Phase::Enqueue
+                | Phase::AddMain
+                | Phase::DeleteMain
+                | Phase::Dequeue
+                | Phase::ReleaseQueue
+                | Phase::ReleaseMain
+                | Phase::ReleaseBoth,
+                Input::Slice(_),
+            ) => unreachable!("a write is not answered like a read"),
+            (_, Input::Woken) => unreachable!("only a polling thread sleeps"),
+            (_, Input::Call(_)) => {
+                unreachable!("the application calls only an idle lock, and releases only a held one")
+            }
+        }
+    }
+
+    fn thread(&self, cx: &Cx) -> ThreadId {
+        let number = if cx.settings.shared_thread_id { 0 } else { cx.me };
+        ThreadId(u16::from(self.incarnation) << 8 | u16::from(number))
+    }
+
+    fn enqueue(&mut self, cx: &Cx, out: &mut Out) {
+        // Listing 5. The time is taken here; the cell is written when the message arrives.
+        self.column = match cx.settings.queue_order {
+            QueueOrder::ClientClock => {
+                Some(ColumnName { prefix: Prefix::Time(cx.wall), thread: self.thread(cx) })
+            }
+            QueueOrder::Coordinator => None,
+        };
+        self.write_queue(cx, out);
+    }
+
+    fn write_queue(&mut self, cx: &Cx, out: &mut Out) {
+        let mutation = self.put_queue(cx);
+        self.phase = Phase::Enqueue;
+        self.send(Operation::Write(mutation), cx, out);
+    }
+
+    fn check_first(&mut self, cx: &Cx, out: &mut Out) {
+        // A column named by the coordinator has to be found before it can be deleted: read the whole queue.
+        let count = match cx.settings.queue_order {
+            QueueOrder::ClientClock => 1,
+            QueueOrder::Coordinator => u8::MAX,
+        };
+        self.read(Phase::CheckFirst, QUEUE, count, cx, out);
+    }
+
+    fn add_main(&mut self, cx: &Cx, out: &mut Out) {
+        let mutation = self.put_main(cx);
+        self.main_sent = cx.settings.validity_check.then_some(cx.monotonic);
+        self.phase = Phase::AddMain;
+        self.send(Operation::Write(mutation), cx, out);
+        if cx.settings.reads_before_ack {
+            self.lease_since = self.main_sent;
+            self.read(Phase::CheckAlone, MAIN, 2, cx, out);
+        }
+    }
+
+    fn delete_main(&mut self, phase: Phase, cx: &Cx, out: &mut Out) {
+        let mutation = self.remove(MAIN, Target::Column(self.main_column(cx)), cx);
+        self.lease_since = None;
+        self.main_sent = None;
+        self.phase = phase;
+        self.send(Operation::Write(mutation), cx, out);
+    }
+
+    fn delete_queue(&mut self, phase: Phase, cx: &Cx, out: &mut Out) {
+        self.phase = phase;
+        match self.column {
+            Some(column) => {
+                let mutation = self.remove(QUEUE, Target::Column(column), cx);
+                self.send(Operation::Write(mutation), cx, out);
+            }
+            // The coordinator named the cell and it was never seen: nothing that could be deleted.
+            None => self.step(Input::Applied, cx, out),
+        }
+    }
+
+    fn delete_both(&mut self, cx: &Cx, out: &mut Out) {
+        self.delete_queue(Phase::ReleaseBoth, cx, out);
+        self.awaited_too = self.awaited.take();
+        self.delete_main(Phase::ReleaseBoth, cx, out);
+    }
+
+    fn dequeue(&mut self, cx: &Cx, out: &mut Out) {
+        self.delete_queue(Phase::Dequeue, cx, out);
+    }
+
+    fn hold(&mut self, cx: &Cx, out: &mut Out) {
+        self.phase = Phase::Held;
+        if self.renewer == Renewer::Off {
+            self.start_renewer(cx);
+        }
+        out.answer(Answer::Granted { fence: self.fence.map(|at| FencingToken(at.0)) });
+    }
+
+    fn refuse(&mut self, out: &mut Out) {
+        self.forget_call();
+        out.answer(Answer::Refused);
+    }
+
+    fn begin_release(&mut self, cx: &Cx, out: &mut Out) {
+        self.renewer = Renewer::Off;
+        match cx.settings.release_order {
+            ReleaseOrder::Unordered => self.delete_both(cx, out),
+            ReleaseOrder::QueueThenMain => self.delete_queue(Phase::ReleaseQueue, cx, out),
+            ReleaseOrder::MainThenQueue => self.delete_main(Phase::ReleaseMain, cx, out),
+        }
+    }
+
+    fn released(&mut self, out: &mut Out) {
+        self.forget_call();
+        out.answer(Answer::Released);
+    }
+
+    fn forget_call(&mut self) {
+        self.phase = Phase::Idle;
+        self.mode = Mode::Lock;
+        self.column = None;
+        self.renewer = Renewer::Off;
+        self.lease_since = None;
+        self.main_sent = None;
+        self.fence = None;
+    }
+
+    /// Whether the record in the main row cannot have expired yet, by the client's own clock.
+    fn lease_is_valid(&self, cx: &Cx) -> bool {
+        match (cx.settings.validity_check, self.lease_end(cx.settings)) {
+            (true, Some(end)) => cx.monotonic < end,
+            (true, None) | (false, _) => true,
+        }
+    }
+
+    fn lease_end(&self, settings: &Settings) -> Option<Monotonic> {
+        let since = self.lease_since?;
+        let ttl = settings.ttl()?;
+        Some(since + (ttl - settings.validity_margin))
+    }
+
+    // The background thread of section 5.3: "раз в N/2 секунд будет перезаписывать ячейки в строках".
+
+    fn start_renewer(&mut self, cx: &Cx) {
+        if let Some(ttl) = cx.settings.ttl() {
+            self.renewer = Renewer::Sleeps { until: cx.monotonic + Micros(ttl.0 / 2) };
+        }
+    }
+
+    fn renew(&mut self, cx: &Cx, out: &mut Out) {
+        if cx.settings.conditional_renewal && self.phase == Phase::Held {
+            let operation = Operation::ReadSlice { row: MAIN, from: None, count: 2 };
+            self.renewer = Renewer::ReadsMain(self.request(operation, cx, out));
+        } else {
+            self.renew_queue(cx, out);
+        }
+    }
+
+    fn renew_queue(&mut self, cx: &Cx, out: &mut Out) {
+        if self.column.is_none() {
+            return self.renew_main(cx, out);
+        }
+        let mutation = self.put_queue(cx);
+        self.renewer = Renewer::WritesQueue(self.request(Operation::Write(mutation), cx, out));
+    }
+
+    fn renew_main(&mut self, cx: &Cx, out: &mut Out) {
+        if self.phase != Phase::Held {
+            return self.start_renewer(cx);
+        }
+        let token = self.fence;
+        let mutation = self.put_main(cx);
+        // A renewal prolongs the grant, it does not make a new one: the token stays.
+        self.fence = token;
+        self.main_sent = cx.settings.validity_check.then_some(cx.monotonic);
+        self.renewer = Renewer::WritesMain(self.request(Operation::Write(mutation), cx, out));
+    }
+
+    fn on_renewal_reply(&mut self, outcome: Outcome, cx: &Cx, out: &mut Out) {
+        match (self.renewer, outcome) {
+            (Renewer::ReadsMain(_), Outcome::Slice(columns)) => {
+                let ours = columns.len() == 1 && columns[0].0.thread == self.thread(cx);
+                if ours && self.lease_is_valid(cx) { self.renew_queue(cx, out) } else { self.lose(out) }
+            }
+            (Renewer::WritesQueue(_), Outcome::Applied) => self.renew_main(cx, out),
+            (Renewer::WritesMain(_), Outcome::Applied) => {
+                self.lease_since = self.main_sent;
+                out.record(Event::Renewed { client: ClientId(cx.me) });
+                self.start_renewer(cx);
+            }
+            (Renewer::ReadsMain(_) | Renewer::WritesQueue(_) | Renewer::WritesMain(_), Outcome::TimedOut) => {
+                self.renew_again(cx, out);
+            }
+            (Renewer::ReadsMain(_), Outcome::Applied)
+            | (Renewer::WritesQueue(_) | Renewer::WritesMain(_), Outcome::Slice(_)) => {
+                unreachable!("a renewal's reply is of its request's kind")
+            }
+            (Renewer::Off | Renewer::Sleeps { .. }, _) => {
+                unreachable!("a renewer that sleeps awaits no reply")
+            }
+        }
+        if self.phase == Phase::JoinRenewer && !self.renewer.is_writing() {
+            self.begin_release(cx, out);
+        }
+    }
+
+    /// Outcome unknown: the same again, at the next server.
+    fn renew_again(&mut self, cx: &Cx, out: &mut Out) {
+        self.contact = (self.contact + 1) % cx.servers;
+        match self.renewer {
+            // A release is waiting: whether this write arrives or not, its deletion comes after it.
+            _ if self.phase == Phase::JoinRenewer => self.renewer = Renewer::Off,
+            _ if self.phase == Phase::Held && !self.lease_is_valid(cx) => self.lose(out),
+            Renewer::ReadsMain(_) => self.renew(cx, out),
+            Renewer::WritesQueue(_) => self.renew_queue(cx, out),
+            Renewer::WritesMain(_) => self.renew_main(cx, out),
+            Renewer::Off | Renewer::Sleeps { .. } => unreachable!("a renewer that sleeps awaits no reply"),
+        }
+    }
+
+    fn lose(&mut self, out: &mut Out) {
+        self.renewer = Renewer::Off;
+        self.lease_since = None;
+        if self.phase == Phase::Held {
+            out.answer(Answer::Lost);
+        }
+    }
+
+    // Requests.
+
+    fn put_queue(&mut self, cx: &Cx) -> Mutation {
+        let target = match self.column {
+            Some(column) => Target::Column(column),
+            None => Target::CoordinatorTime(self.thread(cx)),
+        };
+        Mutation { row: QUEUE, target, change: self.put(cx), timestamp: self.timestamp(cx) }
+    }
+
+    fn put_main(&mut self, cx: &Cx) -> Mutation {
+        let timestamp = self.timestamp(cx);
+        self.fence = cx.settings.fencing.then(|| timestamp.unwrap_or(cx.wall));
+        Mutation { row: MAIN, target: Target::Column(self.main_column(cx)), change: self.put(cx), timestamp }
+    }
+
+    fn put(&self, cx: &Cx) -> Change {
+        Change::Put { value: 0, ttl_seconds: cx.settings.ttl_seconds }
+    }
+
+    fn remove(&mut self, row: Row, target: Target, cx: &Cx) -> Mutation {
+        Mutation { row, target, change: Change::Delete, timestamp: self.timestamp(cx) }
+    }
+
+    fn main_column(&self, cx: &Cx) -> ColumnName {
+        ColumnName { prefix: Prefix::None, thread: self.thread(cx) }
+    }
+
+    fn timestamp(&mut self, cx: &Cx) -> Option<Wall> {
+        match cx.settings.timestamps {
+            Timestamps::ClientWall => Some(cx.wall),
+            Timestamps::ClientMonotonic => {
+                let next = self.last_timestamp.map_or(cx.wall, |last| cx.wall.max(last + Micros(1)));
+                self.last_timestamp = Some(next);
+                Some(next)
+            }
+            Timestamps::Coordinator => None,
+        }
+    }
+
+    fn read(&mut self, phase: Phase, row: Row, count: u8, cx: &Cx, out: &mut Out) {
+        self.phase = phase;
+        self.send(Operation::ReadSlice { row, from: None, count }, cx, out);
+    }
+
+    /// Sends the request that the phase waits for.
+    fn send(&mut self, operation: Operation, cx: &Cx, out: &mut Out) {
+        self.awaited = Some(self.request(operation, cx, out));
+    }
+
+    fn request(&mut self, operation: Operation, cx: &Cx, out: &mut Out) -> Awaited {
+        self.serial = self.serial.wrapping_add(1);
+        out.request(self.contact, Request { serial: self.serial, operation });
+        Awaited {
+            serial: self.serial,
+            until: cx.settings.request_timeout.map(|length| cx.monotonic + length),
+        }
+    }
+
+    /// When the thread that holds must notice that its lease is over.
+    fn validity_deadline(&self, settings: &Settings) -> Option<Monotonic> {
+        if settings.validity_check && self.phase == Phase::Held { self.lease_end(settings) } else { None }
+    }
+}
+
+impl Awaited {
+    fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        visitor.serial(Owner::Me, &mut self.serial);
+        if let Some(until) = &mut self.until {
+            visitor.wake(until);
+        }
+    }
+}
+
+impl Renewer {
+    fn awaited(&self) -> Option<Awaited> {
+        match *self {
+            Renewer::ReadsMain(awaited) | Renewer::WritesQueue(awaited) | Renewer::WritesMain(awaited) => {
+                Some(awaited)
+            }
+            Renewer::Off | Renewer::Sleeps { .. } => None,
+        }
+    }
+
+    fn is_writing(&self) -> bool {
+        matches!(self, Renewer::WritesQueue(_) | Renewer::WritesMain(_))
+    }
+
+    fn deadline(&self) -> Option<Monotonic> {
+        match *self {
+            Renewer::Sleeps { until } => Some(until),
+            Renewer::Off | Renewer::ReadsMain(_) | Renewer::WritesQueue(_) | Renewer::WritesMain(_) => {
+                self.awaited().and_then(|awaited| awaited.until)
+            }
+        }
+    }
+}
+
+impl Lock for CassandraQueue {
+    type Store = Cassandra;
+    type Settings = Settings;
+
+    fn new(me: u8, _settings: &Settings) -> Self {
+        CassandraQueue {
+            me,
+            incarnation: 0,
+            mode: Mode::Lock,
+            phase: Phase::Idle,
+            column: None,
+            contact: me,
+            serial: 0,
+            awaited: None,
+            awaited_too: None,
+            renewer: Renewer::Off,
+            last_timestamp: None,
+            lease_since: None,
+            main_sent: None,
+            fence: None,
+        }
+    }
+
+    fn on_call(&mut self, call: Call, cx: &Cx, out: &mut Out) {
+        self.contact %= cx.servers;
+        self.step(Input::Call(call), cx, out);
+    }
+
+    fn on_reply(&mut self, _from: u8, reply: Reply, cx: &Cx, out: &mut Out) {
+        let is = |awaited: Option<Awaited>| awaited.is_some_and(|awaited| awaited.serial == reply.serial);
+        if is(self.renewer.awaited()) {
+            return self.on_renewal_reply(reply.outcome, cx, out);
+        }
+        if is(self.awaited_too) {
+            self.awaited_too = self.awaited;
+        } else if !is(self.awaited) {
+            // Late: the request was given up, and repeated or overtaken by events.
+            return;
+        }
+        self.awaited = None;
+        let input = match reply.outcome {
+            Outcome::Applied => Input::Applied,
+            Outcome::Slice(columns) => Input::Slice(columns),
+            Outcome::TimedOut => Input::Unknown,
+        };
+        self.step(input, cx, out);
+    }
+
+    fn on_deadline(&mut self, cx: &Cx, out: &mut Out) {
+        let due = |at: Option<Monotonic>| at.is_some_and(|at| at <= cx.monotonic);
+        if due(self.validity_deadline(cx.settings)) {
+            self.lose(out);
+        } else if due(self.renewer.deadline()) {
+            match self.renewer {
+                Renewer::Sleeps { .. } => self.renew(cx, out),
+                Renewer::Off | Renewer::ReadsMain(_) | Renewer::WritesQueue(_) | Renewer::WritesMain(_) => {
+                    self.on_renewal_reply(Outcome::TimedOut, cx, out);
+                }
+            }
+        } else if let Phase::Poll { until } = self.phase
+            && until <= cx.monotonic
+        {
+            self.step(Input::Woken, cx, out);
+        } else if due(self.awaited.and_then(|awaited| awaited.until)) {
+            self.awaited = None;
+            self.contact = (self.contact + 1) % cx.servers;
+            self.step(Input::Unknown, cx, out);
+        }
+        // Else the engine woke us early: nothing is due.
+    }
+
+    fn on_restart(&mut self, cx: &Cx) {
+        let incarnation = self.incarnation.wrapping_add(1);
+        *self = CassandraQueue { incarnation, ..CassandraQueue::new(cx.me, cx.settings) };
+    }
+
+    fn deadline(&self, settings: &Settings) -> Option<Due> {
+        let poll = match self.phase {
+            Phase::Poll { until } => Some(until),
+            _ => None,
+        };
+        let request = self.awaited.and_then(|awaited| awaited.until);
+        [poll, request, self.renewer.deadline(), self.validity_deadline(settings)]
+            .into_iter()
+            .flatten()
+            .min()
+            .map(Due::Monotonic)
+    }
+
+    fn dismisses(&self, reply: &Reply) -> bool {
+        [self.awaited, self.awaited_too, self.renewer.awaited()]
+            .into_iter()
+            .flatten()
+            .all(|awaited| awaited.serial != reply.serial)
+    }
+
+    fn visit<V: Visitor>(&mut self, settings: &Settings, visitor: &mut V) {
+        visitor.serial(Owner::Me, &mut self.serial);
+        [&mut self.awaited, &mut self.awaited_too]
+            .into_iter()
+            .flatten()
+            .for_each(|awaited| awaited.visit(visitor));
+        match &mut self.renewer {
+            Renewer::Off => {}
+            Renewer::Sleeps { until } => visitor.wake(until),
+            Renewer::ReadsMain(awaited) | Renewer::WritesQueue(awaited) | Renewer::WritesMain(awaited) => {
+                awaited.visit(visitor);
+            }
+        }
+        if let Phase::Poll { until } = &mut self.phase {
+            visitor.wake(until);
+        }
+        if let Some(column) = &mut self.column {
+            column.visit(visitor);
+        }
+        if let Some(last) = &mut self.last_timestamp {
+            visitor.stamp(StampGroup { space: 3, member: u32::from(self.me) }, last);
+        }
+        if let Some(fence) = &mut self.fence {
+            visitor.stamp(FENCE_GROUP, fence);
+        }
+        let ttl = settings.ttl().unwrap_or(Micros::ZERO);
+        [&mut self.lease_since, &mut self.main_sent]
+            .into_iter()
+            .flatten()
+            .for_each(|since| visitor.since(since, ttl));
+    }
+
+    fn line(&self) -> Line {
+        let (listing_6, listing_7) = match self.phase {
+            Phase::CheckFree => (0, 1),
+            Phase::Enqueue => (1, 3),
+            Phase::CheckFirst => (2, 4),
+            Phase::Poll { .. } => (10, 0),
+            Phase::AddMain => (3, 5),
+            Phase::CheckAlone => (4, 6),
+            Phase::DeleteMain => (7, 9),
+            Phase::Dequeue => (0, 12),
+            Phase::Held => (5, 7),
+            Phase::Idle
+            | Phase::JoinRenewer
+            | Phase::ReleaseQueue
+            | Phase::ReleaseMain
+            | Phase::ReleaseBoth => {
+                return Line::NONE;
+            }
+        };
+        match self.mode {
+            Mode::Lock => Line { listing: 6, number: listing_6 },
+            Mode::TryLock => Line { listing: 7, number: listing_7 },
+        }
+    }
+
+    fn doing(&self) -> &'static str {
+        match self.phase {
+            Phase::Idle => "idle",
+            Phase::CheckFree => "is the main row empty?",
+            Phase::Enqueue => "joining the queue",
+            Phase::CheckFirst => "first in the queue?",
+            Phase::Poll { .. } => "waiting",
+            Phase::AddMain => "joining the main row",
+            Phase::CheckAlone => "one record in the main row?",
+            Phase::DeleteMain => "leaving the main row",
+            Phase::Dequeue => "leaving the queue",
+            Phase::Held => "holds",
+            Phase::JoinRenewer => "releasing: waiting for the renewal to end",
+            Phase::ReleaseQueue | Phase::ReleaseMain | Phase::ReleaseBoth => "releasing",
+        }
+    }
+
+    fn lease(settings: &Settings) -> Option<Micros> {
+        settings.ttl()
+    }
+}

@@ -1,0 +1,7 @@
+//! The lock algorithms, one per file.
+
+pub mod cassandra_queue;
+pub mod row_probe;
+
+pub use cassandra_queue::CassandraQueue;
+pub use row_probe::RowProbe;

@@ -1,0 +1,388 @@
+//! The one seam between algorithm and engine.
+//!
+//! A lock client ([`Lock`]) and a store's server ([`Store`]) are deterministic state machines without I/O. They are
+//! entered by an engine (`on_*`), read the clocks of their own node from a [`Context`], and push what they want done
+//! into an [`Effects`] buffer that the engine owns, so that a step allocates nothing. Nothing else crosses the seam:
+//! deadlines are state that the engine reads, randomness is an input, and which order things happen in, how long they
+//! take and what goes wrong is the engine's alone.
+//!
+//! ```text
+//!                       engine: order, time, faults
+//!        on_call on_reply on_deadline │ on_request on_peer on_deadline on_restart
+//!                 ▼                   │                 ▼
+//!        ┌──── Lock ────┐        request        ┌──── Store ────┐
+//!        │ one client's │  ───────────────────▶ │  one server's │ ◀── peer ──▶ other servers
+//!        │   machine    │  ◀─────────────────── │    machine    │
+//!        └──────────────┘         reply         └───────────────┘
+//!                 ▲ answers: granted, refused, released, lost
+//!              workload (crate::workload): who asks when, how long it holds, what it writes
+//! ```
+
+use crate::time::{Due, Micros, Monotonic, Wall};
+use picklock_properties::{ClientId, Event, FencingToken, Mode};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::fmt::{Debug, Display};
+use std::hash::Hash;
+
+/// What every state and message is made of: small plain data, comparable, and packable into bytes.
+pub trait Data:
+    Clone + Eq + Ord + Hash + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
+{
+}
+impl<T: Clone + Eq + Ord + Hash + Debug + Serialize + DeserializeOwned + Send + Sync + 'static> Data for T {}
+
+/// A place in the cluster that has clocks, can be crashed or paused, and can be sent messages.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Node {
+    /// A client of the lock, with its application.
+    Client(u8),
+    /// A server of the store.
+    Server(u8),
+    /// The resource that the lock protects, outside the store.
+    Resource,
+}
+
+impl Display for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Node::Client(client) => write!(f, "{}", ClientId(*client)),
+            Node::Server(server) => write!(f, "s{}", server + 1),
+            Node::Resource => f.write_str("resource"),
+        }
+    }
+}
+
+/// What a machine is told on every entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a, Settings> {
+    /// Number of this client, or of this server among the servers.
+    pub me: u8,
+    /// How many servers the store has.
+    pub servers: u8,
+    /// What this node's wall clock shows. Two entries of one node see different readings, the later one larger, unless
+    /// the clock was stepped back or stands still: no two steps happen within one microsecond.
+    pub wall: Wall,
+    /// What this node's monotonic clock shows.
+    pub monotonic: Monotonic,
+    /// Randomness from the engine: a number below what [`Lock::choices`] or [`Store::choices`] returned for this entry.
+    /// The seeded engine draws it, the exhaustive engine tries them all.
+    pub choice: u32,
+    /// The variant of the algorithm or store; the same in every entry of a run.
+    pub settings: &'a Settings,
+}
+
+/// What goes from one node to another.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub enum Message<S: Store> {
+    /// From a client to a server.
+    Request(S::Request),
+    /// From a server to a client.
+    Reply(S::Reply),
+    /// From a server to a server.
+    Peer(S::Peer),
+    /// From a client in its critical section to the resource.
+    Write {
+        /// Counts the writes of this client, so that a late answer is not taken for a later one.
+        serial: u32,
+        /// The token that came with the grant, if the lock gives any.
+        fence: Option<FencingToken>,
+    },
+    /// From the resource to the client: the write was applied, or turned down because of its token.
+    Written {
+        /// The write this answers.
+        serial: u32,
+        /// Whether it was applied.
+        accepted: bool,
+    },
+}
+
+/// What a client's application asks of its lock.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Call {
+    /// Take the lock: wait for it, or try.
+    Acquire(Mode),
+    /// Give it back. Called only while granted.
+    Release,
+}
+
+/// What a lock tells its application.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Answer {
+    /// The lock is held from now on.
+    Granted {
+        /// A number that grows with every grant, if the lock gives one.
+        fence: Option<FencingToken>,
+    },
+    /// `try_lock` only: somebody else has it.
+    Refused,
+    /// The release is done, as far as this client can know.
+    Released,
+    /// The lease ran out while held, and the lock noticed: the application must stop.
+    Lost,
+}
+
+/// What a machine wants done, in order. Owned by the engine and cleared before each entry.
+#[derive(Clone, Debug)]
+pub struct Effects<S: Store> {
+    /// Messages to send.
+    pub sends: Vec<(Node, Message<S>)>,
+    /// What happened, for the monitors.
+    pub events: Vec<Event>,
+    /// What the lock tells its application; at most one per entry.
+    pub answer: Option<Answer>,
+}
+
+impl<S: Store> Default for Effects<S> {
+    fn default() -> Self {
+        Effects { sends: Vec::with_capacity(8), events: Vec::with_capacity(8), answer: None }
+    }
+}
+
+impl<S: Store> Effects<S> {
+    /// Forgets everything; keeps the memory.
+    pub fn clear(&mut self) {
+        self.sends.clear();
+        self.events.clear();
+        self.answer = None;
+    }
+
+    /// A client sends a request to a server.
+    pub fn request(&mut self, server: u8, request: S::Request) {
+        self.sends.push((Node::Server(server), Message::Request(request)));
+    }
+
+    /// A server replies to a client.
+    pub fn reply(&mut self, client: u8, reply: S::Reply) {
+        self.sends.push((Node::Client(client), Message::Reply(reply)));
+    }
+
+    /// A server sends a message to another server.
+    pub fn peer(&mut self, server: u8, message: S::Peer) {
+        self.sends.push((Node::Server(server), Message::Peer(message)));
+    }
+
+    /// Something happened that a monitor wants to know.
+    pub fn record(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// The lock answers its application. At most one answer per entry.
+    pub fn answer(&mut self, answer: Answer) {
+        debug_assert!(self.answer.is_none(), "one entry, two answers");
+        self.answer = Some(answer);
+    }
+}
+
+/// The line of the source document that a client stands at, for triggers and for the reader of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Line {
+    /// Listing number in the document; 0 for text outside a listing.
+    pub listing: u8,
+    /// Line number within the listing; 0 for a state that no line stands for.
+    pub number: u8,
+}
+
+impl Line {
+    /// Not inside any listing.
+    pub const NONE: Line = Line { listing: 0, number: 0 };
+}
+
+impl Display for Line {
+    /// `L6:3` for Listing 6, line 3; empty outside.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if *self == Line::NONE { Ok(()) } else { write!(f, "L{}:{}", self.listing, self.number) }
+    }
+}
+
+/// One client's machine of a lock algorithm. Written once, runs on every engine.
+///
+/// Requests may be lost, delayed, duplicated; replies too. A request that gets no reply in time has an *unknown*
+/// outcome. A reply to a request that the machine no longer waits for must be told apart (serial numbers) and dismissed.
+pub trait Lock: Data {
+    /// The store the lock lives on.
+    type Store: Store;
+    /// The variant: named knobs. The same for all clients of a run.
+    type Settings: Data + Default;
+
+    /// The machine before its first call.
+    fn new(me: u8, settings: &Self::Settings) -> Self;
+
+    /// The application asks for something. Never entered while an earlier call is unanswered.
+    fn on_call(&mut self, call: Call, cx: &Context<Self::Settings>, effects: &mut Effects<Self::Store>);
+
+    /// A reply arrived, wanted or not.
+    fn on_reply(
+        &mut self,
+        from: u8,
+        reply: <Self::Store as Store>::Reply,
+        cx: &Context<Self::Settings>,
+        effects: &mut Effects<Self::Store>,
+    );
+
+    /// [`Lock::deadline`] has come.
+    fn on_deadline(&mut self, cx: &Context<Self::Settings>, effects: &mut Effects<Self::Store>);
+
+    /// The process starts again after a crash: everything but what it had made durable is gone. Nothing is held.
+    fn on_restart(&mut self, cx: &Context<Self::Settings>);
+
+    /// When the machine wants to be woken next, if at all.
+    fn deadline(&self, settings: &Self::Settings) -> Option<Due>;
+
+    /// How many ways this entry can go, by chance ([`Context::choice`]). `None` is an entry at the deadline.
+    fn choices(&self, _reply: Option<&<Self::Store as Store>::Reply>, _settings: &Self::Settings) -> u32 {
+        1
+    }
+
+    /// Whether the machine will dismiss this reply, now and at any later time, without a trace. The exhaustive engine
+    /// drops such messages at once, which changes nothing but the number of states.
+    fn dismisses(&self, _reply: &<Self::Store as Store>::Reply) -> bool {
+        false
+    }
+
+    /// Shows every time and number in the state to `visitor`: see [`Visitor`].
+    fn visit<V: Visitor>(&mut self, settings: &Self::Settings, visitor: &mut V);
+
+    /// Where in its source the machine stands.
+    fn line(&self) -> Line;
+
+    /// What the machine does right now, in a few words, for the reader of a trace.
+    fn doing(&self) -> &'static str;
+
+    /// How long a grant lasts without renewal, if it ends by itself: fault plans scale with it.
+    fn lease(settings: &Self::Settings) -> Option<Micros>;
+}
+
+/// One server's machine of a store, with what servers say to each other.
+pub trait Store: Data {
+    /// Configuration: consistency levels, persistence, which clock… The same for all servers of a run.
+    type Settings: Data + Default;
+    /// From client to server.
+    type Request: Data + Visit + Display;
+    /// From server to client.
+    type Reply: Data + Visit + Display;
+    /// From server to server.
+    type Peer: Data + Visit + Display;
+
+    /// The server before anything happened.
+    fn new(me: u8, servers: u8, settings: &Self::Settings) -> Self;
+
+    /// A client's request arrived.
+    fn on_request(
+        &mut self,
+        from: u8,
+        request: Self::Request,
+        cx: &Context<Self::Settings>,
+        effects: &mut Effects<Self>,
+    );
+
+    /// Another server's message arrived.
+    fn on_peer(
+        &mut self,
+        from: u8,
+        message: Self::Peer,
+        cx: &Context<Self::Settings>,
+        effects: &mut Effects<Self>,
+    );
+
+    /// [`Store::deadline`] has come.
+    fn on_deadline(&mut self, cx: &Context<Self::Settings>, effects: &mut Effects<Self>);
+
+    /// The server starts again. After a plain crash of the process everything written survives (the operating system
+    /// has it); after a power loss only what was made durable does.
+    fn on_restart(&mut self, power_lost: bool, cx: &Context<Self::Settings>, effects: &mut Effects<Self>);
+
+    /// When the server wants to be woken next, if at all.
+    fn deadline(&self, settings: &Self::Settings) -> Option<Due>;
+
+    /// How many ways the handling of this message can go, by chance ([`Context::choice`]).
+    fn choices(&self, _message: &Message<Self>, _servers: u8, _settings: &Self::Settings) -> u32 {
+        1
+    }
+
+    /// Whether the server will dismiss this message, now and at any later time, without a trace.
+    fn dismisses(&self, _message: &Self::Peer) -> bool {
+        false
+    }
+
+    /// Shows every time and number in the state to `visitor`: see [`Visitor`].
+    fn visit<V: Visitor>(&mut self, visitor: &mut V);
+
+    /// Drops from all servers what no message in flight and no later request can tell from its absence (a tombstone
+    /// that hides nothing any more, say). The exhaustive engine calls this to keep the space finite; the default keeps all.
+    ///
+    /// `horizon` is below every later reading of every wall clock, and `in_flight` shows every message under way.
+    fn settle(
+        _servers: &mut [&mut Self],
+        _in_flight: &mut dyn Iterator<Item = &Message<Self>>,
+        _horizon: Wall,
+        _settings: &Self::Settings,
+    ) {
+    }
+
+    /// What the server stores, one short line per entry, for the reader of a trace.
+    fn contents(&self) -> Vec<String>;
+}
+
+/// A message whose times and numbers can be visited.
+pub trait Visit {
+    /// Shows every time and number in the message to `visitor`.
+    fn visit<V: Visitor>(&mut self, visitor: &mut V);
+}
+
+/// Sees, and may rewrite, the times and counters in a state.
+///
+/// The seeded engine lets time and counters run; the exhaustive engine must find out that two states differ in nothing
+/// but the date. It visits a state twice, first to collect, then to rewrite every time relative to now (with what is
+/// past reduced to its order) and every counter to its rank. That is sound as long as machines use these values in no
+/// other way than the method's text says.
+pub trait Visitor {
+    /// A moment of some wall clock that is compared only with other stamps of the same `group`, and with later readings
+    /// of wall clocks: write timestamps (group: the column), times in column names (group: the row), fencing tokens.
+    fn stamp(&mut self, group: StampGroup, at: &mut Wall);
+
+    /// A moment that is compared only with this node's own clock: "has it come?"
+    fn due(&mut self, due: &mut Due);
+
+    /// [`Self::due`] for a moment of the monotonic clock.
+    fn wake(&mut self, at: &mut Monotonic) {
+        let mut due = Due::Monotonic(*at);
+        self.due(&mut due);
+        match due {
+            Due::Monotonic(moved) => *at = moved,
+            Due::Wall(_) => unreachable!("a visitor moves a moment, not from one clock to another"),
+        }
+    }
+
+    /// A moment of this node's own monotonic clock, used only to ask whether `limit` or less has passed since.
+    fn since(&mut self, at: &mut Monotonic, limit: Micros);
+
+    /// Whole seconds that any server may compare with its wall clock's whole seconds: "has it come?"
+    fn expiry_seconds(&mut self, at: &mut i64);
+
+    /// A number that only tells requests of one owner apart, compared only with numbers of the same owner. New ones are
+    /// drawn by adding one to the owner's counter, which must be visited too.
+    fn serial(&mut self, owner: Owner, serial: &mut u32);
+}
+
+/// Whose counter a serial number was drawn from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// In a machine's state: that machine's.
+    Me,
+    /// In a message: its sender's.
+    Sender,
+    /// In a message: its receiver's.
+    Receiver,
+    /// This node's.
+    Node(Node),
+}
+
+/// Which stamps are compared with each other: `space` says what they are, `member` which one (a column, say).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct StampGroup {
+    /// What kind of stamp: 0 to 7.
+    pub space: u8,
+    /// Which group of that kind.
+    pub member: u32,
+}

@@ -1,0 +1,284 @@
+//! Apache Cassandra, as far as document 000 (section 2) and its locks need it.
+//!
+//! ```text
+//!            write / batch / read slice                 mutation, read, repair
+//!   client ───────────────────────────▶ coordinator ───────────────────────────▶ replicas: all servers
+//!          ◀───────────────────────────  (any server,   ◀─────────────────────────
+//!            applied / slice / timed out  a replica too)          ack, cells
+//! ```
+//!
+//! # What is modelled
+//!
+//! - Cells, not rows, are the unit: a bigger timestamp wins, ties go by [`TieRules`], a tombstone or an expired cell
+//!   hides older writes ([`reconcile`]). Columns of a row are read in the lexicographic order of their names.
+//! - Every server is a replica of everything (replication factor = servers) and coordinates the requests that clients
+//!   send to it. It applies a write to itself at once, sends it to all others, and acknowledges it when as many
+//!   replicas as [`Settings::writes`] asks for have it. It reads itself and as many others as [`Settings::reads`]
+//!   asks for besides; which others is chance ([`Store::choices`]). A write that too few replicas acknowledge in time
+//!   is answered with [`Outcome::TimedOut`] and not rolled back: it stays where it is.
+//! - A batch is one message per row to each replica: atomic in the end, not isolated from readers of several rows.
+//! - TTLs are whole seconds: the coordinator of the write adds them to its clock; who judges the expiry is
+//!   [`Settings::expiry_clock`]. Timestamps that the client does not give are the coordinator's, which never gives
+//!   the same or a smaller one twice, even if its clock steps back, until it restarts.
+//! - Blocking read repair, the commit log, the grace period of tombstones.
+//!
+//! # What is left out, and which failures that hides
+//!
+//! - *Time between commit log, memtable and acknowledgement.* A replica applies and acknowledges a mutation in one
+//!   step. Hidden: a crash between two of these; it looks the same as one before the mutation or before the
+//!   acknowledgement.
+//! - *Coordinator and its own replica are one step.* Hidden: a coordinator whose own write is late or lost (a full
+//!   queue drops it) while others have it. A read always uses the coordinator's own cells; the real one takes the
+//!   replicas that answered fastest of late, its own first nearly always.
+//! - *Hinted handoff.* Hidden: a partial write or delete that reaches the missed replicas later by itself. Catalogue
+//!   row C14 (a tombstone on one replica only) would heal, unless the coordinator dies for good or three hours pass;
+//!   and a write that was reported as timed out would turn up long after.
+//! - *The batchlog.* Hidden: a coordinator that dies in a logged batch; others finish it for him about ten seconds
+//!   later. Here the rest of the batch is lost with him.
+//! - *Digest reads, speculative retries, rapid read protection.* They save work, or ask one replica more when another
+//!   is slow; a read here returns what such a read could return.
+//! - *A repair's own speculation* (`BlockingPartitionRepair.maybeSendAdditionalWrites`): a replica that answers a
+//!   read and then not the repair makes the read time out here; the real coordinator tries the others.
+//! - *Anti-entropy repair, compaction, flushes, disks that fill or break, topology changes, datacentres,* and the
+//!   failure detector: a coordinator does not refuse up front (`UnavailableException`), it times out.
+//! - *Row and range tombstones, counters, lightweight transactions.* No lock of document 000 has them.
+//! - *The rest of the tie rule.* In 2.1 ties depend on the clock, see [`TieRules::V2_1`].
+
+mod cell;
+mod coordinator;
+mod peer;
+mod pending;
+mod protocol;
+mod replica;
+mod settle;
+#[cfg(test)]
+mod tests;
+
+pub use cell::{Cell, Column, Columns, Content, TieRules, reconcile};
+pub use peer::Peer;
+pub use protocol::*;
+
+use crate::machine::{Context, Effects, Message, Store, Visitor};
+use crate::time::{Due, Micros, Wall};
+use serde::{Deserialize, Serialize};
+
+/// How the cluster is configured. The same on all servers.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Settings {
+    /// How many replicas must have a write before it is acknowledged.
+    pub writes: Consistency,
+    /// How many replicas a read asks.
+    pub reads: Consistency,
+    /// Who wins among cells of one timestamp.
+    pub ties: TieRules,
+    /// Whose clock says that a cell has expired.
+    pub expiry_clock: ExpiryClock,
+    /// What a read does about replicas that lack what it found.
+    pub read_repair: ReadRepair,
+    /// After how long the coordinator gives up, on its monotonic clock; `None`: never. `cassandra.yaml` has 2 s for
+    /// writes and 5 s for reads.
+    pub request_timeout: Option<Micros>,
+    /// When a write is on disk.
+    pub commit_log: CommitLog,
+    /// After how many seconds tombstones and expired cells are dropped; `None`: not within a run. The real default is
+    /// ten days, longer than any run here.
+    ///
+    /// For the seeded engine only: the exhaustive one forgets how long ago something past was, and would purge
+    /// nothing. An expired cell is purged by its expiry, the real one already by the time it was written.
+    pub gc_grace_seconds: Option<i64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            writes: Consistency::Quorum,
+            reads: Consistency::Quorum,
+            ties: TieRules::default(),
+            expiry_clock: ExpiryClock::default(),
+            read_repair: ReadRepair::default(),
+            request_timeout: Some(Micros::seconds(2)),
+            commit_log: CommitLog::default(),
+            gc_grace_seconds: None,
+        }
+    }
+}
+
+/// How many of the replicas must take part.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Consistency {
+    /// One.
+    One,
+    /// More than half.
+    Quorum,
+    /// Every one.
+    All,
+}
+
+impl Consistency {
+    /// As a number of `servers`.
+    pub const fn of(self, servers: u8) -> u8 {
+        match self {
+            Consistency::One => 1,
+            Consistency::Quorum => servers / 2 + 1,
+            Consistency::All => servers,
+        }
+    }
+}
+
+/// Whose clock is compared with a cell's local deletion time.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum ExpiryClock {
+    /// 3.0 and later: the reading coordinator's, once per command (`db/ReadCommand.java` `nowInSec`), so that only
+    /// its skew against the writing coordinator counts.
+    #[default]
+    Coordinator,
+    /// Before 3.0: every server that reads or unpacks a cell turns it into a tombstone once its own clock says so:
+    /// each replica as it answers, and the coordinator as it merges. (A 2.x command does carry the coordinator's
+    /// time, for counting, and a cell in a 2.x replica's memory is judged by that; read from its disk, by the
+    /// replica's clock.)
+    Replica,
+}
+
+/// What a read does when replicas differ.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum ReadRepair {
+    /// It brings the contacted replicas up to date and replies when they have acknowledged that: of two quorum reads,
+    /// the later one never returns less. The real default.
+    #[default]
+    Blocking,
+    /// It replies and leaves them as they are.
+    None,
+}
+
+/// When a write reaches the disk.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum CommitLog {
+    /// Before it is acknowledged: a power loss loses nothing.
+    ///
+    /// The default here, though not there: the theorems of document 000 assume that an acknowledged write is not lost
+    /// ("после записи ячейки … результаты запросов на чтение этой строки обязательно будут содержать эту ячейку",
+    /// section 2). Dropping that assumption is choosing [`CommitLog::Periodic`].
+    #[default]
+    Batch,
+    /// At most this long after it was applied: a power loss loses what came since the last sync, acknowledged or not;
+    /// a crash of the process alone loses nothing, as the log is a mapped file. (A compressed or encrypted log is
+    /// not, and loses the same in both cases.) The real default, with 10 s.
+    ///
+    /// The real server syncs by the clock, written to or not; here the period begins with the first write after a
+    /// sync, so that a server at rest has no timer. The bound is the same, the average loss larger.
+    Periodic {
+        /// The longest time that a write is not on disk.
+        period: Micros,
+    },
+}
+
+/// One server: a replica and a coordinator.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Cassandra {
+    replica: replica::Replica,
+    coordinator: coordinator::Coordinator,
+}
+
+impl Store for Cassandra {
+    type Settings = Settings;
+    type Request = Request;
+    type Reply = Reply;
+    type Peer = Peer;
+
+    fn new(_me: u8, servers: u8, _settings: &Settings) -> Self {
+        assert!((1..=16).contains(&servers), "between one and sixteen servers");
+        Cassandra { replica: replica::Replica::default(), coordinator: coordinator::Coordinator::default() }
+    }
+
+    fn on_request(
+        &mut self,
+        from: u8,
+        request: Request,
+        cx: &Context<Settings>,
+        effects: &mut Effects<Self>,
+    ) {
+        match request.operation {
+            Operation::Write(mutation) => self.write(from, request.serial, &[mutation], cx, effects),
+            Operation::Batch(mutations) => self.write(from, request.serial, &mutations, cx, effects),
+            Operation::ReadSlice { row, from: first, count } => {
+                self.read(from, request.serial, (row, first, count), cx, effects);
+            }
+        }
+    }
+
+    fn on_peer(&mut self, from: u8, message: Peer, cx: &Context<Settings>, effects: &mut Effects<Self>) {
+        match message {
+            Peer::Mutation { serial, row, columns } => {
+                self.replica.apply(row, &columns, cx);
+                if let Some(serial) = serial {
+                    effects.peer(from, Peer::Ack { serial });
+                }
+            }
+            Peer::Repair { serial, row, columns } => {
+                self.replica.apply(row, &columns, cx);
+                effects.peer(from, Peer::Ack { serial });
+            }
+            Peer::Read { serial, row, from: first } => {
+                let columns = self.replica.read(row, first, cx);
+                effects.peer(from, Peer::Cells { serial, row, columns });
+            }
+            Peer::Cells { serial, row: _, columns } => self.on_cells(from, serial, columns, cx, effects),
+            Peer::Ack { serial } => self.on_ack(from, serial, cx, effects),
+        }
+    }
+
+    fn on_deadline(&mut self, cx: &Context<Settings>, effects: &mut Effects<Self>) {
+        self.coordinator.time_out(cx, effects);
+        if self.replica.sync_due().is_some_and(|due| due <= Due::Monotonic(cx.monotonic)) {
+            self.replica.sync();
+        }
+    }
+
+    fn on_restart(&mut self, power_lost: bool, cx: &Context<Settings>, _effects: &mut Effects<Self>) {
+        self.coordinator.restart();
+        self.replica.restart(power_lost, cx.settings.commit_log);
+    }
+
+    fn deadline(&self, _settings: &Settings) -> Option<Due> {
+        self.coordinator.deadline().into_iter().chain(self.replica.sync_due()).min()
+    }
+
+    fn choices(&self, message: &Message<Self>, servers: u8, settings: &Settings) -> u32 {
+        match message {
+            Message::Request(Request { operation: Operation::ReadSlice { .. }, .. }) => {
+                coordinator::combinations(servers - 1, settings.reads.of(servers) - 1)
+            }
+            Message::Request(Request { operation: Operation::Write(_) | Operation::Batch(_), .. })
+            | Message::Reply(_)
+            | Message::Peer(_)
+            | Message::Write { .. }
+            | Message::Written { .. } => 1,
+        }
+    }
+
+    fn dismisses(&self, message: &Peer) -> bool {
+        match message {
+            Peer::Ack { serial } => !self.coordinator.awaits_ack(*serial),
+            Peer::Cells { serial, .. } => !self.coordinator.awaits_cells(*serial),
+            Peer::Mutation { .. } | Peer::Read { .. } | Peer::Repair { .. } => false,
+        }
+    }
+
+    fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        self.replica.visit(visitor);
+        self.coordinator.visit(visitor);
+    }
+
+    fn settle(
+        servers: &mut [&mut Self],
+        in_flight: &mut dyn Iterator<Item = &Message<Self>>,
+        horizon: Wall,
+        _settings: &Settings,
+    ) {
+        settle::settle(servers, in_flight, horizon);
+    }
+
+    fn contents(&self) -> Vec<String> {
+        self.replica.contents()
+    }
+}

@@ -1,0 +1,273 @@
+//! What clients and servers of Cassandra say to each other, as far as locks need it.
+//!
+//! Source: document 000, section 2 (cluster, keyspace, column family, cell; write one cell, write many cells into one
+//! family, read a slice of a row from a column name with a count).
+
+use crate::machine::{Owner, StampGroup, Visit, Visitor};
+use crate::time::Wall;
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+use std::fmt::{Display, Formatter};
+
+/// The identifier of a locking thread, a GUID in the source: only its identity and lexicographic order matter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct ThreadId(pub u16);
+
+impl Display for ThreadId {
+    /// `tA`, `tB`, …; a later incarnation of a crashed client is another thread: `tA'2`.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "t{}", picklock_properties::ClientId((self.0 & 0xff) as u8))?;
+        if self.0 >> 8 == 0 { Ok(()) } else { write!(f, "'{}", (self.0 >> 8) + 1) }
+    }
+}
+
+/// What stands before the thread id in a column's name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Prefix {
+    /// Listing 5: the time in microseconds, padded with zeros to 20 digits.
+    Time(Wall),
+    /// Nothing: the name is the thread id.
+    None,
+}
+
+/// A column's name as the locks here build them.
+///
+/// Names are ordered lexicographically in a row. Padded digits compare as numbers and digits stand before letters, so
+/// the derived order is the order of the strings that `Display` prints. Names of other shapes are left out; no lock
+/// here uses them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct ColumnName {
+    /// The part that orders the queue.
+    pub prefix: Prefix,
+    /// The part that tells threads apart.
+    pub thread: ThreadId,
+}
+
+impl Display for ColumnName {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self.prefix {
+            Prefix::Time(at) => write!(f, "{:020}{}", at.unix_micros(), self.thread),
+            Prefix::None => write!(f, "{}", self.thread),
+        }
+    }
+}
+
+/// A row of a column family.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Row {
+    /// The family (table).
+    pub family: Family,
+    /// The lock id, the row's key.
+    pub lock: u8,
+}
+
+/// The families that the locks of document 000 use.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Family {
+    /// Who owns the lock ("основная строка").
+    Main,
+    /// Who waits for it, in order ("очередь").
+    Queue,
+    /// Where Listing 3 fights for it ("теневая таблица").
+    Shadow,
+}
+
+impl Display for Row {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.family {
+            Family::Main => "M",
+            Family::Queue => "Q",
+            Family::Shadow => "S",
+        })?;
+        if self.lock == 0 { Ok(()) } else { write!(f, "{}", self.lock) }
+    }
+}
+
+/// Which column a mutation changes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Target {
+    /// The column with this name.
+    Column(ColumnName),
+    /// A column named by the coordinator: its own time on arrival, then the thread id (CQL's `now()`).
+    CoordinatorTime(ThreadId),
+}
+
+/// What a mutation does to its column.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Change {
+    /// Write a cell.
+    Put {
+        /// The value; only its order matters (ties).
+        value: u16,
+        /// Time to live in whole seconds, counted by the coordinator's clock.
+        ttl_seconds: Option<u32>,
+    },
+    /// Write a tombstone.
+    Delete,
+}
+
+/// One cell to change.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Mutation {
+    /// In which row.
+    pub row: Row,
+    /// Which column.
+    pub target: Target,
+    /// Put or delete.
+    pub change: Change,
+    /// The write timestamp given by the client in microseconds; `None`: the coordinator takes its own wall clock.
+    pub timestamp: Option<Wall>,
+}
+
+/// A client's request to a coordinator. Consistency levels are the store's settings.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Request {
+    /// Tells this client's requests apart.
+    pub serial: u32,
+    /// What to do.
+    pub operation: Operation,
+}
+
+/// What a client can ask for.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Operation {
+    /// Change one cell.
+    Write(Mutation),
+    /// Change several cells of one family: all of them in the end, not isolated from readers of several rows.
+    Batch(SmallVec<[Mutation; 2]>),
+    /// The first `count` live columns of `row`, from `from` on (inclusive) or from the beginning.
+    ReadSlice {
+        /// In which row.
+        row: Row,
+        /// First name of interest.
+        from: Option<ColumnName>,
+        /// How many columns at most.
+        count: u8,
+    },
+}
+
+/// A coordinator's reply to a client.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Reply {
+    /// The request's number.
+    pub serial: u32,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// What became of a request.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Outcome {
+    /// As many replicas as the consistency level asks for acknowledged the write.
+    Applied,
+    /// The live columns, in order, with their values.
+    Slice(SmallVec<[(ColumnName, u16); 2]>),
+    /// Too few replicas answered the coordinator in time. A write may be on some of them and stays there.
+    TimedOut,
+}
+
+/// The stamps of one column: written by one thread, so one group per row family, lock and thread.
+pub fn timestamp_group(row: Row, thread: ThreadId) -> StampGroup {
+    StampGroup { space: 0, member: (row.family as u32) << 24 | (row.lock as u32) << 16 | thread.0 as u32 }
+}
+
+/// The times in column names. Only queue rows have them; several locks' rows share a group, which costs states, not truth.
+pub const NAME_GROUP: StampGroup = StampGroup { space: 1, member: 0 };
+
+impl ColumnName {
+    /// Shows the time in the name.
+    pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        if let Prefix::Time(at) = &mut self.prefix {
+            visitor.stamp(NAME_GROUP, at);
+        }
+    }
+}
+
+impl Visit for Mutation {
+    fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        let thread = match &mut self.target {
+            Target::Column(name) => {
+                name.visit(visitor);
+                name.thread
+            }
+            Target::CoordinatorTime(thread) => *thread,
+        };
+        if let Some(timestamp) = &mut self.timestamp {
+            visitor.stamp(timestamp_group(self.row, thread), timestamp);
+        }
+    }
+}
+
+impl Visit for Request {
+    fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        visitor.serial(Owner::Sender, &mut self.serial);
+        match &mut self.operation {
+            Operation::Write(mutation) => mutation.visit(visitor),
+            Operation::Batch(mutations) => mutations.iter_mut().for_each(|mutation| mutation.visit(visitor)),
+            Operation::ReadSlice { from, .. } => from.iter_mut().for_each(|name| name.visit(visitor)),
+        }
+    }
+}
+
+impl Visit for Reply {
+    fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        visitor.serial(Owner::Receiver, &mut self.serial);
+        match &mut self.outcome {
+            Outcome::Slice(columns) => columns.iter_mut().for_each(|(name, _)| name.visit(visitor)),
+            Outcome::Applied | Outcome::TimedOut => {}
+        }
+    }
+}
+
+impl Display for Mutation {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let verb = match self.change {
+            Change::Put { .. } => "add",
+            Change::Delete => "delete",
+        };
+        write!(f, "{verb} {}[", self.row)?;
+        match self.target {
+            Target::Column(name) => write!(f, "{name}]")?,
+            Target::CoordinatorTime(thread) => write!(f, "now(){thread}]")?,
+        }
+        if let Some(timestamp) = self.timestamp {
+            write!(f, " at {}", timestamp.0)?;
+        }
+        if let Change::Put { ttl_seconds: Some(seconds), .. } = self.change {
+            write!(f, " ttl {seconds}s")?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Request {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match &self.operation {
+            Operation::Write(mutation) => write!(f, "{mutation}"),
+            Operation::Batch(mutations) => {
+                f.write_str("batch")?;
+                mutations.iter().try_for_each(|mutation| write!(f, ", {mutation}"))
+            }
+            Operation::ReadSlice { row, from: None, count } => write!(f, "read {row} first {count}"),
+            Operation::ReadSlice { row, from: Some(name), count } => {
+                write!(f, "read {row} from {name} first {count}")
+            }
+        }
+    }
+}
+
+impl Display for Reply {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match &self.outcome {
+            Outcome::Applied => f.write_str("applied"),
+            Outcome::TimedOut => f.write_str("timed out"),
+            Outcome::Slice(columns) => {
+                f.write_str("{")?;
+                for (position, (name, _)) in columns.iter().enumerate() {
+                    write!(f, "{}{name}", if position == 0 { "" } else { ", " })?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A server as replica: it keeps cells, and what of them survives a power loss.
+
+use super::cell::{Cell, Column, Columns, reconcile};
+use super::protocol::{ColumnName, Row};
+use super::{CommitLog, ExpiryClock, Settings};
+use crate::machine::{Context, Visitor};
+use crate::time::Due;
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// One column of one row, as stored.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub row: Row,
+    pub column: Column,
+}
+
+impl Entry {
+    fn key(&self) -> (Row, ColumnName) {
+        (self.row, self.column.name)
+    }
+}
+
+/// The cells of one server.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(super) struct Replica {
+    /// Memtable and tables on disk, as one: ordered by row, then lexicographically by column name.
+    cells: SmallVec<[Entry; 4]>,
+    /// What a power loss leaves, with [`CommitLog::Periodic`]; with [`CommitLog::Batch`] that is `cells`, and this
+    /// empty.
+    synced: Vec<Entry>,
+    /// When the commit log is synced next: set while `synced` is behind.
+    sync_due: Option<Due>,
+}
+
+impl Replica {
+    /// Applies a mutation of one row.
+    pub fn apply(&mut self, row: Row, columns: &[Column], cx: &Context<Settings>) {
+        for &column in columns {
+            let entry = Entry { row, column };
+            match self.cells.binary_search_by(|probe| probe.key().cmp(&entry.key())) {
+                Ok(at) => {
+                    let stored = &mut self.cells[at].column.cell;
+                    *stored = reconcile(stored, &column.cell, cx.settings.ties);
+                }
+                Err(at) => self.cells.insert(at, entry),
+            }
+        }
+        self.purge(row, cx);
+        if let CommitLog::Periodic { period } = cx.settings.commit_log {
+            self.sync_due.get_or_insert(Due::Monotonic(cx.monotonic + period));
+        }
+    }
+
+    /// All columns of `row` from `from` on, live or not. With [`ExpiryClock::Replica`] this server's clock turns what
+    /// has expired into tombstones on the way out.
+    pub fn read(&mut self, row: Row, from: Option<ColumnName>, cx: &Context<Settings>) -> Columns {
+        self.purge(row, cx);
+        let start = self.cells.partition_point(|entry| match from {
+            Some(name) => entry.key() < (row, name),
+            None => entry.row < row,
+        });
+        let columns =
+            self.cells[start..].iter().take_while(|entry| entry.row == row).map(|entry| entry.column);
+        match cx.settings.expiry_clock {
+            ExpiryClock::Coordinator => columns.collect(),
+            ExpiryClock::Replica => {
+                let now_seconds = cx.wall.whole_seconds();
+                columns
+                    .map(|Column { name, cell }| Column { name, cell: cell.with_expiry_applied(now_seconds) })
+                    .collect()
+            }
+        }
+    }
+
+    /// Tombstones and expired cells go once the grace period is over (`db/rows/AbstractCell.java` `purge`,
+    /// `db/ReadCommand.java` `withoutPurgeableTombstones`): `local deletion time < now - gc_grace`.
+    fn purge(&mut self, row: Row, cx: &Context<Settings>) {
+        let Some(grace_seconds) = cx.settings.gc_grace_seconds else { return };
+        let now_seconds = cx.wall.whole_seconds();
+        self.cells.retain(|entry| {
+            let purgeable = |since_seconds| since_seconds + grace_seconds < now_seconds;
+            entry.row != row || !entry.column.cell.local_deletion_seconds().is_some_and(purgeable)
+        });
+    }
+
+    /// When the commit log is synced next, if it is behind.
+    pub fn sync_due(&self) -> Option<Due> {
+        self.sync_due
+    }
+
+    /// Brings the commit log on disk.
+    pub fn sync(&mut self) {
+        self.synced.clear();
+        self.synced.extend_from_slice(&self.cells);
+        self.sync_due = None;
+    }
+
+    /// The server starts again. It replays its commit log and flushes what it replayed to disk
+    /// (`db/commitlog/CommitLogReplayer.java` `blockForWrites`), so that all it has then is durable.
+    pub fn restart(&mut self, power_lost: bool, commit_log: CommitLog) {
+        match commit_log {
+            CommitLog::Batch => {}
+            CommitLog::Periodic { .. } => {
+                if power_lost {
+                    self.cells.clear();
+                    self.cells.extend_from_slice(&self.synced);
+                }
+                self.sync();
+            }
+        }
+    }
+
+    /// Everything stored, what is only in the synced image included.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.cells.iter().chain(&self.synced)
+    }
+
+    /// The cells stored for one column: none, one, or one more in the synced image.
+    pub fn versions(&self, row: Row, name: ColumnName) -> impl Iterator<Item = &Cell> {
+        self.entries().filter(move |entry| entry.key() == (row, name)).map(|entry| &entry.column.cell)
+    }
+
+    /// Forgets these columns, in the synced image too.
+    pub fn forget(&mut self, columns: &[(Row, ColumnName)]) {
+        self.cells.retain(|entry| !columns.contains(&entry.key()));
+        self.synced.retain(|entry| !columns.contains(&entry.key()));
+    }
+
+    pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        for Entry { row, column } in self.cells.iter_mut().chain(&mut self.synced) {
+            column.visit(*row, visitor);
+        }
+        self.sync_due.iter_mut().for_each(|due| visitor.due(due));
+    }
+
+    /// One line per row.
+    pub fn contents(&self) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for row in self.cells.chunk_by(|left, right| left.row == right.row) {
+            let columns: Vec<String> = row.iter().map(|entry| entry.column.to_string()).collect();
+            lines.push(format!("{}: {}", row[0].row, columns.join(", ")));
+        }
+        if self.sync_due.is_some() {
+            lines.push("the commit log on disk is behind".to_owned());
+        }
+        lines
+    }
+}

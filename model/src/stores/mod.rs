@@ -1,0 +1,2 @@
+//! The stores, one per file or folder.
+pub mod cassandra;

@@ -1,0 +1,164 @@
+//! What happened, step by step, for whoever watches: the same for a run of the seeded engine and for a path of the
+//! exhaustive one, so that one renderer shows both.
+
+use crate::cluster::{Cluster, Wake};
+use crate::machine::{Effects, Lock, Message, Node, Store};
+use crate::time::Micros;
+use picklock_properties::Violation;
+use serde::{Deserialize, Serialize};
+
+/// One thing that happened to the cluster.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub enum Happening<S: Store> {
+    /// A message arrived and was handled.
+    Delivered {
+        /// Sender.
+        from: Node,
+        /// Receiver.
+        to: Node,
+        /// What was said.
+        message: Message<S>,
+    },
+    /// A message was lost.
+    Lost {
+        /// Sender.
+        from: Node,
+        /// Who should have received it.
+        to: Node,
+        /// What was said.
+        message: Message<S>,
+    },
+    /// A message will arrive once more than it was sent.
+    Duplicated {
+        /// Sender.
+        from: Node,
+        /// Receiver.
+        to: Node,
+        /// What was said.
+        message: Message<S>,
+    },
+    /// A deadline came.
+    Woke {
+        /// Where.
+        node: Node,
+        /// Whose.
+        wake: Wake,
+    },
+    /// A tick of true time passed (exhaustive engine, timed models).
+    Ticked,
+    /// The node stopped: garbage collection, a stalled disk, a suspended machine.
+    Paused {
+        /// Where.
+        node: Node,
+    },
+    /// The node goes on.
+    Resumed {
+        /// Where.
+        node: Node,
+    },
+    /// The node's process ended.
+    Crashed {
+        /// Where.
+        node: Node,
+        /// What was not durable is gone.
+        power_lost: bool,
+    },
+    /// The node's process started again.
+    Restarted {
+        /// Where.
+        node: Node,
+    },
+    /// The node's wall clock stepped.
+    ClockStepped {
+        /// Where.
+        node: Node,
+        /// How far; negative is back.
+        by: Micros,
+    },
+    /// The node's clocks run fast or slow from now on.
+    ClockDrifts {
+        /// Where.
+        node: Node,
+        /// Microseconds gained per second.
+        ppm: i32,
+    },
+    /// The node's wall clock stands still.
+    ClockFroze {
+        /// Where.
+        node: Node,
+    },
+    /// The node's wall clock goes on.
+    ClockThawed {
+        /// Where.
+        node: Node,
+    },
+    /// Messages from one to the other do not arrive any more.
+    LinkCut {
+        /// Sender.
+        from: Node,
+        /// Receiver.
+        to: Node,
+    },
+    /// Messages from one to the other arrive again.
+    LinkMended {
+        /// Sender.
+        from: Node,
+        /// Receiver.
+        to: Node,
+    },
+    /// No more faults from here on: clocks are right, links whole, nodes up. Progress is owed.
+    Healed,
+}
+
+impl<S: Store> Happening<S> {
+    /// The node in whose column a trace shows it: the one whose step it is, or the one it strikes.
+    pub fn node(&self) -> Option<Node> {
+        match *self {
+            Happening::Delivered { to, .. }
+            | Happening::Lost { to, .. }
+            | Happening::Duplicated { to, .. } => Some(to),
+            Happening::Woke { node, .. }
+            | Happening::Paused { node }
+            | Happening::Resumed { node }
+            | Happening::Crashed { node, .. }
+            | Happening::Restarted { node }
+            | Happening::ClockStepped { node, .. }
+            | Happening::ClockDrifts { node, .. }
+            | Happening::ClockFroze { node }
+            | Happening::ClockThawed { node } => Some(node),
+            Happening::LinkCut { to, .. } | Happening::LinkMended { to, .. } => Some(to),
+            Happening::Ticked | Happening::Healed => None,
+        }
+    }
+}
+
+/// A step as a watcher sees it.
+pub struct Step<'a, L: Lock> {
+    /// True time since the run began.
+    pub at: Micros,
+    /// What happened.
+    pub happening: &'a Happening<L::Store>,
+    /// What the node that took the step sent and reported.
+    pub effects: &'a Effects<L::Store>,
+    /// The cluster after the step.
+    pub cluster: &'a Cluster<L>,
+    /// Which promises this step broke.
+    pub violations: &'a [Violation],
+}
+
+/// Watches a run.
+pub trait Observer<L: Lock> {
+    /// Whether it looks at anything at all: if not, an engine need not prepare steps for it.
+    const WATCHES: bool = true;
+
+    /// The next step of the run.
+    fn observe(&mut self, step: &Step<L>);
+}
+
+/// Nobody watches.
+impl<L: Lock> Observer<L> for () {
+    const WATCHES: bool = false;
+
+    fn observe(&mut self, _step: &Step<L>) {}
+}

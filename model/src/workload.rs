@@ -1,0 +1,318 @@
+//! Who uses the lock: how many clients, how often, how long, and what they do while they hold. Not part of any lock.
+
+use crate::machine::{Answer, Call, Context, Effects, Lock, Message, Node, Owner, StampGroup, Visitor};
+use crate::time::{Due, Micros, Monotonic, Wall};
+use picklock_properties::{ClientId, Event, FencingToken, Mode};
+use serde::{Deserialize, Serialize};
+
+/// What the clients do. The same for every engine; durations do not matter where time does not pass.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Workload {
+    /// How many clients there are, 1 to 128.
+    pub clients: u8,
+    /// How often each asks for the lock before it is done.
+    pub rounds: u8,
+    /// What they ask for.
+    pub calls: Calls,
+    /// How long a client waits before each call.
+    pub think: Micros,
+    /// How long a client works in its critical section before it writes and leaves.
+    pub hold: Micros,
+    /// Whether a holder leaves after that; if not, it holds for good.
+    pub releases: bool,
+    /// Whether a holder writes to the resource behind the lock at the end of its work, and waits for the answer.
+    pub writes: bool,
+    /// Whether the resource turns down a write whose fencing token is smaller than one it has seen.
+    pub resource_checks: bool,
+}
+
+/// What the clients ask for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Calls {
+    /// All call `lock`.
+    Lock,
+    /// All call `try_lock`.
+    TryLock,
+    /// The first client calls `lock`, the others `try_lock`.
+    FirstLocks,
+}
+
+impl Workload {
+    /// What client `me` asks for.
+    pub fn mode(&self, me: u8) -> Mode {
+        match (self.calls, me) {
+            (Calls::Lock, _) | (Calls::FirstLocks, 0) => Mode::Lock,
+            (Calls::TryLock | Calls::FirstLocks, _) => Mode::TryLock,
+        }
+    }
+}
+
+/// How long a holder waits for the resource's answer before it sends its write again.
+const WRITE_TIMEOUT: Micros = Micros::seconds(1);
+
+/// One client: an application and its lock.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Client<L: Lock> {
+    /// The algorithm's machine.
+    pub lock: L,
+    phase: Phase,
+    rounds_left: u8,
+    serial: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+enum Phase {
+    /// Will ask for the lock.
+    Thinks { until: Monotonic },
+    /// Has asked.
+    Asks,
+    /// Works in the critical section.
+    Holds { until: Monotonic, fence: Option<Wall> },
+    /// Has sent its write to the resource and waits for the answer, still in the critical section.
+    Writes { again: Monotonic, fence: Option<Wall> },
+    /// Has left the critical section and gives the lock back.
+    Releases,
+    /// Will not ask again.
+    Done,
+}
+
+/// What the application part of a step needs: the workload beside the lock's own context.
+pub struct ClientContext<'a, L: Lock> {
+    /// What the lock's machine is told.
+    pub lock: Context<'a, L::Settings>,
+    /// What the application does.
+    pub workload: &'a Workload,
+}
+
+impl<L: Lock> Client<L> {
+    /// The client before anything happened; it will first ask after `start`.
+    pub fn new(me: u8, workload: &Workload, start: Monotonic, settings: &L::Settings) -> Self {
+        Client {
+            lock: L::new(me, settings),
+            phase: if workload.rounds == 0 {
+                Phase::Done
+            } else {
+                Phase::Thinks { until: start + workload.think }
+            },
+            rounds_left: workload.rounds,
+            serial: 0,
+        }
+    }
+
+    /// Whether the client is in its critical section.
+    pub fn holds(&self) -> bool {
+        matches!(self.phase, Phase::Holds { .. } | Phase::Writes { .. })
+    }
+
+    /// Whether the client will do nothing more.
+    pub fn is_done(&self) -> bool {
+        self.phase == Phase::Done
+    }
+
+    /// What the application does, in a word.
+    pub fn doing(&self) -> &'static str {
+        match self.phase {
+            Phase::Thinks { .. } => "thinks",
+            Phase::Asks | Phase::Releases => self.lock.doing(),
+            Phase::Holds { .. } => "holds",
+            Phase::Writes { .. } => "holds, writes",
+            Phase::Done => "done",
+        }
+    }
+
+    /// When the application (not its lock) wants to be woken.
+    pub fn app_deadline(&self, workload: &Workload) -> Option<Due> {
+        match self.phase {
+            Phase::Holds { .. } if !workload.releases => None,
+            Phase::Thinks { until } | Phase::Holds { until, .. } => Some(Due::Monotonic(until)),
+            Phase::Writes { again, .. } => Some(Due::Monotonic(again)),
+            Phase::Asks | Phase::Releases | Phase::Done => None,
+        }
+    }
+
+    /// [`Self::app_deadline`] has come.
+    pub fn on_app_deadline(&mut self, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
+        match self.phase {
+            Phase::Thinks { .. } => {
+                let mode = cx.workload.mode(cx.lock.me);
+                self.phase = Phase::Asks;
+                effects.record(Event::Called { client: ClientId(cx.lock.me), mode });
+                self.lock.on_call(Call::Acquire(mode), &cx.lock, effects);
+                self.on_answer(cx, effects);
+            }
+            Phase::Holds { fence, .. } if cx.workload.writes => {
+                self.serial = self.serial.wrapping_add(1);
+                self.write(fence, cx, effects);
+            }
+            Phase::Holds { .. } => self.leave(cx, effects),
+            // No answer from the resource: the same write again.
+            Phase::Writes { fence, .. } => self.write(fence, cx, effects),
+            Phase::Asks | Phase::Releases | Phase::Done => {
+                unreachable!("the application sleeps only in other phases")
+            }
+        }
+    }
+
+    /// The lock's own deadline has come.
+    pub fn on_lock_deadline(&mut self, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
+        self.lock.on_deadline(&cx.lock, effects);
+        self.on_answer(cx, effects);
+    }
+
+    /// A message for this client arrived.
+    pub fn on_message(
+        &mut self,
+        from: Node,
+        message: Message<L::Store>,
+        cx: &ClientContext<L>,
+        effects: &mut Effects<L::Store>,
+    ) {
+        match (from, message) {
+            (Node::Server(server), Message::Reply(reply)) => {
+                self.lock.on_reply(server, reply, &cx.lock, effects);
+                self.on_answer(cx, effects);
+            }
+            (Node::Resource, Message::Written { serial, .. }) => {
+                // A late answer to a write given up with a lost lease is of no interest any more.
+                if serial == self.serial && matches!(self.phase, Phase::Writes { .. }) {
+                    self.leave(cx, effects);
+                }
+            }
+            (from, message) => unreachable!("{from} does not send {message:?} to a client"),
+        }
+    }
+
+    /// The process starts again after a crash; the round that was under way counts as used.
+    pub fn on_restart(&mut self, cx: &ClientContext<L>) {
+        self.lock.on_restart(&cx.lock);
+        let was_idle = matches!(self.phase, Phase::Thinks { .. } | Phase::Done);
+        self.next_round(!was_idle, cx);
+    }
+
+    /// Whether a message would be dismissed whenever it arrives.
+    pub fn dismisses(&self, message: &Message<L::Store>) -> bool {
+        match message {
+            Message::Reply(reply) => self.lock.dismisses(reply),
+            Message::Written { serial, .. } => {
+                *serial != self.serial || !matches!(self.phase, Phase::Writes { .. })
+            }
+            Message::Request(_) | Message::Peer(_) | Message::Write { .. } => false,
+        }
+    }
+
+    /// Shows every time and number in the state to `visitor`.
+    pub fn visit<V: Visitor>(&mut self, settings: &L::Settings, visitor: &mut V) {
+        match &mut self.phase {
+            Phase::Thinks { until } => visitor.wake(until),
+            Phase::Holds { until, fence } | Phase::Writes { again: until, fence } => {
+                visitor.wake(until);
+                if let Some(fence) = fence {
+                    visitor.stamp(FENCE_GROUP, fence);
+                }
+            }
+            Phase::Asks | Phase::Releases | Phase::Done => {}
+        }
+        visitor.serial(Owner::Me, &mut self.serial);
+        self.lock.visit(settings, visitor);
+    }
+
+    fn on_answer(&mut self, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
+        let Some(answer) = effects.answer.take() else { return };
+        let client = ClientId(cx.lock.me);
+        match (self.phase, answer) {
+            (Phase::Asks, Answer::Granted { fence }) => {
+                effects.record(Event::Granted { client, fence });
+                let until = cx.lock.monotonic + cx.workload.hold;
+                self.phase = Phase::Holds { until, fence: fence.map(|token| Wall(token.0)) };
+            }
+            (Phase::Asks, Answer::Refused) => {
+                effects.record(Event::Refused { client });
+                self.next_round(true, cx);
+            }
+            (Phase::Holds { .. } | Phase::Writes { .. }, Answer::Lost) => {
+                effects.record(Event::Lost { client });
+                self.release(cx, effects);
+            }
+            (Phase::Releases, Answer::Released) => {
+                effects.record(Event::Released { client });
+                self.next_round(true, cx);
+            }
+            (phase, answer) => unreachable!("a lock does not answer {answer:?} to a client that {phase:?}"),
+        }
+    }
+
+    fn write(&mut self, fence: Option<Wall>, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
+        self.phase = Phase::Writes { again: cx.lock.monotonic + WRITE_TIMEOUT, fence };
+        let fence = fence.map(|at| FencingToken(at.0));
+        effects.sends.push((Node::Resource, Message::Write { serial: self.serial, fence }));
+    }
+
+    fn leave(&mut self, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
+        effects.record(Event::Left { client: ClientId(cx.lock.me) });
+        self.release(cx, effects);
+    }
+
+    fn release(&mut self, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
+        self.phase = Phase::Releases;
+        self.lock.on_call(Call::Release, &cx.lock, effects);
+        self.on_answer(cx, effects);
+    }
+
+    fn next_round(&mut self, used: bool, cx: &ClientContext<L>) {
+        self.rounds_left -= u8::from(used && self.rounds_left > 0);
+        self.phase = match self.rounds_left {
+            0 => Phase::Done,
+            _ => Phase::Thinks { until: cx.lock.monotonic + cx.workload.think },
+        };
+    }
+}
+
+/// Fencing tokens are compared with each other, whoever drew them.
+pub const FENCE_GROUP: StampGroup = StampGroup { space: 2, member: 0 };
+
+/// What the lock protects: it applies writes, and may check their fencing tokens (catalogue, "Fencing").
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Resource {
+    /// The largest token seen; durable.
+    largest: Option<Wall>,
+}
+
+impl Resource {
+    /// A write arrived: applies it, or turns it down, and answers.
+    pub fn on_write<L: Lock>(
+        &mut self,
+        client: u8,
+        serial: u32,
+        fence: Option<FencingToken>,
+        workload: &Workload,
+        effects: &mut Effects<L::Store>,
+    ) {
+        let accepted = match (fence, self.largest) {
+            (Some(token), Some(largest)) if workload.resource_checks => Wall(token.0) >= largest,
+            (Some(_), _) | (None, _) => true,
+        };
+        if let Some(token) = fence
+            && workload.resource_checks
+        {
+            self.largest = self.largest.max(Some(Wall(token.0)));
+        }
+        effects.record(match accepted {
+            true => Event::Accepted { client: ClientId(client), fence },
+            false => Event::Rejected { client: ClientId(client), fence },
+        });
+        effects.sends.push((Node::Client(client), Message::Written { serial, accepted }));
+    }
+
+    /// Shows every time in the state to `visitor`.
+    pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        if let Some(largest) = &mut self.largest {
+            visitor.stamp(FENCE_GROUP, largest);
+        }
+    }
+
+    /// What the resource remembers, for the reader of a trace.
+    pub fn contents(&self) -> Option<String> {
+        self.largest.map(|token| format!("largest token {}", token.0))
+    }
+}

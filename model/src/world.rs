@@ -1,0 +1,592 @@
+//! The exhaustive engine's world: a cluster, the messages under way, and which faults may still come.
+//!
+//! [`World::actions`] lists everything that can happen next; [`World::apply`] makes one of it happen and brings the
+//! result into canonical form (`crate::canonical`). Nothing here knows a lock or a store.
+//!
+//! **Time.** An untimed world has none: every deadline may fire at any moment, every message may take any time. That
+//! covers every speed of every node at once, and so every pause; it cannot tell a prompt renewal from a late one. A
+//! timed world counts ticks of one second. Time passes only when no live, unpaused node has a deadline that is due, and
+//! no message to one is older than the latency bound (urgency, as in timed automata).
+
+use crate::canonical;
+use crate::cluster::{Cluster, Condition, Entry, Setup, Status, Wake};
+use crate::machine::{Effects, Line, Lock, Message, Node, Store};
+use crate::time::{Clock, Micros};
+use crate::trace::Happening;
+use picklock_properties::{ClientId, Violation};
+use serde::{Deserialize, Serialize};
+
+/// One tick of a timed world: the unit in which Cassandra counts a TTL.
+pub const TICK: Micros = Micros::seconds(1);
+
+/// The bounds of the space: how time passes, and which faults may come how often.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Bounds {
+    /// `None`: untimed. Else a message is delivered, and a reply to it sent, within so many ticks; 0 means within the
+    /// tick in which it was sent.
+    pub latency_ticks: Option<u8>,
+    /// How many messages may be lost.
+    pub losses: u8,
+    /// How many messages may arrive twice.
+    pub duplicates: u8,
+    /// How many times a client may pause (timed worlds only).
+    pub pauses: u8,
+    /// How long a pause may last.
+    pub pause_ticks: u8,
+    /// How many clients may crash, for good.
+    pub crashes: u8,
+    /// At which moments a pause or crash may strike a client.
+    pub aim: Aim,
+    /// How many times a server may lose power; it starts again at once.
+    pub power_losses: u8,
+    /// How many times a client's wall clock may step.
+    pub clock_steps: u8,
+    /// How far it steps; negative is back.
+    pub clock_step_ticks: i8,
+    /// How many times a client's wall clock may stop for good (untimed worlds only, at most once).
+    pub freezes: u8,
+    /// What the last server's wall clock shows more than true time, from the beginning.
+    pub last_server_ahead_ticks: i8,
+    /// What the last client's wall clock shows more than true time, from the beginning.
+    pub last_client_ahead_ticks: i8,
+    /// Each client shares a machine with its coordinator (client `i` with server `i` modulo their number): what they say
+    /// to each other arrives at once, within one step, wherever only one thing can come of it.
+    pub colocated: bool,
+    /// How many messages one link between servers holds; a server whose link is full waits (backpressure). 0: no limit.
+    pub link_messages_max: u8,
+}
+
+/// At which moments a pause or crash may strike a client: a trigger of the fault, as data.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub enum Aim {
+    /// Whenever.
+    #[default]
+    Always,
+    /// In its critical section.
+    Holding,
+    /// After its call, before it is granted or refused.
+    Asking,
+    /// Standing at this line of the listing.
+    At(Line),
+}
+
+/// A message under way.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Envelope<L: Lock> {
+    /// Sender.
+    pub from: Node,
+    /// Receiver.
+    pub to: Node,
+    /// For how many ticks it has been under way, up to the latency bound.
+    pub age: u8,
+    /// What is said.
+    pub message: Message<L::Store>,
+}
+
+/// How many faults may still come: [`Bounds`] counted down.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Budget {
+    /// See [`Bounds::losses`].
+    pub losses: u8,
+    /// See [`Bounds::duplicates`].
+    pub duplicates: u8,
+    /// See [`Bounds::pauses`].
+    pub pauses: u8,
+    /// See [`Bounds::crashes`].
+    pub crashes: u8,
+    /// See [`Bounds::power_losses`].
+    pub power_losses: u8,
+    /// See [`Bounds::clock_steps`].
+    pub clock_steps: u8,
+    /// See [`Bounds::freezes`].
+    pub freezes: u8,
+}
+
+/// One thing that can happen next. Positions are into [`World::in_flight`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Action {
+    /// The message arrives; the receiver handles it in the `choice`th of the possible ways.
+    Deliver {
+        /// Which message.
+        position: u8,
+        /// Which of the ways.
+        choice: u8,
+    },
+    /// The node's deadline is noticed.
+    Wake {
+        /// Where.
+        node: Node,
+        /// Whose.
+        wake: Wake,
+        /// Which of the possible ways.
+        choice: u8,
+    },
+    /// A tick of true time passes.
+    Tick,
+    /// The message is lost.
+    Lose {
+        /// Which message.
+        position: u8,
+    },
+    /// The message will arrive twice.
+    Duplicate {
+        /// Which message.
+        position: u8,
+    },
+    /// The client pauses.
+    Pause {
+        /// Which.
+        client: u8,
+    },
+    /// The client goes on.
+    Resume {
+        /// Which.
+        client: u8,
+    },
+    /// The client's process ends.
+    Crash {
+        /// Which.
+        client: u8,
+    },
+    /// The server loses power and starts again.
+    LosePower {
+        /// Which.
+        server: u8,
+    },
+    /// The client's wall clock steps.
+    StepClock {
+        /// Which.
+        client: u8,
+    },
+    /// The client's wall clock stops.
+    FreezeClock {
+        /// Which.
+        client: u8,
+    },
+}
+
+impl Action {
+    /// Whether a fair schedule cannot put it off for ever: steps, deliveries and the passing of time are owed, faults
+    /// are not.
+    pub fn is_fair(&self) -> bool {
+        match self {
+            Action::Deliver { .. } | Action::Wake { .. } | Action::Tick | Action::Resume { .. } => true,
+            Action::Lose { .. }
+            | Action::Duplicate { .. }
+            | Action::Pause { .. }
+            | Action::Crash { .. }
+            | Action::LosePower { .. }
+            | Action::StepClock { .. }
+            | Action::FreezeClock { .. } => false,
+        }
+    }
+}
+
+/// A state of the exhaustive engine, in canonical form.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct World<L: Lock> {
+    /// The nodes, and what was observed of them.
+    pub cluster: Cluster<L>,
+    /// The messages under way, sorted: no order among them is promised.
+    pub in_flight: Vec<Envelope<L>>,
+    /// The faults that may still come.
+    pub budget: Budget,
+    /// The promise that the last step broke. A broken world goes no further.
+    pub broken: Option<Violation>,
+}
+
+impl<L: Lock> Clone for World<L> {
+    fn clone(&self) -> Self {
+        World {
+            cluster: self.cluster.clone(),
+            in_flight: self.in_flight.clone(),
+            budget: self.budget,
+            broken: self.broken,
+        }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        self.cluster.clone_from(&source.cluster);
+        self.in_flight.clone_from(&source.in_flight);
+        self.budget = source.budget;
+        self.broken = source.broken;
+    }
+}
+
+/// What [`World::apply`] works with, kept from step to step so that a step allocates nothing.
+pub struct Workspace<L: Lock> {
+    /// What the last step's node wanted done.
+    pub effects: Effects<L::Store>,
+    /// The same for the steps that follow within the same action.
+    at_once: Effects<L::Store>,
+    canonical: canonical::Buffers,
+}
+
+impl<L: Lock> Default for Workspace<L> {
+    fn default() -> Self {
+        Workspace {
+            effects: Effects::default(),
+            at_once: Effects::default(),
+            canonical: canonical::Buffers::default(),
+        }
+    }
+}
+
+impl<L: Lock> World<L> {
+    /// The one state in which everything begins.
+    pub fn new(setup: &Setup<L>, bounds: &Bounds) -> Self {
+        let clock_of = |node| {
+            let ticks = match node {
+                Node::Server(server) if server + 1 == setup.servers => bounds.last_server_ahead_ticks,
+                Node::Client(client) if client + 1 == setup.workload.clients => {
+                    bounds.last_client_ahead_ticks
+                }
+                Node::Server(_) | Node::Client(_) | Node::Resource => 0,
+            };
+            Clock { wall_offset: Micros(i64::from(ticks) * TICK.0), ..Clock::default() }
+        };
+        let mut world = World {
+            cluster: Cluster::new(setup, clock_of),
+            in_flight: Vec::new(),
+            budget: Budget {
+                losses: bounds.losses,
+                duplicates: bounds.duplicates,
+                pauses: if bounds.latency_ticks.is_some() { bounds.pauses } else { 0 },
+                crashes: bounds.crashes,
+                power_losses: bounds.power_losses,
+                clock_steps: bounds.clock_steps,
+                freezes: if bounds.latency_ticks.is_none() { bounds.freezes.min(1) } else { 0 },
+            },
+            broken: None,
+        };
+        world.canonicalise(Micros::ZERO, setup, bounds, &mut canonical::Buffers::default());
+        world
+    }
+
+    /// Lists what can happen next, in a fixed order: first what is owed, then faults.
+    pub fn actions(&self, setup: &Setup<L>, bounds: &Bounds, actions: &mut Vec<Action>) {
+        actions.clear();
+        if self.broken.is_some() {
+            return;
+        }
+        let mut time_may_pass = bounds.latency_ticks.is_some();
+        for (position, envelope) in self.distinct_messages() {
+            if !self.handles_now(envelope.to) || self.is_blocked(envelope, setup, bounds) {
+                continue;
+            }
+            time_may_pass &= bounds.latency_ticks.is_some_and(|latency| envelope.age < latency);
+            let choices = self.choices(envelope, setup);
+            actions.extend((0..choices).map(|choice| Action::Deliver { position, choice: choice as u8 }));
+        }
+        for node in self.cluster.nodes() {
+            let Condition { clock, status } = self.cluster.condition(node);
+            if status != Status::Up {
+                continue;
+            }
+            for (due, wake) in self.cluster.deadlines(node, setup).into_iter().flatten() {
+                if clock.is_due(due, Micros::ZERO) {
+                    let choices = self.cluster.choices(node, &wake.entry(), setup);
+                    actions.extend((0..choices).map(|choice| Action::Wake {
+                        node,
+                        wake,
+                        choice: choice as u8,
+                    }));
+                    time_may_pass = false;
+                }
+            }
+        }
+        for client in 0..setup.workload.clients {
+            if let Status::Paused { ticks_left } = self.cluster.condition(Node::Client(client)).status {
+                actions.push(Action::Resume { client });
+                time_may_pass &= ticks_left > 0;
+            }
+        }
+        // Nobody waits for time to pass: the world is over, and a clock that ticks on would make no end of it.
+        if time_may_pass && !self.is_over(setup) {
+            actions.push(Action::Tick);
+        }
+        self.faults(setup, bounds, actions);
+    }
+
+    fn faults(&self, setup: &Setup<L>, bounds: &Bounds, actions: &mut Vec<Action>) {
+        if self.budget.losses > 0 || self.budget.duplicates > 0 {
+            for (position, envelope) in self.distinct_messages() {
+                if envelope.from == Node::Resource || envelope.to == Node::Resource {
+                    continue;
+                }
+                if self.budget.losses > 0 {
+                    actions.push(Action::Lose { position });
+                }
+                if self.budget.duplicates > 0 {
+                    actions.push(Action::Duplicate { position });
+                }
+            }
+        }
+        for client in 0..setup.workload.clients {
+            if self.cluster.condition(Node::Client(client)).status != Status::Up
+                || self.cluster.clients[usize::from(client)].is_done()
+            {
+                continue;
+            }
+            let hit = self.is_aimed_at(client, bounds.aim);
+            if hit && self.budget.pauses > 0 {
+                actions.push(Action::Pause { client });
+            }
+            if hit && self.budget.crashes > 0 {
+                actions.push(Action::Crash { client });
+            }
+            if self.budget.clock_steps > 0 {
+                actions.push(Action::StepClock { client });
+            }
+            if self.budget.freezes > 0 {
+                actions.push(Action::FreezeClock { client });
+            }
+        }
+        if self.budget.power_losses > 0 {
+            actions.extend((0..setup.servers).map(|server| Action::LosePower { server }));
+        }
+    }
+
+    /// Makes `action` happen; it must be one of [`Self::actions`].
+    pub fn apply(&mut self, action: Action, setup: &Setup<L>, bounds: &Bounds, workspace: &mut Workspace<L>) {
+        // Every step takes a microsecond, so that no two readings of a clock are equal.
+        let mut now = Micros(1);
+        let mut broken = None;
+        workspace.effects.clear();
+        let effects = &mut workspace.effects;
+        let mut on_violation = |violation: Violation| {
+            broken.get_or_insert(violation);
+        };
+        match action {
+            Action::Deliver { position, choice } => {
+                let Envelope { from, to, message, .. } = self.in_flight.remove(usize::from(position));
+                let entry = Entry::Message { from, message };
+                self.cluster.step(to, entry, u32::from(choice), now, setup, effects, &mut on_violation);
+                self.send(to, effects);
+            }
+            Action::Wake { node, wake, choice } => {
+                self.cluster.step(
+                    node,
+                    wake.entry(),
+                    u32::from(choice),
+                    now,
+                    setup,
+                    effects,
+                    &mut on_violation,
+                );
+                self.send(node, effects);
+            }
+            Action::Tick => {
+                now = TICK;
+                let latency = bounds.latency_ticks.unwrap_or(0);
+                for envelope in &mut self.in_flight {
+                    envelope.age = (envelope.age + 1).min(latency);
+                }
+                for client in 0..setup.workload.clients {
+                    if let Some(Condition { status: Status::Paused { ticks_left }, .. }) =
+                        self.cluster.condition_mut(Node::Client(client))
+                    {
+                        *ticks_left -= 1;
+                    }
+                }
+            }
+            Action::Lose { position } => {
+                self.in_flight.remove(usize::from(position));
+                self.budget.losses -= 1;
+            }
+            Action::Duplicate { position } => {
+                let twin = self.in_flight[usize::from(position)].clone();
+                self.in_flight.push(twin);
+                self.budget.duplicates -= 1;
+            }
+            Action::Pause { client } => {
+                self.set_status(client, Status::Paused { ticks_left: bounds.pause_ticks });
+                self.budget.pauses -= 1;
+            }
+            Action::Resume { client } => self.set_status(client, Status::Up),
+            Action::Crash { client } => {
+                self.cluster.crash(Node::Client(client), true, effects, &mut on_violation);
+                self.budget.crashes -= 1;
+            }
+            Action::LosePower { server } => {
+                let node = Node::Server(server);
+                self.cluster.crash(node, true, effects, &mut on_violation);
+                self.in_flight.retain(|envelope| envelope.to != node);
+                self.cluster.restart(node, now, setup, effects);
+                self.send(node, effects);
+                self.budget.power_losses -= 1;
+            }
+            Action::StepClock { client } => {
+                let by = Micros(i64::from(bounds.clock_step_ticks) * TICK.0);
+                self.clock_mut(client).step(by);
+                self.budget.clock_steps -= 1;
+            }
+            Action::FreezeClock { client } => {
+                self.clock_mut(client).freeze(now);
+                self.budget.freezes -= 1;
+            }
+        }
+        if bounds.colocated {
+            self.deliver_at_once(now, setup, workspace, &mut on_violation);
+        }
+        self.broken = broken;
+        self.canonicalise(now, setup, bounds, &mut workspace.canonical);
+    }
+
+    /// Delivers what colocated nodes said to each other in this step, and what comes of it ([`Bounds::colocated`]).
+    fn deliver_at_once(
+        &mut self,
+        now: Micros,
+        setup: &Setup<L>,
+        workspace: &mut Workspace<L>,
+        on_violation: &mut impl FnMut(Violation),
+    ) {
+        let neighbours = |from: Node, to: Node| match (from, to) {
+            (Node::Client(client), Node::Server(server)) | (Node::Server(server), Node::Client(client)) => {
+                client % setup.servers == server
+            }
+            _ => false,
+        };
+        loop {
+            let found = self.in_flight.iter().position(|envelope| {
+                neighbours(envelope.from, envelope.to)
+                    && self.handles_now(envelope.to)
+                    && self.choices(envelope, setup) == 1
+            });
+            let Some(position) = found else { return };
+            let Envelope { from, to, message, .. } = self.in_flight.remove(position);
+            let entry = Entry::Message { from, message };
+            self.cluster.step(to, entry, 0, now, setup, &mut workspace.at_once, on_violation);
+            self.send(to, &mut workspace.at_once);
+            workspace.effects.sends.append(&mut workspace.at_once.sends);
+            workspace.effects.events.append(&mut workspace.at_once.events);
+        }
+    }
+
+    /// In how many ways the receiver can handle this message.
+    fn choices(&self, envelope: &Envelope<L>, setup: &Setup<L>) -> u32 {
+        match (envelope.to, &envelope.message) {
+            (Node::Client(client), Message::Reply(reply)) => {
+                self.cluster.clients[usize::from(client)].lock.choices(Some(reply), &setup.lock)
+            }
+            (Node::Server(server), message) => {
+                self.cluster.servers[usize::from(server)].choices(message, setup.servers, &setup.store)
+            }
+            (Node::Client(_) | Node::Resource, _) => 1,
+        }
+    }
+
+    /// What `action` is, in words that do not depend on positions.
+    pub fn happening(&self, action: Action, bounds: &Bounds) -> Happening<L::Store> {
+        let envelope = |position: u8| {
+            let Envelope { from, to, message, .. } = self.in_flight[usize::from(position)].clone();
+            (from, to, message)
+        };
+        match action {
+            Action::Deliver { position, .. } => {
+                let (from, to, message) = envelope(position);
+                Happening::Delivered { from, to, message }
+            }
+            Action::Wake { node, wake, .. } => Happening::Woke { node, wake },
+            Action::Tick => Happening::Ticked,
+            Action::Lose { position } => {
+                let (from, to, message) = envelope(position);
+                Happening::Lost { from, to, message }
+            }
+            Action::Duplicate { position } => {
+                let (from, to, message) = envelope(position);
+                Happening::Duplicated { from, to, message }
+            }
+            Action::Pause { client } => Happening::Paused { node: Node::Client(client) },
+            Action::Resume { client } => Happening::Resumed { node: Node::Client(client) },
+            Action::Crash { client } => Happening::Crashed { node: Node::Client(client), power_lost: true },
+            Action::LosePower { server } => {
+                Happening::Crashed { node: Node::Server(server), power_lost: true }
+            }
+            Action::StepClock { client } => Happening::ClockStepped {
+                node: Node::Client(client),
+                by: Micros(i64::from(bounds.clock_step_ticks) * TICK.0),
+            },
+            Action::FreezeClock { client } => Happening::ClockFroze { node: Node::Client(client) },
+        }
+    }
+
+    /// Whether nothing is owed any more: no message under way, nobody waits for a deadline.
+    fn is_over(&self, setup: &Setup<L>) -> bool {
+        let idle = |node| {
+            let down = matches!(self.cluster.condition(node).status, Status::Down { .. });
+            down || self.cluster.deadlines(node, setup).into_iter().flatten().next().is_none()
+        };
+        self.in_flight.is_empty()
+            && self.cluster.nodes().filter(|node| matches!(node, Node::Client(_))).all(idle)
+    }
+
+    /// The messages under way, equal ones once.
+    fn distinct_messages(&self) -> impl Iterator<Item = (u8, &Envelope<L>)> {
+        self.in_flight
+            .iter()
+            .enumerate()
+            .filter(|(position, envelope)| *position == 0 || self.in_flight[position - 1] != **envelope)
+            .map(|(position, envelope)| (position as u8, envelope))
+    }
+
+    fn handles_now(&self, node: Node) -> bool {
+        self.cluster.condition(node).status == Status::Up
+    }
+
+    /// Backpressure: a server takes no step for a client while a link of its own to another server is full.
+    fn is_blocked(&self, envelope: &Envelope<L>, setup: &Setup<L>, bounds: &Bounds) -> bool {
+        let (Node::Server(_), Message::Request(_)) = (envelope.to, &envelope.message) else { return false };
+        bounds.link_messages_max > 0
+            && (0..setup.servers).map(Node::Server).any(|other| {
+                let under_way =
+                    self.in_flight.iter().filter(|e| e.from == envelope.to && e.to == other).count();
+                under_way >= usize::from(bounds.link_messages_max)
+            })
+    }
+
+    fn is_aimed_at(&self, client: u8, aim: Aim) -> bool {
+        let usage = self.cluster.monitors.usage();
+        let id = ClientId(client);
+        match aim {
+            Aim::Always => true,
+            Aim::Holding => self.cluster.clients[usize::from(client)].holds(),
+            Aim::Asking => usage.waiting.contains(id),
+            Aim::At(line) => self.cluster.clients[usize::from(client)].lock.line() == line,
+        }
+    }
+
+    fn send(&mut self, from: Node, effects: &mut Effects<L::Store>) {
+        for (to, message) in &effects.sends {
+            self.in_flight.push(Envelope { from, to: *to, age: 0, message: message.clone() });
+        }
+    }
+
+    fn set_status(&mut self, client: u8, status: Status) {
+        if let Some(condition) = self.cluster.condition_mut(Node::Client(client)) {
+            condition.status = status;
+        }
+    }
+
+    fn clock_mut(&mut self, client: u8) -> &mut Clock {
+        match self.cluster.condition_mut(Node::Client(client)) {
+            Some(condition) => &mut condition.clock,
+            None => unreachable!("every client has a clock"),
+        }
+    }
+
+    fn canonicalise(
+        &mut self,
+        now: Micros,
+        setup: &Setup<L>,
+        bounds: &Bounds,
+        buffers: &mut canonical::Buffers,
+    ) {
+        let World { cluster, in_flight, .. } = self;
+        in_flight.retain(|envelope| !cluster.dismisses(envelope.to, &envelope.message));
+        canonical::rewrite(self, now, setup, bounds, buffers);
+        self.in_flight.sort_unstable();
+    }
+}

@@ -1,0 +1,178 @@
+//! First in, first out: nobody who was enqueued later is granted earlier.
+//!
+//! Source: document 000, section 5, which calls its queue "not very fair": clocks differ, and taking the time and
+//! writing the cell are two steps (catalogue rows C22 and C23).
+//!
+//! A place in the order is taken when the store first acknowledges it within a call (`Enqueued`). Not when the call
+//! begins: no store can know about a client it has not heard from. A client that is enqueued again, because its cell
+//! was lost, keeps its place here: that it lost it in the store is the lock's fault.
+
+use crate::Promise;
+use crate::history::{ClientId, ClientSet, Event};
+use crate::monitor::{Monitor, Violation};
+use serde::{Deserialize, Serialize};
+
+/// Grants come in the order of enqueueing, up to an allowed number of overtakes. Broken by every grant that overtakes
+/// somebody, once the overtakes exceed that number; `other` is whoever was enqueued first among the overtaken.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Fifo {
+    /// How many overtakes are put up with.
+    allowed: u32,
+    /// How many there were. Saturates at one more than allowed: beyond that all states are alike, and a count that
+    /// grew without bound would keep the space of an exhaustive search from closing.
+    overtakes: u32,
+    /// Whose call is neither granted nor over. A holder that renews its queue cell reports `Enqueued`, too, and must
+    /// not queue behind itself.
+    waiting: ClientSet,
+    /// Those of them that were enqueued, earliest first.
+    order: Vec<ClientId>,
+}
+
+impl Fifo {
+    /// Puts up with this many overtakes in the whole run. Every overtaken client counts: a grant that jumps the queue
+    /// over two clients is two overtakes.
+    pub fn allowing(overtakes: u32) -> Fifo {
+        Fifo { allowed: overtakes, ..Fifo::default() }
+    }
+
+    /// How many overtakes there were, up to one more than allowed: [`Fifo::allowing`] `u32::MAX` counts them all.
+    pub fn overtakes(&self) -> u32 {
+        self.overtakes
+    }
+
+    /// Takes a client out of the order and says what place it had there; the last one if it had none.
+    fn leave(&mut self, client: ClientId) -> usize {
+        self.waiting.remove(client);
+        match self.order.iter().position(|enqueued| *enqueued == client) {
+            Some(place) => {
+                self.order.remove(place);
+                place
+            }
+            None => self.order.len(),
+        }
+    }
+
+    fn count(&mut self, overtaken: usize) {
+        let overtaken = u32::try_from(overtaken).unwrap_or(u32::MAX);
+        self.overtakes = self.overtakes.saturating_add(overtaken).min(self.allowed.saturating_add(1));
+    }
+}
+
+impl Monitor for Fifo {
+    fn observe(&mut self, event: Event) -> Result<(), Violation> {
+        match event {
+            Event::Called { client, .. } => {
+                self.leave(client);
+                self.waiting.insert(client);
+            }
+            Event::Enqueued { client } => {
+                if self.waiting.contains(client) && !self.order.contains(&client) {
+                    self.order.push(client);
+                }
+            }
+            Event::Granted { client, .. } => {
+                let overtaken = self.leave(client);
+                self.count(overtaken);
+                if overtaken > 0 && self.overtakes > self.allowed {
+                    return Err(Violation { promise: Promise::Fifo, client, other: self.order[0] });
+                }
+            }
+            Event::Refused { client } | Event::Released { client } | Event::Crashed { client } => {
+                self.leave(client);
+            }
+            Event::FoundFree { .. }
+            | Event::Left { .. }
+            | Event::Lost { .. }
+            | Event::Renewed { .. }
+            | Event::Accepted { .. }
+            | Event::Rejected { .. }
+            | Event::RowRead { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notation::*;
+
+    #[test]
+    fn a_grant_past_somebody_enqueued_earlier_is_rejected() {
+        let history = [lock(A), lock(B), enqueued(A), enqueued(B), granted(B)];
+        assert_broken(Fifo::default(), &history, B, A);
+    }
+
+    #[test]
+    fn a_grant_without_a_place_in_the_queue_overtakes_everybody_in_it() {
+        let history = [lock(A), lock(B), lock(C), enqueued(B), enqueued(C), granted(A)];
+        assert_broken(Fifo::default(), &history, A, B);
+        assert_eq!(after(Fifo::allowing(u32::MAX), &history).overtakes(), 2);
+    }
+
+    #[test]
+    fn grants_in_the_order_of_enqueueing_are_accepted() {
+        let history = [lock(A), lock(B), enqueued(B), enqueued(A), granted(B), left(B), granted(A)];
+        assert_kept(Fifo::default(), &history);
+    }
+
+    #[test]
+    fn whoever_called_first_but_was_enqueued_later_is_not_overtaken() {
+        assert_kept(Fifo::default(), &[lock(A), lock(B), enqueued(B), granted(B), enqueued(A), granted(A)]);
+    }
+
+    #[test]
+    fn whoever_was_refused_or_crashed_is_not_overtaken() {
+        for end in [refused(A), crashed(A)] {
+            let history = [try_lock(A), lock(B), enqueued(A), enqueued(B), end, granted(B)];
+            assert_kept(Fifo::default(), &history);
+        }
+    }
+
+    #[test]
+    fn enqueued_again_while_waiting_keeps_the_old_place() {
+        let history = [lock(A), lock(B), enqueued(A), enqueued(B), enqueued(A)];
+        assert_kept(after(Fifo::default(), &history), &[granted(A)]);
+        assert_broken(after(Fifo::default(), &history), &[granted(B)], B, A);
+    }
+
+    #[test]
+    fn a_new_call_takes_a_new_place() {
+        let history = [try_lock(A), enqueued(A), lock(B), enqueued(B), refused(A), lock(A), enqueued(A)];
+        assert_kept(after(Fifo::default(), &history), &[granted(B)]);
+        assert_broken(after(Fifo::default(), &history), &[granted(A)], A, B);
+    }
+
+    #[test]
+    fn a_holder_that_writes_its_queue_cell_again_is_not_waiting() {
+        let history =
+            [lock(A), enqueued(A), granted(A), enqueued(A), lock(B), enqueued(B), left(A), granted(B)];
+        assert_kept(Fifo::default(), &history);
+    }
+
+    #[test]
+    fn as_many_overtakes_as_allowed_are_accepted_and_the_next_is_rejected() {
+        let jump = [lock(B), enqueued(B), granted(B), left(B), released(B)];
+        let history = [&[lock(A), enqueued(A)][..], &jump, &jump, &jump[..3]].concat();
+        assert_broken(Fifo::allowing(2), &history, B, A);
+        assert_kept(Fifo::allowing(3), &history);
+    }
+
+    #[test]
+    fn a_grant_in_order_is_accepted_although_too_many_were_overtaken_before() {
+        let mut monitor = after(Fifo::default(), &[lock(A), lock(B), enqueued(A), enqueued(B)]);
+        assert!(monitor.observe(granted(B)).is_err());
+        assert_kept(monitor, &[left(B), granted(A)]);
+    }
+
+    #[test]
+    fn the_count_stops_one_beyond_what_is_allowed() {
+        let mut monitor = after(Fifo::allowing(1), &[lock(A), enqueued(A)]);
+        for _ in 0..5 {
+            for event in [lock(B), granted(B), left(B), released(B)] {
+                let _ = monitor.observe(event);
+            }
+        }
+        assert_eq!(monitor.overtakes(), 2);
+    }
+}

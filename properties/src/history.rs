@@ -1,0 +1,214 @@
+//! The vocabulary every engine records: what happened, as seen from outside the lock.
+//!
+//! A history is a sequence of [`Event`]s in the order of true time. No event carries a time: a promise that depends
+//! on *when* something happened is judged by the engine that knows the time, a promise that depends on the *order* is
+//! judged here.
+
+use serde::{Deserialize, Serialize};
+
+/// A client of the lock: one thread of the source documents, numbered from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct ClientId(pub u8);
+
+impl ClientId {
+    /// The largest number of clients one run can have; a [`ClientSet`] is one machine word pair.
+    pub const MAX: usize = 128;
+}
+
+impl std::fmt::Display for ClientId {
+    /// `A`, `B`, … `Z`, then `c26`, `c27`, …: the names the catalogue uses.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            letter @ 0..=25 => write!(f, "{}", char::from(b'A' + letter)),
+            number => write!(f, "c{number}"),
+        }
+    }
+}
+
+/// A set of clients, small enough to be hashed with every state.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ClientSet(u128);
+
+impl ClientSet {
+    /// The set without members.
+    pub const EMPTY: ClientSet = ClientSet(0);
+
+    /// Adds a client; adding it twice changes nothing.
+    pub fn insert(&mut self, client: ClientId) {
+        self.0 |= 1 << client.0;
+    }
+
+    /// Takes a client out; taking out an absent one changes nothing.
+    pub fn remove(&mut self, client: ClientId) {
+        self.0 &= !(1 << client.0);
+    }
+
+    /// Whether `client` is a member.
+    pub fn contains(self, client: ClientId) -> bool {
+        self.0 & (1 << client.0) != 0
+    }
+
+    /// Whether nobody is a member.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// How many members there are.
+    pub fn len(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    /// The members of either set.
+    #[must_use]
+    pub fn union(self, other: ClientSet) -> ClientSet {
+        ClientSet(self.0 | other.0)
+    }
+
+    /// The members of this set that are not in `other`.
+    #[must_use]
+    pub fn without(self, other: ClientSet) -> ClientSet {
+        ClientSet(self.0 & !other.0)
+    }
+
+    /// The members, smallest number first.
+    pub fn iter(self) -> impl Iterator<Item = ClientId> {
+        (0..ClientId::MAX as u8).map(ClientId).filter(move |client| self.contains(*client))
+    }
+
+    /// The member with the smallest number.
+    pub fn first(self) -> Option<ClientId> {
+        (self.0 != 0).then(|| ClientId(self.0.trailing_zeros() as u8))
+    }
+}
+
+impl FromIterator<ClientId> for ClientSet {
+    fn from_iter<I: IntoIterator<Item = ClientId>>(clients: I) -> ClientSet {
+        let mut set = ClientSet::EMPTY;
+        clients.into_iter().for_each(|client| set.insert(client));
+        set
+    }
+}
+
+impl std::fmt::Debug for ClientSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("{")?;
+        for (position, client) in self.iter().enumerate() {
+            write!(f, "{}{client}", if position == 0 { "" } else { "," })?;
+        }
+        f.write_str("}")
+    }
+}
+
+/// Which of the two strategies of document 000, section 3, a call asks for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Mode {
+    /// `GetLock`: waits until the lock is granted ("обязательная блокировка").
+    Lock,
+    /// `TryGetLock`: is granted or refused ("мягкая блокировка").
+    TryLock,
+}
+
+/// A number that the lock hands out with a grant, and that a resource may compare: larger means later.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct FencingToken(pub i64);
+
+/// One thing that happened, in the order of true time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Event {
+    /// The client began to ask for the lock.
+    Called {
+        /// Who asks.
+        client: ClientId,
+        /// Whether it will wait or take no for an answer.
+        mode: Mode,
+    },
+    /// The client saw that the lock was free and goes on to compete for it (Listing 7 passes line 1).
+    FoundFree {
+        /// Who saw it.
+        client: ClientId,
+    },
+    /// The store acknowledged the client's place in the queue. A client may be enqueued again (a lost cell).
+    Enqueued {
+        /// Whose place it is.
+        client: ClientId,
+    },
+    /// The client enters its critical section: from here on it holds.
+    Granted {
+        /// The new holder.
+        client: ClientId,
+        /// The number that came with the grant, if this lock hands one out.
+        fence: Option<FencingToken>,
+    },
+    /// `try_lock` returned false: the call is over.
+    Refused {
+        /// Who was refused.
+        client: ClientId,
+    },
+    /// The client leaves its critical section by itself: from here on it does not hold. Its release begins.
+    Left {
+        /// Who held until now.
+        client: ClientId,
+    },
+    /// The client noticed that its lease is gone and leaves its critical section.
+    Lost {
+        /// Who held until now.
+        client: ClientId,
+    },
+    /// The release is complete as far as the client knows: the call is over.
+    Released {
+        /// Whose call is over.
+        client: ClientId,
+    },
+    /// The store acknowledged that the lease of this client was prolonged.
+    Renewed {
+        /// Whose lease it is.
+        client: ClientId,
+    },
+    /// The client's process ended; whatever it did or held, it does not any more.
+    Crashed {
+        /// Whose process ended.
+        client: ClientId,
+    },
+    /// The resource behind the lock accepted a write that this client sent while it held.
+    Accepted {
+        /// Who sent the write.
+        client: ClientId,
+        /// The fencing token that the write carried, if it carried one.
+        fence: Option<FencingToken>,
+    },
+    /// The resource behind the lock turned a write of this client down because of its fencing token.
+    Rejected {
+        /// Who sent the write.
+        client: ClientId,
+        /// The fencing token that was too small, if the write carried one.
+        fence: Option<FencingToken>,
+    },
+    /// The client read the row it had written to before, and saw the records of these clients (Lemma 1).
+    RowRead {
+        /// Who read.
+        client: ClientId,
+        /// Whose records the read returned.
+        saw: ClientSet,
+    },
+}
+
+impl Event {
+    /// The client the event is about.
+    pub fn client(&self) -> ClientId {
+        match *self {
+            Event::Called { client, .. }
+            | Event::FoundFree { client }
+            | Event::Enqueued { client }
+            | Event::Granted { client, .. }
+            | Event::Refused { client }
+            | Event::Left { client }
+            | Event::Lost { client }
+            | Event::Released { client }
+            | Event::Renewed { client }
+            | Event::Crashed { client }
+            | Event::Accepted { client, .. }
+            | Event::Rejected { client, .. }
+            | Event::RowRead { client, .. } => client,
+        }
+    }
+}

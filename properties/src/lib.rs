@@ -1,0 +1,301 @@
+//! What a distributed lock promises, as monitors folded over a history.
+//!
+//! # The picture
+//!
+//! ```text
+//!   engine (exhaustive, seeded, hosted)
+//!      |
+//!      |  Event: Called, Enqueued, Granted, Left …        in the order of true time, without times
+//!      v
+//!   Monitors ----> Usage: who waits, who holds            always; read by the liveness promises
+//!      |
+//!      +---------> one Monitor per watched promise ----> Violation: which promise, by whom, against whom
+//! ```
+//!
+//! An engine runs a lock and records what can be seen from outside as [`Event`]s. [`Monitors`] takes each of them as
+//! it happens and keeps only what is needed to judge what is still to come: the monitors are part of every state of an
+//! exhaustive search, hashed and serialised with it, and a state that remembered how it was reached would be reached
+//! only once.
+//!
+//! # The promises
+//!
+//! | promise | in plain words | source | judged |
+//! |---|---|---|---|
+//! | [`MutualExclusion`] | at most one client is in its critical section | 001, guarantees | each event |
+//! | [`FencedResource`] | no write is accepted from a superseded holder | 003, closing question | each event |
+//! | [`DeadlockFreedom`] | if somebody waits, somebody is granted | 001, guarantees | on cycles |
+//! | [`StarvationFreedom`] | everybody who waits is granted | 000, section 3 | on cycles |
+//! | [`Fifo`] | nobody enqueued later is granted earlier | 000, section 5 | each event |
+//! | [`LeaseLoss`] | a lease that another was granted meanwhile is not prolonged | 001, extending the lock | each event |
+//! | [`Theorem1`] | `lock` callers exclude each other | 000, section 5.1 | each event |
+//! | [`Theorem2`] | `try_lock` callers exclude each other | 000, section 5.2 | each event |
+//! | [`Theorem3`] | of several `try_lock` callers one is granted | 000, section 5.2 | each event, on cycles |
+//! | [`Lemma1`] | of two writers who then read, one sees the other | 000, section 5.1 | each event |
+//!
+//! A promise that can be broken by a finite history is a [`Monitor`]. One that can only be broken by an infinite
+//! history is a pair of predicates, "owed leads to served", over the [`Usage`] of a state; finding the cycle is the
+//! engine's business. [`Theorem3`] is both: refusing everybody breaks it at once, letting everybody try for ever never
+//! does.
+//!
+//! Absent on purpose: time (a promise about *when* belongs to the engine that knows the time), and the lock's own idea
+//! of who holds it (only what clients do counts).
+//!
+//! # Example
+//!
+//! ```
+//! use picklock_properties::{ClientId, Event, Monitors, Promise, PromiseSet};
+//!
+//! let (a, b) = (ClientId(0), ClientId(1));
+//! let history = [
+//!     Event::Granted { client: a, fence: None },
+//!     // A pauses, its lease expires, and the lock goes to B.
+//!     Event::Granted { client: b, fence: None },
+//!     // A wakes up in its critical section and writes.
+//!     Event::Accepted { client: a, fence: None },
+//! ];
+//!
+//! let mut monitors = Monitors::new(PromiseSet::safety());
+//! let mut broken = Vec::new();
+//! for event in history {
+//!     monitors.observe(event, &mut |violation| broken.push((violation.promise, violation.client)));
+//! }
+//! assert_eq!(broken, [(Promise::MutualExclusion, b), (Promise::FencedResource, a)]);
+//! assert_eq!(monitors.usage().holding, [a, b].into_iter().collect());
+//! ```
+
+mod deadlock_freedom;
+mod fenced_resource;
+mod fifo;
+mod history;
+mod lease_loss;
+mod lemma_1;
+mod monitor;
+mod monitors;
+mod mutual_exclusion;
+#[cfg(test)]
+mod notation;
+mod promise_set;
+mod starvation_freedom;
+mod theorem_1;
+mod theorem_2;
+mod theorem_3;
+mod usage;
+
+pub use deadlock_freedom::DeadlockFreedom;
+pub use fenced_resource::FencedResource;
+pub use fifo::Fifo;
+pub use history::{ClientId, ClientSet, Event, FencingToken, Mode};
+pub use lease_loss::LeaseLoss;
+pub use lemma_1::Lemma1;
+pub use monitor::{Monitor, Violation};
+pub use monitors::Monitors;
+pub use mutual_exclusion::MutualExclusion;
+pub use promise_set::{PromiseSet, StrayPromises};
+pub use starvation_freedom::StarvationFreedom;
+pub use theorem_1::Theorem1;
+pub use theorem_2::Theorem2;
+pub use theorem_3::Theorem3;
+pub use usage::Usage;
+
+use serde::{Deserialize, Serialize};
+
+/// What a lock can promise. The order is the order of every table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Promise {
+    /// At most one client is in its critical section.
+    MutualExclusion,
+    /// A write is never accepted from a holder that another grant has superseded.
+    FencedResource,
+    /// If somebody waits, somebody is granted.
+    DeadlockFreedom,
+    /// Everybody who waits is granted.
+    StarvationFreedom,
+    /// Nobody who was enqueued later is granted earlier.
+    Fifo,
+    /// A lease that another client has been granted meanwhile is never prolonged.
+    LeaseLoss,
+    /// Document 000, Theorem 1.
+    #[serde(rename = "theorem-1")]
+    Theorem1,
+    /// Document 000, Theorem 2.
+    #[serde(rename = "theorem-2")]
+    Theorem2,
+    /// Document 000, Theorem 3.
+    #[serde(rename = "theorem-3")]
+    Theorem3,
+    /// Document 000, Lemma 1.
+    #[serde(rename = "lemma-1")]
+    Lemma1,
+}
+
+impl Promise {
+    /// Every promise, in the order of every table.
+    pub const ALL: [Promise; 10] = [
+        Promise::MutualExclusion,
+        Promise::FencedResource,
+        Promise::DeadlockFreedom,
+        Promise::StarvationFreedom,
+        Promise::Fifo,
+        Promise::LeaseLoss,
+        Promise::Theorem1,
+        Promise::Theorem2,
+        Promise::Theorem3,
+        Promise::Lemma1,
+    ];
+
+    /// The name that the command line takes, that JSON carries, and that [`FromStr`](std::str::FromStr) reads.
+    pub fn name(self) -> &'static str {
+        match self {
+            Promise::MutualExclusion => "mutual-exclusion",
+            Promise::FencedResource => "fenced-resource",
+            Promise::DeadlockFreedom => "deadlock-freedom",
+            Promise::StarvationFreedom => "starvation-freedom",
+            Promise::Fifo => "fifo",
+            Promise::LeaseLoss => "lease-loss",
+            Promise::Theorem1 => "theorem-1",
+            Promise::Theorem2 => "theorem-2",
+            Promise::Theorem3 => "theorem-3",
+            Promise::Lemma1 => "lemma-1",
+        }
+    }
+
+    /// The promise in one plain sentence.
+    pub fn statement(self) -> &'static str {
+        match self {
+            Promise::MutualExclusion => "At most one client is in its critical section.",
+            Promise::FencedResource => {
+                "The resource never accepts a write from a holder that another grant has superseded."
+            }
+            Promise::DeadlockFreedom => {
+                "Whenever somebody waits for a free lock, somebody is granted it in the end."
+            }
+            Promise::StarvationFreedom => "Everybody who waits for the lock is granted it in the end.",
+            Promise::Fifo => "Nobody who was enqueued later is granted the lock earlier.",
+            Promise::LeaseLoss => {
+                "A lease is never prolonged once another client has been granted the lock meanwhile."
+            }
+            Promise::Theorem1 => "While several clients call lock, at most one of them holds.",
+            Promise::Theorem2 => "While several clients call try_lock, at most one of them holds.",
+            Promise::Theorem3 => {
+                "Of the clients that call try_lock on a free lock, at least one is granted it."
+            }
+            Promise::Lemma1 => {
+                "If two clients each write a record into one row and then read the row, at least one sees both records."
+            }
+        }
+    }
+
+    /// Where the promise is made: document and section.
+    pub fn source(self) -> &'static str {
+        match self {
+            Promise::MutualExclusion => "document 001, guarantees, safety property",
+            Promise::FencedResource => "document 003, closing question",
+            Promise::DeadlockFreedom => "document 001, guarantees, liveness property A",
+            Promise::StarvationFreedom => "document 000, section 3",
+            Promise::Fifo => "document 000, section 5",
+            Promise::LeaseLoss => "document 001, extending the lock",
+            Promise::Theorem1 => "document 000, section 5.1, Theorem 1",
+            Promise::Theorem2 => "document 000, section 5.2, Theorem 2",
+            Promise::Theorem3 => "document 000, section 5.2, Theorem 3",
+            Promise::Lemma1 => "document 000, section 5.1, Lemma 1",
+        }
+    }
+
+    /// Whether only an infinite history can break it, so that it has no monitor and is judged on cycles.
+    ///
+    /// [`Promise::Theorem3`] is not among them although it can be judged on cycles, too: see [`Theorem3::owed`].
+    pub fn is_liveness(self) -> bool {
+        matches!(self, Promise::DeadlockFreedom | Promise::StarvationFreedom)
+    }
+}
+
+impl std::fmt::Display for Promise {
+    /// The [name](Promise::name), padded as the format asks.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl std::str::FromStr for Promise {
+    type Err = UnknownPromise;
+
+    /// Reads a [name](Promise::name), spelt exactly as it is printed.
+    fn from_str(name: &str) -> Result<Promise, UnknownPromise> {
+        Promise::ALL
+            .into_iter()
+            .find(|promise| promise.name() == name)
+            .ok_or_else(|| UnknownPromise { name: name.to_owned(), nearest: nearest(name) })
+    }
+}
+
+/// The first of the promises whose name takes the fewest edits to reach.
+fn nearest(name: &str) -> Promise {
+    Promise::ALL
+        .into_iter()
+        .min_by_key(|promise| strsim::damerau_levenshtein(name, promise.name()))
+        .unwrap_or(Promise::MutualExclusion)
+}
+
+/// No promise has this name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnknownPromise {
+    /// The name that was asked for.
+    pub name: String,
+    /// The promise whose name comes nearest.
+    pub nearest: Promise,
+}
+
+impl std::fmt::Display for UnknownPromise {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "no promise is called {:?}; the nearest name is {}", self.name, self.nearest)
+    }
+}
+
+impl std::error::Error for UnknownPromise {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_promise_is_in_the_table_once_at_its_own_place() {
+        for (place, promise) in Promise::ALL.into_iter().enumerate() {
+            assert_eq!(promise as usize, place);
+        }
+    }
+
+    #[test]
+    fn name_display_parse_and_json_agree() {
+        for promise in Promise::ALL {
+            assert_eq!(promise.to_string(), promise.name());
+            assert_eq!(promise.name().parse(), Ok(promise));
+            assert_eq!(serde_json::to_value(promise).unwrap(), promise.name());
+        }
+    }
+
+    #[test]
+    fn a_statement_is_one_sentence_and_a_source_names_a_document() {
+        for promise in Promise::ALL {
+            let statement = promise.statement();
+            assert!(statement.ends_with('.') && statement.matches(". ").count() == 0, "{statement}");
+            assert!(promise.source().starts_with("document 00"), "{}", promise.source());
+        }
+    }
+
+    #[test]
+    fn a_misspelt_name_is_refused_with_the_nearest_one() {
+        for (wrong, nearest) in [
+            ("theorem3", Promise::Theorem3),
+            ("lemma", Promise::Lemma1),
+            ("mutex-exclusion", Promise::MutualExclusion),
+            ("FIFO", Promise::Fifo),
+            ("starvation", Promise::StarvationFreedom),
+        ] {
+            let error = wrong.parse::<Promise>().unwrap_err();
+            assert_eq!(error, UnknownPromise { name: wrong.to_owned(), nearest });
+        }
+        let error = "liffo".parse::<Promise>().unwrap_err();
+        assert_eq!(error.to_string(), "no promise is called \"liffo\"; the nearest name is fifo");
+    }
+}

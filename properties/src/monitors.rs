@@ -1,0 +1,265 @@
+//! All monitors of a run in one value: what an engine puts into its state.
+
+use crate::Promise;
+use crate::fenced_resource::FencedResource;
+use crate::fifo::Fifo;
+use crate::history::Event;
+use crate::lease_loss::LeaseLoss;
+use crate::lemma_1::Lemma1;
+use crate::monitor::{Monitor, Violation};
+use crate::mutual_exclusion::MutualExclusion;
+use crate::promise_set::PromiseSet;
+use crate::theorem_1::Theorem1;
+use crate::theorem_2::Theorem2;
+use crate::theorem_3::Theorem3;
+use crate::usage::Usage;
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::ser::SerializeTuple;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The usage of the lock and one monitor per wanted promise, fed together.
+///
+/// A promise that is not wanted costs nothing: its monitor is never fed, so that it tells no two states apart, and it
+/// is left out of the serialised form.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Monitors {
+    promises: PromiseSet,
+    usage: Usage,
+    mutual_exclusion: MutualExclusion,
+    fenced_resource: FencedResource,
+    fifo: Fifo,
+    lease_loss: LeaseLoss,
+    theorem_1: Theorem1,
+    theorem_2: Theorem2,
+    theorem_3: Theorem3,
+    lemma_1: Lemma1,
+}
+
+impl Monitors {
+    /// Watches these promises. The liveness promises among them need no monitor: they are predicates over
+    /// [`Monitors::usage`], which is always kept.
+    pub fn new(promises: PromiseSet) -> Monitors {
+        Monitors { promises, ..Monitors::default() }
+    }
+
+    /// Puts up with this many overtakes before [`Promise::Fifo`] counts as broken, and counts them up to one more.
+    /// By default none is put up with. Starts the order anew; changes nothing if [`Promise::Fifo`] is not watched.
+    #[must_use]
+    pub fn allowing_overtakes(mut self, overtakes: u32) -> Monitors {
+        if self.promises.contains(Promise::Fifo) {
+            self.fifo = Fifo::allowing(overtakes);
+        }
+        self
+    }
+
+    /// Takes the next event of the history, and reports the promises that it breaks, in the order of [`Promise::ALL`].
+    pub fn observe(&mut self, event: Event, on_violation: &mut impl FnMut(Violation)) {
+        self.usage.observe(event);
+        let mut report = |verdict: Result<(), Violation>| {
+            if let Err(violation) = verdict {
+                on_violation(violation);
+            }
+        };
+        if self.promises.contains(Promise::MutualExclusion) {
+            report(self.mutual_exclusion.observe(event));
+        }
+        if self.promises.contains(Promise::FencedResource) {
+            report(self.fenced_resource.observe(event));
+        }
+        if self.promises.contains(Promise::Fifo) {
+            report(self.fifo.observe(event));
+        }
+        if self.promises.contains(Promise::LeaseLoss) {
+            report(self.lease_loss.observe(event));
+        }
+        if self.promises.contains(Promise::Theorem1) {
+            report(self.theorem_1.observe(event));
+        }
+        if self.promises.contains(Promise::Theorem2) {
+            report(self.theorem_2.observe(event));
+        }
+        if self.promises.contains(Promise::Theorem3) {
+            report(self.theorem_3.observe(event));
+        }
+        if self.promises.contains(Promise::Lemma1) {
+            report(self.lemma_1.observe(event));
+        }
+    }
+
+    /// The promises that are watched.
+    pub fn promises(&self) -> PromiseSet {
+        self.promises
+    }
+
+    /// Who waits, holds, releases.
+    pub fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// How many overtakes there were, up to one more than allowed; 0 if [`Promise::Fifo`] is not watched.
+    pub fn overtakes(&self) -> u32 {
+        self.fifo.overtakes()
+    }
+
+    /// The monitor of Theorem 3, which is read as "leads to", too; as at the start if [`Promise::Theorem3`] is not
+    /// watched.
+    pub fn theorem_3(&self) -> &Theorem3 {
+        &self.theorem_3
+    }
+}
+
+/// The set of promises, the usage, and then the monitors that are watched, in the order of [`Promise::ALL`].
+impl Serialize for Monitors {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let watched = self.promises.iter().filter(|promise| !promise.is_liveness()).count();
+        let mut parts = serializer.serialize_tuple(2 + watched)?;
+        parts.serialize_element(&self.promises)?;
+        parts.serialize_element(&self.usage)?;
+        if self.promises.contains(Promise::MutualExclusion) {
+            parts.serialize_element(&self.mutual_exclusion)?;
+        }
+        if self.promises.contains(Promise::FencedResource) {
+            parts.serialize_element(&self.fenced_resource)?;
+        }
+        if self.promises.contains(Promise::Fifo) {
+            parts.serialize_element(&self.fifo)?;
+        }
+        if self.promises.contains(Promise::LeaseLoss) {
+            parts.serialize_element(&self.lease_loss)?;
+        }
+        if self.promises.contains(Promise::Theorem1) {
+            parts.serialize_element(&self.theorem_1)?;
+        }
+        if self.promises.contains(Promise::Theorem2) {
+            parts.serialize_element(&self.theorem_2)?;
+        }
+        if self.promises.contains(Promise::Theorem3) {
+            parts.serialize_element(&self.theorem_3)?;
+        }
+        if self.promises.contains(Promise::Lemma1) {
+            parts.serialize_element(&self.lemma_1)?;
+        }
+        parts.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Monitors {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Monitors, D::Error> {
+        // How many parts there are is known only once the first is read; no self-delimiting format minds the bound.
+        deserializer.deserialize_tuple(2 + Promise::ALL.len(), PartsVisitor)
+    }
+}
+
+struct PartsVisitor;
+
+impl<'de> Visitor<'de> for PartsVisitor {
+    type Value = Monitors;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a set of promises, the usage, and one monitor for each promise of the set that has one")
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut parts: S) -> Result<Monitors, S::Error> {
+        let mut monitors = Monitors::new(next_part(&mut parts)?);
+        let promises = monitors.promises;
+        monitors.usage = next_part(&mut parts)?;
+        if promises.contains(Promise::MutualExclusion) {
+            monitors.mutual_exclusion = next_part(&mut parts)?;
+        }
+        if promises.contains(Promise::FencedResource) {
+            monitors.fenced_resource = next_part(&mut parts)?;
+        }
+        if promises.contains(Promise::Fifo) {
+            monitors.fifo = next_part(&mut parts)?;
+        }
+        if promises.contains(Promise::LeaseLoss) {
+            monitors.lease_loss = next_part(&mut parts)?;
+        }
+        if promises.contains(Promise::Theorem1) {
+            monitors.theorem_1 = next_part(&mut parts)?;
+        }
+        if promises.contains(Promise::Theorem2) {
+            monitors.theorem_2 = next_part(&mut parts)?;
+        }
+        if promises.contains(Promise::Theorem3) {
+            monitors.theorem_3 = next_part(&mut parts)?;
+        }
+        if promises.contains(Promise::Lemma1) {
+            monitors.lemma_1 = next_part(&mut parts)?;
+        }
+        Ok(monitors)
+    }
+}
+
+fn next_part<'de, T: Deserialize<'de>, S: SeqAccess<'de>>(parts: &mut S) -> Result<T, S::Error> {
+    parts.next_element()?.ok_or_else(|| S::Error::custom("the monitors end too early"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ClientId;
+    use crate::notation::*;
+
+    fn broken(monitors: &mut Monitors, history: &[Event]) -> Vec<(Promise, ClientId)> {
+        let mut broken = Vec::new();
+        for event in history {
+            monitors.observe(*event, &mut |violation| broken.push((violation.promise, violation.client)));
+        }
+        broken
+    }
+
+    #[test]
+    fn one_event_may_break_several_promises_and_they_are_reported_in_the_order_of_the_table() {
+        let mut monitors = Monitors::new(PromiseSet::ALL);
+        let history = [lock(A), enqueued(A), lock(B), enqueued(B), lock(C), granted(C), granted(B)];
+        let expected =
+            [(Promise::Fifo, C), (Promise::MutualExclusion, B), (Promise::Fifo, B), (Promise::Theorem1, B)];
+        assert_eq!(broken(&mut monitors, &history), expected);
+    }
+
+    #[test]
+    fn a_promise_that_is_not_watched_tells_no_states_apart() {
+        let mut monitors = Monitors::new(PromiseSet::EMPTY);
+        let history =
+            [try_lock(A), enqueued(A), read(A, &[]), granted(A), granted(B), renewed(A), accepted(A)];
+        assert_eq!(broken(&mut monitors, &history), []);
+        assert_eq!(Monitors { usage: Usage::default(), ..monitors }, Monitors::new(PromiseSet::EMPTY));
+    }
+
+    #[test]
+    fn the_usage_is_kept_whatever_is_watched() {
+        let mut monitors = Monitors::new(PromiseSet::EMPTY);
+        broken(&mut monitors, &[lock(A), lock(B), granted(A)]);
+        assert!(monitors.usage().holding.contains(A) && monitors.usage().waiting.contains(B));
+    }
+
+    #[test]
+    fn overtakes_are_counted_up_to_one_more_than_allowed() {
+        let history = [lock(A), enqueued(A), lock(B), enqueued(B), lock(C), granted(C)];
+        for (allowed, counted, violations) in [(0, 1, 1), (1, 2, 1), (2, 2, 0)] {
+            let mut monitors =
+                Monitors::new([Promise::Fifo].into_iter().collect()).allowing_overtakes(allowed);
+            assert_eq!(broken(&mut monitors, &history).len(), violations);
+            assert_eq!(monitors.overtakes(), counted);
+        }
+    }
+
+    #[test]
+    fn what_is_not_watched_takes_no_bytes() {
+        let bytes = |promises: PromiseSet| postcard::to_stdvec(&Monitors::new(promises)).unwrap().len();
+        assert_eq!(bytes(PromiseSet::EMPTY), 6);
+        assert_eq!(bytes(PromiseSet::liveness()), 6);
+        assert_eq!(bytes([Promise::MutualExclusion].into_iter().collect()), 7);
+    }
+
+    #[test]
+    fn monitors_that_end_too_early_are_refused() {
+        let monitors = Monitors::new(PromiseSet::ALL);
+        let bytes = postcard::to_stdvec(&monitors).unwrap();
+        assert_eq!(postcard::from_bytes::<Monitors>(&bytes).as_ref(), Ok(&monitors));
+        assert!(postcard::from_bytes::<Monitors>(&bytes[..bytes.len() - 1]).is_err());
+        let usage = serde_json::to_string(&Usage::default()).unwrap();
+        assert!(serde_json::from_str::<Monitors>(&format!("[1,{usage}]")).is_err());
+    }
+}

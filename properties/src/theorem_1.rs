@@ -1,0 +1,78 @@
+//! Theorem 1: `lock` callers exclude each other.
+//!
+//! Source: document 000, section 5.1, Theorem 1.
+//!
+//! «В ходе выполнения алгоритма Cassandra.GetLock несколькими потоками блокировка не будет взята более чем одним
+//! потоком одновременно»: while several threads run GetLock (Listing 6), the lock is not taken by more than one of
+//! them at a time.
+//!
+//! The theorem says nothing about callers of `try_lock`, so their grants neither break it nor are judged by it;
+//! [mutual exclusion](crate::MutualExclusion) covers a mixture of both.
+
+use crate::Promise;
+use crate::history::{Event, Mode};
+use crate::monitor::{Monitor, Violation};
+use crate::mutual_exclusion::ExclusionWithinMode;
+use serde::{Deserialize, Serialize};
+
+/// At most one client holds by [`Mode::Lock`]. Broken by a grant to such a caller while another such caller holds.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Theorem1(ExclusionWithinMode);
+
+impl Monitor for Theorem1 {
+    fn observe(&mut self, event: Event) -> Result<(), Violation> {
+        self.0
+            .judge(event, Mode::Lock)
+            .map_or(Ok(()), |(client, other)| Err(Violation { promise: Promise::Theorem1, client, other }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notation::*;
+
+    #[test]
+    fn a_lock_caller_granted_while_another_holds_is_rejected() {
+        let history = [lock(A), lock(B), granted(A), granted(B)];
+        assert_broken(Theorem1::default(), &history, B, A);
+    }
+
+    #[test]
+    fn a_caller_who_calls_after_the_grant_is_judged_too() {
+        assert_broken(Theorem1::default(), &[lock(A), granted(A), lock(B), granted(B)], B, A);
+    }
+
+    #[test]
+    fn a_try_lock_caller_among_the_holders_is_not_judged() {
+        assert_kept(Theorem1::default(), &[lock(A), try_lock(B), granted(A), granted(B)]);
+        assert_kept(Theorem1::default(), &[lock(A), try_lock(B), granted(B), granted(A)]);
+    }
+
+    #[test]
+    fn two_try_lock_callers_are_not_judged() {
+        assert_kept(Theorem1::default(), &[try_lock(A), try_lock(B), granted(A), granted(B)]);
+    }
+
+    #[test]
+    fn the_mode_of_an_earlier_call_does_not_count() {
+        for over in [vec![refused(A)], vec![crashed(A)], vec![granted(A), left(A), released(A)]] {
+            let history =
+                [&[lock(A)], over.as_slice(), &[try_lock(A), granted(A), lock(B), granted(B)]].concat();
+            assert_kept(Theorem1::default(), &history);
+        }
+    }
+
+    #[test]
+    fn holders_one_after_the_other_are_accepted() {
+        for end in [left(A), lost(A), crashed(A)] {
+            assert_kept(Theorem1::default(), &[lock(A), lock(B), granted(A), end, granted(B)]);
+        }
+    }
+
+    #[test]
+    fn a_finished_call_leaves_nothing_behind() {
+        let history = [lock(A), granted(A), left(A), released(A), lock(B), refused(B)];
+        assert_eq!(after(Theorem1::default(), &history), Theorem1::default());
+    }
+}

@@ -1,0 +1,131 @@
+//! Who waits, who holds, who is releasing: the state that the liveness promises are predicates of.
+
+use crate::history::{ClientId, ClientSet, Event};
+use serde::{Deserialize, Serialize};
+
+/// What each client is doing with the lock, folded from the history. A client is in at most one of `waiting`,
+/// `holding`,
+/// `releasing` and `crashed`; in none of them while it does not use the lock.
+///
+/// Not a monitor, for it judges nothing: [`DeadlockFreedom`](crate::DeadlockFreedom) and
+/// [`StarvationFreedom`](crate::StarvationFreedom) do, over cycles of such states.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Usage {
+    /// Whose call is neither granted nor over.
+    pub waiting: ClientSet,
+    /// Who is in its critical section.
+    pub holding: ClientSet,
+    /// Who has left its critical section and does not know yet that its release is complete.
+    pub releasing: ClientSet,
+    /// Whose process ended; until it calls again.
+    pub crashed: ClientSet,
+    /// Who was ever granted, in the whole history.
+    pub granted: ClientSet,
+}
+
+impl Usage {
+    /// Takes the next event of the history.
+    pub fn observe(&mut self, event: Event) {
+        let client = event.client();
+        match event {
+            Event::Called { .. } => {
+                self.depart(client);
+                self.waiting.insert(client);
+            }
+            Event::Granted { .. } => {
+                self.depart(client);
+                self.holding.insert(client);
+                self.granted.insert(client);
+            }
+            Event::Left { .. } | Event::Lost { .. } => {
+                self.depart(client);
+                self.releasing.insert(client);
+            }
+            Event::Crashed { .. } => {
+                self.depart(client);
+                self.crashed.insert(client);
+            }
+            Event::Refused { .. } => self.waiting.remove(client),
+            Event::Released { .. } => {
+                self.waiting.remove(client);
+                self.releasing.remove(client);
+            }
+            Event::FoundFree { .. }
+            | Event::Enqueued { .. }
+            | Event::Renewed { .. }
+            | Event::Accepted { .. }
+            | Event::Rejected { .. }
+            | Event::RowRead { .. } => {}
+        }
+    }
+
+    /// Takes the client out of whatever it was doing.
+    fn depart(&mut self, client: ClientId) {
+        for doing in [&mut self.waiting, &mut self.holding, &mut self.releasing, &mut self.crashed] {
+            doing.remove(client);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notation::*;
+
+    fn usage(history: &[Event]) -> Usage {
+        let mut usage = Usage::default();
+        history.iter().for_each(|event| usage.observe(*event));
+        usage
+    }
+
+    fn set(clients: &[ClientId]) -> ClientSet {
+        clients.iter().copied().collect()
+    }
+
+    #[test]
+    fn a_client_goes_from_waiting_to_holding_to_releasing_to_none() {
+        let mut usage = Usage::default();
+        usage.observe(lock(A));
+        assert_eq!(usage, Usage { waiting: set(&[A]), ..Usage::default() });
+        usage.observe(granted(A));
+        assert_eq!(usage, Usage { holding: set(&[A]), granted: set(&[A]), ..Usage::default() });
+        usage.observe(left(A));
+        assert_eq!(usage, Usage { releasing: set(&[A]), granted: set(&[A]), ..Usage::default() });
+        usage.observe(released(A));
+        assert_eq!(usage, Usage { granted: set(&[A]), ..Usage::default() });
+    }
+
+    #[test]
+    fn a_lost_lease_is_released_too() {
+        assert_eq!(usage(&[lock(A), granted(A), lost(A)]).releasing, set(&[A]));
+    }
+
+    #[test]
+    fn a_refused_client_does_not_wait() {
+        assert_eq!(usage(&[try_lock(A), refused(A)]), Usage::default());
+    }
+
+    #[test]
+    fn a_crash_ends_whatever_the_client_did_until_it_calls_again() {
+        for history in [vec![lock(A)], vec![granted(A)], vec![granted(A), left(A)]] {
+            let mut crashed_usage = usage(&history);
+            crashed_usage.observe(crashed(A));
+            assert_eq!(
+                crashed_usage,
+                Usage { crashed: set(&[A]), granted: crashed_usage.granted, ..Usage::default() }
+            );
+            crashed_usage.observe(lock(A));
+            assert_eq!((crashed_usage.crashed, crashed_usage.waiting), (ClientSet::EMPTY, set(&[A])));
+        }
+    }
+
+    #[test]
+    fn the_acknowledgement_of_a_late_release_does_not_end_a_newer_hold() {
+        assert_eq!(usage(&[granted(A), left(A), granted(A), released(A)]).holding, set(&[A]));
+    }
+
+    #[test]
+    fn two_may_hold_at_once() {
+        assert_eq!(usage(&[granted(A), granted(B)]).holding, set(&[A, B]));
+    }
+}

@@ -1,0 +1,469 @@
+//! Every monitor against a reference that keeps the whole history and works its verdict out anew after each event.
+//!
+//! A monitor keeps a few bytes and trusts them to stand for all that happened. The references trust nothing: they
+//! follow the definitions word by word, at any cost.
+//!
+//! - histories: what the clients of a lock without any discipline may do, each client by itself being legal
+//! - one reference per monitor, and one property comparing the two
+//! - the composite, against the monitors one by one and through its serialised forms
+//! - sets of clients, against an ordinary set
+//! - how often all of this had anything to judge
+
+use picklock_properties::{
+    ClientId, ClientSet, Event, FencedResource, Fifo, LeaseLoss, Lemma1, Mode, Monitor, Monitors,
+    MutualExclusion, Promise, PromiseSet, Theorem1, Theorem2, Theorem3, Usage, Violation,
+};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{FileFailurePersistence, TestRunner};
+use std::collections::BTreeSet;
+
+const CLIENTS: u8 = 4;
+
+/// What a client is doing, and therefore may report next.
+#[derive(Clone, Copy)]
+enum Doing {
+    Nothing,
+    Waiting(Mode),
+    Holding,
+    Releasing,
+}
+
+/// Histories in which any client may do at any time what it may do at all: grants heed nobody.
+fn histories() -> impl Strategy<Value = Vec<Event>> {
+    let step = (0..CLIENTS, any::<u8>(), any::<u8>());
+    proptest::collection::vec(step, 0..80).prop_map(|steps| {
+        let mut doing = [Doing::Nothing; CLIENTS as usize];
+        let take = |(client, choice, seen): (u8, u8, u8)| {
+            let legal = legal_events(ClientId(client), doing[usize::from(client)], seen);
+            let (event, next) = legal[usize::from(choice) % legal.len()];
+            doing[usize::from(client)] = next;
+            event
+        };
+        steps.into_iter().map(take).collect()
+    })
+}
+
+/// What the client may report next, and what it does then; the more often an event is listed, the more often it is
+/// drawn.
+fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)> {
+    let saw = (0..CLIENTS).filter(|bit| seen & (1 << bit) != 0).map(ClientId).collect();
+    let crashed = (Event::Crashed { client }, Doing::Nothing);
+    match doing {
+        Doing::Nothing => vec![
+            (Event::Called { client, mode: Mode::Lock }, Doing::Waiting(Mode::Lock)),
+            (Event::Called { client, mode: Mode::TryLock }, Doing::Waiting(Mode::TryLock)),
+            (Event::Called { client, mode: Mode::Lock }, Doing::Waiting(Mode::Lock)),
+            (Event::Called { client, mode: Mode::TryLock }, Doing::Waiting(Mode::TryLock)),
+            // Sent before the call ended, arrived after it.
+            (Event::Renewed { client }, doing),
+        ],
+        Doing::Waiting(mode) => {
+            let mut legal = vec![
+                (Event::Enqueued { client }, doing),
+                (Event::RowRead { client, saw }, doing),
+                (Event::Granted { client, fence: None }, Doing::Holding),
+                (Event::Granted { client, fence: None }, Doing::Holding),
+                (Event::Refused { client }, Doing::Nothing),
+                crashed,
+            ];
+            if mode == Mode::TryLock {
+                legal.push((Event::FoundFree { client }, doing));
+                legal.push((Event::Refused { client }, Doing::Nothing));
+            }
+            legal
+        }
+        Doing::Holding => vec![
+            (Event::Left { client }, Doing::Releasing),
+            (Event::Lost { client }, Doing::Releasing),
+            (Event::Renewed { client }, doing),
+            (Event::Renewed { client }, doing),
+            (Event::Enqueued { client }, doing),
+            (Event::Accepted { client, fence: None }, doing),
+            (Event::Rejected { client, fence: None }, doing),
+            (Event::RowRead { client, saw }, doing),
+            crashed,
+        ],
+        Doing::Releasing => vec![
+            (Event::Released { client }, Doing::Nothing),
+            (Event::Released { client }, Doing::Nothing),
+            (Event::Renewed { client }, doing),
+            (Event::Accepted { client, fence: None }, doing),
+            crashed,
+        ],
+    }
+}
+
+fn clients() -> impl Iterator<Item = ClientId> {
+    (0..CLIENTS).map(ClientId)
+}
+
+/// By whom and against whom each event of the history breaks the promise, if it does.
+type Verdicts = Vec<Option<(ClientId, ClientId)>>;
+
+fn verdicts(mut monitor: impl Monitor, history: &[Event]) -> Verdicts {
+    let judge =
+        |event: &Event| monitor.observe(*event).err().map(|Violation { client, other, .. }| (client, other));
+    history.iter().map(judge).collect()
+}
+
+/// Applies a judgement of (everything before, the event) to every event.
+fn reference(history: &[Event], judge: impl Fn(&[Event], Event) -> Option<(ClientId, ClientId)>) -> Verdicts {
+    history.iter().enumerate().map(|(position, event)| judge(&history[..position], *event)).collect()
+}
+
+fn ends_hold(event: &Event) -> bool {
+    matches!(event, Event::Left { .. } | Event::Lost { .. } | Event::Crashed { .. })
+}
+
+fn is_granted(event: &Event) -> bool {
+    matches!(event, Event::Granted { .. })
+}
+
+/// Whether the last event that begins or ends a hold of the client begins one.
+fn holds(client: ClientId, before: &[Event]) -> bool {
+    let of_client = before.iter().rev().filter(|event| event.client() == client);
+    of_client.filter(|event| is_granted(event) || ends_hold(event)).map(is_granted).next().unwrap_or(false)
+}
+
+/// Whether the client's last hold ended by itself, and neither a completed release nor a crash came after that.
+fn releases(client: ClientId, before: &[Event]) -> bool {
+    let mut of_client = before.iter().rev().filter(|event| event.client() == client);
+    let over = |event: &&Event| {
+        is_granted(event)
+            || ends_hold(event)
+            || matches!(event, Event::Released { .. } | Event::Called { .. })
+    };
+    matches!(of_client.find(over), Some(Event::Left { .. } | Event::Lost { .. }))
+}
+
+/// The client's events since it last called, if that call is neither granted nor over.
+fn waiting_since(client: ClientId, before: &[Event]) -> Option<usize> {
+    let called =
+        before.iter().rposition(|event| event.client() == client && matches!(event, Event::Called { .. }))?;
+    let closed = |event: &Event| {
+        event.client() == client
+            && matches!(event, Event::Granted { .. } | Event::Refused { .. } | Event::Crashed { .. })
+    };
+    (!before[called..].iter().any(closed)).then_some(called)
+}
+
+fn mutual_exclusion(history: &[Event]) -> Verdicts {
+    reference(history, |before, event| {
+        let met = clients().find(|other| *other != event.client() && holds(*other, before));
+        if is_granted(&event) { met.map(|other| (event.client(), other)) } else { None }
+    })
+}
+
+/// Mutual exclusion in the history from which everything but the calls of one mode has been struck out.
+fn exclusion_within(mode: Mode, history: &[Event]) -> Verdicts {
+    let mode_of_call = |position: usize| {
+        let client = history[position].client();
+        history[..=position].iter().rev().find_map(|event| match event {
+            Event::Called { client: caller, mode } if *caller == client => Some(*mode),
+            _ => None,
+        })
+    };
+    let of_mode: Vec<usize> =
+        (0..history.len()).filter(|position| mode_of_call(*position) == Some(mode)).collect();
+    let struck: Vec<Event> = of_mode.iter().map(|position| history[*position]).collect();
+    let mut verdicts = vec![None; history.len()];
+    for (position, verdict) in of_mode.into_iter().zip(mutual_exclusion(&struck)) {
+        verdicts[position] = verdict;
+    }
+    verdicts
+}
+
+fn fenced_resource(history: &[Event]) -> Verdicts {
+    reference(history, |before, event| {
+        let latest = before.iter().rev().find(|event| is_granted(event)).map(Event::client);
+        let accepted = matches!(event, Event::Accepted { .. });
+        (accepted && latest != Some(event.client()))
+            .then(|| (event.client(), latest.unwrap_or(event.client())))
+    })
+}
+
+fn lease_loss(history: &[Event]) -> Verdicts {
+    reference(history, |before, event| {
+        if !matches!(event, Event::Renewed { .. }) || !holds(event.client(), before) {
+            return None;
+        }
+        let latest = before.iter().rev().find(|event| is_granted(event)).map(Event::client)?;
+        (latest != event.client()).then_some((event.client(), latest))
+    })
+}
+
+fn lemma_1(history: &[Event]) -> Verdicts {
+    let standing_read = |client: ClientId, before: &[Event]| {
+        let decides = |event: &&Event| {
+            event.client() == client
+                && (ends_hold(event)
+                    || matches!(
+                        event,
+                        Event::RowRead { .. }
+                            | Event::Called { .. }
+                            | Event::Refused { .. }
+                            | Event::Released { .. }
+                    ))
+        };
+        match before.iter().rev().find(decides) {
+            Some(Event::RowRead { saw, .. }) => Some(*saw),
+            _ => None,
+        }
+    };
+    reference(history, |before, event| {
+        let Event::RowRead { client, saw } = event else { return None };
+        let missed_each_other = |other: &ClientId| {
+            *other != client
+                && !saw.contains(*other)
+                && standing_read(*other, before).is_some_and(|their| !their.contains(client))
+        };
+        clients().find(missed_each_other).map(|other| (client, other))
+    })
+}
+
+/// Whom the grant at `position` overtakes, the one enqueued first coming first.
+fn overtaken(history: &[Event], position: usize) -> Vec<ClientId> {
+    let (before, event) = (&history[..position], history[position]);
+    if !is_granted(&event) {
+        return Vec::new();
+    }
+    let enqueued_at = |client: ClientId| {
+        let called = waiting_since(client, before)?;
+        (called..position).find(|at| history[*at] == Event::Enqueued { client })
+    };
+    let own = enqueued_at(event.client()).unwrap_or(position);
+    let mut overtaken: Vec<(usize, ClientId)> = clients()
+        .filter(|other| *other != event.client())
+        .filter_map(|other| Some((enqueued_at(other)?, other)))
+        .filter(|(at, _)| *at < own)
+        .collect();
+    overtaken.sort();
+    overtaken.into_iter().map(|(_, other)| other).collect()
+}
+
+fn overtakes(history: &[Event]) -> u32 {
+    (0..history.len()).map(|position| overtaken(history, position).len() as u32).sum()
+}
+
+fn fifo(allowed: u32, history: &[Event]) -> Verdicts {
+    let judge = |position: usize| {
+        let first = *overtaken(history, position).first()?;
+        (overtakes(&history[..=position]) > allowed).then_some((history[position].client(), first))
+    };
+    (0..history.len()).map(judge).collect()
+}
+
+/// A call by `try_lock` that counts: from which event on, up to which one.
+struct CountedCall {
+    client: ClientId,
+    from: usize,
+    to: Option<usize>,
+}
+
+fn counted_calls(history: &[Event]) -> Vec<CountedCall> {
+    let mut calls = Vec::new();
+    for (called, event) in history.iter().enumerate() {
+        let Event::Called { client, mode: Mode::TryLock } = *event else { continue };
+        let closes = |at: &usize| {
+            matches!(history[*at], Event::Granted { .. } | Event::Refused { .. } | Event::Crashed { .. })
+                && history[*at].client() == client
+        };
+        let to = (called..history.len()).find(closes);
+        let busy =
+            clients().any(|other| holds(other, &history[..called]) || releases(other, &history[..called]));
+        let from = if busy {
+            (called..to.unwrap_or(history.len())).find(|at| history[*at] == Event::FoundFree { client })
+        } else {
+            Some(called)
+        };
+        calls.extend(from.map(|from| CountedCall { client, from, to }));
+    }
+    calls
+}
+
+fn theorem_3(history: &[Event]) -> Verdicts {
+    let calls = counted_calls(history);
+    let open = |at: usize| calls.iter().any(|call| call.from <= at && call.to.is_none_or(|to| at < to));
+    let judge = |end: usize| {
+        if open(end) || !calls.iter().any(|call| call.to == Some(end)) {
+            return None;
+        }
+        let start = (0..end).rev().take_while(|at| open(*at)).last()?;
+        let granted = history[start..=end].iter().any(is_granted);
+        let held = (start..=end).any(|at| clients().any(|client| holds(client, &history[..=at])));
+        let refused = |at: &usize| {
+            calls
+                .iter()
+                .any(|call| call.to == Some(*at) && history[*at] == Event::Refused { client: call.client })
+        };
+        let last_refused = (start..=end).rev().find(refused)?;
+        (!granted && !held).then(|| (history[end].client(), history[last_refused].client()))
+    };
+    (0..history.len()).map(judge).collect()
+}
+
+fn usage(history: &[Event]) -> Usage {
+    let crashed = |client: ClientId| {
+        let mut of_client = history.iter().rev().filter(|event| event.client() == client);
+        matches!(
+            of_client.find(|event| matches!(event, Event::Crashed { .. } | Event::Called { .. })),
+            Some(Event::Crashed { .. })
+        )
+    };
+    Usage {
+        waiting: clients().filter(|client| waiting_since(*client, history).is_some()).collect(),
+        holding: clients().filter(|client| holds(*client, history)).collect(),
+        releasing: clients().filter(|client| releases(*client, history)).collect(),
+        crashed: clients().filter(|client| crashed(*client)).collect(),
+        granted: history.iter().filter(|event| is_granted(event)).map(Event::client).collect(),
+    }
+}
+
+/// Where the references put what they know of the promise; nowhere for those that no event breaks.
+fn reference_of(promise: Promise, history: &[Event]) -> Verdicts {
+    match promise {
+        Promise::MutualExclusion => mutual_exclusion(history),
+        Promise::FencedResource => fenced_resource(history),
+        Promise::DeadlockFreedom | Promise::StarvationFreedom => vec![None; history.len()],
+        Promise::Fifo => fifo(0, history),
+        Promise::LeaseLoss => lease_loss(history),
+        Promise::Theorem1 => exclusion_within(Mode::Lock, history),
+        Promise::Theorem2 => exclusion_within(Mode::TryLock, history),
+        Promise::Theorem3 => theorem_3(history),
+        Promise::Lemma1 => lemma_1(history),
+    }
+}
+
+fn config() -> ProptestConfig {
+    ProptestConfig {
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(
+            "tests/references.proptest-regressions",
+        ))),
+        ..ProptestConfig::with_cases(1024)
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn mutual_exclusion_agrees_with_recomputed_holders(history in histories()) {
+        prop_assert_eq!(verdicts(MutualExclusion::default(), &history), mutual_exclusion(&history));
+    }
+
+    #[test]
+    fn fenced_resource_agrees_with_a_search_for_the_latest_grant(history in histories()) {
+        prop_assert_eq!(verdicts(FencedResource::default(), &history), fenced_resource(&history));
+    }
+
+    #[test]
+    fn lease_loss_agrees_with_a_search_for_the_latest_grant(history in histories()) {
+        prop_assert_eq!(verdicts(LeaseLoss::default(), &history), lease_loss(&history));
+    }
+
+    #[test]
+    fn theorems_1_and_2_are_mutual_exclusion_with_the_other_mode_struck_out(history in histories()) {
+        prop_assert_eq!(verdicts(Theorem1::default(), &history), exclusion_within(Mode::Lock, &history));
+        prop_assert_eq!(verdicts(Theorem2::default(), &history), exclusion_within(Mode::TryLock, &history));
+    }
+
+    #[test]
+    fn theorem_3_agrees_with_episodes_cut_out_of_the_whole_history(history in histories()) {
+        prop_assert_eq!(verdicts(Theorem3::default(), &history), theorem_3(&history));
+    }
+
+    #[test]
+    fn lemma_1_agrees_with_a_search_for_standing_reads(history in histories()) {
+        prop_assert_eq!(verdicts(Lemma1::default(), &history), lemma_1(&history));
+    }
+
+    #[test]
+    fn fifo_agrees_with_places_looked_up_in_the_whole_history(history in histories(), allowed in 0u32..4) {
+        prop_assert_eq!(verdicts(Fifo::allowing(allowed), &history), fifo(allowed, &history));
+    }
+
+    #[test]
+    fn fifo_counts_every_overtake_if_all_are_allowed(history in histories()) {
+        let mut monitor = Fifo::allowing(u32::MAX);
+        history.iter().for_each(|event| monitor.observe(*event).unwrap());
+        prop_assert_eq!(monitor.overtakes(), overtakes(&history));
+    }
+
+    #[test]
+    fn usage_agrees_with_what_each_client_did_last(history in histories()) {
+        let mut folded = Usage::default();
+        history.iter().for_each(|event| folded.observe(*event));
+        prop_assert_eq!(folded, usage(&history));
+    }
+
+    #[test]
+    fn the_composite_reports_what_its_monitors_would_one_by_one(history in histories(), bits in 0u16..1 << 10) {
+        let promises = PromiseSet::try_from(bits).unwrap();
+        let mut monitors = Monitors::new(promises);
+        let mut reported = Vec::new();
+        for (position, event) in history.iter().enumerate() {
+            let mut report = |violation: Violation| {
+                reported.push((position, violation.promise, violation.client, violation.other));
+            };
+            monitors.observe(*event, &mut report);
+        }
+        let mut expected = Vec::new();
+        for promise in promises.iter() {
+            let verdicts = reference_of(promise, &history).into_iter().enumerate();
+            expected.extend(verdicts.filter_map(|(position, verdict)| {
+                verdict.map(|(client, other)| (position, promise, client, other))
+            }));
+        }
+        expected.sort();
+        prop_assert_eq!(reported, expected);
+    }
+
+    #[test]
+    fn the_composite_comes_back_from_its_bytes(history in histories(), bits in 0u16..1 << 10) {
+        let mut monitors = Monitors::new(PromiseSet::try_from(bits).unwrap()).allowing_overtakes(2);
+        history.iter().for_each(|event| monitors.observe(*event, &mut |_| {}));
+        let bytes = postcard::to_stdvec(&monitors).unwrap();
+        prop_assert_eq!(&postcard::from_bytes::<Monitors>(&bytes).unwrap(), &monitors);
+        let json = serde_json::to_string(&monitors).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<Monitors>(&json).unwrap(), &monitors);
+    }
+
+    #[test]
+    fn client_sets_agree_with_ordinary_sets(
+        left in proptest::collection::btree_set(0u8..128, 0..12),
+        right in proptest::collection::btree_set(0u8..128, 0..12),
+        client in 0u8..128,
+    ) {
+        let set = |numbers: &BTreeSet<u8>| numbers.iter().copied().map(ClientId).collect::<ClientSet>();
+        let numbers = |set: ClientSet| set.iter().map(|client| client.0).collect::<Vec<_>>();
+        let (mut with, mut without) = (left.clone(), left.clone());
+        let (mut set_with, mut set_without) = (set(&left), set(&left));
+        with.insert(client);
+        set_with.insert(ClientId(client));
+        without.remove(&client);
+        set_without.remove(ClientId(client));
+
+        prop_assert_eq!((set_with, set_without), (set(&with), set(&without)));
+        prop_assert_eq!(numbers(set(&left)), left.iter().copied().collect::<Vec<_>>());
+        prop_assert_eq!(set(&left).contains(ClientId(client)), left.contains(&client));
+        prop_assert_eq!(set(&left).len() as usize, left.len());
+        prop_assert_eq!(set(&left).is_empty(), left.is_empty());
+        prop_assert_eq!(set(&left).first().map(|client| client.0), left.first().copied());
+        prop_assert_eq!(numbers(set(&left).union(set(&right))), left.union(&right).copied().collect::<Vec<_>>());
+        prop_assert_eq!(numbers(set(&left).without(set(&right))), left.difference(&right).copied().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn the_histories_break_every_safety_promise_often_and_keep_it_often() {
+    let mut runner = TestRunner::deterministic();
+    let drawn: Vec<Vec<Event>> = (0..1000)
+        .map(|_| histories().new_tree(&mut runner).expect("nothing is filtered").current())
+        .collect();
+    for promise in PromiseSet::safety().iter() {
+        let breaks = |history: &&Vec<Event>| reference_of(promise, history).iter().any(Option::is_some);
+        let broken = drawn.iter().filter(breaks).count();
+        assert!((100..=900).contains(&broken), "{promise} is broken by {broken} of 1000 histories");
+    }
+}

@@ -1,0 +1,79 @@
+//! How fast the seeded engine is: events per second of the Cassandra queue lock, three clients on three servers at
+//! QUORUM, with every monitor on. The budget is three million per second and core.
+//!
+//! `cargo bench --bench seeded`; the element that criterion counts is one event of [`Outcome::events`].
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use picklock_model::cluster::Setup;
+use picklock_model::locks::CassandraQueue;
+use picklock_model::locks::cassandra_queue::Settings;
+use picklock_model::time::Micros;
+use picklock_model::workload::{Calls, Workload};
+use picklock_properties::PromiseSet;
+use picklock_sim::fault::{FaultKind, FaultSet};
+use picklock_sim::outcome::{Limits, Outcome};
+use picklock_sim::plan::Plan;
+use picklock_sim::report::TraceHash;
+use picklock_sim::run::Engine;
+use picklock_sim::swarm::Scale;
+use std::hint::black_box;
+
+fn setup() -> Setup<CassandraQueue> {
+    Setup {
+        lock: Settings::repaired(),
+        store: Default::default(),
+        servers: 3,
+        workload: Workload {
+            clients: 3,
+            rounds: 20,
+            calls: Calls::Lock,
+            think: Micros::millis(10),
+            hold: Micros::millis(20),
+            releases: true,
+            writes: true,
+            resource_checks: true,
+        },
+        promises: PromiseSet::ALL,
+    }
+}
+
+/// What the runs of the seeds 0 to 31 come to, one after the other in one engine.
+fn events(engine: &mut Engine<CassandraQueue>, setup: &Setup<CassandraQueue>, plans: &[Plan]) -> u64 {
+    let limits = Limits::of(setup);
+    let run = |(seed, plan)| -> Outcome { engine.run(setup, plan, seed, &limits, &mut ()) };
+    (0..).zip(plans).map(run).map(|outcome| outcome.events).sum()
+}
+
+fn seeded(criterion: &mut Criterion) {
+    let (setup, mut engine) = (setup(), Engine::new());
+    let scale = Scale::of(&setup);
+    let kinds = [
+        ("no faults", FaultSet::EMPTY),
+        (
+            "loss, delay, duplicate",
+            [FaultKind::Loss, FaultKind::Delay, FaultKind::Duplicate].into_iter().collect(),
+        ),
+        ("all faults", FaultSet::ALL),
+    ];
+    let mut group = criterion.benchmark_group("seeded/cassandra-queue");
+    for (name, kinds) in kinds {
+        let plans: Vec<Plan> = (0..32).map(|seed| Plan::random(kinds, seed, &scale)).collect();
+        group.throughput(Throughput::Elements(events(&mut engine, &setup, &plans)));
+        group.bench_function(BenchmarkId::new("events", name), |bencher| {
+            bencher.iter(|| events(&mut engine, &setup, black_box(&plans)));
+        });
+    }
+    group.throughput(Throughput::Elements(events(&mut engine, &setup, &[Plan::default()])));
+    group.bench_function("events/no faults, trace hashed", |bencher| {
+        let (plan, limits) = (Plan::default(), Limits::of(&setup));
+        bencher.iter(|| engine.run(&setup, black_box(&plan), 0, &limits, &mut TraceHash::default()));
+    });
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(20);
+    targets = seeded
+}
+criterion_main!(benches);

@@ -1,0 +1,382 @@
+//! The fault plan: what goes wrong in a run, as data.
+//!
+//! A plan is a network and a list of faults, each with the moment at which it strikes: a true time, or a trigger, which
+//! aims it at something a client does ("when B reaches line 4, pause it for 40 s"). It can be written by hand, drawn
+//! from a seed ([`Plan::random`]), kept in a file (JSON), packed into a token (postcard), printed and shrunk. Nodes are
+//! numbered modulo how many there are, so that a plan stays valid when a shrinker takes clients away.
+
+use crate::network::Network;
+use picklock_model::machine::{Line, Node};
+use picklock_model::time::Micros;
+use picklock_properties::ClientId;
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+use std::fmt::{Display, Formatter};
+
+/// What goes wrong in a run, and until when.
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// How messages fare.
+    pub network: Network,
+    /// What strikes when. The order matters only for faults that strike in the same microsecond.
+    pub faults: Vec<Planned>,
+    /// From this true time on nothing goes wrong any more, and progress is owed.
+    pub heal_at: Micros,
+}
+
+/// A fault and its moment.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Planned {
+    /// The moment.
+    pub when: When,
+    /// The fault.
+    pub fault: Fault,
+}
+
+/// A moment in a run.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum When {
+    /// A true time, counted from the beginning of the run.
+    At(Micros),
+    /// Something a client does.
+    Trigger {
+        /// Which client; `None`: any, and `nth` counts all of them together.
+        client: Option<u8>,
+        /// What it does.
+        event: Trigger,
+        /// The how manieth time it is done, from 1 on.
+        nth: u16,
+        /// How much later the fault strikes.
+        delay: Micros,
+    },
+}
+
+/// What a client does to pull a trigger.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trigger {
+    /// It arrives at this line of its listing: what the line sends is sent, what it waits for has not come.
+    Line(Line),
+    /// It has a place in the queue.
+    Enqueued,
+    /// It enters its critical section.
+    Granted,
+    /// Its lease was prolonged.
+    Renewed,
+    /// It leaves its critical section; its release is sent.
+    Left,
+}
+
+/// One node of a plan.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// A client, modulo how many there are.
+    Client(u8),
+    /// A server, modulo how many there are.
+    Server(u8),
+    /// The client that pulled the trigger; the first one where there is no trigger.
+    Struck,
+}
+
+/// Some nodes of a plan.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// All nodes; as the other side of a link, all the rest.
+    Everybody,
+    /// All clients.
+    Clients,
+    /// All servers.
+    Servers,
+    /// The resource that the lock protects.
+    Resource,
+    /// These.
+    Nodes(SmallVec<[Target; 4]>),
+}
+
+/// What goes wrong.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// The node handles nothing for a while; its clocks go on, its messages wait, its deadlines fire late.
+    Pause {
+        /// Who.
+        node: Target,
+        /// For how long.
+        length: Micros,
+    },
+    /// The node's process ends; messages to it are lost (connection reset). A server's disk survives.
+    Crash {
+        /// Who.
+        node: Target,
+        /// When it starts again, counted from the crash; `None`: a client never, a server when the run heals.
+        restart_after: Option<Micros>,
+    },
+    /// As a crash, and what was not durable is gone.
+    PowerLoss {
+        /// Who.
+        node: Target,
+        /// As for a crash.
+        restart_after: Option<Micros>,
+    },
+    /// The wall clock steps, and stays wrong after the run heals. At time 0 this is an offset.
+    ClockStep {
+        /// Whose.
+        node: Target,
+        /// How far; negative is back.
+        by: Micros,
+    },
+    /// Both clocks run fast or slow.
+    Drift {
+        /// Whose.
+        node: Target,
+        /// Microseconds gained per second.
+        ppm: i32,
+    },
+    /// The wall clock stands still, and then shows again what it would have shown.
+    Freeze {
+        /// Whose.
+        node: Target,
+        /// For how long.
+        length: Micros,
+    },
+    /// The wall clock steps to and fro.
+    Strobe {
+        /// Whose.
+        node: Target,
+        /// How far.
+        by: Micros,
+        /// How long it stays at each end.
+        period: Micros,
+        /// How many steps.
+        times: u16,
+    },
+    /// Messages from one side to the other do not arrive, nor do those under way. Who is on both sides counts as `from`.
+    Cut {
+        /// Senders.
+        from: Side,
+        /// Receivers.
+        to: Side,
+        /// Whether messages from `to` to `from` do not arrive, either.
+        both_ways: bool,
+        /// For how long.
+        length: Micros,
+    },
+    /// One node is cut off from all the rest, both ways.
+    Isolate {
+        /// Who.
+        node: Target,
+        /// For how long.
+        length: Micros,
+    },
+    /// Messages from one side to the other take longer.
+    SlowLink {
+        /// Senders.
+        from: Side,
+        /// Receivers.
+        to: Side,
+        /// How much longer.
+        extra: Micros,
+        /// For how long.
+        length: Micros,
+    },
+    /// The next messages on each link from one side to the other are lost.
+    LoseNext {
+        /// Senders.
+        from: Side,
+        /// Receivers.
+        to: Side,
+        /// How many on each link.
+        count: u16,
+    },
+}
+
+impl Display for Plan {
+    /// The network, then a line per fault, then when the run heals.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "network: {}", self.network)?;
+        self.faults.iter().try_for_each(|planned| writeln!(f, "{planned}"))?;
+        write!(f, "at {}: heals", self.heal_at)
+    }
+}
+
+impl Display for Planned {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.when, self.fault)
+    }
+}
+
+impl Display for When {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            When::At(at) => write!(f, "at {at}"),
+            When::Trigger { client, event, nth, delay } => {
+                if delay != Micros::ZERO {
+                    write!(f, "{delay} after ")?;
+                }
+                match client {
+                    Some(client) => write!(f, "{} {event}", ClientId(client))?,
+                    None => write!(f, "a client {event}")?,
+                }
+                if nth > 1 { write!(f, " (time {nth})") } else { Ok(()) }
+            }
+        }
+    }
+}
+
+impl Display for Trigger {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Trigger::Line(line) => write!(f, "reaches {line}"),
+            Trigger::Enqueued => f.write_str("is enqueued"),
+            Trigger::Granted => f.write_str("is granted"),
+            Trigger::Renewed => f.write_str("has renewed"),
+            Trigger::Left => f.write_str("leaves"),
+        }
+    }
+}
+
+impl Display for Target {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Target::Client(client) => write!(f, "{}", Node::Client(client)),
+            Target::Server(server) => write!(f, "{}", Node::Server(server)),
+            Target::Struck => f.write_str("that client"),
+        }
+    }
+}
+
+impl Display for Side {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Side::Everybody => f.write_str("everybody"),
+            Side::Clients => f.write_str("the clients"),
+            Side::Servers => f.write_str("the servers"),
+            Side::Resource => f.write_str("the resource"),
+            Side::Nodes(nodes) if nodes.is_empty() => f.write_str("nobody"),
+            Side::Nodes(nodes) => {
+                for (position, node) in nodes.iter().enumerate() {
+                    write!(f, "{}{node}", if position == 0 { "" } else { " and " })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Display for Fault {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Fault::Pause { node, length } => write!(f, "{node} pauses for {length}"),
+            Fault::Crash { node, restart_after } => {
+                write!(f, "{node} crashes{}", Restart(*restart_after))
+            }
+            Fault::PowerLoss { node, restart_after } => {
+                write!(f, "{node} loses power{}", Restart(*restart_after))
+            }
+            Fault::ClockStep { node, by } if by.0 < 0 => {
+                write!(f, "{node}'s wall clock steps back by {}", -*by)
+            }
+            Fault::ClockStep { node, by } => write!(f, "{node}'s wall clock steps forward by {by}"),
+            Fault::Drift { node, ppm } => write!(f, "{node}'s clocks drift by {ppm} ppm"),
+            Fault::Freeze { node, length } => write!(f, "{node}'s wall clock stands still for {length}"),
+            Fault::Strobe { node, by, period, times } => {
+                write!(f, "{node}'s wall clock steps by {by} to and fro, {times} times, every {period}")
+            }
+            Fault::Cut { from, to, both_ways, length } => {
+                let how = if *both_ways { "both ways" } else { "one way" };
+                write!(f, "cut from {from} to {to}, {how}, for {length}")
+            }
+            Fault::Isolate { node, length } => write!(f, "{node} is cut off for {length}"),
+            Fault::SlowLink { from, to, extra, length } => {
+                write!(f, "from {from} to {to} messages take {extra} longer for {length}")
+            }
+            Fault::LoseNext { from, to, count: 1 } => {
+                write!(f, "the next message from {from} to {to} is lost")
+            }
+            Fault::LoseNext { from, to, count } => {
+                write!(f, "the next {count} messages from {from} to {to} are lost")
+            }
+        }
+    }
+}
+
+struct Restart(Option<Micros>);
+
+impl Display for Restart {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(Micros::ZERO) => f.write_str(" and starts again at once"),
+            Some(after) => write!(f, " and starts again after {after}"),
+            None => f.write_str(" for good"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallvec::smallvec;
+
+    fn written_by_hand() -> Plan {
+        let granted =
+            When::Trigger { client: None, event: Trigger::Granted, nth: 2, delay: Micros::millis(3) };
+        let line = Trigger::Line(Line { listing: 6, number: 4 });
+        let at_line = When::Trigger { client: Some(1), event: line, nth: 1, delay: Micros::ZERO };
+        let cut = Fault::Cut {
+            from: Side::Nodes(smallvec![Target::Server(0), Target::Server(1)]),
+            to: Side::Everybody,
+            both_ways: false,
+            length: Micros::seconds(5),
+        };
+        Plan {
+            network: Network::default(),
+            faults: vec![
+                Planned {
+                    when: granted,
+                    fault: Fault::Pause { node: Target::Struck, length: Micros::seconds(45) },
+                },
+                Planned {
+                    when: at_line,
+                    fault: Fault::Crash { node: Target::Server(2), restart_after: None },
+                },
+                Planned {
+                    when: When::At(Micros::ZERO),
+                    fault: Fault::ClockStep { node: Target::Client(0), by: Micros(-1500) },
+                },
+                Planned { when: When::At(Micros::millis(1)), fault: cut },
+            ],
+            heal_at: Micros::seconds(60),
+        }
+    }
+
+    #[test]
+    fn a_plan_is_printed_a_line_a_fault() {
+        let printed = written_by_hand().to_string();
+        let lines: Vec<&str> = printed.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "network: 200us to 2ms",
+                "3ms after a client is granted (time 2): that client pauses for 45s",
+                "B reaches L6:4: s3 crashes for good",
+                "at 0: A's wall clock steps back by 1.500ms",
+                "at 1ms: cut from s1 and s2 to everybody, one way, for 5s",
+                "at 60s: heals",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_plan_comes_back_from_json_and_from_bytes() {
+        let plan = written_by_hand();
+        let json = serde_json::to_string_pretty(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), plan);
+        assert!(json.contains("\"pause\"") && json.contains("\"struck\""), "{json}");
+        let bytes = postcard::to_stdvec(&plan).unwrap();
+        assert_eq!(postcard::from_bytes::<Plan>(&bytes), Ok(plan));
+        assert!(bytes.len() < 80, "{} bytes are much for a token", bytes.len());
+    }
+}

@@ -1,0 +1,197 @@
+//! Judges the liveness promises of a healed run: TigerBeetle's way (`src/vopr.zig`): faults, then heal a core, freeze the
+//! rest, and require progress within a bound. On the exhaustive engine the same promises are judged on cycles.
+
+use crate::outcome::Limits;
+use picklock_model::time::Micros;
+use picklock_properties::{ClientId, DeadlockFreedom, Promise, PromiseSet, Usage, Violation};
+
+/// Who is owed progress, since when, and when that becomes a violation.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    /// Whether somebody's being stuck is judged: only once healed, only if promised, and only once per promise.
+    deadlock: bool,
+    starvation: bool,
+    progress_bound: Micros,
+    starvation_bound: Micros,
+    /// Since when somebody has waited while nobody held.
+    owed_since: Micros,
+    /// Since when each client has waited.
+    waiting_since: Vec<Micros>,
+}
+
+const NEVER: Micros = Micros(i64::MAX);
+
+impl Progress {
+    /// Nothing is judged yet.
+    pub fn new() -> Self {
+        Progress {
+            deadlock: false,
+            starvation: false,
+            progress_bound: NEVER,
+            starvation_bound: NEVER,
+            owed_since: NEVER,
+            waiting_since: Vec::new(),
+        }
+    }
+
+    /// Nothing is judged until [`Self::begin`].
+    pub fn reset(&mut self, clients: u8) {
+        let mut waiting_since = std::mem::take(&mut self.waiting_since);
+        waiting_since.clear();
+        waiting_since.resize(usize::from(clients), NEVER);
+        *self = Progress { waiting_since, ..Progress::new() };
+    }
+
+    /// The run healed: from now on, progress is owed. `wall_error` is the largest error that a wall clock ever had.
+    pub fn begin(
+        &mut self,
+        now: Micros,
+        usage: &Usage,
+        promises: PromiseSet,
+        limits: &Limits,
+        wall_error: Micros,
+    ) {
+        self.deadlock = promises.contains(Promise::DeadlockFreedom);
+        self.starvation = promises.contains(Promise::StarvationFreedom);
+        self.progress_bound = limits.progress_bound + Micros(2 * wall_error.0);
+        self.starvation_bound = limits.starvation_bound + Micros(2 * wall_error.0);
+        self.observe(now, usage);
+    }
+
+    /// Something happened that may have changed who waits and who holds.
+    pub fn observe(&mut self, now: Micros, usage: &Usage) {
+        if self.deadlock {
+            self.owed_since = if DeadlockFreedom::owed(usage) { self.owed_since.min(now) } else { NEVER };
+        }
+        if self.starvation {
+            for (client, since) in self.waiting_since.iter_mut().enumerate() {
+                let waits = usage.waiting.contains(ClientId(client as u8));
+                *since = if waits { (*since).min(now) } else { NEVER };
+            }
+        }
+    }
+
+    /// When the next promise breaks if nothing changes; far away if nobody is owed anything.
+    pub fn due(&self) -> Micros {
+        self.deadlock_due().min(self.starvation_due())
+    }
+
+    /// Whether there is nothing left to judge though something was promised.
+    pub fn is_decided(&self) -> bool {
+        self.progress_bound != NEVER && !self.deadlock && !self.starvation
+    }
+
+    /// [`Self::due`] has come: which promise is broken. It is not judged again.
+    pub fn violation(&mut self, usage: &Usage) -> Violation {
+        if self.deadlock_due() <= self.starvation_due() {
+            self.deadlock = false;
+            self.owed_since = NEVER;
+            let client = usage.waiting.first().expect("progress is owed to somebody who waits");
+            return Violation { promise: Promise::DeadlockFreedom, client, other: client };
+        }
+        self.starvation = false;
+        let longest = (0..).zip(&self.waiting_since).min_by_key(|(_, since)| **since);
+        let client = ClientId(longest.map_or(0, |(client, _)| client));
+        self.waiting_since.fill(NEVER);
+        let other = usage.holding.first().unwrap_or(client);
+        Violation { promise: Promise::StarvationFreedom, client, other }
+    }
+
+    fn deadlock_due(&self) -> Micros {
+        after(self.owed_since, self.progress_bound)
+    }
+
+    fn starvation_due(&self) -> Micros {
+        // Without the promise nobody is on record, and the minimum of all is never.
+        after(self.waiting_since.iter().copied().min().unwrap_or(NEVER), self.starvation_bound)
+    }
+}
+
+fn after(since: Micros, bound: Micros) -> Micros {
+    Micros(since.0.saturating_add(bound.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use picklock_properties::{Event, Mode};
+
+    const A: ClientId = ClientId(0);
+    const B: ClientId = ClientId(1);
+
+    fn limits() -> Limits {
+        Limits {
+            events_max: 0,
+            progress_bound: Micros(100),
+            starvation_bound: Micros(300),
+            after_heal_max: Micros::ZERO,
+            overtakes_allowed: 0,
+        }
+    }
+
+    fn watched(history: &[(i64, Event)], promises: PromiseSet) -> (Progress, Usage) {
+        let (mut progress, mut usage) = (Progress::new(), Usage::default());
+        progress.reset(2);
+        progress.begin(Micros::ZERO, &usage, promises, &limits(), Micros::ZERO);
+        for (at, event) in history {
+            usage.observe(*event);
+            progress.observe(Micros(*at), &usage);
+        }
+        (progress, usage)
+    }
+
+    #[test]
+    fn a_free_lock_is_owed_within_the_bound_and_a_grant_starts_it_anew() {
+        let called = (10, Event::Called { client: A, mode: Mode::Lock });
+        let deadlock = PromiseSet::from_iter([Promise::DeadlockFreedom]);
+        let (mut progress, usage) = watched(&[called], deadlock);
+        assert_eq!(progress.due(), Micros(110));
+        let violation = Violation { promise: Promise::DeadlockFreedom, client: A, other: A };
+        assert_eq!(progress.violation(&usage), violation);
+        assert_eq!((progress.due(), progress.is_decided()), (NEVER, true));
+
+        let waiting = (20, Event::Called { client: B, mode: Mode::Lock });
+        let granted = (50, Event::Granted { client: A, fence: None });
+        let (progress, _) = watched(&[called, waiting, granted], deadlock);
+        assert_eq!(progress.due(), NEVER);
+        let left = (90, Event::Left { client: A });
+        let (progress, _) = watched(&[called, waiting, granted, left], deadlock);
+        assert_eq!(progress.due(), Micros(190));
+    }
+
+    #[test]
+    fn one_who_waits_while_others_are_granted_starves() {
+        let history = [
+            (10, Event::Called { client: B, mode: Mode::Lock }),
+            (20, Event::Called { client: A, mode: Mode::Lock }),
+            (30, Event::Granted { client: A, fence: None }),
+        ];
+        let (mut progress, usage) = watched(&history, PromiseSet::liveness());
+        assert_eq!(progress.due(), Micros(310));
+        let violation = Violation { promise: Promise::StarvationFreedom, client: B, other: A };
+        assert_eq!(progress.violation(&usage), violation);
+        assert!(!progress.is_decided());
+    }
+
+    #[test]
+    fn nobody_is_owed_anything_before_the_run_heals_or_without_the_promise() {
+        let mut progress = Progress::new();
+        progress.reset(2);
+        let mut usage = Usage::default();
+        usage.observe(Event::Called { client: A, mode: Mode::Lock });
+        progress.observe(Micros(1), &usage);
+        assert_eq!(progress.due(), NEVER);
+        progress.begin(Micros(1), &usage, PromiseSet::safety(), &limits(), Micros::ZERO);
+        assert_eq!(progress.due(), NEVER);
+    }
+
+    #[test]
+    fn a_wrong_clock_widens_the_bounds() {
+        let mut progress = Progress::new();
+        progress.reset(2);
+        let mut usage = Usage::default();
+        usage.observe(Event::Called { client: A, mode: Mode::Lock });
+        progress.begin(Micros::ZERO, &usage, PromiseSet::liveness(), &limits(), Micros(1000));
+        assert_eq!(progress.due(), Micros(2100));
+    }
+}

@@ -1,0 +1,546 @@
+//! The locks there are, by name, with everything that the command does with a lock.
+//!
+//! A lock's type is known to [`Registered`] only; the command, the claims and the tokens know its name, and its setup as
+//! bytes. Registering a lock is one entry in [`locks`]; nothing else here, and no engine, knows any lock.
+
+use crate::fault::FaultSet;
+use crate::outcome::{Limits as RunLimits, Outcome};
+use crate::plan::Plan;
+use crate::report::{Both, Heading, JsonEvent, JsonEvents, TextOptions, TextTrace, TimeColumn, TraceHash};
+use crate::run;
+use crate::swarm::Scale;
+use crate::sweep::{SweepError, SweepOptions, SweepReport, sweep};
+use crate::token::{Body, Token};
+use picklock_model::claims::{
+    Assumption, BadSetup, Judgement, NamedSpace, cassandra as spaces, pack_setup, unpack_setup,
+};
+use picklock_model::cluster::Setup;
+use picklock_model::explore::{
+    Exploration, Goal, Limits, NoSuchPath, Space, Verdict, check_liveness, search, serve_explorer,
+};
+use picklock_model::locks::{CassandraQueue, RowProbe, cassandra_queue};
+use picklock_model::machine::Lock;
+use picklock_model::stores::cassandra::Consistency;
+use picklock_model::time::Micros;
+use picklock_model::trace::{Observer, Step};
+use picklock_model::workload::{Calls, Workload};
+use picklock_model::world::{Bounds, TICK};
+use picklock_properties::{ClientId, Promise, PromiseSet, Violation};
+use serde::Serialize;
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+
+/// All locks, in the order of the tables.
+pub fn locks() -> Vec<Box<dyn AnyLock>> {
+    vec![
+        Box::new(Registered::<CassandraQueue> {
+            name: "cassandra-queue",
+            summary: "the Cassandra queue lock as written (document 000, Listings 5-7, lease of section 5.3)",
+            default_settings: cassandra_queue::Settings::as_written(),
+            setup: || cassandra_setup(cassandra_queue::Settings::as_written()),
+            space: |options| queue_space(options, cassandra_queue::Settings::listing()),
+            is_lock: true,
+        }),
+        Box::new(Registered::<CassandraQueue> {
+            name: "cassandra-queue-repaired",
+            summary: "the same with every repair of the catalogue, and a fencing token",
+            default_settings: cassandra_queue::Settings::repaired(),
+            setup: || cassandra_setup(cassandra_queue::Settings::repaired()),
+            space: |options| {
+                let listing = cassandra_queue::Settings {
+                    ttl_seconds: None,
+                    poll_interval: Micros::ZERO,
+                    request_timeout: None,
+                    ..cassandra_queue::Settings::repaired()
+                };
+                queue_space(options, listing)
+            },
+            is_lock: true,
+        }),
+        Box::new(Registered::<RowProbe> {
+            name: "row-probe",
+            summary: "not a lock: two threads that do what Lemma 1 of document 000 speaks of",
+            default_settings: Default::default(),
+            setup: || spaces::row(2, 3, Consistency::Quorum, Consistency::Quorum).setup,
+            space: |options| {
+                let mut space =
+                    spaces::row(options.clients, options.servers, Consistency::Quorum, Consistency::Quorum);
+                options.drop.iter().for_each(|assumption| spaces::drop_from_row(&mut space, *assumption));
+                space
+            },
+            is_lock: false,
+        }),
+    ]
+}
+
+/// How seeded runs use the Cassandra locks: a lease that has to be renewed once in every hold.
+fn cassandra_setup(settings: cassandra_queue::Settings) -> Setup<CassandraQueue> {
+    let lock = cassandra_queue::Settings {
+        ttl_seconds: Some(10),
+        poll_interval: Micros::millis(200),
+        request_timeout: Some(Micros::seconds(3)),
+        ..settings
+    };
+    Setup {
+        lock,
+        store: Default::default(),
+        servers: 3,
+        workload: Workload {
+            clients: 3,
+            rounds: 2,
+            calls: Calls::Lock,
+            think: Micros::millis(300),
+            hold: Micros::seconds(6),
+            releases: true,
+            writes: true,
+            resource_checks: lock.fencing,
+        },
+        promises: judged(),
+    }
+}
+
+fn queue_space(options: &CheckOptions, settings: cassandra_queue::Settings) -> Space<CassandraQueue> {
+    let calls = if options.try_lock { Calls::TryLock } else { Calls::Lock };
+    let promises = match options.promises.is_empty() {
+        true => [Promise::MutualExclusion].into_iter().collect(),
+        false => options.promises,
+    };
+    let mut space = spaces::queue_lock(options.clients, options.servers, calls, &[]);
+    space.setup.promises = promises;
+    space.setup.lock = settings;
+    space.setup.workload.rounds = options.rounds;
+    let watches_writes = promises.contains(Promise::FencedResource);
+    space.setup.workload.writes = watches_writes;
+    space.setup.workload.resource_checks = watches_writes && settings.fencing;
+    options.drop.iter().for_each(|assumption| spaces::drop_from_queue_lock(&mut space, *assumption));
+    space
+}
+
+/// What seeded runs watch unless told otherwise.
+fn judged() -> PromiseSet {
+    use Promise::*;
+    [MutualExclusion, FencedResource, DeadlockFreedom, StarvationFreedom, LeaseLoss].into_iter().collect()
+}
+
+/// What `picklock check` asks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CheckOptions {
+    /// How many clients, 1 to 8.
+    pub clients: u8,
+    /// How many servers, 1 to 5.
+    pub servers: u8,
+    /// How often each client asks for the lock.
+    pub rounds: u8,
+    /// They call `try_lock`, not `lock`.
+    pub try_lock: bool,
+    /// Which assumptions do not hold.
+    pub drop: Vec<Assumption>,
+    /// What is watched; empty: mutual exclusion.
+    pub promises: PromiseSet,
+}
+
+/// What an exhaustive check came to.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// Holds, is violated, or nothing is known.
+    pub verdict: CheckVerdict,
+    /// The counts.
+    pub exploration: Exploration,
+    /// The run that breaks the promise.
+    pub counterexample: Option<Counterexample>,
+}
+
+/// One of three; the third is never a pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckVerdict {
+    /// The whole space was seen and the promise kept.
+    Holds,
+    /// There is a counterexample.
+    Violated,
+    /// A limit was hit first.
+    Incomplete,
+}
+
+impl CheckVerdict {
+    /// As in tables and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CheckVerdict::Holds => "holds",
+            CheckVerdict::Violated => "violated",
+            CheckVerdict::Incomplete => "incomplete",
+        }
+    }
+}
+
+/// A run that breaks a promise.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Counterexample {
+    /// Which promise.
+    pub promise: Promise,
+    /// How many steps; of a lasso, stem and loop together.
+    pub steps: usize,
+    /// Replays it.
+    pub token: Token,
+}
+
+/// A run shown again.
+#[derive(Clone, Debug, Serialize)]
+pub struct Replay {
+    /// The trace as text.
+    #[serde(skip)]
+    pub text: String,
+    /// Equal for equal runs.
+    pub trace_hash: String,
+    /// What the run broke, first violation of each promise, in order.
+    pub violations: Vec<Violation>,
+    /// The trace as data.
+    pub events: Vec<JsonEvent>,
+    /// Lasso only: what is never kept in the loop.
+    pub starved: Option<Promise>,
+    /// Seeded runs only: the plan, a line per fault.
+    pub plan: Option<String>,
+}
+
+/// Why something cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The setup is not one of this lock.
+    #[error(transparent)]
+    Setup(#[from] BadSetup),
+    /// The bounds are not bounds.
+    #[error("the bounds in it cannot be read")]
+    Bounds,
+    /// The plan is not a plan.
+    #[error("the fault plan in it cannot be read")]
+    Plan,
+    /// The faults are not faults.
+    #[error("it asks for faults that this picklock does not know")]
+    Faults,
+    /// The path leads nowhere.
+    #[error(transparent)]
+    Path(#[from] NoSuchPath),
+    /// The sweep's threads could not be started.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
+    /// The Explorer's address cannot be used.
+    #[error("cannot listen there: {0}")]
+    Listen(#[from] std::io::Error),
+}
+
+/// A lock whose type nobody needs to know.
+pub trait AnyLock: Send + Sync {
+    /// The name it goes by.
+    fn name(&self) -> &'static str;
+    /// One line.
+    fn summary(&self) -> &'static str;
+    /// Whether it is a lock, and belongs into the matrix.
+    fn is_lock(&self) -> bool;
+    /// The settings, as `name=value` in one line.
+    fn settings(&self) -> Vec<String>;
+    /// The setup of seeded runs, packed; with other promises watched, if any are given.
+    fn setup(&self, promises: Option<PromiseSet>) -> Vec<u8>;
+    /// The space that `picklock check` asks for.
+    fn space(&self, options: &CheckOptions) -> NamedSpace;
+    /// Explores a space of this lock.
+    fn check(&self, space: &NamedSpace, judgement: &Judgement, limits: &Limits) -> Result<Checked, RunError>;
+    /// Serves stateright's Explorer for a space of this lock.
+    fn explore(&self, space: &NamedSpace, address: SocketAddr) -> Result<(), RunError>;
+    /// Runs many seeds.
+    fn sweep(
+        &self,
+        setup: &[u8],
+        faults: FaultSet,
+        seeds: std::ops::Range<u64>,
+        how: &SweepHow,
+    ) -> Result<SweepReport, RunError>;
+    /// Runs a token's run again.
+    fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError>;
+}
+
+/// How a sweep is done.
+pub struct SweepHow<'a> {
+    /// Threads, at least 1.
+    pub jobs: usize,
+    /// Goes on after the first seed that breaks a promise.
+    pub keep_going: bool,
+    /// Told the number of finished runs.
+    pub on_progress: &'a (dyn Fn(u64) + Sync),
+    /// Set from outside to stop.
+    pub stop: &'a AtomicBool,
+}
+
+struct Registered<L: Lock> {
+    name: &'static str,
+    summary: &'static str,
+    default_settings: L::Settings,
+    setup: fn() -> Setup<L>,
+    space: fn(&CheckOptions) -> Space<L>,
+    is_lock: bool,
+}
+
+impl<L: Lock> Registered<L> {
+    fn unpack(&self, space: &NamedSpace) -> Result<Space<L>, RunError> {
+        Ok(Space { setup: unpack_setup(&space.setup)?, bounds: space.bounds.clone() })
+    }
+
+    fn token(&self, space: &NamedSpace, actions: Vec<u16>, loop_start: Option<usize>) -> Token {
+        Token {
+            lock: self.name.to_owned(),
+            body: Body::Path {
+                setup: space.setup.clone(),
+                bounds: pack(&space.bounds),
+                actions,
+                loop_start: loop_start.map(|start| start as u16),
+            },
+        }
+    }
+
+    fn heading(&self, token: &Token, setup: &Setup<L>) -> Heading {
+        let settings = differences(&self.default_settings, &setup.lock);
+        Heading { lock: self.name.to_owned(), settings, token: Some(token.encode()), broken: None }
+    }
+
+    fn replay_path(
+        &self,
+        token: &Token,
+        space: &Space<L>,
+        actions: &[u16],
+        loop_start: Option<usize>,
+        options: &TextOptions,
+    ) -> Result<Replay, RunError> {
+        let time = match space.bounds.latency_ticks {
+            Some(_) => TimeColumn::Ticks { length: TICK },
+            None => TimeColumn::Hidden,
+        };
+        let options = TextOptions { time, fold: options.fold && loop_start.is_none(), ..*options };
+        let mut watcher = Watcher::new(self.heading(token, &space.setup), options);
+        let mut walker = space.walker();
+        let (stem, cycle) = actions.split_at(loop_start.unwrap_or(actions.len()).min(actions.len()));
+        for action in stem {
+            walker.step(*action, &mut watcher)?;
+        }
+        let mut starved = None;
+        if loop_start.is_some() {
+            // What is owed where the loop begins, and served nowhere in it.
+            let mut goals = goals(space.setup.workload.clients, space.setup.promises);
+            goals.retain(|goal| {
+                let (owed, served) = goal.owed_and_served(walker.world());
+                owed && !served
+            });
+            watcher.text().loop_starts();
+            for action in cycle {
+                walker.step(*action, &mut watcher)?;
+                goals.retain(|goal| !goal.owed_and_served(walker.world()).1);
+            }
+            if let Some(goal) = goals.first() {
+                watcher.text().loop_ends(&goal.never());
+                starved = Some(goal.promise());
+            }
+        }
+        Ok(watcher.finish(starved, None))
+    }
+
+    fn replay_seeded(
+        &self,
+        token: &Token,
+        setup: &Setup<L>,
+        plan: &Plan,
+        seed: u64,
+        options: &TextOptions,
+    ) -> Replay {
+        let options = TextOptions { time: TimeColumn::Seconds, ..*options };
+        let mut watcher = Watcher::new(self.heading(token, setup), options);
+        let outcome: Outcome = run::run(setup, plan, seed, &RunLimits::of(setup), &mut watcher);
+        let mut replay = watcher.finish(None, Some(plan.to_string()));
+        // Promises of progress are broken by what does not happen: no step reports them.
+        replay.violations = outcome.violations;
+        replay
+    }
+}
+
+impl<L: Lock> AnyLock for Registered<L> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn summary(&self) -> &'static str {
+        self.summary
+    }
+
+    fn is_lock(&self) -> bool {
+        self.is_lock
+    }
+
+    fn settings(&self) -> Vec<String> {
+        fields(&self.default_settings).into_iter().map(|(name, value)| format!("{name}={value}")).collect()
+    }
+
+    fn setup(&self, promises: Option<PromiseSet>) -> Vec<u8> {
+        let setup = (self.setup)();
+        pack_setup(&Setup { promises: promises.unwrap_or(setup.promises), ..setup })
+    }
+
+    fn space(&self, options: &CheckOptions) -> NamedSpace {
+        NamedSpace::new(self.name, &(self.space)(options))
+    }
+
+    fn check(&self, named: &NamedSpace, judgement: &Judgement, limits: &Limits) -> Result<Checked, RunError> {
+        let space = self.unpack(named)?;
+        let (exploration, found) = match judgement {
+            Judgement::Safety => {
+                let exploration = search(&space, limits);
+                let found = match &exploration.verdict {
+                    Verdict::Violated { violation, path } => Some((violation.promise, path.clone(), None)),
+                    Verdict::Verified | Verdict::Incomplete { .. } => None,
+                };
+                (exploration, found)
+            }
+            Judgement::Progress(goals) => {
+                let (exploration, lassos) = check_liveness(&space, goals, limits);
+                let found = goals.iter().zip(lassos).find_map(|(goal, lasso)| {
+                    let lasso = lasso?;
+                    let start = lasso.stem.len();
+                    Some((goal.promise(), [lasso.stem, lasso.cycle].concat(), Some(start)))
+                });
+                (exploration, found)
+            }
+        };
+        let verdict = match (&found, &exploration.verdict) {
+            (Some(_), _) => CheckVerdict::Violated,
+            (None, Verdict::Incomplete { .. }) => CheckVerdict::Incomplete,
+            (None, Verdict::Verified | Verdict::Violated { .. }) => CheckVerdict::Holds,
+        };
+        let counterexample = found.map(|(promise, actions, loop_start)| Counterexample {
+            promise,
+            steps: actions.len(),
+            token: self.token(named, actions, loop_start),
+        });
+        Ok(Checked { verdict, exploration, counterexample })
+    }
+
+    fn explore(&self, space: &NamedSpace, address: SocketAddr) -> Result<(), RunError> {
+        Ok(serve_explorer(self.unpack(space)?, address)?)
+    }
+
+    fn sweep(
+        &self,
+        setup: &[u8],
+        faults: FaultSet,
+        seeds: std::ops::Range<u64>,
+        how: &SweepHow,
+    ) -> Result<SweepReport, RunError> {
+        let setup: Setup<L> = unpack_setup(setup)?;
+        let options = SweepOptions {
+            jobs: how.jobs,
+            keep_going: how.keep_going,
+            limits: RunLimits::of(&setup),
+            scale: Scale::of(&setup),
+            on_progress: how.on_progress,
+            stop: how.stop,
+        };
+        Ok(sweep(&setup, faults, seeds, &options)?)
+    }
+
+    fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError> {
+        match &token.body {
+            Body::Seeded { setup, faults, seed } => {
+                let setup = unpack_setup(setup)?;
+                let faults = FaultSet::try_from(*faults).map_err(|_| RunError::Faults)?;
+                let plan = Plan::random(faults, *seed, &Scale::of(&setup));
+                Ok(self.replay_seeded(token, &setup, &plan, *seed, options))
+            }
+            Body::Planned { setup, plan, seed } => {
+                let setup = unpack_setup(setup)?;
+                let plan = postcard::from_bytes(plan).map_err(|_| RunError::Plan)?;
+                Ok(self.replay_seeded(token, &setup, &plan, *seed, options))
+            }
+            Body::Path { setup, bounds, actions, loop_start } => {
+                let bounds: Bounds = postcard::from_bytes(bounds).map_err(|_| RunError::Bounds)?;
+                let space = Space { setup: unpack_setup(setup)?, bounds };
+                self.replay_path(token, &space, actions, loop_start.map(usize::from), options)
+            }
+        }
+    }
+}
+
+/// What can be owed to so many clients.
+pub fn goals(clients: u8, promises: PromiseSet) -> Vec<Goal> {
+    let mut goals = vec![Goal::DeadlockFreedom];
+    goals.extend((0..clients).map(|client| Goal::StarvationFreedom(ClientId(client))));
+    if promises.contains(Promise::Theorem3) {
+        goals.push(Goal::Theorem3);
+    }
+    goals.push(Goal::SomebodyIsGranted);
+    goals
+}
+
+/// Text, JSON and hash of one run, and what it broke.
+struct Watcher {
+    observers: Both<TextTrace, Both<JsonEvents, TraceHash>>,
+    violations: Vec<Violation>,
+}
+
+impl Watcher {
+    fn new(heading: Heading, options: TextOptions) -> Self {
+        let text = TextTrace::new(heading, options);
+        Watcher {
+            observers: Both(text, Both(JsonEvents::default(), TraceHash::default())),
+            violations: Vec::new(),
+        }
+    }
+
+    fn text(&mut self) -> &mut TextTrace {
+        &mut self.observers.0
+    }
+
+    fn finish(self, starved: Option<Promise>, plan: Option<String>) -> Replay {
+        let Both(text, Both(events, hash)) = self.observers;
+        Replay {
+            text: text.finish(),
+            trace_hash: hash.to_string(),
+            violations: self.violations,
+            events: events.finish(),
+            starved,
+            plan,
+        }
+    }
+}
+
+impl<L: Lock> Observer<L> for Watcher {
+    fn observe(&mut self, step: &Step<L>) {
+        Observer::<L>::observe(&mut self.observers, step);
+        for violation in step.violations {
+            if self.violations.iter().all(|known| known.promise != violation.promise) {
+                self.violations.push(*violation);
+            }
+        }
+    }
+}
+
+fn pack<T: Serialize>(value: &T) -> Vec<u8> {
+    match postcard::to_stdvec(value) {
+        Ok(bytes) => bytes,
+        Err(error) => unreachable!("plain data packs: {error}"),
+    }
+}
+
+/// The named fields of a settings struct.
+fn fields<T: Serialize>(settings: &T) -> Vec<(String, String)> {
+    match serde_json::to_value(settings) {
+        Ok(serde_json::Value::Object(fields)) => {
+            fields.into_iter().map(|(name, value)| (name, value.to_string().replace('"', ""))).collect()
+        }
+        Ok(_) | Err(_) => Vec::new(),
+    }
+}
+
+/// What is set otherwise than by default, as `name=value`.
+fn differences<T: Serialize>(default: &T, actual: &T) -> Vec<String> {
+    fields(default)
+        .into_iter()
+        .zip(fields(actual))
+        .filter(|(default, actual)| default != actual)
+        .map(|(_, (name, value))| format!("{name}={value}"))
+        .collect()
+}

@@ -1,0 +1,133 @@
+//! How a run is shown: as text for a person, as JSON for a tool, as a hash for a comparison.
+//!
+//! Each is an [`Observer`] that an engine takes along; it makes no difference to it whether the steps come from a seeded
+//! run or from a path of the exhaustive search. Here is what they have in common: the words.
+
+mod hash;
+mod json;
+mod text;
+#[cfg(test)]
+mod toy;
+
+pub use hash::TraceHash;
+pub use json::{JsonEvent, JsonEvents, JsonMessage, JsonViolation};
+pub use text::{Heading, TextOptions, TextTrace, TimeColumn};
+
+use picklock_model::machine::{Lock, Message, Store};
+use picklock_model::trace::{Observer, Step};
+use picklock_properties::{Event, FencingToken, Mode, Promise, Violation};
+
+/// Two observers of one run, the first one first.
+#[derive(Clone, Debug, Default)]
+pub struct Both<A, B>(pub A, pub B);
+
+impl<L: Lock, A: Observer<L>, B: Observer<L>> Observer<L> for Both<A, B> {
+    const WATCHES: bool = A::WATCHES || B::WATCHES;
+
+    fn observe(&mut self, step: &Step<L>) {
+        if A::WATCHES {
+            self.0.observe(step);
+        }
+        if B::WATCHES {
+            self.1.observe(step);
+        }
+    }
+}
+
+/// What a violation means, in half a sentence without a full stop: `B enters while A holds`.
+pub fn violation_words(violation: &Violation) -> String {
+    let Violation { promise, client, other } = violation;
+    let alone = client == other;
+    match promise {
+        Promise::MutualExclusion => format!("{client} enters while {other} holds"),
+        Promise::Theorem1 => format!("{client} enters by lock while {other} holds by lock"),
+        Promise::Theorem2 => format!("{client} enters by try_lock while {other} holds by try_lock"),
+        Promise::FencedResource if alone => {
+            format!("the resource accepts a write from {client}, who was never granted the lock")
+        }
+        Promise::FencedResource => {
+            format!("the resource accepts a write from {client} after {other} was granted the lock")
+        }
+        Promise::Fifo => format!("{client} is granted before {other}, who was enqueued earlier"),
+        Promise::LeaseLoss => format!("{client} prolongs its lease after {other} was granted the lock"),
+        Promise::Theorem3 if alone => {
+            format!("{client} is refused last, and nobody was granted the free lock")
+        }
+        Promise::Theorem3 => {
+            format!("{client} drops out, {other} was refused, and nobody was granted the free lock")
+        }
+        Promise::Lemma1 => {
+            format!("{client} wrote, read and missed the record of {other}, who had missed that of {client}")
+        }
+        Promise::DeadlockFreedom if alone => format!("{client} waits, and nobody is ever granted the lock"),
+        Promise::DeadlockFreedom => format!("{client} and {other} wait, and nobody is ever granted the lock"),
+        Promise::StarvationFreedom => format!("{client} waits and is never granted the lock"),
+    }
+}
+
+/// What an event is called in JSON: verb first, then who.
+fn event_words(event: &Event) -> String {
+    let client = event.client();
+    match event {
+        Event::Called { mode, .. } => format!("called {client} {}", mode_words(*mode)),
+        Event::FoundFree { .. } => format!("found-free {client}"),
+        Event::Enqueued { .. } => format!("enqueued {client}"),
+        Event::Granted { fence, .. } => format!("granted {client}{}", fence_words(*fence)),
+        Event::Refused { .. } => format!("refused {client}"),
+        Event::Left { .. } => format!("left {client}"),
+        Event::Lost { .. } => format!("lost {client}"),
+        Event::Released { .. } => format!("released {client}"),
+        Event::Renewed { .. } => format!("renewed {client}"),
+        Event::Crashed { .. } => format!("crashed {client}"),
+        Event::Accepted { fence, .. } => format!("accepted {client}{}", fence_words(*fence)),
+        Event::Rejected { fence, .. } => format!("rejected {client}{}", fence_words(*fence)),
+        Event::RowRead { saw, .. } => format!("row-read {client} saw {saw:?}"),
+    }
+}
+
+fn mode_words(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Lock => "lock",
+        Mode::TryLock => "try_lock",
+    }
+}
+
+/// ` token 5`, or nothing.
+fn fence_words(fence: Option<FencingToken>) -> String {
+    fence.map_or_else(String::new, |token| format!(" token {}", token.0))
+}
+
+fn message_words<S: Store>(message: &Message<S>) -> String {
+    match message {
+        Message::Request(request) => request.to_string(),
+        Message::Reply(reply) => reply.to_string(),
+        Message::Peer(message) => message.to_string(),
+        Message::Write { fence, .. } => format!("write{}", fence_words(*fence)),
+        Message::Written { accepted: true, .. } => "written".to_owned(),
+        Message::Written { accepted: false, .. } => "turned down".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use picklock_properties::ClientId;
+
+    #[test]
+    fn every_promise_has_words_for_its_violation_that_name_who_broke_it() {
+        for promise in Promise::ALL {
+            for other in [ClientId(0), ClientId(1)] {
+                let words = violation_words(&Violation { promise, client: ClientId(1), other });
+                assert!(words.contains('B') && !words.ends_with('.'), "{words}");
+            }
+        }
+    }
+
+    #[test]
+    fn two_observers_see_the_same_steps() {
+        let mut both = Both(TraceHash::default(), TraceHash::default());
+        toy::overlap(&mut both);
+        assert_eq!(both.0, both.1);
+        assert_ne!(both.0, TraceHash::default());
+    }
+}

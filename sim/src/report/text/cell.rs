@@ -1,0 +1,185 @@
+//! What stands in one cell: what the node got, did, stores and sent, line by line.
+
+use super::super::{fence_words, message_words, mode_words};
+use super::TimeColumn;
+use picklock_model::cluster::Wake;
+use picklock_model::machine::{Lock, Message, Node, Store};
+use picklock_model::time::{Clock, Micros};
+use picklock_model::trace::{Happening, Step};
+use picklock_properties::{ClientId, Event};
+
+/// One line of a cell, before it is wrapped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Line {
+    pub(super) text: String,
+    pub(super) style: Style,
+}
+
+/// What a line is about, and so its colour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Style {
+    Plain,
+    Faint,
+    Strong,
+    Holds,
+    Fault,
+    Broken,
+}
+
+/// A blank at which no line is broken.
+pub(super) const UNBROKEN: char = '\u{a0}';
+
+/// The lines of one cell, as they are put together.
+#[derive(Default)]
+pub(super) struct Lines(pub(super) Vec<Line>);
+
+/// More entries than this are not shown of one change.
+const ENTRIES_MAX: usize = 4;
+
+impl Lines {
+    fn add(&mut self, style: Style, text: impl Into<String>) {
+        self.0.push(Line { text: text.into(), style });
+    }
+
+    pub(super) fn add_happening<S: Store>(&mut self, happening: &Happening<S>) {
+        let fault = match happening {
+            Happening::Delivered { from, message, .. } => {
+                return self.add(Style::Plain, format!("←{UNBROKEN}{from} {}", message_words(message)));
+            }
+            // What an application does when it wakes says enough.
+            Happening::Woke { wake: Wake::App, .. } | Happening::Ticked | Happening::Healed => return,
+            Happening::Woke { wake: Wake::Machine, .. } => return self.add(Style::Faint, "timer"),
+            Happening::Lost { from, message, .. } => {
+                format!("✗ lost ←{UNBROKEN}{from} {}", message_words(message))
+            }
+            Happening::Duplicated { from, message, .. } => {
+                format!("✗ once more ←{UNBROKEN}{from} {}", message_words(message))
+            }
+            Happening::Paused { .. } => "⏸ paused".to_owned(),
+            Happening::Resumed { .. } => "▶ resumed".to_owned(),
+            Happening::Crashed { power_lost: false, .. } => "✗ crashed".to_owned(),
+            Happening::Crashed { power_lost: true, .. } => "✗ power lost".to_owned(),
+            Happening::Restarted { .. } => "▶ restarted".to_owned(),
+            Happening::ClockStepped { by, .. } => format!("clock {}", signed(*by)),
+            Happening::ClockDrifts { ppm: 0, .. } => "clock runs true".to_owned(),
+            Happening::ClockDrifts { ppm, .. } => format!("clock runs {ppm:+} ppm"),
+            Happening::ClockFroze { .. } => "clock stopped".to_owned(),
+            Happening::ClockThawed { .. } => "clock goes on".to_owned(),
+            Happening::LinkCut { from, .. } => format!("✗ link from {from} cut"),
+            Happening::LinkMended { from, .. } => format!("▶ link from {from} mended"),
+        };
+        self.add(Style::Fault, fault);
+    }
+
+    pub(super) fn add_events(&mut self, events: &[Event]) {
+        for event in events {
+            match event {
+                Event::Called { mode, .. } => self.add(Style::Strong, format!("calls {}", mode_words(*mode))),
+                Event::FoundFree { .. } => self.add(Style::Plain, "found the lock free"),
+                Event::Enqueued { .. } => self.add(Style::Plain, "is in the queue"),
+                Event::Granted { fence, .. } => {
+                    self.add(Style::Holds, format!("HOLDS{}", fence_words(*fence)))
+                }
+                Event::Refused { .. } => self.add(Style::Strong, "refused"),
+                Event::Left { .. } => self.add(Style::Strong, "leaves"),
+                Event::Lost { .. } => self.add(Style::Strong, "lease lost: leaves"),
+                Event::Released { .. } => self.add(Style::Strong, "released"),
+                Event::Renewed { .. } => self.add(Style::Plain, "lease prolonged"),
+                Event::Accepted { .. } => self.add(Style::Strong, "accepted"),
+                Event::Rejected { .. } => self.add(Style::Strong, "turned down"),
+                // The fault itself, and the message read, are shown already.
+                Event::Crashed { .. } | Event::RowRead { .. } => {}
+            }
+        }
+    }
+
+    pub(super) fn add_doing<L: Lock>(&mut self, step: &Step<L>, client: u8) {
+        let holds = step.cluster.monitors.usage().holding.contains(ClientId(client));
+        let client = &step.cluster.clients[usize::from(client)];
+        let line = client.lock.line().to_string();
+        match self.0.last_mut() {
+            // The bar says that it holds; where in the source it does is said once.
+            Some(last) if last.style == Style::Holds && !line.is_empty() => {
+                last.text.push(' ');
+                last.text.push_str(&line);
+            }
+            _ if holds => {}
+            _ if line.is_empty() => self.add(Style::Plain, client.doing()),
+            _ => self.add(Style::Plain, format!("{line} {}", client.doing())),
+        }
+    }
+
+    /// Messages that say the same to several are one line.
+    pub(super) fn add_sends<S: Store>(&mut self, sends: &[(Node, Message<S>)]) {
+        let mut said: Vec<(String, String)> = Vec::new();
+        for (to, message) in sends {
+            let words = message_words(message);
+            match said.last_mut() {
+                Some((receivers, before)) if *before == words => receivers.push_str(&format!(", {to}")),
+                _ => said.push((to.to_string(), words)),
+            }
+        }
+        said.iter().for_each(|(to, words)| self.add(Style::Plain, format!("→{UNBROKEN}{to} {words}")));
+    }
+
+    /// What is stored now and was not before, and what is gone; an entry that was rewritten is not gone.
+    pub(super) fn add_contents(&mut self, before: &[String], after: &[String]) {
+        if after.is_empty() {
+            return self.add(Style::Faint, "= nothing");
+        }
+        let new: Vec<&String> = after.iter().filter(|entry| !before.contains(entry)).collect();
+        let gone = before.iter().filter(|entry| !after.iter().any(|stored| key(stored) == key(entry)));
+        new.iter().take(ENTRIES_MAX).for_each(|entry| self.add(Style::Faint, format!("= {entry}")));
+        if new.len() > ENTRIES_MAX {
+            self.add(Style::Faint, format!("= … {} more", new.len() - ENTRIES_MAX));
+        }
+        gone.for_each(|entry| self.add(Style::Faint, format!("gone: {}", key(entry))));
+    }
+
+    /// On top: what the node believes the time to be, if it is wrong.
+    pub(super) fn add_clock(&mut self, clock: Clock, now: Micros, time: TimeColumn) {
+        let wall = clock.wall(now);
+        let offset = Micros(wall.0 - now.0);
+        if offset == Micros::ZERO || self.0.is_empty() {
+            return;
+        }
+        let text = match (clock.frozen, time) {
+            (Some(_), TimeColumn::Hidden) => "clock stopped".to_owned(),
+            (Some(_), time) => {
+                format!("{} (clock{UNBROKEN}stopped)", time.show(Micros(wall.0)))
+            }
+            (None, TimeColumn::Hidden) => format!("clock {}", signed(offset)),
+            (None, TimeColumn::Ticks { length }) if offset.0 % length.0.max(1) == 0 => {
+                format!("{} (clock{UNBROKEN}{:+})", time.show(Micros(wall.0)), offset.0 / length.0.max(1))
+            }
+            (None, time) => format!("{} (clock{UNBROKEN}{})", time.show(Micros(wall.0)), signed(offset)),
+        };
+        self.0.insert(0, Line { text, style: Style::Faint });
+    }
+
+    /// Equal for two steps that differ in nothing but numbers.
+    pub(super) fn likeness(&self, node: Option<Node>) -> String {
+        let mut likeness = node.map_or_else(String::new, |node| node.to_string());
+        for line in &self.0 {
+            likeness.push('\n');
+            for part in line.text.split_inclusive(|character: char| !character.is_ascii_digit()) {
+                let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+                // Short ones are names: `s1`, `L6:3`.
+                let (number, rest) = part.split_at(if digits > 2 { digits } else { 0 });
+                likeness.push_str(if number.is_empty() { "" } else { "#" });
+                likeness.push_str(rest);
+            }
+        }
+        likeness
+    }
+}
+
+/// `+2s`, `-2s`.
+fn signed(length: Micros) -> String {
+    if length.0 > 0 { format!("+{length}") } else { length.to_string() }
+}
+
+/// The part of an entry that names it: `Q` of `Q: tA, tB`, `lock` of `lock = 7`.
+fn key(entry: &str) -> &str {
+    entry.split([':', '=', '@', ' ']).next().unwrap_or(entry)
+}

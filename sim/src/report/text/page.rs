@@ -1,0 +1,223 @@
+//! The paper the trace is written on: lines, colours, allowed characters, and what stands above the table.
+
+use super::super::violation_words;
+use super::cell::{Line, Style, UNBROKEN};
+use super::row::Lane;
+use super::{TextOptions, TextTrace};
+use picklock_properties::Violation;
+
+/// No terminal is taken to be narrower.
+const WIDTH_MIN: usize = 32;
+/// Where lines are shorter than this, two columns of indentation are one too many.
+const INDENTED_FROM: usize = 14;
+
+impl TextOptions {
+    /// The text in the characters that are allowed.
+    pub(super) fn spell(self, text: &str) -> String {
+        if !self.ascii || text.is_ascii() {
+            return text.to_owned();
+        }
+        let mut plain = String::with_capacity(text.len());
+        for character in text.chars() {
+            match character {
+                '→' => plain.push_str("->"),
+                '←' => plain.push_str("<-"),
+                '…' => plain.push_str(".."),
+                '⏸' => plain.push_str("||"),
+                '█' => plain.push('#'),
+                '┊' => plain.push(':'),
+                '▶' => plain.push('>'),
+                '✗' | '×' => plain.push('x'),
+                '─' | '—' => plain.push('-'),
+                '⋮' => plain.push(':'),
+                '†' => plain.push('!'),
+                character if character.is_ascii() || character == UNBROKEN => plain.push(character),
+                _ => plain.push('?'),
+            }
+        }
+        plain
+    }
+}
+
+/// What has been written so far.
+pub(super) struct Page {
+    options: TextOptions,
+    text: String,
+}
+
+impl Page {
+    pub(super) fn new(options: TextOptions) -> Page {
+        Page { options, text: String::new() }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.text
+    }
+
+    pub(super) fn head(&mut self, trace: &TextTrace) {
+        let heading = &trace.heading;
+        self.line([(heading.lock.as_str(), Style::Strong)]);
+        if !heading.settings.is_empty() {
+            self.fact("settings", &heading.settings.join(", "), Style::Plain);
+        }
+        let first = trace
+            .rows
+            .iter()
+            .flat_map(|row| row.violations.iter().map(|violation| (row.step, violation)))
+            .find(|(_, violation)| heading.broken.is_none_or(|promise| promise == violation.promise));
+        match heading.broken.or(first.map(|(_, violation)| violation.promise)) {
+            Some(promise) => {
+                self.fact("broken", &format!("{promise}: {}", promise.statement()), Style::Broken)
+            }
+            None => self.fact("broken", &format!("nothing, in {}", count(trace.steps, "step")), Style::Plain),
+        }
+        if let Some((step, violation)) = first {
+            self.fact("how", &format!("in step {step}, {}", violation_words(violation)), Style::Plain);
+        }
+        if let Some(token) = &heading.token {
+            // Never broken into lines: it is there to be copied.
+            self.line([
+                ("  replay    ", Style::Faint),
+                ("picklock replay ", Style::Plain),
+                (token, Style::Plain),
+            ]);
+        }
+        let any = |is: fn(&Lane) -> bool| trace.rows.iter().flat_map(|row| &row.lanes).any(is);
+        let marks = [
+            (any(|lane| lane.holds), "█ in its critical section"),
+            (any(|lane| lane.paused), "┊ paused"),
+            (any(|lane| lane.down), "× down"),
+            (true, "← got"),
+            (true, "→ sent"),
+            (true, "= stores now"),
+        ];
+        let marks: Vec<&str> = marks.into_iter().filter(|(seen, _)| *seen).map(|(_, mark)| mark).collect();
+        self.fact("marks", &marks.join(", "), Style::Faint);
+        self.text.push('\n');
+    }
+
+    /// A line of the head, with what follows indented below its value.
+    fn fact(&mut self, label: &str, value: &str, style: Style) {
+        const LABEL: usize = 12;
+        let value = Line { text: self.options.spell(value), style };
+        for (index, piece) in
+            wrap(&value, self.options.width.saturating_sub(LABEL).max(WIDTH_MIN)).iter().enumerate()
+        {
+            let label = if index == 0 { label } else { "" };
+            self.line([(format!("  {label:<10}").as_str(), Style::Faint), (&piece.text, piece.style)]);
+        }
+    }
+
+    pub(super) fn violation(&mut self, violation: &Violation) {
+        let words = format!(" ✗ {} broken: {}", violation.promise, violation_words(violation));
+        self.wrapped(&self.options.spell(&words), Style::Broken);
+    }
+
+    pub(super) fn wrapped(&mut self, text: &str, style: Style) {
+        for piece in wrap(&Line { text: text.to_owned(), style }, self.options.width.max(WIDTH_MIN)) {
+            self.line([(piece.text.as_str(), style)]);
+        }
+    }
+
+    pub(super) fn line<'a>(&mut self, pieces: impl IntoIterator<Item = (&'a str, Style)>) {
+        let mut line = Written::new(self.options);
+        pieces.into_iter().for_each(|(text, style)| line.put(text, style));
+        self.push(line);
+    }
+
+    pub(super) fn push(&mut self, line: Written) {
+        self.text.push_str(&line.text);
+        self.text.push('\n');
+    }
+}
+
+/// One line, without blanks at its end.
+pub(super) struct Written {
+    options: TextOptions,
+    text: String,
+    blanks: usize,
+}
+
+impl Written {
+    pub(super) fn new(options: TextOptions) -> Written {
+        Written { options, text: String::new(), blanks: 0 }
+    }
+
+    pub(super) fn put(&mut self, text: &str, style: Style) {
+        let ink = text.trim_end_matches(' ');
+        if !ink.is_empty() {
+            self.text.extend(std::iter::repeat_n(' ', self.blanks));
+            self.blanks = 0;
+            match style.escape().filter(|_| self.options.colour) {
+                Some(escape) => self.text.extend([escape, ink, "\x1b[0m"]),
+                None => self.text.push_str(ink),
+            }
+        }
+        self.blanks += text.len() - ink.len();
+    }
+
+    pub(super) fn put_padded(&mut self, text: &str, style: Style, width: usize) {
+        self.put(text, style);
+        self.blanks += width.saturating_sub(length(text));
+    }
+}
+
+impl Style {
+    fn escape(self) -> Option<&'static str> {
+        match self {
+            Style::Plain => None,
+            Style::Faint => Some("\x1b[2m"),
+            Style::Strong => Some("\x1b[1m"),
+            Style::Holds => Some("\x1b[1;32m"),
+            Style::Fault => Some("\x1b[33m"),
+            Style::Broken => Some("\x1b[1;31m"),
+        }
+    }
+}
+
+/// Breaks at blanks (but not at [`UNBROKEN`] ones), before an `@` if need be, and elsewhere only in what is longer than a
+/// line; what follows is indented.
+pub(super) fn wrap(line: &Line, width: usize) -> Vec<Line> {
+    let piece = |text: String| Line { text: text.replace(UNBROKEN, " "), style: line.style };
+    let indent = if width < INDENTED_FROM { " " } else { "  " };
+    let mut pieces = Vec::new();
+    let mut text = String::new();
+    for word in line.text.split(' ') {
+        for (index, part) in parts(word).enumerate() {
+            let blank = if index == 0 && !text.is_empty() { " " } else { "" };
+            if !text.is_empty() && length(&text) + blank.len() + length(part) > width {
+                pieces.push(piece(std::mem::replace(&mut text, indent.to_owned())));
+            } else {
+                text.push_str(blank);
+            }
+            for character in part.chars() {
+                if length(&text) >= width {
+                    pieces.push(piece(std::mem::replace(&mut text, indent.to_owned())));
+                }
+                text.push(character);
+            }
+        }
+    }
+    pieces.push(piece(text));
+    pieces
+}
+
+/// `tA@100` can be broken into `tA` and `@100`.
+fn parts(word: &str) -> impl Iterator<Item = &str> {
+    let mut from = 0;
+    word.match_indices('@').map(|(at, _)| at).filter(|at| *at > 0).chain([word.len()]).map(move |to| {
+        let part = &word[from..to];
+        from = to;
+        part
+    })
+}
+
+/// Everything that a trace is written with takes one column of the terminal.
+pub(super) fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// `1 step`, `2 steps`.
+pub(super) fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}

@@ -1,0 +1,127 @@
+//! One row of a trace, and what becomes of several that are not worth one each.
+
+use super::cell::Line;
+use picklock_model::cluster::{Cluster, Status};
+use picklock_model::machine::{Lock, Node};
+use picklock_model::time::Micros;
+use picklock_properties::{ClientId, Violation};
+use smallvec::{SmallVec, smallvec};
+use std::collections::BTreeMap;
+
+/// One row of the trace.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) what: What,
+    pub(super) step: usize,
+    pub(super) at: Micros,
+    /// How many times a client asked something in it: 0 or 1 in a step.
+    pub(super) polls: usize,
+    pub(super) cell: Option<(Node, Vec<Line>)>,
+    /// How the nodes are after the step.
+    pub(super) lanes: SmallVec<[Lane; 8]>,
+    pub(super) violations: SmallVec<[Violation; 1]>,
+    pub(super) granted: Option<ClientId>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum What {
+    Step(Weight),
+    /// Several steps that are nothing new.
+    Fold(Fold),
+    /// Steps left out.
+    Gap(Gap),
+    /// A line of its own, across all columns.
+    Banner(String),
+}
+
+/// What a step is to the reader.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Weight {
+    /// Something was done to a node, a clock or a link.
+    Fault,
+    /// A message was lost or doubled.
+    Loss,
+    /// Something went on.
+    News,
+    /// The same as a moment ago, and nothing came of it.
+    Repeat,
+    /// Time passed.
+    Tick,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Fold {
+    pub(super) steps: usize,
+    /// How often each client asked.
+    pub(super) polls: BTreeMap<Node, usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Gap {
+    pub(super) steps: usize,
+    pub(super) losses: usize,
+}
+
+/// How a node is, for the marks that run down its column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Lane {
+    pub(super) holds: bool,
+    pub(super) paused: bool,
+    pub(super) down: bool,
+}
+
+impl Row {
+    pub(super) fn empty(step: usize) -> Row {
+        Row {
+            what: What::Step(Weight::News),
+            step,
+            at: Micros::ZERO,
+            polls: 0,
+            cell: None,
+            lanes: smallvec![],
+            violations: smallvec![],
+            granted: None,
+        }
+    }
+
+    /// Takes another row into a fold or a gap.
+    pub(super) fn absorb(&mut self, row: Row) {
+        let (steps, losses) = match &row.what {
+            What::Step(weight) => (1, usize::from(*weight == Weight::Loss)),
+            What::Fold(fold) => (fold.steps, 0),
+            What::Gap(gap) => (gap.steps, gap.losses),
+            What::Banner(_) => (0, 0),
+        };
+        match &mut self.what {
+            What::Fold(fold) => {
+                fold.steps += steps;
+                if let Some((node, _)) = row.cell
+                    && row.polls > 0
+                {
+                    *fold.polls.entry(node).or_default() += row.polls;
+                }
+            }
+            What::Gap(gap) => {
+                gap.steps += steps;
+                gap.losses += losses;
+            }
+            What::Step(_) | What::Banner(_) => unreachable!("only folds and gaps absorb rows"),
+        }
+        (self.step, self.at, self.lanes) = (row.step, row.at, row.lanes);
+    }
+}
+
+pub(super) fn lanes<L: Lock>(cluster: &Cluster<L>) -> SmallVec<[Lane; 8]> {
+    let holding = cluster.monitors.usage().holding;
+    cluster
+        .nodes()
+        .map(|node| {
+            let status = cluster.condition(node).status;
+            Lane {
+                holds: matches!(node, Node::Client(client) if holding.contains(ClientId(client))),
+                paused: matches!(status, Status::Paused { .. }),
+                down: matches!(status, Status::Down { .. }),
+            }
+        })
+        .collect()
+}

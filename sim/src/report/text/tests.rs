@@ -1,0 +1,247 @@
+use super::*;
+use crate::report::toy::{self, A, B, Bench, S1};
+use picklock_model::cluster::Wake;
+
+const NARROW: TextOptions = TextOptions {
+    width: 100,
+    time: TimeColumn::Seconds,
+    last: None,
+    fold: true,
+    colour: false,
+    ascii: false,
+};
+
+fn heading() -> Heading {
+    Heading { lock: "notice-board".to_owned(), ..Heading::default() }
+}
+
+fn trace(options: TextOptions, run: impl FnOnce(&mut TextTrace)) -> String {
+    let mut trace = TextTrace::new(heading(), options);
+    run(&mut trace);
+    trace.finish()
+}
+
+/// How often a client asks in vain while another holds.
+fn poll(bench: &mut Bench<'_, TextTrace>, times: usize) {
+    for _ in 0..times {
+        bench.pass(Micros::millis(10));
+        bench.wake(B, Wake::Machine);
+        bench.exchange(B);
+    }
+}
+
+fn hold(bench: &mut Bench<'_, TextTrace>) {
+    bench.wake(A, Wake::App);
+    bench.exchange(A);
+    bench.exchange(A);
+    bench.wake(B, Wake::App);
+    bench.exchange(B);
+}
+
+#[test]
+fn two_holders_stand_side_by_side() {
+    golden(&trace(NARROW, toy::overlap), "overlap", include_str!("golden/overlap.txt"));
+}
+
+#[test]
+fn every_fault_is_a_row_in_the_column_of_the_node_it_strikes() {
+    golden(&trace(NARROW, toy::misfortune), "misfortune", include_str!("golden/misfortune.txt"));
+}
+
+#[test]
+fn polls_are_one_row() {
+    golden(&trace(NARROW, toy::patience), "patience", include_str!("golden/patience.txt"));
+}
+
+/// Compares, or with `PICKLOCK_UPDATE_GOLDEN` set rewrites, a trace that was looked at and found good.
+#[track_caller]
+fn golden(found: &str, name: &str, expected: &str) {
+    if std::env::var_os("PICKLOCK_UPDATE_GOLDEN").is_some() {
+        let path = format!("{}/src/report/text/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+        std::fs::write(path, found).expect("the goldens lie beside the sources");
+    } else {
+        assert!(found == expected, "{name} is shown differently now:\n{found}");
+    }
+}
+
+#[test]
+fn nothing_is_folded_when_folding_is_off() {
+    let folded = trace(NARROW, toy::patience);
+    let whole = trace(TextOptions { fold: false, ..NARROW }, toy::patience);
+    assert!(folded.contains("… 14 polls …"));
+    assert!(!whole.contains("polls") && whole.matches("→ s1 look").count() == 18, "{whole}");
+}
+
+#[test]
+fn three_polls_in_a_row_are_not_worth_folding_and_the_fourth_is() {
+    let polls = |times: usize| {
+        trace(NARROW, |trace| {
+            let mut bench = Bench::new(toy::WORKLOAD, trace);
+            hold(&mut bench);
+            // The first one is news.
+            poll(&mut bench, 1 + times);
+        })
+    };
+    assert!(!polls(3).contains("polls"), "{}", polls(3));
+    assert!(polls(4).contains("… 4 polls …"), "{}", polls(4));
+}
+
+#[test]
+fn polls_are_told_in_full_again_after_something_happened() {
+    let text = trace(NARROW, |trace| {
+        let mut bench = Bench::new(toy::WORKLOAD, trace);
+        hold(&mut bench);
+        poll(&mut bench, 6);
+        bench.pause(A);
+        poll(&mut bench, 6);
+    });
+    assert_eq!(text.matches("… 5 polls …").count(), 2, "{text}");
+}
+
+#[test]
+fn a_lasso_says_where_its_loop_begins_and_ends_and_shows_it() {
+    let text = trace(NARROW, |trace| {
+        let mut bench = Bench::new(toy::WORKLOAD, trace);
+        hold(&mut bench);
+        poll(&mut bench, 2);
+        bench.observer.loop_starts();
+        poll(&mut bench, 1);
+        bench.observer.loop_ends("nobody is granted the lock");
+    });
+    let (_, round) = text.split_once("\n── the loop starts here ──\n").expect("it has a beginning");
+    let (round, _) = round
+        .split_once("\n── and back to there: nobody is granted the lock, for ever ──\n")
+        .expect("it has an end");
+    assert!(
+        round.contains("→ s1 look") && round.contains("← B look") && round.contains("waiting"),
+        "{round}"
+    );
+}
+
+#[test]
+fn the_last_rows_are_shown_with_all_faults_broken_promises_and_grants() {
+    let text = trace(TextOptions { last: Some(1), ..NARROW }, toy::overlap);
+    assert!(text.contains("⋮ 6 steps not shown\n"), "{text}");
+    assert!(text.contains("⋮ 3 steps not shown, in which 1 message got lost or came twice\n"), "{text}");
+    assert!(text.contains("⏸ paused") && text.contains("▶ resumed"), "{text}");
+    assert!(text.contains("mutual-exclusion broken") && text.contains("fenced-resource broken"), "{text}");
+    assert_eq!(text.matches("HOLDS").count(), 2, "{text}");
+}
+
+#[test]
+fn only_the_last_grant_of_a_client_outlasts() {
+    let text = trace(TextOptions { last: Some(0), ..NARROW }, |trace| {
+        let workload = picklock_model::workload::Workload { rounds: 3, ..toy::WORKLOAD };
+        let mut bench = Bench::new(workload, trace);
+        for _ in 0..3 {
+            bench.wake(A, Wake::App);
+            bench.exchange(A);
+            bench.exchange(A);
+            bench.wake(A, Wake::App);
+            bench.exchange(A);
+        }
+    });
+    assert_eq!(text.matches("HOLDS").count(), 1, "{text}");
+    assert!(text.contains("⋮ 20 steps not shown") && text.contains("⋮ 3 steps not shown"), "{text}");
+}
+
+#[test]
+fn a_long_run_of_which_the_end_is_wanted_takes_little_memory() {
+    let mut trace = TextTrace::new(heading(), TextOptions { last: Some(10), fold: false, ..NARROW });
+    let mut bench = Bench::new(toy::WORKLOAD, &mut trace);
+    hold(&mut bench);
+    poll(&mut bench, 2_000);
+    assert!(trace.rows.len() < 100, "{}", trace.rows.len());
+    assert!(trace.finish().contains("⋮ 5993 steps not shown\n"));
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for width in [72, 80, 100, 120, 200] {
+        for run in [toy::overlap, toy::patience, toy::misfortune] {
+            let text = trace(TextOptions { width, ..NARROW }, run);
+            let longest = text.lines().map(|line| line.chars().count()).max();
+            assert!(longest <= Some(width), "{width}: {longest:?}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn servers_share_a_column_where_there_is_no_room_for_each() {
+    let text = trace(TextOptions { width: 76, ..NARROW }, toy::overlap);
+    assert!(
+        text.contains("│  servers ") && text.contains("│  s1 ← A look") && text.contains("│  s2 ✗ lost"),
+        "{text}"
+    );
+}
+
+#[test]
+fn plain_ascii_is_plain_ascii() {
+    for run in [toy::overlap, toy::patience, toy::misfortune] {
+        let text = trace(TextOptions { ascii: true, ..NARROW }, run);
+        assert!(text.is_ascii(), "{text}");
+    }
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let plain = trace(NARROW, toy::overlap);
+    assert!(!plain.contains('\x1b'));
+    let mut text = trace(TextOptions { colour: true, ..NARROW }, toy::overlap);
+    for code in ["0", "1", "2", "33", "1;31", "1;32"] {
+        text = text.replace(&format!("\x1b[{code}m"), "");
+    }
+    assert_eq!(text, plain);
+}
+
+#[test]
+fn time_is_shown_in_ticks_or_not_at_all() {
+    let length = Micros::millis(1);
+    let ticks = trace(TextOptions { time: TimeColumn::Ticks { length }, width: 160, ..NARROW }, toy::overlap);
+    assert!(ticks.contains("    7    tick 3 │█"), "{ticks}");
+    assert!(ticks.contains("tick -1999 (clock -2000)"), "{ticks}");
+    let hidden = trace(TextOptions { time: TimeColumn::Hidden, ..NARROW }, toy::overlap);
+    assert!(hidden.contains("\n    7 │█ ← s1 done") && hidden.contains("│  clock -2s"), "{hidden}");
+}
+
+#[test]
+fn the_head_names_lock_settings_promise_and_the_command_that_replays() {
+    let token = format!("pk1_{}", "x".repeat(150));
+    let heading = Heading {
+        settings: vec!["ttl_seconds=2".to_owned(), "own_id_check=true".to_owned()],
+        token: Some(token.clone()),
+        broken: Some(Promise::Theorem1),
+        ..heading()
+    };
+    let mut trace = TextTrace::new(heading, NARROW);
+    toy::overlap(&mut trace);
+    let text = trace.finish();
+    let head: Vec<&str> = text.lines().take(5).collect();
+    let expected = [
+        "notice-board".to_owned(),
+        "  settings  ttl_seconds=2, own_id_check=true".to_owned(),
+        "  broken    theorem-1: While several clients call lock, at most one of them holds.".to_owned(),
+        "  how       in step 12, B enters by lock while A holds by lock".to_owned(),
+        format!("  replay    picklock replay {token}"),
+    ];
+    assert_eq!(head, expected);
+}
+
+#[test]
+fn a_run_that_breaks_nothing_says_so_and_so_does_one_in_which_nothing_happens() {
+    assert!(trace(NARROW, toy::patience).contains("  broken    nothing, in 61 steps\n"));
+    let nothing = trace(NARROW, |_| ());
+    assert!(nothing.contains("nothing, in 0 steps") && nothing.ends_with("nothing happened\n"), "{nothing}");
+}
+
+#[test]
+fn a_crashed_holder_does_not_hold() {
+    let text = trace(NARROW, |trace| {
+        let mut bench = Bench::new(toy::WORKLOAD, trace);
+        hold(&mut bench);
+        bench.crash(A, false);
+        bench.pause(S1);
+    });
+    let last = text.lines().last().expect("there are rows");
+    assert!(last.contains("│ ×") && !last.contains('█'), "{text}");
+}

@@ -1,0 +1,496 @@
+//! The seeded engine: one run of a lock in virtual time, decided by a seed and a fault plan.
+//!
+//! ```text
+//!   Agenda: (true time, sequence) ──▶ one step of one node (Cluster::step) ──▶ effects
+//!      ▲                                        │ sends    ──▶ Wires: latency, loss … ──▶ Agenda
+//!      │                                        │ deadlines ──▶ alarms, by the node's own clocks ──▶ Agenda
+//!      └── faults of the Plan, triggers ◀───────┘ events   ──▶ monitors, triggers, progress
+//! ```
+//!
+//! Idle time costs nothing: the run jumps from one event to the next. No two steps of a node share a microsecond, as
+//! [`Context`](picklock_model::machine::Context) promises. What faults do to a run is in `strike`.
+
+use crate::agenda::{Agenda, Next, Pending};
+use crate::dice::{Dice, Stream};
+use crate::network::Wires;
+use crate::outcome::{Limits, Outcome};
+use crate::plan::{Plan, Trigger, When};
+use crate::progress::Progress;
+use picklock_model::cluster::{Cluster, Entry, Setup, Status, Wake};
+use picklock_model::machine::{Effects, Line, Lock, Message, Node};
+use picklock_model::time::{Clock, Micros};
+use picklock_model::trace::{Happening, Observer, Step};
+use picklock_properties::{Event, Monitors, Violation};
+
+/// One run, with an engine of its own. For many runs keep an [`Engine`].
+pub fn run<L: Lock, O: Observer<L>>(
+    setup: &Setup<L>,
+    plan: &Plan,
+    seed: u64,
+    limits: &Limits,
+    observer: &mut O,
+) -> Outcome {
+    Engine::new().run(setup, plan, seed, limits, observer)
+}
+
+/// Runs, one after the other, in memory that they share.
+pub struct Engine<L: Lock> {
+    pub(crate) agenda: Agenda<L::Store>,
+    pub(crate) wires: Wires,
+    pub(crate) progress: Progress,
+    /// What the step under way wants done.
+    pub(crate) effects: Effects<L::Store>,
+    /// Always empty: what happens to a message on its way has no effects.
+    nothing: Effects<L::Store>,
+    /// What the step under way broke.
+    pub(crate) violations: Vec<Violation>,
+    /// Positions of nodes that are paused, and slots of messages that wait for them, in order of arrival.
+    pub(crate) waiting: Vec<(usize, u32)>,
+    pub(crate) nodes: Vec<NodeState>,
+    pub(crate) triggers: Vec<Armed>,
+}
+
+/// What the engine remembers of a node.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct NodeState {
+    /// The first true time at which it may take its next step.
+    pub free_at: Micros,
+    /// Counts its process's starts.
+    pub life: u8,
+    pub paused_until: Micros,
+    pub frozen_until: Micros,
+    /// Whether it is down and will start again.
+    pub restarts: bool,
+    /// The line a client stood at after its last step.
+    pub line: Option<Line>,
+}
+
+/// A trigger that was not pulled yet.
+#[derive(Clone, Copy)]
+pub(crate) struct Armed {
+    index: u32,
+    seen: u16,
+}
+
+impl<L: Lock> Default for Engine<L> {
+    fn default() -> Self {
+        Engine::new()
+    }
+}
+
+impl<L: Lock> Engine<L> {
+    /// An engine that has not run yet.
+    pub fn new() -> Self {
+        Engine {
+            agenda: Agenda::new(),
+            wires: Wires::new(),
+            progress: Progress::new(),
+            effects: Effects::default(),
+            nothing: Effects::default(),
+            violations: Vec::new(),
+            waiting: Vec::new(),
+            nodes: Vec::new(),
+            triggers: Vec::new(),
+        }
+    }
+
+    /// One run: the same arguments give the same outcome and show the same steps, on every machine.
+    pub fn run<O: Observer<L>>(
+        &mut self,
+        setup: &Setup<L>,
+        plan: &Plan,
+        seed: u64,
+        limits: &Limits,
+        observer: &mut O,
+    ) -> Outcome {
+        let mut cluster = Cluster::new(setup, |_| Clock::default());
+        cluster.monitors = Monitors::new(setup.promises).allowing_overtakes(limits.overtakes_allowed);
+        let mut run = Run {
+            setup,
+            plan,
+            limits,
+            observer,
+            engine: self,
+            cluster,
+            network_dice: Dice::new(seed, Stream::Network),
+            choice_dice: Dice::new(seed, Stream::Choice),
+            now: Micros::ZERO,
+            end_at: Micros(i64::MAX),
+            wall_error: Micros::ZERO,
+            over: false,
+            outcome: Outcome::default(),
+        };
+        run.begin();
+        run.go_on();
+        run.end()
+    }
+}
+
+/// A run under way.
+pub(crate) struct Run<'a, L: Lock, O: Observer<L>> {
+    pub setup: &'a Setup<L>,
+    pub plan: &'a Plan,
+    pub limits: &'a Limits,
+    observer: &'a mut O,
+    pub engine: &'a mut Engine<L>,
+    pub cluster: Cluster<L>,
+    network_dice: Dice,
+    pub choice_dice: Dice,
+    pub now: Micros,
+    /// When it is enough; known once healed.
+    pub end_at: Micros,
+    /// The largest error that a wall clock has had.
+    pub wall_error: Micros,
+    /// Whether no client will do anything any more.
+    pub over: bool,
+    pub outcome: Outcome,
+}
+
+impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
+    fn begin(&mut self) {
+        let nodes = self.cluster.conditions().len();
+        self.engine.agenda.reset(2 * nodes);
+        self.engine.wires.reset(self.plan.network, nodes + 1);
+        self.engine.progress.reset(self.setup.workload.clients);
+        self.engine.waiting.clear();
+        self.engine.triggers.clear();
+        self.engine.nodes.clear();
+        self.engine.nodes.resize(nodes + 1, NodeState::default());
+        for (index, planned) in (0..).zip(&self.plan.faults) {
+            match planned.when {
+                When::At(at) => {
+                    self.engine.agenda.push(at.max(Micros::ZERO), Pending::Fault { index, struck: 0 });
+                }
+                When::Trigger { .. } => self.engine.triggers.push(Armed { index, seen: 0 }),
+            }
+        }
+        self.engine.agenda.push(self.plan.heal_at.max(Micros::ZERO), Pending::Heal);
+        self.cluster.nodes().for_each(|node| self.set_alarms(node, true));
+        self.look_whether_over();
+    }
+
+    fn go_on(&mut self) {
+        while !self.over {
+            let due = self.engine.progress.due();
+            let next = self.engine.agenda.peek();
+            if next.is_none_or(|(at, _)| at > due) && due != Micros(i64::MAX) {
+                self.now = due;
+                self.stop_waiting();
+                continue;
+            }
+            let Some((at, next)) = next else { break };
+            if at > self.end_at && due == Micros(i64::MAX) {
+                break;
+            }
+            if self.outcome.events >= self.limits.events_max {
+                self.outcome.truncated = true;
+                break;
+            }
+            debug_assert!(at >= self.now, "time runs backwards, from {} to {at}", self.now);
+            self.now = at;
+            self.engine.agenda.pop(next);
+            match next {
+                Next::Alarm(alarm) => self.ring(alarm),
+                Next::Slot(slot) => self.take_up(slot),
+            }
+        }
+    }
+
+    fn end(mut self) -> Outcome {
+        self.outcome.ended_at = self.now;
+        self.outcome.overtakes = self.cluster.monitors.overtakes();
+        self.outcome
+    }
+
+    /// A liveness promise has been broken by waiting.
+    fn stop_waiting(&mut self) {
+        self.engine.violations.clear();
+        let violation = self.engine.progress.violation(self.cluster.monitors.usage());
+        self.engine.violations.push(violation);
+        self.keep_violations();
+        self.engine.effects.clear();
+        self.show(|| Happening::Ticked);
+        self.over |= self.engine.progress.is_decided();
+    }
+
+    /// A deadline has come.
+    fn ring(&mut self, alarm: usize) {
+        let node = self.node(alarm / 2);
+        let wake = if alarm.is_multiple_of(2) && matches!(node, Node::Client(_)) {
+            Wake::App
+        } else {
+            Wake::Machine
+        };
+        if self.engine.nodes[alarm / 2].free_at > self.now {
+            return self.set_alarms(node, true);
+        }
+        self.outcome.events += 1;
+        self.step(node, wake.entry(), || Happening::Woke { node, wake });
+    }
+
+    /// What lay in this slot of the agenda comes.
+    fn take_up(&mut self, slot: u32) {
+        if let Pending::Message { to, life, from, .. } = *self.engine.agenda.pending(slot) {
+            return self.arrive(slot, from, to, life);
+        }
+        self.outcome.events += 1;
+        match self.engine.agenda.take(slot) {
+            Pending::Message { .. } => unreachable!("a message has arrived above"),
+            Pending::Fault { index, struck } => self.strike(index, struck),
+            Pending::Mend { index, struck } => self.mend(index, struck),
+            Pending::Strobe { index, struck, left } => self.strobe(index, struck, left),
+            Pending::Resume { node } => self.pause_may_be_over(node),
+            Pending::Thaw { node } => self.freeze_may_be_over(node),
+            Pending::Restart { node, life } => self.restart_if_down(node, life),
+            Pending::Heal => self.heal(),
+        }
+    }
+
+    fn arrive(&mut self, slot: u32, from: Node, to: Node, life: u8) {
+        let position = self.position(to);
+        let state = &self.engine.nodes[position];
+        match self.status(position) {
+            Status::Paused { .. } => self.engine.waiting.push((position, slot)),
+            Status::Down { .. } => self.lose_connection(slot),
+            Status::Up if state.life != life => self.lose_connection(slot),
+            Status::Up if state.free_at > self.now => self.engine.agenda.push_again(state.free_at, slot),
+            Status::Up if self.engine.wires.is_cut(self.position(from), position) => {
+                self.outcome.strikes.cut_off += 1;
+                self.lose(slot);
+            }
+            Status::Up => {
+                self.outcome.events += 1;
+                let Pending::Message { message, .. } = self.engine.agenda.take(slot) else {
+                    unreachable!("a message lies in the slot: it was looked at before")
+                };
+                if O::WATCHES {
+                    let happening = Happening::Delivered { from, to, message: message.clone() };
+                    self.step(to, Entry::Message { from, message }, || happening);
+                } else {
+                    self.step(to, Entry::Message { from, message }, || unreachable!("nobody watches"));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn lose_connection(&mut self, slot: u32) {
+        self.outcome.strikes.reset += 1;
+        self.lose(slot);
+    }
+
+    fn lose(&mut self, slot: u32) {
+        self.outcome.events += 1;
+        if let Pending::Message { from, to, message, .. } = self.engine.agenda.take(slot) {
+            self.show_on_the_way(|| Happening::Lost { from, to, message });
+        }
+    }
+
+    fn step(&mut self, node: Node, entry: Entry<L::Store>, happening: impl FnOnce() -> Happening<L::Store>) {
+        let ways = self.cluster.choices(node, &entry, self.setup);
+        let choice = if ways > 1 { self.choice_dice.below(u64::from(ways)) as u32 } else { 0 };
+        let Engine { effects, violations, .. } = &mut *self.engine;
+        violations.clear();
+        let on_violation = &mut |violation| violations.push(violation);
+        self.cluster.step(node, entry, choice, self.now, self.setup, effects, on_violation);
+        self.after_step(node, happening);
+    }
+
+    /// The node has taken a step, and its effects lie ready.
+    pub(crate) fn after_step(&mut self, node: Node, happening: impl FnOnce() -> Happening<L::Store>) {
+        let position = self.position(node);
+        let clock = self.clock(position);
+        let mut free_at = self.now + Micros(1);
+        // A slow clock shows the same microsecond twice.
+        while clock.drift_ppm < 0 && clock.monotonic(free_at) <= clock.monotonic(self.now) {
+            free_at = free_at + Micros(1);
+        }
+        self.engine.nodes[position].free_at = free_at;
+        if !self.engine.effects.events.is_empty() {
+            self.take_events();
+        }
+        self.show(happening);
+        if !self.engine.triggers.is_empty() {
+            self.pull_triggers(node, position);
+        }
+        self.send(node, position);
+        self.set_alarms(node, false);
+    }
+
+    /// Something happened that the monitors have seen.
+    pub(crate) fn take_events(&mut self) {
+        for event in &self.engine.effects.events {
+            match event {
+                Event::Granted { .. } => self.outcome.grants += 1,
+                Event::Refused { .. } => self.outcome.refusals += 1,
+                _ => {}
+            }
+        }
+        self.engine.progress.observe(self.now, self.cluster.monitors.usage());
+        self.keep_violations();
+        self.look_whether_over();
+    }
+
+    fn keep_violations(&mut self) {
+        for violation in &self.engine.violations {
+            if !self.outcome.breaks(violation.promise) {
+                self.outcome.violations.push(*violation);
+            }
+        }
+    }
+
+    /// A run is over when every client is done, or dead for good.
+    pub(crate) fn look_whether_over(&mut self) {
+        let dead = |client: usize| {
+            matches!(self.status(client), Status::Down { .. }) && !self.engine.nodes[client].restarts
+        };
+        self.over =
+            self.cluster.clients.iter().enumerate().all(|(client, state)| state.is_done() || dead(client));
+    }
+
+    pub(crate) fn send(&mut self, from: Node, from_position: usize) {
+        let mut sends = std::mem::take(&mut self.engine.effects.sends);
+        for (to, message) in sends.drain(..) {
+            let to_position = self.position(to);
+            let life = self.engine.nodes[to_position].life;
+            if to_position == from_position {
+                // A server that talks to itself does not use the network.
+                let at = self.engine.nodes[to_position].free_at;
+                self.engine.agenda.push(at, Pending::Message { from, to, life, message });
+                continue;
+            }
+            let is_reply = matches!(message, Message::Reply(_));
+            let (dice, strikes) = (&mut self.network_dice, &mut self.outcome.strikes);
+            let fate = self.engine.wires.fate(from_position, to_position, is_reply, dice, strikes);
+            if let Some(latency) = fate.again {
+                if O::WATCHES {
+                    self.show_on_the_way(|| Happening::Duplicated { from, to, message: message.clone() });
+                }
+                let copy = Pending::Message { from, to, life, message: message.clone() };
+                self.engine.agenda.push(self.now + latency, copy);
+            }
+            match fate.first {
+                Some(latency) => {
+                    self.engine.agenda.push(self.now + latency, Pending::Message { from, to, life, message });
+                }
+                None => self.show_on_the_way(|| Happening::Lost { from, to, message }),
+            }
+        }
+        self.engine.effects.sends = sends;
+    }
+
+    /// Reads the node's deadlines again. `clock_changed`: alarms set for the same deadlines as before are wrong, too.
+    pub(crate) fn set_alarms(&mut self, node: Node, clock_changed: bool) {
+        let position = self.position(node);
+        if position == self.cluster.conditions().len() {
+            return;
+        }
+        let is_up = self.status(position) == Status::Up;
+        let clock = self.clock(position);
+        let deadlines = self.cluster.deadlines(node, self.setup);
+        let NodeState { free_at, .. } = self.engine.nodes[position];
+        for (nth, deadline) in deadlines.into_iter().enumerate() {
+            let alarm = 2 * position + nth;
+            let due = deadline.map(|(due, _)| due).filter(|_| is_up);
+            if clock_changed || due != self.engine.agenda.due(alarm) {
+                let at = due.and_then(|due| clock.true_time_of(due, self.now)).map(|at| at.max(free_at));
+                self.engine.agenda.set_alarm(alarm, due, at);
+            }
+        }
+    }
+
+    fn pull_triggers(&mut self, node: Node, position: usize) {
+        let Node::Client(client) = node else { return };
+        let line = Some(self.cluster.clients[usize::from(client)].lock.line());
+        let arrived = std::mem::replace(&mut self.engine.nodes[position].line, line) != line;
+        let (plan, clients) = (self.plan, self.setup.workload.clients);
+        let Engine { triggers, agenda, effects, .. } = &mut *self.engine;
+        triggers.retain_mut(|armed| {
+            let When::Trigger { client: whose, event, nth, delay } = plan.faults[armed.index as usize].when
+            else {
+                return false;
+            };
+            if whose.is_some_and(|whose| whose % clients != client) {
+                return true;
+            }
+            let pulls = match event {
+                Trigger::Line(at) => u16::from(arrived && line == Some(at)),
+                event => {
+                    effects.events.iter().filter(|happened| is_pulled_by(event, happened)).count() as u16
+                }
+            };
+            armed.seen = armed.seen.saturating_add(pulls);
+            if armed.seen < nth.max(1) {
+                return true;
+            }
+            self.outcome.strikes.triggers += 1;
+            let at = later(self.now, delay);
+            agenda.push(at, Pending::Fault { index: armed.index, struck: client });
+            false
+        });
+    }
+
+    pub(crate) fn node(&self, position: usize) -> Node {
+        match position.checked_sub(self.cluster.clients.len()) {
+            None => Node::Client(position as u8),
+            Some(server) if server < self.cluster.servers.len() => Node::Server(server as u8),
+            Some(_) => Node::Resource,
+        }
+    }
+
+    /// The position of a node; the resource comes last.
+    pub(crate) fn position(&self, node: Node) -> usize {
+        self.cluster.index(node).unwrap_or(self.cluster.conditions().len())
+    }
+
+    pub(crate) fn status(&self, position: usize) -> Status {
+        self.cluster.conditions().get(position).map_or(Status::Up, |condition| condition.status)
+    }
+
+    pub(crate) fn clock(&self, position: usize) -> Clock {
+        self.cluster.conditions().get(position).map_or_else(Clock::default, |condition| condition.clock)
+    }
+
+    /// Shows a step that had effects to whoever watches.
+    pub(crate) fn show(&mut self, happening: impl FnOnce() -> Happening<L::Store>) {
+        if O::WATCHES {
+            self.observer.observe(&Step {
+                at: self.now,
+                happening: &happening(),
+                effects: &self.engine.effects,
+                cluster: &self.cluster,
+                violations: &self.engine.violations,
+            });
+        }
+    }
+
+    /// Shows something that no node did.
+    pub(crate) fn show_on_the_way(&mut self, happening: impl FnOnce() -> Happening<L::Store>) {
+        if O::WATCHES {
+            self.observer.observe(&Step {
+                at: self.now,
+                happening: &happening(),
+                effects: &self.engine.nothing,
+                cluster: &self.cluster,
+                violations: &[],
+            });
+        }
+    }
+}
+
+/// So much later; lengths of a plan may come from a file, and be anything.
+pub(crate) fn later(now: Micros, length: Micros) -> Micros {
+    Micros(now.0.saturating_add(length.0.clamp(0, i64::MAX / 4)))
+}
+
+fn is_pulled_by(trigger: Trigger, event: &Event) -> bool {
+    match trigger {
+        Trigger::Enqueued => matches!(event, Event::Enqueued { .. }),
+        Trigger::Granted => matches!(event, Event::Granted { .. }),
+        Trigger::Renewed => matches!(event, Event::Renewed { .. }),
+        Trigger::Left => matches!(event, Event::Left { .. }),
+        Trigger::Line(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,377 @@
+//! What the faults of a plan do to a run, and how it heals.
+
+use crate::agenda::Pending;
+use crate::network::Link;
+use crate::plan::{Fault, Side, Target};
+use crate::run::{Run, later};
+use picklock_model::cluster::Status;
+use picklock_model::machine::{Lock, Node};
+use picklock_model::time::{Clock, Micros};
+use picklock_model::trace::{Happening, Observer};
+
+impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
+    /// The fault strikes, unless its node is past caring.
+    pub(crate) fn strike(&mut self, index: u32, struck: u8) {
+        if self.is_healed() {
+            return;
+        }
+        let plan = self.plan;
+        match &plan.faults[index as usize].fault {
+            Fault::Pause { node, length } => self.pause(self.target(*node, struck), *length),
+            Fault::Crash { node, restart_after } => {
+                self.crash(self.target(*node, struck), false, *restart_after);
+            }
+            Fault::PowerLoss { node, restart_after } => {
+                self.crash(self.target(*node, struck), true, *restart_after);
+            }
+            Fault::ClockStep { node, by } => self.step_clock(self.target(*node, struck), *by),
+            Fault::Drift { node, ppm } => {
+                self.outcome.strikes.clock_drifts += 1;
+                self.set_drift(self.target(*node, struck), *ppm);
+            }
+            Fault::Freeze { node, length } => self.freeze(self.target(*node, struck), *length),
+            Fault::Strobe { times, .. } => self.strobe(index, struck, *times),
+            Fault::Cut { length, .. } | Fault::Isolate { length, .. } => {
+                self.cut(index, struck);
+                self.engine.agenda.push(later(self.now, *length), Pending::Mend { index, struck });
+            }
+            Fault::SlowLink { from, to, extra, length } => {
+                self.each_link(from, to, struck, |_, link, _, _| link.extra = link.extra + *extra);
+                self.engine.agenda.push(later(self.now, *length), Pending::Mend { index, struck });
+            }
+            Fault::LoseNext { from, to, count } => {
+                self.each_link(from, to, struck, |_, link, _, _| {
+                    link.lose_next = link.lose_next.saturating_add(*count);
+                });
+            }
+        }
+    }
+
+    fn is_healed(&self) -> bool {
+        self.outcome.healed_at.is_some()
+    }
+
+    fn target(&self, target: Target, struck: u8) -> Node {
+        match target {
+            Target::Client(client) => Node::Client(client % self.setup.workload.clients),
+            Target::Server(server) => Node::Server(server % self.setup.servers),
+            Target::Struck => Node::Client(struck),
+        }
+    }
+
+    fn is_done(&self, node: Node) -> bool {
+        matches!(node, Node::Client(client) if self.cluster.clients[usize::from(client)].is_done())
+    }
+
+    fn set_status(&mut self, node: Node, status: Status) {
+        if let Some(condition) = self.cluster.condition_mut(node) {
+            condition.status = status;
+        }
+    }
+
+    // Processes.
+
+    fn pause(&mut self, node: Node, length: Micros) {
+        let (position, until) = (self.position(node), later(self.now, length));
+        match self.status(position) {
+            Status::Down { .. } => return,
+            Status::Up if self.is_done(node) => return,
+            Status::Up => {
+                self.outcome.strikes.pauses += 1;
+                self.set_status(node, Status::Paused { ticks_left: 0 });
+                self.set_alarms(node, true);
+                self.show_on_the_way(|| Happening::Paused { node });
+            }
+            // Paused twice: until the later end.
+            Status::Paused { .. } => {}
+        }
+        let state = &mut self.engine.nodes[position];
+        state.paused_until = state.paused_until.max(until);
+        self.engine.agenda.push(until, Pending::Resume { node });
+    }
+
+    pub(crate) fn pause_may_be_over(&mut self, node: Node) {
+        let position = self.position(node);
+        let until = self.engine.nodes[position].paused_until;
+        if matches!(self.status(position), Status::Paused { .. }) && until <= self.now {
+            self.resume(node);
+        }
+    }
+
+    fn resume(&mut self, node: Node) {
+        let position = self.position(node);
+        self.engine.nodes[position].paused_until = Micros::ZERO;
+        self.set_status(node, Status::Up);
+        self.show_on_the_way(|| Happening::Resumed { node });
+        // Both have become ready during the pause; a scheduler may see to either first.
+        let deadlines_first = self.choice_dice.coin();
+        if deadlines_first {
+            self.set_alarms(node, true);
+        }
+        let mut at = self.now.max(self.engine.nodes[position].free_at);
+        if deadlines_first {
+            at = at + Micros(2);
+        }
+        let engine = &mut *self.engine;
+        engine.waiting.retain(|&(whose, slot)| {
+            if whose == position {
+                engine.agenda.push_again(at, slot);
+                at = at + Micros(1);
+            }
+            whose != position
+        });
+        if !deadlines_first {
+            self.set_alarms(node, true);
+        }
+    }
+
+    fn crash(&mut self, node: Node, power_lost: bool, restart_after: Option<Micros>) {
+        let position = self.position(node);
+        if matches!(self.status(position), Status::Down { .. }) || self.is_done(node) {
+            return;
+        }
+        self.outcome.strikes.crashes += u64::from(!power_lost);
+        self.outcome.strikes.power_losses += u64::from(power_lost);
+        self.engine.violations.clear();
+        let (effects, violations) = (&mut self.engine.effects, &mut self.engine.violations);
+        self.cluster.crash(node, power_lost, effects, &mut |violation| violations.push(violation));
+        let state = &mut self.engine.nodes[position];
+        state.life = state.life.wrapping_add(1);
+        state.paused_until = Micros::ZERO;
+        state.restarts = restart_after.is_some();
+        let life = state.life;
+        if let Some(after) = restart_after {
+            let at = later(self.now, after).max(state.free_at).max(self.now + Micros(1));
+            self.engine.agenda.push(at, Pending::Restart { node, life });
+        }
+        self.take_events();
+        self.show(|| Happening::Crashed { node, power_lost });
+        self.set_alarms(node, true);
+        self.reset_connections(position);
+    }
+
+    /// What waited for the end of a pause is lost with the process.
+    fn reset_connections(&mut self, position: usize) {
+        let mut waiting = std::mem::take(&mut self.engine.waiting);
+        waiting.retain(|&(whose, slot)| {
+            if whose == position {
+                self.lose_connection(slot);
+            }
+            whose != position
+        });
+        self.engine.waiting = waiting;
+    }
+
+    pub(crate) fn restart_if_down(&mut self, node: Node, life: u8) {
+        let position = self.position(node);
+        if matches!(self.status(position), Status::Down { .. }) && self.engine.nodes[position].life == life {
+            self.restart(node);
+        }
+    }
+
+    fn restart(&mut self, node: Node) {
+        let position = self.position(node);
+        self.outcome.strikes.restarts += 1;
+        self.engine.nodes[position].restarts = false;
+        self.engine.violations.clear();
+        self.cluster.restart(node, self.now, self.setup, &mut self.engine.effects);
+        // A client whose last round was cut short by the crash is done.
+        self.look_whether_over();
+        self.after_step(node, || Happening::Restarted { node });
+    }
+
+    // Clocks.
+
+    /// Changes a node's clock, and with it when its deadlines come.
+    fn change_clock(&mut self, node: Node, change: impl FnOnce(&mut Clock, Micros)) {
+        self.note_wall_error(node);
+        let now = self.now;
+        if let Some(condition) = self.cluster.condition_mut(node) {
+            change(&mut condition.clock, now);
+        }
+        self.note_wall_error(node);
+        self.set_alarms(node, true);
+    }
+
+    fn note_wall_error(&mut self, node: Node) {
+        let shown = self.cluster.condition(node).clock.wall(self.now);
+        self.wall_error = self.wall_error.max(Micros((shown.0 - self.now.0).abs()));
+    }
+
+    fn step_clock(&mut self, node: Node, by: Micros) {
+        self.outcome.strikes.clock_steps += 1;
+        self.change_clock(node, |clock, _| clock.step(by));
+        self.show_on_the_way(|| Happening::ClockStepped { node, by });
+    }
+
+    pub(crate) fn strobe(&mut self, index: u32, struck: u8, left: u16) {
+        let Fault::Strobe { node, by, period, times } = self.plan.faults[index as usize].fault else {
+            unreachable!("only a strobe strobes")
+        };
+        if left == 0 || self.is_healed() {
+            return;
+        }
+        let forth = (times - left).is_multiple_of(2);
+        self.step_clock(self.target(node, struck), if forth { by } else { -by });
+        let at = later(self.now, period.max(Micros(1)));
+        self.engine.agenda.push(at, Pending::Strobe { index, struck, left: left - 1 });
+    }
+
+    fn set_drift(&mut self, node: Node, ppm: i32) {
+        // A clock that stood still or ran twice as fast would be another fault.
+        let ppm = ppm.clamp(-500_000, 500_000);
+        self.change_clock(node, |clock, now| clock.set_drift(ppm, now));
+        self.show_on_the_way(|| Happening::ClockDrifts { node, ppm });
+    }
+
+    fn freeze(&mut self, node: Node, length: Micros) {
+        let (position, until) = (self.position(node), later(self.now, length));
+        if self.clock(position).frozen.is_none() {
+            self.outcome.strikes.clock_freezes += 1;
+            self.change_clock(node, Clock::freeze);
+            self.show_on_the_way(|| Happening::ClockFroze { node });
+        }
+        let state = &mut self.engine.nodes[position];
+        state.frozen_until = state.frozen_until.max(until);
+        self.engine.agenda.push(until, Pending::Thaw { node });
+    }
+
+    pub(crate) fn freeze_may_be_over(&mut self, node: Node) {
+        let position = self.position(node);
+        if self.clock(position).frozen.is_some() && self.engine.nodes[position].frozen_until <= self.now {
+            self.thaw(node);
+        }
+    }
+
+    fn thaw(&mut self, node: Node) {
+        self.change_clock(node, |clock, _| clock.unfreeze());
+        self.show_on_the_way(|| Happening::ClockThawed { node });
+    }
+
+    // Links.
+
+    fn cut(&mut self, index: u32, struck: u8) {
+        self.outcome.strikes.partitions += 1;
+        self.each_cut_link(index, struck, |run, link, from, to| {
+            link.cuts += 1;
+            if link.cuts == 1 {
+                run.show_on_the_way(|| Happening::LinkCut { from, to });
+            }
+        });
+    }
+
+    /// A fault of links that lasts ends.
+    pub(crate) fn mend(&mut self, index: u32, struck: u8) {
+        if self.is_healed() {
+            return;
+        }
+        let plan = self.plan;
+        if let Fault::SlowLink { from, to, extra, .. } = &plan.faults[index as usize].fault {
+            return self.each_link(from, to, struck, |_, link, _, _| link.extra = link.extra - *extra);
+        }
+        self.each_cut_link(index, struck, |run, link, from, to| {
+            link.cuts -= 1;
+            if link.cuts == 0 {
+                run.show_on_the_way(|| Happening::LinkMended { from, to });
+            }
+        });
+    }
+
+    fn each_cut_link(
+        &mut self,
+        index: u32,
+        struck: u8,
+        mut act: impl FnMut(&mut Self, &mut Link, Node, Node),
+    ) {
+        let plan = self.plan;
+        match &plan.faults[index as usize].fault {
+            Fault::Cut { from, to, both_ways, .. } => {
+                self.each_link(from, to, struck, &mut act);
+                if *both_ways {
+                    // Who is on both sides counts as `from` this way, too.
+                    self.each_pair(from, to, struck, |run, from, to| run.with_link(to, from, &mut act));
+                }
+            }
+            Fault::Isolate { node, .. } => {
+                let (alone, rest) = (Side::Nodes(smallvec::smallvec![*node]), Side::Everybody);
+                self.each_pair(&alone, &rest, struck, |run, alone, other| {
+                    run.with_link(alone, other, &mut act);
+                    run.with_link(other, alone, &mut act);
+                });
+            }
+            fault => unreachable!("{fault} cuts no link"),
+        }
+    }
+
+    fn each_link(
+        &mut self,
+        from: &Side,
+        to: &Side,
+        struck: u8,
+        mut act: impl FnMut(&mut Self, &mut Link, Node, Node),
+    ) {
+        self.each_pair(from, to, struck, |run, from, to| run.with_link(from, to, &mut act));
+    }
+
+    fn with_link(&mut self, from: Node, to: Node, act: &mut impl FnMut(&mut Self, &mut Link, Node, Node)) {
+        let (from_position, to_position) = (self.position(from), self.position(to));
+        let mut link = *self.engine.wires.link_mut(from_position, to_position);
+        act(self, &mut link, from, to);
+        *self.engine.wires.link_mut(from_position, to_position) = link;
+    }
+
+    fn each_pair(&mut self, from: &Side, to: &Side, struck: u8, mut act: impl FnMut(&mut Self, Node, Node)) {
+        let nodes = self.cluster.conditions().len() + 1;
+        for sender in 0..nodes {
+            for receiver in 0..nodes {
+                let (sender, receiver) = (self.node(sender), self.node(receiver));
+                if self.is_in(sender, from, struck)
+                    && self.is_in(receiver, to, struck)
+                    && !self.is_in(receiver, from, struck)
+                {
+                    act(self, sender, receiver);
+                }
+            }
+        }
+    }
+
+    fn is_in(&self, node: Node, side: &Side, struck: u8) -> bool {
+        match side {
+            Side::Everybody => true,
+            Side::Clients => matches!(node, Node::Client(_)),
+            Side::Servers => matches!(node, Node::Server(_)),
+            Side::Resource => node == Node::Resource,
+            Side::Nodes(targets) => targets.iter().any(|target| self.target(*target, struck) == node),
+        }
+    }
+
+    // The end of all faults.
+
+    /// Links are whole, pauses and drifts end, frozen clocks go on, servers start again. Wrong clocks stay wrong, for no
+    /// clock heals itself, and dead clients stay dead.
+    pub(crate) fn heal(&mut self) {
+        self.outcome.healed_at = Some(self.now);
+        self.show_on_the_way(|| Happening::Healed);
+        self.engine.triggers.clear();
+        let latency_max = self.engine.wires.heal();
+        self.engine.agenda.hasten_messages(self.now + latency_max);
+        for node in self.cluster.nodes() {
+            let condition = self.cluster.condition(node);
+            self.note_wall_error(node);
+            if condition.clock.frozen.is_some() {
+                self.thaw(node);
+            }
+            if condition.clock.drift_ppm != 0 {
+                self.set_drift(node, 0);
+            }
+            match (condition.status, node) {
+                (Status::Paused { .. }, _) => self.resume(node),
+                (Status::Down { .. }, Node::Server(_)) => self.restart(node),
+                (Status::Down { .. } | Status::Up, _) => {}
+            }
+        }
+        self.end_at = self.now + self.limits.after_heal_max;
+        let (usage, promises) = (self.cluster.monitors.usage(), self.setup.promises);
+        self.engine.progress.begin(self.now, usage, promises, self.limits, self.wall_error);
+    }
+}

@@ -1,0 +1,406 @@
+//! Fault plans drawn from a seed, swarm style: every seed has its own few kinds of faults, and its own strength of them.
+//!
+//! A plan with a little of everything rarely gets far: the tenth crash hides what the first pause would have shown.
+//! (Groce et al., "Swarm testing", 2012.) And a fault at a random time rarely hits the millisecond that matters: about half
+//! of the pauses, crashes and clock steps are aimed, with triggers, at what clients do.
+
+use crate::dice::{Dice, Stream};
+use crate::fault::{FaultKind, FaultSet};
+use crate::network::Network;
+use crate::outcome::Limits;
+use crate::plan::{Fault, Plan, Planned, Side, Target, Trigger, When};
+use crate::run::Engine;
+use picklock_model::cluster::Setup;
+use picklock_model::machine::{Line, Lock};
+use picklock_model::time::Micros;
+use picklock_model::trace::{Observer, Step};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
+
+/// What random plans are measured by.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Scale {
+    /// How many clients there are.
+    pub clients: u8,
+    /// How many servers there are.
+    pub servers: u8,
+    /// How long a grant lasts without renewal: pauses and wrong clocks go up to three times as far. `None`: up to 10 s.
+    pub lease: Option<Micros>,
+    /// Faults begin before this true time; the run heals later, when even a long pause is over.
+    pub horizon: Micros,
+    /// The lines of the listing at which faults may be aimed.
+    pub lines: Vec<Line>,
+}
+
+impl Scale {
+    /// Measures a setup by running it a few times: how long it is busy when nothing goes wrong, and which lines its
+    /// clients come by, some of them only when things go somewhat wrong.
+    pub fn of<L: Lock>(setup: &Setup<L>) -> Scale {
+        let limits = Limits { events_max: 100_000, ..Limits::of(setup) };
+        let (mut engine, mut lines, mut busy) = (Engine::new(), Lines::default(), Micros::ZERO);
+        for seed in 0..4 {
+            let calm = engine.run(setup, &Plan::default(), seed, &limits, &mut lines);
+            busy = busy.max(calm.ended_at);
+            let network = Network { loss_per_mille: 20, duplicate_per_mille: 20, ..Network::default() };
+            let slow = Network { latency_max: Micros::millis(50), ..network };
+            engine.run(setup, &Plan { network: slow, ..Plan::default() }, seed, &limits, &mut lines);
+        }
+        lines.0.remove(&Line::NONE);
+        Scale {
+            clients: setup.workload.clients,
+            servers: setup.servers,
+            lease: L::lease(&setup.lock),
+            // Runs in which something goes wrong take longer.
+            horizon: Micros((busy.0 + busy.0 / 2).clamp(100_000, 3_600_000_000)),
+            lines: lines.0.into_iter().collect(),
+        }
+    }
+
+    /// The longest pause, and the largest error of a clock.
+    fn longest(&self) -> Micros {
+        self.lease.map_or(Micros::seconds(10), |lease| Micros(3 * lease.0)).max(Micros::millis(2))
+    }
+}
+
+/// Collects the lines that clients come by.
+#[derive(Default)]
+struct Lines(BTreeSet<Line>);
+
+impl<L: Lock> Observer<L> for Lines {
+    fn observe(&mut self, step: &Step<L>) {
+        self.0.extend(step.cluster.clients.iter().map(|client| client.lock.line()));
+    }
+}
+
+impl Plan {
+    /// The plan of a seed: some of these kinds of faults, at least one if there is any; the same for the same arguments,
+    /// on every machine. Without kinds nothing goes wrong, and progress is owed from the beginning.
+    pub fn random(kinds: FaultSet, seed: u64, scale: &Scale) -> Plan {
+        if kinds.is_empty() {
+            return Plan::default();
+        }
+        let mut draw = Draw { dice: Dice::new(seed, Stream::Plan), scale, plan: Plan::default() };
+        for kind in draw.some_of(kinds).iter() {
+            match kind {
+                FaultKind::Pause => draw.times(4, Draw::pause),
+                FaultKind::Clock => draw.times(4, Draw::clock),
+                FaultKind::Delay => draw.delay(),
+                FaultKind::Loss => draw.loss(),
+                FaultKind::Duplicate => {
+                    draw.plan.network.duplicate_per_mille = draw.dice.log_uniform(5, 300) as u16;
+                }
+                FaultKind::Partition => draw.times(4, Draw::partition),
+                FaultKind::Crash => draw.times(3, Draw::crash),
+                FaultKind::PowerLoss => draw.times(3, Draw::power_loss),
+            }
+        }
+        let longest = scale.longest();
+        draw.plan.heal_at = scale.horizon + longest + Micros(longest.0 / 3);
+        draw.plan
+    }
+}
+
+/// A plan being drawn.
+struct Draw<'a> {
+    dice: Dice,
+    scale: &'a Scale,
+    plan: Plan,
+}
+
+impl Draw<'_> {
+    fn some_of(&mut self, kinds: FaultSet) -> FaultSet {
+        let mut some: FaultSet = kinds.iter().filter(|_| self.dice.coin()).collect();
+        let all: SmallVec<[FaultKind; 8]> = kinds.iter().collect();
+        if let (true, Some(kind)) = (some.is_empty(), self.dice.pick(&all)) {
+            some.insert(*kind);
+        }
+        some
+    }
+
+    /// One to `most` times, less often many times.
+    fn times(&mut self, most: i64, mut draw: impl FnMut(&mut Self)) {
+        (0..self.dice.log_uniform(1, most)).for_each(|_| draw(self));
+    }
+
+    fn add(&mut self, when: When, fault: Fault) {
+        self.plan.faults.push(Planned { when, fault });
+    }
+
+    // Moments and lengths.
+
+    fn at_random(&mut self) -> When {
+        When::At(Micros(self.dice.between(0, self.scale.horizon.0)))
+    }
+
+    /// Half of the moments are aimed at what a client does.
+    fn moment(&mut self) -> When {
+        if self.dice.coin() { self.at_random() } else { self.aimed() }
+    }
+
+    fn aimed(&mut self) -> When {
+        let line = self.dice.pick(&self.scale.lines).copied();
+        let event = match (self.dice.below(8), line) {
+            (0..=3, Some(line)) => Trigger::Line(line),
+            (4, _) => Trigger::Enqueued,
+            (5, _) => Trigger::Renewed,
+            (6, _) => Trigger::Left,
+            (_, _) => Trigger::Granted,
+        };
+        let client = self.dice.coin().then(|| self.client());
+        let nth = self.dice.log_uniform(1, 8) as u16;
+        let delay = if self.dice.coin() { 0 } else { self.length().0 / 3 };
+        When::Trigger { client, event, nth, delay: Micros(delay) }
+    }
+
+    /// From 1 ms to three leases.
+    fn length(&mut self) -> Micros {
+        Micros(self.dice.log_uniform(1000, self.scale.longest().0))
+    }
+
+    fn restart_after(&mut self) -> Option<Micros> {
+        match self.dice.below(3) {
+            0 => Some(Micros(self.dice.between(0, 10_000))),
+            1 => Some(self.length()),
+            _ => None,
+        }
+    }
+
+    // Nodes.
+
+    fn client(&mut self) -> u8 {
+        self.dice.below(u64::from(self.scale.clients)) as u8
+    }
+
+    fn server(&mut self) -> Target {
+        Target::Server(self.dice.below(u64::from(self.scale.servers)) as u8)
+    }
+
+    fn any_node(&mut self) -> Target {
+        if self.dice.coin() { Target::Client(self.client()) } else { self.server() }
+    }
+
+    /// Who a fault at this moment strikes: mostly whoever pulled the trigger.
+    fn whom(&mut self, when: When) -> Target {
+        match when {
+            When::Trigger { .. } if self.dice.below(4) > 0 => Target::Struck,
+            When::Trigger { .. } | When::At(_) => self.any_node(),
+        }
+    }
+
+    /// Some of the servers, but not all; half of the time fewer than half.
+    fn some_servers(&mut self) -> Side {
+        let servers = u64::from(self.scale.servers);
+        let most = if self.dice.coin() { servers.saturating_sub(1) / 2 } else { servers.saturating_sub(1) };
+        let count = 1 + self.dice.below(most.max(1));
+        let first = self.dice.below(servers);
+        Side::Nodes((0..count).map(|nth| Target::Server(((first + nth) % servers) as u8)).collect())
+    }
+
+    // Faults.
+
+    fn pause(&mut self) {
+        let (when, length) = (self.moment(), self.length());
+        let node = self.whom(when);
+        self.add(when, Fault::Pause { node, length });
+    }
+
+    fn crash(&mut self) {
+        let (when, restart_after) = (self.moment(), self.restart_after());
+        let node = self.whom(when);
+        self.add(when, Fault::Crash { node, restart_after });
+    }
+
+    /// One server, or neighbours in the rack at the same moment.
+    fn power_loss(&mut self) {
+        let (when, restart_after) = (self.moment(), self.restart_after());
+        let count = self.dice.log_uniform(1, i64::from(self.scale.servers)) as u8;
+        let first = self.dice.below(u64::from(self.scale.servers)) as u8;
+        for nth in 0..count {
+            let node = Target::Server((first + nth) % self.scale.servers);
+            self.add(when, Fault::PowerLoss { node, restart_after });
+        }
+    }
+
+    fn clock(&mut self) {
+        let length = self.length();
+        let by = Micros(self.dice.sign(length.0));
+        match self.dice.below(6) {
+            0 | 1 => {
+                let node = self.any_node();
+                self.add(When::At(Micros::ZERO), Fault::ClockStep { node, by });
+            }
+            2 => {
+                let when = self.moment();
+                let node = self.whom(when);
+                self.add(when, Fault::ClockStep { node, by });
+            }
+            3 => {
+                let (when, node) = (self.at_random(), self.any_node());
+                // From a good quartz to a broken virtual machine.
+                let ppm = self.dice.log_uniform(10, 200_000);
+                let ppm = self.dice.sign(ppm) as i32;
+                self.add(when, Fault::Drift { node, ppm });
+            }
+            4 => {
+                let when = self.moment();
+                let node = self.whom(when);
+                self.add(when, Fault::Freeze { node, length });
+            }
+            _ => {
+                let (when, node) = (self.at_random(), self.any_node());
+                let period = Micros(self.dice.log_uniform(1000, 1_000_000));
+                let times = self.dice.log_uniform(2, 64) as u16;
+                self.add(when, Fault::Strobe { node, by, period, times });
+            }
+        }
+    }
+
+    fn delay(&mut self) {
+        let longest = self.scale.longest().0;
+        let network = &mut self.plan.network;
+        network.latency_max = Micros(self.dice.log_uniform(2_000, 100_000.min(longest)));
+        if self.dice.coin() {
+            network.tail_per_mille = self.dice.log_uniform(1, 100) as u16;
+            network.tail_max = Micros(self.dice.log_uniform(2_000, longest));
+        }
+        if self.dice.coin() {
+            let (when, length) = (self.moment(), self.length());
+            let extra = Micros(self.dice.log_uniform(1000, (longest / 3).max(1000)));
+            let one = SmallVec::from_iter([self.whom(when)]);
+            let (from, to) = (Side::Nodes(one), Side::Everybody);
+            self.add(when, Fault::SlowLink { from, to, extra, length });
+        }
+    }
+
+    fn loss(&mut self) {
+        let kind = self.dice.below(3);
+        if kind != 0 {
+            self.plan.network.loss_per_mille = self.dice.log_uniform(1, 200) as u16;
+        }
+        if kind != 1 {
+            self.plan.network.reply_loss_per_mille = self.dice.log_uniform(1, 200) as u16;
+        }
+        if self.dice.coin() {
+            let when = self.aimed();
+            let count = self.dice.log_uniform(1, 4) as u16;
+            let struck = Side::Nodes(SmallVec::from_iter([Target::Struck]));
+            // What it is about to be told, or about to say.
+            let (from, to) = if self.dice.coin() { (Side::Servers, struck) } else { (struck, Side::Servers) };
+            self.add(when, Fault::LoseNext { from, to, count });
+        }
+    }
+
+    fn partition(&mut self) {
+        let (when, length, both_ways) = (self.moment(), self.length(), self.dice.coin());
+        let node = self.whom(when);
+        let fault = match self.dice.below(6) {
+            0 | 1 => Fault::Isolate { node, length },
+            2 => Fault::Cut { from: self.some_servers(), to: Side::Everybody, both_ways, length },
+            3 => Fault::Cut { from: self.some_servers(), to: Side::Servers, both_ways, length },
+            4 => {
+                let alone = Side::Nodes(SmallVec::from_iter([node]));
+                let (from, to) =
+                    if self.dice.coin() { (alone, Side::Everybody) } else { (Side::Servers, alone) };
+                Fault::Cut { from, to, both_ways, length }
+            }
+            _ => Fault::Cut { from: Side::Clients, to: self.some_servers(), both_ways, length },
+        };
+        self.add(when, fault);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scale() -> Scale {
+        Scale {
+            clients: 3,
+            servers: 5,
+            lease: Some(Micros::seconds(30)),
+            horizon: Micros::seconds(2),
+            lines: vec![Line { listing: 6, number: 3 }, Line { listing: 6, number: 4 }],
+        }
+    }
+
+    fn plans(kinds: FaultSet) -> impl Iterator<Item = Plan> {
+        (0..500).map(move |seed| Plan::random(kinds, seed, &scale()))
+    }
+
+    #[test]
+    fn a_plan_of_a_seed_is_always_the_same_and_comes_back_from_its_bytes() {
+        for (seed, plan) in plans(FaultSet::ALL).enumerate() {
+            assert_eq!(plan, Plan::random(FaultSet::ALL, seed as u64, &scale()));
+            let bytes = postcard::to_stdvec(&plan).unwrap();
+            assert_eq!(postcard::from_bytes::<Plan>(&bytes).as_ref(), Ok(&plan));
+            let json = serde_json::to_string(&plan).unwrap();
+            assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), plan);
+            assert_eq!(plan.to_string().lines().count(), plan.faults.len() + 2);
+        }
+    }
+
+    #[test]
+    fn without_kinds_nothing_goes_wrong() {
+        assert!(plans(FaultSet::EMPTY).all(|plan| plan == Plan::default()));
+    }
+
+    #[test]
+    fn one_kind_is_in_every_plan_and_no_other_kind_is() {
+        for kind in FaultKind::ALL {
+            for plan in plans(kind.into()) {
+                assert!(!plan.faults.is_empty() || plan.network != Network::default(), "{kind}: {plan}");
+                assert!(plan.faults.iter().all(|planned| is_of(kind, &planned.fault)), "{kind}: {plan}");
+                let touches_network =
+                    matches!(kind, FaultKind::Delay | FaultKind::Loss | FaultKind::Duplicate);
+                assert!(touches_network || plan.network == Network::default(), "{kind}: {plan}");
+            }
+        }
+    }
+
+    fn is_of(kind: FaultKind, fault: &Fault) -> bool {
+        let kinds = match fault {
+            Fault::Pause { .. } => FaultKind::Pause,
+            Fault::Crash { .. } => FaultKind::Crash,
+            Fault::PowerLoss { .. } => FaultKind::PowerLoss,
+            Fault::ClockStep { .. } | Fault::Drift { .. } | Fault::Freeze { .. } | Fault::Strobe { .. } => {
+                FaultKind::Clock
+            }
+            Fault::Cut { .. } | Fault::Isolate { .. } => FaultKind::Partition,
+            Fault::SlowLink { .. } => FaultKind::Delay,
+            Fault::LoseNext { .. } => FaultKind::Loss,
+        };
+        kinds == kind
+    }
+
+    #[test]
+    fn of_many_kinds_each_seed_has_its_own_choice() {
+        let has = |kind| {
+            plans(FaultSet::ALL).filter(|plan| plan.faults.iter().any(|f| is_of(kind, &f.fault))).count()
+        };
+        for kind in [FaultKind::Pause, FaultKind::Clock, FaultKind::Partition, FaultKind::Crash] {
+            assert!((180..320).contains(&has(kind)), "{kind} is in {} of 500 plans", has(kind));
+        }
+    }
+
+    #[test]
+    fn about_half_of_the_pauses_are_aimed_and_some_outlast_the_lease() {
+        let (mut aimed, mut all, mut long) = (0, 0, 0);
+        for planned in plans(FaultKind::Pause.into()).flat_map(|plan| plan.faults) {
+            let Fault::Pause { length, .. } = planned.fault else {
+                unreachable!("only pauses were asked for")
+            };
+            assert!(length >= Micros::millis(1) && length <= Micros::seconds(90));
+            all += 1;
+            aimed += u32::from(matches!(planned.when, When::Trigger { .. }));
+            long += u32::from(length > Micros::seconds(30));
+        }
+        assert!((all * 2 / 5..all * 3 / 5).contains(&aimed), "{aimed} of {all} are aimed");
+        assert!(long * 20 > all, "{long} of {all} outlast the lease");
+    }
+
+    #[test]
+    fn a_run_heals_after_the_longest_pause_that_began_within_the_horizon() {
+        assert!(plans(FaultSet::ALL).all(|plan| plan.heal_at >= Micros::seconds(92)));
+    }
+}

@@ -1,0 +1,261 @@
+//! Many seeds, on all cores, with the same report for any number of them.
+//!
+//! Seeds are run in blocks; whoever has nothing to do takes the next block. The reports of the blocks are put together in
+//! the order of the seeds, and so nothing in the whole depends on who was faster.
+
+use crate::fault::FaultSet;
+use crate::outcome::{Limits, Outcome, Strikes};
+use crate::plan::Plan;
+use crate::run::Engine;
+use crate::swarm::Scale;
+use picklock_model::cluster::Setup;
+use picklock_model::machine::Lock;
+use picklock_properties::{Promise, Violation};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// How a sweep goes about it.
+pub struct SweepOptions<'a> {
+    /// On how many threads; 0 is one for each core.
+    pub jobs: usize,
+    /// Whether to go on after the first seed that breaks a promise.
+    pub keep_going: bool,
+    /// What each run is held to.
+    pub limits: Limits,
+    /// What the plans are measured by.
+    pub scale: Scale,
+    /// Told after each block how many more runs are finished, from any thread.
+    pub on_progress: &'a (dyn Fn(u64) + Sync),
+    /// Once set, no further block is begun.
+    pub stop: &'a AtomicBool,
+}
+
+/// What a sweep came to.
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SweepReport {
+    /// How many seeds were run.
+    pub runs: u64,
+    /// How many things happened in all of them.
+    pub events: u64,
+    /// Broken promises, in the order of the seeds; of each promise at most [`SweepReport::LISTED_MAX`].
+    pub violations: Vec<Found>,
+    /// In how many runs each promise was broken.
+    pub broken: BTreeMap<Promise, u64>,
+    /// How often which fault struck.
+    pub strikes: Strikes,
+    /// How many runs were cut short, and are no evidence for anything that they did not break.
+    pub truncated: u64,
+    /// How often the lock was granted.
+    pub grants: u64,
+    /// How often `try_lock` was refused.
+    pub refusals: u64,
+    /// The most overtakes in one run; 0 unless first-in-first-out is watched.
+    pub overtakes_max: u32,
+    /// Whether the sweep was stopped before its end.
+    pub stopped: bool,
+}
+
+/// A promise that a seed breaks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Found {
+    /// The seed.
+    pub seed: u64,
+    /// The first time the promise was broken in that seed's run.
+    pub violation: Violation,
+}
+
+/// Small enough that all threads are busy to the end, large enough that they rarely meet.
+const BLOCK: u64 = 64;
+
+/// Runs every seed of `seeds`, each with the plan that it draws from `faults`.
+///
+/// Without `keep_going` the report covers the seeds up to the first one that breaks a promise, that one included.
+pub fn sweep<L: Lock>(
+    setup: &Setup<L>,
+    faults: FaultSet,
+    seeds: Range<u64>,
+    options: &SweepOptions,
+) -> Result<SweepReport, SweepError> {
+    let sweep = Sweep {
+        setup,
+        faults,
+        seeds,
+        options,
+        next_block: AtomicU64::new(0),
+        last_block: AtomicU64::new(u64::MAX),
+        merged: Mutex::default(),
+    };
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.jobs)
+        .build()
+        .map_err(|error| SweepError::Threads(error.to_string()))?;
+    pool.broadcast(|_| sweep.work());
+    Ok(sweep.finish())
+}
+
+/// Why a sweep could not be begun.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SweepError {
+    /// The system gives no more threads.
+    #[error("the threads for the sweep cannot be started: {0}")]
+    Threads(String),
+}
+
+impl SweepReport {
+    /// So many violations of each promise are listed; all are counted.
+    pub const LISTED_MAX: u64 = 1000;
+
+    /// Whether anything was broken.
+    pub fn is_clean(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    /// The first seed that breaks this promise.
+    pub fn first_seed(&self, promise: Promise) -> Option<u64> {
+        self.violations.iter().find(|found| found.violation.promise == promise).map(|found| found.seed)
+    }
+
+    fn add(&mut self, seed: u64, outcome: &Outcome) {
+        self.runs += 1;
+        self.events += outcome.events;
+        self.strikes += outcome.strikes;
+        self.truncated += u64::from(outcome.truncated);
+        self.grants += outcome.grants;
+        self.refusals += outcome.refusals;
+        self.overtakes_max = self.overtakes_max.max(outcome.overtakes);
+        for violation in &outcome.violations {
+            let broken = self.broken.entry(violation.promise).or_default();
+            *broken += 1;
+            if *broken <= SweepReport::LISTED_MAX {
+                self.violations.push(Found { seed, violation: *violation });
+            }
+        }
+    }
+
+    /// Adds the report on the seeds that follow.
+    fn append(&mut self, next: SweepReport) {
+        self.runs += next.runs;
+        self.events += next.events;
+        self.strikes += next.strikes;
+        self.truncated += next.truncated;
+        self.grants += next.grants;
+        self.refusals += next.refusals;
+        self.overtakes_max = self.overtakes_max.max(next.overtakes_max);
+        let listed = self.broken.clone();
+        let mut more: BTreeMap<Promise, u64> = BTreeMap::new();
+        for found in next.violations {
+            let promise = found.violation.promise;
+            let more = more.entry(promise).or_default();
+            *more += 1;
+            if listed.get(&promise).unwrap_or(&0) + *more <= SweepReport::LISTED_MAX {
+                self.violations.push(found);
+            }
+        }
+        for (promise, times) in next.broken {
+            *self.broken.entry(promise).or_default() += times;
+        }
+    }
+}
+
+struct Sweep<'a, L: Lock> {
+    setup: &'a Setup<L>,
+    faults: FaultSet,
+    seeds: Range<u64>,
+    options: &'a SweepOptions<'a>,
+    /// The next block that nobody has taken.
+    next_block: AtomicU64,
+    /// The first block in which something was found, if that is the end: none after it counts.
+    last_block: AtomicU64,
+    merged: Mutex<Merged>,
+}
+
+/// The reports so far: those of the first blocks in one, later ones by number until the gap is filled.
+#[derive(Default)]
+struct Merged {
+    report: SweepReport,
+    blocks: u64,
+    early: BTreeMap<u64, SweepReport>,
+}
+
+impl<L: Lock> Sweep<'_, L> {
+    fn work(&self) {
+        let mut engine = Engine::new();
+        loop {
+            let block = self.next_block.fetch_add(1, Ordering::Relaxed);
+            let Some(seeds) = self.seeds_of(block) else { break };
+            if self.options.stop.load(Ordering::Relaxed) || block > self.last_block.load(Ordering::Relaxed) {
+                break;
+            }
+            let report = self.run_block(&mut engine, seeds);
+            if !self.options.keep_going && !report.is_clean() {
+                self.last_block.fetch_min(block, Ordering::Relaxed);
+            }
+            (self.options.on_progress)(report.runs);
+            self.merge(block, report);
+        }
+    }
+
+    fn seeds_of(&self, block: u64) -> Option<Range<u64>> {
+        let first = self.seeds.start.checked_add(block.checked_mul(BLOCK)?)?;
+        let seeds = first..first.saturating_add(BLOCK).min(self.seeds.end);
+        (!seeds.is_empty()).then_some(seeds)
+    }
+
+    fn run_block(&self, engine: &mut Engine<L>, seeds: Range<u64>) -> SweepReport {
+        let mut report = SweepReport::default();
+        for seed in seeds {
+            let _named = NamedInPanic { seed, faults: self.faults };
+            let plan = Plan::random(self.faults, seed, &self.options.scale);
+            let outcome = engine.run(self.setup, &plan, seed, &self.options.limits, &mut ());
+            report.add(seed, &outcome);
+            if !self.options.keep_going && !report.is_clean() {
+                break;
+            }
+        }
+        report
+    }
+
+    fn merge(&self, block: u64, report: SweepReport) {
+        let mut merged = self.merged.lock().unwrap_or_else(PoisonError::into_inner);
+        let Merged { report: whole, blocks, early } = &mut *merged;
+        early.insert(block, report);
+        while let Some(next) = early.remove(blocks) {
+            // What a block after the last one found, because it was begun earlier, is left out.
+            if self.options.keep_going || whole.is_clean() {
+                whole.append(next);
+            }
+            *blocks += 1;
+        }
+    }
+
+    fn finish(self) -> SweepReport {
+        let merged = self.merged.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut report = merged.report;
+        let asked = self.seeds.end.saturating_sub(self.seeds.start);
+        report.stopped = report.runs < asked && (self.options.keep_going || report.is_clean());
+        report
+    }
+}
+
+/// A machine that panics is a bug of ours: says which run it was.
+struct NamedInPanic {
+    seed: u64,
+    faults: FaultSet,
+}
+
+impl Drop for NamedInPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!(
+                "picklock: the panic above happened in the run of seed {} with faults {}",
+                self.seed, self.faults
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
