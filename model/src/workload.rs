@@ -12,6 +12,8 @@ pub struct Workload {
     pub clients: u8,
     /// How often each asks for the lock before it is done.
     pub rounds: u8,
+    /// Whether a refused client asks again, for as long as it takes, without using up a round.
+    pub retries: bool,
     /// What they ask for.
     pub calls: Calls,
     /// How long a client waits before each call.
@@ -33,16 +35,14 @@ pub enum Calls {
     Lock,
     /// All call `try_lock`.
     TryLock,
-    /// The first client calls `lock`, the others `try_lock`.
-    FirstLocks,
 }
 
 impl Workload {
-    /// What client `me` asks for.
-    pub fn mode(&self, me: u8) -> Mode {
-        match (self.calls, me) {
-            (Calls::Lock, _) | (Calls::FirstLocks, 0) => Mode::Lock,
-            (Calls::TryLock | Calls::FirstLocks, _) => Mode::TryLock,
+    /// What every client asks for.
+    pub fn mode(&self) -> Mode {
+        match self.calls {
+            Calls::Lock => Mode::Lock,
+            Calls::TryLock => Mode::TryLock,
         }
     }
 }
@@ -105,6 +105,11 @@ impl<L: Lock> Client<L> {
         matches!(self.phase, Phase::Holds { .. } | Phase::Writes { .. })
     }
 
+    /// Whether the client will ask when it likes.
+    pub fn is_thinking(&self) -> bool {
+        matches!(self.phase, Phase::Thinks { .. })
+    }
+
     /// Whether the client will do nothing more.
     pub fn is_done(&self) -> bool {
         self.phase == Phase::Done
@@ -135,7 +140,7 @@ impl<L: Lock> Client<L> {
     pub fn on_app_deadline(&mut self, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
         match self.phase {
             Phase::Thinks { .. } => {
-                let mode = cx.workload.mode(cx.lock.me);
+                let mode = cx.workload.mode();
                 self.phase = Phase::Asks;
                 effects.record(Event::Called { client: ClientId(cx.lock.me), mode });
                 self.lock.on_call(Call::Acquire(mode), &cx.lock, effects);
@@ -228,7 +233,7 @@ impl<L: Lock> Client<L> {
             }
             (Phase::Asks, Answer::Refused) => {
                 effects.record(Event::Refused { client });
-                self.next_round(true, cx);
+                self.next_round(!cx.workload.retries, cx);
             }
             (Phase::Holds { .. } | Phase::Writes { .. }, Answer::Lost) => {
                 effects.record(Event::Lost { client });

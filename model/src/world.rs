@@ -25,6 +25,8 @@ pub struct Bounds {
     /// `None`: untimed. Else a message is delivered, and a reply to it sent, within so many ticks; 0 means within the
     /// tick in which it was sent.
     pub latency_ticks: Option<u8>,
+    /// Clients think for as long as they like before they ask: time may pass over the end of a think time.
+    pub unhurried: bool,
     /// How many messages may be lost.
     pub losses: u8,
     /// How many messages may arrive twice.
@@ -293,7 +295,7 @@ impl<L: Lock> World<L> {
                         wake,
                         choice: choice as u8,
                     }));
-                    time_may_pass = false;
+                    time_may_pass &= bounds.unhurried && self.is_thinking(node, wake);
                 }
             }
         }
@@ -530,6 +532,13 @@ impl<L: Lock> World<L> {
             .enumerate()
             .filter(|(position, envelope)| *position == 0 || self.in_flight[position - 1] != **envelope)
             .map(|(position, envelope)| (position as u8, envelope))
+    }
+
+    fn is_thinking(&self, node: Node, wake: Wake) -> bool {
+        match (node, wake) {
+            (Node::Client(client), Wake::App) => self.cluster.clients[usize::from(client)].is_thinking(),
+            (Node::Client(_), Wake::Machine) | (Node::Server(_) | Node::Resource, _) => false,
+        }
     }
 
     fn handles_now(&self, node: Node) -> bool {

@@ -1,37 +1,53 @@
-//! Fenced resource: a write is never accepted from a holder that another grant has superseded.
+//! Fenced resource: once a write of a later grant was accepted, no write of an earlier grant is.
 //!
 //! Source: document 003, the closing question (catalogue row Z18): what a lock is worth if the resource is outside it.
 //!
 //! Judged at the resource, and separately from [mutual exclusion](crate::MutualExclusion): a pause that outlives a
 //! lease breaks mutual exclusion under every lock with leases, while a resource that compares fencing tokens still
 //! keeps this promise. The monitor does not look at the tokens: whether they do what they are for is the question.
+//!
+//! A write of a superseded holder that arrives before any write of its successor does no harm, and no resource could
+//! know better: to the resource the writes come in the order of the grants.
 
 use crate::Promise;
 use crate::history::{ClientId, Event};
 use crate::monitor::{Monitor, Violation};
 use serde::{Deserialize, Serialize};
 
-/// Only the client of the latest grant gets a write accepted. Broken by an accepted write of anybody else; `other` is
-/// the client of the latest grant, or the writer itself if nobody was ever granted.
+/// Accepted writes come in the order of the grants that they rest on. Broken by an accepted write whose client was granted
+/// before another one that has had a write accepted since (`other`), or that was never granted at all (`other` is the
+/// last writer, or the client itself).
 ///
 /// A client that holds for the second time is not told apart from its own earlier self: a write from its first hold,
 /// accepted during its second one, passes.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct FencedResource {
-    latest: Option<ClientId>,
+    /// Who may still write, in the order of their latest grants: the last accepted writer and everybody granted since,
+    /// or, before any write, everybody granted.
+    order: Vec<ClientId>,
+    /// Whose write was accepted last.
+    writer: Option<ClientId>,
 }
 
 impl Monitor for FencedResource {
     fn observe(&mut self, event: Event) -> Result<(), Violation> {
         match event {
-            Event::Granted { client, .. } => self.latest = Some(client),
-            Event::Accepted { client, .. } if self.latest != Some(client) => {
-                let other = self.latest.unwrap_or(client);
-                return Err(Violation { promise: Promise::FencedResource, client, other });
+            Event::Granted { client, .. } => {
+                self.order.retain(|granted| *granted != client);
+                self.order.push(client);
             }
-            Event::Accepted { .. }
-            | Event::Rejected { .. }
-            // A write may arrive after its sender has left or crashed: it is in order until the next grant.
+            Event::Accepted { client, .. } => match self.order.iter().position(|granted| *granted == client) {
+                Some(place) => {
+                    self.order.drain(..place);
+                    self.writer = Some(client);
+                }
+                None => {
+                    let other = self.writer.unwrap_or(client);
+                    return Err(Violation { promise: Promise::FencedResource, client, other });
+                }
+            },
+            Event::Rejected { .. }
+            // A write may arrive after its sender has left or crashed: it is in order until a later grant's is there.
             | Event::Left { .. }
             | Event::Lost { .. }
             | Event::Released { .. }
@@ -53,14 +69,17 @@ mod tests {
     use crate::notation::*;
 
     #[test]
-    fn a_write_accepted_from_a_superseded_holder_is_rejected() {
-        assert_broken(FencedResource::default(), &[granted(A), granted(B), accepted(A)], A, B);
+    fn a_write_of_an_earlier_grant_after_one_of_a_later_grant_is_rejected() {
+        let history = [granted(A), granted(B), accepted(B), accepted(A)];
+        assert_broken(FencedResource::default(), &history, A, B);
     }
 
     #[test]
-    fn a_write_that_arrives_after_the_next_grant_is_rejected_even_if_its_sender_left_properly() {
-        let history = [granted(A), left(A), released(A), granted(B), accepted(A)];
-        assert_broken(FencedResource::default(), &history, A, B);
+    fn it_is_rejected_even_if_its_sender_left_properly_or_crashed() {
+        for end in [left(A), lost(A), crashed(A)] {
+            let history = [granted(A), end, granted(B), accepted(B), accepted(A)];
+            assert_broken(FencedResource::default(), &history, A, B);
+        }
     }
 
     #[test]
@@ -70,23 +89,29 @@ mod tests {
 
     #[test]
     fn a_superseded_write_that_the_resource_turned_down_is_accepted() {
-        assert_kept(FencedResource::default(), &[granted(A), granted(B), rejected(A), accepted(B)]);
+        assert_kept(
+            FencedResource::default(),
+            &[granted(A), granted(B), accepted(B), rejected(A), accepted(B)],
+        );
     }
 
     #[test]
-    fn a_write_that_arrives_late_but_before_the_next_grant_is_accepted() {
+    fn a_superseded_write_that_arrives_before_any_later_one_is_accepted() {
+        assert_kept(FencedResource::default(), &[granted(A), granted(B), accepted(A), accepted(B)]);
+    }
+
+    #[test]
+    fn a_write_that_arrives_after_its_sender_left_is_accepted() {
         for end in [left(A), lost(A), crashed(A)] {
             assert_kept(FencedResource::default(), &[granted(A), end, accepted(A)]);
         }
     }
 
     #[test]
-    fn a_write_before_the_other_grant_is_accepted() {
-        assert_kept(FencedResource::default(), &[granted(A), accepted(A), granted(B), accepted(B)]);
-    }
-
-    #[test]
     fn a_client_granted_again_may_write_again() {
-        assert_kept(FencedResource::default(), &[granted(A), granted(B), granted(A), accepted(A)]);
+        assert_kept(
+            FencedResource::default(),
+            &[granted(A), granted(B), accepted(B), granted(A), accepted(A)],
+        );
     }
 }

@@ -3,8 +3,8 @@
 //! Source: document 000, section 5, which calls its queue "not very fair": clocks differ, and taking the time and
 //! writing the cell are two steps (catalogue rows C22 and C23).
 //!
-//! A place in the order is taken when the store first acknowledges it within a call (`Enqueued`). Not when the call
-//! begins: no store can know about a client it has not heard from. A client that is enqueued again, because its cell
+//! A place in the order is taken when the store first puts the client into its queue within a call (`Enqueued`). Not when
+//! the call begins: no store can know about a client it has not heard from. A client that is enqueued again, because its cell
 //! was lost, keeps its place here: that it lost it in the store is the lock's fault.
 
 use crate::Promise;

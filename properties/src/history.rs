@@ -127,7 +127,8 @@ pub enum Event {
         /// Who saw it.
         client: ClientId,
     },
-    /// The store acknowledged the client's place in the queue. A client may be enqueued again (a lost cell).
+    /// The store put the client into its queue: recorded by the server, when it applies the request. A client may be
+    /// enqueued again (a lost cell, a repeated request).
     Enqueued {
         /// Whose place it is.
         client: ClientId,

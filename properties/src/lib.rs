@@ -22,7 +22,7 @@
 //! | promise | in plain words | source | judged |
 //! |---|---|---|---|
 //! | [`MutualExclusion`] | at most one client is in its critical section | 001, guarantees | each event |
-//! | [`FencedResource`] | no write is accepted from a superseded holder | 003, closing question | each event |
+//! | [`FencedResource`] | after a write of a later grant, none of an earlier one is accepted | 003, closing question | each event |
 //! | [`DeadlockFreedom`] | if somebody waits, somebody is granted | 001, guarantees | on cycles |
 //! | [`StarvationFreedom`] | everybody who waits is granted | 000, section 3 | on cycles |
 //! | [`Fifo`] | nobody enqueued later is granted earlier | 000, section 5 | each event |
@@ -50,6 +50,7 @@
 //!     Event::Granted { client: a, fence: None },
 //!     // A pauses, its lease expires, and the lock goes to B.
 //!     Event::Granted { client: b, fence: None },
+//!     Event::Accepted { client: b, fence: None },
 //!     // A wakes up in its critical section and writes.
 //!     Event::Accepted { client: a, fence: None },
 //! ];
@@ -105,7 +106,7 @@ use serde::{Deserialize, Serialize};
 pub enum Promise {
     /// At most one client is in its critical section.
     MutualExclusion,
-    /// A write is never accepted from a holder that another grant has superseded.
+    /// Once a write of a later grant was accepted, no write of an earlier grant is.
     FencedResource,
     /// If somebody waits, somebody is granted.
     DeadlockFreedom,
@@ -165,7 +166,7 @@ impl Promise {
         match self {
             Promise::MutualExclusion => "At most one client is in its critical section.",
             Promise::FencedResource => {
-                "The resource never accepts a write from a holder that another grant has superseded."
+                "Once a write of a later grant was accepted, the resource accepts no write of an earlier grant."
             }
             Promise::DeadlockFreedom => {
                 "Whenever somebody waits for a free lock, somebody is granted it in the end."

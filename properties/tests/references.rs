@@ -175,11 +175,24 @@ fn exclusion_within(mode: Mode, history: &[Event]) -> Verdicts {
 }
 
 fn fenced_resource(history: &[Event]) -> Verdicts {
+    // The grant that a write rests on: the latest one of its client so far.
+    let grant_of = |client: ClientId, before: &[Event]| {
+        before.iter().rposition(|event| is_granted(event) && event.client() == client)
+    };
+    let mut kept: Vec<(usize, ClientId)> = Vec::new();
     reference(history, |before, event| {
-        let latest = before.iter().rev().find(|event| is_granted(event)).map(Event::client);
-        let accepted = matches!(event, Event::Accepted { .. });
-        (accepted && latest != Some(event.client()))
-            .then(|| (event.client(), latest.unwrap_or(event.client())))
+        if !matches!(event, Event::Accepted { .. }) {
+            return None;
+        }
+        let client = event.client();
+        let last_writer = kept.last().map_or(client, |(_, writer)| *writer);
+        match grant_of(client, before) {
+            Some(grant) if kept.iter().all(|(earlier, writer)| *writer == client || *earlier < grant) => {
+                kept.push((grant, client));
+                None
+            }
+            Some(_) | None => Some((client, last_writer)),
+        }
     })
 }
 
@@ -353,7 +366,7 @@ proptest! {
     }
 
     #[test]
-    fn fenced_resource_agrees_with_a_search_for_the_latest_grant(history in histories()) {
+    fn fenced_resource_agrees_with_a_comparison_of_all_writes_grants(history in histories()) {
         prop_assert_eq!(verdicts(FencedResource::default(), &history), fenced_resource(&history));
     }
 

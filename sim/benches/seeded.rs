@@ -30,6 +30,7 @@ fn setup() -> Setup<CassandraQueue> {
             think: Micros::millis(10),
             hold: Micros::millis(20),
             releases: true,
+            retries: false,
             writes: true,
             resource_checks: true,
         },

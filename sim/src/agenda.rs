@@ -5,17 +5,9 @@ use picklock_model::time::{Due, Micros};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Something that will happen at a time known beforehand.
-#[derive(Debug)]
-pub(crate) enum Pending<S: Store> {
-    /// A message arrives.
-    Message {
-        from: Node,
-        to: Node,
-        /// Which life of the receiver it was sent to: a process that started again has other connections.
-        life: u8,
-        message: Message<S>,
-    },
+/// Something that will happen at a time known beforehand, other than the arrival of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pending {
     /// A planned fault strikes.
     Fault { index: u32, struck: u8 },
     /// A planned fault that lasts ends: links are mended.
@@ -32,12 +24,29 @@ pub(crate) enum Pending<S: Store> {
     Heal,
 }
 
+/// A message on its way.
+#[derive(Debug)]
+pub(crate) struct Parcel<S: Store> {
+    pub from: Node,
+    pub to: Node,
+    /// Which life of the receiver it was sent to: a process that started again has other connections.
+    pub life: u8,
+    message: Message<S>,
+}
+
+/// What lies where a message was taken from: costs nothing to write, and nothing to drop.
+const fn taken<S: Store>() -> Message<S> {
+    Message::Written { serial: 0, accepted: false }
+}
+
 /// What comes next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// What lies in this slot.
-    Slot(u32),
-    /// This alarm.
+    /// The parcel in this slot arrives.
+    Parcel(u32),
+    /// This happens.
+    Pending(Pending),
+    /// This alarm rings.
     Alarm(usize),
 }
 
@@ -49,8 +58,11 @@ pub(crate) enum Next {
 #[derive(Debug)]
 pub(crate) struct Agenda<S: Store> {
     heap: BinaryHeap<Reverse<u128>>,
-    slots: Vec<Option<Pending<S>>>,
+    parcels: Vec<Parcel<S>>,
+    /// Slots of parcels that were taken.
     free: Vec<u32>,
+    /// What else will happen. Never many in a run: slots are not used twice.
+    pendings: Vec<Pending>,
     sequence: u64,
     alarms: Vec<Alarm>,
     /// The position of the alarm that rings first.
@@ -65,16 +77,21 @@ struct Alarm {
 }
 
 const SILENT: Alarm = Alarm { key: u128::MAX, due: None };
-const SLOT_BITS: u32 = 24;
-const SEQUENCE_BITS: u32 = 40;
+const SLOT_BITS: u32 = 23;
+const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
+/// Set in the key of what is not a parcel.
+const IS_PENDING: u32 = 1 << SLOT_BITS;
+const SEQUENCE_SHIFT: u32 = SLOT_BITS + 1;
+const SEQUENCE_BITS: u32 = 64 - SEQUENCE_SHIFT;
 
 impl<S: Store> Agenda<S> {
     /// Nothing is to come.
     pub fn new() -> Self {
         Agenda {
             heap: BinaryHeap::with_capacity(64),
-            slots: Vec::with_capacity(64),
+            parcels: Vec::with_capacity(64),
             free: Vec::with_capacity(64),
+            pendings: Vec::new(),
             sequence: 0,
             alarms: Vec::new(),
             first: 0,
@@ -84,39 +101,53 @@ impl<S: Store> Agenda<S> {
     /// Nothing is to come, and this many alarms can be set.
     pub fn reset(&mut self, alarms: usize) {
         self.heap.clear();
-        self.slots.clear();
+        self.parcels.clear();
         self.free.clear();
+        self.pendings.clear();
         self.sequence = 0;
         self.alarms.clear();
         self.alarms.resize(alarms.max(1), SILENT);
         self.first = 0;
     }
 
+    #[inline]
     fn key(&mut self, at: Micros, slot: u32) -> u128 {
         debug_assert!(at >= Micros::ZERO && self.sequence < 1 << SEQUENCE_BITS);
         self.sequence += 1;
-        (at.0 as u128) << 64 | u128::from(self.sequence << SLOT_BITS) | u128::from(slot)
+        (at.0 as u128) << 64 | u128::from(self.sequence << SEQUENCE_SHIFT) | u128::from(slot)
+    }
+
+    /// A message arrives at `at`, after everything else that is to come at that time. It is taken from where it lies: it
+    /// is large, and each move of it costs as much as the heap.
+    #[inline]
+    pub fn send(&mut self, at: Micros, from: Node, to: Node, life: u8, message: &mut Message<S>) {
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                self.parcels.push(Parcel { from, to, life, message: taken() });
+                self.parcels.len() as u32 - 1
+            }
+        };
+        assert!(slot <= SLOT_MASK, "8 million messages are under way at once");
+        let parcel = &mut self.parcels[slot as usize];
+        (parcel.from, parcel.to, parcel.life) = (from, to, life);
+        std::mem::swap(&mut parcel.message, message);
+        self.send_again(at, slot);
+    }
+
+    /// A parcel that has come arrives at `at` instead.
+    #[inline]
+    pub fn send_again(&mut self, at: Micros, slot: u32) {
+        let key = self.key(at, slot);
+        self.heap.push(Reverse(key));
     }
 
     /// Something will happen at `at`, after everything else that is to come at that time.
-    pub fn push(&mut self, at: Micros, pending: Pending<S>) {
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = Some(pending);
-                slot
-            }
-            None => {
-                self.slots.push(Some(pending));
-                self.slots.len() as u32 - 1
-            }
-        };
-        assert!(slot < 1 << SLOT_BITS, "16 million messages are under way at once");
-        self.push_again(at, slot);
-    }
-
-    /// What lies in `slot` and was popped will happen at `at` instead.
-    pub fn push_again(&mut self, at: Micros, slot: u32) {
-        let key = self.key(at, slot);
+    pub fn push(&mut self, at: Micros, pending: Pending) {
+        let slot = self.pendings.len() as u32;
+        assert!(slot <= SLOT_MASK, "a plan strikes 8 million times");
+        self.pendings.push(pending);
+        let key = self.key(at, slot | IS_PENDING);
         self.heap.push(Reverse(key));
     }
 
@@ -142,47 +173,58 @@ impl<S: Store> Agenda<S> {
     }
 
     /// The wish that the alarm is set for.
+    #[inline]
     pub fn due(&self, alarm: usize) -> Option<Due> {
         self.alarms[alarm].due
     }
 
-    /// When the next thing happens, and what.
-    pub fn peek(&self) -> Option<(Micros, Next)> {
+    /// When the next thing happens.
+    #[inline]
+    pub fn next_at(&self) -> Option<Micros> {
+        let first = self.heap.peek().map_or(u128::MAX, |Reverse(key)| *key).min(self.alarms[self.first].key);
+        (first != u128::MAX).then_some(Micros((first >> 64) as i64))
+    }
+
+    /// Takes the next thing off the agenda; a parcel stays in its slot until it is opened.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Next> {
         let alarm = self.alarms[self.first].key;
-        let (key, next) = match self.heap.peek() {
-            Some(Reverse(key)) if *key < alarm => (*key, Next::Slot((*key as u32) & ((1 << SLOT_BITS) - 1))),
-            Some(_) | None => (alarm, Next::Alarm(self.first)),
-        };
-        (key != u128::MAX).then_some((Micros((key >> 64) as i64), next))
-    }
-
-    /// Takes what [`Self::peek`] showed off the agenda; a slot's content stays until it is taken, too.
-    pub fn pop(&mut self, next: Next) {
-        match next {
-            Next::Slot(_) => {
-                self.heap.pop();
-            }
-            Next::Alarm(alarm) => self.set_alarm(alarm, None, None),
+        if self.heap.peek().is_some_and(|Reverse(key)| *key < alarm) {
+            let Reverse(key) = self.heap.pop()?;
+            let slot = key as u32 & SLOT_MASK;
+            let is_pending = key as u32 & IS_PENDING != 0;
+            return Some(if is_pending {
+                Next::Pending(self.pendings[slot as usize])
+            } else {
+                Next::Parcel(slot)
+            });
         }
+        if alarm == u128::MAX {
+            return None;
+        }
+        let first = self.first;
+        self.set_alarm(first, None, None);
+        Some(Next::Alarm(first))
     }
 
-    /// What lies in a slot.
-    pub fn pending(&self, slot: u32) -> &Pending<S> {
-        self.slots[slot as usize].as_ref().expect("a slot is read only between its push and its take")
+    /// The parcel in a slot.
+    #[inline]
+    pub fn parcel(&self, slot: u32) -> &Parcel<S> {
+        &self.parcels[slot as usize]
     }
 
-    /// Takes what lies in a slot that was popped.
-    pub fn take(&mut self, slot: u32) -> Pending<S> {
+    /// Takes the message out of a parcel that was popped.
+    #[inline]
+    pub fn open(&mut self, slot: u32) -> Message<S> {
         self.free.push(slot);
-        self.slots[slot as usize].take().expect("a slot is taken once for each push")
+        std::mem::replace(&mut self.parcels[slot as usize].message, taken())
     }
 
     /// No message takes longer than until `latest`; order stays.
-    pub fn hasten_messages(&mut self, latest: Micros) {
+    pub fn hasten(&mut self, latest: Micros) {
         let mut keys = std::mem::take(&mut self.heap).into_vec();
         for Reverse(key) in &mut keys {
-            let slot = (*key as u32) & ((1 << SLOT_BITS) - 1);
-            if matches!(self.pending(slot), Pending::Message { .. }) && *key >> 64 > latest.0 as u128 {
+            if *key as u32 & IS_PENDING == 0 && *key >> 64 > latest.0 as u128 {
                 *key = (latest.0 as u128) << 64 | (*key & u128::from(u64::MAX));
             }
         }

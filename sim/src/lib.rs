@@ -15,3 +15,4 @@ pub mod sweep;
 pub mod token;
 #[cfg(test)]
 mod toy;
+mod trigger;

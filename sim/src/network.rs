@@ -163,8 +163,10 @@ impl Wires {
         const NEVER: Fate = Fate { first: None, again: None };
         // All are drawn whatever becomes of the message: a fault on one link does not change the luck of the others.
         let rolls = dice.bits();
-        let roll =
-            |nth: u32, per_mille: u16| ((rolls >> (16 * nth)) & 0xffff) * 1000 >> 16 < u64::from(per_mille);
+        let roll = |nth: u32, per_mille: u16| {
+            let sixteen_bits = (rolls >> (16 * nth)) & 0xffff;
+            (sixteen_bits * 1000) >> 16 < u64::from(per_mille)
+        };
         let longest = self.network.tail_max.0.max(self.network.latency_max.0);
         let tail = roll(0, self.network.tail_per_mille)
             .then(|| dice.log_uniform(self.network.latency_max.0.max(1), longest));

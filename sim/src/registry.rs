@@ -7,7 +7,7 @@ use crate::fault::FaultSet;
 use crate::outcome::{Limits as RunLimits, Outcome};
 use crate::plan::Plan;
 use crate::report::{Both, Heading, JsonEvent, JsonEvents, TextOptions, TextTrace, TimeColumn, TraceHash};
-use crate::run;
+use crate::run::{self, Engine};
 use crate::swarm::Scale;
 use crate::sweep::{SweepError, SweepOptions, SweepReport, sweep};
 use crate::token::{Body, Token};
@@ -88,6 +88,7 @@ fn cassandra_setup(settings: cassandra_queue::Settings) -> Setup<CassandraQueue>
         workload: Workload {
             clients: 3,
             rounds: 2,
+            retries: false,
             calls: Calls::Lock,
             think: Micros::millis(300),
             hold: Micros::seconds(6),
@@ -254,6 +255,13 @@ pub trait AnyLock: Send + Sync {
         seeds: std::ops::Range<u64>,
         how: &SweepHow,
     ) -> Result<SweepReport, RunError>;
+    /// Runs seeds one after the other, all with the same plan.
+    fn run_planned(
+        &self,
+        setup: &[u8],
+        plan: &Plan,
+        seeds: std::ops::Range<u64>,
+    ) -> Result<Vec<Outcome>, RunError>;
     /// Runs a token's run again.
     fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError>;
 }
@@ -440,6 +448,17 @@ impl<L: Lock> AnyLock for Registered<L> {
             stop: how.stop,
         };
         Ok(sweep(&setup, faults, seeds, &options)?)
+    }
+
+    fn run_planned(
+        &self,
+        setup: &[u8],
+        plan: &Plan,
+        seeds: std::ops::Range<u64>,
+    ) -> Result<Vec<Outcome>, RunError> {
+        let setup: Setup<L> = unpack_setup(setup)?;
+        let (limits, mut engine) = (RunLimits::of(&setup), Engine::new());
+        Ok(seeds.map(|seed| engine.run(&setup, plan, seed, &limits, &mut ())).collect())
     }
 
     fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError> {

@@ -10,12 +10,13 @@
 //! Idle time costs nothing: the run jumps from one event to the next. No two steps of a node share a microsecond, as
 //! [`Context`](picklock_model::machine::Context) promises. What faults do to a run is in `strike`.
 
-use crate::agenda::{Agenda, Next, Pending};
+use crate::agenda::{Agenda, Next, Parcel, Pending};
 use crate::dice::{Dice, Stream};
 use crate::network::Wires;
 use crate::outcome::{Limits, Outcome};
-use crate::plan::{Plan, Trigger, When};
+use crate::plan::{Plan, When};
 use crate::progress::Progress;
+use crate::trigger::Armed;
 use picklock_model::cluster::{Cluster, Entry, Setup, Status, Wake};
 use picklock_model::machine::{Effects, Line, Lock, Message, Node};
 use picklock_model::time::{Clock, Micros};
@@ -63,13 +64,6 @@ pub(crate) struct NodeState {
     pub restarts: bool,
     /// The line a client stood at after its last step.
     pub line: Option<Line>,
-}
-
-/// A trigger that was not pulled yet.
-#[derive(Clone, Copy)]
-pub(crate) struct Armed {
-    index: u32,
-    seen: u16,
 }
 
 impl<L: Lock> Default for Engine<L> {
@@ -161,7 +155,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
                 When::At(at) => {
                     self.engine.agenda.push(at.max(Micros::ZERO), Pending::Fault { index, struck: 0 });
                 }
-                When::Trigger { .. } => self.engine.triggers.push(Armed { index, seen: 0 }),
+                When::Trigger { .. } => self.engine.triggers.push(Armed::new(index)),
             }
         }
         self.engine.agenda.push(self.plan.heal_at.max(Micros::ZERO), Pending::Heal);
@@ -172,13 +166,13 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
     fn go_on(&mut self) {
         while !self.over {
             let due = self.engine.progress.due();
-            let next = self.engine.agenda.peek();
-            if next.is_none_or(|(at, _)| at > due) && due != Micros(i64::MAX) {
+            let next_at = self.engine.agenda.next_at();
+            if next_at.is_none_or(|at| at > due) && due != Micros(i64::MAX) {
                 self.now = due;
                 self.stop_waiting();
                 continue;
             }
-            let Some((at, next)) = next else { break };
+            let Some(at) = next_at else { break };
             if at > self.end_at && due == Micros(i64::MAX) {
                 break;
             }
@@ -188,10 +182,11 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
             }
             debug_assert!(at >= self.now, "time runs backwards, from {} to {at}", self.now);
             self.now = at;
-            self.engine.agenda.pop(next);
-            match next {
-                Next::Alarm(alarm) => self.ring(alarm),
-                Next::Slot(slot) => self.take_up(slot),
+            match self.engine.agenda.pop() {
+                Some(Next::Parcel(slot)) => self.arrive(slot),
+                Some(Next::Alarm(alarm)) => self.ring(alarm),
+                Some(Next::Pending(pending)) => self.happen(pending),
+                None => unreachable!("something was to come at {at}"),
             }
         }
     }
@@ -228,14 +223,9 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         self.step(node, wake.entry(), || Happening::Woke { node, wake });
     }
 
-    /// What lay in this slot of the agenda comes.
-    fn take_up(&mut self, slot: u32) {
-        if let Pending::Message { to, life, from, .. } = *self.engine.agenda.pending(slot) {
-            return self.arrive(slot, from, to, life);
-        }
+    fn happen(&mut self, pending: Pending) {
         self.outcome.events += 1;
-        match self.engine.agenda.take(slot) {
-            Pending::Message { .. } => unreachable!("a message has arrived above"),
+        match pending {
             Pending::Fault { index, struck } => self.strike(index, struck),
             Pending::Mend { index, struck } => self.mend(index, struck),
             Pending::Strobe { index, struck, left } => self.strobe(index, struck, left),
@@ -246,33 +236,36 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         }
     }
 
-    fn arrive(&mut self, slot: u32, from: Node, to: Node, life: u8) {
+    /// A message reaches its receiver, which may not be able to take it.
+    fn arrive(&mut self, slot: u32) {
+        let Parcel { from, to, life, .. } = *self.engine.agenda.parcel(slot);
         let position = self.position(to);
         let state = &self.engine.nodes[position];
         match self.status(position) {
             Status::Paused { .. } => self.engine.waiting.push((position, slot)),
             Status::Down { .. } => self.lose_connection(slot),
             Status::Up if state.life != life => self.lose_connection(slot),
-            Status::Up if state.free_at > self.now => self.engine.agenda.push_again(state.free_at, slot),
+            Status::Up if state.free_at > self.now => self.engine.agenda.send_again(state.free_at, slot),
             Status::Up if self.engine.wires.is_cut(self.position(from), position) => {
                 self.outcome.strikes.cut_off += 1;
                 self.lose(slot);
             }
-            Status::Up => {
-                self.outcome.events += 1;
-                let Pending::Message { message, .. } = self.engine.agenda.take(slot) else {
-                    unreachable!("a message lies in the slot: it was looked at before")
-                };
-                if O::WATCHES {
-                    let happening = Happening::Delivered { from, to, message: message.clone() };
-                    self.step(to, Entry::Message { from, message }, || happening);
-                } else {
-                    self.step(to, Entry::Message { from, message }, || unreachable!("nobody watches"));
-                }
-            }
+            Status::Up => self.deliver(slot, from, to),
         }
     }
 
+    fn deliver(&mut self, slot: u32, from: Node, to: Node) {
+        self.outcome.events += 1;
+        let message = self.engine.agenda.open(slot);
+        if O::WATCHES {
+            let happening = Happening::Delivered { from, to, message: message.clone() };
+            self.step(to, Entry::Message { from, message }, || happening);
+        } else {
+            self.step(to, Entry::Message { from, message }, || unreachable!("nobody watches"));
+        }
+    }
+
+    /// The message is lost because its receiver's process has ended.
     pub(crate) fn lose_connection(&mut self, slot: u32) {
         self.outcome.strikes.reset += 1;
         self.lose(slot);
@@ -280,9 +273,9 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
 
     fn lose(&mut self, slot: u32) {
         self.outcome.events += 1;
-        if let Pending::Message { from, to, message, .. } = self.engine.agenda.take(slot) {
-            self.show_on_the_way(|| Happening::Lost { from, to, message });
-        }
+        let Parcel { from, to, .. } = *self.engine.agenda.parcel(slot);
+        let message = self.engine.agenda.open(slot);
+        self.show_on_the_way(|| Happening::Lost { from, to, message });
     }
 
     fn step(&mut self, node: Node, entry: Entry<L::Store>, happening: impl FnOnce() -> Happening<L::Store>) {
@@ -349,13 +342,14 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
 
     pub(crate) fn send(&mut self, from: Node, from_position: usize) {
         let mut sends = std::mem::take(&mut self.engine.effects.sends);
-        for (to, message) in sends.drain(..) {
+        for (to, message) in &mut sends {
+            let to = *to;
             let to_position = self.position(to);
             let life = self.engine.nodes[to_position].life;
             if to_position == from_position {
                 // A server that talks to itself does not use the network.
                 let at = self.engine.nodes[to_position].free_at;
-                self.engine.agenda.push(at, Pending::Message { from, to, life, message });
+                self.engine.agenda.send(at, from, to, life, message);
                 continue;
             }
             let is_reply = matches!(message, Message::Reply(_));
@@ -365,16 +359,14 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
                 if O::WATCHES {
                     self.show_on_the_way(|| Happening::Duplicated { from, to, message: message.clone() });
                 }
-                let copy = Pending::Message { from, to, life, message: message.clone() };
-                self.engine.agenda.push(self.now + latency, copy);
+                self.engine.agenda.send(self.now + latency, from, to, life, &mut message.clone());
             }
             match fate.first {
-                Some(latency) => {
-                    self.engine.agenda.push(self.now + latency, Pending::Message { from, to, life, message });
-                }
-                None => self.show_on_the_way(|| Happening::Lost { from, to, message }),
+                Some(latency) => self.engine.agenda.send(self.now + latency, from, to, life, message),
+                None => self.show_on_the_way(|| Happening::Lost { from, to, message: message.clone() }),
             }
         }
+        sends.clear();
         self.engine.effects.sends = sends;
     }
 
@@ -396,37 +388,6 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
                 self.engine.agenda.set_alarm(alarm, due, at);
             }
         }
-    }
-
-    fn pull_triggers(&mut self, node: Node, position: usize) {
-        let Node::Client(client) = node else { return };
-        let line = Some(self.cluster.clients[usize::from(client)].lock.line());
-        let arrived = std::mem::replace(&mut self.engine.nodes[position].line, line) != line;
-        let (plan, clients) = (self.plan, self.setup.workload.clients);
-        let Engine { triggers, agenda, effects, .. } = &mut *self.engine;
-        triggers.retain_mut(|armed| {
-            let When::Trigger { client: whose, event, nth, delay } = plan.faults[armed.index as usize].when
-            else {
-                return false;
-            };
-            if whose.is_some_and(|whose| whose % clients != client) {
-                return true;
-            }
-            let pulls = match event {
-                Trigger::Line(at) => u16::from(arrived && line == Some(at)),
-                event => {
-                    effects.events.iter().filter(|happened| is_pulled_by(event, happened)).count() as u16
-                }
-            };
-            armed.seen = armed.seen.saturating_add(pulls);
-            if armed.seen < nth.max(1) {
-                return true;
-            }
-            self.outcome.strikes.triggers += 1;
-            let at = later(self.now, delay);
-            agenda.push(at, Pending::Fault { index: armed.index, struck: client });
-            false
-        });
     }
 
     pub(crate) fn node(&self, position: usize) -> Node {
@@ -482,15 +443,5 @@ pub(crate) fn later(now: Micros, length: Micros) -> Micros {
     Micros(now.0.saturating_add(length.0.clamp(0, i64::MAX / 4)))
 }
 
-fn is_pulled_by(trigger: Trigger, event: &Event) -> bool {
-    match trigger {
-        Trigger::Enqueued => matches!(event, Event::Enqueued { .. }),
-        Trigger::Granted => matches!(event, Event::Granted { .. }),
-        Trigger::Renewed => matches!(event, Event::Renewed { .. }),
-        Trigger::Left => matches!(event, Event::Left { .. }),
-        Trigger::Line(_) => false,
-    }
-}
-
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

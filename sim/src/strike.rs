@@ -115,7 +115,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         let engine = &mut *self.engine;
         engine.waiting.retain(|&(whose, slot)| {
             if whose == position {
-                engine.agenda.push_again(at, slot);
+                engine.agenda.send_again(at, slot);
                 at = at + Micros(1);
             }
             whose != position
@@ -354,7 +354,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         self.show_on_the_way(|| Happening::Healed);
         self.engine.triggers.clear();
         let latency_max = self.engine.wires.heal();
-        self.engine.agenda.hasten_messages(self.now + latency_max);
+        self.engine.agenda.hasten(self.now + latency_max);
         for node in self.cluster.nodes() {
             let condition = self.cluster.condition(node);
             self.note_wall_error(node);
@@ -375,3 +375,6 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         self.engine.progress.begin(self.now, usage, promises, self.limits, self.wall_error);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,7 @@ use picklock_model::cluster::Setup;
 use picklock_model::machine::{Line, Lock};
 use picklock_model::time::Micros;
 use picklock_model::trace::{Observer, Step};
+use picklock_properties::Event;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
@@ -38,22 +39,22 @@ impl Scale {
     /// clients come by, some of them only when things go somewhat wrong.
     pub fn of<L: Lock>(setup: &Setup<L>) -> Scale {
         let limits = Limits { events_max: 100_000, ..Limits::of(setup) };
-        let (mut engine, mut lines, mut busy) = (Engine::new(), Lines::default(), Micros::ZERO);
+        let (mut engine, mut survey, mut busy) = (Engine::new(), Survey::default(), Micros::ZERO);
         for seed in 0..4 {
-            let calm = engine.run(setup, &Plan::default(), seed, &limits, &mut lines);
-            busy = busy.max(calm.ended_at);
+            engine.run(setup, &Plan::default(), seed, &limits, &mut survey);
+            busy = busy.max(survey.busy_until);
             let network = Network { loss_per_mille: 20, duplicate_per_mille: 20, ..Network::default() };
             let slow = Network { latency_max: Micros::millis(50), ..network };
-            engine.run(setup, &Plan { network: slow, ..Plan::default() }, seed, &limits, &mut lines);
+            engine.run(setup, &Plan { network: slow, ..Plan::default() }, seed, &limits, &mut survey);
         }
-        lines.0.remove(&Line::NONE);
+        survey.lines.remove(&Line::NONE);
         Scale {
             clients: setup.workload.clients,
             servers: setup.servers,
             lease: L::lease(&setup.lock),
             // Runs in which something goes wrong take longer.
             horizon: Micros((busy.0 + busy.0 / 2).clamp(100_000, 3_600_000_000)),
-            lines: lines.0.into_iter().collect(),
+            lines: survey.lines.into_iter().collect(),
         }
     }
 
@@ -63,13 +64,27 @@ impl Scale {
     }
 }
 
-/// Collects the lines that clients come by.
+/// Looks at a run.
 #[derive(Default)]
-struct Lines(BTreeSet<Line>);
+struct Survey {
+    /// The lines that clients have come by, in all runs.
+    lines: BTreeSet<Line>,
+    /// When the lock changed hands for the last time, in the last run.
+    busy_until: Micros,
+}
 
-impl<L: Lock> Observer<L> for Lines {
+impl<L: Lock> Observer<L> for Survey {
     fn observe(&mut self, step: &Step<L>) {
-        self.0.extend(step.cluster.clients.iter().map(|client| client.lock.line()));
+        self.lines.extend(step.cluster.clients.iter().map(|client| client.lock.line()));
+        let changes_hands = |event: &Event| {
+            matches!(
+                event,
+                Event::Granted { .. } | Event::Refused { .. } | Event::Left { .. } | Event::Released { .. }
+            )
+        };
+        if step.effects.events.iter().any(changes_hands) {
+            self.busy_until = step.at;
+        }
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) fn setup() -> Setup<Key> {
         workload: Workload {
             clients: 3,
             rounds: 5,
+            retries: false,
             calls: Calls::Lock,
             think: Micros::millis(10),
             hold: Micros::millis(20),

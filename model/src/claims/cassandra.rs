@@ -19,6 +19,7 @@ pub fn workload(clients: u8, calls: Calls) -> Workload {
     Workload {
         clients,
         rounds: 1,
+        retries: false,
         calls,
         think: Micros::ZERO,
         hold: Micros::ZERO,
@@ -88,16 +89,14 @@ pub fn drop_from_queue_lock(space: &mut Space<CassandraQueue>, assumption: Assum
             space.setup.lock.request_timeout = Some(Micros(3 * TICK.0));
         }
         Assumption::NoDuplicate => bounds.duplicates = 1,
-        Assumption::FreeAtStart => {
-            setup.workload.calls = Calls::FirstLocks;
-            setup.workload.releases = true;
-        }
+        Assumption::FreeAtStart => setup.workload.releases = true,
     }
 }
 
 /// Lets time pass: messages take up to a tick, waiting threads poll every tick.
 pub fn timed(space: &mut Space<CassandraQueue>) {
     space.bounds.latency_ticks = Some(1);
+    space.bounds.unhurried = true;
     space.setup.lock.poll_interval = TICK;
 }
 

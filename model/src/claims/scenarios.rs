@@ -1,10 +1,17 @@
 //! The catalogue: known failures, each with the search that finds it and the repair under which the same search does not.
 
-use super::cassandra::queue_lock;
-use super::{Judgement, NamedSpace};
-use crate::locks::cassandra_queue::Settings;
+use super::cassandra::{TTL_SECONDS, drop_from_queue_lock, queue_lock, workload};
+use super::{Assumption, Judgement, NamedSpace, pack_setup};
+use crate::cluster::Setup;
+use crate::explore::{Goal, Space};
+use crate::locks::CassandraQueue;
+use crate::locks::cassandra_queue::{QueueOrder, ReleaseOrder, Settings, Timestamps};
+use crate::machine::Line;
+use crate::stores::cassandra::{self as store, Consistency, ReadRepair};
+use crate::time::Micros;
 use crate::workload::Calls;
-use picklock_properties::Promise;
+use crate::world::{Aim, TICK};
+use picklock_properties::{ClientId, Promise};
 
 /// A row of the catalogue.
 #[derive(Clone, Debug)]
@@ -52,19 +59,369 @@ pub enum Search {
 
 /// Every row that can be run.
 pub fn scenarios() -> Vec<Scenario> {
-    let c16 = |shared| {
+    let mut rows = vec![c1(), c2(), c3(), c4(), c6(), c7(), c8(), c9(), c11()];
+    rows.extend([c14(), c15(), c16(), c22(), c23(), c25(), c31()]);
+    rows
+}
+
+fn c1() -> Scenario {
+    let space = |lock: fn(Settings) -> Settings| {
         let mut space = queue_lock(2, 1, Calls::Lock, &[Promise::MutualExclusion]);
-        space.setup.lock = Settings { shared_thread_id: shared, ..space.setup.lock };
-        Search::Space { space: NamedSpace::new("cassandra-queue", &space), judgement: Judgement::Safety }
+        space.bounds.clock_steps = 1;
+        space.bounds.clock_step_ticks = -1;
+        safety(space, lock)
     };
-    vec![Scenario {
+    Scenario {
+        id: "C1",
+        story: "A's clock steps back between deleting its record and writing it again: the record is hidden by its own \
+                tombstone, A finds B's record alone, and one record is enough for line 4",
+        breaks: Promise::MutualExclusion,
+        search: space(|lock| lock),
+        fix: "own-id check and monotonic timestamps",
+        fix_search: space(|lock| Settings {
+            own_id_check: true,
+            timestamps: Timestamps::ClientMonotonic,
+            ..lock
+        }),
+        ..CASSANDRA
+    }
+}
+
+fn c2() -> Scenario {
+    let space = |lock: fn(Settings) -> Settings| {
+        let mut space = leased(2, &[Promise::MutualExclusion]);
+        pause_once(&mut space, Aim::At(Line { listing: 6, number: 4 }));
+        safety(space, lock)
+    };
+    Scenario {
+        id: "C2",
+        story: "A writes its record and pauses past the TTL before it handles what it reads; B enters meanwhile; A \
+                finds one record and enters too",
+        breaks: Promise::MutualExclusion,
+        search: space(|lock| lock),
+        fix: "own-id check, and the grant only while the lease is valid by the client's own clock",
+        fix_search: space(|lock| Settings { own_id_check: true, ..valid(lock) }),
+        note: "the own-id check alone, which the catalogue names, is not enough: the reply that names A alone may have \
+               been on its way before the pause",
+        ..CASSANDRA
+    }
+}
+
+fn c3() -> Scenario {
+    let space = |promise, lock: fn(Settings) -> Settings, checks| {
+        let mut space = leased(2, &[promise]);
+        pause_once(&mut space, Aim::Holding);
+        space.setup.workload.writes = true;
+        space.setup.workload.resource_checks = checks;
+        safety(space, lock)
+    };
+    Scenario {
+        id: "C3",
+        story: "the holder pauses past the TTL, its renewer with it, and another client enters",
+        breaks: Promise::MutualExclusion,
+        search: space(Promise::MutualExclusion, |lock| lock, false),
+        fix: "fencing token (the timestamp of the record the grant rests on), checked by the resource: two may believe \
+              to hold, only the later one can write",
+        fix_search: space(Promise::FencedResource, |lock| Settings { fencing: true, ..lock }, true),
+        ..CASSANDRA
+    }
+}
+
+fn c4() -> Scenario {
+    let space = |lock: fn(Settings) -> Settings| {
+        let mut space = leased(2, &[Promise::LeaseLoss]);
+        // Long enough for a renewal.
+        space.setup.workload.hold = Micros(4 * TICK.0);
+        pause_once(&mut space, Aim::Holding);
+
+        safety(space, lock)
+    };
+    Scenario {
+        id: "C4",
+        story: "after C3 the old holder's renewer blindly writes its cells again, and goes on as if nothing had happened",
+        breaks: Promise::LeaseLoss,
+        search: space(|lock| lock),
+        fix: "renewal that first looks whether the lock is still its own, and knows when its lease is over",
+        fix_search: space(|lock| Settings { conditional_renewal: true, ..valid(lock) }),
+        ..CASSANDRA
+    }
+}
+
+fn c6() -> Scenario {
+    let space = |lock: fn(Settings) -> Settings| {
+        let mut space = leased(1, &[]);
+        pause_once(&mut space, Aim::Asking);
+        progress(space, lock, vec![Goal::StarvationFreedom(ClientId(0))])
+    };
+    Scenario {
+        id: "C6",
+        story: "a waiter's queue cell expires, step 10 never joins the queue again, and the only client waits for ever",
+        breaks: Promise::StarvationFreedom,
+        search: space(|lock| lock),
+        fix: "waiters prolong their queue cell too",
+        fix_search: space(|lock| Settings { waiters_renew: true, ..lock }),
+        note: "no pause is needed with two clients: a hold longer than the TTL does it",
+        ..CASSANDRA
+    }
+}
+
+fn c7() -> Scenario {
+    crash("C7", Aim::Asking, "the head of the queue crashes, and all others wait behind its cell for ever")
+}
+
+fn c8() -> Scenario {
+    crash("C8", Aim::Holding, "the holder crashes, and its cells stay for ever")
+}
+
+fn crash(id: &'static str, aim: Aim, story: &'static str) -> Scenario {
+    let space = |mut space: Space<CassandraQueue>, lock: fn(Settings) -> Settings| {
+        space.bounds.crashes = 1;
+        space.bounds.aim = aim;
+        progress(space, lock, vec![Goal::DeadlockFreedom])
+    };
+    Scenario {
+        id,
+        story,
+        breaks: Promise::DeadlockFreedom,
+        search: space(queue_lock(2, 1, Calls::Lock, &[]), |lock| lock),
+        fix: "a TTL, with waiters that prolong their own cells",
+        fix_search: space(leased(2, &[]), |lock| Settings { waiters_renew: true, ..lock }),
+        note: "the TTL alone only moves the failure: the waiter's own cell expires too (row C6)",
+        ..CASSANDRA
+    }
+}
+
+fn c9() -> Scenario {
+    let space =
+        |lock: fn(Settings) -> Settings| safety(queue_lock(2, 1, Calls::TryLock, &[Promise::Theorem3]), lock);
+    Scenario {
+        id: "C9",
+        story: "a release whose deletion of the main cell arrives first: try_lock finds the main row empty and the old \
+                holder at the head of the queue, and refuses a free lock",
+        breaks: Promise::Theorem3,
+        search: space(|lock| lock),
+        fix: "delete the queue cell first, then the main cell",
+        fix_search: space(|lock| Settings { release_order: ReleaseOrder::QueueThenMain, ..lock }),
+        note: "the source names no order of the two deletions",
+        ..CASSANDRA
+    }
+}
+
+fn c11() -> Scenario {
+    let space = |level: Consistency| {
+        let mut space = queue_lock(2, 2, Calls::Lock, &[Promise::MutualExclusion]);
+        space.bounds.colocated = false;
+        space.setup.store.writes = level;
+        space.setup.store.reads = level;
+        safety(space, |lock| lock)
+    };
+    Scenario {
+        id: "C11",
+        story: "at consistency ONE each client asks a replica that has not heard of the other",
+        breaks: Promise::MutualExclusion,
+        search: space(Consistency::One),
+        fix: "QUORUM",
+        fix_search: space(Consistency::Quorum),
+        ..CASSANDRA
+    }
+}
+
+fn c14() -> Scenario {
+    let seeds = |lock: fn(Settings) -> Settings| {
+        let lock = lock(Settings {
+            ttl_seconds: None,
+            poll_interval: Micros::millis(200),
+            request_timeout: Some(Micros::seconds(3)),
+            waiters_renew: true,
+            ..Settings::as_written()
+        });
+        let mut workload = workload(2, Calls::Lock);
+        workload.rounds = 2;
+        workload.hold = Micros::seconds(1);
+        let store = store::Settings {
+            reads: Consistency::Quorum,
+            read_repair: ReadRepair::None,
+            ..Default::default()
+        };
+        let promises = [Promise::DeadlockFreedom].into_iter().collect();
+        let setup = Setup { lock, store, servers: 3, workload, promises };
+        Search::Seeds {
+            lock: "cassandra-queue",
+            setup: pack_setup::<CassandraQueue>(&setup),
+            faults: &["loss", "partition"],
+            seeds: 3000,
+        }
+    };
+    Scenario {
+        id: "C14",
+        story: "a deletion reaches too few replicas and is taken for done: the cell stays, and all wait behind it",
+        breaks: Promise::DeadlockFreedom,
+        search: seeds(|lock| lock),
+        fix: "repeat the deletion until it is acknowledged",
+        fix_search: seeds(|lock| Settings { retry_deletes: true, ..lock }),
+        note: "hinted handoff, which the simulator leaves out, would heal it later unless the coordinator dies",
+        ..CASSANDRA
+    }
+}
+
+fn c15() -> Scenario {
+    let space = |ttl_seconds| {
+        let mut space = leased(2, &[Promise::MutualExclusion]);
+        space.setup.servers = 2;
+        space.bounds.colocated = true;
+        space.bounds.link_messages_max = 2;
+        space.bounds.last_server_ahead_ticks = 3;
+        space.setup.lock.ttl_seconds = Some(ttl_seconds);
+        safety(space, |lock| lock)
+    };
+    Scenario {
+        id: "C15",
+        story: "one coordinator's clock is ahead by more than the TTL: for its clients the others' cells are dead on arrival",
+        breaks: Promise::MutualExclusion,
+        search: space(2),
+        fix: "a TTL far above the skew",
+        fix_search: space(12),
+        ..CASSANDRA
+    }
+}
+
+fn c16() -> Scenario {
+    let space = |lock: fn(Settings) -> Settings| {
+        safety(queue_lock(2, 1, Calls::Lock, &[Promise::MutualExclusion]), lock)
+    };
+    Scenario {
         id: "C16",
-        system: "cassandra",
         story: "two threads with one id share a column: each finds one record in the main row",
         breaks: Promise::MutualExclusion,
-        search: c16(true),
+        search: space(|lock| Settings { shared_thread_id: true, ..lock }),
         fix: "unique ids",
-        fix_search: c16(false),
-        note: "",
-    }]
+        fix_search: space(|lock| lock),
+        ..CASSANDRA
+    }
+}
+
+fn c22() -> Scenario {
+    let space = |lock: fn(Settings) -> Settings| {
+        let mut space = queue_lock(2, 1, Calls::Lock, &[Promise::MutualExclusion]);
+        space.bounds.freezes = 1;
+        safety(space, lock)
+    };
+    Scenario {
+        id: "C22",
+        story: "the clock stands still (the time service after its fast replica died): add, delete and add again carry \
+                one timestamp, at a tie the tombstone wins, and the record is hidden",
+        breaks: Promise::MutualExclusion,
+        search: space(|lock| lock),
+        fix: "own-id check and timestamps max(last + 1, now)",
+        fix_search: space(|lock| Settings {
+            own_id_check: true,
+            timestamps: Timestamps::ClientMonotonic,
+            ..lock
+        }),
+        ..CASSANDRA
+    }
+}
+
+fn c23() -> Scenario {
+    let space =
+        |lock: fn(Settings) -> Settings| safety(queue_lock(2, 1, Calls::Lock, &[Promise::Fifo]), lock);
+    Scenario {
+        id: "C23",
+        story: "a delay between taking the time and writing the cell: a late small key goes before one that stood there",
+        breaks: Promise::Fifo,
+        search: space(|lock| lock),
+        fix: "the store names the column as it writes it",
+        fix_search: space(|lock| Settings { queue_order: QueueOrder::Coordinator, ..lock }),
+        note: "an ordinary message delay is enough; no pause is needed",
+        ..CASSANDRA
+    }
+}
+
+fn c25() -> Scenario {
+    let aimed = |mut space: Space<CassandraQueue>| {
+        space.bounds.crashes = 1;
+        space.bounds.aim = Aim::Asking;
+        space.setup.workload.releases = false;
+        space
+    };
+    let retrying = || {
+        let mut space = aimed(leased(2, &[]));
+        space.setup.workload.calls = Calls::TryLock;
+        space.setup.workload.retries = true;
+        space.setup.workload.think = Micros(i64::from(TTL_SECONDS + 2) * TICK.0);
+        space
+    };
+    Scenario {
+        id: "C25",
+        story: "a try_lock caller crashes after line 5: the others are refused, and nobody holds",
+        breaks: Promise::Theorem3,
+        search: safety(aimed(queue_lock(2, 1, Calls::TryLock, &[Promise::Theorem3])), |lock| lock),
+        fix: "a TTL, and callers that try again after it: somebody is granted in the end",
+        fix_search: progress(retrying(), |lock| lock, vec![Goal::SomebodyIsGranted]),
+        note: "the first round of refusals stays: Theorem 3 itself cannot be repaired against a crash",
+        ..CASSANDRA
+    }
+}
+
+fn c31() -> Scenario {
+    let space = |lock: fn(Settings) -> Settings| {
+        let mut space = queue_lock(2, 1, Calls::Lock, &[]);
+        drop_from_queue_lock(&mut space, Assumption::NoLoss);
+        progress(space, lock, vec![Goal::DeadlockFreedom])
+    };
+    Scenario {
+        id: "C31",
+        story: "the deletion of step 7 is lost: the record stays in the main row, and nobody is ever alone there",
+        breaks: Promise::DeadlockFreedom,
+        search: space(|lock| lock),
+        fix: "repeat the deletion until it is acknowledged",
+        fix_search: space(|lock| Settings { retry_deletes: true, ..lock }),
+        ..CASSANDRA
+    }
+}
+
+/// What the rows above have in common; the searches are placeholders that every row replaces.
+const CASSANDRA: Scenario = Scenario {
+    id: "",
+    system: "cassandra",
+    story: "",
+    breaks: Promise::MutualExclusion,
+    search: Search::NOWHERE,
+    fix: "",
+    fix_search: Search::NOWHERE,
+    note: "",
+};
+
+impl Search {
+    const NOWHERE: Search = Search::Seeds { lock: "", setup: Vec::new(), faults: &[], seeds: 0 };
+}
+
+/// The lock with the lease of section 5.3, in ticks, on a network that delivers within the tick.
+fn leased(clients: u8, promises: &[Promise]) -> Space<CassandraQueue> {
+    let mut space = queue_lock(clients, 1, Calls::Lock, promises);
+    drop_from_queue_lock(&mut space, Assumption::NoExpiry);
+    space.bounds.latency_ticks = Some(0);
+    space
+}
+
+/// One pause, up to a tick longer than the TTL.
+fn pause_once(space: &mut Space<CassandraQueue>, aim: Aim) {
+    space.bounds.pauses = 1;
+    space.bounds.pause_ticks = TTL_SECONDS as u8 + 1;
+    space.bounds.aim = aim;
+}
+
+/// The lease as the client itself can judge it: a second is taken off, for the store counts in whole ones.
+fn valid(lock: Settings) -> Settings {
+    Settings { validity_check: true, validity_margin: TICK, ..lock }
+}
+
+fn safety(mut space: Space<CassandraQueue>, lock: fn(Settings) -> Settings) -> Search {
+    space.setup.lock = lock(space.setup.lock);
+    Search::Space { space: NamedSpace::new("cassandra-queue", &space), judgement: Judgement::Safety }
+}
+
+fn progress(mut space: Space<CassandraQueue>, lock: fn(Settings) -> Settings, goals: Vec<Goal>) -> Search {
+    space.setup.lock = lock(space.setup.lock);
+    Search::Space { space: NamedSpace::new("cassandra-queue", &space), judgement: Judgement::Progress(goals) }
 }

@@ -212,7 +212,7 @@ enum Phase {
     Enqueue,
     /// 2 / 4: reads the queue to see who is first.
     CheckFirst,
-    /// 10 / -: waits before it goes to 2.
+    /// 8, 10 / 10: waits before it goes to 2 / 4.
     Poll { until: Monotonic },
     /// 3 / 5: adds a cell to the main row.
     AddMain,
@@ -297,7 +297,6 @@ impl CassandraQueue {
 
             // Listing 6, line 1; Listing 7, line 3.
             (Phase::Enqueue, Input::Applied) => {
-                out.record(Event::Enqueued { client: ClientId(cx.me) });
                 if cx.settings.waiters_renew && self.mode == Mode::Lock {
                     self.start_renewer(cx);
                 }
@@ -348,11 +347,11 @@ impl CassandraQueue {
             (Phase::CheckAlone, Input::Unknown) => self.read(Phase::CheckAlone, MAIN, 2, cx, out),
 
             // Listing 6, lines 7 and 8; Listing 7, lines 9 and 10.
-            (Phase::DeleteMain, Input::Applied) => self.check_first(cx, out),
+            (Phase::DeleteMain, Input::Applied) => self.go_to_2(cx, out),
             (Phase::DeleteMain, Input::Unknown) if cx.settings.retry_deletes => {
                 self.delete_main(Phase::DeleteMain, cx, out);
             }
-            (Phase::DeleteMain, Input::Unknown) => self.check_first(cx, out),
+            (Phase::DeleteMain, Input::Unknown) => self.go_to_2(cx, out),
 
             // Listing 7, lines 12 and 13.
             (Phase::Dequeue, Input::Applied) => self.refuse(out),
@@ -439,6 +438,15 @@ impl CassandraQueue {
         let mutation = self.put_queue(cx);
         self.phase = Phase::Enqueue;
         self.send(Operation::Write(mutation), cx, out);
+    }
+
+    /// "Go to 2" (4 in Listing 7), from lines 8 and 10.
+    fn go_to_2(&mut self, cx: &Cx, out: &mut Out) {
+        if cx.settings.poll_interval == Micros::ZERO {
+            self.check_first(cx, out);
+        } else {
+            self.phase = Phase::Poll { until: cx.monotonic + cx.settings.poll_interval };
+        }
     }
 
     fn check_first(&mut self, cx: &Cx, out: &mut Out) {
@@ -585,9 +593,21 @@ impl CassandraQueue {
                 let ours = columns.len() == 1 && columns[0].0.thread == self.thread(cx);
                 if ours && self.lease_is_valid(cx) { self.renew_queue(cx, out) } else { self.lose(out) }
             }
+            // The two writes are not one: the lease may have run out in between.
+            (Renewer::WritesQueue(_), Outcome::Applied)
+                if cx.settings.conditional_renewal
+                    && self.phase == Phase::Held
+                    && !self.lease_is_valid(cx) =>
+            {
+                self.lose(out);
+            }
             (Renewer::WritesQueue(_), Outcome::Applied) => self.renew_main(cx, out),
             (Renewer::WritesMain(_), Outcome::Applied) => {
                 self.lease_since = self.main_sent;
+                // What was prolonged may be over again by the time this is known.
+                if self.phase == Phase::Held && !self.lease_is_valid(cx) {
+                    return self.lose(out);
+                }
                 out.record(Event::Renewed { client: ClientId(cx.me) });
                 self.start_renewer(cx);
             }
@@ -860,7 +880,7 @@ impl Lock for CassandraQueue {
             Phase::CheckFree => (0, 1),
             Phase::Enqueue => (1, 3),
             Phase::CheckFirst => (2, 4),
-            Phase::Poll { .. } => (10, 0),
+            Phase::Poll { .. } => (10, 10),
             Phase::AddMain => (3, 5),
             Phase::CheckAlone => (4, 6),
             Phase::DeleteMain => (7, 9),

@@ -89,6 +89,7 @@ pub(super) fn misfortune(observer: &mut impl Observer<Notice>) {
 pub(super) const WORKLOAD: Workload = Workload {
     clients: 2,
     rounds: 1,
+    retries: false,
     calls: Calls::Lock,
     think: Micros::ZERO,
     hold: Micros::seconds(1),

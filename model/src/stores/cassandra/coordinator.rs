@@ -4,10 +4,13 @@
 use super::cell::{Cell, Column, Columns, Content, merge_into};
 use super::peer::Peer;
 use super::pending::{Awaited, Pending, RowAcks, Servers};
-use super::protocol::{Change, ColumnName, Mutation, NAME_GROUP, Outcome, Prefix, Reply, Row, Target};
+use super::protocol::{
+    Change, ColumnName, Family, Mutation, NAME_GROUP, Outcome, Prefix, Reply, Row, Target,
+};
 use super::{Cassandra, ExpiryClock, ReadRepair, Settings};
 use crate::machine::{Context, Effects, Owner, StampGroup, Visitor};
 use crate::time::{Due, Micros, Wall};
+use picklock_properties::{ClientId, Event};
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
@@ -44,6 +47,12 @@ impl Cassandra {
         let mut unacknowledged: SmallVec<[RowAcks; 2]> = SmallVec::new();
         for (row, columns) in self.coordinator.resolve(mutations, cx) {
             self.replica.apply(row, &columns, cx);
+            // What a queue is for is the monitors' business; that this row is one, the family says.
+            if row.family == Family::Queue
+                && columns.iter().any(|column| matches!(column.cell.content, Content::Live { .. }))
+            {
+                effects.record(Event::Enqueued { client: ClientId(client) });
+            }
             let serial = (cx.settings.writes.of(cx.servers) > 1).then(|| self.coordinator.draw_serial());
             if let Some(serial) = serial {
                 unacknowledged.push(RowAcks { serial, acked: Servers::default() });

@@ -1,0 +1,331 @@
+//! `picklock check LOCK`: every schedule of a small world.
+
+use super::jobs::Jobs;
+use super::progress::{Progress, Stopwatch};
+use super::screen::{Paint, Screen, Tone, counted, grouped};
+use super::sweep::names_of;
+use super::{BadCall, Ending, interrupt, names};
+use clap::Args;
+use picklock_model::claims::{Assumption, Judgement, NamedSpace};
+use picklock_model::explore::{Coverage, Limits, Verdict};
+use picklock_properties::{Promise, PromiseSet};
+use picklock_sim::registry::{AnyLock, CheckOptions, CheckVerdict, Checked, goals};
+use picklock_sim::report::TextOptions;
+use serde::Serialize;
+use std::fmt::Write;
+use std::net::{SocketAddr, ToSocketAddrs};
+
+/// Explores every schedule of a small world
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Check {
+    /// A lock: picklock locks lists them
+    lock: String,
+    /// How many clients, 1 to 8
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    clients: u8,
+    /// How many servers, 1 to 5
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    servers: u8,
+    /// How often each client asks for the lock
+    #[arg(long, value_name = "K", default_value_t = 1)]
+    rounds: u8,
+    /// The clients call try_lock, not lock
+    #[arg(long)]
+    try_lock: bool,
+    /// Drops an assumption; may be repeated. picklock assumptions lists them
+    #[arg(long, value_name = "ASSUMPTION", value_delimiter = ',')]
+    drop: Vec<String>,
+    /// Watches this promise; may be repeated. Mutual exclusion unless given
+    #[arg(long = "property", value_name = "P", value_delimiter = ',')]
+    properties: Vec<String>,
+    /// Judges promises of progress, on every fair schedule, not what single steps break
+    #[arg(long)]
+    progress: bool,
+    /// Gives up after so many states; that is no pass
+    #[arg(long, value_name = "N", default_value_t = STATES_MAX)]
+    max_states: u64,
+    #[command(flatten)]
+    jobs: Jobs,
+    /// Serves stateright's Explorer there, a web page that steps through the states by hand
+    #[arg(long, value_name = "ADDR")]
+    explore: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  picklock check cassandra-queue --clients 3
+  picklock check cassandra-queue --drop no-pause --drop no-expiry
+  picklock check cassandra-queue --try-lock --progress --property theorem-3
+  picklock check cassandra-queue --explore localhost:3000";
+
+const STATES_MAX: u64 = 50_000_000;
+/// States are numbered with 32 bits.
+const STATES_LIMIT: u64 = 2_000_000_000;
+/// A state has room to judge so many goals.
+const GOALS_MAX: usize = 8;
+
+#[derive(Serialize)]
+struct Document {
+    lock: &'static str,
+    clients: u8,
+    servers: u8,
+    rounds: u8,
+    try_lock: bool,
+    judged: &'static str,
+    properties: Vec<&'static str>,
+    dropped: Vec<&'static str>,
+    verdict: CheckVerdict,
+    why_incomplete: Option<&'static str>,
+    property: Option<Promise>,
+    states: u64,
+    transitions: u64,
+    depth: u32,
+    bytes_per_state: u64,
+    coverage: Coverage,
+    steps: Option<usize>,
+    token: Option<String>,
+    seconds: f64,
+}
+
+impl Check {
+    /// Explores.
+    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+        let lock = names::lock(&self.lock)?;
+        let options = self.options(lock.as_ref())?;
+        let space = lock.space(&options);
+        let judgement = self.judgement(&options, &space)?;
+        let pool = self.jobs.pool()?;
+        if let Some(address) = &self.explore {
+            return explore(lock.as_ref(), &space, address, screen);
+        }
+
+        let progress = Progress::states();
+        let on_progress = |states| progress.set(states);
+        let limits =
+            Limits { states_max: self.max_states, stop: interrupt::flag(), on_progress: &on_progress };
+        let watch = Stopwatch::start();
+        let checked = pool.install(|| lock.check(&space, &judgement, &limits))?;
+        let seconds = watch.seconds();
+        drop(progress);
+
+        let document = Document::new(lock.name(), &options, &judgement, &checked, seconds);
+        screen.document(&document);
+        if !screen.wants_json() {
+            screen.text(&document.text(screen.paint()));
+            if let Some(counterexample) = &checked.counterexample {
+                let width = Screen::width().unwrap_or(120);
+                let colour = screen.paint().has_colour();
+                let options = TextOptions { width, colour, ..TextOptions::default() };
+                let replay = lock.replay(&counterexample.token, &options)?;
+                screen.text(&format!("\n{}", replay.text));
+                screen.text(&format!("\nto see it again:\n  picklock replay {}\n", counterexample.token));
+            }
+        }
+        Ok(Ending::broken_if(checked.verdict != CheckVerdict::Holds))
+    }
+
+    fn options(&self, lock: &dyn AnyLock) -> Result<CheckOptions, BadCall> {
+        let within = |what: &str, n: u64, most: u64| match n {
+            n if (1..=most).contains(&n) => Ok(()),
+            n => Err(BadCall(format!("{what} {n}: it takes 1 to {most}"))),
+        };
+        within("--clients", self.clients.into(), 8)?;
+        within("--servers", self.servers.into(), 5)?;
+        within("--rounds", self.rounds.into(), u8::MAX.into())?;
+        within("--max-states", self.max_states, STATES_LIMIT)?;
+        let promises = names::promises(&self.properties)?;
+        let drop = names::assumptions(&self.drop)?;
+        if lock.is_lock() {
+            self.fits_calls(promises)?;
+        } else {
+            let name = lock.name();
+            if self.try_lock || self.progress {
+                let option = if self.try_lock { "--try-lock" } else { "--progress" };
+                return Err(BadCall(format!("{name} is not a lock: leave out {option}")));
+            }
+            if let Some(promise) = promises.iter().find(|promise| *promise != Promise::Lemma1) {
+                return Err(BadCall(format!(
+                    "{name} cannot break {promise}: it is there for {}",
+                    Promise::Lemma1
+                )));
+            }
+        }
+        let &Check { clients, servers, rounds, try_lock, .. } = self;
+        Ok(CheckOptions { clients, servers, rounds, try_lock, drop, promises })
+    }
+
+    /// A promise that nothing in the space could break would seem to be kept.
+    fn fits_calls(&self, promises: PromiseSet) -> Result<(), BadCall> {
+        for promise in promises.iter() {
+            let of_progress = promise.is_liveness() || (promise == Promise::Theorem3 && self.progress);
+            let wrong = match promise {
+                Promise::Theorem1 if self.try_lock => "speaks of lock: leave out --try-lock",
+                Promise::Theorem2 | Promise::Theorem3 if !self.try_lock => {
+                    "speaks of try_lock: add --try-lock"
+                }
+                _ if of_progress && !self.progress => "is a promise of progress: add --progress",
+                _ if self.progress && !of_progress => "is broken by single steps: leave out --progress",
+                _ => continue,
+            };
+            return Err(BadCall(format!("{promise} {wrong}")));
+        }
+        Ok(())
+    }
+
+    fn judgement(&self, options: &CheckOptions, space: &NamedSpace) -> Result<Judgement, BadCall> {
+        if !self.progress {
+            return Ok(Judgement::Safety);
+        }
+        if space.bounds.link_messages_max != 0 {
+            let servers = self.servers;
+            return Err(BadCall(format!(
+                "--progress with --servers {servers}: progress is judged with one server, whose links are unbounded"
+            )));
+        }
+        let mut goals = goals(options.clients, options.promises);
+        if !options.promises.is_empty() {
+            goals.retain(|goal| options.promises.contains(goal.promise()));
+        }
+        if goals.len() > GOALS_MAX {
+            return Err(BadCall(format!(
+                "--progress with --clients {}: there is one goal for each client and a few more, and {GOALS_MAX} can be \
+                 judged at once",
+                self.clients
+            )));
+        }
+        Ok(Judgement::Progress(goals))
+    }
+}
+
+fn explore(
+    lock: &dyn AnyLock,
+    space: &NamedSpace,
+    address: &str,
+    screen: &mut Screen,
+) -> Result<Ending, BadCall> {
+    let unusable = |why: &dyn std::fmt::Display| {
+        BadCall(format!("--explore {address}: {why}; localhost:3000 is an address"))
+    };
+    let found: SocketAddr = address
+        .to_socket_addrs()
+        .map_err(|error| unusable(&error))?
+        .next()
+        .ok_or_else(|| unusable(&"no such host"))?;
+    screen.text(&format!("the Explorer is at http://{found} until ^C\n"));
+    lock.explore(space, found).map_err(|error| unusable(&error))?;
+    Ok(Ending::Fine)
+}
+
+impl Document {
+    fn new(
+        lock: &'static str,
+        options: &CheckOptions,
+        judgement: &Judgement,
+        checked: &Checked,
+        seconds: f64,
+    ) -> Document {
+        let &CheckOptions { clients, servers, rounds, try_lock, promises, .. } = options;
+        let exploration = &checked.exploration;
+        let counterexample = checked.counterexample.as_ref();
+        let (judged, properties) = match judgement {
+            Judgement::Safety if promises.is_empty() && lock == "row-probe" => {
+                ("safety", vec![Promise::Lemma1.name()])
+            }
+            Judgement::Safety if promises.is_empty() => ("safety", vec![Promise::MutualExclusion.name()]),
+            Judgement::Safety => ("safety", names_of(promises)),
+            Judgement::Progress(goals) => {
+                ("progress", names_of(goals.iter().map(|goal| goal.promise()).collect()))
+            }
+        };
+        Document {
+            lock,
+            clients,
+            servers,
+            rounds,
+            try_lock,
+            judged,
+            properties,
+            dropped: options.drop.iter().copied().map(Assumption::name).collect(),
+            verdict: checked.verdict,
+            why_incomplete: why_incomplete(checked),
+            property: counterexample.map(|counterexample| counterexample.promise),
+            states: exploration.states,
+            transitions: exploration.transitions,
+            depth: exploration.depth,
+            bytes_per_state: exploration.bytes / exploration.states.max(1),
+            coverage: exploration.coverage,
+            steps: counterexample.map(|counterexample| counterexample.steps),
+            token: counterexample.map(|counterexample| counterexample.token.encode()),
+            seconds,
+        }
+    }
+
+    fn text(&self, paint: Paint) -> String {
+        let mut text = String::new();
+        let promises = self.properties.join(", ");
+        let (tone, verdict) = match (self.verdict, self.property) {
+            (CheckVerdict::Holds, _) => (Tone::Good, format!("✓ holds: {promises}")),
+            (CheckVerdict::Violated, Some(promise)) => {
+                (Tone::Bad, format!("✗ violated: {promise}, in {} steps", self.steps.unwrap_or(0)))
+            }
+            (CheckVerdict::Violated, None) => (Tone::Bad, "✗ violated".to_owned()),
+            (CheckVerdict::Incomplete, _) => {
+                let why = self.why_incomplete.unwrap_or("a limit was hit");
+                (Tone::Unclear, format!("? incomplete: {promises}; {why}: this is NOT a pass"))
+            }
+        };
+        let calls = if self.try_lock { "try_lock" } else { "lock" };
+        let dropped = if self.dropped.is_empty() { "none".to_owned() } else { self.dropped.join(", ") };
+        let _ = write!(
+            text,
+            "{}\n{}\n\nspace     {} that call {calls} {} each, {}; assumptions dropped: {dropped}\n",
+            paint.text(Tone::Strong, self.lock),
+            paint.text(tone, &verdict),
+            counted(self.clients.into(), "client"),
+            counted(self.rounds.into(), "time"),
+            counted(self.servers.into(), "server"),
+        );
+        let _ = write!(
+            text,
+            "explored  {}, {}, depth {}, {} bytes a state, {} s\ncoverage  {}\n",
+            counted(self.states, "state"),
+            counted(self.transitions, "transition"),
+            self.depth,
+            self.bytes_per_state,
+            self.seconds,
+            coverage_words(&self.coverage),
+        );
+        if self.verdict == CheckVerdict::Holds && self.coverage.granted + self.coverage.row_reads == 0 {
+            let warning = "nobody was ever granted the lock: that nothing was broken proves nothing\n";
+            text += &paint.text(Tone::Unclear, warning);
+        }
+        text
+    }
+}
+
+/// Which limit was hit, if no verdict was reached.
+pub fn why_incomplete(checked: &Checked) -> Option<&'static str> {
+    match (checked.verdict, &checked.exploration.verdict) {
+        (CheckVerdict::Incomplete, Verdict::Incomplete { reason }) => Some(reason),
+        (_, _) => None,
+    }
+}
+
+fn coverage_words(coverage: &Coverage) -> String {
+    let counts = [
+        ("grants", coverage.granted),
+        ("refusals", coverage.refused),
+        ("releases", coverage.released),
+        ("renewals", coverage.renewed),
+        ("leases found lost", coverage.lost_leases),
+        ("writes accepted", coverage.accepted),
+        ("writes turned down", coverage.rejected),
+        ("rows read", coverage.row_reads),
+        ("ticks", coverage.ticks),
+        ("faults", coverage.faults),
+    ];
+    let counts = counts.into_iter().filter(|(_, times)| *times > 0);
+    let words: Vec<String> = counts.map(|(what, times)| format!("{} {what}", grouped(times))).collect();
+    if words.is_empty() { "nothing of interest happened".to_owned() } else { words.join(", ") }
+}

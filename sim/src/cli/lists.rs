@@ -1,0 +1,71 @@
+//! `picklock locks`, `faults`, `properties`, `assumptions`: what there is, one line each.
+
+use super::screen::{Screen, list};
+use super::{BadCall, Ending};
+use picklock_model::claims::Assumption;
+use picklock_properties::Promise;
+use picklock_sim::fault::FaultKind;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct LockRow {
+    name: &'static str,
+    description: &'static str,
+    is_lock: bool,
+    settings: Vec<String>,
+}
+
+/// The locks, and what else can be checked and swept.
+pub fn locks(screen: &mut Screen) -> Result<Ending, BadCall> {
+    let row = |lock: Box<dyn picklock_sim::registry::AnyLock>| LockRow {
+        name: lock.name(),
+        description: lock.summary(),
+        is_lock: lock.is_lock(),
+        settings: lock.settings(),
+    };
+    let rows: Vec<LockRow> = picklock_sim::registry::locks().into_iter().map(row).collect();
+    Ok(list(screen, &rows, |row| [row.name.to_owned(), row.description.to_owned()]))
+}
+
+#[derive(Serialize)]
+struct Named {
+    name: &'static str,
+    description: &'static str,
+}
+
+fn named(row: &Named) -> [String; 2] {
+    [row.name.to_owned(), row.description.to_owned()]
+}
+
+/// The kinds of faults.
+pub fn faults(screen: &mut Screen) -> Result<Ending, BadCall> {
+    let rows = FaultKind::ALL.map(|kind| Named { name: kind.name(), description: kind.description() });
+    Ok(list(screen, &rows, named))
+}
+
+#[derive(Serialize)]
+struct PromiseRow {
+    name: &'static str,
+    description: &'static str,
+    source: &'static str,
+    judged: &'static str,
+}
+
+/// The promises.
+pub fn properties(screen: &mut Screen) -> Result<Ending, BadCall> {
+    let rows = Promise::ALL.map(|promise| PromiseRow {
+        name: promise.name(),
+        description: promise.statement(),
+        source: promise.source(),
+        judged: if promise.is_liveness() { "on cycles" } else { "each event" },
+    });
+    let line = |row: &PromiseRow| [row.name.to_owned(), format!("{} ({})", row.description, row.source)];
+    Ok(list(screen, &rows, line))
+}
+
+/// The assumptions.
+pub fn assumptions(screen: &mut Screen) -> Result<Ending, BadCall> {
+    let rows = Assumption::ALL
+        .map(|assumption| Named { name: assumption.name(), description: assumption.statement() });
+    Ok(list(screen, &rows, named))
+}

@@ -1,0 +1,238 @@
+//! The matrix once all is run: verdicts beside the expected ones.
+
+use super::super::screen::{Paint, Tone, cell, counted, grouped, lines};
+use super::super::sweep::seeded_token;
+use super::{PROMISES, SEEDS_DEFAULT};
+use picklock_model::claims::{Expected, MATRIX, expected_cell};
+use picklock_properties::Promise;
+use picklock_sim::fault::FaultSet;
+use picklock_sim::registry::CheckVerdict;
+use picklock_sim::sweep::SweepReport;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// A lock under a fault.
+pub struct Row {
+    lock: &'static str,
+    fault: &'static str,
+    cells: Vec<Cell>,
+}
+
+/// A promise of a lock under a fault.
+#[derive(Serialize)]
+pub struct Cell {
+    lock: &'static str,
+    fault: &'static str,
+    property: Promise,
+    verdict: CheckVerdict,
+    expected: Expected,
+    runs: u64,
+    first_seed: Option<u64>,
+    violations: u64,
+    token: Option<String>,
+}
+
+/// How a verdict stands to the expected one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    AsExpected,
+    /// Known to break, but these few seeds did not show it.
+    NotFound,
+    Differs,
+}
+
+/// All rows that were run.
+pub struct Judged {
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// How many seeds each was to get through.
+    pub seeds: u64,
+    /// How many rows there were to be.
+    pub planned: usize,
+    /// Whether that is not all.
+    pub interrupted: bool,
+}
+
+impl Row {
+    /// Judges a sweep with all promises watched.
+    pub fn new(
+        lock: &'static str,
+        fault: &'static str,
+        faults: FaultSet,
+        setup: &[u8],
+        report: &SweepReport,
+    ) -> Row {
+        let cell = |promise| {
+            let first_seed = report.first_seed(promise);
+            let verdict = match first_seed {
+                Some(_) => CheckVerdict::Violated,
+                None if report.truncated > 0 || report.stopped => CheckVerdict::Incomplete,
+                None => CheckVerdict::Holds,
+            };
+            Cell {
+                lock,
+                fault,
+                property: promise,
+                verdict,
+                expected: expected_cell(lock, fault, promise),
+                runs: report.runs,
+                first_seed,
+                violations: report.broken.get(&promise).copied().unwrap_or(0),
+                token: first_seed.map(|seed| seeded_token(lock, setup, faults, seed)),
+            }
+        };
+        Row { lock, fault, cells: PROMISES.map(cell).into() }
+    }
+}
+
+impl Cell {
+    fn standing(&self, seeds: u64) -> Standing {
+        match (self.verdict, self.expected) {
+            (CheckVerdict::Holds, Expected::Holds) | (CheckVerdict::Violated, Expected::Violated) => {
+                Standing::AsExpected
+            }
+            (CheckVerdict::Holds, Expected::Violated) if seeds < SEEDS_DEFAULT => Standing::NotFound,
+            (CheckVerdict::Holds, Expected::Violated)
+            | (CheckVerdict::Violated, Expected::Holds)
+            | (CheckVerdict::Incomplete, _) => Standing::Differs,
+        }
+    }
+
+    fn shown(&self, seeds: u64) -> (Tone, String) {
+        let (tone, what) = match (self.verdict, self.first_seed) {
+            (CheckVerdict::Holds, _) => (Tone::Good, "✓".to_owned()),
+            (CheckVerdict::Incomplete, _) => (Tone::Unclear, "?".to_owned()),
+            (CheckVerdict::Violated, seed) => {
+                (Tone::Bad, format!("✗ {} ×{}", seed.unwrap_or(0), grouped(self.violations)))
+            }
+        };
+        match self.standing(seeds) {
+            Standing::AsExpected => (tone, what),
+            Standing::NotFound => (Tone::Unclear, what + " (✗)"),
+            Standing::Differs => (tone, what + " !"),
+        }
+    }
+
+    /// Why it is not as expected: one line.
+    fn difference(&self, seeds: u64) -> Option<String> {
+        let reason = MATRIX
+            .iter()
+            .find(|known| {
+                known.lock == self.lock && known.fault == self.fault && known.promise == self.property
+            })
+            .map_or("the promise is claimed to be kept", |known| known.reason);
+        let runs = counted(self.runs, "run");
+        let was = match (self.verdict, self.standing(seeds)) {
+            (_, Standing::AsExpected) => return None,
+            (_, Standing::NotFound) => format!("not found in {runs}"),
+            (CheckVerdict::Holds, Standing::Differs) => format!("kept in {runs}"),
+            (CheckVerdict::Violated, Standing::Differs) => {
+                format!("broken by seed {}", self.first_seed.unwrap_or(0))
+            }
+            (CheckVerdict::Incomplete, Standing::Differs) => {
+                "not known, for some runs did not end".to_owned()
+            }
+        };
+        let expected = match self.expected {
+            Expected::Holds => "to be kept",
+            Expected::Violated => "to be broken",
+        };
+        Some(format!(
+            "{} · {} · {}: {was}, expected {expected}: {reason}",
+            self.lock, self.fault, self.property
+        ))
+    }
+}
+
+impl Judged {
+    /// As JSON has it.
+    pub fn cells(&self) -> Vec<&Cell> {
+        self.rows.iter().flat_map(|row| &row.cells).collect()
+    }
+
+    /// Whether a verdict differs from the expected one, or some are missing.
+    pub fn differs(&self) -> bool {
+        let differs = |cell: &&Cell| cell.standing(self.seeds) == Standing::Differs;
+        self.interrupted || self.cells().iter().any(differs)
+    }
+
+    /// As people read it.
+    pub fn text(&self, paint: Paint) -> String {
+        let mut text = self.table(paint);
+        let _ = write!(
+            text,
+            "\n✓ kept in {} · ✗ first seed that breaks it ×how many do · ? some runs did not end\n\
+             ! not as expected · (✗) known to break, but not seen in so few runs\n",
+            counted(self.seeds, "run"),
+        );
+        if self.interrupted {
+            let note = format!(
+                "interrupted after {} of {} rows: what is missing is NOT a pass\n",
+                self.rows.len(),
+                self.planned
+            );
+            text += &paint.text(Tone::Unclear, &note);
+        }
+        text += &self.differences(paint);
+        text += &self.tokens(paint);
+        text
+    }
+
+    fn table(&self, paint: Paint) -> String {
+        let titles = PROMISES.map(|promise| promise.name().replacen('-', "-\n", 1));
+        let mut header = vec!["lock\n  fault"];
+        header.extend(titles.iter().map(String::as_str));
+        let mut table = paint.table(&header);
+        let mut lock = "";
+        for row in &self.rows {
+            if row.lock != lock {
+                lock = row.lock;
+                table.add_row([cell(Tone::Strong, lock)]);
+            }
+            let mut cells = vec![cell(Tone::Plain, &format!("  {}", row.fault))];
+            cells.extend(row.cells.iter().map(|judged| {
+                let (tone, text) = judged.shown(self.seeds);
+                cell(tone, &text)
+            }));
+            table.add_row(cells);
+        }
+        lines(&table)
+    }
+
+    fn differences(&self, paint: Paint) -> String {
+        let differences: Vec<String> =
+            self.cells().iter().filter_map(|cell| cell.difference(self.seeds)).collect();
+        if differences.is_empty() {
+            return String::new();
+        }
+        let mut text = format!("\n{}\n", paint.text(Tone::Strong, "not as expected"));
+        differences.iter().for_each(|line| {
+            let _ = writeln!(text, "  {line}");
+        });
+        text
+    }
+
+    /// Of each row the token of its first broken promise, and what to do with it.
+    fn tokens(&self, paint: Paint) -> String {
+        let broken = |row: &Row| -> Option<(String, String)> {
+            row.cells.iter().find_map(|cell| {
+                let token = cell.token.clone()?;
+                Some((format!("{} · {} · {}", row.lock, row.fault, cell.property), token))
+            })
+        };
+        let broken: Vec<(String, String)> = self.rows.iter().filter_map(broken).collect();
+        let Some((_, first)) = broken.first() else { return String::new() };
+        let width = broken.iter().map(|(what, _)| what.chars().count()).max().unwrap_or(0);
+        let mut text =
+            format!("\n{}\n", paint.text(Tone::Strong, "one broken promise of each row (--json has all)"));
+        for (what, token) in &broken {
+            let _ = writeln!(text, "  {what:width$}  {token}");
+        }
+        let _ = write!(
+            text,
+            "\n{}\n  picklock replay {first}\n  picklock theorems\n",
+            paint.text(Tone::Strong, "to see how it happened, and what the lock leans on")
+        );
+        text
+    }
+}

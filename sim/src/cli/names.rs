@@ -1,0 +1,60 @@
+//! Things that are asked for by name: a name that nothing has is answered with the nearest one.
+
+use super::BadCall;
+use picklock_model::claims::Assumption;
+use picklock_properties::{Promise, PromiseSet};
+use picklock_sim::fault::FaultSet;
+use picklock_sim::registry::{AnyLock, locks};
+use picklock_sim::token::Token;
+
+/// The one of `things` that has this name. `what` is the kind of thing, in one word.
+pub fn find<T>(what: &str, name: &str, things: Vec<T>, name_of: impl Fn(&T) -> String) -> Result<T, BadCall> {
+    let names: Vec<String> = things.iter().map(&name_of).collect();
+    let nearest = names.iter().min_by_key(|known| strsim::damerau_levenshtein(name, known)).cloned();
+    things.into_iter().find(|thing| name_of(thing) == name).ok_or_else(|| {
+        BadCall(match nearest {
+            Some(nearest) => format!("no {what} is called {name:?}; the nearest name is {nearest}"),
+            None => format!("no {what} is called {name:?}; there is none"),
+        })
+    })
+}
+
+/// A registered lock.
+pub fn lock(name: &str) -> Result<Box<dyn AnyLock>, BadCall> {
+    find("lock", name, locks(), |lock| lock.name().to_owned())
+}
+
+/// A registered lock that is one: what is there to probe a store does not count.
+pub fn real_lock(name: &str) -> Result<Box<dyn AnyLock>, BadCall> {
+    let lock = lock(name)?;
+    if lock.is_lock() {
+        return Ok(lock);
+    }
+    Err(BadCall(format!("{name} is {}; picklock locks lists the locks", lock.summary())))
+}
+
+/// The lock that a token is a run of.
+pub fn lock_of(token: &Token) -> Result<Box<dyn AnyLock>, BadCall> {
+    locks().into_iter().find(|lock| lock.name() == token.lock).ok_or_else(|| {
+        BadCall(format!(
+            "this token is a run of a lock called {:?}, which this picklock does not have",
+            token.lock
+        ))
+    })
+}
+
+/// Promises.
+pub fn promises(names: &[String]) -> Result<PromiseSet, BadCall> {
+    names.iter().map(|name| name.parse::<Promise>().map_err(|error| BadCall(error.to_string()))).collect()
+}
+
+/// Assumptions.
+pub fn assumptions(names: &[String]) -> Result<Vec<Assumption>, BadCall> {
+    let find = |name: &String| find("assumption", name, Assumption::ALL.to_vec(), Assumption::to_string);
+    names.iter().map(find).collect()
+}
+
+/// Kinds of faults, with commas between, `none`, or `all`.
+pub fn faults(names: &str) -> Result<FaultSet, BadCall> {
+    names.parse().map_err(|error: picklock_sim::fault::UnknownFault| BadCall(error.to_string()))
+}

@@ -1,0 +1,134 @@
+//! `--plan FILE`: the same faults at the same moments for every seed.
+
+use super::BadCall;
+use picklock_sim::outcome::Outcome;
+use picklock_sim::plan::Plan;
+use picklock_sim::registry::{AnyLock, RunError, SweepHow};
+use picklock_sim::sweep::{Found, SweepReport};
+use picklock_sim::token::{Body, Token};
+use rayon::prelude::*;
+use serde_json::Value;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// A plan that was read and can be run.
+pub struct PlanFile(Plan);
+
+/// No time in a plan is longer: 30 days, in microseconds. Nor is any other number larger.
+const NUMBER_MAX: u64 = 30 * 86_400 * 1_000_000;
+/// Seeds that one thread runs without looking up.
+const BLOCK: u64 = 64;
+/// Blocks that are handed out at once, for each thread.
+const BLOCKS: u64 = 8;
+
+impl PlanFile {
+    /// Reads a plan.
+    pub fn read(path: &Path) -> Result<PlanFile, BadCall> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| BadCall(format!("the plan {shown} cannot be read: {error}")))?;
+        let plan: Plan = serde_json::from_str(&text)
+            .map_err(|error| BadCall(format!("the plan {shown} is not a fault plan: {error}")))?;
+        match implausible(&plan) {
+            Some(why) => Err(BadCall(format!("the plan {shown} cannot be run: {why}"))),
+            None => Ok(PlanFile(plan)),
+        }
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.0
+    }
+
+    /// Replays a seed.
+    pub fn token(&self, lock: &str, setup: &[u8], seed: u64) -> String {
+        let plan = match postcard::to_stdvec(&self.0) {
+            Ok(plan) => plan,
+            Err(error) => unreachable!("a plan is plain data: {error}"),
+        };
+        let body = Body::Planned { setup: setup.to_vec(), plan, seed };
+        Token { lock: lock.to_owned(), body }.encode()
+    }
+
+    /// Runs the seeds. The report is that of one thread, however many there are.
+    pub fn sweep(
+        &self,
+        lock: &dyn AnyLock,
+        setup: &[u8],
+        seeds: Range<u64>,
+        how: &SweepHow,
+        pool: &rayon::ThreadPool,
+    ) -> Result<SweepReport, BadCall> {
+        let mut report = SweepReport::default();
+        let mut next = seeds.start;
+        while next < seeds.end {
+            if how.stop.load(Ordering::Relaxed) {
+                report.stopped = true;
+                break;
+            }
+            let end = next.saturating_add(how.jobs as u64 * BLOCKS * BLOCK).min(seeds.end);
+            let blocks: Vec<u64> = (next..end).step_by(BLOCK as usize).collect();
+            let run = |first: u64| -> Result<Vec<Outcome>, RunError> {
+                let block = first..first.saturating_add(BLOCK).min(end);
+                (how.on_progress)(block.end - block.start);
+                lock.run_planned(setup, &self.0, block)
+            };
+            let outcomes: Vec<Vec<Outcome>> =
+                pool.install(|| blocks.into_par_iter().map(run).collect::<Result<_, _>>())?;
+            for (seed, outcome) in (next..).zip(outcomes.into_iter().flatten()) {
+                add(&mut report, seed, &outcome);
+                if !how.keep_going && !report.is_clean() {
+                    return Ok(report);
+                }
+            }
+            next = end;
+        }
+        Ok(report)
+    }
+}
+
+fn add(report: &mut SweepReport, seed: u64, outcome: &Outcome) {
+    report.runs += 1;
+    report.events += outcome.events;
+    report.strikes += outcome.strikes;
+    report.truncated += u64::from(outcome.truncated);
+    report.grants += outcome.grants;
+    report.refusals += outcome.refusals;
+    report.overtakes_max = report.overtakes_max.max(outcome.overtakes);
+    for violation in &outcome.violations {
+        let broken = report.broken.entry(violation.promise).or_default();
+        *broken += 1;
+        if *broken <= SweepReport::LISTED_MAX {
+            report.violations.push(Found { seed, violation: *violation });
+        }
+    }
+}
+
+/// Why no engine should be given this plan.
+fn implausible(plan: &Plan) -> Option<String> {
+    if plan.network.latency_min > plan.network.latency_max {
+        return Some("its shortest latency is longer than its longest".to_owned());
+    }
+    let value = match serde_json::to_value(plan) {
+        Ok(value) => value,
+        Err(error) => unreachable!("a plan is plain data: {error}"),
+    };
+    bad_number("", &value)
+}
+
+/// Looks at every number: none may be so large that times overflow; only clocks may be set back.
+fn bad_number(name: &str, value: &Value) -> Option<String> {
+    match value {
+        Value::Number(number) => {
+            let number = number.as_i64()?;
+            if number.unsigned_abs() > NUMBER_MAX {
+                return Some(format!("{number} is more than {NUMBER_MAX} microseconds, which are 30 days"));
+            }
+            (number < 0 && !matches!(name, "by" | "ppm")).then(|| format!("{number} is less than nothing"))
+        }
+        Value::Array(values) => values.iter().find_map(|value| bad_number(name, value)),
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| bad_number(name, value)),
+        Value::Null | Value::Bool(_) | Value::String(_) => None,
+    }
+}

@@ -1,0 +1,90 @@
+//! How far it is, on stderr, if that is a terminal.
+
+use super::screen::grouped;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+/// A bar or a spinner, or nothing where nobody watches.
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// A bar for so many runs.
+    pub fn runs(total: u64) -> Progress {
+        Progress::new(Some(total), "{elapsed:>4} [{wide_bar}] {count} of {total} runs, {eta} to go {msg}")
+    }
+
+    /// A spinner for a search whose size nobody knows.
+    pub fn states() -> Progress {
+        let progress = Progress::new(None, "{elapsed:>4} {spinner} {count} states {msg}");
+        progress.bar.enable_steady_tick(Duration::from_millis(100));
+        progress
+    }
+
+    fn new(total: Option<u64>, template: &str) -> Progress {
+        if !std::io::stderr().is_terminal() {
+            return Progress { bar: ProgressBar::hidden() };
+        }
+        let style = match ProgressStyle::with_template(template) {
+            Ok(style) => style,
+            Err(error) => unreachable!("the templates are those above: {error}"),
+        };
+        let style = style
+            .with_key("count", |state: &indicatif::ProgressState, out: &mut dyn Write| {
+                let _ = out.write_str(&grouped(state.pos()));
+            })
+            .with_key("total", |state: &indicatif::ProgressState, out: &mut dyn Write| {
+                let _ = out.write_str(&grouped(state.len().unwrap_or(0)));
+            });
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
+        Progress { bar: bar.with_style(style) }
+    }
+
+    /// What is being done.
+    pub fn name(&self, what: String) {
+        self.bar.set_message(what);
+    }
+
+    /// So many more.
+    pub fn add(&self, more: u64) {
+        self.bar.inc(more);
+    }
+
+    /// So many by now.
+    pub fn set(&self, now: u64) {
+        self.bar.set_position(now);
+    }
+
+    /// Prints something while nothing is drawn.
+    pub fn aside<R>(&self, print: impl FnOnce() -> R) -> R {
+        self.bar.suspend(print)
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Measures how long something took, for people to read: no run depends on it.
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// From now on.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the only place of the command that looks at the real clock"
+    )]
+    pub fn start() -> Stopwatch {
+        Stopwatch(Instant::now())
+    }
+
+    /// Seconds since then, to the millisecond.
+    pub fn seconds(&self) -> f64 {
+        (self.0.elapsed().as_secs_f64() * 1000.0).round() / 1000.0
+    }
+}

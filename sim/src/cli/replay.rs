@@ -1,0 +1,171 @@
+//! `picklock replay TOKEN`: the same run again, to look at.
+
+use super::screen::{Paint, Screen, Tone, json};
+use super::{BadCall, Ending, names};
+use clap::{Args, ValueEnum};
+use picklock_properties::Promise;
+use picklock_sim::registry::Replay;
+use picklock_sim::report::{JsonEvent, TextOptions, TimeColumn, violation_words};
+use picklock_sim::token::{Token, TokenError};
+use serde::Serialize;
+use std::fmt::Write;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+/// Shows the run of a token again, step by step
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ReplayToken {
+    /// What matrix, theorems, check, sweep and scenarios print: pk1_…
+    token: String,
+    /// How it is shown
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Writes it into this file, not to stdout
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Shows the last N rows, and of those before them only faults, broken promises and last grants
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    last: usize,
+    /// Shows all rows
+    #[arg(long, conflicts_with = "last")]
+    all: bool,
+    /// Columns; those of the terminal, or 120, unless given
+    #[arg(long, value_name = "W")]
+    width: Option<u16>,
+    /// Nothing but ASCII
+    #[arg(long)]
+    ascii: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  picklock replay pk1_…
+  picklock replay pk1_… --all | less
+  picklock replay pk1_… --json | jq '.events[] | select(.violations != [])'
+
+Exits 1 if the run breaks a promise, else 0.";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Format {
+    /// A table: a row per step, a column per node
+    Text,
+    /// One document; the same as --json
+    Json,
+}
+
+#[derive(Serialize)]
+struct Document {
+    token: String,
+    lock: String,
+    trace_hash: String,
+    violation: Option<Broken>,
+    violations: Vec<Broken>,
+    plan: Option<Vec<String>>,
+    events: Vec<JsonEvent>,
+}
+
+/// A broken promise. Where it is broken by what never comes, by nobody in particular.
+#[derive(Clone, Serialize)]
+struct Broken {
+    property: Promise,
+    client: Option<String>,
+    other: Option<String>,
+    words: String,
+}
+
+const WIDTH_OF_FILES: usize = 120;
+
+impl ReplayToken {
+    /// Runs it again.
+    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+        let token: Token = self.token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
+        let lock = names::lock_of(&token)?;
+        let file = self.out.as_ref().map(|path| {
+            File::create(path)
+                .map_err(|error| BadCall(format!("--out {}: cannot be written: {error}", path.display())))
+        });
+        let mut file = file.transpose()?;
+
+        let paint = if file.is_some() { Paint::NONE } else { screen.paint() };
+        let terminal = if file.is_some() { None } else { Screen::width() };
+        let options = TextOptions {
+            width: self.width.map(usize::from).or(terminal).unwrap_or(WIDTH_OF_FILES),
+            time: TimeColumn::Seconds,
+            last: (!self.all).then_some(self.last),
+            fold: true,
+            colour: paint.has_colour(),
+            ascii: self.ascii,
+        };
+        let replay = lock
+            .replay(&token, &options)
+            .map_err(|error| BadCall(format!("this token cannot be replayed: {error}")))?;
+
+        let broken = broken(&replay);
+        let ending = Ending::broken_if(!broken.is_empty());
+        let shown = if self.format == Format::Json || screen.wants_json() {
+            json(&document(&token, replay, broken))
+        } else {
+            text(replay, &broken, paint)
+        };
+        match (&mut file, &self.out) {
+            (Some(file), Some(path)) => file
+                .write_all(shown.as_bytes())
+                .map_err(|error| BadCall(format!("--out {}: cannot be written: {error}", path.display())))?,
+            (_, _) => screen.write(shown.as_bytes()),
+        }
+        Ok(ending)
+    }
+}
+
+fn broken(replay: &Replay) -> Vec<Broken> {
+    let mut broken: Vec<Broken> = replay
+        .violations
+        .iter()
+        .map(|violation| Broken {
+            property: violation.promise,
+            client: Some(violation.client.to_string()),
+            other: Some(violation.other.to_string()),
+            words: violation_words(violation),
+        })
+        .collect();
+    broken.extend(replay.starved.map(|promise| Broken {
+        property: promise,
+        client: None,
+        other: None,
+        words: "what is owed where the loop begins is not served anywhere in it".to_owned(),
+    }));
+    broken
+}
+
+fn document(token: &Token, replay: Replay, broken: Vec<Broken>) -> Document {
+    Document {
+        token: token.encode(),
+        lock: token.lock.clone(),
+        trace_hash: replay.trace_hash,
+        violation: broken.first().cloned(),
+        violations: broken,
+        plan: replay.plan.map(|plan| plan.lines().map(str::to_owned).collect()),
+        events: replay.events,
+    }
+}
+
+fn text(replay: Replay, broken: &[Broken], paint: Paint) -> String {
+    let mut text = replay.text;
+    text.push('\n');
+    if broken.is_empty() {
+        let _ = writeln!(text, "{}", paint.text(Tone::Good, "no promise was broken"));
+    }
+    for Broken { property, words, .. } in broken {
+        let _ = writeln!(text, "{}: {words}", paint.text(Tone::Bad, &format!("{property} broken")));
+    }
+    if let Some(plan) = replay.plan {
+        let _ = writeln!(text, "\n{}", paint.text(Tone::Strong, "the plan"));
+        plan.lines().for_each(|line| {
+            let _ = writeln!(text, "  {line}");
+        });
+    }
+    let _ = writeln!(text, "\ntrace hash {}", replay.trace_hash);
+    text
+}

@@ -1,0 +1,267 @@
+//! `picklock scenarios`: the catalogue of known failures, each found again, and the repair that must hold.
+
+use super::jobs::Jobs;
+use super::progress::Progress;
+use super::screen::{Paint, Screen, Tone, counted, wrapped};
+use super::sweep::seeded_token;
+use super::{BadCall, Ending, interrupt, names};
+use clap::Args;
+use picklock_model::claims::{Scenario, Search, scenarios};
+use picklock_model::explore::Limits;
+use picklock_properties::Promise;
+use picklock_sim::registry::{CheckVerdict, SweepHow};
+use picklock_sim::report::TextOptions;
+use picklock_sim::token::TokenError;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Finds the known failures of the catalogue again, and checks that their repairs hold
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Scenarios {
+    /// Only these rows: C1, C16…
+    ids: Vec<String>,
+    /// Only the rows of this system; may be repeated
+    #[arg(long = "system", value_name = "S", value_delimiter = ',')]
+    systems: Vec<String>,
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  picklock scenarios
+  picklock scenarios C16 --json
+  picklock scenarios --system cassandra
+
+Exits 1 if a failure was not found, or its repair does not hold.";
+
+const STATES_MAX: u64 = 150_000_000;
+
+/// A scenario that was run.
+#[derive(Serialize)]
+struct Row {
+    id: &'static str,
+    system: &'static str,
+    story: &'static str,
+    breaks: Promise,
+    found: bool,
+    seeds_tried: Option<u64>,
+    steps: Option<usize>,
+    token: Option<String>,
+    fix: &'static str,
+    fix_holds: bool,
+    fix_states: Option<u64>,
+    fix_runs: Option<u64>,
+    fix_token: Option<String>,
+    note: &'static str,
+}
+
+/// What a search came to.
+struct Searched {
+    /// Replays a violation of the promise.
+    token: Option<String>,
+    steps: Option<usize>,
+    /// Whether the search went to its end: only then nothing found is nothing there.
+    complete: bool,
+    states: Option<u64>,
+    /// Of a seeded search: how many seeds were run.
+    runs: Option<u64>,
+}
+
+impl Scenarios {
+    /// Runs all rows.
+    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+        let chosen = self.chosen()?;
+        let pool = self.jobs.pool()?;
+        let jobs = self.jobs.count()?;
+        let paint = screen.paint();
+        let widths = Widths::of(&chosen);
+        screen.text(&widths.header(paint));
+        let mut rows: Vec<Row> = Vec::new();
+        for scenario in &chosen {
+            if interrupt::happened() || screen.is_closed() {
+                break;
+            }
+            let progress = Progress::states();
+            progress.name(scenario.id.to_owned());
+            let run = |search| pool.install(|| run(search, scenario.breaks, jobs, &progress));
+            let found = run(&scenario.search)?;
+            progress.name(format!("{}, repaired", scenario.id));
+            let fixed = run(&scenario.fix_search)?;
+            drop(progress);
+            if interrupt::happened() {
+                break;
+            }
+            let row = Row::new(scenario, found, fixed);
+            screen.text(&widths.row(&row, paint));
+            rows.push(row);
+        }
+        if rows.len() < chosen.len() {
+            let note =
+                format!("\nstopped after {} of {} rows: the rest is NOT a pass\n", rows.len(), chosen.len());
+            screen.text(&paint.text(Tone::Unclear, &note));
+        }
+        screen.document(&rows);
+        let as_catalogued = |row: &Row| row.found && row.fix_holds;
+        Ok(Ending::broken_if(rows.len() < chosen.len() || !rows.iter().all(as_catalogued)))
+    }
+
+    fn chosen(&self) -> Result<Vec<Scenario>, BadCall> {
+        let all = scenarios();
+        for id in &self.ids {
+            names::find("scenario", &id.to_uppercase(), all.clone(), |scenario| scenario.id.to_owned())?;
+        }
+        for system in &self.systems {
+            names::find("system", system, all.clone(), |scenario| scenario.system.to_owned())?;
+        }
+        let chosen = |scenario: &Scenario| {
+            (self.ids.is_empty() || self.ids.iter().any(|id| id.eq_ignore_ascii_case(scenario.id)))
+                && (self.systems.is_empty() || self.systems.iter().any(|system| system == scenario.system))
+        };
+        Ok(all.into_iter().filter(chosen).collect())
+    }
+}
+
+fn run(search: &Search, breaks: Promise, jobs: usize, progress: &Progress) -> Result<Searched, BadCall> {
+    let stop = interrupt::flag();
+    match search {
+        Search::Space { space, judgement } => {
+            let on_progress = |states| progress.set(states);
+            let limits = Limits { states_max: STATES_MAX, stop, on_progress: &on_progress };
+            let checked = names::lock(space.lock)?.check(space, judgement, &limits)?;
+            let counterexample = checked.counterexample.filter(|found| found.promise == breaks);
+            Ok(Searched {
+                steps: counterexample.as_ref().map(|found| found.steps),
+                token: counterexample.map(|found| found.token.encode()),
+                complete: checked.verdict != CheckVerdict::Incomplete,
+                states: Some(checked.exploration.states),
+                runs: None,
+            })
+        }
+        Search::Seeds { lock, setup, faults, seeds } => {
+            let on_progress = |runs| progress.add(runs);
+            let how = SweepHow { jobs, keep_going: false, on_progress: &on_progress, stop };
+            seeded(lock, setup, &faults.join(","), *seeds, breaks, &how)
+        }
+    }
+}
+
+/// Goes on after seeds that break other promises only.
+fn seeded(
+    lock: &str,
+    setup: &[u8],
+    faults: &str,
+    seeds: u64,
+    breaks: Promise,
+    how: &SweepHow,
+) -> Result<Searched, BadCall> {
+    let (lock, faults) = (names::lock(lock)?, names::faults(faults)?);
+    let mut searched = Searched { token: None, steps: None, complete: true, states: None, runs: Some(0) };
+    let mut next = 0;
+    while next < seeds {
+        let report = lock.sweep(setup, faults, next..seeds, how)?;
+        next += report.runs;
+        searched.complete &= report.truncated == 0 && !report.stopped;
+        searched.runs = Some(next);
+        if let Some(seed) = report.first_seed(breaks) {
+            let token = seeded_token(lock.name(), setup, faults, seed);
+            let parsed = token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
+            let options = TextOptions { last: Some(0), ..TextOptions::default() };
+            searched.steps = Some(lock.replay(&parsed, &options)?.events.len());
+            searched.token = Some(token);
+            break;
+        }
+        if report.stopped || report.runs == 0 {
+            break;
+        }
+    }
+    Ok(searched)
+}
+
+impl Row {
+    fn new(scenario: &Scenario, found: Searched, fixed: Searched) -> Row {
+        Row {
+            id: scenario.id,
+            system: scenario.system,
+            story: scenario.story,
+            breaks: scenario.breaks,
+            found: found.token.is_some(),
+            seeds_tried: found.runs,
+            steps: found.steps,
+            token: found.token,
+            fix: scenario.fix,
+            fix_holds: fixed.complete && fixed.token.is_none(),
+            fix_states: fixed.states,
+            fix_runs: fixed.runs,
+            fix_token: fixed.token,
+            note: scenario.note,
+        }
+    }
+}
+
+struct Widths {
+    id: usize,
+    system: usize,
+    breaks: usize,
+}
+
+/// `✓ seed 12345, 12345 steps`.
+const FOUND: usize = 25;
+
+impl Widths {
+    fn of(rows: &[Scenario]) -> Widths {
+        let widest = |length: fn(&Scenario) -> usize| rows.iter().map(length).max().unwrap_or(0);
+        Widths {
+            id: widest(|row| row.id.len()).max("id".len()),
+            system: widest(|row| row.system.len()).max("system".len()),
+            breaks: widest(|row| row.breaks.name().len()).max("breaks".len()),
+        }
+    }
+
+    fn header(&self, paint: Paint) -> String {
+        let &Widths { id, system, breaks } = self;
+        let titles =
+            format!("{:id$}  {:system$}  {:breaks$}  {:FOUND$}  repaired", "id", "system", "breaks", "found");
+        format!("{}\n{}\n", paint.text(Tone::Strong, &titles), "─".repeat(titles.chars().count() + 12))
+    }
+
+    fn row(&self, row: &Row, paint: Paint) -> String {
+        let &Widths { id, system, breaks } = self;
+        let (tone, found) = match (row.found, row.seeds_tried) {
+            (true, None) => (Tone::Good, format!("✓ {} steps", row.steps.unwrap_or(0))),
+            (true, Some(tried)) => {
+                (Tone::Good, format!("✓ seed {}, {} steps", tried.saturating_sub(1), row.steps.unwrap_or(0)))
+            }
+            (false, None) => (Tone::Bad, "✗ not found".to_owned()),
+            (false, Some(tried)) => (Tone::Bad, format!("✗ not in {}", counted(tried, "seed"))),
+        };
+        let size = match (row.fix_states, row.fix_runs) {
+            (Some(states), _) => counted(states, "state"),
+            (None, Some(runs)) => counted(runs, "run"),
+            (None, None) => String::new(),
+        };
+        let (fix_tone, holds) = match row.fix_holds {
+            true => (Tone::Good, format!("✓ holds, {size}")),
+            false => (Tone::Bad, format!("✗ does not hold, {size}")),
+        };
+        let mut text = format!(
+            "{:id$}  {:system$}  {:breaks$}  {}  {}\n",
+            row.id,
+            row.system,
+            row.breaks.name(),
+            paint.text(tone, &format!("{found:FOUND$}")),
+            paint.text(fix_tone, &holds),
+        );
+        let indent = " ".repeat(self.id + 2);
+        for (title, words) in [("", row.story), ("repair: ", row.fix), ("note: ", row.note)] {
+            if !words.is_empty() {
+                text += &wrapped(&format!("{title}{words}"), 118, &indent);
+            }
+        }
+        for token in [&row.token, &row.fix_token].into_iter().flatten() {
+            let _ = writeln!(text, "{indent}{}", paint.text(Tone::Faint, token));
+        }
+        text
+    }
+}

@@ -1,0 +1,259 @@
+//! `picklock sweep LOCK`: many seeds, each with its own random faults, or all with one given plan.
+
+use super::jobs::Jobs;
+use super::plan_file::PlanFile;
+use super::progress::{Progress, Stopwatch};
+use super::screen::{Paint, Screen, Tone, cell, counted, grouped, lines};
+use super::{BadCall, Ending, interrupt, names, seeds};
+use clap::Args;
+use comfy_table::CellAlignment;
+use picklock_properties::{Promise, PromiseSet};
+use picklock_sim::fault::{FaultKind, FaultSet};
+use picklock_sim::outcome::Strikes;
+use picklock_sim::plan::Plan;
+use picklock_sim::registry::SweepHow;
+use picklock_sim::report::violation_words;
+use picklock_sim::sweep::{Found, SweepReport};
+use picklock_sim::token::{Body, Token};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// Runs many seeds, each with its own random faults, up to the first that breaks a promise
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Sweep {
+    /// A lock: picklock locks lists them
+    lock: String,
+    /// Which kinds of faults a seed may draw, with commas between; `none`, or `all`
+    #[arg(long, value_name = "F,F", default_value = "all", conflicts_with = "plan")]
+    faults: String,
+    /// From seed A up to but without seed B
+    #[arg(long, value_name = "A..B", default_value = "0..1000")]
+    seeds: String,
+    /// Only the I-th of N equal parts of the seeds, I from 1
+    #[arg(long, value_name = "I/N")]
+    shard: Option<String>,
+    /// Goes on after the first seed that breaks a promise
+    #[arg(long)]
+    keep_going: bool,
+    /// Watches this promise, not the lock's usual ones; may be repeated
+    #[arg(long = "property", value_name = "P", value_delimiter = ',')]
+    properties: Vec<String>,
+    /// A JSON file with the faults and their moments; every seed runs this plan
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  picklock sweep cassandra-queue --faults pause --keep-going
+  picklock sweep cassandra-queue-repaired --seeds 0..1000000 --shard 3/8
+  picklock sweep cassandra-queue --property fifo --faults none";
+
+#[derive(Serialize)]
+struct Document {
+    lock: &'static str,
+    faults: Vec<FaultKind>,
+    plan: Option<Plan>,
+    seeds: [u64; 2],
+    runs: u64,
+    events: u64,
+    seconds: f64,
+    violations: Vec<Violated>,
+    broken: BTreeMap<Promise, u64>,
+    strikes: Strikes,
+    never_struck: Vec<FaultKind>,
+    grants: u64,
+    truncated: u64,
+    interrupted: bool,
+}
+
+#[derive(Serialize)]
+struct Violated {
+    property: Promise,
+    seed: u64,
+    token: String,
+    words: String,
+}
+
+impl Sweep {
+    /// Runs them.
+    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+        let lock = names::lock(&self.lock)?;
+        let faults = names::faults(&self.faults)?;
+        let promises = names::promises(&self.properties)?;
+        let mut range = seeds::range(&self.seeds)?;
+        if let Some(shard) = &self.shard {
+            range = seeds::shard(range, shard)?;
+        }
+        let plan = self.plan.as_deref().map(PlanFile::read).transpose()?;
+        let jobs = self.jobs.count()?;
+        let setup = lock.setup((!promises.is_empty()).then_some(promises));
+
+        let progress = Progress::runs(range.end - range.start);
+        let on_progress = |runs| progress.add(runs);
+        let stop = interrupt::flag();
+        let how = SweepHow { jobs, keep_going: self.keep_going, on_progress: &on_progress, stop };
+        let watch = Stopwatch::start();
+        let report = match &plan {
+            Some(plan) => plan.sweep(lock.as_ref(), &setup, range.clone(), &how, &self.jobs.pool()?)?,
+            None => lock.sweep(&setup, faults, range.clone(), &how)?,
+        };
+        let seconds = watch.seconds();
+        drop(progress);
+
+        let token = |seed| match &plan {
+            Some(plan) => plan.token(lock.name(), &setup, seed),
+            None => seeded_token(lock.name(), &setup, faults, seed),
+        };
+        let given = plan.as_ref().map(PlanFile::plan).cloned();
+        let faults = if plan.is_some() { FaultSet::EMPTY } else { faults };
+        let document = Document::new(lock.name(), faults, given, range, report, seconds, token);
+        screen.text(&document.text(screen.paint()));
+        screen.document(&document);
+        let no_verdict = document.truncated > 0 || document.interrupted;
+        Ok(Ending::broken_if(!document.violations.is_empty() || no_verdict))
+    }
+}
+
+/// Replays a seed of a sweep.
+pub fn seeded_token(lock: &str, setup: &[u8], faults: FaultSet, seed: u64) -> String {
+    let body = Body::Seeded { setup: setup.to_vec(), faults: faults.into(), seed };
+    Token { lock: lock.to_owned(), body }.encode()
+}
+
+/// How often a kind of fault struck.
+fn struck(kind: FaultKind, strikes: &Strikes) -> u64 {
+    match kind {
+        FaultKind::Pause => strikes.pauses,
+        FaultKind::Clock => strikes.clock_steps + strikes.clock_freezes + strikes.clock_drifts,
+        FaultKind::Delay => strikes.delayed,
+        FaultKind::Loss => strikes.lost + strikes.replies_lost,
+        FaultKind::Duplicate => strikes.duplicated,
+        FaultKind::Partition => strikes.partitions,
+        FaultKind::Crash => strikes.crashes,
+        FaultKind::PowerLoss => strikes.power_losses,
+    }
+}
+
+/// So many violations are listed as text; JSON lists more.
+const LINES_MAX: usize = 20;
+
+impl Document {
+    fn new(
+        lock: &'static str,
+        faults: FaultSet,
+        plan: Option<Plan>,
+        seeds: Range<u64>,
+        report: SweepReport,
+        seconds: f64,
+        token: impl Fn(u64) -> String,
+    ) -> Document {
+        let violated = |found: &Found| Violated {
+            property: found.violation.promise,
+            seed: found.seed,
+            token: token(found.seed),
+            words: violation_words(&found.violation),
+        };
+        Document {
+            lock,
+            faults: faults.iter().collect(),
+            plan,
+            seeds: [seeds.start, seeds.end],
+            runs: report.runs,
+            events: report.events,
+            seconds,
+            violations: report.violations.iter().map(violated).collect(),
+            never_struck: faults.iter().filter(|kind| struck(*kind, &report.strikes) == 0).collect(),
+            broken: report.broken,
+            strikes: report.strikes,
+            grants: report.grants,
+            truncated: report.truncated,
+            interrupted: report.stopped,
+        }
+    }
+
+    fn text(&self, paint: Paint) -> String {
+        let mut text = String::new();
+        let faults = match &self.plan {
+            Some(plan) => format!("{plan}\n"),
+            None => format!("faults  {}\n", self.faults.iter().copied().collect::<FaultSet>()),
+        };
+        let rate = if self.seconds > 0.0 { self.events as f64 / self.seconds } else { 0.0 };
+        let _ = write!(
+            text,
+            "{}\n{faults}seeds   {}..{}\nran     {}, {} in {} s, {} a second; the lock was granted {} times\n",
+            paint.text(Tone::Strong, self.lock),
+            self.seeds[0],
+            self.seeds[1],
+            counted(self.runs, "run"),
+            counted(self.events, "event"),
+            self.seconds,
+            grouped(rate as u64),
+            grouped(self.grants),
+        );
+        text += &self.what_struck(paint);
+        text += &self.what_broke(paint);
+        if self.truncated > 0 {
+            let runs = counted(self.truncated, "run");
+            let note = format!("{runs} did not end and prove nothing: this is NOT a pass\n");
+            text += &paint.text(Tone::Unclear, &note);
+        }
+        if self.interrupted {
+            text += &paint.text(Tone::Unclear, "interrupted: the seeds that were not run are NOT a pass\n");
+        }
+        text
+    }
+
+    fn what_struck(&self, paint: Paint) -> String {
+        let mut table = paint.table(&["fault", "struck"]);
+        for (name, times) in self.strikes.named().into_iter().filter(|(_, times)| *times > 0) {
+            let times = cell(Tone::Plain, &grouped(times)).set_alignment(CellAlignment::Right);
+            table.add_row([cell(Tone::Plain, name), times]);
+        }
+        let mut text = String::from("\n");
+        if table.is_empty() {
+            text += "nothing struck\n";
+        } else {
+            text += &lines(&table);
+        }
+        if !self.never_struck.is_empty() {
+            let never: FaultSet = self.never_struck.iter().copied().collect();
+            text += &paint.text(Tone::Unclear, &format!("never struck, though asked for: {never}\n"));
+        }
+        text + "\n"
+    }
+
+    fn what_broke(&self, paint: Paint) -> String {
+        let Some(first) = self.violations.first() else {
+            return paint.text(Tone::Good, "no promise was broken\n");
+        };
+        let mut text = String::new();
+        for (promise, runs) in &self.broken {
+            let broken = format!("✗ {promise} broken in {}", counted(*runs, "run"));
+            let _ = writeln!(text, "{}", paint.text(Tone::Bad, &broken));
+        }
+        let mut table = paint.table(&["property", "seed", "token"]);
+        for violated in self.violations.iter().take(LINES_MAX) {
+            table.add_row([violated.property.name(), &violated.seed.to_string(), &violated.token]);
+        }
+        let _ = write!(text, "\n{}", lines(&table));
+        if self.violations.len() > LINES_MAX {
+            let more = self.violations.len() - LINES_MAX;
+            let _ =
+                writeln!(text, "… and {more} more: --json lists up to {} of each", SweepReport::LISTED_MAX);
+        }
+        let _ = writeln!(text, "\n{}:\n  picklock replay {}", first.words, first.token);
+        text
+    }
+}
+
+/// What is watched, for those who print it.
+pub fn names_of(promises: PromiseSet) -> Vec<&'static str> {
+    promises.iter().map(Promise::name).collect()
+}

@@ -1,0 +1,247 @@
+//! `picklock theorems`: each theorem with all its assumptions, and with each one dropped.
+
+mod leaning;
+
+use super::check::why_incomplete;
+use super::jobs::Jobs;
+use super::progress::{Progress, Stopwatch};
+use super::screen::{Paint, Screen, Tone, grouped};
+use super::{BadCall, Ending, interrupt, names};
+use clap::Args;
+use leaning::leaning;
+use picklock_model::claims::{Claim, Expected, THEOREMS, claims};
+use picklock_model::explore::{Coverage, Limits};
+use picklock_sim::registry::{CheckVerdict, Checked};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Checks each theorem with all its assumptions, and with each one dropped
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Theorems {
+    /// Only these: lemma-1, theorem-1, theorem-2, theorem-3
+    names: Vec<String>,
+    /// Leaves out what takes longer than a few seconds
+    #[arg(long)]
+    quick: bool,
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  picklock theorems
+  picklock theorems theorem-3 --quick
+
+Exits 1 if a verdict differs from the expected one, or none was reached.";
+
+const STATES_MAX: u64 = 150_000_000;
+
+/// A claim that was checked.
+#[derive(Serialize)]
+struct Row {
+    theorem: &'static str,
+    lock: &'static str,
+    clients: u8,
+    servers: u8,
+    variant: &'static str,
+    dropped: Option<String>,
+    verdict: CheckVerdict,
+    expected: Expected,
+    reason: &'static str,
+    why_incomplete: Option<&'static str>,
+    states: u64,
+    transitions: u64,
+    depth: u32,
+    steps: Option<usize>,
+    token: Option<String>,
+    coverage: Coverage,
+    seconds: f64,
+}
+
+impl Theorems {
+    /// Checks all claims.
+    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+        let all = self.chosen()?;
+        let pool = self.jobs.pool()?;
+        let (long, chosen): (Vec<Claim>, Vec<Claim>) =
+            all.into_iter().partition(|claim| self.quick && claim.long);
+        let columns = Columns::of(&chosen);
+        let paint = screen.paint();
+        screen.text(&columns.header(paint));
+
+        let stop = interrupt::flag();
+        let progress = Progress::states();
+        let on_progress = |states| progress.set(states);
+        let mut rows: Vec<Row> = Vec::new();
+        for claim in &chosen {
+            if interrupt::happened() || screen.is_closed() {
+                break;
+            }
+            progress.set(0);
+            progress.name(name(claim));
+            let lock = names::lock(claim.space.lock)?;
+            let limits = Limits { states_max: STATES_MAX, stop, on_progress: &on_progress };
+            let watch = Stopwatch::start();
+            let checked = pool.install(|| lock.check(&claim.space, &claim.judgement, &limits))?;
+            let row = Row::new(claim, &checked, watch.seconds());
+            progress.aside(|| screen.text(&columns.row(&row, paint)));
+            rows.push(row);
+        }
+        drop(progress);
+
+        if !interrupt::happened() {
+            screen.text(&format!("\n{}", leaning(&rows, paint)));
+        }
+        screen.text(&self.remarks(&rows, chosen.len(), &long, paint));
+        screen.document(&rows);
+        Ok(Ending::broken_if(rows.len() < chosen.len() || rows.iter().any(Row::differs)))
+    }
+
+    fn chosen(&self) -> Result<Vec<Claim>, BadCall> {
+        let find = |name: &String| {
+            names::find("theorem", name, THEOREMS.to_vec(), |theorem| theorem.name.to_owned())
+                .map(|theorem| theorem.name)
+        };
+        let names: Vec<&str> = self.names.iter().map(find).collect::<Result<_, _>>()?;
+        let is_chosen = |claim: &Claim| names.is_empty() || names.contains(&claim.theorem);
+        Ok(claims().into_iter().filter(is_chosen).collect())
+    }
+
+    fn remarks(&self, rows: &[Row], chosen: usize, left_out: &[Claim], paint: Paint) -> String {
+        let mut text = String::new();
+        if rows.len() < chosen {
+            let note = format!("stopped after {} of {chosen} claims: the rest is NOT a pass", rows.len());
+            let _ = writeln!(text, "\n{}", paint.text(Tone::Unclear, &note));
+        }
+        if !left_out.is_empty() {
+            let _ = writeln!(text, "\n--quick left out what takes longer:");
+            left_out.iter().for_each(|claim| {
+                let _ = writeln!(text, "  {}", name(claim));
+            });
+        }
+        let differ = rows.iter().filter(|row| row.differs()).count();
+        if differ > 0 {
+            let note = format!("{differ} of {} verdicts differ from what is claimed", rows.len());
+            let _ = writeln!(text, "\n{}", paint.text(Tone::Bad, &note));
+        }
+        if let Some(token) = rows.iter().find_map(|row| row.token.as_ref()) {
+            let _ = writeln!(text, "\nto see the first counterexample:\n  picklock replay {token}");
+        }
+        text
+    }
+}
+
+fn name(claim: &Claim) -> String {
+    let dropped = claim.dropped_names().map_or_else(String::new, |names| format!(", without {names}"));
+    let variant = if claim.variant.is_empty() { String::new() } else { format!(" ({})", claim.variant) };
+    format!("{}{variant}, {} threads, {} replicas{dropped}", claim.theorem, claim.clients, claim.servers)
+}
+
+impl Row {
+    fn new(claim: &Claim, checked: &Checked, seconds: f64) -> Row {
+        let exploration = &checked.exploration;
+        let counterexample = checked.counterexample.as_ref();
+        Row {
+            theorem: claim.theorem,
+            lock: claim.space.lock,
+            clients: claim.clients,
+            servers: claim.servers,
+            variant: claim.variant,
+            dropped: claim.dropped_names(),
+            verdict: checked.verdict,
+            expected: claim.expected,
+            reason: claim.reason,
+            why_incomplete: why_incomplete(checked),
+            states: exploration.states,
+            transitions: exploration.transitions,
+            depth: exploration.depth,
+            steps: counterexample.map(|counterexample| counterexample.steps),
+            token: counterexample.map(|counterexample| counterexample.token.encode()),
+            coverage: exploration.coverage,
+            seconds,
+        }
+    }
+
+    fn differs(&self) -> bool {
+        match (self.verdict, self.expected) {
+            (CheckVerdict::Holds, Expected::Holds) | (CheckVerdict::Violated, Expected::Violated) => false,
+            (CheckVerdict::Holds, Expected::Violated)
+            | (CheckVerdict::Violated, Expected::Holds)
+            | (CheckVerdict::Incomplete, _) => true,
+        }
+    }
+}
+
+/// How wide the columns are, known before the first row is.
+struct Columns {
+    dropped: usize,
+    variant: usize,
+}
+
+impl Columns {
+    fn of(claims: &[Claim]) -> Columns {
+        let dropped = |claim: &Claim| claim.dropped_names().map_or(1, |names| names.len());
+        Columns {
+            dropped: claims.iter().map(dropped).max().unwrap_or(0).max("dropped".len()),
+            variant: claims.iter().map(|claim| claim.variant.len()).max().unwrap_or(0).max("variant".len()),
+        }
+    }
+
+    fn header(&self, paint: Paint) -> String {
+        let &Columns { dropped, variant } = self;
+        let titles = format!(
+            "{:9}  {:variant$}  {:>7}  {:>8}  {:dropped$}  {:10}  {:>11}  {:>5}  {:>5}  {:>7}",
+            "theorem",
+            "variant",
+            "threads",
+            "replicas",
+            "dropped",
+            "verdict",
+            "states",
+            "depth",
+            "steps",
+            "seconds"
+        );
+        format!("{}\n{}\n", paint.text(Tone::Strong, &titles), "─".repeat(titles.chars().count()))
+    }
+
+    fn row(&self, row: &Row, paint: Paint) -> String {
+        let &Columns { dropped, variant } = self;
+        let (tone, mark) = match row.verdict {
+            CheckVerdict::Holds => (Tone::Good, "✓"),
+            CheckVerdict::Violated => (Tone::Bad, "✗"),
+            CheckVerdict::Incomplete => (Tone::Unclear, "?"),
+        };
+        let verdict = format!("{mark} {:8}", row.verdict.name());
+        let mut text = format!(
+            "{:9}  {:variant$}  {:>7}  {:>8}  {:dropped$}  {}  {:>11}  {:>5}  {:>5}  {:>7.1}\n",
+            row.theorem,
+            row.variant,
+            row.clients,
+            row.servers,
+            row.dropped.as_deref().unwrap_or("-"),
+            paint.text(tone, &verdict),
+            grouped(row.states),
+            row.depth,
+            row.steps.map_or_else(|| "-".to_owned(), |steps| steps.to_string()),
+            row.seconds,
+        );
+        if let Some(why) = row.why_incomplete {
+            let _ =
+                writeln!(text, "{}", paint.text(Tone::Unclear, &format!("  ? {why}: this is NOT a pass")));
+        }
+        if row.differs() {
+            let expected = match row.expected {
+                Expected::Holds => "to hold",
+                Expected::Violated => "to be violated",
+            };
+            let note = format!("  ! expected {expected}: {}", row.reason);
+            let _ = writeln!(text, "{}", paint.text(Tone::Bad, &note));
+        }
+        if let Some(token) = &row.token {
+            let _ = writeln!(text, "{}", paint.text(Tone::Faint, &format!("  {token}")));
+        }
+        text
+    }
+}

@@ -1,0 +1,58 @@
+//! What the theorems lean on, seen from the assumptions.
+
+use super::super::screen::{Paint, Tone, cell, lines};
+use super::Row;
+use picklock_model::claims::THEOREMS;
+use picklock_sim::registry::CheckVerdict;
+
+/// A row for each set of assumptions that was dropped, a column for each theorem that was checked.
+pub fn leaning(rows: &[Row], paint: Paint) -> String {
+    let theorems: Vec<&str> = THEOREMS
+        .iter()
+        .map(|theorem| theorem.name)
+        .filter(|name| rows.iter().any(|row| row.theorem == *name))
+        .collect();
+    let mut dropped: Vec<&str> = Vec::new();
+    for name in rows.iter().filter_map(|row| row.dropped.as_deref()) {
+        if !dropped.contains(&name) {
+            dropped.push(name);
+        }
+    }
+    // Single ones first: several together are a footnote to each.
+    dropped.sort_by_key(|names| (names.matches('+').count(), place(names)));
+
+    let mut header = vec!["assumption"];
+    header.extend(&theorems);
+    let mut table = paint.table(&header);
+    for names in dropped {
+        let mut cells = vec![cell(Tone::Plain, &names.replace('+', " and "))];
+        for theorem in &theorems {
+            let (tone, word) = word(rows, theorem, names);
+            cells.push(cell(tone, word));
+        }
+        table.add_row(cells);
+    }
+    lines(&table)
+}
+
+fn place(names: &str) -> Option<usize> {
+    let first = names.split('+').next();
+    picklock_model::claims::Assumption::ALL.iter().position(|assumption| Some(assumption.name()) == first)
+}
+
+fn word(rows: &[Row], theorem: &str, dropped: &str) -> (Tone, &'static str) {
+    let verdicts: Vec<CheckVerdict> = rows
+        .iter()
+        .filter(|row| row.theorem == theorem && row.dropped.as_deref() == Some(dropped))
+        .map(|row| row.verdict)
+        .collect();
+    if verdicts.is_empty() {
+        (Tone::Faint, "-")
+    } else if verdicts.contains(&CheckVerdict::Violated) {
+        (Tone::Bad, "leans on")
+    } else if verdicts.contains(&CheckVerdict::Incomplete) {
+        (Tone::Unclear, "not known")
+    } else {
+        (Tone::Good, "does not need")
+    }
+}
