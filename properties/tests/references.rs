@@ -179,12 +179,13 @@ fn fenced_resource(history: &[Event]) -> Verdicts {
     let grant_of = |client: ClientId, before: &[Event]| {
         before.iter().rposition(|event| is_granted(event) && event.client() == client)
     };
-    let mut kept: Vec<(usize, ClientId)> = Vec::new();
+    let kept = std::cell::RefCell::new(Vec::<(usize, ClientId)>::new());
     reference(history, |before, event| {
         if !matches!(event, Event::Accepted { .. }) {
             return None;
         }
         let client = event.client();
+        let mut kept = kept.borrow_mut();
         let last_writer = kept.last().map_or(client, |(_, writer)| *writer);
         match grant_of(client, before) {
             Some(grant) if kept.iter().all(|(earlier, writer)| *writer == client || *earlier < grant) => {

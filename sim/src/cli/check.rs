@@ -109,7 +109,7 @@ impl Check {
         let seconds = watch.seconds();
         drop(progress);
 
-        let document = Document::new(lock.name(), &options, &judgement, &checked, seconds);
+        let document = Document::new(lock.as_ref(), &options, &judgement, &checked, seconds);
         screen.document(&document);
         if !screen.wants_json() {
             screen.text(&document.text(screen.paint()));
@@ -219,7 +219,7 @@ fn explore(
 
 impl Document {
     fn new(
-        lock: &'static str,
+        lock: &dyn AnyLock,
         options: &CheckOptions,
         judgement: &Judgement,
         checked: &Checked,
@@ -229,9 +229,7 @@ impl Document {
         let exploration = &checked.exploration;
         let counterexample = checked.counterexample.as_ref();
         let (judged, properties) = match judgement {
-            Judgement::Safety if promises.is_empty() && lock == "row-probe" => {
-                ("safety", vec![Promise::Lemma1.name()])
-            }
+            Judgement::Safety if !lock.is_lock() => ("safety", vec![Promise::Lemma1.name()]),
             Judgement::Safety if promises.is_empty() => ("safety", vec![Promise::MutualExclusion.name()]),
             Judgement::Safety => ("safety", names_of(promises)),
             Judgement::Progress(goals) => {
@@ -239,7 +237,7 @@ impl Document {
             }
         };
         Document {
-            lock,
+            lock: lock.name(),
             clients,
             servers,
             rounds,
@@ -275,11 +273,15 @@ impl Document {
                 (Tone::Unclear, format!("? incomplete: {promises}; {why}: this is NOT a pass"))
             }
         };
-        let calls = if self.try_lock { "try_lock" } else { "lock" };
+        let calls = match (names::real_lock(self.lock), self.try_lock) {
+            (Err(_), _) => "write and read a row",
+            (Ok(_), true) => "call try_lock",
+            (Ok(_), false) => "call lock",
+        };
         let dropped = if self.dropped.is_empty() { "none".to_owned() } else { self.dropped.join(", ") };
         let _ = write!(
             text,
-            "{}\n{}\n\nspace     {} that call {calls} {} each, {}; assumptions dropped: {dropped}\n",
+            "{}\n{}\n\nspace     {} that {calls} {} each, {}; assumptions dropped: {dropped}\n",
             paint.text(Tone::Strong, self.lock),
             paint.text(tone, &verdict),
             counted(self.clients.into(), "client"),

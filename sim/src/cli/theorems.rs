@@ -5,7 +5,7 @@ mod leaning;
 use super::check::why_incomplete;
 use super::jobs::Jobs;
 use super::progress::{Progress, Stopwatch};
-use super::screen::{Paint, Screen, Tone, grouped};
+use super::screen::{Paint, Screen, Tone, counted, grouped};
 use super::{BadCall, Ending, interrupt, names};
 use clap::Args;
 use leaning::leaning;
@@ -135,7 +135,9 @@ impl Theorems {
 fn name(claim: &Claim) -> String {
     let dropped = claim.dropped_names().map_or_else(String::new, |names| format!(", without {names}"));
     let variant = if claim.variant.is_empty() { String::new() } else { format!(" ({})", claim.variant) };
-    format!("{}{variant}, {} threads, {} replicas{dropped}", claim.theorem, claim.clients, claim.servers)
+    let threads = counted(claim.clients.into(), "thread");
+    let replicas = counted(claim.servers.into(), "replica");
+    format!("{}{variant}, {threads}, {replicas}{dropped}", claim.theorem)
 }
 
 impl Row {
