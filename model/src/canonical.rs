@@ -23,10 +23,34 @@ use crate::world::{Bounds, TICK, World};
 use smallvec::SmallVec;
 
 /// Memory for one rewrite, kept from step to step.
+///
+/// Almost always every stamp is among the last 64 moments before now and every serial below 64, for they were ranks
+/// before this step: then a set is a word, and a rank is a count of its bits. Else (a tick has passed, a clock is off) the
+/// lists below are searched; a state has a dozen of each.
 #[derive(Default)]
 pub struct Buffers {
-    stamps: Vec<(StampGroup, i64)>,
-    serials: Vec<(Node, u32)>,
+    /// Per group, which of the last 64 moments up to the floor are there.
+    recent: Vec<(u64, u64)>,
+    /// Per node, which of the serials below 64 are there.
+    small: Vec<u64>,
+    /// Whether the two above hold everything.
+    is_compact: bool,
+    /// Every stamp once.
+    stamps: Vec<Stamp>,
+    /// Every serial once, with its owner's place.
+    serials: Vec<(usize, u32)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    group: u64,
+    /// Relative to the new now.
+    at: i64,
+    tick_end: i64,
+}
+
+fn group_key(group: StampGroup) -> u64 {
+    u64::from(group.space) << 32 | u64::from(group.member)
 }
 
 /// Rewrites `world`, in which true time is `now`, to the equal world in which it is zero.
@@ -39,16 +63,18 @@ pub fn rewrite<L: Lock>(
 ) {
     let frame = Frame::new(world, now, bounds);
     settle(world, setup, frame.horizon);
-    buffers.stamps.clear();
-    buffers.serials.clear();
-    let mut collect = Collect { frame: &frame, place: Place::default(), buffers };
-    visit(world, setup, &mut collect);
-    buffers.stamps.sort_unstable();
-    buffers.stamps.dedup();
-    buffers.serials.sort_unstable();
-    buffers.serials.dedup();
-    let mut rewrite = Rewrite { frame: &frame, place: Place::default(), buffers };
-    visit(world, setup, &mut rewrite);
+    let clients = world.cluster.clients.len();
+    buffers.recent.clear();
+    buffers.small.clear();
+    buffers.small.resize(world.cluster.conditions().len(), 0);
+    buffers.is_compact = true;
+    visit(world, setup, &mut Scan { frame: &frame, place: Place::new(clients), buffers });
+    if !buffers.is_compact {
+        buffers.stamps.clear();
+        buffers.serials.clear();
+        visit(world, setup, &mut Collect { frame: &frame, place: Place::new(clients), buffers });
+    }
+    visit(world, setup, &mut Rewrite { frame: &frame, place: Place::new(clients), buffers });
     for node in world.cluster.nodes() {
         if let Some(condition) = world.cluster.condition_mut(node) {
             if condition.clock.frozen.is_some() {
@@ -113,23 +139,36 @@ impl Frame {
         -(self.shift - at).div_euclid(TICK.0) * TICK.0
     }
 
-    fn reading(&self, place: &Place) -> i64 {
-        place.node.map_or(0, |index| self.offsets[index])
-    }
 }
 
 /// What is being visited.
-#[derive(Default)]
 struct Place {
+    clients: usize,
+    /// Whose state; none in a message.
     me: Option<Node>,
-    /// Position of `me` among the cluster's nodes.
-    node: Option<usize>,
     from: Option<Node>,
     to: Option<Node>,
 }
 
 impl Place {
-    fn owner(&self, owner: Owner) -> Node {
+    fn new(clients: usize) -> Place {
+        Place { clients, me: None, from: None, to: None }
+    }
+
+    fn enter(&mut self, me: Option<Node>, from: Option<Node>, to: Option<Node>) {
+        (self.me, self.from, self.to) = (me, from, to);
+    }
+
+    /// The position among the cluster's nodes.
+    fn index(&self, node: Node) -> usize {
+        match node {
+            Node::Client(client) => usize::from(client),
+            Node::Server(server) => self.clients + usize::from(server),
+            Node::Resource => unreachable!("the resource draws no serials and has no clock"),
+        }
+    }
+
+    fn owner(&self, owner: Owner) -> usize {
         let node = match owner {
             Owner::Me => self.me,
             Owner::Sender => self.from,
@@ -137,10 +176,8 @@ impl Place {
             Owner::Node(node) => Some(node),
         };
         match node {
-            Some(node) => node,
-            None => unreachable!(
-                "{owner:?} has no meaning here: a message has a sender and a receiver, a state has itself"
-            ),
+            Some(node) => self.index(node),
+            None => unreachable!("a message has a sender and a receiver, a state has itself"),
         }
     }
 }
@@ -150,25 +187,68 @@ trait PlacedVisitor: Visitor {
 }
 
 fn visit<L: Lock, V: PlacedVisitor>(world: &mut World<L>, setup: &Setup<L>, visitor: &mut V) {
-    let clients = world.cluster.clients.len();
     for (number, client) in world.cluster.clients.iter_mut().enumerate() {
-        *visitor.place() =
-            Place { me: Some(Node::Client(number as u8)), node: Some(number), ..Place::default() };
+        visitor.place().enter(Some(Node::Client(number as u8)), None, None);
         client.visit(&setup.lock, visitor);
     }
     for (number, server) in world.cluster.servers.iter_mut().enumerate() {
-        *visitor.place() =
-            Place { me: Some(Node::Server(number as u8)), node: Some(clients + number), ..Place::default() };
+        visitor.place().enter(Some(Node::Server(number as u8)), None, None);
         server.visit(visitor);
     }
-    *visitor.place() = Place::default();
+    visitor.place().enter(None, None, None);
     world.cluster.resource.visit(visitor);
     for envelope in &mut world.in_flight {
-        *visitor.place() = Place { from: Some(envelope.from), to: Some(envelope.to), ..Place::default() };
+        visitor.place().enter(None, Some(envelope.from), Some(envelope.to));
         envelope.message.visit(visitor);
     }
 }
 
+/// The first visit: what there is, as bits, or that bits are not enough.
+struct Scan<'a> {
+    frame: &'a Frame,
+    place: Place,
+    buffers: &'a mut Buffers,
+}
+
+impl PlacedVisitor for Scan<'_> {
+    fn place(&mut self) -> &mut Place {
+        &mut self.place
+    }
+}
+
+impl Visitor for Scan<'_> {
+    fn stamp(&mut self, group: StampGroup, at: &mut Wall) {
+        let age = self.frame.floor + self.frame.shift - at.0;
+        if !(0..64).contains(&age) || self.frame.frozen.is_some() {
+            self.buffers.is_compact = false;
+            return;
+        }
+        let group = group_key(group);
+        let bit = 1 << age;
+        match self.buffers.recent.iter_mut().find(|(other, _)| *other == group) {
+            Some((_, present)) => *present |= bit,
+            None => self.buffers.recent.push((group, bit)),
+        }
+    }
+
+    fn due(&mut self, _due: &mut Due) {}
+
+    fn since(&mut self, _at: &mut Monotonic, _limit: Micros) {}
+
+    fn expiry_seconds(&mut self, _at: &mut i64) {}
+
+    fn serial(&mut self, owner: Owner, serial: &mut u32) {
+        match 1_u64.checked_shl(*serial) {
+            Some(bit) => {
+                let owner = self.place.owner(owner);
+                self.buffers.small[owner] |= bit;
+            }
+            None => self.buffers.is_compact = false,
+        }
+    }
+}
+
+/// The second visit, if bits are not enough.
 struct Collect<'a> {
     frame: &'a Frame,
     place: Place,
@@ -183,7 +263,11 @@ impl PlacedVisitor for Collect<'_> {
 
 impl Visitor for Collect<'_> {
     fn stamp(&mut self, group: StampGroup, at: &mut Wall) {
-        self.buffers.stamps.push((group, at.0 - self.frame.shift));
+        let at = at.0 - self.frame.shift;
+        let stamp = Stamp { group: group_key(group), at, tick_end: self.frame.tick_end(at) };
+        if !self.buffers.stamps.contains(&stamp) {
+            self.buffers.stamps.push(stamp);
+        }
     }
 
     fn due(&mut self, _due: &mut Due) {}
@@ -193,7 +277,10 @@ impl Visitor for Collect<'_> {
     fn expiry_seconds(&mut self, _at: &mut i64) {}
 
     fn serial(&mut self, owner: Owner, serial: &mut u32) {
-        self.buffers.serials.push((self.place.owner(owner), *serial));
+        let owned = (self.place.owner(owner), *serial);
+        if !self.buffers.serials.contains(&owned) {
+            self.buffers.serials.push(owned);
+        }
     }
 }
 
@@ -211,23 +298,27 @@ impl PlacedVisitor for Rewrite<'_> {
 
 impl Visitor for Rewrite<'_> {
     fn stamp(&mut self, group: StampGroup, at: &mut Wall) {
+        if self.buffers.is_compact {
+            let group = group_key(group);
+            let age = self.frame.floor + self.frame.shift - at.0;
+            let later = (1_u64 << age) - 1;
+            let present = self.buffers.recent.iter().find(|(other, _)| *other == group);
+            let rank = present.map_or(0, |(_, present)| (present & later).count_ones());
+            at.0 = self.frame.floor - i64::from(rank);
+            return;
+        }
         let stamp = at.0 - self.frame.shift;
         let end = self.frame.tick_end(stamp);
-        let stamps = &self.buffers.stamps;
-        let Ok(mut position) = stamps.binary_search(&(group, stamp)) else {
-            unreachable!("the stamp was collected in the visit before")
-        };
+        let group = group_key(group);
+        // A stamp on this side of the frozen reading; equal ones count as later than this side.
+        let is_near = |later: i64| self.frame.frozen.is_none_or(|frozen| !(stamp <= frozen && frozen < later));
         // The rank among the group's stamps of the same tick, counted from the latest.
-        let mut rank = 0;
-        while let Some((next_group, next)) = stamps.get(position + 1) {
-            let same = *next_group == group && self.frame.tick_end(*next) == end;
-            let frozen_between = self.frame.frozen.is_some_and(|frozen| stamp <= frozen && frozen < *next);
-            if !same || frozen_between {
-                break;
-            }
-            rank += 1;
-            position += 1;
-        }
+        let rank = self
+            .buffers
+            .stamps
+            .iter()
+            .filter(|other| other.group == group && other.tick_end == end && other.at > stamp && is_near(other.at))
+            .count() as i64;
         at.0 = match self.frame.frozen {
             Some(frozen) if stamp == frozen => FROZEN,
             // Stamps equal to the frozen reading are counted above as later than this one, or are not there.
@@ -237,7 +328,7 @@ impl Visitor for Rewrite<'_> {
     }
 
     fn due(&mut self, due: &mut Due) {
-        let reading = self.frame.reading(&self.place);
+        let reading = self.place.me.map_or(0, |me| self.frame.offsets[self.place.index(me)]);
         match due {
             Due::Wall(at) => {
                 at.0 = if self.frame.timed { self.frame.whole_ticks(at.0).max(reading) } else { reading }
@@ -259,12 +350,12 @@ impl Visitor for Rewrite<'_> {
 
     fn serial(&mut self, owner: Owner, serial: &mut u32) {
         let owner = self.place.owner(owner);
-        let serials = &self.buffers.serials;
-        let first = serials.partition_point(|(other, _)| *other < owner);
-        let Ok(position) = serials.binary_search(&(owner, *serial)) else {
-            unreachable!("the serial was collected in the visit before")
-        };
-        *serial = (position - first) as u32;
+        if self.buffers.is_compact {
+            *serial = (self.buffers.small[owner] & ((1_u64 << *serial) - 1)).count_ones();
+            return;
+        }
+        let smaller = self.buffers.serials.iter().filter(|(other, value)| *other == owner && value < serial);
+        *serial = smaller.count() as u32;
     }
 }
 

@@ -596,6 +596,8 @@ impl<L: Lock> World<L> {
         let World { cluster, in_flight, .. } = self;
         in_flight.retain(|envelope| !cluster.dismisses(envelope.to, &envelope.message));
         canonical::rewrite(self, now, setup, bounds, buffers);
-        self.in_flight.sort_unstable();
+        if !self.in_flight.is_sorted() {
+            self.in_flight.sort_unstable();
+        }
     }
 }
