@@ -1,1 +1,29 @@
-//! placeholder
+//! What picklock claims, tested: one binary, so that it links once.
+//!
+//! Read in this order:
+//!
+//! 1. `theorems`: Lemma 1 and Theorems 1 to 3 with all their assumptions, and with each one dropped.
+//! 2. `scenarios`: the catalogue. Each known failure is found again, and its repair survives the same search. Five of the
+//!    counterexamples are kept to be read, in `golden/`.
+//! 3. `cassandra_queue`: what else is true of the Cassandra queue lock, exhaustively and by seeds.
+//! 4. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
+//! 5. `regressions`: runs that once broke a promise, as tokens, each with its story.
+//!
+//! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run.
+//!
+//! The explorer and the canonical form have tests of their own, in `model/tests`.
+//!
+//! | variable | what it does |
+//! |---|---|
+//! | `PICKLOCK_SEED=n` | seeded tests run seed n and no other |
+//! | `PICKLOCK_SEEDS=N` | seeded tests run the seeds 0 to N-1 |
+//! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*.txt` again instead of comparing them |
+//! | `UPDATE_EXPECT=1` | writes the expected tables in the tests again (expect-test) |
+
+mod cassandra_queue;
+mod determinism;
+mod evidence;
+mod regressions;
+mod scenarios;
+mod seeds;
+mod theorems;

@@ -138,7 +138,6 @@ impl Frame {
     fn whole_ticks(&self, at: i64) -> i64 {
         -(self.shift - at).div_euclid(TICK.0) * TICK.0
     }
-
 }
 
 /// What is being visited.
@@ -311,13 +310,16 @@ impl Visitor for Rewrite<'_> {
         let end = self.frame.tick_end(stamp);
         let group = group_key(group);
         // A stamp on this side of the frozen reading; equal ones count as later than this side.
-        let is_near = |later: i64| self.frame.frozen.is_none_or(|frozen| !(stamp <= frozen && frozen < later));
+        let is_near =
+            |later: i64| self.frame.frozen.is_none_or(|frozen| !(stamp <= frozen && frozen < later));
         // The rank among the group's stamps of the same tick, counted from the latest.
         let rank = self
             .buffers
             .stamps
             .iter()
-            .filter(|other| other.group == group && other.tick_end == end && other.at > stamp && is_near(other.at))
+            .filter(|other| {
+                other.group == group && other.tick_end == end && other.at > stamp && is_near(other.at)
+            })
             .count() as i64;
         at.0 = match self.frame.frozen {
             Some(frozen) if stamp == frozen => FROZEN,

@@ -185,6 +185,9 @@ impl Clock {
         if missing <= 0 {
             return Some(now);
         }
+        if self.drift_ppm == 0 {
+            return Some(now + Micros(missing));
+        }
         let rate = 1_000_000 + i128::from(self.drift_ppm);
         let mut at = Micros(now.0 + (missing as i128 * 1_000_000).div_euclid(rate) as i64);
         while !self.is_due(due, at) {

@@ -107,7 +107,7 @@ pub enum Happening<S: Store> {
         /// Receiver.
         to: Node,
     },
-    /// No more faults from here on: clocks are right, links whole, nodes up. Progress is owed.
+    /// No more faults from here on: links are whole, nodes up, clocks go on, as wrong as they are. Progress is owed.
     Healed,
 }
 

@@ -1,11 +1,11 @@
-//! Lemma 1 and Theorems 1 to 3 of document 000: with all their assumptions, and with each one dropped.
+//! Lemma 1 and Theorems 1 to 3 of document 000, and the progress it promises without proof: with all their assumptions, and with each one dropped.
 
 use super::cassandra::{drop_from_queue_lock, drop_from_row, queue_lock, row};
 use super::{Assumption, Expected, Judgement, NamedSpace};
 use crate::explore::Goal;
 use crate::stores::cassandra::Consistency;
 use crate::workload::Calls;
-use picklock_properties::Promise;
+use picklock_properties::{ClientId, Promise};
 
 /// A statement of the source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub struct Theorem {
 }
 
 /// The statements, in the order of the source.
-pub const THEOREMS: [Theorem; 4] = [
+pub const THEOREMS: [Theorem; 5] = [
     Theorem {
         name: "lemma-1",
         statement: "of two threads that write a cell each into a row and then read it, one sees both",
@@ -39,6 +39,11 @@ pub const THEOREMS: [Theorem; 4] = [
         name: "theorem-3",
         statement: "of several threads that call TryGetLock, at least one gets the lock",
         source: "document 000, section 5.2, Theorem 3, Listing 7",
+    },
+    Theorem {
+        name: "progress",
+        statement: "whoever calls GetLock gets the lock in the end (the source's \"обязательно возьмет блокировку\")",
+        source: "document 000, section 3; not proved there",
     },
 ];
 
@@ -81,6 +86,7 @@ pub fn claims() -> Vec<Claim> {
     claims.extend(mutual_exclusion("theorem-1", Calls::Lock, Promise::Theorem1));
     claims.extend(mutual_exclusion("theorem-2", Calls::TryLock, Promise::Theorem2));
     claims.extend(theorem_3());
+    claims.extend(progress());
     claims
 }
 
@@ -298,5 +304,46 @@ fn theorem_3() -> Vec<Claim> {
             Holds,
             "the same cell with the same timestamp changes nothing",
         ),
+    ]
+}
+
+fn progress() -> Vec<Claim> {
+    use Assumption::*;
+    use Expected::{Holds, Violated};
+    let claim = |clients: u8, dropped: &[Assumption], expected, reason| {
+        let mut space = queue_lock(clients, 1, Calls::Lock, &[]);
+        for assumption in dropped {
+            drop_from_queue_lock(&mut space, *assumption);
+        }
+        let mut goals = vec![Goal::DeadlockFreedom];
+        goals.extend((0..clients).map(|client| Goal::StarvationFreedom(ClientId(client))));
+        Claim {
+            theorem: "progress",
+            space: NamedSpace::new("cassandra-queue", &space),
+            clients,
+            servers: 1,
+            variant: "nobody waits for ever",
+            dropped: dropped.to_vec(),
+            judgement: Judgement::Progress(goals),
+            expected,
+            reason,
+            long: false,
+        }
+    };
+    vec![
+        claim(3, &[], Holds, "the head of the queue is served, and leaves"),
+        claim(2, &[NoCrash], Violated, "the cells of the dead stay (rows C7, C8)"),
+        claim(2, &[NoLoss], Violated, "a lost deletion is taken for done (row C31)"),
+        claim(2, &[NoExpiry], Violated, "a waiter's queue cell expires, and is not put back (row C6)"),
+        claim(2, &[UniqueIds], Holds, "with one id everybody is first"),
+        claim(2, &[NoClockStep], Violated, "a deletion stamped earlier than its cell deletes nothing"),
+        claim(
+            2,
+            &[NoClockFreeze],
+            Violated,
+            "a record added again stays hidden by its tombstone, and the row looks empty",
+        ),
+        claim(3, &[ClocksAgree], Holds, "whatever the order of the queue, it has a head"),
+        claim(2, &[NoDuplicate], Holds, "the same cell with the same timestamp changes nothing"),
     ]
 }

@@ -82,3 +82,98 @@ pub fn components(rows: &Rows, inside: &dyn Fn(u32) -> bool) -> Vec<Vec<u32>> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use petgraph::algo::kosaraju_scc;
+    use petgraph::graph::{DiGraph, NodeIndex};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// The edges of each node, in compressed rows.
+    fn rows(edges_of: &[Vec<u32>]) -> (Vec<u32>, Vec<u32>) {
+        let mut starts = vec![0];
+        starts.extend(edges_of.iter().scan(0, |end, edges| {
+            *end += edges.len() as u32;
+            Some(*end)
+        }));
+        (starts, edges_of.concat())
+    }
+
+    fn sorted(mut components: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
+        components.iter_mut().for_each(|component| component.sort_unstable());
+        components.sort_unstable();
+        components
+    }
+
+    /// The same by petgraph: node weights are our numbers, nodes outside are left out.
+    fn by_petgraph(edges_of: &[Vec<u32>], inside: &[bool]) -> Vec<Vec<u32>> {
+        let mut graph = DiGraph::<u32, ()>::new();
+        let place: Vec<Option<NodeIndex>> =
+            (0..).zip(inside).map(|(node, inside)| inside.then(|| graph.add_node(node))).collect();
+        for (node, edges) in edges_of.iter().enumerate() {
+            for target in edges {
+                if let (Some(from), Some(to)) = (place[node], place[*target as usize]) {
+                    graph.add_edge(from, to, ());
+                }
+            }
+        }
+        let components = kosaraju_scc(&graph);
+        components.into_iter().map(|nodes| nodes.into_iter().map(|node| graph[node]).collect()).collect()
+    }
+
+    /// Graphs of up to 24 nodes with few edges each, so that components of all sizes come up, and some nodes outside.
+    fn graphs() -> impl Strategy<Value = (Vec<Vec<u32>>, Vec<bool>)> {
+        let nodes = vec((vec(any::<u32>(), 0..4), prop::bool::weighted(0.85)), 1..24);
+        nodes.prop_map(|nodes| {
+            let count = nodes.len() as u32;
+            let (mut edges_of, inside): (Vec<Vec<u32>>, Vec<bool>) = nodes.into_iter().unzip();
+            edges_of.iter_mut().flatten().for_each(|target| *target %= count);
+            (edges_of, inside)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn components_are_those_that_petgraph_finds((edges_of, inside) in graphs()) {
+            let (starts, targets) = rows(&edges_of);
+            let rows = Rows { starts: &starts, targets: &targets };
+            let found = components(&rows, &|node| inside[node as usize]);
+            prop_assert_eq!(sorted(found), sorted(by_petgraph(&edges_of, &inside)));
+        }
+
+        #[test]
+        fn no_component_leads_to_a_later_one((edges_of, inside) in graphs()) {
+            let (starts, targets) = rows(&edges_of);
+            let rows = Rows { starts: &starts, targets: &targets };
+            let found = components(&rows, &|node| inside[node as usize]);
+            let component_of = |node: u32| found.iter().position(|component| component.contains(&node));
+            for (place, component) in found.iter().enumerate() {
+                for target in component.iter().flat_map(|node| &edges_of[*node as usize]) {
+                    prop_assert!(component_of(*target).is_none_or(|to| to <= place));
+                }
+            }
+        }
+    }
+
+    const LONG: u32 = 1_000_000;
+
+    #[test]
+    fn a_chain_of_a_million_nodes_does_not_overflow_the_stack() {
+        let starts: Vec<u32> = (0..LONG).chain([LONG - 1]).collect();
+        let targets: Vec<u32> = (1..LONG).collect();
+        let found = components(&Rows { starts: &starts, targets: &targets }, &|_| true);
+        assert_eq!(found.len(), LONG as usize);
+    }
+
+    #[test]
+    fn a_ring_of_a_million_nodes_is_one_component() {
+        let starts: Vec<u32> = (0..=LONG).collect();
+        let targets: Vec<u32> = (1..LONG).chain([0]).collect();
+        let found = components(&Rows { starts: &starts, targets: &targets }, &|_| true);
+        assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [LONG as usize]);
+    }
+}

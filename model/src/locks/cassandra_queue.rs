@@ -820,7 +820,9 @@ impl Lock for CassandraQueue {
 
     fn on_restart(&mut self, cx: &Cx) {
         let incarnation = self.incarnation.wrapping_add(1);
-        *self = CassandraQueue { incarnation, ..CassandraQueue::new(cx.me, cx.settings) };
+        // A new process has new connections, on which no reply to the old one can arrive: its numbers are not reused.
+        let serial = self.serial;
+        *self = CassandraQueue { incarnation, serial, ..CassandraQueue::new(cx.me, cx.settings) };
     }
 
     fn deadline(&self, settings: &Settings) -> Option<Due> {

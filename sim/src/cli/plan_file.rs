@@ -17,8 +17,8 @@ pub struct PlanFile(Plan);
 
 /// No time in a plan is longer: 30 days, in microseconds. Nor is any other number larger.
 const NUMBER_MAX: u64 = 30 * 86_400 * 1_000_000;
-/// Seeds that one thread runs without looking up.
-const BLOCK: u64 = 64;
+/// Most seeds that one thread runs without looking up.
+const BLOCK_MAX: u64 = 64;
 /// Blocks that are handed out at once, for each thread.
 const BLOCKS: u64 = 8;
 
@@ -61,18 +61,19 @@ impl PlanFile {
         pool: &rayon::ThreadPool,
     ) -> Result<SweepReport, BadCall> {
         let mut report = SweepReport::default();
-        let mut next = seeds.start;
+        let (mut next, mut block) = (seeds.start, 1);
         while next < seeds.end {
             if how.stop.load(Ordering::Relaxed) {
                 report.stopped = true;
                 break;
             }
-            let end = next.saturating_add(how.jobs as u64 * BLOCKS * BLOCK).min(seeds.end);
-            let blocks: Vec<u64> = (next..end).step_by(BLOCK as usize).collect();
+            let end = next.saturating_add(how.jobs as u64 * BLOCKS * block).min(seeds.end);
+            let blocks: Vec<u64> = (next..end).step_by(block as usize).collect();
             let run = |first: u64| -> Result<Vec<Outcome>, RunError> {
-                let block = first..first.saturating_add(BLOCK).min(end);
-                (how.on_progress)(block.end - block.start);
-                lock.run_planned(setup, &self.0, block)
+                let outcomes =
+                    lock.run_planned(setup, &self.0, first..first.saturating_add(block).min(end))?;
+                (how.on_progress)(outcomes.len() as u64);
+                Ok(outcomes)
             };
             let outcomes: Vec<Vec<Outcome>> =
                 pool.install(|| blocks.into_par_iter().map(run).collect::<Result<_, _>>())?;
@@ -83,6 +84,8 @@ impl PlanFile {
                 }
             }
             next = end;
+            // The first seeds one by one: often one of them is the last.
+            block = (2 * block).min(BLOCK_MAX);
         }
         Ok(report)
     }

@@ -53,7 +53,16 @@ const EXAMPLES: &str = "\
 Examples:
   picklock sweep cassandra-queue --faults pause --keep-going
   picklock sweep cassandra-queue-repaired --seeds 0..1000000 --shard 3/8
-  picklock sweep cassandra-queue --property fifo --faults none";
+  picklock sweep cassandra-queue --property fifo --faults none
+  picklock sweep cassandra-queue --plan plan.json
+
+A plan, times in microseconds; replay shows the plans of random runs in words:
+  {\"network\": {\"latency_min\": 200, \"latency_max\": 2000, \"tail_per_mille\": 0, \"tail_max\": 0,
+     \"loss_per_mille\": 0, \"duplicate_per_mille\": 0, \"reply_loss_per_mille\": 0},
+   \"faults\": [{\"when\": {\"trigger\": {\"client\": null, \"event\": \"granted\", \"nth\": 1, \"delay\": 3000}},
+                \"fault\": {\"pause\": {\"node\": \"struck\", \"length\": 45000000}}},
+              {\"when\": {\"at\": 0}, \"fault\": {\"clock-step\": {\"node\": {\"server\": 0}, \"by\": -1000000}}}],
+   \"heal_at\": 60000000}";
 
 #[derive(Serialize)]
 struct Document {

@@ -95,7 +95,7 @@ impl Theorems {
         }
         screen.text(&self.remarks(&rows, chosen.len(), &long, paint));
         screen.document(&rows);
-        Ok(Ending::broken_if(rows.len() < chosen.len() || rows.iter().any(Row::differs)))
+        Ok(Ending::broken_if(rows.len() < chosen.len() || !rows.iter().all(Row::is_as_claimed)))
     }
 
     fn chosen(&self) -> Result<Vec<Claim>, BadCall> {
@@ -165,13 +165,18 @@ impl Row {
         }
     }
 
+    /// Whether the verdict is the opposite of the claim.
     fn differs(&self) -> bool {
         match (self.verdict, self.expected) {
-            (CheckVerdict::Holds, Expected::Holds) | (CheckVerdict::Violated, Expected::Violated) => false,
-            (CheckVerdict::Holds, Expected::Violated)
-            | (CheckVerdict::Violated, Expected::Holds)
-            | (CheckVerdict::Incomplete, _) => true,
+            (CheckVerdict::Holds, Expected::Violated) | (CheckVerdict::Violated, Expected::Holds) => true,
+            (CheckVerdict::Holds, Expected::Holds)
+            | (CheckVerdict::Violated, Expected::Violated)
+            | (CheckVerdict::Incomplete, _) => false,
         }
+    }
+
+    fn is_as_claimed(&self) -> bool {
+        !self.differs() && self.verdict != CheckVerdict::Incomplete
     }
 }
 

@@ -332,7 +332,7 @@ impl<L: Lock> Observer<L> for TextTrace {
         }
         if *step.happening == Happening::Healed {
             return self.push_banner(
-                "healed: clocks right, links whole, nodes up; progress is owed from here".to_owned(),
+                "healed: links whole, nodes up, clocks go on; progress is owed from here".to_owned(),
             );
         }
         let row = self.row(step);

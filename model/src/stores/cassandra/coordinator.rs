@@ -180,7 +180,7 @@ impl Cassandra {
         match cx.settings.read_repair {
             ReadRepair::Blocking => {
                 for server in (0..cx.servers).filter(|&server| answered.contains(server)) {
-                    let lacks = |column: &&Column| !found.contains(&(server, **column));
+                    let lacks = |column: &&Column| found.binary_search(&(server, **column)).is_err();
                     let columns: Columns = merged.iter().filter(lacks).copied().collect();
                     if columns.is_empty() {
                         continue;

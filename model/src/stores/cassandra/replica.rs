@@ -60,8 +60,8 @@ impl Replica {
             Some(name) => entry.key() < (row, name),
             None => entry.row < row,
         });
-        let columns =
-            self.cells[start..].iter().take_while(|entry| entry.row == row).map(|entry| entry.column);
+        let end = start + self.cells[start..].partition_point(|entry| entry.row == row);
+        let columns = self.cells[start..end].iter().map(|entry| entry.column);
         match cx.settings.expiry_clock {
             ExpiryClock::Coordinator => columns.collect(),
             ExpiryClock::Replica => {

@@ -236,3 +236,64 @@ impl Judged {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(verdict: CheckVerdict, expected: Expected) -> Cell {
+        let first_seed = (verdict == CheckVerdict::Violated).then_some(17);
+        Cell {
+            lock: "lock",
+            fault: "fault",
+            property: Promise::Fifo,
+            verdict,
+            expected,
+            runs: 100,
+            first_seed,
+            violations: u64::from(first_seed.is_some()),
+            token: first_seed.map(|_| "pk1_token".to_owned()),
+        }
+    }
+
+    fn judged(verdict: CheckVerdict, expected: Expected, seeds: u64) -> Judged {
+        let row = Row { lock: "lock", fault: "fault", cells: vec![cell(verdict, expected)] };
+        Judged { rows: vec![row], seeds, planned: 1, interrupted: false }
+    }
+
+    #[test]
+    fn a_known_failure_that_few_seeds_miss_is_shown_but_is_no_difference() {
+        let few = judged(CheckVerdict::Holds, Expected::Violated, SEEDS_DEFAULT - 1);
+        assert!(!few.differs());
+        let text = few.text(Paint::NONE);
+        assert!(
+            text.contains("✓ (✗)") && text.contains("not found in 100 runs, expected to be broken"),
+            "{text}"
+        );
+        let enough = judged(CheckVerdict::Holds, Expected::Violated, SEEDS_DEFAULT);
+        assert!(enough.differs() && enough.text(Paint::NONE).contains("✓ !"));
+    }
+
+    #[test]
+    fn what_is_not_known_and_what_was_not_run_is_never_as_expected() {
+        for expected in [Expected::Holds, Expected::Violated] {
+            let unknown = judged(CheckVerdict::Incomplete, expected, 10);
+            assert!(unknown.differs() && unknown.text(Paint::NONE).contains("? !"));
+        }
+        let interrupted = Judged { interrupted: true, ..judged(CheckVerdict::Holds, Expected::Holds, 10) };
+        assert!(interrupted.differs() && interrupted.text(Paint::NONE).contains("NOT a pass"));
+    }
+
+    #[test]
+    fn a_surprise_counts_with_any_number_of_seeds_and_an_expected_failure_never() {
+        let surprise = judged(CheckVerdict::Violated, Expected::Holds, 1);
+        let text = surprise.text(Paint::NONE);
+        assert!(
+            surprise.differs() && text.contains("✗ 17 ×1 !") && text.contains("broken by seed 17"),
+            "{text}"
+        );
+        assert!(text.contains("picklock replay pk1_token"), "{text}");
+        let known = judged(CheckVerdict::Violated, Expected::Violated, 1);
+        assert!(!known.differs() && !known.text(Paint::NONE).contains("not as expected\n"));
+    }
+}

@@ -1,0 +1,142 @@
+//! Our explorer against stateright's: the same states, the same verdicts, paths as short.
+
+use picklock_model::claims::{Assumption, cassandra as spaces};
+use picklock_model::explore::{Limits, NoSuchPath, Space, Verdict, cross_check, search};
+use picklock_model::locks::{CassandraQueue, RowProbe};
+use picklock_model::machine::Lock;
+use picklock_model::stores::cassandra::Consistency;
+use picklock_model::workload::Calls;
+use picklock_properties::Promise;
+use stateright::{Checker, Model};
+use std::sync::atomic::AtomicBool;
+
+fn queue_lock(clients: u8, calls: Calls, dropped: &[Assumption]) -> Space<CassandraQueue> {
+    let mut space = spaces::queue_lock(clients, 1, calls, &[Promise::MutualExclusion]);
+    dropped.iter().for_each(|assumption| spaces::drop_from_queue_lock(&mut space, *assumption));
+    space
+}
+
+/// One client with a lease that may pause; there is nobody whom it could disturb.
+fn leased_alone() -> Space<CassandraQueue> {
+    let mut space = queue_lock(1, Calls::Lock, &[Assumption::NoExpiry, Assumption::NoPause]);
+    space.bounds.latency_ticks = Some(0);
+    space
+}
+
+/// The same states as stateright finds, and no broken promise.
+fn agrees_that_nothing_breaks<L: Lock>(space: &Space<L>) {
+    let ours = search(space, &Limits::states(1_000_000));
+    assert_eq!(ours.verdict, Verdict::Verified);
+    assert!(ours.states > 1 && ours.transitions >= ours.states - 1, "{ours:?}");
+    assert_eq!(cross_check(space.clone(), 1), (ours.states as usize, false));
+}
+
+/// A broken promise, found by a path as short as stateright's, and broken again by walking it.
+fn agrees_that_it_breaks<L: Lock>(space: &Space<L>) {
+    let ours = search(space, &Limits::states(1_000_000));
+    let Verdict::Violated { violation, path } = &ours.verdict else { panic!("nothing is broken: {ours:?}") };
+    // With one thread stateright's breadth-first search finds a shortest path, too.
+    let theirs = space.clone().checker().threads(1).spawn_bfs().join();
+    let discovery = theirs.discovery("no promise is broken").expect("stateright finds nothing broken");
+    assert_eq!(path.len(), discovery.into_actions().len());
+    assert_eq!(ours.depth as usize, path.len());
+
+    let mut walker = space.walker();
+    for (step, action) in path.iter().enumerate() {
+        assert_eq!(walker.world().broken, None, "broken before step {step} already");
+        walker.step(*action, &mut ()).unwrap();
+    }
+    assert_eq!(walker.world().broken, Some(*violation));
+    // A broken world goes no further.
+    let no_way_on = NoSuchPath { at: path.len(), action: 0, possible: 0 };
+    assert_eq!(walker.step(0, &mut ()), Err(no_way_on));
+}
+
+#[test]
+fn two_clients_of_lock() {
+    agrees_that_nothing_breaks(&queue_lock(2, Calls::Lock, &[]));
+}
+
+#[test]
+fn three_clients_of_try_lock() {
+    agrees_that_nothing_breaks(&queue_lock(3, Calls::TryLock, &[]));
+}
+
+#[test]
+fn one_client_with_a_lease_and_a_pause() {
+    agrees_that_nothing_breaks(&leased_alone());
+}
+
+#[test]
+fn two_clients_with_a_lease() {
+    agrees_that_nothing_breaks(&queue_lock(2, Calls::Lock, &[Assumption::NoExpiry]));
+}
+
+#[test]
+fn two_clients_and_a_lost_message() {
+    agrees_that_nothing_breaks(&queue_lock(2, Calls::Lock, &[Assumption::NoLoss]));
+}
+
+#[test]
+fn two_clients_and_a_crash() {
+    agrees_that_nothing_breaks(&queue_lock(2, Calls::Lock, &[Assumption::NoCrash]));
+}
+
+#[test]
+fn two_probes_of_a_row_at_quorum() {
+    agrees_that_nothing_breaks(&spaces::row(2, 3, Consistency::Quorum, Consistency::Quorum));
+}
+
+#[test]
+fn a_clock_that_steps_back() {
+    agrees_that_it_breaks(&queue_lock(2, Calls::Lock, &[Assumption::NoClockStep]));
+}
+
+#[test]
+fn a_clock_that_stands_still() {
+    agrees_that_it_breaks(&queue_lock(2, Calls::TryLock, &[Assumption::NoClockFreeze]));
+}
+
+#[test]
+fn a_pause_longer_than_the_lease() {
+    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry, Assumption::NoPause]);
+    space.bounds.latency_ticks = Some(0);
+    agrees_that_it_breaks(&space);
+}
+
+#[test]
+fn one_id_for_two_threads() {
+    agrees_that_it_breaks(&queue_lock(2, Calls::Lock, &[Assumption::UniqueIds]));
+}
+
+#[test]
+fn probes_of_a_row_at_consistency_one() {
+    let space: Space<RowProbe> = spaces::row(2, 3, Consistency::One, Consistency::One);
+    agrees_that_it_breaks(&space);
+}
+
+#[test]
+fn a_search_that_hits_a_limit_says_so() {
+    let space = queue_lock(2, Calls::Lock, &[]);
+    let all = search(&space, &Limits::states(1_000_000)).states;
+    for states_max in [0, 1, 10, all - 1] {
+        let found = search(&space, &Limits::states(states_max));
+        assert_eq!(found.verdict, Verdict::Incomplete { reason: "the limit of states was reached" });
+        assert!(found.states > states_max);
+    }
+    assert_eq!(search(&space, &Limits::states(all)).verdict, Verdict::Verified);
+
+    let stop = AtomicBool::new(true);
+    let stopped = search(&space, &Limits { states_max: all, stop: &stop, on_progress: &|_| {} });
+    assert_eq!(stopped.verdict, Verdict::Incomplete { reason: "the search was interrupted" });
+}
+
+#[test]
+fn an_action_that_is_not_there_is_refused_and_changes_nothing() {
+    let space = queue_lock(2, Calls::Lock, &[]);
+    let mut walker = space.walker();
+    let before = walker.world().clone();
+    assert_eq!(walker.step(7, &mut ()), Err(NoSuchPath { at: 0, action: 7, possible: 2 }));
+    assert_eq!(*walker.world(), before);
+    assert_eq!(walker.step(1, &mut ()), Ok(()));
+}

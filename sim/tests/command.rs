@@ -1,0 +1,419 @@
+//! The `picklock` command as its users have it: the built binary, its exit codes, its one-line errors, its documents.
+
+use picklock_sim::token::{Body, Token};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+const PICKLOCK: &str = env!("CARGO_BIN_EXE_picklock");
+
+struct Ended {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+fn ended(output: Output) -> Ended {
+    let text = |bytes| String::from_utf8(bytes).expect("the output is UTF-8");
+    Ended {
+        code: output.status.code().expect("the command ends by itself"),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+fn picklock(arguments: &[&str]) -> Ended {
+    ended(Command::new(PICKLOCK).args(arguments).output().expect("the binary runs"))
+}
+
+/// The arguments are split at blanks.
+fn run(line: &str) -> Ended {
+    picklock(&line.split_whitespace().collect::<Vec<_>>())
+}
+
+/// The document that the command prints with `--json`, and nothing else.
+fn document(line: &str) -> Value {
+    let ended = run(&format!("{line} --json"));
+    assert_eq!(ended.stderr, "", "{line}");
+    assert!(ended.code < 2, "{line} exits {}", ended.code);
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+fn has_keys(object: &Value, keys: &str) {
+    for key in keys.split_whitespace() {
+        assert!(object.get(key).is_some(), "no {key:?} in {object}");
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
+}
+
+/// Without what is allowed to differ from run to run.
+fn timeless(mut document: Value) -> Value {
+    match &mut document {
+        Value::Object(fields) => {
+            fields.remove("seconds");
+        }
+        Value::Array(rows) => rows.iter_mut().for_each(|row| *row = timeless(row.take())),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    document
+}
+
+/// A folder of one test's own, empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    folder
+}
+
+/// Of a seed that breaks mutual exclusion by a clock.
+fn broken_seed() -> (String, Value) {
+    let sweep = document("sweep cassandra-queue --faults clock --property mutual-exclusion --seeds 0..200");
+    let first = sweep["violations"][0].clone();
+    (text_of(&first["token"]), first)
+}
+
+#[test]
+fn a_wrong_call_exits_2_after_one_line_that_says_what_would_be_right() {
+    let wrong = [
+        ("sweep cassandra-quue", "cassandra-queue"),
+        ("check nolock", "the nearest name is"),
+        ("matrix --lock cassandra-queu", "cassandra-queue"),
+        ("matrix --lock row-probe", "not a lock"),
+        ("matrix --fault puase", "pause"),
+        ("matrix --seeds 0", "at least 1"),
+        ("sweep cassandra-queue --faults pause,clok", "clock"),
+        ("sweep cassandra-queue --property fif", "fifo"),
+        ("check cassandra-queue --property theorem1", "theorem-1"),
+        ("check cassandra-queue --drop no-paus", "no-pause"),
+        ("theorems theorem-9", "theorem-"),
+        ("scenarios C999", "C"),
+        ("scenarios --system casandra", "cassandra"),
+        ("sweep cassandra-queue --seeds 5..5", "5..6"),
+        ("sweep cassandra-queue --seeds 9..3", "3..9"),
+        ("sweep cassandra-queue --seeds many", "0..1000"),
+        ("sweep cassandra-queue --shard 5/4", "1/4"),
+        ("sweep cassandra-queue --shard 0/4", "1/4"),
+        ("sweep cassandra-queue --shard half", "1/4"),
+        ("sweep cassandra-queue --seeds 0..3 --shard 1/4", "3 parts"),
+        ("sweep cassandra-queue --jobs 0", "1 to"),
+        ("matrix --jobs 0", "1 to"),
+        ("theorems --jobs 0", "1 to"),
+        ("check cassandra-queue --jobs 0", "1 to"),
+        ("scenarios --jobs 0", "1 to"),
+        ("check cassandra-queue --clients 0", "1 to 8"),
+        ("check cassandra-queue --clients 9", "1 to 8"),
+        ("check cassandra-queue --servers 6", "1 to 5"),
+        ("check cassandra-queue --max-states 0", "1 to"),
+        ("check cassandra-queue --property deadlock-freedom", "--progress"),
+        ("check cassandra-queue --property theorem-2", "--try-lock"),
+        ("check cassandra-queue --progress --property mutual-exclusion", "leave out --progress"),
+        ("check cassandra-queue --progress --servers 2", "one server"),
+        ("check cassandra-queue --progress --clients 8", "at once"),
+        ("check row-probe --property fifo", "lemma-1"),
+        ("check cassandra-queue --explore nowhere", "localhost:3000"),
+        ("sweep cassandra-queue --plan /no/such/file", "cannot be read"),
+        ("replay pk1_", "cut or altered"),
+        ("replay nonsense", "begins with pk1_"),
+        ("replay pk9_abc", "format 9"),
+    ];
+    for (line, right) in wrong {
+        let Ended { code, stdout, stderr } = run(line);
+        assert_eq!((code, stdout.as_str()), (2, ""), "{line}: {stderr}");
+        assert!(stderr.starts_with("error: ") && stderr.lines().count() == 1, "{line}: {stderr}");
+        assert!(stderr.contains(right), "{line}: {stderr}");
+    }
+}
+
+#[test]
+fn what_clap_refuses_exits_2_too() {
+    for line in ["nonsense", "sweep", "replay", "check cassandra-queue --clients many", "matrix --jobs -1"] {
+        assert_eq!(run(line).code, 2, "{line}");
+    }
+}
+
+#[test]
+fn exit_codes_tell_kept_broken_and_unknown_apart() {
+    let kept = run("check cassandra-queue");
+    assert_eq!(kept.code, 0, "{}", kept.stdout);
+    let broken = run("check cassandra-queue --drop unique-ids");
+    assert_eq!(broken.code, 1, "{}", broken.stdout);
+    assert!(broken.stdout.contains("picklock replay pk1_") && broken.stdout.contains("HOLDS"));
+    let unknown = run("check cassandra-queue --clients 3 --max-states 100");
+    assert_eq!(unknown.code, 1, "{}", unknown.stdout);
+    assert!(unknown.stdout.contains("NOT a pass"), "{}", unknown.stdout);
+
+    let kept = run("sweep cassandra-queue-repaired --faults none --property mutual-exclusion --seeds 0..20");
+    assert_eq!(kept.code, 0, "{}", kept.stdout);
+    let (token, _) = broken_seed();
+    assert_eq!(run(&format!("replay {token}")).code, 1);
+}
+
+#[test]
+fn a_check_of_progress_finds_the_lasso_of_a_crashed_holder() {
+    let checked = document("check cassandra-queue --progress --drop no-crash");
+    assert_eq!(checked["verdict"], "violated");
+    assert_eq!(checked["property"], "deadlock-freedom");
+    let replay = document(&format!("replay {}", text_of(&checked["token"])));
+    assert_eq!(replay["violation"]["property"], "deadlock-freedom");
+    assert_eq!(document("check cassandra-queue --progress")["verdict"], "holds");
+}
+
+#[test]
+fn every_document_has_the_keys_of_the_contract() {
+    let matrix = document("matrix --lock cassandra-queue-repaired --fault none --seeds 3");
+    let keys = "lock fault property verdict expected runs first_seed violations token";
+    let cells = matrix.as_array().expect("an array");
+    assert_eq!(cells.len(), 6, "a cell for each promise");
+    cells.iter().for_each(|cell| has_keys(cell, keys));
+
+    let theorems = document("theorems lemma-1");
+    let keys = "theorem lock clients servers variant dropped verdict expected states transitions depth steps token \
+                coverage seconds";
+    let rows = theorems.as_array().expect("an array");
+    assert!(rows.iter().any(|row| row["dropped"].is_null()) && rows.len() > 5);
+    rows.iter().for_each(|row| {
+        has_keys(row, keys);
+        assert_eq!(row["verdict"] == "violated", row["token"].is_string(), "{row}");
+    });
+
+    let sweep = document("sweep cassandra-queue --faults clock --seeds 0..20 --keep-going");
+    let keys = "lock faults seeds runs events seconds violations strikes truncated";
+    has_keys(&sweep, keys);
+    assert_eq!(sweep["faults"], serde_json::json!(["clock"]));
+    assert_eq!(sweep["seeds"], serde_json::json!([0, 20]));
+    assert!(sweep["strikes"]["clock_steps"].as_u64() > Some(0));
+    has_keys(&sweep["violations"][0], "property seed token");
+
+    let scenarios = document("scenarios C16");
+    let keys = "id system breaks found seeds_tried steps token fix fix_holds fix_states fix_runs note";
+    has_keys(&scenarios[0], keys);
+    assert_eq!((&scenarios[0]["found"], &scenarios[0]["fix_holds"]), (&true.into(), &true.into()));
+
+    let (token, _) = broken_seed();
+    let replay = document(&format!("replay {token}"));
+    has_keys(&replay, "token trace_hash violation violations plan events");
+    assert_eq!(replay["token"], token.as_str());
+    assert!(replay["events"].as_array().is_some_and(|events| events.len() > 10));
+
+    for (list, name) in [
+        ("locks", "cassandra-queue"),
+        ("faults", "pause"),
+        ("properties", "mutual-exclusion"),
+        ("assumptions", "no-pause"),
+    ] {
+        let rows = document(list);
+        rows.as_array().expect("an array").iter().for_each(|row| has_keys(row, "name description"));
+        assert!(rows.as_array().is_some_and(|rows| rows.iter().any(|row| row["name"] == name)), "{list}");
+        let text = run(list).stdout;
+        assert_eq!(text.lines().count(), rows.as_array().map_or(0, Vec::len), "{list}: one line each");
+    }
+}
+
+#[test]
+fn a_token_from_a_sweep_is_the_same_run_in_every_process() {
+    let (token, first) = broken_seed();
+    let (once, again) = (document(&format!("replay {token}")), document(&format!("replay {token}")));
+    assert_eq!(once, again);
+    assert_eq!(once["violation"]["property"], first["property"]);
+    let text = run(&format!("replay {token} --last 5"));
+    let hash = format!("trace hash {}", text_of(&once["trace_hash"]));
+    assert!(text.stdout.contains(&hash), "{}", text.stdout);
+    assert!(text.stdout.contains("the plan"), "{}", text.stdout);
+}
+
+#[test]
+fn one_thread_and_two_print_the_same() {
+    for line in [
+        "sweep cassandra-queue --faults all --seeds 0..150 --keep-going",
+        "sweep cassandra-queue --faults clock --seeds 0..300 --property mutual-exclusion",
+        "matrix --fault clock --seeds 70",
+        "theorems lemma-1",
+        "check cassandra-queue --clients 3 --drop clocks-agree",
+        "check cassandra-queue --drop no-clock-step",
+        "scenarios C16",
+    ] {
+        let [one, two] = ["1", "2"].map(|jobs| timeless(document(&format!("{line} --jobs {jobs}"))));
+        assert_eq!(one, two, "{line}");
+    }
+}
+
+#[test]
+fn shards_together_are_the_whole_sweep() {
+    let line = "sweep cassandra-queue --faults clock --seeds 0..100 --keep-going";
+    let whole = document(line);
+    let shards = [1, 2, 3].map(|shard| document(&format!("{line} --shard {shard}/3")));
+    let sum = |key: &str| shards.iter().map(|shard| shard[key].as_u64().expect("a number")).sum::<u64>();
+    for key in ["runs", "events", "truncated"] {
+        assert_eq!(Some(sum(key)), whole[key].as_u64(), "{key}");
+    }
+    let violations = |report: &Value| report["violations"].as_array().expect("an array").clone();
+    assert_eq!(shards.iter().flat_map(violations).collect::<Vec<_>>(), violations(&whole));
+}
+
+#[test]
+fn a_damaged_token_is_refused() {
+    let (token, _) = broken_seed();
+    let middle = token.len() / 2;
+    let other = if token.as_bytes()[middle] == b'7' { "8" } else { "7" };
+    let altered = format!("{}{other}{}", &token[..middle], &token[middle + 1..]);
+    let longer = format!("{token}z");
+    for damaged in [&token[..token.len() - 1], &token[..middle], &altered, &longer] {
+        let Ended { code, stdout, stderr } = picklock(&["replay", damaged]);
+        assert_eq!((code, stdout.as_str()), (2, ""), "{damaged}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        assert!(stderr.contains("cut or altered"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_token_that_arrived_whole_but_is_no_run_of_ours_is_refused() {
+    let seeded = |setup: Vec<u8>, faults| Body::Seeded { setup, faults, seed: 1 };
+    for (lock, body, why) in [
+        ("lock-of-tomorrow", seeded(vec![], 0), "\"lock-of-tomorrow\""),
+        ("cassandra-queue", seeded(vec![], 0), "cannot be replayed"),
+        ("cassandra-queue", seeded(vec![255; 40], 0), "cannot be replayed"),
+    ] {
+        let token = Token { lock: lock.to_owned(), body }.encode();
+        let Ended { code, stderr, .. } = picklock(&["replay", &token]);
+        assert_eq!((code, stderr.lines().count()), (2, 1), "{stderr}");
+        assert!(stderr.contains(why), "{stderr}");
+    }
+}
+
+const PLAN: &str = r#"{
+  "network": {"latency_min": 200, "latency_max": 2000, "tail_per_mille": 0, "tail_max": 0,
+              "loss_per_mille": 0, "duplicate_per_mille": 0, "reply_loss_per_mille": 0},
+  "faults": [{"when": {"trigger": {"client": null, "event": "granted", "nth": 1, "delay": 3000}},
+              "fault": {"pause": {"node": "struck", "length": 45000000}}}],
+  "heal_at": 60000000
+}"#;
+
+#[test]
+fn a_given_plan_strikes_in_every_run_and_its_token_replays() {
+    let plan = folder("plan").join("plan.json");
+    std::fs::write(&plan, PLAN).expect("the plan is written");
+    let line = format!("sweep cassandra-queue --seeds 0..40 --keep-going --plan {}", plan.display());
+    let [one, two] = ["1", "2"].map(|jobs| timeless(document(&format!("{line} --jobs {jobs}"))));
+    assert_eq!(one, two);
+    assert_eq!((&one["runs"], &one["strikes"]["pauses"]), (&40.into(), &40.into()));
+    let first = &one["violations"][0];
+    let replay = document(&format!("replay {}", text_of(&first["token"])));
+    let broken = replay["violations"].as_array().expect("an array");
+    assert!(broken.iter().any(|violation| violation["property"] == first["property"]), "{broken:?}");
+    assert!(replay["plan"].to_string().contains("pauses for 45s"), "{}", replay["plan"]);
+}
+
+#[test]
+fn a_bad_plan_is_refused_with_its_place_or_its_flaw() {
+    let plan = folder("bad-plan").join("plan.json");
+    for (from, to, why) in [
+        ("\"heal_at\": 60", "\"heal_at\" 60", "line 6 column"),
+        ("\"pause\"", "\"puase\"", "line 5 column"),
+        ("\"latency_min\": 200", "\"latency_min\": 3000", "shortest latency"),
+        ("45000000", "-45000000", "less than nothing"),
+        ("60000000", "9000000000000000000", "30 days"),
+    ] {
+        let bad = PLAN.replacen(from, to, 1);
+        assert_ne!(bad, PLAN);
+        std::fs::write(&plan, bad).expect("the plan is written");
+        let Ended { code, stderr, .. } = run(&format!("sweep cassandra-queue --plan {}", plan.display()));
+        assert_eq!((code, stderr.lines().count()), (2, 1), "{stderr}");
+        assert!(stderr.contains(why), "{stderr}");
+    }
+}
+
+#[test]
+fn reports_go_where_they_are_asked_for() {
+    let out = folder("out").join("new");
+    let line = format!("matrix --lock cassandra-queue --fault none --seeds 3 --out {}", out.display());
+    let printed = document(&line);
+    let written = std::fs::read_to_string(out.join("report.json")).expect("the report");
+    assert_eq!(serde_json::from_str::<Value>(&written).expect("a document"), printed);
+    let text = std::fs::read_to_string(out.join("report.txt")).expect("the report");
+    assert!(run(&line).stdout.starts_with(&text), "{text}");
+
+    let (token, _) = broken_seed();
+    let file = out.join("trace.txt");
+    let replay = run(&format!("replay {token} --out {}", file.display()));
+    assert_eq!((replay.code, replay.stdout.as_str()), (1, ""));
+    assert!(std::fs::read_to_string(file).is_ok_and(|trace| trace.contains("trace hash")));
+
+    // A file is no folder.
+    let under_file = out.join("report.txt").join("below");
+    for line in ["matrix".to_owned(), format!("replay {token}")] {
+        let Ended { code, stdout, stderr } = run(&format!("{line} --out {}", under_file.display()));
+        assert_eq!((code, stdout.as_str(), stderr.lines().count()), (2, "", 1), "{stderr}");
+    }
+}
+
+#[test]
+fn a_claim_is_made_only_of_what_happened() {
+    let sweep = run("sweep cassandra-queue-repaired --faults all --seeds 0..1");
+    assert!(sweep.stdout.contains("never struck, though asked for: "), "{}", sweep.stdout);
+    let sweep = run("sweep cassandra-queue-repaired --faults none --seeds 0..1");
+    assert!(sweep.stdout.contains("nothing struck"), "{}", sweep.stdout);
+}
+
+#[test]
+fn quick_theorems_say_what_they_left_out_and_what_each_leans_on() {
+    let theorems = run("theorems lemma-1 theorem-2 --quick");
+    assert_eq!(theorems.code, 0, "{}", theorems.stdout);
+    assert!(theorems.stdout.contains("leans on") && theorems.stdout.contains("does not need"));
+    let (_, left_out) = theorems.stdout.split_once("--quick left out").expect("what was left out");
+    assert!(left_out.contains("theorem-2, 4 threads"), "{left_out}");
+}
+
+#[test]
+fn what_is_not_a_terminal_gets_neither_colours_nor_progress() {
+    for line in ["matrix --seeds 3 --fault clock", "check cassandra-queue --drop unique-ids", "locks"] {
+        let Ended { stdout, stderr, .. } = run(line);
+        assert!(!stdout.contains('\x1b') && stderr.is_empty(), "{line}: {stderr}");
+    }
+}
+
+#[test]
+fn a_reader_who_has_read_enough_is_no_error() {
+    let (token, _) = broken_seed();
+    for line in [format!("replay {token} --all"), "theorems lemma-1".to_owned(), "--help".to_owned()] {
+        let mut child = Command::new(PICKLOCK)
+            .args(line.split_whitespace())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        drop(child.stdout.take());
+        let ended = ended(child.wait_with_output().expect("the command ends"));
+        assert!(ended.stderr.is_empty() && ended.code < 2, "{line}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn completions_are_there_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let Ended { code, stdout, .. } = run(&format!("completions {shell}"));
+        assert!(code == 0 && stdout.contains("scenarios"), "{shell}");
+    }
+}
+
+/// `env` gives the interrupt its usual effect again, in case the tests run where it is ignored.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_check_says_what_it_has_and_is_no_pass() {
+    let child = Command::new("env")
+        .args(["--default-signal=INT", PICKLOCK, "check", "cassandra-queue", "--clients", "5"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(killed.success());
+    let ended = ended(child.wait_with_output().expect("the command ends"));
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(ended.stdout.contains("interrupted: this is NOT a pass"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("states"), "{}", ended.stdout);
+}

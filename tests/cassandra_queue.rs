@@ -1,0 +1,238 @@
+//! What else is true of the Cassandra queue lock (document 000, section 5), beside its theorems and its rows of the
+//! catalogue.
+
+use picklock_model::claims::{NamedSpace, cassandra as spaces, pack_setup, unpack_setup};
+use picklock_model::explore::Space;
+use picklock_model::locks::CassandraQueue;
+use picklock_model::workload::{Calls, Workload};
+use picklock_properties::Promise;
+
+const AS_WRITTEN: &str = "cassandra-queue";
+const REPAIRED: &str = "cassandra-queue-repaired";
+
+/// Row C2 is a pause "between lines 3 and 4". These tests go into it: which side of the read the pause falls on decides
+/// which repair is enough.
+mod exhaustive {
+    use super::*;
+    use crate::evidence::{check, evidence};
+    use picklock_model::claims::{Assumption, Judgement};
+    use picklock_model::locks::cassandra_queue::Settings;
+    use picklock_model::machine::Line;
+    use picklock_model::world::{Aim, TICK};
+    use picklock_sim::registry::{CheckVerdict, Checked};
+
+    /// Standing at this line of Listing 6, a client waits for the reply to the request that the line sends.
+    const LINE_3: u8 = 3;
+    const LINE_4: u8 = 4;
+    /// Messages arrive, and are answered, within the tick.
+    const AT_ONCE: u8 = 0;
+    const WITHIN_A_TICK: u8 = 1;
+
+    #[test]
+    fn a_pause_before_the_read_is_repaired_by_the_own_id_check_if_messages_take_no_time() {
+        broken(&pause_at(LINE_3, AT_ONCE, |lock| lock));
+        // The own record has expired by the time the row is read, and the check misses it.
+        kept(&pause_at(LINE_3, AT_ONCE, own_id));
+    }
+
+    #[test]
+    fn a_pause_before_the_read_is_not_repaired_by_the_own_id_check_if_messages_take_a_tick() {
+        // The record is still there when the server reads the row, and is over when the reply arrives.
+        broken(&pause_at(LINE_3, WITHIN_A_TICK, own_id));
+    }
+
+    #[test]
+    fn a_pause_after_the_read_is_not_repaired_by_the_own_id_check() {
+        // The reply was on its way before the pause, and names the own record alone.
+        broken(&pause_at(LINE_4, AT_ONCE, own_id));
+        broken(&pause_at(LINE_4, WITHIN_A_TICK, own_id));
+    }
+
+    #[test]
+    fn no_pause_before_the_grant_gets_past_the_validity_check() {
+        for (line, latency) in
+            [(LINE_3, AT_ONCE), (LINE_4, AT_ONCE), (LINE_3, WITHIN_A_TICK), (LINE_4, WITHIN_A_TICK)]
+        {
+            kept(&pause_at(line, latency, valid));
+        }
+    }
+
+    #[test]
+    fn with_both_repairs_one_pause_at_any_moment_before_the_grant_breaks_nothing() {
+        kept(&pause(Aim::Asking, AT_ONCE, |lock| Settings { own_id_check: true, ..valid(lock) }));
+    }
+
+    #[test]
+    fn with_both_repairs_a_pause_of_the_holder_still_breaks_mutual_exclusion() {
+        // What no lock with a lease can help: hence fencing (row C3).
+        broken(&pause(Aim::Holding, AT_ONCE, |lock| Settings { own_id_check: true, ..valid(lock) }));
+    }
+
+    fn own_id(lock: Settings) -> Settings {
+        Settings { own_id_check: true, ..lock }
+    }
+
+    /// A second is taken off the lease, for the store counts in whole ones.
+    fn valid(lock: Settings) -> Settings {
+        Settings { validity_check: true, validity_margin: TICK, ..lock }
+    }
+
+    fn pause_at(number: u8, latency_ticks: u8, lock: fn(Settings) -> Settings) -> Space<CassandraQueue> {
+        pause(Aim::At(Line { listing: 6, number }), latency_ticks, lock)
+    }
+
+    /// Row C2's space: two clients with a lease, and one pause that outlives it.
+    fn pause(aim: Aim, latency_ticks: u8, lock: fn(Settings) -> Settings) -> Space<CassandraQueue> {
+        let mut space = spaces::queue_lock(2, 1, Calls::Lock, &[Promise::MutualExclusion]);
+        spaces::drop_from_queue_lock(&mut space, Assumption::NoExpiry);
+        space.bounds.latency_ticks = Some(latency_ticks);
+        space.bounds.pauses = 1;
+        space.bounds.pause_ticks = spaces::TTL_SECONDS as u8 + 1;
+        space.bounds.aim = aim;
+        space.setup.lock = lock(space.setup.lock);
+        space
+    }
+
+    fn broken(space: &Space<CassandraQueue>) {
+        let Checked { verdict, exploration, .. } = search(space);
+        assert_eq!(verdict, CheckVerdict::Violated, "{:?}: {exploration:?}", space.setup.lock);
+    }
+
+    fn kept(space: &Space<CassandraQueue>) {
+        let Checked { verdict, exploration, counterexample } = search(space);
+        if let Some(found) = counterexample {
+            panic!("{:?}\n{}", space.setup.lock, evidence(found.promise, &found.token));
+        }
+        assert_eq!(verdict, CheckVerdict::Holds, "{exploration:?}");
+        assert!(exploration.coverage.granted > 0 && exploration.coverage.faults > 0, "{exploration:?}");
+    }
+
+    fn search(space: &Space<CassandraQueue>) -> Checked {
+        check(&NamedSpace::new(AS_WRITTEN, space), &Judgement::Safety)
+    }
+}
+
+mod seeded {
+    use super::*;
+    use crate::evidence::{assert_clean, breaks, evidence, first_seed, lock, replay, seeded_token, sweep};
+    use crate::seeds::seeds;
+    use picklock_properties::PromiseSet;
+    use picklock_sim::fault::{FaultKind, FaultSet};
+    use picklock_sim::report::TextOptions;
+
+    #[test]
+    fn without_faults_the_repaired_lock_keeps_every_promise() {
+        let setup = lock(REPAIRED).setup(None);
+        let report = sweep(REPAIRED, &setup, FaultSet::EMPTY, seeds(300), true);
+        assert_clean(REPAIRED, &setup, FaultSet::EMPTY, &report);
+        // Three clients, twice each.
+        assert_eq!(report.grants, 6 * report.runs);
+    }
+
+    #[test]
+    fn without_faults_the_repaired_lock_keeps_every_promise_to_callers_of_try_lock() {
+        let setup = try_lock(REPAIRED);
+        let report = sweep(REPAIRED, &setup, FaultSet::EMPTY, seeds(300), true);
+        assert_clean(REPAIRED, &setup, FaultSet::EMPTY, &report);
+        assert!(report.grants > 0 && report.refusals > 0, "{report:?}");
+    }
+
+    #[test]
+    fn without_faults_the_lock_as_written_lets_nobody_in_twice() {
+        let setup = watching(AS_WRITTEN, safety());
+        let report = sweep(AS_WRITTEN, &setup, FaultSet::EMPTY, seeds(300), true);
+        assert_clean(AS_WRITTEN, &setup, FaultSet::EMPTY, &report);
+        assert!(report.grants > 0);
+        let setup = try_lock(AS_WRITTEN);
+        let report = sweep(AS_WRITTEN, &setup, FaultSet::EMPTY, seeds(300), true);
+        assert_clean(AS_WRITTEN, &setup, FaultSet::EMPTY, &report);
+        assert!(report.grants > 0 && report.refusals > 0, "{report:?}");
+    }
+
+    /// Row C6 without any fault: two holds of 6 s before it are longer than the TTL of 10 s, the third client's queue cell
+    /// expires, and nothing ever writes it again.
+    #[test]
+    fn without_faults_a_waiter_behind_holds_longer_than_the_ttl_starves_under_the_lock_as_written() {
+        let setup = lock(AS_WRITTEN).setup(None);
+        let seeds = seeds(20);
+        let report = sweep(AS_WRITTEN, &setup, FaultSet::EMPTY, seeds.clone(), true);
+        let starving = report.broken.get(&Promise::StarvationFreedom).copied().unwrap_or(0);
+        assert_eq!(starving, report.runs, "in some of the seeds {seeds:?} nobody starves");
+        assert_eq!(report.first_seed(Promise::MutualExclusion), None);
+    }
+
+    #[test]
+    fn a_pause_breaks_mutual_exclusion_of_the_lock_as_written() {
+        let setup = watching(AS_WRITTEN, safety());
+        is_broken(AS_WRITTEN, &setup, FaultKind::Pause, Promise::MutualExclusion, 500);
+    }
+
+    #[test]
+    fn a_wrong_clock_breaks_mutual_exclusion_of_the_lock_as_written() {
+        let setup = watching(AS_WRITTEN, safety());
+        is_broken(AS_WRITTEN, &setup, FaultKind::Clock, Promise::MutualExclusion, 100);
+        is_broken(AS_WRITTEN, &try_lock(AS_WRITTEN), FaultKind::Clock, Promise::MutualExclusion, 300);
+    }
+
+    #[test]
+    fn lost_messages_break_mutual_exclusion_of_the_lock_as_written() {
+        let setup = watching(AS_WRITTEN, safety());
+        is_broken(AS_WRITTEN, &setup, FaultKind::Loss, Promise::MutualExclusion, 500);
+    }
+
+    /// The exhaustive explorer says the same: `with_both_repairs_a_pause_of_the_holder_still_breaks_mutual_exclusion`.
+    #[test]
+    fn a_pause_of_the_holder_breaks_mutual_exclusion_of_the_repaired_lock_and_never_its_fenced_resource() {
+        let setup = watching(REPAIRED, safety());
+        is_broken(REPAIRED, &setup, FaultKind::Pause, Promise::MutualExclusion, 500);
+
+        let pause = FaultSet::from(FaultKind::Pause);
+        let setup = watching(REPAIRED, [Promise::FencedResource, Promise::LeaseLoss].into_iter().collect());
+        let report = sweep(REPAIRED, &setup, pause, seeds(1000), true);
+        assert_clean(REPAIRED, &setup, pause, &report);
+        assert!(report.grants > 0 && report.strikes.pauses > 0, "{report:?}");
+    }
+
+    #[test]
+    fn what_breaks_no_clock_and_pauses_nobody_breaks_nothing_of_the_repaired_lock() {
+        use FaultKind::{Crash, Delay, Duplicate, Loss, Partition};
+        let faults = FaultSet::from_iter([Delay, Loss, Duplicate, Partition, Crash]);
+        for setup in [watching(REPAIRED, safety()), try_lock(REPAIRED)] {
+            let report = sweep(REPAIRED, &setup, faults, seeds(500), true);
+            assert_clean(REPAIRED, &setup, faults, &report);
+            let strikes = &report.strikes;
+            let happened =
+                [strikes.lost, strikes.duplicated, strikes.delayed, strikes.partitions, strikes.crashes];
+            // One seed alone may have drawn none of some kind.
+            assert!(report.runs < 100 || happened.iter().all(|times| *times > 0), "{strikes:?}");
+        }
+    }
+
+    fn is_broken(lock: &str, setup: &[u8], fault: FaultKind, promise: Promise, seeds_max: u64) {
+        let (faults, seeds) = (FaultSet::from(fault), seeds(seeds_max));
+        let Some(seed) = first_seed(lock, setup, faults, seeds.clone(), promise).0 else {
+            panic!("{lock} under {faults}: none of the seeds {seeds:?} breaks {promise}");
+        };
+        let token = seeded_token(lock, setup, faults, seed);
+        assert!(
+            breaks(&replay(&token, &TextOptions::default()), promise),
+            "seed {seed} breaks {promise} in the sweep and not when it is replayed\n{}",
+            evidence(promise, &token)
+        );
+    }
+
+    fn safety() -> PromiseSet {
+        [Promise::MutualExclusion, Promise::FencedResource, Promise::LeaseLoss].into_iter().collect()
+    }
+
+    fn watching(name: &str, promises: PromiseSet) -> Vec<u8> {
+        lock(name).setup(Some(promises))
+    }
+
+    /// The usual setup, with callers of `try_lock`; every usual promise is watched.
+    fn try_lock(name: &str) -> Vec<u8> {
+        let mut setup = unpack_setup::<CassandraQueue>(&lock(name).setup(None)).unwrap();
+        setup.workload = Workload { calls: Calls::TryLock, ..setup.workload };
+        pack_setup(&setup)
+    }
+}

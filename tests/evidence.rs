@@ -1,0 +1,121 @@
+//! How the tests search, sweep and replay; and what a failing one prints: the promise, the token, the last steps, and the
+//! command that replays it.
+
+use picklock_model::claims::{Judgement, NamedSpace};
+use picklock_model::explore::Limits;
+use picklock_properties::Promise;
+use picklock_sim::fault::FaultSet;
+use picklock_sim::registry::{AnyLock, Checked, Replay, SweepHow, locks};
+use picklock_sim::report::TextOptions;
+use picklock_sim::sweep::SweepReport;
+use picklock_sim::token::{Body, Token};
+use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+
+/// No space of these tests has so many states: where it is reached, something has grown that should not.
+pub const STATES_MAX: u64 = 8_000_000;
+
+/// How many steps a failing test prints, from the end of the run.
+const LAST_STEPS: usize = 30;
+
+/// The lock of this name.
+pub fn lock(name: &str) -> Box<dyn AnyLock> {
+    match locks().into_iter().find(|lock| lock.name() == name) {
+        Some(lock) => lock,
+        None => panic!("no lock is registered as {name:?}"),
+    }
+}
+
+/// Explores the whole space.
+pub fn check(space: &NamedSpace, judgement: &Judgement) -> Checked {
+    match lock(space.lock).check(space, judgement, &Limits::states(STATES_MAX)) {
+        Ok(checked) => checked,
+        Err(error) => panic!("the space of {} cannot be explored: {error}", space.lock),
+    }
+}
+
+/// Runs seeds, up to the first that breaks a promise unless told to `keep_going`.
+pub fn sweep(
+    lock_name: &str,
+    setup: &[u8],
+    faults: FaultSet,
+    seeds: Range<u64>,
+    keep_going: bool,
+) -> SweepReport {
+    let stop = AtomicBool::new(false);
+    let how = SweepHow { jobs: 2, keep_going, on_progress: &|_| {}, stop: &stop };
+    let report = match lock(lock_name).sweep(setup, faults, seeds.clone(), &how) {
+        Ok(report) => report,
+        Err(error) => panic!("the seeds {seeds:?} of {lock_name} cannot be run: {error}"),
+    };
+    assert_eq!(report.truncated, 0, "a run that was cut short is no verdict: raise its limit of events");
+    report
+}
+
+/// The first seed of `seeds` that breaks this promise, whatever others break before; and how many were run.
+pub fn first_seed(
+    lock_name: &str,
+    setup: &[u8],
+    faults: FaultSet,
+    seeds: Range<u64>,
+    promise: Promise,
+) -> (Option<u64>, u64) {
+    let mut next = seeds.start;
+    while next < seeds.end {
+        let report = sweep(lock_name, setup, faults, next..seeds.end, false);
+        assert!(report.runs > 0, "a sweep that runs no seed never ends");
+        next += report.runs;
+        if let Some(seed) = report.first_seed(promise) {
+            return (Some(seed), next - seeds.start);
+        }
+    }
+    (None, next - seeds.start)
+}
+
+/// The run of a seed, as a token.
+pub fn seeded_token(lock: &str, setup: &[u8], faults: FaultSet, seed: u64) -> Token {
+    Token { lock: lock.to_owned(), body: Body::Seeded { setup: setup.to_vec(), faults: faults.into(), seed } }
+}
+
+/// Runs a token's run again.
+pub fn replay(token: &Token, options: &TextOptions) -> Replay {
+    match lock(&token.lock).replay(token, options) {
+        Ok(replay) => replay,
+        Err(error) => panic!("{token} cannot be replayed: {error}"),
+    }
+}
+
+/// Whether the run broke this promise.
+///
+/// The end of a lasso is told by the strongest thing that is true of it: where nobody at all is granted the lock, the
+/// one who waits for it starves, too.
+pub fn breaks(replay: &Replay, promise: Promise) -> bool {
+    let starves = |starved: Promise| {
+        starved == promise || (starved == Promise::DeadlockFreedom && promise == Promise::StarvationFreedom)
+    };
+    replay.violations.iter().any(|violation| violation.promise == promise)
+        || replay.starved.is_some_and(starves)
+}
+
+/// What somebody who has to look into a failure needs.
+pub fn evidence(promise: Promise, token: &Token) -> String {
+    let options = TextOptions { last: Some(LAST_STEPS), ..TextOptions::default() };
+    let Replay { text, .. } = replay(token, &options);
+    format!(
+        "promise: {promise}: {}\ntoken:   {token}\n{text}again:   picklock replay {token}",
+        promise.statement()
+    )
+}
+
+/// Fails, with evidence, if a seed of the sweep broke a promise.
+pub fn assert_clean(lock_name: &str, setup: &[u8], faults: FaultSet, report: &SweepReport) {
+    if let Some(found) = report.violations.first() {
+        let token = seeded_token(lock_name, setup, faults, found.seed);
+        panic!(
+            "{lock_name} under {faults}: seed {} breaks a promise; PICKLOCK_SEED={} runs it alone\n{}",
+            found.seed,
+            found.seed,
+            evidence(found.violation.promise, &token)
+        );
+    }
+}

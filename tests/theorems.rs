@@ -1,0 +1,159 @@
+//! Lemma 1 and Theorems 1 to 3 of document 000: the verdict that each claim expects, and that it was not had for nothing.
+
+use crate::evidence::{breaks, check, evidence, lock, replay};
+use expect_test::expect;
+use picklock_model::claims::{Claim, Expected, THEOREMS, claims};
+use picklock_model::explore::Limits;
+use picklock_model::world::Bounds;
+use picklock_sim::registry::{CheckVerdict, Checked};
+use picklock_sim::report::TextOptions;
+
+#[test]
+fn lemma_1_holds_exactly_under_its_assumptions() {
+    comes_out_as_claimed("lemma-1");
+}
+
+#[test]
+fn theorem_1_holds_exactly_under_its_assumptions() {
+    comes_out_as_claimed("theorem-1");
+}
+
+#[test]
+fn theorem_2_holds_exactly_under_its_assumptions() {
+    comes_out_as_claimed("theorem-2");
+}
+
+#[test]
+fn theorem_3_holds_exactly_under_its_assumptions() {
+    comes_out_as_claimed("theorem-3");
+}
+
+#[test]
+fn every_theorem_is_claimed_with_all_its_assumptions_and_with_some_dropped() {
+    for theorem in THEOREMS {
+        let claims: Vec<Claim> = short_claims(theorem.name);
+        let is_base = |claim: &&Claim| claim.dropped.is_empty() && claim.expected == Expected::Holds;
+        let is_broken = |claim: &&Claim| !claim.dropped.is_empty() && claim.expected == Expected::Violated;
+        assert!(claims.iter().any(|claim| is_base(&claim)), "{}: no claim without faults", theorem.name);
+        assert!(claims.iter().any(|claim| is_broken(&claim)), "{}: nothing it leans on", theorem.name);
+    }
+}
+
+/// A change of these numbers is a change of the model: of a machine, the store, the canonical form, or the bounds.
+#[test]
+fn the_spaces_of_the_theorems_have_their_sizes() {
+    let mut table = String::new();
+    for claim in claims().iter().filter(|claim| claim.dropped.is_empty() && !claim.long) {
+        let explored = check(&claim.space, &claim.judgement).exploration;
+        table += &format!(
+            "{}: {} states, {} transitions, depth {}\n",
+            title(claim),
+            explored.states,
+            explored.transitions,
+            explored.depth
+        );
+    }
+    expect![[r#"
+        lemma-1, 3 clients, 1 server: 744 states, 1584 transitions, depth 15
+        lemma-1, 2 clients, 3 servers, W=2 R=2 of 3: 5732 states, 17416 transitions, depth 22
+        lemma-1, 2 clients, 3 servers, W=3 R=1 of 3: 232 states, 534 transitions, depth 18
+        theorem-1, 3 clients, 1 server: 62637 states, 213791 transitions, depth 42
+        theorem-2, 3 clients, 1 server: 82912 states, 276577 transitions, depth 48
+        theorem-3, 3 clients, 1 server, not all are refused: 24471 states, 67513 transitions, depth 44
+        theorem-3, 3 clients, 1 server, contention leads to a grant: 24471 states, 67513 transitions, depth 44
+    "#]]
+    .assert_eq(&table);
+}
+
+#[test]
+fn an_incomplete_search_is_no_pass() {
+    for claim in claims().iter().filter(|claim| claim.expected == Expected::Holds && !claim.long) {
+        let checked =
+            lock(claim.space.lock).check(&claim.space, &claim.judgement, &Limits::states(2)).unwrap();
+        assert_eq!(checked.verdict, CheckVerdict::Incomplete, "{}", title(claim));
+        assert_eq!(checked.counterexample, None, "{}", title(claim));
+    }
+}
+
+fn short_claims(theorem: &str) -> Vec<Claim> {
+    claims().into_iter().filter(|claim| claim.theorem == theorem && !claim.long).collect()
+}
+
+fn comes_out_as_claimed(theorem: &str) {
+    let claims = short_claims(theorem);
+    assert!(!claims.is_empty(), "there is no claim about {theorem}");
+    let complaints: Vec<String> = claims
+        .iter()
+        .filter_map(|claim| {
+            let checked = check(&claim.space, &claim.judgement);
+            complaint(claim, &checked).map(|complaint| format!("{}: {complaint}", title(claim)))
+        })
+        .collect();
+    assert!(complaints.is_empty(), "{} of {}:\n{}", complaints.len(), claims.len(), complaints.join("\n\n"));
+}
+
+/// `theorem-1, 3 clients, 1 server`, and what sets the claim apart from others.
+fn title(claim: &Claim) -> String {
+    let servers = if claim.servers == 1 { "server" } else { "servers" };
+    let mut title = format!("{}, {} clients, {} {servers}", claim.theorem, claim.clients, claim.servers);
+    if !claim.variant.is_empty() {
+        title += &format!(", {}", claim.variant);
+    }
+    if let Some(dropped) = claim.dropped_names() {
+        title += &format!(", without {dropped}");
+    }
+    title
+}
+
+/// What is not as claimed.
+fn complaint(claim: &Claim, checked: &Checked) -> Option<String> {
+    let expected = match claim.expected {
+        Expected::Holds => CheckVerdict::Holds,
+        Expected::Violated => CheckVerdict::Violated,
+    };
+    let found = checked.counterexample.as_ref();
+    if checked.verdict != expected {
+        let verdicts = format!("{}, but claimed to be {}", checked.verdict.name(), expected.name());
+        let why = format!("{verdicts} ({})", claim.reason);
+        return Some(match found {
+            Some(found) => format!("{why}\n{}", evidence(found.promise, &found.token)),
+            None => format!("{why}\n{:?}", checked.exploration),
+        });
+    }
+    match (expected, found) {
+        (CheckVerdict::Holds, None) => nothing_shown(claim, checked),
+        (CheckVerdict::Violated, Some(found)) => {
+            let shown = replay(&found.token, &TextOptions::default());
+            (!breaks(&shown, found.promise)).then(|| {
+                format!(
+                    "its counterexample, replayed, does not break it\n{}",
+                    evidence(found.promise, &found.token)
+                )
+            })
+        }
+        (_, found) => Some(format!("{} with the counterexample {found:?}", expected.name())),
+    }
+}
+
+/// What did not happen, though without it a kept promise says nothing.
+fn nothing_shown(claim: &Claim, checked: &Checked) -> Option<String> {
+    let explored = &checked.exploration;
+    let happened = match lock(claim.space.lock).is_lock() {
+        true => explored.coverage.granted,
+        false => explored.coverage.row_reads,
+    };
+    if explored.states <= 1 || happened == 0 {
+        return Some(format!("kept where nothing happened: {explored:?}"));
+    }
+    if allows_faults(&claim.space.bounds) && explored.coverage.faults == 0 {
+        return Some(format!("kept where no fault struck: {explored:?}"));
+    }
+    None
+}
+
+fn allows_faults(bounds: &Bounds) -> bool {
+    let Bounds { losses, duplicates, pauses, crashes, power_losses, clock_steps, freezes, .. } = bounds;
+    [losses, duplicates, pauses, crashes, power_losses, clock_steps, freezes]
+        .iter()
+        .any(|faults| **faults > 0)
+}
