@@ -6,8 +6,9 @@ use picklock_model::locks::{CassandraQueue, RowProbe};
 use picklock_model::machine::Lock;
 use picklock_model::stores::cassandra::Consistency;
 use picklock_model::workload::Calls;
+use picklock_model::world::{Action, World};
 use picklock_properties::Promise;
-use stateright::{Checker, Model};
+use stateright::{Checker, Model, Property};
 use std::sync::atomic::AtomicBool;
 
 fn queue_lock(clients: u8, calls: Calls, dropped: &[Assumption]) -> Space<CassandraQueue> {
@@ -23,6 +24,33 @@ fn leased_alone() -> Space<CassandraQueue> {
     space
 }
 
+const BROKEN: &str = "no promise is broken";
+
+/// A space that is judged by nothing else: as long as another property waits for its discovery, stateright replaces the
+/// shortest path to a broken state by later ones.
+struct OnlySafety<L: Lock>(Space<L>);
+
+impl<L: Lock> Model for OnlySafety<L> {
+    type State = World<L>;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<World<L>> {
+        self.0.init_states()
+    }
+
+    fn actions(&self, state: &World<L>, actions: &mut Vec<Action>) {
+        self.0.actions(state, actions);
+    }
+
+    fn next_state(&self, last_state: &World<L>, action: Action) -> Option<World<L>> {
+        self.0.next_state(last_state, action)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![Property::always(BROKEN, |_, state: &World<L>| state.broken.is_none())]
+    }
+}
+
 /// The same states as stateright finds, and no broken promise.
 fn agrees_that_nothing_breaks<L: Lock>(space: &Space<L>) {
     let ours = search(space, &Limits::states(1_000_000));
@@ -36,8 +64,8 @@ fn agrees_that_it_breaks<L: Lock>(space: &Space<L>) {
     let ours = search(space, &Limits::states(1_000_000));
     let Verdict::Violated { violation, path } = &ours.verdict else { panic!("nothing is broken: {ours:?}") };
     // With one thread stateright's breadth-first search finds a shortest path, too.
-    let theirs = space.clone().checker().threads(1).spawn_bfs().join();
-    let discovery = theirs.discovery("no promise is broken").expect("stateright finds nothing broken");
+    let theirs = OnlySafety(space.clone()).checker().threads(1).spawn_bfs().join();
+    let discovery = theirs.discovery(BROKEN).expect("stateright finds nothing broken");
     assert_eq!(path.len(), discovery.into_actions().len());
     assert_eq!(ours.depth as usize, path.len());
 

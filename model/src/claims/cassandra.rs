@@ -45,7 +45,7 @@ pub fn queue_lock(clients: u8, servers: u8, calls: Calls, promises: &[Promise]) 
             promises: promises.iter().copied().collect::<PromiseSet>(),
         },
         bounds: Bounds {
-            colocated: servers > 1,
+            colocated: servers > 2,
             link_messages_max: if servers > 1 { 2 } else { 0 },
             ..Bounds::default()
         },

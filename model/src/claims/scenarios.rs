@@ -210,7 +210,6 @@ fn c9() -> Scenario {
 fn c11() -> Scenario {
     let space = |level: Consistency| {
         let mut space = queue_lock(2, 2, Calls::Lock, &[Promise::MutualExclusion]);
-        space.bounds.colocated = false;
         space.setup.store.writes = level;
         space.setup.store.reads = level;
         safety(space, |lock| lock)

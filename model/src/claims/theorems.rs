@@ -3,7 +3,7 @@
 use super::cassandra::{drop_from_queue_lock, drop_from_row, queue_lock, row};
 use super::{Assumption, Expected, Judgement, NamedSpace};
 use crate::explore::Goal;
-use crate::stores::cassandra::Consistency;
+use crate::stores::cassandra::{Consistency, ReadRepair};
 use crate::workload::Calls;
 use picklock_properties::{ClientId, Promise};
 
@@ -168,12 +168,19 @@ fn mutual_exclusion(theorem: &'static str, calls: Calls, promise: Promise) -> Ve
         for assumption in dropped {
             drop_from_queue_lock(&mut space, *assumption);
         }
+        // Replicas that lag make many states: there the lock is taken once and kept, and reads repair nothing. Without
+        // repair more stale reads are possible, not fewer.
+        let replicated = servers == 3;
+        if replicated {
+            space.setup.workload.releases = false;
+            space.setup.store.read_repair = ReadRepair::None;
+        }
         Claim {
             theorem,
             space: NamedSpace::new("cassandra-queue", &space),
             clients,
             servers,
-            variant: "",
+            variant: if replicated { "QUORUM, kept for good" } else { "" },
             dropped: dropped.to_vec(),
             judgement: Judgement::Safety,
             expected,
@@ -197,7 +204,7 @@ fn mutual_exclusion(theorem: &'static str, calls: Calls, promise: Promise) -> Ve
         claim(2, 1, &[NoClockFreeze], Violated, "at a tie the tombstone wins (row C22)", false),
         claim(3, 1, &[ClocksAgree], Holds, "the order of the queue is no matter of safety", false),
         claim(2, 1, &[NoExpiry], Holds, "prompt threads renew in time", false),
-        claim(3, 1, &[NoPause], Holds, "without TTL a pause only delays", true),
+        claim(2, 1, &[NoPause], Holds, "without TTL a pause only delays", false),
         claim(
             2,
             1,
@@ -216,9 +223,9 @@ fn mutual_exclusion(theorem: &'static str, calls: Calls, promise: Promise) -> Ve
             false,
         ),
         claim(2, 1, &[ReadAfterAck], Violated, "a record that is not there yet is not seen", false),
-        claim(3, 1, &[NoCrash], Holds, "without TTL a crashed thread's records stay", true),
+        claim(3, 1, &[NoCrash], Holds, "without TTL a crashed thread's records stay", false),
         claim(2, 1, &[NoLoss], Holds, "an unknown write is repeated before the row is read", false),
-        claim(3, 1, &[NoDuplicate], Holds, "the same cell with the same timestamp changes nothing", true),
+        claim(2, 1, &[NoDuplicate], Holds, "the same cell with the same timestamp changes nothing", false),
     ]
 }
 

@@ -190,8 +190,8 @@ impl Edges {
         let nodes = self.depths.len() as u32;
         let mut reached = vec![Reached { distance: UNREACHED, from: None }; nodes as usize];
         // Buckets by distance from the first state: sources come in at their depth, others one after who leads to them.
-        let mut buckets: Vec<Vec<(u32, Option<(u32, u16)>)>> = Vec::new();
-        let put = |buckets: &mut Vec<Vec<_>>, distance: u32, item| {
+        let mut buckets: Vec<Vec<Arrival>> = Vec::new();
+        let put = |buckets: &mut Vec<Vec<Arrival>>, distance: u32, item| {
             if buckets.len() <= distance as usize {
                 buckets.resize_with(distance as usize + 1, Vec::new);
             }
@@ -350,6 +350,9 @@ impl Edges {
         None
     }
 }
+
+/// A state, and from which other one by which action it was reached.
+type Arrival = (u32, Option<(u32, u16)>);
 
 #[derive(Clone, Copy)]
 struct Reached {

@@ -19,7 +19,7 @@ use std::fmt::Write;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Theorems {
-    /// Only these: lemma-1, theorem-1, theorem-2, theorem-3
+    /// Only these: lemma-1, theorem-1, theorem-2, theorem-3, progress; all unless given
     names: Vec<String>,
     /// Leaves out what takes longer than a few seconds
     #[arg(long)]
