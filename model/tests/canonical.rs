@@ -311,9 +311,7 @@ fn walk<L: Lock<Store = Cassandra>>(
         }
         let action = actions[usize::from(*number) % actions.len()];
         let happening = format!("step {step}, {action:?}: {:?}", world.happening(action, bounds));
-        if std::env::var_os("WALK").is_some() {
-            println!("{happening}");
-        }
+        println!("{happening}");
 
         // The message in the plain cluster that stands where the world's stands.
         let sights: Vec<Sight> =
@@ -332,12 +330,7 @@ fn walk<L: Lock<Store = Cassandra>>(
             _ => None,
         };
         if let (Action::Wake { node, wake, .. }, true) = (action, bounds.latency_ticks.is_none()) {
-            // Time does not matter in an untimed world because every deadline is set to "at once".
-            let clock = plain.cluster.condition(node).clock;
-            let deadlines = plain.cluster.deadlines(node, setup);
-            let is_due =
-                |(due, whose): (Due, Wake)| whose == wake && clock.is_due(due, plain.now + Micros(1));
-            assert!(deadlines.into_iter().flatten().any(is_due), "{happening}: a deadline in the future");
+            plain.wait_for(node, wake);
         }
 
         world.apply(action, setup, bounds, &mut workspace);
