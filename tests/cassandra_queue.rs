@@ -4,7 +4,7 @@
 use picklock_model::claims::{NamedSpace, cassandra as spaces, pack_setup, unpack_setup};
 use picklock_model::explore::Space;
 use picklock_model::locks::CassandraQueue;
-use picklock_model::workload::{Calls, Workload};
+use picklock_model::workload::Calls;
 use picklock_properties::Promise;
 
 const AS_WRITTEN: &str = "cassandra-queue";
@@ -112,48 +112,52 @@ mod exhaustive {
     }
 }
 
+/// Three clients, each twice, that hold so long that a renewal is due and so often that the last in the queue waits longer
+/// than a TTL.
 mod seeded {
     use super::*;
     use crate::evidence::{assert_clean, breaks, evidence, first_seed, lock, replay, seeded_token, sweep};
     use crate::seeds::seeds;
+    use picklock_model::time::Micros;
+    use picklock_model::workload::Workload;
     use picklock_properties::PromiseSet;
     use picklock_sim::fault::{FaultKind, FaultSet};
     use picklock_sim::report::TextOptions;
 
+    const CLIENTS: u8 = 3;
+    const ROUNDS: u8 = 2;
+
     #[test]
     fn without_faults_the_repaired_lock_keeps_every_promise() {
-        let setup = lock(REPAIRED).setup(None);
+        let setup = setup(REPAIRED, Calls::Lock, every_promise());
         let report = sweep(REPAIRED, &setup, FaultSet::EMPTY, seeds(300), true);
         assert_clean(REPAIRED, &setup, FaultSet::EMPTY, &report);
-        // Three clients, twice each.
-        assert_eq!(report.grants, 6 * report.runs);
+        assert_eq!(report.grants, u64::from(CLIENTS * ROUNDS) * report.runs);
     }
 
     #[test]
-    fn without_faults_the_repaired_lock_keeps_every_promise_to_callers_of_try_lock() {
-        let setup = try_lock(REPAIRED);
-        let report = sweep(REPAIRED, &setup, FaultSet::EMPTY, seeds(300), true);
-        assert_clean(REPAIRED, &setup, FaultSet::EMPTY, &report);
-        assert!(report.grants > 0 && report.refusals > 0, "{report:?}");
+    fn without_faults_no_lock_breaks_a_promise_to_callers_of_try_lock() {
+        for lock in [AS_WRITTEN, REPAIRED] {
+            let setup = setup(lock, Calls::TryLock, every_promise());
+            let report = sweep(lock, &setup, FaultSet::EMPTY, seeds(300), true);
+            assert_clean(lock, &setup, FaultSet::EMPTY, &report);
+            assert!(report.grants > 0 && report.refusals > 0, "{report:?}");
+        }
     }
 
     #[test]
     fn without_faults_the_lock_as_written_lets_nobody_in_twice() {
-        let setup = watching(AS_WRITTEN, safety());
+        let setup = setup(AS_WRITTEN, Calls::Lock, safety());
         let report = sweep(AS_WRITTEN, &setup, FaultSet::EMPTY, seeds(300), true);
         assert_clean(AS_WRITTEN, &setup, FaultSet::EMPTY, &report);
         assert!(report.grants > 0);
-        let setup = try_lock(AS_WRITTEN);
-        let report = sweep(AS_WRITTEN, &setup, FaultSet::EMPTY, seeds(300), true);
-        assert_clean(AS_WRITTEN, &setup, FaultSet::EMPTY, &report);
-        assert!(report.grants > 0 && report.refusals > 0, "{report:?}");
     }
 
-    /// Row C6 without any fault: two holds of 6 s before it are longer than the TTL of 10 s, the third client's queue cell
+    /// Row C6 without any fault: two holds of 6 s are longer than the TTL of 10 s, the cell of the third in the queue
     /// expires, and nothing ever writes it again.
     #[test]
-    fn without_faults_a_waiter_behind_holds_longer_than_the_ttl_starves_under_the_lock_as_written() {
-        let setup = lock(AS_WRITTEN).setup(None);
+    fn without_faults_whoever_waits_longer_than_the_ttl_starves_under_the_lock_as_written() {
+        let setup = setup(AS_WRITTEN, Calls::Lock, every_promise());
         let seeds = seeds(20);
         let report = sweep(AS_WRITTEN, &setup, FaultSet::EMPTY, seeds.clone(), true);
         let starving = report.broken.get(&Promise::StarvationFreedom).copied().unwrap_or(0);
@@ -163,57 +167,57 @@ mod seeded {
 
     #[test]
     fn a_pause_breaks_mutual_exclusion_of_the_lock_as_written() {
-        let setup = watching(AS_WRITTEN, safety());
-        is_broken(AS_WRITTEN, &setup, FaultKind::Pause, Promise::MutualExclusion, 500);
+        is_broken(AS_WRITTEN, Calls::Lock, FaultKind::Pause, 1000);
     }
 
     #[test]
     fn a_wrong_clock_breaks_mutual_exclusion_of_the_lock_as_written() {
-        let setup = watching(AS_WRITTEN, safety());
-        is_broken(AS_WRITTEN, &setup, FaultKind::Clock, Promise::MutualExclusion, 100);
-        is_broken(AS_WRITTEN, &try_lock(AS_WRITTEN), FaultKind::Clock, Promise::MutualExclusion, 300);
+        is_broken(AS_WRITTEN, Calls::Lock, FaultKind::Clock, 200);
+        is_broken(AS_WRITTEN, Calls::TryLock, FaultKind::Clock, 500);
     }
 
     #[test]
     fn lost_messages_break_mutual_exclusion_of_the_lock_as_written() {
-        let setup = watching(AS_WRITTEN, safety());
-        is_broken(AS_WRITTEN, &setup, FaultKind::Loss, Promise::MutualExclusion, 500);
+        is_broken(AS_WRITTEN, Calls::Lock, FaultKind::Loss, 1000);
     }
 
     /// The exhaustive explorer says the same: `with_both_repairs_a_pause_of_the_holder_still_breaks_mutual_exclusion`.
     #[test]
-    fn a_pause_of_the_holder_breaks_mutual_exclusion_of_the_repaired_lock_and_never_its_fenced_resource() {
-        let setup = watching(REPAIRED, safety());
-        is_broken(REPAIRED, &setup, FaultKind::Pause, Promise::MutualExclusion, 500);
+    fn a_pause_breaks_mutual_exclusion_of_the_repaired_lock_and_never_its_fenced_resource() {
+        is_broken(REPAIRED, Calls::Lock, FaultKind::Pause, 1000);
 
         let pause = FaultSet::from(FaultKind::Pause);
-        let setup = watching(REPAIRED, [Promise::FencedResource, Promise::LeaseLoss].into_iter().collect());
+        let kept = [Promise::FencedResource, Promise::LeaseLoss].into_iter().collect();
+        let setup = setup(REPAIRED, Calls::Lock, kept);
         let report = sweep(REPAIRED, &setup, pause, seeds(1000), true);
         assert_clean(REPAIRED, &setup, pause, &report);
         assert!(report.grants > 0 && report.strikes.pauses > 0, "{report:?}");
     }
 
     #[test]
-    fn what_breaks_no_clock_and_pauses_nobody_breaks_nothing_of_the_repaired_lock() {
+    fn what_leaves_clocks_alone_and_pauses_nobody_breaks_nothing_of_the_repaired_lock() {
         use FaultKind::{Crash, Delay, Duplicate, Loss, Partition};
         let faults = FaultSet::from_iter([Delay, Loss, Duplicate, Partition, Crash]);
-        for setup in [watching(REPAIRED, safety()), try_lock(REPAIRED)] {
+        for calls in [Calls::Lock, Calls::TryLock] {
+            let setup = setup(REPAIRED, calls, every_promise());
             let report = sweep(REPAIRED, &setup, faults, seeds(500), true);
             assert_clean(REPAIRED, &setup, faults, &report);
             let strikes = &report.strikes;
             let happened =
                 [strikes.lost, strikes.duplicated, strikes.delayed, strikes.partitions, strikes.crashes];
-            // One seed alone may have drawn none of some kind.
+            // A few seeds may have drawn none of some kind.
             assert!(report.runs < 100 || happened.iter().all(|times| *times > 0), "{strikes:?}");
         }
     }
 
-    fn is_broken(lock: &str, setup: &[u8], fault: FaultKind, promise: Promise, seeds_max: u64) {
+    fn is_broken(lock: &str, calls: Calls, fault: FaultKind, seeds_max: u64) {
+        let promise = Promise::MutualExclusion;
         let (faults, seeds) = (FaultSet::from(fault), seeds(seeds_max));
-        let Some(seed) = first_seed(lock, setup, faults, seeds.clone(), promise).0 else {
+        let setup = setup(lock, calls, safety());
+        let Some(seed) = first_seed(lock, &setup, faults, seeds.clone(), promise).0 else {
             panic!("{lock} under {faults}: none of the seeds {seeds:?} breaks {promise}");
         };
-        let token = seeded_token(lock, setup, faults, seed);
+        let token = seeded_token(lock, &setup, faults, seed);
         assert!(
             breaks(&replay(&token, &TextOptions::default()), promise),
             "seed {seed} breaks {promise} in the sweep and not when it is replayed\n{}",
@@ -225,14 +229,21 @@ mod seeded {
         [Promise::MutualExclusion, Promise::FencedResource, Promise::LeaseLoss].into_iter().collect()
     }
 
-    fn watching(name: &str, promises: PromiseSet) -> Vec<u8> {
-        lock(name).setup(Some(promises))
+    fn every_promise() -> PromiseSet {
+        safety().iter().chain(PromiseSet::liveness().iter()).collect()
     }
 
-    /// The usual setup, with callers of `try_lock`; every usual promise is watched.
-    fn try_lock(name: &str) -> Vec<u8> {
-        let mut setup = unpack_setup::<CassandraQueue>(&lock(name).setup(None)).unwrap();
-        setup.workload = Workload { calls: Calls::TryLock, ..setup.workload };
+    fn setup(name: &str, calls: Calls, promises: PromiseSet) -> Vec<u8> {
+        let mut setup = unpack_setup::<CassandraQueue>(&lock(name).setup(Some(promises))).unwrap();
+        setup.lock.ttl_seconds = Some(10);
+        setup.workload = Workload {
+            clients: CLIENTS,
+            rounds: ROUNDS,
+            calls,
+            think: Micros::millis(300),
+            hold: Micros::seconds(6),
+            ..setup.workload
+        };
         pack_setup(&setup)
     }
 }

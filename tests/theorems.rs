@@ -1,4 +1,4 @@
-//! Lemma 1 and Theorems 1 to 3 of document 000: the verdict that each claim expects, and that it was not had for nothing.
+//! Lemma 1, Theorems 1 to 3 and the progress of document 000: the verdict that each claim expects, and that it was not had for nothing.
 
 use crate::evidence::{breaks, check, evidence, lock, replay};
 use expect_test::expect;
@@ -26,6 +26,20 @@ fn theorem_2_holds_exactly_under_its_assumptions() {
 #[test]
 fn theorem_3_holds_exactly_under_its_assumptions() {
     comes_out_as_claimed("theorem-3");
+}
+
+#[test]
+fn whoever_waits_is_served_exactly_under_the_assumptions_of_progress() {
+    comes_out_as_claimed("progress");
+}
+
+#[test]
+fn every_theorem_has_a_test_above() {
+    let tests = include_str!("theorems.rs");
+    for theorem in THEOREMS {
+        let call = format!("    comes_out_as_claimed({:?});", theorem.name);
+        assert!(tests.contains(&call), "no test runs {}", theorem.name);
+    }
 }
 
 #[test]
@@ -61,6 +75,7 @@ fn the_spaces_of_the_theorems_have_their_sizes() {
         theorem-2, 3 clients, 1 server: 82912 states, 276577 transitions, depth 48
         theorem-3, 3 clients, 1 server, not all are refused: 24471 states, 67513 transitions, depth 44
         theorem-3, 3 clients, 1 server, contention leads to a grant: 24471 states, 67513 transitions, depth 44
+        progress, 3 clients, 1 server, nobody waits for ever: 62637 states, 213791 transitions, depth 42
     "#]]
     .assert_eq(&table);
 }

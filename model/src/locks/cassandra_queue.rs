@@ -29,6 +29,10 @@
 //! they are idempotent, deletions are taken for done), how long "go to 2" waits (`poll_interval`), the order in which a
 //! release deletes its two cells (here: both are sent at once). [`Settings::repaired`] decides all three for the better.
 
+mod settings;
+
+pub use settings::{QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps};
+
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, StampGroup, Visitor};
 use crate::stores::cassandra::{
     Cassandra, Change, ColumnName, Family, Mutation, Operation, Outcome, Prefix, Reply, Request, Row, Target,
@@ -39,135 +43,6 @@ use crate::workload::FENCE_GROUP;
 use picklock_properties::{ClientId, Event, FencingToken, Mode};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
-
-/// The named knobs. [`Settings::as_written`] is the source's algorithm, [`Settings::repaired`] what it should have been.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct Settings {
-    /// Section 5.3: the TTL of every cell in whole seconds ("N seconds"); renewal comes every N/2. `None`: no lease.
-    pub ttl_seconds: Option<u32>,
-    /// How long "go to step 2" waits before it reads the queue again. The listing does not wait.
-    pub poll_interval: Micros,
-    /// After how long without a reply a request's outcome is unknown; `None`: waits for ever.
-    pub request_timeout: Option<Micros>,
-    /// Who stamps writes.
-    pub timestamps: Timestamps,
-    /// Who names the queue column (Listing 5: the client's clock).
-    pub queue_order: QueueOrder,
-    /// Line 4 asks for one record *of our own*; the listing asks for one record.
-    pub own_id_check: bool,
-    /// A grant, and holding on, need the lease to be alive by the client's own monotonic clock.
-    pub validity_check: bool,
-    /// Waiters prolong their queue cell too, and so put it back if it expired; section 5.3 has only holders do that.
-    pub waiters_renew: bool,
-    /// Renewal reads the main row first, and does not touch it if the lock is not ours any more.
-    pub conditional_renewal: bool,
-    /// A release waits until the renewal under way has ended.
-    pub join_renewer: bool,
-    /// In which order a release deletes its two cells.
-    pub release_order: ReleaseOrder,
-    /// A deletion of unknown outcome is repeated until it is acknowledged.
-    pub retry_deletes: bool,
-    /// Every client believes to be the same thread (assumption "unique ids" dropped).
-    pub shared_thread_id: bool,
-    /// Line 4 reads without waiting for the acknowledgement of line 3 (assumption "read after own write" dropped).
-    pub reads_before_ack: bool,
-    /// Grants carry a fencing token: the timestamp of the record in the main row that the grant rests on.
-    pub fencing: bool,
-    /// How much earlier than the TTL the client takes its lease for over: whole-second rounding, latency, drift.
-    pub validity_margin: Micros,
-}
-
-/// Who stamps writes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Timestamps {
-    /// The client's wall clock as it is: what a Thrift client of the source's time does.
-    ClientWall,
-    /// The client's wall clock, but at least one more than the last: the drivers' monotonic timestamp generator.
-    ClientMonotonic,
-    /// The coordinator's wall clock.
-    Coordinator,
-}
-
-/// Who names the queue column.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum QueueOrder {
-    /// Listing 5: the client reads its clock, then writes the cell.
-    ClientClock,
-    /// The coordinator names the column as it writes it.
-    Coordinator,
-}
-
-/// In which order a release deletes its two cells.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum ReleaseOrder {
-    /// Both deletions are sent at once: section 5.3 names no order.
-    Unordered,
-    /// The queue cell first, and the main cell when that is acknowledged.
-    QueueThenMain,
-    /// The main cell first, and the queue cell when that is acknowledged.
-    MainThenQueue,
-}
-
-impl Settings {
-    /// The source's algorithm with the source's lease; where it is silent, the plainest reading.
-    pub const fn as_written() -> Settings {
-        Settings {
-            ttl_seconds: Some(30),
-            poll_interval: Micros::millis(20),
-            request_timeout: Some(Micros::seconds(3)),
-            timestamps: Timestamps::ClientWall,
-            queue_order: QueueOrder::ClientClock,
-            own_id_check: false,
-            validity_check: false,
-            waiters_renew: false,
-            conditional_renewal: false,
-            join_renewer: false,
-            release_order: ReleaseOrder::Unordered,
-            retry_deletes: false,
-            shared_thread_id: false,
-            reads_before_ack: false,
-            fencing: false,
-            validity_margin: Micros::ZERO,
-        }
-    }
-
-    /// Every repair of the catalogue at once.
-    pub const fn repaired() -> Settings {
-        Settings {
-            timestamps: Timestamps::ClientMonotonic,
-            own_id_check: true,
-            validity_check: true,
-            waiters_renew: true,
-            conditional_renewal: true,
-            join_renewer: true,
-            release_order: ReleaseOrder::QueueThenMain,
-            retry_deletes: true,
-            fencing: true,
-            validity_margin: Micros::seconds(2),
-            ..Settings::as_written()
-        }
-    }
-
-    /// The listings alone: no lease, no time-outs, no waiting. What the theorems speak of.
-    pub const fn listing() -> Settings {
-        Settings {
-            ttl_seconds: None,
-            poll_interval: Micros::ZERO,
-            request_timeout: None,
-            ..Settings::as_written()
-        }
-    }
-
-    fn ttl(&self) -> Option<Micros> {
-        self.ttl_seconds.map(|seconds| Micros::seconds(i64::from(seconds)))
-    }
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Settings::as_written()
-    }
-}
 
 /// One client's machine.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -264,7 +139,10 @@ enum Input {
     /// The awaited read returned these columns.
     Slice(SmallVec<[(ColumnName, u16); 2]>),
     /// The awaited request's outcome is unknown.
-    Unknown,
+    Unknown {
+        /// A coordinator said so: it did something. Else nobody answered.
+        answered: bool,
+    },
     /// The poll interval is over.
     Woken,
 }
@@ -293,7 +171,7 @@ impl CassandraQueue {
                 self.enqueue(cx, out);
             }
             (Phase::CheckFree, Input::Slice(_)) => self.refuse(out),
-            (Phase::CheckFree, Input::Unknown) => self.read(Phase::CheckFree, MAIN, 1, cx, out),
+            (Phase::CheckFree, Input::Unknown { .. }) => self.read(Phase::CheckFree, MAIN, 1, cx, out),
 
             // Listing 6, line 1; Listing 7, line 3.
             (Phase::Enqueue, Input::Applied) => {
@@ -303,13 +181,15 @@ impl CassandraQueue {
                 self.check_first(cx, out);
             }
             // The cell may be there or not; adding it again adds the same cell.
-            (Phase::Enqueue, Input::Unknown) => self.write_queue(cx, out),
+            (Phase::Enqueue, Input::Unknown { .. }) => self.write_queue(cx, out),
 
             // Listing 6, line 2; Listing 7, line 4.
             (Phase::CheckFirst, Input::Slice(columns)) => {
                 let me = self.thread(cx);
-                if let Some((name, _)) = columns.iter().find(|(name, _)| name.thread == me) {
-                    self.column = Some(*name);
+                if cx.settings.queue_order == QueueOrder::Coordinator {
+                    // The own cell is the latest of this thread; an older one is left from a release that failed.
+                    let own = columns.iter().rfind(|(name, _)| name.thread == me);
+                    self.column = own.map(|(name, _)| *name).or(self.column);
                 }
                 if columns.first().is_some_and(|(name, _)| name.thread == me) {
                     self.add_main(cx, out);
@@ -324,7 +204,7 @@ impl CassandraQueue {
                     }
                 }
             }
-            (Phase::CheckFirst, Input::Unknown) => self.check_first(cx, out),
+            (Phase::CheckFirst, Input::Unknown { .. }) => self.check_first(cx, out),
             (Phase::Poll { .. }, Input::Woken) => self.check_first(cx, out),
 
             // Listing 6, line 3; Listing 7, line 5.
@@ -332,7 +212,7 @@ impl CassandraQueue {
                 self.lease_since = self.main_sent;
                 self.read(Phase::CheckAlone, MAIN, 2, cx, out);
             }
-            (Phase::AddMain, Input::Unknown) => self.add_main(cx, out),
+            (Phase::AddMain, Input::Unknown { .. }) => self.add_main(cx, out),
 
             // Listing 6, line 4; Listing 7, line 6.
             (Phase::CheckAlone, Input::Slice(columns)) => {
@@ -344,19 +224,21 @@ impl CassandraQueue {
                     self.delete_main(Phase::DeleteMain, cx, out);
                 }
             }
-            (Phase::CheckAlone, Input::Unknown) => self.read(Phase::CheckAlone, MAIN, 2, cx, out),
+            (Phase::CheckAlone, Input::Unknown { .. }) => self.read(Phase::CheckAlone, MAIN, 2, cx, out),
 
             // Listing 6, lines 7 and 8; Listing 7, lines 9 and 10.
             (Phase::DeleteMain, Input::Applied) => self.go_to_2(cx, out),
-            (Phase::DeleteMain, Input::Unknown) if cx.settings.retry_deletes => {
+            (Phase::DeleteMain, Input::Unknown { answered }) if cx.settings.repeats_deletion(answered) => {
                 self.delete_main(Phase::DeleteMain, cx, out);
             }
-            (Phase::DeleteMain, Input::Unknown) => self.go_to_2(cx, out),
+            (Phase::DeleteMain, Input::Unknown { .. }) => self.go_to_2(cx, out),
 
             // Listing 7, lines 12 and 13.
             (Phase::Dequeue, Input::Applied) => self.refuse(out),
-            (Phase::Dequeue, Input::Unknown) if cx.settings.retry_deletes => self.dequeue(cx, out),
-            (Phase::Dequeue, Input::Unknown) => self.refuse(out),
+            (Phase::Dequeue, Input::Unknown { answered }) if cx.settings.repeats_deletion(answered) => {
+                self.dequeue(cx, out)
+            }
+            (Phase::Dequeue, Input::Unknown { .. }) => self.refuse(out),
 
             // Section 5.3, release.
             (Phase::Held, Input::Call(Call::Release)) => {
@@ -366,23 +248,27 @@ impl CassandraQueue {
                     self.begin_release(cx, out);
                 }
             }
-            (Phase::ReleaseQueue, Input::Unknown) if cx.settings.retry_deletes => {
+            (Phase::ReleaseQueue, Input::Unknown { answered }) if cx.settings.repeats_deletion(answered) => {
                 self.delete_queue(Phase::ReleaseQueue, cx, out);
             }
-            (Phase::ReleaseQueue, Input::Applied | Input::Unknown) => match cx.settings.release_order {
-                ReleaseOrder::QueueThenMain => self.delete_main(Phase::ReleaseMain, cx, out),
-                ReleaseOrder::MainThenQueue | ReleaseOrder::Unordered => self.released(out),
-            },
-            (Phase::ReleaseMain, Input::Unknown) if cx.settings.retry_deletes => {
+            (Phase::ReleaseQueue, Input::Applied | Input::Unknown { .. }) => {
+                match cx.settings.release_order {
+                    ReleaseOrder::QueueThenMain => self.delete_main(Phase::ReleaseMain, cx, out),
+                    ReleaseOrder::MainThenQueue | ReleaseOrder::Unordered => self.released(out),
+                }
+            }
+            (Phase::ReleaseMain, Input::Unknown { answered }) if cx.settings.repeats_deletion(answered) => {
                 self.delete_main(Phase::ReleaseMain, cx, out);
             }
-            (Phase::ReleaseMain, Input::Applied | Input::Unknown) => match cx.settings.release_order {
+            (Phase::ReleaseMain, Input::Applied | Input::Unknown { .. }) => match cx.settings.release_order {
                 ReleaseOrder::MainThenQueue => self.delete_queue(Phase::ReleaseQueue, cx, out),
                 ReleaseOrder::QueueThenMain | ReleaseOrder::Unordered => self.released(out),
             },
             // Both were sent; the one that is answered first leaves the other in `awaited`.
-            (Phase::ReleaseBoth, Input::Unknown) if cx.settings.retry_deletes => self.delete_both(cx, out),
-            (Phase::ReleaseBoth, Input::Applied | Input::Unknown) => match self.awaited_too.take() {
+            (Phase::ReleaseBoth, Input::Unknown { answered }) if cx.settings.repeats_deletion(answered) => {
+                self.delete_both(cx, out)
+            }
+            (Phase::ReleaseBoth, Input::Applied | Input::Unknown { .. }) => match self.awaited_too.take() {
                 Some(other) => self.awaited = Some(other),
                 None => self.released(out),
             },
@@ -395,7 +281,7 @@ impl CassandraQueue {
                     "no request is awaited in this phase, and replies to others are dismissed before"
                 )
             }
-            (Phase::Idle | Phase::Held | Phase::JoinRenewer | Phase::Poll { .. }, Input::Unknown) => {
+            (Phase::Idle | Phase::Held | Phase::JoinRenewer | Phase::Poll { .. }, Input::Unknown { .. }) => {
                 unreachable!("no request is awaited in this phase, so none can time out")
             }
             (Phase::CheckFree | Phase::CheckFirst | Phase::CheckAlone, Input::Applied) => {
@@ -790,7 +676,7 @@ impl Lock for CassandraQueue {
         let input = match reply.outcome {
             Outcome::Applied => Input::Applied,
             Outcome::Slice(columns) => Input::Slice(columns),
-            Outcome::TimedOut => Input::Unknown,
+            Outcome::TimedOut => Input::Unknown { answered: true },
         };
         self.step(input, cx, out);
     }
@@ -813,7 +699,7 @@ impl Lock for CassandraQueue {
         } else if due(self.awaited.and_then(|awaited| awaited.until)) {
             self.awaited = None;
             self.contact = (self.contact + 1) % cx.servers;
-            self.step(Input::Unknown, cx, out);
+            self.step(Input::Unknown { answered: false }, cx, out);
         }
         // Else the engine woke us early: nothing is due.
     }

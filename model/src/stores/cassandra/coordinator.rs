@@ -7,7 +7,7 @@ use super::pending::{Awaited, Pending, RowAcks, Servers};
 use super::protocol::{
     Change, ColumnName, Family, Mutation, NAME_GROUP, Outcome, Prefix, Reply, Row, Target,
 };
-use super::{Cassandra, ExpiryClock, ReadRepair, Settings};
+use super::{Cassandra, ExpiryClock, ReadRepair, ReadTargets, Settings};
 use crate::machine::{Context, Effects, Owner, StampGroup, Visitor};
 use crate::time::{Due, Micros, Wall};
 use picklock_properties::{ClientId, Event};
@@ -123,8 +123,13 @@ impl Cassandra {
             return;
         }
         let serial = self.coordinator.draw_serial();
-        for server in combination(cx.choice, cx.me, cx.servers, others) {
-            effects.peer(server, Peer::Read { serial, row, from });
+        match cx.settings.read_targets {
+            ReadTargets::Any => combination(cx.choice, cx.me, cx.servers, others)
+                .into_iter()
+                .for_each(|server| effects.peer(server, Peer::Read { serial, row, from })),
+            ReadTargets::Closest => (1..=others)
+                .map(|distance| (cx.me + distance) % cx.servers)
+                .for_each(|server| effects.peer(server, Peer::Read { serial, row, from })),
         }
         let now_seconds = match cx.settings.expiry_clock {
             ExpiryClock::Coordinator => Some(cx.wall.whole_seconds()),

@@ -73,6 +73,8 @@ pub struct Settings {
     pub ties: TieRules,
     /// Whose clock says that a cell has expired.
     pub expiry_clock: ExpiryClock,
+    /// Which replicas a coordinator reads besides itself, if the consistency level does not ask for all.
+    pub read_targets: ReadTargets,
     /// What a read does about replicas that lack what it found.
     pub read_repair: ReadRepair,
     /// After how long the coordinator gives up, on its monotonic clock; `None`: never. `cassandra.yaml` has 2 s for
@@ -95,6 +97,7 @@ impl Default for Settings {
             reads: Consistency::Quorum,
             ties: TieRules::default(),
             expiry_clock: ExpiryClock::default(),
+            read_targets: ReadTargets::default(),
             read_repair: ReadRepair::default(),
             request_timeout: Some(Micros::seconds(2)),
             commit_log: CommitLog::default(),
@@ -137,6 +140,16 @@ pub enum ExpiryClock {
     /// time, for counting, and a cell in a 2.x replica's memory is judged by that; read from its disk, by the
     /// replica's clock.)
     Replica,
+}
+
+/// Which replicas a coordinator reads besides itself.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum ReadTargets {
+    /// Any, by chance: what a dynamic snitch may come to, and all that may happen.
+    #[default]
+    Any,
+    /// Always the same, the next ones by number: what a snitch that ranks by topology does.
+    Closest,
 }
 
 /// What a read does when replicas differ.
@@ -246,7 +259,12 @@ impl Store for Cassandra {
     fn choices(&self, message: &Message<Self>, servers: u8, settings: &Settings) -> u32 {
         match message {
             Message::Request(Request { operation: Operation::ReadSlice { .. }, .. }) => {
-                coordinator::combinations(servers - 1, settings.reads.of(servers) - 1)
+                match settings.read_targets {
+                    ReadTargets::Any => {
+                        coordinator::combinations(servers - 1, settings.reads.of(servers) - 1)
+                    }
+                    ReadTargets::Closest => 1,
+                }
             }
             Message::Request(Request { operation: Operation::Write(_) | Operation::Batch(_), .. })
             | Message::Reply(_)
