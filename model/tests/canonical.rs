@@ -10,7 +10,7 @@
 use picklock_model::claims::{Assumption, cassandra as spaces};
 use picklock_model::cluster::{Cluster, Entry, Status, Wake};
 use picklock_model::explore::Space;
-use picklock_model::locks::cassandra_queue::{QueueOrder, ReleaseOrder, Settings, Timestamps};
+use picklock_model::locks::cassandra_queue::{QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps};
 use picklock_model::locks::{CassandraQueue, RowProbe};
 use picklock_model::machine::{Effects, Lock, Message, Node, Owner, StampGroup, Visit, Visitor};
 use picklock_model::stores::cassandra::{Cassandra, Consistency, Content, Peer, ReadRepair};

@@ -125,7 +125,6 @@ impl Cassandra {
         let serial = self.coordinator.draw_serial();
         match cx.settings.read_targets {
             ReadTargets::Any => combination(cx.choice, cx.me, cx.servers, others)
-                .into_iter()
                 .for_each(|server| effects.peer(server, Peer::Read { serial, row, from })),
             ReadTargets::Closest => (1..=others)
                 .map(|distance| (cx.me + distance) % cx.servers)
