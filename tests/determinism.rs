@@ -152,12 +152,12 @@ proptest! {
 /// Of the seeded engine: no fault, a pause and a clock under the lock as written, all faults under both locks. Of the
 /// exhaustive engine: row C2.
 const KNOWN: [&str; 6] = [
-    "pk1_LXnKCnVGVh1edtpWq3aDcEqmMZFWJNuKmSThkFHZqRqW7jK61rPM3ZEBnud6jgrvGufpUJJa56oDHjmUakZwbWs7YrKVb1K6rwCgeZ",
-    "pk1_LXnKCnVGVh1edtpWq3aDcEqmMZFWJNuKmSThkFHZqRqW7jK61rPM3ZEBnud6jgrvGufpUJJa56oDHjmUakZwbWs7YrKVb1Kn7SVJEb",
-    "pk1_LXnKCnVGVh1edtpWq3aDcEqmMZFWJNuKmSThkFHZqRqW7jK61rPM3ZEBnud6jgrvGufpUJJa56oDHjmUakZwbWs7YrKVb1L6i4hAph",
-    "pk1_7ZVMiXLQavtYtDC38ryozLgE7nRuNqYWu1VyUzkLmaFYEv6tTTF6wyQhgLf4gGGeoVG3fBaE86bewEF4ZJfVnPgTH95ftgHPWy5nqK6vv",
-    "pk1_sEAktbHXkM9dueazXasMvgyrcP3zQaXzEaH3EGMSxWjWpj8TX9cB8qff6iX8xPjyH1RCMBFtYb4jxjyjQVXAu9RDLaG6p3866r29Zg8op4uVMh6raS71XLLGs",
-    "pk1_2KEuQD5Lszhspjrp3fnW3KkkMk7eKcvCV6zNW9bxX2o6Yd3JpH96y9GHh6ujnaNh2xzMK3g9m4Un5wxGsU3vb5Y69HzHfXT1GtT1n7TS2s2WkMAcLdWSt8gaymygGwFn9kWzgJ1WRe6NXEjiS",
+    "pk1_2VCs1M1mmPdbs7qiif4MceY6H6nxxyqhscgjunY6vbnVnL5yREJum9ZNGeCez9sBJuM7QeAmF4i8ua8j2oDjk45QcCwu5CuJCGLVREej",
+    "pk1_2VCs1M1mmPdbs7qiif4MceY6H6nxxyqhscgjunY6vbnVnL5yREJum9ZNGeCez9sBJuM7QeAmF4i8ua8j2oDjk45QcCwu5CuJCwcFNh9f",
+    "pk1_2VCs1M1mmPdbs7qiif4MceY6H6nxxyqhscgjunY6vbnVnL5yREJum9ZNGeCez9sBJuM7QeAmF4i8ua8j2oDjk45QcCwu5CuJDGF9W1RV",
+    "pk1_VxQASGtf6krXj2oiRhbkQ5r9gJk8BnXyxJknGSXpGrzzc9iZqAd1hUh1AGhWFsmzP5dCT9WeHxJCCguDM7MxrqxedHKjjLbo3AHU151EFj",
+    "pk1_4ph84iiKxiKw7uNu2uzVHMyTwyALCP51mcusozogFeNc3Xp4yUqTLqZjf4bFHqLRPz8WUYix7fbHqHunjqyuKsjy4V7Hbwe9vdVyatfJq9epKQsvPkP9RBFQReh",
+    "pk1_6oWNHSJAk5hRKiArenBqBFn6XeXVXcVU66BABpkGfAhsz4eD9SRcWHNJHoNEPxXhtAsjg4WrATUZaiDhAAi3g1cXN7cPusAb6rDkaKcsv1xJFxyuxAeQbWTKMnHsVyipufK4w5d7F7cyjPbJe3",
 ];
 
 /// Whoever has a token in an issue relies on this: it changes only with `FORMAT_VERSION`.

@@ -15,27 +15,27 @@ const FOUND: &[(Promise, &str)] = &[
     // N/2 later, at 14.3 s; the record is over at 10 s, and B enters at 12.3 s. Nobody paused, and no clock was wrong.
     (
         Promise::MutualExclusion,
-        "pk1_LXnKCnVGVh1edtpWq3aDcEqmMZFWJNuKmSThkFHZqRqW7jK61rPM3ZEBnud6jgrvGufpUJJa56oDHjmUakZwbWs7YrKVZGH4BXa4ik",
+        "pk1_2VCs1M1mmPdbs7qiif4MceY6H6nxxyqhscgjunY6vbnVnL5yREJum9ZNGeCez9sBJuM7QeAmF4i8ua8j2oDjk45QcCwu5CsZADdree1L",
     ),
     // Seed 141 of 0..2000 under `pause`, likewise. It is a server that pauses, s2 for 26 s: A's record is of 11.7 s, its
     // line 4 times out at its coordinator until 19.7 s, and the record that the grant rests on expires at 21 s, while the
     // renewer sleeps until 24.7 s. B enters at 22.0 s.
     (
         Promise::MutualExclusion,
-        "pk1_2VCs1M1mmPdbs7qiif4MceY6EmjM2Khfwq9Nrqt47vkd5Whkq8kydUHFCddGLKQwL9DULXVNYy6ayEsmJjyJPyLpBuagd3QBMmjYByVk",
+        "pk1_7ZVMiXLQavtYtDC38ryozLgEJ4Zt25syQQWQPyzH9aXp35Ex1wk3srmrt3CSfG8UW23mHM46H5NZu3F6Ww1Df2aTCPjJqZQ8hBebCFBwW",
     ),
     // Seed 163 of 0..300 under `clock`, likewise. The clock of s3 is 4.6 s ahead, less than half the TTL. A record that A
     // wrote through s1 is valid until 22 s; for C, whose coordinator is s3, that is over at 17.4 s, just before A's next
     // renewal is due by A's own clock. A TTL above the skew (row C15) is not enough: it must be so in what renewal leaves.
     (
         Promise::MutualExclusion,
-        "pk1_2VCs1M1mmPdbs7qiif4MceY6EmjM2Khfwq9Nrqt47vkd5Whkq8kydUHFCddGLKQwL9DULXVNYy6ayEsmJjyJPyLpBuagd3QDkD1fiXkR",
+        "pk1_7ZVMiXLQavtYtDC38ryozLgEJ4Zt25syQQWQPyzH9aXp35Ex1wk3srmrt3CSfG8UW23mHM46H5NZu3F6Ww1Df2aTCPjJqZQ8ja5sKmMWs",
     ),
     // Row C2, found exhaustively, with the own-id check that the catalogue names as its repair: the reply that names A's
     // record alone was on its way before A paused past the TTL.
     (
         Promise::MutualExclusion,
-        "pk1_2KEuQD5Lszhspjrp3fnW3KkkMk7eKcvCV6zNWnG66SAr6GVsMwCVA4dmBLw6RkmH8ed6jCznhLeU1tMnuDr9GLxbdwxAQ4hKn5SR5uSccTdekV9VDSL541k8H9KbVqttyqgqqPXWecxC4HJqS",
+        "pk1_6oWNHSJAk5hRKiArenBqBFn6XeXVXcVU66BAEcYa6bstBjySoAQYSUw5cTGDW4PQPFowJhf7C2qKpnMVhv23dKghYbB1qd5nmgj7SrbGcJhPaaCxWRJcF7pwWSVnQx4f3v8XuDyYEQb8D11Fkm",
     ),
 ];
 

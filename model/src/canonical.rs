@@ -78,7 +78,7 @@ pub fn rewrite<L: Lock>(
     for node in world.cluster.nodes() {
         if let Some(condition) = world.cluster.condition_mut(node) {
             if condition.clock.frozen.is_some() {
-                condition.clock.frozen = Some(Wall(FROZEN));
+                condition.clock.frozen = frame.standstill().map(Wall);
             }
             if let Status::Down { power_lost } = &mut condition.status {
                 // A client that is down stays down, and its clock is nobody's business.
@@ -87,9 +87,6 @@ pub fn rewrite<L: Lock>(
         }
     }
 }
-
-/// Where a clock that stands still is put: in the middle of the tick that ends now.
-const FROZEN: i64 = -TICK.0 / 2;
 
 /// How times are moved.
 struct Frame {
@@ -131,6 +128,11 @@ impl Frame {
     /// The tick that a stamp (relative to the new now) belongs to, named by its last moment.
     fn tick_end(&self, stamp: i64) -> i64 {
         if stamp <= self.floor { self.floor } else { -(-stamp).div_euclid(TICK.0) * TICK.0 }
+    }
+
+    /// Where the clock that stands still is put: in the middle of its tick.
+    fn standstill(&self) -> Option<i64> {
+        self.frozen.map(|reading| self.tick_end(reading) - TICK.0 / 2)
     }
 
     /// A moment relative to the new now, to whole ticks: the microseconds that steps take within a tick order readings,
@@ -321,11 +323,13 @@ impl Visitor for Rewrite<'_> {
                 other.group == group && other.tick_end == end && other.at > stamp && is_near(other.at)
             })
             .count() as i64;
-        at.0 = match self.frame.frozen {
-            Some(frozen) if stamp == frozen => FROZEN,
+        at.0 = match (self.frame.frozen, self.frame.standstill()) {
+            (Some(frozen), Some(standstill)) if stamp == frozen => standstill,
             // Stamps equal to the frozen reading are counted above as later than this one, or are not there.
-            Some(frozen) if stamp < frozen && end == self.frame.tick_end(frozen) => FROZEN - 1 - rank,
-            Some(_) | None => end - rank,
+            (Some(frozen), Some(standstill)) if stamp < frozen && end == self.frame.tick_end(frozen) => {
+                standstill - 1 - rank
+            }
+            (Some(_) | None, _) => end - rank,
         };
     }
 

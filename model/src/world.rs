@@ -339,7 +339,9 @@ impl<L: Lock> World<L> {
             if hit && self.budget.crashes > 0 {
                 actions.push(Action::Crash { client });
             }
-            if self.budget.clock_steps > 0 {
+            // A clock that stands still is not set: whoever sets it would set it going.
+            let frozen = self.cluster.condition(Node::Client(client)).clock.frozen.is_some();
+            if self.budget.clock_steps > 0 && !frozen {
                 actions.push(Action::StepClock { client });
             }
             if self.budget.freezes > 0 {
@@ -431,20 +433,21 @@ impl<L: Lock> World<L> {
             }
         }
         if bounds.colocated {
-            self.deliver_at_once(now, setup, workspace, &mut on_violation);
+            now = self.deliver_at_once(now, setup, workspace, &mut on_violation);
         }
         self.broken = broken;
         self.canonicalise(now, setup, bounds, &mut workspace.canonical);
     }
 
-    /// Delivers what colocated nodes said to each other in this step, and what comes of it ([`Bounds::colocated`]).
+    /// Delivers what colocated nodes said to each other in this step, and what comes of it ([`Bounds::colocated`]). Each
+    /// delivery takes a microsecond; returns what time it is then.
     fn deliver_at_once(
         &mut self,
-        now: Micros,
+        mut now: Micros,
         setup: &Setup<L>,
         workspace: &mut Workspace<L>,
         on_violation: &mut impl FnMut(Violation),
-    ) {
+    ) -> Micros {
         let neighbours = |from: Node, to: Node| match (from, to) {
             (Node::Client(client), Node::Server(server)) | (Node::Server(server), Node::Client(client)) => {
                 client % setup.servers == server
@@ -457,7 +460,8 @@ impl<L: Lock> World<L> {
                     && self.handles_now(envelope.to)
                     && self.choices(envelope, setup) == 1
             });
-            let Some(position) = found else { return };
+            let Some(position) = found else { return now };
+            now = now + Micros(1);
             let Envelope { from, to, message, .. } = self.in_flight.remove(position);
             let entry = Entry::Message { from, message };
             self.cluster.step(to, entry, 0, now, setup, &mut workspace.at_once, on_violation);

@@ -324,29 +324,24 @@ impl<L: Lock> Registered<L> {
             None => TimeColumn::Hidden,
         };
         let options = TextOptions { time, fold: options.fold && loop_start.is_none(), ..*options };
-        let mut watcher = Watcher::new(self.heading(token, &space.setup), options);
-        let mut walker = space.walker();
         let (stem, cycle) = actions.split_at(loop_start.unwrap_or(actions.len()).min(actions.len()));
+        let never = match loop_start {
+            Some(_) => never_served(space, stem, cycle)?,
+            None => None,
+        };
+        let starved = never.map(Goal::promise);
+        let heading = Heading { broken: starved, ..self.heading(token, &space.setup) };
+        let mut watcher = Watcher::new(heading, options);
+        let mut walker = space.walker();
         for action in stem {
             walker.step(*action, &mut watcher)?;
         }
-        let mut starved = None;
-        if loop_start.is_some() {
-            // What is owed where the loop begins, and served nowhere in it.
-            let mut goals = goals(space.setup.workload.clients, space.setup.promises);
-            goals.retain(|goal| {
-                let (owed, served) = goal.owed_and_served(walker.world());
-                owed && !served
-            });
+        if let Some(goal) = never {
             watcher.text().loop_starts();
             for action in cycle {
                 walker.step(*action, &mut watcher)?;
-                goals.retain(|goal| !goal.owed_and_served(walker.world()).1);
             }
-            if let Some(goal) = goals.first() {
-                watcher.text().loop_ends(&goal.never());
-                starved = Some(goal.promise());
-            }
+            watcher.text().loop_ends(&goal.never());
         }
         Ok(watcher.finish(starved, None))
     }
@@ -483,6 +478,24 @@ impl<L: Lock> AnyLock for Registered<L> {
             }
         }
     }
+}
+
+/// What is owed where the loop begins, and served nowhere in it.
+fn never_served<L: Lock>(space: &Space<L>, stem: &[u16], cycle: &[u16]) -> Result<Option<Goal>, NoSuchPath> {
+    let mut walker = space.walker();
+    for action in stem {
+        walker.step(*action, &mut ())?;
+    }
+    let mut goals = goals(space.setup.workload.clients, space.setup.promises);
+    goals.retain(|goal| {
+        let (owed, served) = goal.owed_and_served(walker.world());
+        owed && !served
+    });
+    for action in cycle {
+        walker.step(*action, &mut ())?;
+        goals.retain(|goal| !goal.owed_and_served(walker.world()).1);
+    }
+    Ok(goals.first().copied())
 }
 
 /// What can be owed to so many clients.

@@ -78,7 +78,8 @@ pub struct Lasso {
 }
 
 /// Explores the whole space and judges each goal. `None` for a goal: the promise is kept. Nothing is judged if the space
-/// was not exhausted ([`Exploration::verdict`] says so).
+/// was not exhausted ([`Exploration::verdict`] says so). A world in which a watched promise broke is an end in the graph:
+/// watch only what the goals need.
 ///
 /// # Panics
 /// If more than 8 goals are asked for at once, or the space has a boundary that is not part of the world
@@ -234,10 +235,20 @@ impl Edges {
     /// Whether a fair schedule can stay in this component for ever.
     fn is_fair(&self, component: &[u32]) -> bool {
         if component.len() == 1 {
-            return self.of(component[0]).all(|edge| self.labels[edge] == 0);
+            return self.of(component[0]).all(|edge| !self.is_owed(edge, component[0]));
         }
         let debts = self.debts(component);
         debts.iter().all(|debt| debt.enabled_in < component.len() || debt.is_taken)
+    }
+
+    /// Whether a fair schedule owes this edge. One that leads back to its own state is not owed: taking it or not makes
+    /// no difference (Lamport's weak fairness is of actions that change something).
+    fn is_owed(&self, edge: usize, from: u32) -> bool {
+        self.labels[edge] != 0 && self.targets[edge] != from
+    }
+
+    fn is_possible(&self, debt: &Debt, node: u32) -> bool {
+        self.of(node).any(|edge| self.labels[edge] == debt.label && self.is_owed(edge, node))
     }
 
     /// The owed actions that are possible somewhere in the component.
@@ -246,9 +257,8 @@ impl Edges {
         members.sort_unstable();
         let mut enabled: Vec<(u32, u32, bool)> = Vec::new();
         for &node in component {
-            for edge in self.of(node).filter(|edge| self.labels[*edge] != 0) {
-                let target = self.targets[edge];
-                let taken = target != node && members.binary_search(&target).is_ok();
+            for edge in self.of(node).filter(|edge| self.is_owed(*edge, node)) {
+                let taken = members.binary_search(&self.targets[edge]).is_ok();
                 enabled.push((self.labels[edge], node, taken));
             }
         }
@@ -282,20 +292,17 @@ impl Edges {
         let mut at = entry;
         loop {
             // A debt is settled where its action is not possible…
-            open.retain(|debt| {
-                debt.enabled_in == component.len() || self.of(at).any(|edge| self.labels[edge] == debt.label)
-            });
+            open.retain(|debt| debt.enabled_in == component.len() || self.is_possible(debt, at));
             if open.is_empty() {
                 break;
             }
             // …or by taking it, if it is possible everywhere.
             let Some(way) = self.way(&members, at, |edge, node| {
-                let changes = self.targets[edge] != node;
                 open.iter().any(|debt| {
                     if debt.enabled_in == component.len() {
-                        changes && self.labels[edge] == debt.label
+                        self.is_owed(edge, node) && self.labels[edge] == debt.label
                     } else {
-                        self.of(self.targets[edge]).all(|next| self.labels[next] != debt.label)
+                        !self.is_possible(debt, self.targets[edge])
                     }
                 })
             }) else {

@@ -221,7 +221,9 @@ impl Judged {
             })
         };
         let broken: Vec<(String, String)> = self.rows.iter().filter_map(broken).collect();
-        let Some((_, first)) = broken.first() else { return String::new() };
+        // Two holders at once are what most readers came to see.
+        let telling = broken.iter().find(|(what, _)| what.ends_with(Promise::MutualExclusion.name()));
+        let Some((_, first)) = telling.or(broken.first()) else { return String::new() };
         let width = broken.iter().map(|(what, _)| what.chars().count()).max().unwrap_or(0);
         let mut text =
             format!("\n{}\n", paint.text(Tone::Strong, "one broken promise of each row (--json has all)"));
