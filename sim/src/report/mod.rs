@@ -46,7 +46,9 @@ pub fn violation_words(violation: &Violation) -> String {
             format!("the resource accepts a write from {client}, who was never granted the lock")
         }
         Promise::FencedResource => {
-            format!("the resource accepts a write from {client} after {other} was granted the lock")
+            format!(
+                "the resource accepts a write from {client} after one from {other}, who was granted the lock later"
+            )
         }
         Promise::Fifo => format!("{client} is granted before {other}, who was enqueued earlier"),
         Promise::LeaseLoss => format!("{client} prolongs its lease after {other} was granted the lock"),

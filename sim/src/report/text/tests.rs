@@ -124,7 +124,7 @@ fn the_last_rows_are_shown_with_all_faults_broken_promises_and_grants() {
     assert!(text.contains("⋮ 6 steps not shown\n"), "{text}");
     assert!(text.contains("⋮ 3 steps not shown, in which 1 message got lost or came twice\n"), "{text}");
     assert!(text.contains("⏸ paused") && text.contains("▶ resumed"), "{text}");
-    assert!(text.contains("mutual-exclusion broken") && text.contains("fenced-resource broken"), "{text}");
+    assert!(text.contains("mutual-exclusion broken") && text.contains("theorem-1 broken"), "{text}");
     assert_eq!(text.matches("HOLDS").count(), 2, "{text}");
 }
 
