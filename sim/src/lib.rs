@@ -1,4 +1,31 @@
-//! sim
+//! Seeded simulation of distributed locks in virtual time, and the `picklock` command.
+//!
+//! ```text
+//!   seed ──▶ swarm: a fault plan ──▶ run: an event heap over picklock_model's cluster ──▶ outcome: what broke
+//!                                     │                                                     │
+//!                                     └─▶ observers: text trace, JSON, hash      sweep: many seeds, all cores
+//!   token: everything a run depends on ◀──── registry: the locks, by name ────▶ cli (in the binary)
+//! ```
+//!
+//! Time costs nothing here: a lease of minutes is a number in a heap. The same setup, plan and seed give the same run,
+//! byte for byte, in debug and release, on one thread or many.
+//!
+//! # Example
+//!
+//! Does a pause break the queue lock as it is written?
+//!
+//! ```
+//! use picklock_properties::Promise;
+//! use picklock_sim::registry::{SweepHow, locks};
+//! use std::sync::atomic::AtomicBool;
+//!
+//! let lock = locks().into_iter().find(|lock| lock.name() == "cassandra-queue").expect("it is registered");
+//! let how = SweepHow { jobs: 1, keep_going: false, on_progress: &|_| {}, stop: &AtomicBool::new(false) };
+//! let report = lock.sweep(&lock.setup(None), "pause".parse()?, 0..100, &how)?;
+//! assert_eq!(report.first_seed(Promise::MutualExclusion), Some(3));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
 mod agenda;
 pub mod dice;
 pub mod fault;

@@ -1,6 +1,6 @@
 //! The locks there are, by name, with everything that the command does with a lock.
 //!
-//! A lock's type is known to [`Registered`] only; the command, the claims and the tokens know its name, and its setup as
+//! A lock's type is known to `Registered` only; the command, the claims and the tokens know its name, and its setup as
 //! bytes. Registering a lock is one entry in [`locks`]; nothing else here, and no engine, knows any lock.
 
 use crate::fault::FaultSet;
