@@ -77,6 +77,23 @@ mod exhaustive {
         Settings { validity_check: true, validity_margin: TICK, ..lock }
     }
 
+    /// Row C3's repair: the token is the timestamp of the record that the grant rests on.
+    #[test]
+    fn a_fencing_token_that_is_a_clock_reading_is_as_good_as_the_clocks() {
+        let fenced = |last_client_ahead_ticks| {
+            let mut space = pause(Aim::Holding, AT_ONCE, |lock| Settings { fencing: true, ..lock });
+            space.setup.promises = [Promise::FencedResource].into_iter().collect();
+            space.setup.workload.writes = true;
+            space.setup.workload.resource_checks = true;
+            space.bounds.last_client_ahead_ticks = last_client_ahead_ticks;
+            space
+        };
+        kept(&fenced(0));
+        // Less than the pause is long: the later grant still has the larger token.
+        kept(&fenced(-2));
+        broken(&fenced(-12));
+    }
+
     fn pause_at(number: u8, latency_ticks: u8, lock: fn(Settings) -> Settings) -> Space<CassandraQueue> {
         pause(Aim::At(Line { listing: 6, number }), latency_ticks, lock)
     }
@@ -118,6 +135,7 @@ mod seeded {
     use super::*;
     use crate::evidence::{assert_clean, breaks, evidence, first_seed, lock, replay, seeded_token, sweep};
     use crate::seeds::seeds;
+    use picklock_model::locks::cassandra_queue::Settings;
     use picklock_model::time::Micros;
     use picklock_model::workload::Workload;
     use picklock_properties::PromiseSet;
@@ -208,6 +226,40 @@ mod seeded {
             // A few seeds may have drawn none of some kind.
             assert!(report.runs < 100 || happened.iter().all(|times| *times > 0), "{strikes:?}");
         }
+    }
+
+    /// The reason that the matrix gives for all its deadlocks: of all repairs this one alone ends them.
+    #[test]
+    fn waiters_that_prolong_their_cells_end_every_lasting_deadlock_whatever_the_fault() {
+        let promises = PromiseSet::from_iter([Promise::DeadlockFreedom]);
+        let setup = matrix_setup(promises, |lock| lock.waiters_renew = true);
+        for fault in FaultKind::ALL {
+            let report = sweep(AS_WRITTEN, &setup, FaultSet::from(fault), seeds(400), true);
+            assert_clean(AS_WRITTEN, &setup, FaultSet::from(fault), &report);
+        }
+    }
+
+    /// The reason that the matrix gives for double grants without pauses or wrong clocks.
+    #[test]
+    fn a_holder_that_minds_its_own_lease_ends_double_grants_under_all_but_pauses_and_clocks() {
+        let promises = PromiseSet::from_iter([Promise::MutualExclusion]);
+        let setup = matrix_setup(promises, |lock| {
+            lock.validity_check = true;
+            lock.validity_margin = Micros::seconds(2);
+        });
+        for fault in FaultKind::ALL {
+            if !matches!(fault, FaultKind::Pause | FaultKind::Clock) {
+                let report = sweep(AS_WRITTEN, &setup, FaultSet::from(fault), seeds(400), true);
+                assert_clean(AS_WRITTEN, &setup, FaultSet::from(fault), &report);
+            }
+        }
+    }
+
+    /// The setup of the matrix, with something repaired.
+    fn matrix_setup(promises: PromiseSet, repair: impl Fn(&mut Settings)) -> Vec<u8> {
+        let mut setup = unpack_setup::<CassandraQueue>(&lock(AS_WRITTEN).setup(Some(promises))).unwrap();
+        repair(&mut setup.lock);
+        pack_setup(&setup)
     }
 
     fn is_broken(lock: &str, calls: Calls, fault: FaultKind, seeds_max: u64) {

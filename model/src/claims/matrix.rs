@@ -1,6 +1,7 @@
 //! What the matrix is expected to show, and why: the verdicts that are not "holds".
 //!
-//! The reasons were found by repairing one thing at a time and running the same thousand seeds again: waiters that prolong
+//! The reasons were found by repairing one thing at a time and running the same thousand seeds again (`tests/cassandra_queue.rs`
+//! keeps the two that decide most): waiters that prolong
 //! their cells end every lasting deadlock, whatever the fault; a holder that minds its own lease ends every double grant
 //! under loss, partition, crash and power loss, and none under pauses; nothing ends those under clocks that differ by more
 //! than the TTL.
