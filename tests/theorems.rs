@@ -2,7 +2,7 @@
 
 use crate::evidence::{breaks, check, evidence, lock, replay};
 use expect_test::expect;
-use picklock_model::claims::{Claim, Expected, THEOREMS, claims};
+use picklock_model::claims::{Assumption, Claim, Expected, THEOREMS, claims};
 use picklock_model::explore::Limits;
 use picklock_model::world::Bounds;
 use picklock_sim::registry::{CheckVerdict, Checked};
@@ -78,6 +78,21 @@ fn the_spaces_of_the_theorems_have_their_sizes() {
         progress, 3 clients, 1 server, nobody waits for ever: 62637 states, 213791 transitions, depth 42
     "#]]
     .assert_eq(&table);
+}
+
+/// A lease that never has to be renewed says nothing about renewal.
+#[test]
+fn where_a_lease_is_held_longer_than_it_lasts_it_is_renewed() {
+    let leased = claims()
+        .into_iter()
+        .filter(|claim| claim.variant.starts_with("holds longer") && claim.dropped == [Assumption::NoExpiry]);
+    let mut seen = 0;
+    for claim in leased {
+        let checked = check(&claim.space, &claim.judgement);
+        assert!(checked.exploration.coverage.renewed > 0, "{}: {:?}", claim.theorem, checked.exploration);
+        seen += 1;
+    }
+    assert_eq!(seen, 4, "both theorems, with prompt messages and with slow ones");
 }
 
 #[test]

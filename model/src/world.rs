@@ -52,7 +52,8 @@ pub struct Bounds {
     /// What the last client's wall clock shows more than true time, from the beginning.
     pub last_client_ahead_ticks: i8,
     /// Each client shares a machine with its coordinator (client `i` with server `i` modulo their number): what they say
-    /// to each other arrives at once, within one step, wherever only one thing can come of it.
+    /// to each other arrives at once, within one step, wherever only one thing can come of it. A trace shows such a step as one, with
+    /// all that its nodes sent.
     pub colocated: bool,
     /// How many messages one link between servers holds; a server whose link is full waits (backpressure). 0: no limit.
     pub link_messages_max: u8,

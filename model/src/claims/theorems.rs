@@ -1,9 +1,10 @@
 //! Lemma 1 and Theorems 1 to 3 of document 000, and the progress it promises without proof: with all their assumptions, and with each one dropped.
 
-use super::cassandra::{drop_from_queue_lock, drop_from_row, queue_lock, row};
+use super::cassandra::{TTL_SECONDS, drop_from_queue_lock, drop_from_row, queue_lock, row};
 use super::{Assumption, Expected, Judgement, NamedSpace};
 use crate::explore::Goal;
 use crate::stores::cassandra::{Consistency, ReadRepair};
+use crate::time::Micros;
 use crate::workload::Calls;
 use picklock_properties::{ClientId, Promise};
 
@@ -160,6 +161,9 @@ fn lemma_1() -> Vec<Claim> {
     ]
 }
 
+/// Longer than the TTL of small models: a lease that is not renewed in time runs out under its holder.
+const LONG_HOLD: Micros = Micros::seconds(TTL_SECONDS as i64 + 2);
+
 fn mutual_exclusion(theorem: &'static str, calls: Calls, promise: Promise) -> Vec<Claim> {
     use Assumption::*;
     use Expected::{Holds, Violated};
@@ -188,6 +192,14 @@ fn mutual_exclusion(theorem: &'static str, calls: Calls, promise: Promise) -> Ve
             long,
         }
     };
+    let leased = |variant, hold, latency_ticks, expected, reason| {
+        let mut space = queue_lock(2, 1, calls, &[promise]);
+        drop_from_queue_lock(&mut space, NoExpiry);
+        space.bounds.latency_ticks = Some(latency_ticks);
+        space.setup.workload.hold = hold;
+        let space = NamedSpace::new("cassandra-queue", &space);
+        Claim { space, variant, ..claim(2, 1, &[NoExpiry], expected, reason, false) }
+    };
     vec![
         claim(3, 1, &[], Holds, "Lemma 1: of two records, the later writer sees both", false),
         claim(4, 1, &[], Holds, "Lemma 1: of two records, the later writer sees both", true),
@@ -203,7 +215,21 @@ fn mutual_exclusion(theorem: &'static str, calls: Calls, promise: Promise) -> Ve
         ),
         claim(2, 1, &[NoClockFreeze], Violated, "at a tie the tombstone wins (row C22)", false),
         claim(3, 1, &[ClocksAgree], Holds, "the order of the queue is no matter of safety", false),
-        claim(2, 1, &[NoExpiry], Holds, "prompt threads renew in time", false),
+        leased(
+            "holds shorter than the TTL",
+            Micros::ZERO,
+            1,
+            Holds,
+            "whoever leaves before its record expires needs no renewal",
+        ),
+        leased("holds longer, messages at once", LONG_HOLD, 0, Holds, "the renewal at N/2 comes in time"),
+        leased(
+            "holds longer, slow messages",
+            LONG_HOLD,
+            1,
+            Violated,
+            "the renewer starts at the grant, not at the write: the record expires before the first renewal arrives",
+        ),
         claim(2, 1, &[NoPause], Holds, "without TTL a pause only delays", false),
         claim(
             2,

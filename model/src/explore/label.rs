@@ -10,8 +10,8 @@ use std::hash::BuildHasher;
 /// of this message, this node's deadline, the passing of time. 0 for what is not owed. The ways in which a message can be
 /// handled share a name: that it is handled is owed, not how.
 ///
-/// Names are 32-bit hashes. A collision would merge two debts into one, and so could only miss an unfair loop's witness
-/// or find a loop fair that starves one of the two: [`super::Lasso`] replays are checked for that by their reader.
+/// Names are 32-bit hashes. A collision would merge two debts into one: a loop that starves one of them might pass for
+/// fair, and a fair loop for unfair. A space has a few hundred names, so that the odds are about one in a hundred thousand.
 pub fn label<L: Lock>(world: &World<L>, action: Action) -> u32 {
     if !action.is_fair() {
         return 0;
