@@ -76,10 +76,10 @@ pub fn rewrite<L: Lock>(
     }
     visit(world, setup, &mut Rewrite { frame: &frame, place: Place::new(clients), buffers });
     for node in world.cluster.nodes() {
-        if let Some(condition) = world.cluster.condition_mut(node) {
-            if condition.clock.frozen.is_some() {
-                condition.clock.frozen = frame.standstill().map(Wall);
-            }
+        if let Some(condition) = world.cluster.condition_mut(node)
+            && condition.clock.frozen.is_some()
+        {
+            condition.clock.frozen = frame.standstill().map(Wall);
         }
     }
 }
