@@ -76,10 +76,12 @@ pub fn rewrite<L: Lock>(
     }
     visit(world, setup, &mut Rewrite { frame: &frame, place: Place::new(clients), buffers });
     for node in world.cluster.nodes() {
-        if let Some(condition) = world.cluster.condition_mut(node)
-            && condition.clock.frozen.is_some()
-        {
-            condition.clock.frozen = frame.standstill().map(Wall);
+        if let Some(condition) = world.cluster.condition_mut(node) {
+            // Readings of a monotonic clock meet only others of the same clock: all of them were moved.
+            condition.clock.monotonic_offset = Micros::ZERO;
+            if condition.clock.frozen.is_some() {
+                condition.clock.frozen = frame.standstill().map(Wall);
+            }
         }
     }
 }
@@ -98,6 +100,8 @@ struct Frame {
     frozen: Option<i64>,
     /// Offsets of the nodes' wall clocks.
     offsets: SmallVec<[i64; 8]>,
+    /// What the nodes' monotonic clocks have gained in this step.
+    gained: SmallVec<[i64; 8]>,
 }
 
 impl Frame {
@@ -105,7 +109,12 @@ impl Frame {
         let offsets: SmallVec<[i64; 8]> =
             world.cluster.conditions().iter().map(|condition| condition.clock.wall_offset.0).collect();
         let frozen = world.cluster.conditions().iter().find_map(|condition| condition.clock.frozen);
-        let back = -i64::from(bounds.clock_step_ticks.min(0)) * i64::from(world.budget.clock_steps) * TICK.0;
+        let gained =
+            world.cluster.conditions().iter().map(|condition| condition.clock.monotonic_offset.0).collect();
+        let back_ticks = |step: i8, times: u8| -i64::from(step.min(0)) * i64::from(times);
+        let back = TICK.0
+            * (back_ticks(bounds.clock_step_ticks, world.budget.clock_steps)
+                + back_ticks(bounds.server_clock_step_ticks, world.budget.server_clock_steps));
         let lowest = offsets.iter().copied().min().unwrap_or(0);
         let timed = bounds.latency_ticks.is_some();
         let moving = lowest - back + now.0 + 1;
@@ -118,6 +127,7 @@ impl Frame {
             floor_seconds: (lowest - back).div_euclid(TICK.0),
             frozen: frozen.map(|reading| reading.0 - now.0),
             offsets,
+            gained,
         }
     }
 
@@ -193,7 +203,7 @@ fn visit<L: Lock, V: PlacedVisitor>(world: &mut World<L>, setup: &Setup<L>, visi
         server.visit(visitor);
     }
     visitor.place().enter(None, None, None);
-    world.cluster.resource.visit(visitor);
+    world.cluster.resource.visit::<L::Store, V>(visitor);
     for envelope in &mut world.in_flight {
         visitor.place().enter(None, Some(envelope.from), Some(envelope.to));
         envelope.message.visit(visitor);
@@ -287,6 +297,13 @@ struct Rewrite<'a> {
     buffers: &'a Buffers,
 }
 
+impl Rewrite<'_> {
+    /// What the visited node's monotonic clock has gained in this step: it starts from zero again.
+    fn gained(&self) -> i64 {
+        self.place.me.map_or(0, |me| self.frame.gained[self.place.index(me)])
+    }
+}
+
 impl PlacedVisitor for Rewrite<'_> {
     fn place(&mut self) -> &mut Place {
         &mut self.place
@@ -335,15 +352,16 @@ impl Visitor for Rewrite<'_> {
             Due::Wall(at) => {
                 at.0 = if self.frame.timed { self.frame.whole_ticks(at.0).max(reading) } else { reading }
             }
-            // Monotonic clocks have no offset in this engine.
             Due::Monotonic(at) => {
-                at.0 = if self.frame.timed { self.frame.whole_ticks(at.0).max(0) } else { 0 }
+                at.0 =
+                    if self.frame.timed { (self.frame.whole_ticks(at.0) - self.gained()).max(0) } else { 0 }
             }
         }
     }
 
     fn since(&mut self, at: &mut Monotonic, limit: Micros) {
-        at.0 = if self.frame.timed { self.frame.whole_ticks(at.0).max(-limit.0) } else { 0 };
+        at.0 =
+            if self.frame.timed { (self.frame.whole_ticks(at.0) - self.gained()).max(-limit.0) } else { 0 };
     }
 
     fn expiry_seconds(&mut self, at: &mut i64) {
@@ -378,9 +396,7 @@ impl<S: Store> Visit for crate::machine::Message<S> {
             Message::Write { serial, fence } => {
                 visitor.serial(Owner::Sender, serial);
                 if let Some(token) = fence {
-                    let mut at = Wall(token.0);
-                    visitor.stamp(crate::workload::FENCE_GROUP, &mut at);
-                    token.0 = at.0;
+                    S::visit_fence(token, visitor);
                 }
             }
             Message::Written { serial, .. } => visitor.serial(Owner::Receiver, serial),

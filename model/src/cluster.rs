@@ -298,7 +298,14 @@ impl<L: Lock> Cluster<L> {
     }
 
     /// A crashed node starts again, with what it had made durable.
-    pub fn restart(&mut self, node: Node, now: Micros, setup: &Setup<L>, effects: &mut Effects<L::Store>) {
+    pub fn restart(
+        &mut self,
+        node: Node,
+        now: Micros,
+        setup: &Setup<L>,
+        effects: &mut Effects<L::Store>,
+        on_violation: &mut impl FnMut(Violation),
+    ) {
         effects.clear();
         let Some(condition) = self.condition_mut(node) else { return };
         let Status::Down { power_lost } = condition.status else {
@@ -319,6 +326,9 @@ impl<L: Lock> Cluster<L> {
                 self.servers[usize::from(me)].on_restart(power_lost, &cx, effects);
             }
             Node::Resource => {}
+        }
+        for event in &effects.events {
+            self.monitors.observe(*event, on_violation);
         }
     }
 }

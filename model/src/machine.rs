@@ -308,6 +308,10 @@ pub trait Store: Data {
     /// Shows every time and number in the state to `visitor`: see [`Visitor`].
     fn visit<V: Visitor>(&mut self, visitor: &mut V);
 
+    /// Shows a fencing token drawn from this store to `visitor`. By default tokens count something: they stay as they
+    /// are, and there are as many as there is to count. Where they are times, they are stamps.
+    fn visit_fence<V: Visitor>(_token: &mut FencingToken, _visitor: &mut V) {}
+
     /// Drops from all servers what no message in flight and no later request can tell from its absence (a tombstone
     /// that hides nothing any more, say). The exhaustive engine calls this to keep the space finite; the default keeps all.
     ///

@@ -47,6 +47,13 @@ pub enum Happening<S: Store> {
     },
     /// A tick of true time passed (exhaustive engine, timed models).
     Ticked,
+    /// A tick of true time passed, and this node's clocks counted more or less of it (exhaustive engine).
+    TickedUnevenly {
+        /// Whose.
+        node: Node,
+        /// How much more than the tick they counted; negative is less.
+        gained: Micros,
+    },
     /// The node stopped: garbage collection, a stalled disk, a suspended machine.
     Paused {
         /// Where.
@@ -125,6 +132,7 @@ impl<S: Store> Happening<S> {
             | Happening::Restarted { node }
             | Happening::ClockStepped { node, .. }
             | Happening::ClockDrifts { node, .. }
+            | Happening::TickedUnevenly { node, .. }
             | Happening::ClockFroze { node }
             | Happening::ClockThawed { node } => Some(node),
             Happening::LinkCut { to, .. } | Happening::LinkMended { to, .. } => Some(to),

@@ -1,7 +1,7 @@
 //! Who uses the lock: how many clients, how often, how long, and what they do while they hold. Not part of any lock.
 
-use crate::machine::{Answer, Call, Context, Effects, Lock, Message, Node, Owner, StampGroup, Visitor};
-use crate::time::{Due, Micros, Monotonic, Wall};
+use crate::machine::{Answer, Call, Context, Effects, Lock, Message, Node, Owner, Store, Visitor};
+use crate::time::{Due, Micros, Monotonic};
 use picklock_properties::{ClientId, Event, FencingToken, Mode};
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,8 @@ pub struct Workload {
     pub writes: bool,
     /// Whether the resource turns down a write whose fencing token is smaller than one it has seen.
     pub resource_checks: bool,
+    /// Whether the resource forgets what it has seen when it starts again.
+    pub resource_forgets: bool,
 }
 
 /// What the clients ask for.
@@ -68,9 +70,9 @@ enum Phase {
     /// Has asked.
     Asks,
     /// Works in the critical section.
-    Holds { until: Monotonic, fence: Option<Wall> },
+    Holds { until: Monotonic, fence: Option<FencingToken> },
     /// Has sent its write to the resource and waits for the answer, still in the critical section.
-    Writes { again: Monotonic, fence: Option<Wall> },
+    Writes { again: Monotonic, fence: Option<FencingToken> },
     /// Has left the critical section and gives the lock back.
     Releases,
     /// Will not ask again.
@@ -213,7 +215,7 @@ impl<L: Lock> Client<L> {
             Phase::Holds { until, fence } | Phase::Writes { again: until, fence } => {
                 visitor.wake(until);
                 if let Some(fence) = fence {
-                    visitor.stamp(FENCE_GROUP, fence);
+                    L::Store::visit_fence(fence, visitor);
                 }
             }
             Phase::Asks | Phase::Releases | Phase::Done => {}
@@ -229,7 +231,7 @@ impl<L: Lock> Client<L> {
             (Phase::Asks, Answer::Granted { fence }) => {
                 effects.record(Event::Granted { client, fence });
                 let until = cx.lock.monotonic + cx.workload.hold;
-                self.phase = Phase::Holds { until, fence: fence.map(|token| Wall(token.0)) };
+                self.phase = Phase::Holds { until, fence };
             }
             (Phase::Asks, Answer::Refused) => {
                 effects.record(Event::Refused { client });
@@ -247,9 +249,8 @@ impl<L: Lock> Client<L> {
         }
     }
 
-    fn write(&mut self, fence: Option<Wall>, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
+    fn write(&mut self, fence: Option<FencingToken>, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
         self.phase = Phase::Writes { again: cx.lock.monotonic + WRITE_TIMEOUT, fence };
-        let fence = fence.map(|at| FencingToken(at.0));
         effects.sends.push((Node::Resource, Message::Write { serial: self.serial, fence }));
     }
 
@@ -273,14 +274,11 @@ impl<L: Lock> Client<L> {
     }
 }
 
-/// Fencing tokens are compared with each other, whoever drew them.
-pub const FENCE_GROUP: StampGroup = StampGroup { space: 2, member: 0 };
-
 /// What the lock protects: it applies writes, and may check their fencing tokens (catalogue, "Fencing").
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Resource {
-    /// The largest token seen; durable.
-    largest: Option<Wall>,
+    /// The largest token seen.
+    largest: Option<FencingToken>,
 }
 
 impl Resource {
@@ -294,13 +292,13 @@ impl Resource {
         effects: &mut Effects<L::Store>,
     ) {
         let accepted = match (fence, self.largest) {
-            (Some(token), Some(largest)) if workload.resource_checks => Wall(token.0) >= largest,
+            (Some(token), Some(largest)) if workload.resource_checks => token >= largest,
             (Some(_), _) | (None, _) => true,
         };
         if let Some(token) = fence
             && workload.resource_checks
         {
-            self.largest = self.largest.max(Some(Wall(token.0)));
+            self.largest = self.largest.max(Some(token));
         }
         effects.record(match accepted {
             true => Event::Accepted { client: ClientId(client), fence },
@@ -309,10 +307,17 @@ impl Resource {
         effects.sends.push((Node::Client(client), Message::Written { serial, accepted }));
     }
 
-    /// Shows every time in the state to `visitor`.
-    pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+    /// The resource's process ended and has started again.
+    pub fn restart(&mut self, workload: &Workload) {
+        if workload.resource_forgets {
+            self.largest = None;
+        }
+    }
+
+    /// Shows every token in the state to `visitor`.
+    pub fn visit<S: Store, V: Visitor>(&mut self, visitor: &mut V) {
         if let Some(largest) = &mut self.largest {
-            visitor.stamp(FENCE_GROUP, largest);
+            S::visit_fence(largest, visitor);
         }
     }
 

@@ -27,7 +27,7 @@ pub struct Bounds {
     pub latency_ticks: Option<u8>,
     /// Clients think for as long as they like before they ask: time may pass over the end of a think time.
     pub unhurried: bool,
-    /// How many messages may be lost.
+    /// How many messages may be lost; [`WITHOUT_END`] has no last one.
     pub losses: u8,
     /// How many messages may arrive twice.
     pub duplicates: u8,
@@ -41,6 +41,20 @@ pub struct Bounds {
     pub aim: Aim,
     /// How many times a server may lose power; it starts again at once.
     pub power_losses: u8,
+    /// How many servers may crash, for good.
+    pub server_crashes: u8,
+    /// How many times the resource may crash; it starts again at once.
+    pub resource_restarts: u8,
+    /// How many times a server's wall clock may step.
+    pub server_clock_steps: u8,
+    /// How far it steps; negative is back.
+    pub server_clock_step_ticks: i8,
+    /// How many ticks of true time may be uneven (timed worlds only): one server's clocks show `drift_ticks` more, or
+    /// one client's clocks one less (they stand still), than true time. These are the harmful directions: a record
+    /// that lives longer, or a client that gives up earlier, is in nobody's way.
+    pub drifts: u8,
+    /// How much a server's clocks gain in an uneven tick.
+    pub drift_ticks: u8,
     /// How many times a client's wall clock may step.
     pub clock_steps: u8,
     /// How far it steps; negative is back.
@@ -58,6 +72,9 @@ pub struct Bounds {
     /// How many messages one link between servers holds; a server whose link is full waits (backpressure). 0: no limit.
     pub link_messages_max: u8,
 }
+
+/// A budget that is never used up.
+pub const WITHOUT_END: u8 = u8::MAX;
 
 /// At which moments a pause or crash may strike a client: a trigger of the fault, as data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -100,6 +117,14 @@ pub struct Budget {
     pub crashes: u8,
     /// See [`Bounds::power_losses`].
     pub power_losses: u8,
+    /// See [`Bounds::server_crashes`].
+    pub server_crashes: u8,
+    /// See [`Bounds::resource_restarts`].
+    pub resource_restarts: u8,
+    /// See [`Bounds::server_clock_steps`].
+    pub server_clock_steps: u8,
+    /// See [`Bounds::drifts`].
+    pub drifts: u8,
     /// See [`Bounds::clock_steps`].
     pub clock_steps: u8,
     /// See [`Bounds::freezes`].
@@ -157,6 +182,23 @@ pub enum Action {
         /// Which.
         server: u8,
     },
+    /// The server's process ends.
+    CrashServer {
+        /// Which.
+        server: u8,
+    },
+    /// The resource's process ends and starts again.
+    RestartResource,
+    /// The server's wall clock steps.
+    StepServerClock {
+        /// Which.
+        server: u8,
+    },
+    /// A tick of true time passes, in which this node's clocks drift.
+    DriftingTick {
+        /// Whose.
+        node: Node,
+    },
     /// The client's wall clock steps.
     StepClock {
         /// Which.
@@ -180,6 +222,10 @@ impl Action {
             | Action::Pause { .. }
             | Action::Crash { .. }
             | Action::LosePower { .. }
+            | Action::CrashServer { .. }
+            | Action::RestartResource
+            | Action::StepServerClock { .. }
+            | Action::DriftingTick { .. }
             | Action::StepClock { .. }
             | Action::FreezeClock { .. } => false,
         }
@@ -259,6 +305,10 @@ impl<L: Lock> World<L> {
                 pauses: if bounds.latency_ticks.is_some() { bounds.pauses } else { 0 },
                 crashes: bounds.crashes,
                 power_losses: bounds.power_losses,
+                server_crashes: bounds.server_crashes,
+                resource_restarts: bounds.resource_restarts,
+                server_clock_steps: bounds.server_clock_steps,
+                drifts: if bounds.latency_ticks.is_some() { bounds.drifts } else { 0 },
                 clock_steps: bounds.clock_steps,
                 freezes: if bounds.latency_ticks.is_none() { bounds.freezes.min(1) } else { 0 },
             },
@@ -309,6 +359,12 @@ impl<L: Lock> World<L> {
         // Nobody waits for time to pass: the world is over, and a clock that ticks on would make no end of it.
         if time_may_pass && !self.is_over(setup) {
             actions.push(Action::Tick);
+            if self.budget.drifts > 0 {
+                let is_up =
+                    |node: &Node| !matches!(self.cluster.condition(*node).status, Status::Down { .. });
+                let nodes = self.cluster.nodes().filter(is_up);
+                actions.extend(nodes.map(|node| Action::DriftingTick { node }));
+            }
         }
         self.faults(setup, bounds, actions);
     }
@@ -349,8 +405,22 @@ impl<L: Lock> World<L> {
                 actions.push(Action::FreezeClock { client });
             }
         }
-        if self.budget.power_losses > 0 {
-            actions.extend((0..setup.servers).map(|server| Action::LosePower { server }));
+        for server in 0..setup.servers {
+            if let Status::Down { .. } = self.cluster.condition(Node::Server(server)).status {
+                continue;
+            }
+            if self.budget.power_losses > 0 {
+                actions.push(Action::LosePower { server });
+            }
+            if self.budget.server_crashes > 0 {
+                actions.push(Action::CrashServer { server });
+            }
+            if self.budget.server_clock_steps > 0 {
+                actions.push(Action::StepServerClock { server });
+            }
+        }
+        if self.budget.resource_restarts > 0 {
+            actions.push(Action::RestartResource);
         }
     }
 
@@ -383,7 +453,10 @@ impl<L: Lock> World<L> {
                 );
                 self.send(node, effects);
             }
-            Action::Tick => {
+            Action::Tick | Action::DriftingTick { .. } => {
+                if let Action::DriftingTick { node } = action {
+                    self.drift(node, bounds);
+                }
                 now = TICK;
                 let latency = bounds.latency_ticks.unwrap_or(0);
                 for envelope in &mut self.in_flight {
@@ -399,7 +472,7 @@ impl<L: Lock> World<L> {
             }
             Action::Lose { position } => {
                 self.in_flight.remove(usize::from(position));
-                self.budget.losses -= 1;
+                self.budget.losses -= u8::from(bounds.losses != WITHOUT_END);
             }
             Action::Duplicate { position } => {
                 let twin = self.in_flight[usize::from(position)].clone();
@@ -419,17 +492,31 @@ impl<L: Lock> World<L> {
                 let node = Node::Server(server);
                 self.cluster.crash(node, true, effects, &mut on_violation);
                 self.in_flight.retain(|envelope| envelope.to != node);
-                self.cluster.restart(node, now, setup, effects);
+                self.cluster.restart(node, now, setup, effects, &mut on_violation);
                 self.send(node, effects);
                 self.budget.power_losses -= 1;
             }
+            Action::CrashServer { server } => {
+                self.cluster.crash(Node::Server(server), false, effects, &mut on_violation);
+                self.budget.server_crashes -= 1;
+            }
+            Action::RestartResource => {
+                self.cluster.resource.restart(&setup.workload);
+                self.in_flight.retain(|envelope| envelope.to != Node::Resource);
+                self.budget.resource_restarts -= 1;
+            }
+            Action::StepServerClock { server } => {
+                let by = Micros(i64::from(bounds.server_clock_step_ticks) * TICK.0);
+                self.clock_mut(Node::Server(server)).step(by);
+                self.budget.server_clock_steps -= 1;
+            }
             Action::StepClock { client } => {
                 let by = Micros(i64::from(bounds.clock_step_ticks) * TICK.0);
-                self.clock_mut(client).step(by);
+                self.clock_mut(Node::Client(client)).step(by);
                 self.budget.clock_steps -= 1;
             }
             Action::FreezeClock { client } => {
-                self.clock_mut(client).freeze(now);
+                self.clock_mut(Node::Client(client)).freeze(now);
                 self.budget.freezes -= 1;
             }
         }
@@ -512,6 +599,21 @@ impl<L: Lock> World<L> {
             Action::LosePower { server } => {
                 Happening::Crashed { node: Node::Server(server), power_lost: true }
             }
+            Action::CrashServer { server } => {
+                Happening::Crashed { node: Node::Server(server), power_lost: false }
+            }
+            Action::RestartResource => Happening::Restarted { node: Node::Resource },
+            Action::StepServerClock { server } => Happening::ClockStepped {
+                node: Node::Server(server),
+                by: Micros(i64::from(bounds.server_clock_step_ticks) * TICK.0),
+            },
+            Action::DriftingTick { node } => {
+                let gained = match node {
+                    Node::Server(_) => Micros(i64::from(bounds.drift_ticks) * TICK.0),
+                    Node::Client(_) | Node::Resource => -TICK,
+                };
+                Happening::TickedUnevenly { node, gained }
+            }
             Action::StepClock { client } => Happening::ClockStepped {
                 node: Node::Client(client),
                 by: Micros(i64::from(bounds.clock_step_ticks) * TICK.0),
@@ -584,11 +686,23 @@ impl<L: Lock> World<L> {
         }
     }
 
-    fn clock_mut(&mut self, client: u8) -> &mut Clock {
-        match self.cluster.condition_mut(Node::Client(client)) {
+    fn clock_mut(&mut self, node: Node) -> &mut Clock {
+        match self.cluster.condition_mut(node) {
             Some(condition) => &mut condition.clock,
-            None => unreachable!("every client has a clock"),
+            None => unreachable!("every client and every server has a clock"),
         }
+    }
+
+    /// What an uneven tick adds to this node's clocks beside the tick itself.
+    fn drift(&mut self, node: Node, bounds: &Bounds) {
+        let by = match node {
+            Node::Server(_) => Micros(i64::from(bounds.drift_ticks) * TICK.0),
+            Node::Client(_) | Node::Resource => -TICK,
+        };
+        let clock = self.clock_mut(node);
+        clock.wall_offset = clock.wall_offset + by;
+        clock.monotonic_offset = clock.monotonic_offset + by;
+        self.budget.drifts -= 1;
     }
 
     fn canonicalise(

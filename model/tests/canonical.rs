@@ -8,7 +8,7 @@
 //! as dismissed is delivered to the plain cluster, sooner or later, and must change nothing there.
 
 use picklock_model::claims::{Assumption, cassandra as spaces};
-use picklock_model::cluster::{Cluster, Entry, Status, Wake};
+use picklock_model::cluster::{Cluster, Condition, Entry, Status, Wake};
 use picklock_model::explore::Space;
 use picklock_model::locks::cassandra_queue::{QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps};
 use picklock_model::locks::{CassandraQueue, RowProbe};
@@ -71,7 +71,8 @@ impl<'a, L: Lock<Store = Cassandra>> Plain<'a, L> {
     /// Does what the world did; `flying` is the message that the action is about, if it is about one.
     fn apply(&mut self, action: Action, flying: Option<usize>) {
         let Space { setup, bounds } = self.space;
-        self.now = self.now + if action == Action::Tick { TICK } else { Micros(1) };
+        let ticks = matches!(action, Action::Tick | Action::DriftingTick { .. });
+        self.now = self.now + if ticks { TICK } else { Micros(1) };
         self.effects.clear();
         match action {
             Action::Deliver { choice, .. } => {
@@ -79,7 +80,16 @@ impl<'a, L: Lock<Store = Cassandra>> Plain<'a, L> {
                 self.step(to, Entry::Message { from, message }, choice);
             }
             Action::Wake { node, wake, choice } => self.step(node, wake.entry(), choice),
-            Action::Tick => {
+            Action::Tick | Action::DriftingTick { .. } => {
+                if let Action::DriftingTick { node } = action {
+                    let by = match node {
+                        Node::Server(_) => Micros(i64::from(bounds.drift_ticks) * TICK.0),
+                        Node::Client(_) | Node::Resource => -TICK,
+                    };
+                    let clock = &mut self.condition_of(node).clock;
+                    clock.wall_offset = clock.wall_offset + by;
+                    clock.monotonic_offset = clock.monotonic_offset + by;
+                }
                 self.tick += 1;
                 for client in 0..setup.workload.clients {
                     if let Status::Paused { ticks_left } = &mut self.condition(client).status {
@@ -103,8 +113,20 @@ impl<'a, L: Lock<Store = Cassandra>> Plain<'a, L> {
                 let node = Node::Server(server);
                 self.crash(node);
                 self.in_flight.retain(|flying| flying.to != node);
-                self.cluster.restart(node, self.now, setup, &mut self.effects);
+                let Plain { cluster, effects, broken, .. } = self;
+                cluster.restart(node, self.now, setup, effects, &mut |violation| {
+                    broken.get_or_insert(violation);
+                });
                 self.send(node);
+            }
+            Action::CrashServer { server } => self.crash(Node::Server(server)),
+            Action::RestartResource => {
+                self.cluster.resource.restart(&setup.workload);
+                self.in_flight.retain(|flying| flying.to != Node::Resource);
+            }
+            Action::StepServerClock { server } => {
+                let by = Micros(i64::from(bounds.server_clock_step_ticks) * TICK.0);
+                self.condition_of(Node::Server(server)).clock.step(by);
             }
             Action::StepClock { client } => {
                 let by = Micros(i64::from(bounds.clock_step_ticks) * TICK.0);
@@ -152,8 +174,12 @@ impl<'a, L: Lock<Store = Cassandra>> Plain<'a, L> {
         }
     }
 
-    fn condition(&mut self, client: u8) -> &mut picklock_model::cluster::Condition {
-        self.cluster.condition_mut(Node::Client(client)).unwrap()
+    fn condition(&mut self, client: u8) -> &mut Condition {
+        self.condition_of(Node::Client(client))
+    }
+
+    fn condition_of(&mut self, node: Node) -> &mut Condition {
+        self.cluster.condition_mut(node).unwrap()
     }
 
     /// Delivers what nobody waits for any more, if its receiver takes anything: it must leave no trace.

@@ -157,6 +157,7 @@ fn maze(starts: &[u8], doors: &[&[u8]]) -> Space<Maze> {
         releases: false,
         writes: false,
         resource_checks: false,
+        resource_forgets: false,
     };
     let lock = Plan { starts: starts.to_vec(), doors };
     let promises = [].into_iter().collect();

@@ -57,7 +57,9 @@ impl Monitor for FencedResource {
             | Event::Enqueued { .. }
             | Event::Refused { .. }
             | Event::Renewed { .. }
-            | Event::RowRead { .. } => {}
+            | Event::RowRead { .. }
+            | Event::Secured { .. }
+            | Event::RecordGone { .. } => {}
         }
         Ok(())
     }

@@ -86,7 +86,9 @@ impl Monitor for Fifo {
             | Event::Renewed { .. }
             | Event::Accepted { .. }
             | Event::Rejected { .. }
-            | Event::RowRead { .. } => {}
+            | Event::RowRead { .. }
+            | Event::Secured { .. }
+            | Event::RecordGone { .. } => {}
         }
         Ok(())
     }

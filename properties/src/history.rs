@@ -191,6 +191,63 @@ pub enum Event {
         /// Whose records the read returned.
         saw: ClientSet,
     },
+    /// The client's grant or renewal, which follows, rests on its records on these servers.
+    Secured {
+        /// Whose records they are.
+        client: ClientId,
+        /// On which servers.
+        servers: ServerSet,
+    },
+    /// A record of this client is gone from a server, and not because the client deleted it: it expired, or was lost,
+    /// evicted, deleted or replaced by somebody else. Recorded by the server.
+    RecordGone {
+        /// Whose record it was.
+        client: ClientId,
+        /// The server's number.
+        server: u8,
+    },
+}
+
+/// A set of servers; bit *n* stands for server number *n*.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct ServerSet(u16);
+
+impl ServerSet {
+    /// The set without members.
+    pub const EMPTY: ServerSet = ServerSet(0);
+
+    /// Adds a server; adding it twice changes nothing.
+    pub fn insert(&mut self, server: u8) {
+        self.0 |= 1 << server;
+    }
+
+    /// Takes a server out; taking out an absent one changes nothing.
+    pub fn remove(&mut self, server: u8) {
+        self.0 &= !(1 << server);
+    }
+
+    /// Whether `server` is a member.
+    pub fn contains(self, server: u8) -> bool {
+        self.0 & (1 << server) != 0
+    }
+
+    /// How many members there are.
+    pub fn len(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    /// Whether there is no member.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl FromIterator<u8> for ServerSet {
+    fn from_iter<I: IntoIterator<Item = u8>>(servers: I) -> ServerSet {
+        let mut set = ServerSet::EMPTY;
+        servers.into_iter().for_each(|server| set.insert(server));
+        set
+    }
 }
 
 impl Event {
@@ -209,7 +266,9 @@ impl Event {
             | Event::Crashed { client }
             | Event::Accepted { client, .. }
             | Event::Rejected { client, .. }
-            | Event::RowRead { client, .. } => client,
+            | Event::RowRead { client, .. }
+            | Event::Secured { client, .. }
+            | Event::RecordGone { client, .. } => client,
         }
     }
 }

@@ -48,7 +48,9 @@ impl Monitor for LeaseLoss {
             | Event::Released { .. }
             | Event::Accepted { .. }
             | Event::Rejected { .. }
-            | Event::RowRead { .. } => {}
+            | Event::RowRead { .. }
+            | Event::Secured { .. }
+            | Event::RecordGone { .. } => {}
         }
         Ok(())
     }

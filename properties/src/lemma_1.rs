@@ -74,6 +74,8 @@ impl Monitor for Lemma1 {
                 Ok(())
             }
             Event::RowRead { .. }
+            | Event::Secured { .. }
+            | Event::RecordGone { .. }
             | Event::FoundFree { .. }
             | Event::Enqueued { .. }
             | Event::Granted { .. }

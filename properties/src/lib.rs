@@ -31,6 +31,7 @@
 //! | [`Theorem2`] | `try_lock` callers exclude each other | 000, section 5.2 | each event |
 //! | [`Theorem3`] | of several `try_lock` callers one is granted | 000, section 5.2 | each event, on cycles |
 //! | [`Lemma1`] | of two writers who then read, one sees the other | 000, section 5.1 | each event |
+//! | [`MinValidity`] | the records a hold rests on outlive it | 001, MIN_VALIDITY | each event |
 //!
 //! A promise that can be broken by a finite history is a [`Monitor`]. One that can only be broken by an infinite
 //! history is a pair of predicates, "owed leads to served", over the [`Usage`] of a state; finding the cycle is the
@@ -70,6 +71,7 @@ mod fifo;
 mod history;
 mod lease_loss;
 mod lemma_1;
+mod min_validity;
 mod monitor;
 mod monitors;
 mod mutual_exclusion;
@@ -85,9 +87,10 @@ mod usage;
 pub use deadlock_freedom::DeadlockFreedom;
 pub use fenced_resource::FencedResource;
 pub use fifo::Fifo;
-pub use history::{ClientId, ClientSet, Event, FencingToken, Mode};
+pub use history::{ClientId, ClientSet, Event, FencingToken, Mode, ServerSet};
 pub use lease_loss::LeaseLoss;
 pub use lemma_1::Lemma1;
+pub use min_validity::MinValidity;
 pub use monitor::{Monitor, Violation};
 pub use monitors::Monitors;
 pub use mutual_exclusion::MutualExclusion;
@@ -128,11 +131,13 @@ pub enum Promise {
     /// Document 000, Lemma 1.
     #[serde(rename = "lemma-1")]
     Lemma1,
+    /// While a client holds, no record that its grant rests on goes.
+    MinValidity,
 }
 
 impl Promise {
     /// Every promise, in the order of every table.
-    pub const ALL: [Promise; 10] = [
+    pub const ALL: [Promise; 11] = [
         Promise::MutualExclusion,
         Promise::FencedResource,
         Promise::DeadlockFreedom,
@@ -143,6 +148,7 @@ impl Promise {
         Promise::Theorem2,
         Promise::Theorem3,
         Promise::Lemma1,
+        Promise::MinValidity,
     ];
 
     /// The name that the command line takes, that JSON carries, and that [`FromStr`](std::str::FromStr) reads.
@@ -158,6 +164,7 @@ impl Promise {
             Promise::Theorem2 => "theorem-2",
             Promise::Theorem3 => "theorem-3",
             Promise::Lemma1 => "lemma-1",
+            Promise::MinValidity => "min-validity",
         }
     }
 
@@ -184,6 +191,9 @@ impl Promise {
             Promise::Lemma1 => {
                 "If two clients each write a record into one row and then read the row, at least one sees both records."
             }
+            Promise::MinValidity => {
+                "While a client holds, every record on a server that its grant rests on is alive."
+            }
         }
     }
 
@@ -200,6 +210,7 @@ impl Promise {
             Promise::Theorem2 => "document 000, section 5.2, Theorem 2",
             Promise::Theorem3 => "document 000, section 5.2, Theorem 3",
             Promise::Lemma1 => "document 000, section 5.1, Lemma 1",
+            Promise::MinValidity => "document 001, safety arguments, MIN_VALIDITY",
         }
     }
 

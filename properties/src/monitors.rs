@@ -6,6 +6,7 @@ use crate::fifo::Fifo;
 use crate::history::Event;
 use crate::lease_loss::LeaseLoss;
 use crate::lemma_1::Lemma1;
+use crate::min_validity::MinValidity;
 use crate::monitor::{Monitor, Violation};
 use crate::mutual_exclusion::MutualExclusion;
 use crate::promise_set::PromiseSet;
@@ -33,6 +34,7 @@ pub struct Monitors {
     theorem_2: Theorem2,
     theorem_3: Theorem3,
     lemma_1: Lemma1,
+    min_validity: MinValidity,
 }
 
 impl Monitors {
@@ -83,6 +85,9 @@ impl Monitors {
         }
         if self.promises.contains(Promise::Lemma1) {
             report(self.lemma_1.observe(event));
+        }
+        if self.promises.contains(Promise::MinValidity) {
+            report(self.min_validity.observe(event));
         }
     }
 
@@ -139,6 +144,9 @@ impl Serialize for Monitors {
         if self.promises.contains(Promise::Lemma1) {
             parts.serialize_element(&self.lemma_1)?;
         }
+        if self.promises.contains(Promise::MinValidity) {
+            parts.serialize_element(&self.min_validity)?;
+        }
         parts.end()
     }
 }
@@ -186,6 +194,9 @@ impl<'de> Visitor<'de> for PartsVisitor {
         }
         if promises.contains(Promise::Lemma1) {
             monitors.lemma_1 = next_part(&mut parts)?;
+        }
+        if promises.contains(Promise::MinValidity) {
+            monitors.min_validity = next_part(&mut parts)?;
         }
         Ok(monitors)
     }

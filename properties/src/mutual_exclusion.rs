@@ -48,7 +48,9 @@ impl MutualExclusion {
             | Event::Renewed { .. }
             | Event::Accepted { .. }
             | Event::Rejected { .. }
-            | Event::RowRead { .. } => None,
+            | Event::RowRead { .. }
+            | Event::Secured { .. }
+            | Event::RecordGone { .. } => None,
         }
     }
 }
@@ -78,7 +80,9 @@ impl ExclusionWithinMode {
             | Event::Renewed { .. }
             | Event::Accepted { .. }
             | Event::Rejected { .. }
-            | Event::RowRead { .. } => {}
+            | Event::RowRead { .. }
+            | Event::Secured { .. }
+            | Event::RecordGone { .. } => {}
         }
         self.exclusion.judge(event)
     }

@@ -162,7 +162,9 @@ impl Monitor for Theorem3 {
             | Event::Renewed { .. }
             | Event::Accepted { .. }
             | Event::Rejected { .. }
-            | Event::RowRead { .. } => None,
+            | Event::RowRead { .. }
+            | Event::Secured { .. }
+            | Event::RecordGone { .. } => None,
         };
         match refused_for_nobody {
             Some(other) => Err(Violation { promise: Promise::Theorem3, client: event.client(), other }),

@@ -55,7 +55,9 @@ impl Usage {
             | Event::Renewed { .. }
             | Event::Accepted { .. }
             | Event::Rejected { .. }
-            | Event::RowRead { .. } => {}
+            | Event::RowRead { .. }
+            | Event::Secured { .. }
+            | Event::RecordGone { .. } => {}
         }
     }
 

@@ -10,8 +10,8 @@
 //! - how often all of this had anything to judge
 
 use picklock_properties::{
-    ClientId, ClientSet, Event, FencedResource, Fifo, LeaseLoss, Lemma1, Mode, Monitor, Monitors,
-    MutualExclusion, Promise, PromiseSet, Theorem1, Theorem2, Theorem3, Usage, Violation,
+    ClientId, ClientSet, Event, FencedResource, Fifo, LeaseLoss, Lemma1, MinValidity, Mode, Monitor,
+    Monitors, MutualExclusion, Promise, PromiseSet, Theorem1, Theorem2, Theorem3, Usage, Violation,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -62,6 +62,11 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
             let mut legal = vec![
                 (Event::Enqueued { client }, doing),
                 (Event::RowRead { client, saw }, doing),
+                (
+                    Event::Secured { client, servers: (0..3).filter(|bit| seen & (1 << bit) != 0).collect() },
+                    doing,
+                ),
+                (Event::RecordGone { client, server: seen % 3 }, doing),
                 (Event::Granted { client, fence: None }, Doing::Holding),
                 (Event::Granted { client, fence: None }, Doing::Holding),
                 (Event::Refused { client }, Doing::Nothing),
@@ -74,6 +79,11 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
             legal
         }
         Doing::Holding => vec![
+            (Event::RecordGone { client, server: seen % 3 }, doing),
+            (
+                Event::Secured { client, servers: (0..3).filter(|bit| seen & (1 << bit) != 0).collect() },
+                doing,
+            ),
             (Event::Left { client }, Doing::Releasing),
             (Event::Lost { client }, Doing::Releasing),
             (Event::Renewed { client }, doing),
@@ -87,6 +97,7 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
         Doing::Releasing => vec![
             (Event::Released { client }, Doing::Nothing),
             (Event::Released { client }, Doing::Nothing),
+            (Event::RecordGone { client, server: seen % 3 }, doing),
             (Event::Renewed { client }, doing),
             (Event::Accepted { client, fence: None }, doing),
             crashed,
@@ -204,6 +215,28 @@ fn lease_loss(history: &[Event]) -> Verdicts {
         }
         let latest = before.iter().rev().find(|event| is_granted(event)).map(Event::client)?;
         (latest != event.client()).then_some((event.client(), latest))
+    })
+}
+
+fn min_validity(history: &[Event]) -> Verdicts {
+    reference(history, |before, event| {
+        let Event::RecordGone { client, server } = event else { return None };
+        // The last thing that says what the client's hold rests on.
+        let says = |event: &&Event| {
+            event.client() == client
+                && (ends_hold(event)
+                    || matches!(
+                        event,
+                        Event::Secured { .. }
+                            | Event::Called { .. }
+                            | Event::Refused { .. }
+                            | Event::Released { .. }
+                    ))
+        };
+        match before.iter().rev().find(says) {
+            Some(Event::Secured { servers, .. }) if servers.contains(server) => Some((client, client)),
+            _ => None,
+        }
     })
 }
 
@@ -346,6 +379,7 @@ fn reference_of(promise: Promise, history: &[Event]) -> Verdicts {
         Promise::Theorem2 => exclusion_within(Mode::TryLock, history),
         Promise::Theorem3 => theorem_3(history),
         Promise::Lemma1 => lemma_1(history),
+        Promise::MinValidity => min_validity(history),
     }
 }
 
@@ -385,6 +419,11 @@ proptest! {
     #[test]
     fn theorem_3_agrees_with_episodes_cut_out_of_the_whole_history(history in histories()) {
         prop_assert_eq!(verdicts(Theorem3::default(), &history), theorem_3(&history));
+    }
+
+    #[test]
+    fn min_validity_agrees_with_a_search_for_what_the_hold_rests_on(history in histories()) {
+        prop_assert_eq!(verdicts(MinValidity::default(), &history), min_validity(&history));
     }
 
     #[test]

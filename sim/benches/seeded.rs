@@ -35,6 +35,7 @@ fn setup(rounds: u8) -> Setup<CassandraQueue> {
             retries: false,
             writes: true,
             resource_checks: true,
+            resource_forgets: false,
         },
         promises: PromiseSet::ALL,
     }

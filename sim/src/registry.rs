@@ -97,6 +97,7 @@ fn cassandra_setup(settings: cassandra_queue::Settings) -> Setup<CassandraQueue>
             releases: true,
             writes: true,
             resource_checks: lock.fencing,
+            resource_forgets: false,
         },
         promises: judged(),
     }

@@ -174,7 +174,9 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         self.outcome.strikes.restarts += 1;
         self.engine.nodes[position].restarts = false;
         self.engine.violations.clear();
-        self.cluster.restart(node, self.now, self.setup, &mut self.engine.effects);
+        let (effects, violations) = (&mut self.engine.effects, &mut self.engine.violations);
+        let on_violation = &mut |violation| violations.push(violation);
+        self.cluster.restart(node, self.now, self.setup, effects, on_violation);
         // A client whose last round was cut short by the crash is done.
         self.look_whether_over();
         self.after_step(node, || Happening::Restarted { node });

@@ -28,6 +28,7 @@ pub(crate) fn setup() -> Setup<Key> {
             releases: true,
             writes: true,
             resource_checks: false,
+            resource_forgets: false,
         },
         promises: [Promise::MutualExclusion, Promise::DeadlockFreedom].into_iter().collect(),
     }

@@ -26,6 +26,7 @@ pub fn workload(clients: u8, calls: Calls) -> Workload {
         releases: true,
         writes: false,
         resource_checks: false,
+        resource_forgets: false,
     }
 }
 

@@ -32,6 +32,10 @@ pub fn label<L: Lock>(world: &World<L>, action: Action) -> u32 {
         | Action::Pause { .. }
         | Action::Crash { .. }
         | Action::LosePower { .. }
+        | Action::CrashServer { .. }
+        | Action::RestartResource
+        | Action::StepServerClock { .. }
+        | Action::DriftingTick { .. }
         | Action::StepClock { .. }
         | Action::FreezeClock { .. } => unreachable!("faults are not fair"),
     };

@@ -86,7 +86,7 @@ impl<L: Lock> Walker<'_, L> {
         let happening = self.world.happening(chosen, bounds);
         self.world.apply(chosen, setup, bounds, &mut self.workspace);
         self.steps += 1;
-        if chosen == Action::Tick {
+        if matches!(chosen, Action::Tick | Action::DriftingTick { .. }) {
             self.at = self.at + TICK;
         }
         observer.observe(&Step {

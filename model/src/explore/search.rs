@@ -73,6 +73,8 @@ pub struct Coverage {
     pub rejected: u64,
     /// Rows read back after an own write.
     pub row_reads: u64,
+    /// Records that went without their client's doing: expired, lost, evicted.
+    pub records_gone: u64,
     /// Ticks of time.
     pub ticks: u64,
     /// Faults: messages lost or duplicated, pauses, crashes, power losses, clock steps and freezes.
@@ -84,11 +86,18 @@ impl Coverage {
         match action {
             Action::Deliver { .. } | Action::Wake { .. } | Action::Resume { .. } => {}
             Action::Tick => self.ticks += 1,
+            Action::DriftingTick { .. } => {
+                self.ticks += 1;
+                self.faults += 1;
+            }
             Action::Lose { .. }
             | Action::Duplicate { .. }
             | Action::Pause { .. }
             | Action::Crash { .. }
             | Action::LosePower { .. }
+            | Action::CrashServer { .. }
+            | Action::RestartResource
+            | Action::StepServerClock { .. }
             | Action::StepClock { .. }
             | Action::FreezeClock { .. } => self.faults += 1,
         }
@@ -106,7 +115,9 @@ impl Coverage {
                 | Event::FoundFree { .. }
                 | Event::Enqueued { .. }
                 | Event::Left { .. }
-                | Event::Crashed { .. } => {}
+                | Event::Crashed { .. }
+                | Event::Secured { .. } => {}
+                Event::RecordGone { .. } => self.records_gone += 1,
             }
         }
     }
@@ -120,6 +131,7 @@ impl Coverage {
         self.accepted += other.accepted;
         self.rejected += other.rejected;
         self.row_reads += other.row_reads;
+        self.records_gone += other.records_gone;
         self.ticks += other.ticks;
         self.faults += other.faults;
     }

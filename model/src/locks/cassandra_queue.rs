@@ -35,11 +35,10 @@ pub use settings::{QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps}
 
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, StampGroup, Visitor};
 use crate::stores::cassandra::{
-    Cassandra, Change, ColumnName, Family, Mutation, Operation, Outcome, Prefix, Reply, Request, Row, Target,
-    ThreadId,
+    Cassandra, Change, ColumnName, FENCE_TIMES, Family, Mutation, Operation, Outcome, Prefix, Reply, Request,
+    Row, Target, ThreadId,
 };
 use crate::time::{Due, Micros, Monotonic, Wall};
-use crate::workload::FENCE_GROUP;
 use picklock_properties::{ClientId, Event, FencingToken, Mode};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -754,7 +753,7 @@ impl Lock for CassandraQueue {
             visitor.stamp(StampGroup { space: 3, member: u32::from(self.me) }, last);
         }
         if let Some(fence) = &mut self.fence {
-            visitor.stamp(FENCE_GROUP, fence);
+            visitor.stamp(FENCE_TIMES, fence);
         }
         let ttl = settings.ttl().unwrap_or(Micros::ZERO);
         [&mut self.lease_since, &mut self.main_sent]

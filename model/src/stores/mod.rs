@@ -1,2 +1,3 @@
 //! The stores, one per file or folder.
 pub mod cassandra;
+pub mod redis;

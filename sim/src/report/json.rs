@@ -172,7 +172,9 @@ impl JsonEvent {
             Happening::Woke { wake: Wake::App, .. } => self.wake = Some("app"),
             Happening::Woke { wake: Wake::Machine, .. } => self.wake = Some("machine"),
             Happening::Crashed { power_lost, .. } => self.power_lost = Some(*power_lost),
-            Happening::ClockStepped { by, .. } => self.by_us = Some(by.0),
+            Happening::ClockStepped { by, .. } | Happening::TickedUnevenly { gained: by, .. } => {
+                self.by_us = Some(by.0);
+            }
             Happening::ClockDrifts { ppm, .. } => self.ppm = Some(*ppm),
             Happening::Ticked
             | Happening::Paused { .. }
@@ -198,6 +200,7 @@ fn what<S: Store>(happening: &Happening<S>) -> &'static str {
         Happening::Duplicated { .. } => "duplicated",
         Happening::Woke { .. } => "woke",
         Happening::Ticked => "ticked",
+        Happening::TickedUnevenly { .. } => "ticked-unevenly",
         Happening::Paused { .. } => "paused",
         Happening::Resumed { .. } => "resumed",
         Happening::Crashed { .. } => "crashed",

@@ -13,7 +13,7 @@ pub use hash::TraceHash;
 pub use json::{JsonEvent, JsonEvents, JsonMessage, JsonViolation};
 pub use text::{Heading, TextOptions, TextTrace, TimeColumn};
 
-use picklock_model::machine::{Lock, Message, Store};
+use picklock_model::machine::{Lock, Message, Node, Store};
 use picklock_model::trace::{Observer, Step};
 use picklock_properties::{Event, FencingToken, Mode, Promise, Violation};
 
@@ -64,6 +64,7 @@ pub fn violation_words(violation: &Violation) -> String {
         Promise::DeadlockFreedom if alone => format!("{client} waits, and nobody is ever granted the lock"),
         Promise::DeadlockFreedom => format!("{client} and {other} wait, and nobody is ever granted the lock"),
         Promise::StarvationFreedom => format!("{client} waits and is never granted the lock"),
+        Promise::MinValidity => format!("{client} holds, and a record that its grant rests on is gone"),
     }
 }
 
@@ -84,6 +85,8 @@ fn event_words(event: &Event) -> String {
         Event::Accepted { fence, .. } => format!("accepted {client}{}", fence_words(*fence)),
         Event::Rejected { fence, .. } => format!("rejected {client}{}", fence_words(*fence)),
         Event::RowRead { saw, .. } => format!("row-read {client} saw {saw:?}"),
+        Event::Secured { servers, .. } => format!("secured {client} on {} servers", servers.len()),
+        Event::RecordGone { server, .. } => format!("record-gone {client} on {}", Node::Server(*server)),
     }
 }
 

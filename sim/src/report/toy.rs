@@ -96,6 +96,7 @@ pub(super) const WORKLOAD: Workload = Workload {
     releases: true,
     writes: false,
     resource_checks: false,
+    resource_forgets: false,
 };
 
 /// The smallest of engines: the test says what happens.
@@ -172,7 +173,7 @@ impl<'o, O: Observer<Notice>> Bench<'o, O> {
     }
 
     fn restart(&mut self, node: Node) {
-        self.cluster.restart(node, self.now, &self.setup, &mut self.effects);
+        self.cluster.restart(node, self.now, &self.setup, &mut self.effects, &mut |_| {});
         self.show(&Happening::Restarted { node }, &[]);
     }
 

@@ -60,6 +60,7 @@ pub use protocol::*;
 
 use crate::machine::{Context, Effects, Message, Store, Visitor};
 use crate::time::{Due, Micros, Wall};
+use picklock_properties::FencingToken;
 use serde::{Deserialize, Serialize};
 
 /// How the cluster is configured. The same on all servers.
@@ -285,6 +286,12 @@ impl Store for Cassandra {
     fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         self.replica.visit(visitor);
         self.coordinator.visit(visitor);
+    }
+
+    fn visit_fence<V: Visitor>(token: &mut FencingToken, visitor: &mut V) {
+        let mut at = Wall(token.0);
+        visitor.stamp(FENCE_TIMES, &mut at);
+        token.0 = at.0;
     }
 
     fn settle(

@@ -174,6 +174,9 @@ pub fn timestamp_group(row: Row, thread: ThreadId) -> StampGroup {
 /// The times in column names. Only queue rows have them; several locks' rows share a group, which costs states, not truth.
 pub const NAME_GROUP: StampGroup = StampGroup { space: 1, member: 0 };
 
+/// Write times of the main row, as fencing tokens: compared with each other, whoever wrote.
+pub const FENCE_TIMES: StampGroup = StampGroup { space: 2, member: 0 };
+
 impl ColumnName {
     /// Shows the time in the name.
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {

@@ -55,6 +55,7 @@ impl Lines {
             Happening::Duplicated { from, message, .. } => {
                 format!("✗ once more ←{UNBROKEN}{from} {}", message_words(message))
             }
+            Happening::TickedUnevenly { gained, .. } => format!("clocks drift {}", signed(*gained)),
             Happening::Paused { .. } => "⏸ paused".to_owned(),
             Happening::Resumed { .. } => "▶ resumed".to_owned(),
             Happening::Crashed { power_lost: false, .. } => "✗ crashed".to_owned(),
@@ -89,6 +90,12 @@ impl Lines {
                 Event::Rejected { .. } => self.add(Style::Strong, "turned down"),
                 // The fault itself, and the message read, are shown already.
                 Event::Crashed { .. } | Event::RowRead { .. } => {}
+                Event::Secured { servers, .. } => {
+                    self.add(Style::Plain, format!("has it on {} servers", servers.len()))
+                }
+                Event::RecordGone { client, .. } => {
+                    self.add(Style::Strong, format!("{client}'s record is gone"))
+                }
             }
         }
     }

@@ -1,0 +1,272 @@
+//! What clients and servers of Redis say to each other, as far as locks need it.
+//!
+//! Source: document 001 (`SET resource_name my_random_value NX PX 30000`, the compare-and-delete script, the script that
+//! extends), and the commands that real implementations use instead of them.
+
+use crate::machine::{Owner, Visit, Visitor};
+use picklock_properties::ClientId;
+use serde::{Deserialize, Serialize};
+use std::fmt::{Display, Formatter};
+
+/// A key's name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Key {
+    /// The lock with this id (`resource_name`).
+    Lock(u8),
+    /// The fencing counter of the lock with this id.
+    Counter(u8),
+    /// A key of somebody else who uses the same server.
+    Foreign(u32),
+}
+
+impl Display for Key {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Key::Lock(0) => f.write_str("lock"),
+            Key::Lock(id) => write!(f, "lock{id}"),
+            Key::Counter(0) => f.write_str("counter"),
+            Key::Counter(id) => write!(f, "counter{id}"),
+            Key::Foreign(number) => write!(f, "other:{number}"),
+        }
+    }
+}
+
+/// The random string that signs a lock ("20 bytes from /dev/urandom"): a client's draws never repeat, nor equal
+/// another's. That two of them collide is left out; with 160 bits nobody will see it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Token {
+    /// Who drew it.
+    pub client: u8,
+    /// From this client's counter.
+    pub serial: u32,
+}
+
+impl Display for Token {
+    /// `A#3`.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}#{}", ClientId(self.client), self.serial)
+    }
+}
+
+/// What a key holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Value {
+    /// A lock's signature.
+    Token(Token),
+    /// A counter's value, a decimal string in the real server.
+    Integer(i64),
+}
+
+impl Display for Value {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Token(token) => write!(f, "{token}"),
+            Value::Integer(number) => write!(f, "{number}"),
+        }
+    }
+}
+
+/// A length of time in milliseconds, as `PX` and `PEXPIRE` take it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Millis(pub i64);
+
+impl Display for Millis {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// What a client can ask for. A script runs alone on the server, like a command.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Command {
+    /// `SET key value [NX] [PX ttl]`: [`Outcome::Ok`], or [`Outcome::Nil`] if `NX` found the key.
+    Set {
+        /// Which key.
+        key: Key,
+        /// Its new value.
+        value: Value,
+        /// `NX`: only if there is no such key.
+        if_absent: bool,
+        /// `PX`: for how long; without, for good.
+        ttl: Option<Millis>,
+    },
+    /// `GET key`: [`Outcome::Bulk`] or [`Outcome::Nil`].
+    Get(Key),
+    /// `DEL key`: [`Outcome::Integer`], how many keys went.
+    Del(Key),
+    /// `PEXPIRE key ttl`: [`Outcome::Integer`], 1 if there is such a key.
+    PExpire(Key, Millis),
+    /// `INCR key`: [`Outcome::Integer`], the new value; an absent key counts as 0.
+    Incr(Key),
+    /// `FLUSHALL`: [`Outcome::Ok`].
+    FlushAll,
+    /// Document 001's script of the release, `if get(key) == value then return del(key) else return 0`:
+    /// [`Outcome::Integer`].
+    CompareAndDelete {
+        /// Which key.
+        key: Key,
+        /// What it must hold.
+        value: Value,
+    },
+    /// Document 001's script of the extension, `if get(key) == value then return pexpire(key, ttl) else return 0`:
+    /// [`Outcome::Integer`].
+    CompareAndExtend {
+        /// Which key.
+        key: Key,
+        /// What it must hold.
+        value: Value,
+        /// For how long from now on.
+        ttl: Millis,
+    },
+    /// A script that takes the lock and draws its fencing token in one step,
+    /// `if set(key, value, 'NX' [, 'PX', ttl]) then return incr(counter) else return false`: [`Outcome::Integer`], the
+    /// token, or [`Outcome::Nil`].
+    SetAndIncr {
+        /// Which key.
+        key: Key,
+        /// Its new value.
+        value: Value,
+        /// For how long; without, for good.
+        ttl: Option<Millis>,
+        /// Which counter.
+        counter: Key,
+    },
+}
+
+/// A client's request to a server.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Request {
+    /// Tells this client's requests apart.
+    pub serial: u32,
+    /// What to do.
+    pub command: Command,
+    /// Followed by `WAIT`: the reply comes when every replica that the server knows has acknowledged the change, not
+    /// before. There is no time-out but the client's own.
+    pub wait: bool,
+}
+
+/// A server's reply to a client.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Reply {
+    /// The request's number.
+    pub serial: u32,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Outcome {
+    /// `+OK`.
+    Ok,
+    /// `$-1`: no such key, or `NX` found one.
+    Nil,
+    /// `$…`: a value.
+    Bulk(Value),
+    /// `:…`: a number.
+    Integer(i64),
+    /// `-…`: nothing was changed.
+    Error(ServerError),
+}
+
+/// Why a server turned a command down.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum ServerError {
+    /// `READONLY`: a replica takes no writes from clients.
+    ReadOnly,
+    /// `OOM`: the memory is full and nothing may be evicted.
+    OutOfMemory,
+    /// `ERR value is not an integer or out of range`: `INCR` of a key that holds something else.
+    NotAnInteger,
+}
+
+impl Display for Command {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let px = |ttl: &Option<Millis>| ttl.map_or_else(String::new, |ttl| format!(" PX {ttl}"));
+        match self {
+            Command::Set { key, value, if_absent, ttl } => {
+                write!(f, "SET {key} {value}{}{}", if *if_absent { " NX" } else { "" }, px(ttl))
+            }
+            Command::Get(key) => write!(f, "GET {key}"),
+            Command::Del(key) => write!(f, "DEL {key}"),
+            Command::PExpire(key, ttl) => write!(f, "PEXPIRE {key} {ttl}"),
+            Command::Incr(key) => write!(f, "INCR {key}"),
+            Command::FlushAll => f.write_str("FLUSHALL"),
+            Command::CompareAndDelete { key, value } => write!(f, "if {key} = {value} then DEL {key}"),
+            Command::CompareAndExtend { key, value, ttl } => {
+                write!(f, "if {key} = {value} then PEXPIRE {key} {ttl}")
+            }
+            Command::SetAndIncr { key, value, ttl, counter } => {
+                write!(f, "if SET {key} {value} NX{} then INCR {counter}", px(ttl))
+            }
+        }
+    }
+}
+
+impl Display for Request {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", self.command, if self.wait { ", WAIT" } else { "" })
+    }
+}
+
+impl Display for Reply {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self.outcome {
+            Outcome::Ok => f.write_str("OK"),
+            Outcome::Nil => f.write_str("nil"),
+            Outcome::Bulk(value) => write!(f, "{value}"),
+            Outcome::Integer(number) => write!(f, "{number}"),
+            Outcome::Error(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl Display for ServerError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            ServerError::ReadOnly => "READONLY",
+            ServerError::OutOfMemory => "OOM",
+            ServerError::NotAnInteger => "not an integer",
+        })
+    }
+}
+
+impl Value {
+    /// Shows the number in a signature to `visitor`. A counter's value is a number that counts, and stays.
+    pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        match self {
+            Value::Token(token) => {
+                let owner = Owner::Node(crate::machine::Node::Client(token.client));
+                visitor.serial(owner, &mut token.serial);
+            }
+            Value::Integer(_) => {}
+        }
+    }
+}
+
+impl Visit for Request {
+    fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        visitor.serial(Owner::Sender, &mut self.serial);
+        match &mut self.command {
+            Command::Set { value, .. }
+            | Command::CompareAndDelete { value, .. }
+            | Command::CompareAndExtend { value, .. }
+            | Command::SetAndIncr { value, .. } => value.visit(visitor),
+            Command::Get(_)
+            | Command::Del(_)
+            | Command::PExpire(..)
+            | Command::Incr(_)
+            | Command::FlushAll => {}
+        }
+    }
+}
+
+impl Visit for Reply {
+    fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        visitor.serial(Owner::Receiver, &mut self.serial);
+        match &mut self.outcome {
+            Outcome::Bulk(value) => value.visit(visitor),
+            Outcome::Ok | Outcome::Nil | Outcome::Integer(_) | Outcome::Error(_) => {}
+        }
+    }
+}
