@@ -177,9 +177,9 @@ impl<S: Store> Effects<S> {
 /// The line of the source document that a client stands at, for triggers and for the reader of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Line {
-    /// Listing number in the document; 0 for text outside a listing.
+    /// Listing number in the document; 0 for a numbered step outside a listing.
     pub listing: u8,
-    /// Line number within the listing; 0 for a state that no line stands for.
+    /// Line number within the listing, or the step's number; 0 for a state that no line stands for.
     pub number: u8,
 }
 
@@ -189,9 +189,13 @@ impl Line {
 }
 
 impl Display for Line {
-    /// `L6:3` for Listing 6, line 3; empty outside.
+    /// `L6:3` for Listing 6, line 3; `step 3` outside of listings; empty for no line.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if *self == Line::NONE { Ok(()) } else { write!(f, "L{}:{}", self.listing, self.number) }
+        match *self {
+            Line::NONE => Ok(()),
+            Line { listing: 0, number } => write!(f, "step {number}"),
+            Line { listing, number } => write!(f, "L{listing}:{number}"),
+        }
     }
 }
 

@@ -118,6 +118,16 @@ pub enum Command {
         /// For how long from now on.
         ttl: Millis,
     },
+    /// The extension script of a widely used client (redlock-rb), `if not exists(key) or get(key) == value then return
+    /// set(key, value, 'PX', ttl)`: it makes the key again if it is gone. [`Outcome::Ok`] or [`Outcome::Nil`].
+    ExtendOrCreate {
+        /// Which key.
+        key: Key,
+        /// What it must hold, if it is there, and will hold.
+        value: Value,
+        /// For how long from now on.
+        ttl: Millis,
+    },
     /// A script that takes the lock and draws its fencing token in one step,
     /// `if set(key, value, 'NX' [, 'PX', ttl]) then return incr(counter) else return false`: [`Outcome::Integer`], the
     /// token, or [`Outcome::Nil`].
@@ -196,6 +206,9 @@ impl Display for Command {
             Command::CompareAndExtend { key, value, ttl } => {
                 write!(f, "if {key} = {value} then PEXPIRE {key} {ttl}")
             }
+            Command::ExtendOrCreate { key, value, ttl } => {
+                write!(f, "if no {key} or {key} = {value} then SET {key} {value} PX {ttl}")
+            }
             Command::SetAndIncr { key, value, ttl, counter } => {
                 write!(f, "if SET {key} {value} NX{} then INCR {counter}", px(ttl))
             }
@@ -251,6 +264,7 @@ impl Visit for Request {
             Command::Set { value, .. }
             | Command::CompareAndDelete { value, .. }
             | Command::CompareAndExtend { value, .. }
+            | Command::ExtendOrCreate { value, .. }
             | Command::SetAndIncr { value, .. } => value.visit(visitor),
             Command::Get(_)
             | Command::Del(_)
