@@ -82,7 +82,7 @@ fn an_exhaustive_search_finds_the_same_with_any_number_of_threads() {
         match (alone.counterexample, &claim.judgement) {
             (None, _) => held += 1,
             (Some(_), Judgement::Safety) => broken += 1,
-            (Some(_), Judgement::Progress(_)) => lassos += 1,
+            (Some(_), Judgement::Progress { .. }) => lassos += 1,
         }
     }
     assert!(held > 5 && broken > 5 && lassos > 0, "{held} held, {broken} broken, {lassos} lassos");

@@ -572,6 +572,30 @@ impl<L: Lock> World<L> {
         }
     }
 
+    /// Whether `action` is what the action listed before it is, with another number drawn by a client. (What a server
+    /// picks is circumstance, not dice.)
+    pub fn is_redrawn(&self, action: Action) -> bool {
+        match action {
+            Action::Deliver { position, choice } => {
+                choice > 0 && matches!(self.in_flight[usize::from(position)].to, Node::Client(_))
+            }
+            Action::Wake { node, choice, .. } => choice > 0 && matches!(node, Node::Client(_)),
+            Action::Tick
+            | Action::Lose { .. }
+            | Action::Duplicate { .. }
+            | Action::Pause { .. }
+            | Action::Resume { .. }
+            | Action::Crash { .. }
+            | Action::LosePower { .. }
+            | Action::CrashServer { .. }
+            | Action::RestartResource
+            | Action::StepServerClock { .. }
+            | Action::DriftingTick { .. }
+            | Action::StepClock { .. }
+            | Action::FreezeClock { .. } => false,
+        }
+    }
+
     /// What `action` is, in words that do not depend on positions.
     pub fn happening(&self, action: Action, bounds: &Bounds) -> Happening<L::Store> {
         let envelope = |position: u8| {

@@ -5,7 +5,7 @@
 
 use picklock_model::claims::{Judgement, Search, scenarios, unpack_setup};
 use picklock_model::cluster::{Setup, Wake};
-use picklock_model::explore::{Exploration, Goal, Lasso, Limits, Space, Verdict, check_liveness};
+use picklock_model::explore::{Draws, Exploration, Goal, Lasso, Limits, Space, Verdict, check_liveness};
 use picklock_model::locks::CassandraQueue;
 use picklock_model::machine::{Answer, Call, Context, Effects, Line, Lock, Node, Store, Visit, Visitor};
 use picklock_model::time::{Due, Micros, Monotonic};
@@ -168,7 +168,12 @@ const A_STARVES: Goal = Goal::StarvationFreedom(ClientId(0));
 
 /// The lasso on which the goal is missed, checked by walking it.
 fn lasso<L: Lock>(space: &Space<L>, goal: Goal) -> Option<Lasso> {
-    let (exploration, mut lassos) = check_liveness(space, &[goal], &Limits::states(1_000_000));
+    lasso_with(space, goal, Draws::Adversary)
+}
+
+/// The same, with an adversary who may or may not decide what is drawn.
+fn lasso_with<L: Lock>(space: &Space<L>, goal: Goal, draws: Draws) -> Option<Lasso> {
+    let (exploration, mut lassos) = check_liveness(space, &[goal], draws, &Limits::states(1_000_000));
     assert_eq!(exploration.verdict, Verdict::Verified, "the space is not exhausted");
     let lasso = lassos.pop().flatten();
     if let Some(lasso) = &lasso {
@@ -337,14 +342,39 @@ fn a_grant_before_the_call_of_another_is_no_grant_to_it() {
 fn several_goals_are_judged_in_one_search() {
     let space = maze(&[1, 2], &[&[], &[GRANTED], &[3], &[2]]);
     let goals = [A_STARVES, Goal::StarvationFreedom(ClientId(1)), Goal::DeadlockFreedom];
-    let (_, together) = check_liveness(&space, &goals, &Limits::states(1000));
+    let (_, together) = check_liveness(&space, &goals, Draws::Adversary, &Limits::states(1000));
     assert_eq!(together, goals.map(|goal| lasso(&space, goal)));
+}
+
+#[test]
+fn dice_find_the_right_door_in_the_end() {
+    let space = maze(&[1], &[&[], &[2], &[1, GRANTED]]);
+    assert!(lasso_with(&space, A_STARVES, Draws::Adversary).is_some());
+    assert_eq!(lasso_with(&space, A_STARVES, Draws::Dice), None);
+}
+
+#[test]
+fn dice_do_not_help_where_no_door_leads_to_the_grant() {
+    let space = maze(&[1], &[&[], &[2, 3], &[1], &[1, 2]]);
+    assert!(lasso_with(&space, A_STARVES, Draws::Dice).is_some());
+    // From room 1 the grant can be missed for good, and with some probability is.
+    let space = maze(&[1], &[&[], &[GRANTED, 2], &[3], &[2]]);
+    assert!(lasso_with(&space, A_STARVES, Draws::Dice).is_some());
+}
+
+#[test]
+fn an_adversary_who_never_lets_the_dice_be_rolled_is_unfair() {
+    // B goes round for ever; A's roll is owed all the time.
+    let space = maze(&[1, 3], &[&[], &[2, GRANTED], &[1], &[4], &[3]]);
+    assert_eq!(lasso_with(&space, A_STARVES, Draws::Dice), None);
+    assert!(lasso_with(&space, Goal::StarvationFreedom(ClientId(1)), Draws::Dice).is_some());
 }
 
 #[test]
 fn an_incomplete_search_judges_nothing() {
     let space = maze(&[1], &[&[], &[2], &[3], &[2]]);
-    let (Exploration { verdict, .. }, lassos) = check_liveness(&space, &[A_STARVES], &Limits::states(2));
+    let (Exploration { verdict, .. }, lassos) =
+        check_liveness(&space, &[A_STARVES], Draws::Adversary, &Limits::states(2));
     assert!(matches!(verdict, Verdict::Incomplete { .. }), "{verdict:?}");
     assert_eq!(lassos, [None]);
 }
@@ -366,6 +396,45 @@ proptest! {
         }
     }
 
+    /// Who walks alone and rolls dice is granted for sure iff the grant can be reached from wherever it can come to.
+    #[test]
+    fn with_dice_a_lonely_walker_starves_iff_it_can_come_where_no_way_leads_to_the_grant(
+        space in lonely_mazes()
+    ) {
+        let Plan { starts, doors } = &space.setup.lock;
+        let reach = |from: u8| {
+            let mut reached = vec![from];
+            let mut next = 0;
+            while next < reached.len() {
+                for door in &doors[usize::from(reached[next])] {
+                    if !reached.contains(door) {
+                        reached.push(*door);
+                    }
+                }
+                next += 1;
+            }
+            reached
+        };
+        // The walk ends where it is granted.
+        let comes_by = {
+            let mut rooms = vec![starts[0]];
+            let mut next = 0;
+            while next < rooms.len() {
+                if rooms[next] != GRANTED {
+                    for door in &doors[usize::from(rooms[next])] {
+                        if !rooms.contains(door) {
+                            rooms.push(*door);
+                        }
+                    }
+                }
+                next += 1;
+            }
+            rooms
+        };
+        let starves = comes_by.iter().any(|room| !reach(*room).contains(&GRANTED));
+        prop_assert_eq!(lasso_with(&space, A_STARVES, Draws::Dice).is_some(), starves);
+    }
+
     #[test]
     fn in_any_maze_with_doors_that_lead_back_into_their_room_likewise(space in mazes(true)) {
         for goal in [A_STARVES, Goal::StarvationFreedom(ClientId(1)), Goal::DeadlockFreedom] {
@@ -385,6 +454,15 @@ fn mazes(may_lead_back: bool) -> impl Strategy<Value = Space<Maze>> {
         }
         let doors: Vec<&[u8]> = doors.iter().map(Vec::as_slice).collect();
         maze(&[1 + first % (rooms - 1), 1 + second % (rooms - 1)], &doors)
+    })
+}
+
+/// Mazes for one.
+fn lonely_mazes() -> impl Strategy<Value = Space<Maze>> {
+    mazes(true).prop_map(|mut space| {
+        space.setup.workload.clients = 1;
+        space.setup.lock.starts.truncate(1);
+        space
     })
 }
 
@@ -451,7 +529,7 @@ fn by_definition(space: &Space<Maze>, goal: Goal) -> bool {
 fn the_lassos_of_the_catalogue_are_lassos() {
     let mut found = 0;
     for row in scenarios() {
-        let Search::Space { space: named, judgement: Judgement::Progress(goals) } = row.search else {
+        let Search::Space { space: named, judgement: Judgement::Progress { goals, .. } } = row.search else {
             continue;
         };
         assert_eq!(named.lock, "cassandra-queue");

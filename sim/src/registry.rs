@@ -402,8 +402,8 @@ impl<L: Lock> AnyLock for Registered<L> {
                 };
                 (exploration, found)
             }
-            Judgement::Progress(goals) => {
-                let (exploration, lassos) = check_liveness(&space, goals, limits);
+            Judgement::Progress { goals, draws } => {
+                let (exploration, lassos) = check_liveness(&space, goals, *draws, limits);
                 let found = goals.iter().zip(lassos).find_map(|(goal, lasso)| {
                     let lasso = lasso?;
                     let start = lasso.stem.len();

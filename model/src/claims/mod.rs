@@ -13,7 +13,7 @@ pub use scenarios::{Scenario, Search, scenarios};
 pub use theorems::{Claim, THEOREMS, Theorem, claims};
 
 use crate::cluster::Setup;
-use crate::explore::{Goal, Space};
+use crate::explore::{Draws, Goal, Space};
 use crate::machine::Lock;
 use crate::world::Bounds;
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,12 @@ pub enum Judgement {
     /// No step breaks a promise that the setup watches.
     Safety,
     /// What is owed comes, on every fair schedule.
-    Progress(Vec<Goal>),
+    Progress {
+        /// What is owed.
+        goals: Vec<Goal>,
+        /// Who decides what clients draw by chance.
+        draws: Draws,
+    },
 }
 
 /// What is claimed to come out.

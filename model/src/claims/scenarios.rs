@@ -3,7 +3,7 @@
 use super::cassandra::{TTL_SECONDS, drop_from_queue_lock, queue_lock, workload};
 use super::{Assumption, Judgement, NamedSpace, pack_setup};
 use crate::cluster::Setup;
-use crate::explore::{Goal, Space};
+use crate::explore::{Draws, Goal, Space};
 use crate::locks::CassandraQueue;
 use crate::locks::cassandra_queue::{QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps};
 use crate::machine::Line;
@@ -425,5 +425,8 @@ fn safety(mut space: Space<CassandraQueue>, lock: fn(Settings) -> Settings) -> S
 
 fn progress(mut space: Space<CassandraQueue>, lock: fn(Settings) -> Settings, goals: Vec<Goal>) -> Search {
     space.setup.lock = lock(space.setup.lock);
-    Search::Space { space: NamedSpace::new("cassandra-queue", &space), judgement: Judgement::Progress(goals) }
+    Search::Space {
+        space: NamedSpace::new("cassandra-queue", &space),
+        judgement: Judgement::Progress { goals, draws: Draws::Adversary },
+    }
 }

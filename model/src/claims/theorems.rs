@@ -2,7 +2,7 @@
 
 use super::cassandra::{TTL_SECONDS, drop_from_queue_lock, drop_from_row, queue_lock, row};
 use super::{Assumption, Expected, Judgement, NamedSpace};
-use crate::explore::Goal;
+use crate::explore::{Draws, Goal};
 use crate::stores::cassandra::{Consistency, ReadRepair};
 use crate::time::Micros;
 use crate::workload::Calls;
@@ -267,7 +267,7 @@ fn theorem_3() -> Vec<Claim> {
         }
         let variant = match judgement {
             Judgement::Safety => "not all are refused",
-            Judgement::Progress(_) => "contention leads to a grant",
+            Judgement::Progress { .. } => "contention leads to a grant",
         };
         Claim {
             theorem: "theorem-3",
@@ -282,7 +282,7 @@ fn theorem_3() -> Vec<Claim> {
             long: false,
         }
     };
-    let leads_to = || Judgement::Progress(vec![Goal::Theorem3]);
+    let leads_to = || Judgement::Progress { goals: vec![Goal::Theorem3], draws: Draws::Adversary };
     let first =
         "the first in the queue stays, all others leave the main row, and the first finds itself alone";
     vec![
@@ -357,7 +357,7 @@ fn progress() -> Vec<Claim> {
             servers: 1,
             variant: "nobody waits for ever",
             dropped: dropped.to_vec(),
-            judgement: Judgement::Progress(goals),
+            judgement: Judgement::Progress { goals, draws: Draws::Adversary },
             expected,
             reason,
             long: false,

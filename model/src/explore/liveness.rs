@@ -5,6 +5,12 @@
 //! one of its states, or taken by one of its edges (weak fairness). A state in which nothing is owed any more is such a
 //! component by itself. (stateright's `eventually` misses cycles and joins and knows
 //! no fairness.)
+//!
+//! What clients draw by chance ([`crate::machine::Lock::choices`]) is either the adversary's choice, too, or dice
+//! ([`Draws`]). With dice a promise fails only if the adversary can break it whatever is drawn: the schedule stays in a
+//! component for ever with a probability above zero iff no draw that is taken in it leads out of it (an end component of
+//! the Markov decision process). Whoever backs off for a random time needs that: an adversary who also rolls the dice
+//! makes all clients wait equally long, for ever.
 
 use super::scc::{Rows, components};
 use super::search::{Edge, Exploration, Graph, Limits, StateId, Verdict};
@@ -66,6 +72,15 @@ impl Goal {
     }
 }
 
+/// Who decides what clients draw by chance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Draws {
+    /// The adversary, like everything else: the promise is to be kept whatever comes.
+    Adversary,
+    /// Dice: the promise is to be kept with probability one.
+    Dice,
+}
+
 /// A fair schedule on which the promise is never kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lasso {
@@ -87,6 +102,7 @@ pub struct Lasso {
 pub fn check_liveness<L: Lock>(
     space: &Space<L>,
     goals: &[Goal],
+    draws: Draws,
     limits: &Limits,
 ) -> (Exploration, Vec<Option<Lasso>>) {
     assert!(goals.len() <= 8, "a state keeps flags for 8 goals");
@@ -101,7 +117,7 @@ pub fn check_liveness<L: Lock>(
     if graph.exploration.verdict != Verdict::Verified {
         return (graph.exploration, vec![None; goals.len()]);
     }
-    let edges = Edges::new(&graph);
+    let edges = Edges::new(&graph, draws);
     let lassos = (0..goals.len()).map(|goal| edges.judge(&graph, goal)).collect();
     (graph.exploration, lassos)
 }
@@ -113,12 +129,14 @@ struct Edges {
     labels: Vec<u32>,
     actions: Vec<u16>,
     depths: Vec<u32>,
+    /// Draws of several numbers: their edges, which lie side by side. None where the adversary draws.
+    draws: Vec<(u32, std::ops::Range<u32>)>,
 }
 
 const UNREACHED: u32 = u32::MAX;
 
 impl Edges {
-    fn new(graph: &Graph) -> Edges {
+    fn new(graph: &Graph, draws: Draws) -> Edges {
         let numbers = graph.numbers();
         let mut starts = vec![0_u32; numbers + 1];
         graph.edges().for_each(|edge| starts[edge.from.0 as usize + 1] += 1);
@@ -144,9 +162,61 @@ impl Edges {
             labels: sorted.iter().flatten().map(|edge| edge.label).collect(),
             actions: sorted.iter().flatten().map(|edge| edge.action).collect(),
             depths: Vec::new(),
+            draws: Vec::new(),
         };
+        if draws == Draws::Dice {
+            edges.draws = edges.find_draws(&sorted);
+        }
         edges.depths = edges.distances(numbers, &mut VecDeque::from([(graph.first().0, 0)]));
         edges
+    }
+
+    /// The runs of edges that differ only in what was drawn.
+    fn find_draws(&self, sorted: &[Option<Edge>]) -> Vec<(u32, std::ops::Range<u32>)> {
+        let mut draws: Vec<(u32, std::ops::Range<u32>)> = Vec::new();
+        for (at, edge) in (0_u32..).zip(sorted) {
+            let Some(edge) = edge.filter(|edge| edge.is_redrawn) else { continue };
+            match draws.last_mut() {
+                Some((_, run)) if run.end == at => run.end += 1,
+                Some(_) | None => draws.push((edge.from.0, at - 1..at + 1)),
+            }
+        }
+        draws
+    }
+
+    /// The components in which a schedule can stay, and which edges it may take there: where clients roll dice, none of
+    /// a draw that may lead out.
+    fn end_components(&self, inside: &dyn Fn(u32) -> bool) -> (Vec<Vec<u32>>, Option<Vec<bool>>) {
+        let found_with = |usable: Option<&[bool]>| {
+            components(&Rows { starts: &self.starts, targets: &self.targets, usable }, inside)
+        };
+        let mut found = found_with(None);
+        if self.draws.is_empty() {
+            return (found, None);
+        }
+        let mut usable = vec![true; self.targets.len()];
+        loop {
+            let mut component_of = vec![UNREACHED; self.depths.len()];
+            for (number, component) in (0_u32..).zip(&found) {
+                component.iter().for_each(|node| component_of[*node as usize] = number);
+            }
+            let mut changed = false;
+            for (from, run) in &self.draws {
+                let home = component_of[*from as usize];
+                let run = run.start as usize..run.end as usize;
+                if home == UNREACHED || !usable[run.start] {
+                    continue;
+                }
+                if run.clone().any(|edge| component_of[self.targets[edge] as usize] != home) {
+                    usable[run].fill(false);
+                    changed = true;
+                }
+            }
+            if !changed {
+                return (found, Some(usable));
+            }
+            found = found_with(Some(&usable));
+        }
     }
 
     fn of(&self, node: u32) -> std::ops::Range<usize> {
@@ -175,15 +245,16 @@ impl Edges {
             |node: u32| unserved(node) && flags[node as usize].is_some_and(|flags| flags & owed != 0);
 
         let reach = self.reach(is_source, &unserved);
-        let rows = Rows { starts: &self.starts, targets: &self.targets };
         let inside = |node: u32| reach[node as usize].distance != UNREACHED;
-        let fair = components(&rows, &inside).into_iter().filter(|component| self.is_fair(component));
+        let (found, usable) = self.end_components(&inside);
+        let stay = Stay { edges: self, usable: usable.as_deref() };
+        let fair = found.into_iter().filter(|component| stay.is_fair(component));
         // The nearest entry into a fair component; equal ones by number, so that the choice is the same everywhere.
         let entry_of =
             |component: &Vec<u32>| component.iter().map(|&node| (reach[node as usize].distance, node)).min();
         let component = fair.min_by_key(|component| entry_of(component))?;
         let (_, entry) = entry_of(&component)?;
-        let (cycle, owed_actions) = self.tour(&component, entry);
+        let (cycle, owed_actions) = stay.tour(&component, entry);
         Some(Lasso { stem: self.stem(graph, &reach, entry), cycle, owed_actions })
     }
 
@@ -231,11 +302,20 @@ impl Edges {
         stem.extend(tail.into_iter().rev());
         stem
     }
+}
 
+/// A schedule that stays in a component.
+struct Stay<'a> {
+    edges: &'a Edges,
+    /// Which edges it may take; `None`: all.
+    usable: Option<&'a [bool]>,
+}
+
+impl Stay<'_> {
     /// Whether a fair schedule can stay in this component for ever.
     fn is_fair(&self, component: &[u32]) -> bool {
         if component.len() == 1 {
-            return self.of(component[0]).all(|edge| !self.is_owed(edge, component[0]));
+            return self.edges.of(component[0]).all(|edge| !self.is_owed(edge, component[0]));
         }
         let debts = self.debts(component);
         debts.iter().all(|debt| debt.enabled_in < component.len() || debt.is_taken)
@@ -244,11 +324,15 @@ impl Edges {
     /// Whether a fair schedule owes this edge. One that leads back to its own state is not owed: taking it or not makes
     /// no difference (Lamport's weak fairness is of actions that change something).
     fn is_owed(&self, edge: usize, from: u32) -> bool {
-        self.labels[edge] != 0 && self.targets[edge] != from
+        self.edges.labels[edge] != 0 && self.edges.targets[edge] != from
+    }
+
+    fn may_take(&self, edge: usize) -> bool {
+        self.usable.is_none_or(|usable| usable[edge])
     }
 
     fn is_possible(&self, debt: &Debt, node: u32) -> bool {
-        self.of(node).any(|edge| self.labels[edge] == debt.label && self.is_owed(edge, node))
+        self.edges.of(node).any(|edge| self.edges.labels[edge] == debt.label && self.is_owed(edge, node))
     }
 
     /// The owed actions that are possible somewhere in the component.
@@ -257,9 +341,9 @@ impl Edges {
         members.sort_unstable();
         let mut enabled: Vec<(u32, u32, bool)> = Vec::new();
         for &node in component {
-            for edge in self.of(node).filter(|edge| self.is_owed(*edge, node)) {
-                let taken = members.binary_search(&self.targets[edge]).is_ok();
-                enabled.push((self.labels[edge], node, taken));
+            for edge in self.edges.of(node).filter(|edge| self.is_owed(*edge, node)) {
+                let taken = self.may_take(edge) && members.binary_search(&self.edges.targets[edge]).is_ok();
+                enabled.push((self.edges.labels[edge], node, taken));
             }
         }
         enabled.sort_unstable();
@@ -300,25 +384,27 @@ impl Edges {
             let Some(way) = self.way(&members, at, |edge, node| {
                 open.iter().any(|debt| {
                     if debt.enabled_in == component.len() {
-                        self.is_owed(edge, node) && self.labels[edge] == debt.label
+                        self.is_owed(edge, node) && self.edges.labels[edge] == debt.label
                     } else {
-                        !self.is_possible(debt, self.targets[edge])
+                        !self.is_possible(debt, self.edges.targets[edge])
                     }
                 })
             }) else {
                 unreachable!("a fair component settles each debt by one of its edges or states")
             };
             for edge in way {
-                open.retain(|debt| debt.enabled_in < component.len() || debt.label != self.labels[edge]);
-                path.push(self.actions[edge]);
-                at = self.targets[edge];
+                open.retain(|debt| {
+                    debt.enabled_in < component.len() || debt.label != self.edges.labels[edge]
+                });
+                path.push(self.edges.actions[edge]);
+                at = self.edges.targets[edge];
             }
         }
         if at != entry || path.is_empty() {
-            let Some(way) = self.way(&members, at, |edge, _| self.targets[edge] == entry) else {
+            let Some(way) = self.way(&members, at, |edge, _| self.edges.targets[edge] == entry) else {
                 unreachable!("in a strongly connected component every state leads to every other")
             };
-            path.extend(way.into_iter().map(|edge| self.actions[edge]));
+            path.extend(way.into_iter().map(|edge| self.edges.actions[edge]));
         }
         (path, debts.len())
     }
@@ -332,8 +418,8 @@ impl Edges {
         seen[place(start)?] = true;
         let mut queue = VecDeque::from([start]);
         while let Some(node) = queue.pop_front() {
-            for edge in self.of(node) {
-                let target = self.targets[edge];
+            for edge in self.edges.of(node).filter(|edge| self.may_take(*edge)) {
+                let target = self.edges.targets[edge];
                 let Some(position) = place(target) else { continue };
                 if wanted(edge, node) {
                     let mut way = vec![edge];

@@ -10,7 +10,7 @@ mod liveness;
 mod scc;
 mod search;
 
-pub use liveness::{Goal, Lasso, check_liveness};
+pub use liveness::{Draws, Goal, Lasso, check_liveness};
 pub use search::{Coverage, Exploration, Limits, Verdict, search};
 
 use crate::cluster::Setup;

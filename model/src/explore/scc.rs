@@ -6,11 +6,18 @@ pub struct Rows<'a> {
     pub starts: &'a [u32],
     /// Where each edge leads.
     pub targets: &'a [u32],
+    /// Which edges count; `None`: all.
+    pub usable: Option<&'a [bool]>,
 }
 
 impl Rows<'_> {
     fn of(&self, node: u32) -> &[u32] {
         &self.targets[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
+    }
+
+    /// Whether the edge at this position among the node's edges counts.
+    fn is_usable(&self, node: u32, position: usize) -> bool {
+        self.usable.is_none_or(|usable| usable[self.starts[node as usize] as usize + position])
     }
 }
 
@@ -51,7 +58,7 @@ pub fn components(rows: &Rows, inside: &dyn Fn(u32) -> bool) -> Vec<Vec<u32>> {
             while position < edges.len() {
                 let target = edges[position];
                 position += 1;
-                if !inside(target) {
+                if !inside(target) || !rows.is_usable(node, position - 1) {
                     continue;
                 }
                 if index[target as usize] == UNSEEN {
@@ -140,15 +147,28 @@ mod tests {
         #[test]
         fn components_are_those_that_petgraph_finds((edges_of, inside) in graphs()) {
             let (starts, targets) = rows(&edges_of);
-            let rows = Rows { starts: &starts, targets: &targets };
+            let rows = Rows { starts: &starts, targets: &targets, usable: None };
             let found = components(&rows, &|node| inside[node as usize]);
             prop_assert_eq!(sorted(found), sorted(by_petgraph(&edges_of, &inside)));
         }
 
         #[test]
+        fn an_edge_that_does_not_count_is_as_good_as_none((edges_of, inside) in graphs(), counts in any::<u64>()) {
+            let (starts, targets) = rows(&edges_of);
+            let usable: Vec<bool> = (0..targets.len()).map(|edge| counts >> (edge % 64) & 1 == 1).collect();
+            let rows = Rows { starts: &starts, targets: &targets, usable: Some(&usable) };
+            let found = components(&rows, &|node| inside[node as usize]);
+            let kept: Vec<Vec<u32>> = (0..edges_of.len())
+                .map(|node| starts[node] as usize..starts[node + 1] as usize)
+                .map(|edges| edges.filter(|edge| usable[*edge]).map(|edge| targets[edge]).collect())
+                .collect();
+            prop_assert_eq!(sorted(found), sorted(by_petgraph(&kept, &inside)));
+        }
+
+        #[test]
         fn no_component_leads_to_a_later_one((edges_of, inside) in graphs()) {
             let (starts, targets) = rows(&edges_of);
-            let rows = Rows { starts: &starts, targets: &targets };
+            let rows = Rows { starts: &starts, targets: &targets, usable: None };
             let found = components(&rows, &|node| inside[node as usize]);
             let component_of = |node: u32| found.iter().position(|component| component.contains(&node));
             for (place, component) in found.iter().enumerate() {
@@ -165,7 +185,7 @@ mod tests {
     fn a_chain_of_a_million_nodes_does_not_overflow_the_stack() {
         let starts: Vec<u32> = (0..LONG).chain([LONG - 1]).collect();
         let targets: Vec<u32> = (1..LONG).collect();
-        let found = components(&Rows { starts: &starts, targets: &targets }, &|_| true);
+        let found = components(&Rows { starts: &starts, targets: &targets, usable: None }, &|_| true);
         assert_eq!(found.len(), LONG as usize);
     }
 
@@ -173,7 +193,7 @@ mod tests {
     fn a_ring_of_a_million_nodes_is_one_component() {
         let starts: Vec<u32> = (0..=LONG).collect();
         let targets: Vec<u32> = (1..LONG).chain([0]).collect();
-        let found = components(&Rows { starts: &starts, targets: &targets }, &|_| true);
+        let found = components(&Rows { starts: &starts, targets: &targets, usable: None }, &|_| true);
         assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [LONG as usize]);
     }
 }

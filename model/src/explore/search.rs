@@ -193,6 +193,8 @@ pub(super) struct Edge {
     /// What a fair schedule owes, by name; 0 for what it does not owe.
     pub label: u32,
     pub action: u16,
+    /// Whether it is what the edge before it is, with another number drawn by the client.
+    pub is_redrawn: bool,
 }
 
 #[derive(Default)]
@@ -247,6 +249,7 @@ struct Successor {
     parent: u32,
     label: u32,
     flags: u16,
+    is_redrawn: bool,
 }
 
 #[derive(Default)]
@@ -453,6 +456,7 @@ fn expand<L: Lock>(
                 action: number as u16,
                 parent: id.0,
                 label: flags.map_or(0, |_| label(&world, *action)),
+                is_redrawn: world.is_redrawn(*action),
                 flags: flags.map_or(0, |flags| flags(&successor)),
             });
         }
@@ -473,6 +477,7 @@ fn take_in(shard: &mut Shard, number: usize, outbox: &Outbox, keep_edges: bool) 
                 to: StateId::new(number, position),
                 label: successor.label,
                 action: successor.action,
+                is_redrawn: successor.is_redrawn,
             });
         }
     }

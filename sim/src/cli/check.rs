@@ -7,7 +7,8 @@ use super::sweep::names_of;
 use super::{BadCall, Ending, interrupt, names};
 use clap::Args;
 use picklock_model::claims::{Assumption, Judgement, NamedSpace};
-use picklock_model::explore::{Coverage, Limits, Verdict};
+
+use picklock_model::explore::{Coverage, Draws, Limits, Verdict};
 use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::registry::{AnyLock, CheckOptions, CheckVerdict, Checked, goals};
 use picklock_sim::report::TextOptions;
@@ -194,7 +195,7 @@ impl Check {
                 self.clients
             )));
         }
-        Ok(Judgement::Progress(goals))
+        Ok(Judgement::Progress { goals, draws: Draws::Dice })
     }
 }
 
@@ -232,7 +233,7 @@ impl Document {
             Judgement::Safety if !lock.is_lock() => ("safety", vec![Promise::Lemma1.name()]),
             Judgement::Safety if promises.is_empty() => ("safety", vec![Promise::MutualExclusion.name()]),
             Judgement::Safety => ("safety", names_of(promises)),
-            Judgement::Progress(goals) => {
+            Judgement::Progress { goals, .. } => {
                 ("progress", names_of(goals.iter().map(|goal| goal.promise()).collect()))
             }
         };
