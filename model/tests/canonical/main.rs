@@ -7,21 +7,29 @@
 //! reported the same, must have the same messages under way, and the same deadlines due. A message that the world dropped
 //! as dismissed is delivered to the plain cluster, sooner or later, and must change nothing there.
 
-use picklock_model::claims::{Assumption, cassandra as spaces};
+mod cassandra;
+mod redis;
+
 use picklock_model::cluster::{Cluster, Condition, Entry, Status, Wake};
 use picklock_model::explore::Space;
-use picklock_model::locks::cassandra_queue::{QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps};
-use picklock_model::locks::{CassandraQueue, RowProbe};
-use picklock_model::machine::{Effects, Lock, Message, Node, Owner, StampGroup, Visit, Visitor};
-use picklock_model::stores::cassandra::{Cassandra, Consistency, Content, Peer, ReadRepair};
+use picklock_model::machine::{Effects, Lock, Message, Node, Owner, StampGroup, Store, Visit, Visitor};
 use picklock_model::time::{Clock, Due, Micros, Monotonic, Wall};
-use picklock_model::workload::Calls;
-use picklock_model::world::{Action, Aim, TICK, Workspace, World};
-use picklock_properties::{ClientId, Event, Promise, Violation};
+use picklock_model::world::{Action, TICK, Workspace, World};
+use picklock_properties::{ClientId, Event, Violation};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{FileFailurePersistence, TestRunner};
 use std::fmt::Debug;
+
+/// A store whose messages can be compared between the two executors.
+trait Comparable: Store {
+    /// Takes out of a message what only the plain cluster remembers.
+    fn forget_hidden(_message: &mut Message<Self>) {}
+}
+
+/// A lock on such a store.
+trait Walkable: Lock<Store: Comparable> {}
+impl<L: Lock<Store: Comparable>> Walkable for L {}
 
 /// A message under way in the plain cluster.
 #[derive(Clone, PartialEq, Debug)]
@@ -33,7 +41,7 @@ struct Flying<L: Lock> {
 }
 
 /// The second executor: the same cluster, without any canonical form.
-struct Plain<'a, L: Lock<Store = Cassandra>> {
+struct Plain<'a, L: Walkable> {
     space: &'a Space<L>,
     cluster: Cluster<L>,
     now: Micros,
@@ -44,7 +52,7 @@ struct Plain<'a, L: Lock<Store = Cassandra>> {
     broken: Option<Violation>,
 }
 
-impl<'a, L: Lock<Store = Cassandra>> Plain<'a, L> {
+impl<'a, L: Walkable> Plain<'a, L> {
     fn new(space: &'a Space<L>) -> Self {
         let Space { setup, bounds } = space;
         let clock_of = |node| {
@@ -201,7 +209,7 @@ impl<'a, L: Lock<Store = Cassandra>> Plain<'a, L> {
     }
 
     /// What the world should have under way: everything that somebody still waits for.
-    fn awaited(&self) -> Vec<Sight> {
+    fn awaited(&self) -> Vec<Sight<L::Store>> {
         let latency = u32::from(self.space.bounds.latency_ticks.unwrap_or(0));
         let awaited = |flying: &&Flying<L>| !self.cluster.dismisses(flying.to, &flying.message);
         self.in_flight
@@ -219,18 +227,18 @@ fn index(flying: Option<usize>) -> usize {
 }
 
 /// A message as both executors can see it.
-struct Sight {
+struct Sight<S: Store> {
     from: Node,
     to: Node,
     age: u8,
     /// Times and numbers taken out.
-    said: Message<Cassandra>,
+    said: Message<S>,
     /// The numbers, in the order in which the message shows them. The executors number differently, but in one order.
     serials: Vec<u32>,
 }
 
-impl Sight {
-    fn of(from: Node, to: Node, age: u8, message: &Message<Cassandra>) -> Self {
+impl<S: Comparable> Sight<S> {
+    fn of(from: Node, to: Node, age: u8, message: &Message<S>) -> Self {
         let (said, serials) = blanked(message);
         Sight { from, to, age, said, serials }
     }
@@ -253,13 +261,10 @@ impl Sight {
     }
 }
 
-fn blanked(message: &Message<Cassandra>) -> (Message<Cassandra>, Vec<u32>) {
+fn blanked<S: Comparable>(message: &Message<S>) -> (Message<S>, Vec<u32>) {
     let (mut said, mut blank) = (message.clone(), Blank::default());
     said.visit(&mut blank);
-    if let Message::Peer(Peer::Cells { columns, .. }) = &mut said {
-        // The plain cluster remembers tombstones that hide nothing any more.
-        columns.retain(|column| matches!(column.cell.content, Content::Live { .. }));
-    }
+    S::forget_hidden(&mut said);
     (said, blank.serials)
 }
 
@@ -291,6 +296,7 @@ impl Visitor for Blank {
     }
 }
 
+/// Tokens that are times differ between the executors.
 fn without_fence(event: &Event) -> Event {
     match *event {
         Event::Granted { client, .. } => Event::Granted { client, fence: None },
@@ -301,7 +307,7 @@ fn without_fence(event: &Event) -> Event {
 }
 
 /// What a step did, as both executors can see it.
-fn seen(effects: &Effects<Cassandra>) -> (Vec<(Node, Message<Cassandra>)>, Vec<Event>) {
+fn seen<S: Comparable>(effects: &Effects<S>) -> (Vec<(Node, Message<S>)>, Vec<Event>) {
     let sends = effects.sends.iter().map(|(to, message)| (*to, blanked(message).0)).collect();
     (sends, effects.events.iter().map(without_fence).collect())
 }
@@ -318,17 +324,13 @@ struct Walked {
 }
 
 /// Leads both executors along the path; `Err` says how they came where they part.
-fn walk<L: Lock<Store = Cassandra>>(
-    space: &Space<L>,
-    path: &[(u16, bool)],
-    walked: &mut Walked,
-) -> Result<(), String> {
+fn walk<L: Walkable>(space: &Space<L>, path: &[(u16, bool)], walked: &mut Walked) -> Result<(), String> {
     let mut story = Vec::new();
     walk_along(space, path, walked, &mut story)
         .map_err(|difference| format!("{}\n{difference}", story.join("\n")))
 }
 
-fn walk_along<L: Lock<Store = Cassandra>>(
+fn walk_along<L: Walkable>(
     space: &Space<L>,
     path: &[(u16, bool)],
     walked: &mut Walked,
@@ -351,7 +353,7 @@ fn walk_along<L: Lock<Store = Cassandra>>(
         story.push(happening);
 
         // The message in the plain cluster that stands where the world's stands.
-        let sights: Vec<Sight> =
+        let sights: Vec<Sight<L::Store>> =
             world.in_flight.iter().map(|e| Sight::of(e.from, e.to, e.age, &e.message)).collect();
         let flying = match action {
             Action::Deliver { position, .. } | Action::Lose { position } | Action::Duplicate { position } => {
@@ -406,7 +408,7 @@ fn walk_along<L: Lock<Store = Cassandra>>(
 }
 
 /// Whether the two are the same to whoever must not know the date: clients, deadlines, messages.
-fn compare<L: Lock<Store = Cassandra>>(world: &World<L>, plain: &Plain<L>) -> Result<(), String> {
+fn compare<L: Walkable>(world: &World<L>, plain: &Plain<L>) -> Result<(), String> {
     let Space { setup, bounds } = plain.space;
     for client in 0..setup.workload.clients {
         let standing = |cluster: &Cluster<L>| {
@@ -435,9 +437,9 @@ fn compare<L: Lock<Store = Cassandra>>(world: &World<L>, plain: &Plain<L>) -> Re
         let what = format!("which deadlines of {node} are due");
         differs(&what, &due(&world.cluster, Micros::ZERO), &due(&plain.cluster, plain.now))?;
     }
-    let sights: Vec<Sight> =
+    let sights: Vec<Sight<L::Store>> =
         world.in_flight.iter().map(|e| Sight::of(e.from, e.to, e.age, &e.message)).collect();
-    let words = |sights: &[Sight]| -> Vec<String> {
+    let words = |sights: &[Sight<L::Store>]| -> Vec<String> {
         Sight::sorted(sights).into_iter().map(|at| sights[at].words()).collect()
     };
     differs("what is under way", &words(&sights), &words(&plain.awaited()))
@@ -453,7 +455,7 @@ fn differs<T: PartialEq + Debug>(what: &str, world: &T, plain: &T) -> Result<(),
 const CASES: u32 = 300;
 
 /// Random walks, each of them twice as long as any client needs that is left alone.
-fn walks_alike<L: Lock<Store = Cassandra>>(space: Space<L>, is_interesting: fn(&Walked) -> bool) {
+fn walks_alike<L: Walkable>(space: Space<L>, is_interesting: fn(&Walked) -> bool) {
     let mut walked = Walked::default();
     let mut config = ProptestConfig {
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(concat!(
@@ -474,222 +476,4 @@ fn walks_alike<L: Lock<Store = Cassandra>>(space: Space<L>, is_interesting: fn(&
         panic!("{failure}");
     }
     assert!(is_interesting(&walked), "the walks saw too little: {walked:?}");
-}
-
-fn queue_lock(clients: u8, calls: Calls, dropped: &[Assumption]) -> Space<CassandraQueue> {
-    let mut space = spaces::queue_lock(clients, 1, calls, &[Promise::MutualExclusion]);
-    dropped.iter().for_each(|assumption| spaces::drop_from_queue_lock(&mut space, *assumption));
-    space
-}
-
-/// Every repair at once, with the lease of the small models.
-fn repaired(ttl_seconds: Option<u32>) -> Settings {
-    Settings {
-        ttl_seconds,
-        poll_interval: if ttl_seconds.is_some() { TICK } else { Micros::ZERO },
-        request_timeout: None,
-        validity_margin: TICK,
-        ..Settings::repaired()
-    }
-}
-
-#[test]
-fn untimed_lock() {
-    let mut space = queue_lock(2, Calls::Lock, &[]);
-    space.setup.workload.rounds = 2;
-    walks_alike(space, |walked| walked.grants > 100 && walked.ticks == 0);
-}
-
-#[test]
-fn untimed_try_lock_of_three() {
-    let mut space = queue_lock(3, Calls::TryLock, &[]);
-    space.setup.workload.rounds = 2;
-    space.setup.workload.retries = true;
-    walks_alike(space, |walked| walked.grants > 100);
-}
-
-#[test]
-fn untimed_lock_with_crashes_and_duplicates() {
-    let mut space = queue_lock(3, Calls::Lock, &[Assumption::NoCrash, Assumption::NoDuplicate]);
-    space.bounds.duplicates = 3;
-    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 500 && walked.dismissed > 100);
-}
-
-#[test]
-fn untimed_repaired_lock_with_writes_to_the_resource() {
-    let mut space = queue_lock(2, Calls::Lock, &[]);
-    space.setup.lock = repaired(None);
-    space.setup.workload.rounds = 2;
-    space.setup.workload.writes = true;
-    space.setup.workload.resource_checks = true;
-    space.setup.promises = [Promise::FencedResource, Promise::MutualExclusion].into_iter().collect();
-    walks_alike(space, |walked| walked.grants > 100);
-}
-
-#[test]
-fn untimed_lock_with_clocks_that_step_back() {
-    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoClockStep]);
-    space.bounds.clock_steps = 3;
-    space.setup.workload.rounds = 3;
-    space.setup.promises = [].into_iter().collect();
-    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 500);
-}
-
-#[test]
-fn untimed_lock_with_clocks_that_step_forward_beside_one_that_is_behind() {
-    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoClockStep, Assumption::ClocksAgree]);
-    space.bounds.clock_steps = 2;
-    space.bounds.clock_step_ticks = 1;
-    space.setup.workload.rounds = 3;
-    space.setup.promises = [].into_iter().collect();
-    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 500);
-}
-
-#[test]
-fn untimed_lock_with_a_clock_that_stands_still() {
-    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoClockFreeze]);
-    space.setup.workload.rounds = 3;
-    space.setup.promises = [].into_iter().collect();
-    walks_alike(space.clone(), |walked| walked.grants > 100 && walked.faults > 200);
-    space.setup.lock.timestamps = Timestamps::ClientMonotonic;
-    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 200);
-}
-
-#[test]
-fn untimed_try_lock_with_a_clock_that_stands_still_and_one_that_steps_back() {
-    let mut space = queue_lock(2, Calls::TryLock, &[Assumption::NoClockFreeze, Assumption::NoClockStep]);
-    space.setup.workload.rounds = 3;
-    space.setup.promises = [].into_iter().collect();
-    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 500);
-}
-
-/// The clock that stands still may be one that was set back, and the other be set back as far.
-#[test]
-fn untimed_try_lock_with_a_clock_that_stands_still_and_several_steps_back() {
-    let mut space = queue_lock(2, Calls::TryLock, &[Assumption::NoClockFreeze, Assumption::NoClockStep]);
-    space.bounds.clock_steps = 2;
-    space.setup.workload.rounds = 3;
-    space.setup.promises = [].into_iter().collect();
-    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 500);
-}
-
-#[test]
-fn untimed_lock_named_and_stamped_by_its_coordinator() {
-    let mut space = queue_lock(2, Calls::Lock, &[]);
-    space.setup.lock.timestamps = Timestamps::Coordinator;
-    space.setup.lock.queue_order = QueueOrder::Coordinator;
-    space.setup.lock.release_order = ReleaseOrder::MainThenQueue;
-    space.setup.workload.rounds = 2;
-    walks_alike(space, |walked| walked.grants > 100);
-}
-
-#[test]
-fn untimed_lock_on_a_store_that_loses_power() {
-    let mut space = queue_lock(2, Calls::Lock, &[Assumption::Durable]);
-    space.bounds.power_losses = 2;
-    space.setup.promises = [].into_iter().collect();
-    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 200);
-}
-
-#[test]
-fn untimed_lock_on_three_replicas() {
-    // Without read repair, for what is settled is not repaired: then the plain cluster has more to say than the world.
-    let mut space = queue_lock(2, Calls::Lock, &[]);
-    space.setup.servers = 3;
-    space.setup.store.read_repair = ReadRepair::None;
-    walks_alike(space, |walked| walked.steps > 10_000);
-}
-
-#[test]
-fn untimed_probes_of_a_row_on_three_replicas() {
-    walks_alike(spaces::row(3, 3, Consistency::Quorum, Consistency::Quorum), |walked| walked.steps > 5000);
-}
-
-#[test]
-fn timed_lock_with_a_lease() {
-    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry]);
-    space.setup.workload.hold = Micros(3 * TICK.0);
-    walks_alike(space, |walked| walked.grants > 100 && walked.ticks > 1000);
-}
-
-#[test]
-fn timed_lock_with_pauses_longer_than_its_lease() {
-    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry, Assumption::NoPause]);
-    space.bounds.latency_ticks = Some(0);
-    space.bounds.pauses = 3;
-    space.setup.workload.hold = Micros(3 * TICK.0);
-    space.setup.workload.rounds = 2;
-    space.setup.promises = [].into_iter().collect();
-    walks_alike(space.clone(), |walked| walked.grants > 100 && walked.ticks > 1000 && walked.faults > 200);
-    space.bounds.aim = Aim::Holding;
-    walks_alike(space, |walked| walked.grants > 100 && walked.ticks > 1000 && walked.faults > 50);
-}
-
-#[test]
-fn timed_repaired_lock_with_pauses_and_writes_to_the_resource() {
-    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry, Assumption::NoPause]);
-    space.setup.lock = repaired(Some(spaces::TTL_SECONDS));
-    space.bounds.pauses = 3;
-    space.setup.workload.hold = Micros(4 * TICK.0);
-    space.setup.workload.rounds = 2;
-    space.setup.workload.writes = true;
-    space.setup.workload.resource_checks = true;
-    space.setup.promises = [Promise::FencedResource, Promise::LeaseLoss].into_iter().collect();
-    walks_alike(space, |walked| walked.grants > 50 && walked.ticks > 1000 && walked.faults > 200);
-}
-
-#[test]
-fn timed_lock_with_lost_messages_and_time_outs() {
-    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoLoss]);
-    space.bounds.losses = 3;
-    walks_alike(space.clone(), |walked| walked.grants > 50 && walked.ticks > 1000 && walked.faults > 200);
-    space.setup.lock.retry_deletes = RetryDeletes::UntilAcknowledged;
-    space.bounds.duplicates = 2;
-    walks_alike(space, |walked| walked.grants > 50 && walked.dismissed > 50);
-}
-
-#[test]
-fn timed_lock_with_clocks_that_step_back_and_a_lease() {
-    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry, Assumption::NoClockStep]);
-    space.bounds.clock_steps = 2;
-    space.setup.workload.rounds = 2;
-    space.setup.promises = [].into_iter().collect();
-    walks_alike(space, |walked| walked.grants > 100 && walked.ticks > 1000 && walked.faults > 200);
-}
-
-#[test]
-fn timed_lock_with_a_client_behind_and_a_server_ahead() {
-    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry, Assumption::ClocksAgree]);
-    space.setup.servers = 2;
-    space.setup.store.writes = Consistency::All;
-    space.setup.store.reads = Consistency::One;
-    space.setup.store.read_repair = ReadRepair::None;
-    space.bounds.last_server_ahead_ticks = 3;
-    space.setup.promises = [].into_iter().collect();
-    walks_alike(space, |walked| walked.steps > 10_000 && walked.ticks > 1000);
-}
-
-#[test]
-fn timed_probes_of_a_row_that_expires() {
-    let mut space: Space<RowProbe> = spaces::row(3, 1, Consistency::Quorum, Consistency::Quorum);
-    spaces::drop_from_row(&mut space, Assumption::NoExpiry);
-    space.bounds.pauses = 2;
-    space.bounds.pause_ticks = 2;
-    space.setup.promises = [].into_iter().collect();
-    walks_alike(space, |walked| walked.ticks > 300 && walked.faults > 100);
-}
-
-/// The comparison is worth something only if it notices a difference.
-#[test]
-fn a_plain_cluster_of_another_setup_parts_from_the_world() {
-    let space = queue_lock(2, Calls::Lock, &[]);
-    let (mut world, mut workspace) = (World::new(&space.setup, &space.bounds), Workspace::default());
-    let mut other = space.clone();
-    other.setup.workload.calls = Calls::TryLock;
-    let mut plain = Plain::new(&other);
-    let mut actions = Vec::new();
-    world.actions(&space.setup, &space.bounds, &mut actions);
-    world.apply(actions[0], &space.setup, &space.bounds, &mut workspace);
-    plain.apply(actions[0], None);
-    assert!(compare(&world, &plain).is_err());
 }

@@ -1,0 +1,264 @@
+//! The Cassandra locks.
+
+use super::{Comparable, Plain, compare, walks_alike};
+use picklock_model::claims::{Assumption, cassandra as spaces};
+use picklock_model::explore::Space;
+use picklock_model::locks::cassandra_queue::{QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps};
+use picklock_model::locks::{CassandraQueue, RowProbe};
+use picklock_model::machine::Message;
+use picklock_model::stores::cassandra::{Cassandra, Consistency, Content, Peer, ReadRepair};
+use picklock_model::time::Micros;
+use picklock_model::workload::Calls;
+use picklock_model::world::{Aim, TICK, Workspace, World};
+use picklock_properties::Promise;
+
+impl Comparable for Cassandra {
+    /// The plain cluster remembers tombstones that hide nothing any more.
+    fn forget_hidden(message: &mut Message<Self>) {
+        if let Message::Peer(Peer::Cells { columns, .. }) = message {
+            columns.retain(|column| matches!(column.cell.content, Content::Live { .. }));
+        }
+    }
+}
+
+fn queue_lock(clients: u8, calls: Calls, dropped: &[Assumption]) -> Space<CassandraQueue> {
+    let mut space = spaces::queue_lock(clients, 1, calls, &[Promise::MutualExclusion]);
+    dropped.iter().for_each(|assumption| spaces::drop_from_queue_lock(&mut space, *assumption));
+    space
+}
+
+/// Every repair at once, with the lease of the small models.
+fn repaired(ttl_seconds: Option<u32>) -> Settings {
+    Settings {
+        ttl_seconds,
+        poll_interval: if ttl_seconds.is_some() { TICK } else { Micros::ZERO },
+        request_timeout: None,
+        validity_margin: TICK,
+        ..Settings::repaired()
+    }
+}
+
+#[test]
+fn untimed_lock() {
+    let mut space = queue_lock(2, Calls::Lock, &[]);
+    space.setup.workload.rounds = 2;
+    walks_alike(space, |walked| walked.grants > 100 && walked.ticks == 0);
+}
+
+#[test]
+fn untimed_try_lock_of_three() {
+    let mut space = queue_lock(3, Calls::TryLock, &[]);
+    space.setup.workload.rounds = 2;
+    space.setup.workload.retries = true;
+    walks_alike(space, |walked| walked.grants > 100);
+}
+
+#[test]
+fn untimed_lock_with_crashes_and_duplicates() {
+    let mut space = queue_lock(3, Calls::Lock, &[Assumption::NoCrash, Assumption::NoDuplicate]);
+    space.bounds.duplicates = 3;
+    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 500 && walked.dismissed > 100);
+}
+
+#[test]
+fn untimed_repaired_lock_with_writes_to_the_resource() {
+    let mut space = queue_lock(2, Calls::Lock, &[]);
+    space.setup.lock = repaired(None);
+    space.setup.workload.rounds = 2;
+    space.setup.workload.writes = true;
+    space.setup.workload.resource_checks = true;
+    space.setup.promises = [Promise::FencedResource, Promise::MutualExclusion].into_iter().collect();
+    walks_alike(space, |walked| walked.grants > 100);
+}
+
+#[test]
+fn untimed_lock_with_clocks_that_step_back() {
+    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoClockStep]);
+    space.bounds.clock_steps = 3;
+    space.setup.workload.rounds = 3;
+    space.setup.promises = [].into_iter().collect();
+    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 500);
+}
+
+#[test]
+fn untimed_lock_with_clocks_that_step_forward_beside_one_that_is_behind() {
+    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoClockStep, Assumption::ClocksAgree]);
+    space.bounds.clock_steps = 2;
+    space.bounds.clock_step_ticks = 1;
+    space.setup.workload.rounds = 3;
+    space.setup.promises = [].into_iter().collect();
+    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 500);
+}
+
+#[test]
+fn untimed_lock_with_a_clock_that_stands_still() {
+    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoClockFreeze]);
+    space.setup.workload.rounds = 3;
+    space.setup.promises = [].into_iter().collect();
+    walks_alike(space.clone(), |walked| walked.grants > 100 && walked.faults > 200);
+    space.setup.lock.timestamps = Timestamps::ClientMonotonic;
+    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 200);
+}
+
+#[test]
+fn untimed_try_lock_with_a_clock_that_stands_still_and_one_that_steps_back() {
+    let mut space = queue_lock(2, Calls::TryLock, &[Assumption::NoClockFreeze, Assumption::NoClockStep]);
+    space.setup.workload.rounds = 3;
+    space.setup.promises = [].into_iter().collect();
+    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 500);
+}
+
+/// The clock that stands still may be one that was set back, and the other be set back as far.
+#[test]
+fn untimed_try_lock_with_a_clock_that_stands_still_and_several_steps_back() {
+    let mut space = queue_lock(2, Calls::TryLock, &[Assumption::NoClockFreeze, Assumption::NoClockStep]);
+    space.bounds.clock_steps = 2;
+    space.setup.workload.rounds = 3;
+    space.setup.promises = [].into_iter().collect();
+    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 500);
+}
+
+#[test]
+fn untimed_lock_named_and_stamped_by_its_coordinator() {
+    let mut space = queue_lock(2, Calls::Lock, &[]);
+    space.setup.lock.timestamps = Timestamps::Coordinator;
+    space.setup.lock.queue_order = QueueOrder::Coordinator;
+    space.setup.lock.release_order = ReleaseOrder::MainThenQueue;
+    space.setup.workload.rounds = 2;
+    walks_alike(space, |walked| walked.grants > 100);
+}
+
+#[test]
+fn untimed_lock_on_a_store_that_loses_power() {
+    let mut space = queue_lock(2, Calls::Lock, &[Assumption::Durable]);
+    space.bounds.power_losses = 2;
+    space.setup.promises = [].into_iter().collect();
+    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 200);
+}
+
+#[test]
+fn untimed_lock_on_three_replicas() {
+    // Without read repair, for what is settled is not repaired: then the plain cluster has more to say than the world.
+    let mut space = queue_lock(2, Calls::Lock, &[]);
+    space.setup.servers = 3;
+    space.setup.store.read_repair = ReadRepair::None;
+    walks_alike(space, |walked| walked.steps > 10_000);
+}
+
+#[test]
+fn untimed_probes_of_a_row_on_three_replicas() {
+    walks_alike(spaces::row(3, 3, Consistency::Quorum, Consistency::Quorum), |walked| walked.steps > 5000);
+}
+
+#[test]
+fn timed_lock_with_a_lease() {
+    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry]);
+    space.setup.workload.hold = Micros(3 * TICK.0);
+    walks_alike(space, |walked| walked.grants > 100 && walked.ticks > 1000);
+}
+
+#[test]
+fn timed_lock_with_pauses_longer_than_its_lease() {
+    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry, Assumption::NoPause]);
+    space.bounds.latency_ticks = Some(0);
+    space.bounds.pauses = 3;
+    space.setup.workload.hold = Micros(3 * TICK.0);
+    space.setup.workload.rounds = 2;
+    space.setup.promises = [].into_iter().collect();
+    walks_alike(space.clone(), |walked| walked.grants > 100 && walked.ticks > 1000 && walked.faults > 200);
+    space.bounds.aim = Aim::Holding;
+    walks_alike(space, |walked| walked.grants > 100 && walked.ticks > 1000 && walked.faults > 50);
+}
+
+#[test]
+fn timed_repaired_lock_with_pauses_and_writes_to_the_resource() {
+    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry, Assumption::NoPause]);
+    space.setup.lock = repaired(Some(spaces::TTL_SECONDS));
+    space.bounds.pauses = 3;
+    space.setup.workload.hold = Micros(4 * TICK.0);
+    space.setup.workload.rounds = 2;
+    space.setup.workload.writes = true;
+    space.setup.workload.resource_checks = true;
+    space.setup.promises = [Promise::FencedResource, Promise::LeaseLoss].into_iter().collect();
+    walks_alike(space, |walked| walked.grants > 50 && walked.ticks > 1000 && walked.faults > 200);
+}
+
+#[test]
+fn timed_lock_with_lost_messages_and_time_outs() {
+    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoLoss]);
+    space.bounds.losses = 3;
+    walks_alike(space.clone(), |walked| walked.grants > 50 && walked.ticks > 1000 && walked.faults > 200);
+    space.setup.lock.retry_deletes = RetryDeletes::UntilAcknowledged;
+    space.bounds.duplicates = 2;
+    walks_alike(space, |walked| walked.grants > 50 && walked.dismissed > 50);
+}
+
+#[test]
+fn timed_lock_with_clocks_that_step_back_and_a_lease() {
+    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry, Assumption::NoClockStep]);
+    space.bounds.clock_steps = 2;
+    space.setup.workload.rounds = 2;
+    space.setup.promises = [].into_iter().collect();
+    walks_alike(space, |walked| walked.grants > 100 && walked.ticks > 1000 && walked.faults > 200);
+}
+
+#[test]
+fn timed_lock_with_a_client_behind_and_a_server_ahead() {
+    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry, Assumption::ClocksAgree]);
+    space.setup.servers = 2;
+    space.setup.store.writes = Consistency::All;
+    space.setup.store.reads = Consistency::One;
+    space.setup.store.read_repair = ReadRepair::None;
+    space.bounds.last_server_ahead_ticks = 3;
+    space.setup.promises = [].into_iter().collect();
+    walks_alike(space, |walked| walked.steps > 10_000 && walked.ticks > 1000);
+}
+
+#[test]
+fn timed_probes_of_a_row_that_expires() {
+    let mut space: Space<RowProbe> = spaces::row(3, 1, Consistency::Quorum, Consistency::Quorum);
+    spaces::drop_from_row(&mut space, Assumption::NoExpiry);
+    space.bounds.pauses = 2;
+    space.bounds.pause_ticks = 2;
+    space.setup.promises = [].into_iter().collect();
+    walks_alike(space, |walked| walked.ticks > 300 && walked.faults > 100);
+}
+
+#[test]
+fn timed_lock_with_clocks_that_drift_and_servers_whose_clocks_step() {
+    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry]);
+    space.bounds.drifts = 3;
+    space.bounds.drift_ticks = 1;
+    space.bounds.server_clock_steps = 2;
+    space.bounds.server_clock_step_ticks = -2;
+    space.setup.workload.hold = Micros(3 * TICK.0);
+    space.setup.workload.rounds = 2;
+    space.setup.promises = [].into_iter().collect();
+    walks_alike(space.clone(), |walked| walked.grants > 100 && walked.ticks > 500 && walked.faults > 500);
+    space.bounds.server_clock_step_ticks = 5;
+    walks_alike(space, |walked| walked.grants > 100 && walked.ticks > 500 && walked.faults > 500);
+}
+
+#[test]
+fn timed_lock_on_replicas_of_which_one_crashes_for_good() {
+    let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoLoss]);
+    space.setup.servers = 3;
+    space.bounds.losses = picklock_model::world::WITHOUT_END;
+    space.bounds.server_crashes = 1;
+    walks_alike(space, |walked| walked.steps > 10_000 && walked.faults > 1000);
+}
+
+/// The comparison is worth something only if it notices a difference.
+#[test]
+fn a_plain_cluster_of_another_setup_parts_from_the_world() {
+    let space = queue_lock(2, Calls::Lock, &[]);
+    let (mut world, mut workspace) = (World::new(&space.setup, &space.bounds), Workspace::default());
+    let mut other = space.clone();
+    other.setup.workload.calls = Calls::TryLock;
+    let mut plain = Plain::new(&other);
+    let mut actions = Vec::new();
+    world.actions(&space.setup, &space.bounds, &mut actions);
+    world.apply(actions[0], &space.setup, &space.bounds, &mut workspace);
+    plain.apply(actions[0], None);
+    assert!(compare(&world, &plain).is_err());
+}
