@@ -152,12 +152,12 @@ proptest! {
 /// Of the seeded engine: no fault, a pause and a clock under the lock as written, all faults under both locks. Of the
 /// exhaustive engine: row C2.
 const KNOWN: [&str; 6] = [
-    "pk1_2VCs1M1mmPdbs7qiif4MceY6H6nxxyqhscgjunY6vbnVnL5yREJum9ZNGeCez9sBJuM7QeAmF4i8ua8j2oDjk45QcCwu5CuJCGLVREej",
-    "pk1_2VCs1M1mmPdbs7qiif4MceY6H6nxxyqhscgjunY6vbnVnL5yREJum9ZNGeCez9sBJuM7QeAmF4i8ua8j2oDjk45QcCwu5CuJCwcFNh9f",
-    "pk1_2VCs1M1mmPdbs7qiif4MceY6H6nxxyqhscgjunY6vbnVnL5yREJum9ZNGeCez9sBJuM7QeAmF4i8ua8j2oDjk45QcCwu5CuJDGF9W1RV",
-    "pk1_VxQASGtf6krXj2oiRhbkQ5r9gJk8BnXyxJknGSXpGrzzc9iZqAd1hUh1AGhWFsmzP5dCT9WeHxJCCguDM7MxrqxedHKjjLbo3AHU151EFj",
-    "pk1_4ph84iiKxiKw7uNu2uzVHMyTwyALCP51mcusozogFeNc3Xp4yUqTLqZjf4bFHqLRPz8WUYix7fbHqHunjqyuKsjy4V7Hbwe9vdVyatfJq9epKQsvPkP9RBFQReh",
-    "pk1_6oWNHSJAk5hRKiArenBqBFn6XeXVXcVU66BABpkGfAhsz4eD9SRcWHNJHoNEPxXhtAsjg4WrATUZaiDhAAi3g1cXN7cPusAb6rDkaKcsv1xJFxyuxAeQbWTKMnHsVyipufK4w5d7F7cyjPbJe3",
+    "pk2_7ZVMiXLQavtYtDC38ryozLgEULhrfLDRuoWqJyEDXap5qEP1aSEzok925jjpeFzKXJkt9MiqLfMdRUzXJY5UzvvhVZXi4gzCGTp3Rw8V2",
+    "pk2_7ZVMiXLQavtYtDC38ryozLgEULhrfLDRuoWqJyEDXap5qEP1aSEzok925jjpeFzKXJkt9MiqLfMdRUzXJY5UzvvhVZXi4gzCGUVFwc4iE",
+    "pk2_7ZVMiXLQavtYtDC38ryozLgEULhrfLDRuoWqJyEDXap5qEP1aSEzok925jjpeFzKXJkt9MiqLfMdRUzXJY5UzvvhVZXi4gzCGUotcaHuJ",
+    "pk2_3CoXEeZ91AQZccWyBr2CNYtPzkj1diNhqU1b29mEc9ydytLLtiNTxFiEFXDLLFcShvAriQJ8btivFBUfmQZGCBhdUCeo2v3nZJ89FbRt4zCS",
+    "pk2_HsW6BR7QguQZsUBefStjqDaDwctBjEQiPwWPMYzrByAG7FD1hRB8q5gMmPxnrgvsNFaUtugqY1g1hpnWgSfqKr4kfQoCHEqe9kihEjoFTD661ULvLo33Y5wtqS7X",
+    "pk2_yHXufD122Q2GjPZtou24KTLTXuvF8Uk2MW44tAAN2K8ajJRqyUC6PmyfWqxDXUgX3pZsVPogQ5stGiawDh29HTAP37KqkrMCSw74SW7sTgaouDhhUgXcf9Tuc3tZrZyYzUDUzZceu89DTTLCLVnXF1wpgrs",
 ];
 
 /// Whoever has a token in an issue relies on this: it changes only with `FORMAT_VERSION`.

@@ -15,27 +15,27 @@ const FOUND: &[(Promise, &str)] = &[
     // N/2 later, at 14.3 s; the record is over at 10 s, and B enters at 12.3 s. Nobody paused, and no clock was wrong.
     (
         Promise::MutualExclusion,
-        "pk1_2VCs1M1mmPdbs7qiif4MceY6H6nxxyqhscgjunY6vbnVnL5yREJum9ZNGeCez9sBJuM7QeAmF4i8ua8j2oDjk45QcCwu5CsZADdree1L",
+        "pk2_7ZVMiXLQavtYtDC38ryozLgEULhrfLDRuoWqJyEDXap5qEP1aSEzok925jjpeFzKXJkt9MiqLfMdRUzXJY5UzvvhVZXi4gzAXRmLoATaH",
     ),
     // Seed 141 of 0..2000 under `pause`, likewise. It is a server that pauses, s2 for 26 s: A's record is of 11.7 s, its
     // line 4 times out at its coordinator until 19.7 s, and the record that the grant rests on expires at 21 s, while the
     // renewer sleeps until 24.7 s. B enters at 22.0 s.
     (
         Promise::MutualExclusion,
-        "pk1_7ZVMiXLQavtYtDC38ryozLgEJ4Zt25syQQWQPyzH9aXp35Ex1wk3srmrt3CSfG8UW23mHM46H5NZu3F6Ww1Df2aTCPjJqZQ8hBebCFBwW",
+        "pk2_VxQASGtf6krXj2oiRhbkQ5rATfyLCBorx4JgEKBLHzEpKt49YaQn9KQPmue1HT9zkmNgjtTeMnJ3m4YtkQAnah21j4aYFHVK33oDFBNaUS",
     ),
     // Seed 163 of 0..300 under `clock`, likewise. The clock of s3 is 4.6 s ahead, less than half the TTL. A record that A
     // wrote through s1 is valid until 22 s; for C, whose coordinator is s3, that is over at 17.4 s, just before A's next
     // renewal is due by A's own clock. A TTL above the skew (row C15) is not enough: it must be so in what renewal leaves.
     (
         Promise::MutualExclusion,
-        "pk1_7ZVMiXLQavtYtDC38ryozLgEJ4Zt25syQQWQPyzH9aXp35Ex1wk3srmrt3CSfG8UW23mHM46H5NZu3F6Ww1Df2aTCPjJqZQ8ja5sKmMWs",
+        "pk2_VxQASGtf6krXj2oiRhbkQ5rATfyLCBorx4JgEKBLHzEpKt49YaQn9KQPmue1HT9zkmNgjtTeMnJ3m4YtkQAnah21j4aYFHVK36BeXJ9gKP",
     ),
     // Row C2, found exhaustively, with the own-id check that the catalogue names as its repair: the reply that names A's
     // record alone was on its way before A paused past the TTL.
     (
         Promise::MutualExclusion,
-        "pk1_6oWNHSJAk5hRKiArenBqBFn6XeXVXcVU66BAEcYa6bstBjySoAQYSUw5cTGDW4PQPFowJhf7C2qKpnMVhv23dKghYbB1qd5nmgj7SrbGcJhPaaCxWRJcF7pwWSVnQx4f3v8XuDyYEQb8D11Fkm",
+        "pk2_yHXufD122Q2GjPZtou24KTLTXuvF8Uk2MW45MDoqP6MbSpBuDdqdQVRW2vDc3rHfFrYwAwgwfF6CFLnSqcgacyQgS58JZxsaQ4LLM34qoGQLZA2M9g97z1PMdwNRGqpQSY5dRLFw2xNUgFCacnSfLjfepJr",
     ),
 ];
 

@@ -47,13 +47,6 @@ pub enum Happening<S: Store> {
     },
     /// A tick of true time passed (exhaustive engine, timed models).
     Ticked,
-    /// A tick of true time passed, and this node's clocks counted more or less of it (exhaustive engine).
-    TickedUnevenly {
-        /// Whose.
-        node: Node,
-        /// How much more than the tick they counted; negative is less.
-        gained: Micros,
-    },
     /// The node stopped: garbage collection, a stalled disk, a suspended machine.
     Paused {
         /// Where.
@@ -116,6 +109,13 @@ pub enum Happening<S: Store> {
     },
     /// No more faults from here on: links are whole, nodes up, clocks go on, as wrong as they are. Progress is owed.
     Healed,
+    /// A tick of true time passed, and this node's clocks counted more or less of it (exhaustive engine).
+    TickedUnevenly {
+        /// Whose.
+        node: Node,
+        /// How much more than the tick they counted; negative is less.
+        gained: Micros,
+    },
 }
 
 impl<S: Store> Happening<S> {

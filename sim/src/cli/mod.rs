@@ -51,7 +51,7 @@ Examples:
   picklock theorems theorem-1                    is it true, and what does it lean on
   picklock check cassandra-queue --drop no-pause --drop no-expiry
   picklock sweep cassandra-queue --faults pause,clock --seeds 0..100000
-  picklock replay pk1_…                          the same run again, step by step
+  picklock replay pk2_…                          the same run again, step by step
 
 Exit codes: 0 nothing was violated; 1 something was, or (matrix, theorems, scenarios) a verdict differs from the
 expected one, or no verdict was reached; 2 the call was wrong.

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ReplayToken {
-    /// What matrix, theorems, check, sweep and scenarios print: pk1_…
+    /// What matrix, theorems, check, sweep and scenarios print: pk2_…
     token: String,
     /// How it is shown
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -41,9 +41,9 @@ pub struct ReplayToken {
 
 const EXAMPLES: &str = "\
 Examples:
-  picklock replay pk1_…
-  picklock replay pk1_… --all | less
-  picklock replay pk1_… --json | jq '.events[] | select(.violations != [])'
+  picklock replay pk2_…
+  picklock replay pk2_… --all | less
+  picklock replay pk2_… --json | jq '.events[] | select(.violations != [])'
 
 Exits 1 if the run breaks a promise, else 0.";
 
