@@ -9,7 +9,7 @@ mod theorems;
 
 pub use matrix::{Cell, MATRIX, expected_cell};
 
-pub use scenarios::{Scenario, Search, scenarios};
+pub use scenarios::{Hunt, Scenario, Search, scenarios};
 pub use theorems::{Claim, THEOREMS, Theorem, claims};
 
 use crate::cluster::Setup;

@@ -1,7 +1,8 @@
-//! The catalogue: known failures, each with the search that finds it and the repair under which the same search does not.
+//! The rows of the Cassandra queue lock.
 
-use super::cassandra::{TTL_SECONDS, drop_from_queue_lock, queue_lock, workload};
-use super::{Assumption, Judgement, NamedSpace, pack_setup};
+use super::{Scenario, Search};
+use crate::claims::cassandra::{TTL_SECONDS, drop_from_queue_lock, queue_lock, workload};
+use crate::claims::{Assumption, Judgement, NamedSpace, pack_setup};
 use crate::cluster::Setup;
 use crate::explore::{Draws, Goal, Space};
 use crate::locks::CassandraQueue;
@@ -13,52 +14,8 @@ use crate::workload::Calls;
 use crate::world::{Aim, TICK};
 use picklock_properties::{ClientId, Promise};
 
-/// A row of the catalogue.
-#[derive(Clone, Debug)]
-pub struct Scenario {
-    /// The row's id: `C1`.
-    pub id: &'static str,
-    /// Which system: `cassandra`.
-    pub system: &'static str,
-    /// What happens, in one sentence.
-    pub story: &'static str,
-    /// The promise that breaks.
-    pub breaks: Promise,
-    /// Where it is looked for.
-    pub search: Search,
-    /// What repairs it, in a few words.
-    pub fix: &'static str,
-    /// The same search on the repaired variant: must find nothing.
-    pub fix_search: Search,
-    /// What the search taught that the row does not say; may be empty.
-    pub note: &'static str,
-}
-
-/// How a failure is looked for.
-#[derive(Clone, Debug)]
-pub enum Search {
-    /// Exhaustively.
-    Space {
-        /// Where.
-        space: NamedSpace,
-        /// By what.
-        judgement: Judgement,
-    },
-    /// By seeds 0, 1, 2… of random plans.
-    Seeds {
-        /// Name of a registered lock.
-        lock: &'static str,
-        /// A packed setup of it.
-        setup: Vec<u8>,
-        /// Which kinds of faults a plan may have, by their names on the command line.
-        faults: &'static [&'static str],
-        /// How many seeds are tried at most.
-        seeds: u64,
-    },
-}
-
-/// Every row that can be run.
-pub fn scenarios() -> Vec<Scenario> {
+/// The rows, in the order of the catalogue.
+pub(super) fn scenarios() -> Vec<Scenario> {
     let mut rows = vec![c1(), c2(), c3(), c4(), c6(), c7(), c8(), c9(), c11()];
     rows.extend([c14(), c15(), c16(), c22(), c23(), c25(), c31()]);
     rows
@@ -392,11 +349,8 @@ const CASSANDRA: Scenario = Scenario {
     fix: "",
     fix_search: Search::NOWHERE,
     note: "",
+    hunt: None,
 };
-
-impl Search {
-    const NOWHERE: Search = Search::Seeds { lock: "", setup: Vec::new(), faults: &[], seeds: 0 };
-}
 
 /// The lock with the lease of section 5.3, in ticks, on a network that delivers within the tick.
 fn leased(clients: u8, promises: &[Promise]) -> Space<CassandraQueue> {

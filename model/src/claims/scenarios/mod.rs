@@ -1,0 +1,79 @@
+//! The catalogue: known failures, each with the search that finds it and the repair under which the same search does not.
+
+mod cassandra;
+mod redis;
+
+use super::{Judgement, NamedSpace};
+use picklock_properties::Promise;
+
+/// A row of the catalogue.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The row's id: `C1`.
+    pub id: &'static str,
+    /// Which system: `cassandra`.
+    pub system: &'static str,
+    /// What happens, in one sentence.
+    pub story: &'static str,
+    /// The promise that breaks.
+    pub breaks: Promise,
+    /// Where it is looked for.
+    pub search: Search,
+    /// What repairs it, in a few words.
+    pub fix: &'static str,
+    /// The same search on the repaired variant: must find nothing.
+    pub fix_search: Search,
+    /// What the search taught that the row does not say; may be empty.
+    pub note: &'static str,
+    /// Where random plans come upon the failure by themselves; not every row has been tried.
+    pub hunt: Option<Hunt>,
+}
+
+/// How a failure is looked for.
+#[derive(Clone, Debug)]
+pub enum Search {
+    /// Exhaustively.
+    Space {
+        /// Where.
+        space: NamedSpace,
+        /// By what.
+        judgement: Judgement,
+    },
+    /// By seeds 0, 1, 2… of random plans.
+    Seeds {
+        /// Name of a registered lock.
+        lock: &'static str,
+        /// A packed setup of it.
+        setup: Vec<u8>,
+        /// Which kinds of faults a plan may have, by their names on the command line.
+        faults: &'static [&'static str],
+        /// How many seeds are tried at most.
+        seeds: u64,
+    },
+}
+
+/// A row as random plans find it, without being told what to look for: any plan of these kinds of faults, on a variant
+/// and a store on which nothing else of those kinds breaks the promise, as the repaired setup shows.
+#[derive(Clone, Debug)]
+pub struct Hunt {
+    /// Name of a registered lock.
+    pub lock: &'static str,
+    /// A packed setup of it.
+    pub setup: Vec<u8>,
+    /// The same, repaired: the same seeds must find nothing.
+    pub fixed: Vec<u8>,
+    /// Which kinds of faults a plan may have, by their names on the command line.
+    pub faults: &'static [&'static str],
+}
+
+impl Search {
+    /// What a row replaces.
+    const NOWHERE: Search = Search::Seeds { lock: "", setup: Vec::new(), faults: &[], seeds: 0 };
+}
+
+/// Every row that can be run.
+pub fn scenarios() -> Vec<Scenario> {
+    let mut rows = cassandra::scenarios();
+    rows.extend(redis::scenarios());
+    rows
+}
