@@ -1,11 +1,93 @@
 //! Redis, as far as document 001 and its locks need it.
+//!
+//! ```text
+//!              request                   ping, change, snapshot
+//!   client ───────────────▶ server ─────────────────────────────▶ replicas, with Layout::Replicated
+//!          ◀─────────────── master  ◀─────────────────────────────
+//!               reply                       ack, send all
+//! ```
+//!
+//! Said of the real server: version 7.0, by its source.
+//!
+//! # What is modelled
+//!
+//! - Each command and each script is one step. Scripts are those of document 001 and its implementations, as commands of
+//!   their own ([`Command`]).
+//! - Expiry in whole milliseconds, on the wall clock by default. A key lives through the whole millisecond of its death
+//!   (`src/db.c` `keyIsExpired` says `now > when`): `PX 2000` is at least 2.000 s, and up to 2.001 s. Expired keys are
+//!   not shown, and go at once: [`Store::deadline`] and every entry stand for the active expiry cycle. A wall clock that
+//!   steps forward kills keys; one that steps back lets them live longer, and revives none that is gone.
+//! - Persistence, and what a crash of the process or a power loss leaves of it. Moments of death are absolute in the
+//!   file (`PXAT`, `PEXPIREAT`): keys go on dying while the server is down.
+//! - Eviction by number of keys, another tenant, a delay after a restart.
+//! - Asynchronous replication of effects, full resynchronisation, promotion of a replica, demotion of an old master,
+//!   `WAIT`. The network may lose and reorder what TCP would not: a replica applies only the change that follows its
+//!   last one, and asks for everything when it sees a gap. Role and epoch are durable.
+//! - [`RecordGone`](picklock_properties::Event::RecordGone) whenever a lock's record goes by anything but the deletion
+//!   that its signer asked for. A mere replica reports nothing, a master that was demoted does.
+//!
+//! # Decisions where the real server has none, or another
+//!
+//! - *`SET … PX 0` or less* and the overflow of a counter have errors of their own in the real server ("invalid expire
+//!   time", "would overflow"); here they are [`ServerError::NotAnInteger`], which ends with "or out of range".
+//! - *[`ExpiryClock::Monotonic`]*: a node's monotonic clock goes on through a crash here, and moments are kept as they
+//!   are. That stands for a server that carries the time it was down over by other means; hidden is every error in that
+//!   (a wall clock set while the machine was off). To a replica goes what is left of the life, from its arrival on.
+//! - *[`Persistence::AofEverySecond`]*: the second begins with the first change after a sync, so that a server at rest has
+//!   no timer. The real one compares whole seconds of its wall clock (`src/aof.c` `flushAppendOnlyFile`), writes from
+//!   another thread, and may be two seconds late on a busy disk; set back, its clock puts the sync off for as long.
+//! - *[`Settings::keys_max`]* counts keys, not bytes. A command that may need memory is turned down, or something is
+//!   evicted, when the memory is full before it, even if it would only overwrite; the real server waits until the
+//!   memory is *over* the limit, and evicts before any command. Its LRU samples five keys; here it is exact.
+//! - *The other tenant* writes a new key each time. Its numbers start again after `keys_max` keys, when its oldest is
+//!   gone by then; without a limit its keys are in nobody's way, and it has one. Its timer starts anew on a restart.
+//! - *`WAIT`* after a command that changed nothing replies at once; the real one waits for all earlier changes. A server
+//!   that is no longer master never replies (the real one unblocks its clients with an error).
+//! - *One wish to be woken* ([`Store::deadline`]) names one clock. While a server has a monotonic timer (the AOF is
+//!   behind, a tenant, replication, the delay after a restart), the death of a key by the wall clock does not wake it:
+//!   the key is not shown from its death on, but removed, reported and sent to the replicas at the next entry, at the
+//!   latest with that timer.
+//!
+//! # What is left out, and which failures that hides
+//!
+//! - *Sentinel and its quorum.* A replica decides by itself that its master is dead, the lower number first. Hidden: a
+//!   failover that does not come because too few Sentinels see each other, or comes late; added: promotions that a
+//!   quorum would have refused, as when only the link between master and replica is cut. The old master is told by
+//!   pings, clients are told by nobody: a lock must find the master itself.
+//! - *The better replica.* Sentinel promotes the one with the largest offset; here it is the first one, which may have
+//!   less.
+//! - *Partial resynchronisation, the backlog, diskless loading, chained replicas.* A gap always costs a snapshot; it is
+//!   one message, and applied in one step. Hidden: a replica that answers while it loads.
+//! - *`min-replicas-to-write`*, and a master that stops by itself.
+//! - *Snapshots (RDB), AOF rewriting, a damaged file.* Hidden: an AOF cut short, minutes lost with RDB alone.
+//! - *Cluster, modules, `MULTI`, blocking commands, keyspace notifications.*
+//! - *A slow command or a fork that stops the server.* The engine's pauses do that.
+//!
+//! # In the exhaustive engine
+//!
+//! A tick is a second, and an event happens just after one: a key that gets `PX 1999` in one tick dies two ticks later,
+//! with `PX 2000` three. In an untimed world every due moment has come: keys with a time to live are dead at the next
+//! entry; leave it out there. With [`Layout::Replicated`], where deaths are compared with several clocks, they never come
+//! in an untimed world. Epochs stay as they are: the space is finite if promotions are (a timed world in which only
+//! counted faults make a replica miss its master).
 
+mod commands;
+mod keyspace;
+mod peer;
 mod protocol;
+mod replication;
+#[cfg(test)]
+mod tests;
 
+pub use peer::{Effect, Lifetime, Peer, Put};
 pub use protocol::*;
 
-use crate::time::Micros;
+use crate::machine::{Context, Effects, Store, Visitor};
+use crate::time::{Due, Micros, Monotonic};
+use keyspace::{Keyspace, Turn};
+use replication::Replication;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 /// How the servers are configured. The same on all of them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -91,4 +173,191 @@ pub enum TenantDoes {
     Writes,
     /// `FLUSHALL`.
     FlushesAll,
+}
+
+/// One server.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Redis {
+    keys: Keyspace,
+    /// Until when it answers nobody after a restart ([`Settings::restart_delay`]).
+    closed_until: Option<Monotonic>,
+    tenant: Option<TenantState>,
+    /// Boxed, as most servers have none.
+    replication: Option<Box<Replication>>,
+}
+
+/// Where the other tenant stands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+struct TenantState {
+    due: Monotonic,
+    /// The number of its next key.
+    next: u32,
+}
+
+impl Redis {
+    /// Whether the port is closed.
+    fn is_closed(&mut self, cx: &Context<Settings>) -> bool {
+        if self.closed_until.is_some_and(|until| cx.monotonic >= until) {
+            self.closed_until = None;
+        }
+        self.closed_until.is_some()
+    }
+
+    fn is_master(&self) -> bool {
+        self.replication.as_ref().is_none_or(|replication| replication.is_master())
+    }
+
+    fn turn<'a>(
+        &self,
+        by: Option<u8>,
+        cx: &'a Context<'a, Settings>,
+        effects: &'a mut Effects<Redis>,
+    ) -> Turn<'a> {
+        let reports = self.replication.as_ref().is_none_or(|replication| replication.reports());
+        Turn { cx, effects, by, reports, changed: self.replication.as_ref().map(|_| SmallVec::new()) }
+    }
+
+    /// The other tenant does what it does.
+    fn serve_tenant(&mut self, does: TenantDoes, turn: &mut Turn) {
+        match does {
+            TenantDoes::FlushesAll => self.keys.clear(turn),
+            TenantDoes::Writes => {
+                let Some(TenantState { next, .. }) = &mut self.tenant else { return };
+                let key = Key::Foreign(*next);
+                let value = Value::Integer(0);
+                match self.keys.run(Command::Set { key, value, if_absent: false, ttl: None }, turn) {
+                    Outcome::Ok => {
+                        *next =
+                            (*next + 1) % turn.cx.settings.keys_max.map_or(1, |max| u32::from(max.max(1)));
+                    }
+                    // The memory is full: it will try again.
+                    Outcome::Error(_) | Outcome::Nil | Outcome::Bulk(_) | Outcome::Integer(_) => {}
+                }
+            }
+        }
+    }
+}
+
+impl Store for Redis {
+    type Settings = Settings;
+    type Request = Request;
+    type Reply = Reply;
+    type Peer = Peer;
+
+    fn new(me: u8, servers: u8, settings: &Settings) -> Self {
+        assert!((1..=16).contains(&servers), "between one and sixteen servers");
+        let replication = match settings.layout {
+            Layout::Independent => None,
+            Layout::Replicated { ping_period, down_after } => {
+                Some(Box::new(Replication::new(me, ping_period, down_after)))
+            }
+        };
+        let tenant = settings.tenant.map(|tenant| TenantState { due: Monotonic(0) + tenant.period, next: 0 });
+        Redis { keys: Keyspace::default(), closed_until: None, tenant, replication }
+    }
+
+    fn on_request(
+        &mut self,
+        from: u8,
+        request: Request,
+        cx: &Context<Settings>,
+        effects: &mut Effects<Self>,
+    ) {
+        if self.is_closed(cx) {
+            return;
+        }
+        let Request { serial, command, wait } = request;
+        if !self.is_master() {
+            let outcome = self.keys.run_read_only(command, cx);
+            effects.reply(from, Reply { serial, outcome });
+            return;
+        }
+        let mut turn = self.turn(Some(from), cx, effects);
+        self.keys.expire(&mut turn);
+        let outcome = self.keys.run(command, &mut turn);
+        let changed = turn.changed;
+        let reply = Reply { serial, outcome };
+        if let (Some(replication), Some(changed)) = (&mut self.replication, changed) {
+            let offset = replication.propagate(changed, wait, cx, effects);
+            if offset.is_some_and(|offset| wait && replication.withhold(from, reply, offset, cx)) {
+                return;
+            }
+        }
+        effects.reply(from, reply);
+    }
+
+    fn on_peer(&mut self, from: u8, message: Peer, cx: &Context<Settings>, effects: &mut Effects<Self>) {
+        if !self.is_closed(cx) {
+            self.follow(from, message, cx, effects);
+        }
+    }
+
+    fn on_deadline(&mut self, cx: &Context<Settings>, effects: &mut Effects<Self>) {
+        let is_closed = self.is_closed(cx);
+        let is_promoted = !is_closed
+            && self.replication.as_mut().is_some_and(|replication| replication.on_deadline(cx, effects));
+        let mut turn = self.turn(None, cx, effects);
+        if self.is_master() {
+            self.keys.expire(&mut turn);
+        }
+        if let (Some(state), Some(tenant)) = (&mut self.tenant, cx.settings.tenant)
+            && cx.monotonic >= state.due
+        {
+            state.due = cx.monotonic + tenant.period;
+            if self.is_master() && !is_closed {
+                self.serve_tenant(tenant.does, &mut turn);
+            }
+        }
+        // Nobody follows a new master yet: who does will ask for everything.
+        if let (Some(replication), Some(changed), false) = (&mut self.replication, turn.changed, is_promoted)
+        {
+            replication.propagate(changed, false, cx, effects);
+        }
+        if self.keys.sync_due().is_some_and(|due| due <= cx.monotonic) {
+            self.keys.sync();
+        }
+    }
+
+    fn on_restart(&mut self, power_lost: bool, cx: &Context<Settings>, effects: &mut Effects<Self>) {
+        self.closed_until =
+            cx.settings.restart_delay.filter(|delay| delay.0 > 0).map(|delay| cx.monotonic + delay);
+        let opens = self.closed_until.unwrap_or(cx.monotonic);
+        let is_master = self.is_master();
+        self.keys.restart(power_lost, is_master, &mut self.turn(None, cx, effects));
+        if let Some(replication) = &mut self.replication {
+            replication.restart(opens, cx.me);
+        }
+        if let (Some(state), Some(tenant)) = (&mut self.tenant, cx.settings.tenant) {
+            state.due = opens + tenant.period;
+        }
+    }
+
+    fn deadline(&self, _settings: &Settings) -> Option<Due> {
+        let death = if self.is_master() { self.keys.next_death() } else { None };
+        let wakes = [
+            self.closed_until,
+            self.keys.sync_due(),
+            self.tenant.map(|tenant| tenant.due),
+            self.replication.as_ref().map(|replication| replication.deadline()),
+        ];
+        // One wish can name one clock only, and no timer may wait for a wall clock that may be set back. What has expired
+        // meanwhile is not shown, and goes with the next entry.
+        wakes.into_iter().flatten().min().map(Due::Monotonic).or(death)
+    }
+
+    fn dismisses(&self, message: &Peer) -> bool {
+        self.replication.as_ref().is_some_and(|replication| replication.dismisses(message))
+    }
+
+    fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        self.keys.visit(self.replication.is_some(), visitor);
+        self.closed_until.iter_mut().for_each(|at| visitor.wake(at));
+        self.tenant.iter_mut().for_each(|tenant| visitor.wake(&mut tenant.due));
+        self.replication.iter_mut().for_each(|replication| replication.visit(visitor));
+    }
+
+    fn contents(&self) -> Vec<String> {
+        let role = self.replication.as_ref().map(|replication| replication.contents());
+        role.into_iter().chain(self.keys.contents()).collect()
+    }
 }

@@ -1,0 +1,308 @@
+//! The keys of one server: their values, when they die, and what of them is on disk.
+
+use super::peer::{Effect, Lifetime, Put};
+use super::protocol::{Key, Millis, Value};
+use super::{Eviction, ExpiryClock, Persistence, Redis, Settings};
+use crate::machine::{Context, Effects, StampGroup, Visitor};
+use crate::time::{Due, Micros, Monotonic, Wall};
+use picklock_properties::{ClientId, Event};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// The longest time that a change is not on disk with [`Persistence::AofEverySecond`].
+pub(super) const SYNC_PERIOD: Micros = Micros::seconds(1);
+
+/// Moments of death that travel between servers, and are compared with several servers' wall clocks.
+pub(super) const DEATHS: StampGroup = StampGroup { space: 7, member: 0 };
+
+/// A key with its value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub key: Key,
+    pub value: Value,
+    /// From this moment on the key is dead; `None`: never.
+    pub dies: Option<Due>,
+}
+
+impl Record {
+    /// Whether the server's clock says that the key has expired.
+    pub fn is_dead(&self, cx: &Context<Settings>) -> bool {
+        self.dies.is_some_and(|due| match due {
+            Due::Wall(at) => cx.wall >= at,
+            Due::Monotonic(at) => cx.monotonic >= at,
+        })
+    }
+
+    /// Who signed it, if it is a lock.
+    pub fn signer(&self) -> Option<ClientId> {
+        match (self.key, self.value) {
+            (Key::Lock(_), Value::Token(token)) => Some(ClientId(token.client)),
+            (Key::Lock(_), Value::Integer(_)) | (Key::Counter(_) | Key::Foreign(_), _) => None,
+        }
+    }
+
+    fn put(&self, cx: &Context<Settings>) -> Put {
+        let lifetime = match self.dies {
+            None => Lifetime::Endless,
+            Some(Due::Wall(at)) => Lifetime::Until(at),
+            Some(Due::Monotonic(at)) => Lifetime::For(at - cx.monotonic),
+        };
+        Put { key: self.key, value: self.value, lifetime }
+    }
+
+    fn from_put(put: &Put, cx: &Context<Settings>) -> Record {
+        let dies = match put.lifetime {
+            Lifetime::Endless => None,
+            Lifetime::Until(at) => Some(Due::Wall(at)),
+            Lifetime::For(rest) => Some(Due::Monotonic(cx.monotonic + rest)),
+        };
+        Record { key: put.key, value: put.value, dies }
+    }
+
+    fn visit<V: Visitor>(&mut self, is_replicated: bool, visitor: &mut V) {
+        self.value.visit(visitor);
+        match &mut self.dies {
+            // Other servers judge the same moment by their clocks.
+            Some(Due::Wall(at)) if is_replicated => visitor.stamp(DEATHS, at),
+            Some(due) => visitor.due(due),
+            None => {}
+        }
+    }
+}
+
+/// The first moment at which a key that gets this time to live now is dead.
+///
+/// The server counts whole milliseconds (`src/server.c` `mstime`: microseconds divided, rounded down), dies are
+/// `now + ttl` in them, and a key has expired once now is *greater* (`src/db.c` `keyIsExpired`): the millisecond of its
+/// death is still one of its life.
+pub(super) fn dies_after(ttl: Millis, cx: &Context<Settings>) -> Due {
+    let first_dead = |now_micros: i64| {
+        let when_ms = now_micros.div_euclid(1_000).saturating_add(ttl.0);
+        when_ms.saturating_add(1).saturating_mul(1_000)
+    };
+    match cx.settings.expiry_clock {
+        ExpiryClock::Wall => Due::Wall(Wall(first_dead(cx.wall.0))),
+        ExpiryClock::Monotonic => Due::Monotonic(Monotonic(first_dead(cx.monotonic.0))),
+    }
+}
+
+/// One entry into a server: who asks, and what is to be told to whom.
+pub(super) struct Turn<'a> {
+    pub cx: &'a Context<'a, Settings>,
+    pub effects: &'a mut Effects<Redis>,
+    /// The client whose request this is; `None`: nobody's.
+    pub by: Option<u8>,
+    /// Whether the loss of a record here is an event: not on a mere replica.
+    pub reports: bool,
+    /// What changed, in order, if there are replicas to be told.
+    pub changed: Option<SmallVec<[Effect; 2]>>,
+}
+
+impl Turn<'_> {
+    fn note(&mut self, effect: impl FnOnce(&Context<Settings>) -> Effect) {
+        if let Some(changed) = &mut self.changed {
+            changed.push(effect(self.cx));
+        }
+    }
+
+    /// The record is gone from this server by `by`'s doing: an event unless that is who signed it.
+    fn gone(&mut self, record: &Record, by: Option<u8>) {
+        if let Some(client) = record.signer().filter(|client| Some(client.0) != by && self.reports) {
+            self.effects.record(Event::RecordGone { client, server: self.cx.me });
+        }
+    }
+}
+
+/// All keys of one server.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(super) struct Keyspace {
+    /// Ordered by key; with [`Eviction::AllKeysLru`] and a limit by their last use instead, the latest last.
+    records: SmallVec<[Record; 2]>,
+    /// What was on disk at the last sync, while `sync_due` is set; else that is `records`, and this empty.
+    synced: Vec<Record>,
+    /// When the AOF is synced next: set while the disk is behind.
+    sync_due: Option<Monotonic>,
+}
+
+impl Keyspace {
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    fn position(&self, key: Key) -> Option<usize> {
+        self.records.iter().position(|record| record.key == key)
+    }
+
+    /// The key's record, dead or not. It counts as used.
+    pub fn find(&mut self, key: Key, cx: &Context<Settings>) -> Option<Record> {
+        let at = self.position(key)?;
+        if orders_by_use(cx.settings) {
+            self.records[at..].rotate_left(1);
+            return self.records.last().copied();
+        }
+        Some(self.records[at])
+    }
+
+    /// Writes the record, over whatever the key held.
+    pub fn put(&mut self, record: Record, turn: &mut Turn) {
+        self.before_change(turn.cx);
+        turn.note(|cx| Effect::Put(record.put(cx)));
+        let by_use = orders_by_use(turn.cx.settings);
+        match self.position(record.key) {
+            Some(at) => {
+                let before = std::mem::replace(&mut self.records[at], record);
+                if before.value != record.value {
+                    turn.gone(&before, turn.by);
+                }
+                if by_use {
+                    self.records[at..].rotate_left(1);
+                }
+            }
+            None if by_use => self.records.push(record),
+            None => {
+                let at = self.records.partition_point(|other| other.key < record.key);
+                self.records.insert(at, record);
+            }
+        }
+    }
+
+    /// Removes the key by the doing of `by`; whether it was there.
+    pub fn remove(&mut self, key: Key, by: Option<u8>, turn: &mut Turn) -> bool {
+        let Some(at) = self.position(key) else { return false };
+        self.before_change(turn.cx);
+        turn.note(|_| Effect::Remove(key));
+        let record = self.records.remove(at);
+        turn.gone(&record, by);
+        true
+    }
+
+    /// `FLUSHALL`: whoever asked for it, it is no release.
+    pub fn clear(&mut self, turn: &mut Turn) {
+        if self.records.is_empty() {
+            return;
+        }
+        self.before_change(turn.cx);
+        turn.note(|_| Effect::Clear);
+        for record in std::mem::take(&mut self.records) {
+            turn.gone(&record, None);
+        }
+    }
+
+    /// Removes what has expired, as the real server does at its next chance (`src/expire.c` `activeExpireCycle`) and at
+    /// the latest when somebody asks for the key (`src/db.c` `expireIfNeeded`).
+    pub fn expire(&mut self, turn: &mut Turn) {
+        while let Some(dead) = self.records.iter().find(|record| record.is_dead(turn.cx)).map(|dead| dead.key)
+        {
+            self.remove(dead, None, turn);
+        }
+    }
+
+    /// Evicts the key that was not used for longest.
+    pub fn evict(&mut self, turn: &mut Turn) {
+        if let Some(unused) = self.records.first().map(|record| record.key) {
+            self.remove(unused, None, turn);
+        }
+    }
+
+    /// When the next key dies.
+    pub fn next_death(&self) -> Option<Due> {
+        self.records.iter().filter_map(|record| record.dies).min()
+    }
+
+    /// What a replica needs to have the same keys.
+    pub fn image(&self, cx: &Context<Settings>) -> SmallVec<[Put; 2]> {
+        self.records.iter().map(|record| record.put(cx)).collect()
+    }
+
+    /// A replica applies what its master has done. Nothing is judged: what the master says is so.
+    pub fn apply(&mut self, effect: &Effect, turn: &mut Turn) {
+        match effect {
+            Effect::Put(put) => self.put(Record::from_put(put, turn.cx), turn),
+            Effect::Remove(key) => {
+                self.remove(*key, None, turn);
+            }
+            Effect::Clear => self.clear(turn),
+        }
+    }
+
+    /// A replica takes over all its master's keys in place of its own.
+    pub fn load(&mut self, image: &[Put], turn: &mut Turn) {
+        self.before_change(turn.cx);
+        let before = std::mem::take(&mut self.records);
+        self.records.extend(image.iter().map(|put| Record::from_put(put, turn.cx)));
+        self.report_missing(&before, turn);
+    }
+
+    /// The server starts again, with what the crash has left of its memory and disk; a master expires what died
+    /// meanwhile.
+    pub fn restart(&mut self, power_lost: bool, is_master: bool, turn: &mut Turn) {
+        let before = self.records.clone();
+        match (turn.cx.settings.persistence, power_lost) {
+            (Persistence::None, _) => self.records.clear(),
+            (Persistence::AofEverySecond, true) if self.sync_due.is_some() => {
+                self.records.clear();
+                self.records.extend_from_slice(&self.synced);
+                self.sync();
+            }
+            // What the operating system still has to write goes on being unsynced.
+            (Persistence::AofEverySecond | Persistence::AofAlways, _) => {}
+        }
+        if is_master {
+            // What had expired before the crash, and is back from an older image, was reported then.
+            let reports = std::mem::replace(&mut turn.reports, false);
+            self.expire(turn);
+            turn.reports = reports;
+        }
+        self.report_missing(&before, turn);
+    }
+
+    fn report_missing(&self, before: &[Record], turn: &mut Turn) {
+        for record in before {
+            let is_there = |other: &Record| (other.key, other.value) == (record.key, record.value);
+            if !self.records.iter().any(is_there) {
+                turn.gone(record, None);
+            }
+        }
+    }
+
+    /// From here on the disk is behind, if it is written once a second: keeps what is on it.
+    fn before_change(&mut self, cx: &Context<Settings>) {
+        if cx.settings.persistence == Persistence::AofEverySecond && self.sync_due.is_none() {
+            self.synced.extend_from_slice(&self.records);
+            self.sync_due = Some(cx.monotonic + SYNC_PERIOD);
+        }
+    }
+
+    /// When the AOF is synced next, if it is behind.
+    pub fn sync_due(&self) -> Option<Monotonic> {
+        self.sync_due
+    }
+
+    /// Brings the AOF on disk.
+    pub fn sync(&mut self) {
+        self.synced.clear();
+        self.sync_due = None;
+    }
+
+    pub fn visit<V: Visitor>(&mut self, is_replicated: bool, visitor: &mut V) {
+        for record in self.records.iter_mut().chain(&mut self.synced) {
+            record.visit(is_replicated, visitor);
+        }
+        self.sync_due.iter_mut().for_each(|at| visitor.wake(at));
+    }
+
+    /// One line per key, and one if the disk is behind.
+    pub fn contents(&self) -> impl Iterator<Item = String> {
+        let records = self.records.iter().map(|Record { key, value, dies }| match dies {
+            None => format!("{key} = {value}"),
+            Some(Due::Wall(Wall(at)) | Due::Monotonic(Monotonic(at))) => {
+                format!("{key} = {value}, dies at {}", Micros(*at))
+            }
+        });
+        records.chain(self.sync_due.map(|_| "unsynced".to_owned()))
+    }
+}
+
+fn orders_by_use(settings: &Settings) -> bool {
+    settings.keys_max.is_some() && settings.eviction == Eviction::AllKeysLru
+}
