@@ -10,13 +10,16 @@
 //! know better: to the resource the writes come in the order of the grants.
 
 use crate::Promise;
-use crate::history::{ClientId, Event};
+use crate::history::{ClientId, ClientSet, Event};
 use crate::monitor::{Monitor, Violation};
 use serde::{Deserialize, Serialize};
 
 /// Accepted writes come in the order of the grants that they rest on. Broken by an accepted write whose client was granted
 /// before another one that has had a write accepted since (`other`), or that was never granted at all (`other` is the
 /// last writer, or the client itself).
+///
+/// Grants count in the order in which the store made them, where it says so ([`Event::Acquired`]), else in the order in
+/// which the clients learned of them: a client that learns late is granted early.
 ///
 /// A client that holds for the second time is not told apart from its own earlier self: a write from its first hold,
 /// accepted during its second one, passes.
@@ -25,6 +28,8 @@ pub struct FencedResource {
     /// Who may still write, in the order of their latest grants: the last accepted writer and everybody granted since,
     /// or, before any write, everybody granted.
     order: Vec<ClientId>,
+    /// Who has acquired the lock and not learned it yet.
+    acquired: ClientSet,
     /// Whose write was accepted last.
     writer: Option<ClientId>,
 }
@@ -32,10 +37,14 @@ pub struct FencedResource {
 impl Monitor for FencedResource {
     fn observe(&mut self, event: Event) -> Result<(), Violation> {
         match event {
-            Event::Granted { client, .. } => {
-                self.order.retain(|granted| *granted != client);
-                self.order.push(client);
+            Event::Acquired { client } => {
+                self.put_last(client);
+                self.acquired.insert(client);
             }
+            Event::Granted { client, .. } if self.acquired.contains(client) => self.acquired.remove(client),
+            Event::Granted { client, .. } => self.put_last(client),
+            // What was acquired in an earlier call is not what this one is granted.
+            Event::Called { client, .. } => self.acquired.remove(client),
             Event::Accepted { client, .. } => match self.order.iter().position(|granted| *granted == client) {
                 Some(place) => {
                     self.order.drain(..place);
@@ -52,7 +61,6 @@ impl Monitor for FencedResource {
             | Event::Lost { .. }
             | Event::Released { .. }
             | Event::Crashed { .. }
-            | Event::Called { .. }
             | Event::FoundFree { .. }
             | Event::Enqueued { .. }
             | Event::Refused { .. }
@@ -62,6 +70,13 @@ impl Monitor for FencedResource {
             | Event::RecordGone { .. } => {}
         }
         Ok(())
+    }
+}
+
+impl FencedResource {
+    fn put_last(&mut self, client: ClientId) {
+        self.order.retain(|granted| *granted != client);
+        self.order.push(client);
     }
 }
 
@@ -107,6 +122,20 @@ mod tests {
         for end in [left(A), lost(A), crashed(A)] {
             assert_kept(FencedResource::default(), &[granted(A), end, accepted(A)]);
         }
+    }
+
+    #[test]
+    fn who_learns_late_of_its_grant_is_granted_when_the_store_granted_it() {
+        let late = [lock(A), lock(B), acquired(A), acquired(B), granted(B), granted(A)];
+        let monitor = after(FencedResource::default(), &late);
+        assert_kept(monitor.clone(), &[accepted(A), accepted(B)]);
+        assert_broken(monitor, &[accepted(B), accepted(A)], A, B);
+    }
+
+    #[test]
+    fn what_was_acquired_in_an_earlier_call_dates_no_later_grant() {
+        let history = [lock(A), acquired(A), refused(A), lock(B), granted(B), lock(A), granted(A)];
+        assert_kept(after(FencedResource::default(), &history), &[accepted(B), accepted(A)]);
     }
 
     #[test]

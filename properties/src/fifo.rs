@@ -88,6 +88,7 @@ impl Monitor for Fifo {
             | Event::Rejected { .. }
             | Event::RowRead { .. }
             | Event::Secured { .. }
+            | Event::Acquired { .. }
             | Event::RecordGone { .. } => {}
         }
         Ok(())

@@ -198,6 +198,12 @@ pub enum Event {
         /// On which servers.
         servers: ServerSet,
     },
+    /// The store made the lock this client's, by itself: recorded by a server that alone decides whose the lock is. The
+    /// client learns it later ([`Event::Granted`]), if at all.
+    Acquired {
+        /// Whose the lock is.
+        client: ClientId,
+    },
     /// A record of this client is gone from a server, and not because the client deleted it: it expired, or was lost,
     /// evicted, deleted or replaced by somebody else. Recorded by the server.
     RecordGone {
@@ -268,6 +274,7 @@ impl Event {
             | Event::Rejected { client, .. }
             | Event::RowRead { client, .. }
             | Event::Secured { client, .. }
+            | Event::Acquired { client }
             | Event::RecordGone { client, .. } => client,
         }
     }

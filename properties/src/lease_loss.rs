@@ -50,6 +50,7 @@ impl Monitor for LeaseLoss {
             | Event::Rejected { .. }
             | Event::RowRead { .. }
             | Event::Secured { .. }
+            | Event::Acquired { .. }
             | Event::RecordGone { .. } => {}
         }
         Ok(())

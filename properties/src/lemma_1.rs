@@ -75,6 +75,7 @@ impl Monitor for Lemma1 {
             }
             Event::RowRead { .. }
             | Event::Secured { .. }
+            | Event::Acquired { .. }
             | Event::RecordGone { .. }
             | Event::FoundFree { .. }
             | Event::Enqueued { .. }

@@ -49,6 +49,7 @@ impl Monitor for MinValidity {
             Event::FoundFree { .. }
             | Event::Enqueued { .. }
             | Event::Granted { .. }
+            | Event::Acquired { .. }
             | Event::Renewed { .. }
             | Event::Accepted { .. }
             | Event::Rejected { .. }

@@ -50,6 +50,7 @@ impl MutualExclusion {
             | Event::Rejected { .. }
             | Event::RowRead { .. }
             | Event::Secured { .. }
+            | Event::Acquired { .. }
             | Event::RecordGone { .. } => None,
         }
     }
@@ -82,6 +83,7 @@ impl ExclusionWithinMode {
             | Event::Rejected { .. }
             | Event::RowRead { .. }
             | Event::Secured { .. }
+            | Event::Acquired { .. }
             | Event::RecordGone { .. } => {}
         }
         self.exclusion.judge(event)

@@ -31,6 +31,10 @@ pub(crate) fn refused(client: ClientId) -> Event {
     Event::Refused { client }
 }
 
+pub(crate) fn acquired(client: ClientId) -> Event {
+    Event::Acquired { client }
+}
+
 pub(crate) fn left(client: ClientId) -> Event {
     Event::Left { client }
 }

@@ -164,6 +164,7 @@ impl Monitor for Theorem3 {
             | Event::Rejected { .. }
             | Event::RowRead { .. }
             | Event::Secured { .. }
+            | Event::Acquired { .. }
             | Event::RecordGone { .. } => None,
         };
         match refused_for_nobody {

@@ -57,6 +57,7 @@ impl Usage {
             | Event::Rejected { .. }
             | Event::RowRead { .. }
             | Event::Secured { .. }
+            | Event::Acquired { .. }
             | Event::RecordGone { .. } => {}
         }
     }

@@ -67,6 +67,7 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
                     doing,
                 ),
                 (Event::RecordGone { client, server: seen % 3 }, doing),
+                (Event::Acquired { client }, doing),
                 (Event::Granted { client, fence: None }, Doing::Holding),
                 (Event::Granted { client, fence: None }, Doing::Holding),
                 (Event::Refused { client }, Doing::Nothing),
@@ -89,6 +90,7 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
             (Event::Renewed { client }, doing),
             (Event::Renewed { client }, doing),
             (Event::Enqueued { client }, doing),
+            (Event::Accepted { client, fence: None }, doing),
             (Event::Accepted { client, fence: None }, doing),
             (Event::Rejected { client, fence: None }, doing),
             (Event::RowRead { client, saw }, doing),
@@ -186,9 +188,22 @@ fn exclusion_within(mode: Mode, history: &[Event]) -> Verdicts {
 }
 
 fn fenced_resource(history: &[Event]) -> Verdicts {
-    // The grant that a write rests on: the latest one of its client so far.
+    // The grant that a write rests on: the latest one of its client so far, dated by the store if the store said so since
+    // the client's call.
     let grant_of = |client: ClientId, before: &[Event]| {
-        before.iter().rposition(|event| is_granted(event) && event.client() == client)
+        let of_client = |event: &Event| event.client() == client;
+        let dates = |place: usize, event: &Event| match event {
+            Event::Acquired { .. } => true,
+            Event::Granted { .. } => {
+                let since_call = before[..place].iter().rev().filter(|event| of_client(event));
+                let decides = |event: &&Event| {
+                    matches!(event, Event::Acquired { .. } | Event::Granted { .. } | Event::Called { .. })
+                };
+                !matches!(since_call.into_iter().find(decides), Some(Event::Acquired { .. }))
+            }
+            _ => false,
+        };
+        (0..before.len()).rev().find(|place| of_client(&before[*place]) && dates(*place, &before[*place]))
     };
     let kept = std::cell::RefCell::new(Vec::<(usize, ClientId)>::new());
     reference(history, |before, event| {

@@ -116,7 +116,8 @@ impl Coverage {
                 | Event::Enqueued { .. }
                 | Event::Left { .. }
                 | Event::Crashed { .. }
-                | Event::Secured { .. } => {}
+                | Event::Secured { .. }
+                | Event::Acquired { .. } => {}
                 Event::RecordGone { .. } => self.records_gone += 1,
             }
         }

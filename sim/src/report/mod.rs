@@ -86,6 +86,7 @@ fn event_words(event: &Event) -> String {
         Event::Rejected { fence, .. } => format!("rejected {client}{}", fence_words(*fence)),
         Event::RowRead { saw, .. } => format!("row-read {client} saw {saw:?}"),
         Event::Secured { servers, .. } => format!("secured {client} on {} servers", servers.len()),
+        Event::Acquired { .. } => format!("acquired {client}"),
         Event::RecordGone { server, .. } => format!("record-gone {client} on {}", Node::Server(*server)),
     }
 }

@@ -93,6 +93,7 @@ impl Lines {
                 Event::Secured { servers, .. } => {
                     self.add(Style::Plain, format!("has it on {} servers", servers.len()))
                 }
+                Event::Acquired { client } => self.add(Style::Plain, format!("it is {client}'s")),
                 Event::RecordGone { client, .. } => {
                     self.add(Style::Strong, format!("{client}'s record is gone"))
                 }
