@@ -1,7 +1,9 @@
 //! The lock algorithms, one per file.
 
 pub mod cassandra_queue;
+pub mod redlock;
 pub mod row_probe;
 
 pub use cassandra_queue::CassandraQueue;
+pub use redlock::Redlock;
 pub use row_probe::RowProbe;
