@@ -1,9 +1,11 @@
 //! The lock algorithms, one per file.
 
 pub mod cassandra_queue;
+pub mod redis_single;
 pub mod redlock;
 pub mod row_probe;
 
 pub use cassandra_queue::CassandraQueue;
+pub use redis_single::RedisSingle;
 pub use redlock::Redlock;
 pub use row_probe::RowProbe;
