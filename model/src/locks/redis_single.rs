@@ -39,15 +39,18 @@
 //! ask now, which after a failover knows the key or not. *An extension without an answer* is sent again at once,
 //! to the next server, as long as [`Extension::times_max`] allows; after an error, `retry_delay` later. *An extension
 //! that finds the lock gone* ends the hold of a client that minds its validity; one that does not mind goes on and tries
-//! no more. *A release while an extension is under way* does not wait for it: if that one makes the key anew and
+//! no more. *The end of the validity while an extension is under way* ends the hold, except with redlock-rb's script: its
+//! users do not look at the old validity when the key may be made anew. *A release while an extension is under way* does not wait for it: if that one makes the key anew and
 //! arrives last, nobody holds a lock that is taken.
 
+mod phase;
 mod settings;
 #[cfg(test)]
 mod tests;
 
 pub use settings::{ExtendBy, Extension, Fencing, Release, Settings};
 
+use self::phase::{Attempt, Awaited, Lease, Phase, has_come};
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
 use crate::stores::redis::{Command, Key, Outcome, Redis, Reply, Request, ServerError, Token, Value};
 use crate::time::{Due, Micros, Monotonic};
@@ -64,55 +67,6 @@ pub struct RedisSingle {
     serial: u32,
     /// The request that the phase waits for, and when its outcome becomes unknown.
     awaited: Option<Awaited>,
-}
-
-/// Where the client stands.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-enum Phase {
-    /// Outside any call.
-    Idle,
-    /// Step 1: has sent the `SET`.
-    Sets(Attempt),
-    /// Step 2: has sent the `INCR`.
-    Draws(Attempt),
-    /// Before step 1: sleeps until it asks again. Only `lock` does.
-    Waits { until: Monotonic },
-    /// Step 3: the application holds.
-    Held(Lease),
-    /// Step 3: has sent an extension; `end` is what the lease's end will be if it succeeds and anybody minds.
-    Extends { lease: Lease, end: Option<Monotonic> },
-    /// Step 4, [`Release::GetThenDelete`]: has sent the `GET`.
-    Looks { token: u32 },
-    /// Step 4: has sent what deletes the key.
-    Deletes,
-}
-
-/// A `SET` under way.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-struct Attempt {
-    mode: Mode,
-    /// What the key is signed with.
-    token: u32,
-    /// Until when it counts, if it succeeds: [`Settings::end`].
-    end: Option<Monotonic>,
-}
-
-/// What a holder has to remember.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-struct Lease {
-    /// What the key is signed with.
-    token: u32,
-    /// When the client stops, if it minds.
-    valid_until: Option<Monotonic>,
-    /// When the next extension is sent, if any will be.
-    extend_at: Option<Monotonic>,
-    extensions_left: u8,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-struct Awaited {
-    serial: u32,
-    until: Option<Monotonic>,
 }
 
 /// What enters the `match`.
@@ -174,14 +128,8 @@ impl RedisSingle {
 
             // Step 3: holds, and extends.
             (Phase::Held(lease), Input::ExtensionDue) => self.extend(lease, cx, out),
-            // The document: only an extension that succeeds within the validity counts.
-            (Phase::Extends { lease, .. }, Input::Ok | Input::Integer(1)) if lease.is_over(cx.monotonic) => {
-                self.lose(lease, out);
-            }
             (Phase::Extends { lease, end }, Input::Ok | Input::Integer(1)) => {
-                self.phase = Phase::Held(Lease::new(lease.token, end, lease.extensions_left, cx.settings));
-                self.record_secured(cx, out);
-                out.record(Event::Renewed { client: ClientId(cx.me) });
+                self.prolong(lease, end, cx, out);
             }
             // The key is gone, or another's.
             (Phase::Extends { lease, .. }, Input::Nil | Input::Integer(_)) => {
@@ -303,6 +251,23 @@ impl RedisSingle {
         self.request(command, cx.settings.waits_for_replicas, cx, out);
     }
 
+    /// The server says that the key lives longer.
+    fn prolong(&mut self, lease: Lease, end: Option<Monotonic>, cx: &Cx, out: &mut Out) {
+        let prolonged = Lease::new(lease.token, end, lease.extensions_left, cx.settings);
+        let is_late = match cx.settings.creates() {
+            // The document: only an extension that succeeds within the validity counts.
+            false => lease.is_over(cx.monotonic),
+            // redlock-rb compares with the new validity only.
+            true => prolonged.is_over(cx.monotonic),
+        };
+        if is_late {
+            return self.lose(lease, out);
+        }
+        self.phase = Phase::Held(prolonged);
+        self.record_secured(cx, out);
+        out.record(Event::Renewed { client: ClientId(cx.me) });
+    }
+
     /// The application is told to stop, and releases within this entry.
     fn lose(&mut self, lease: Lease, out: &mut Out) {
         self.awaited = None;
@@ -357,75 +322,6 @@ fn signature(token: u32, cx: &Cx) -> Value {
     Value::Token(Token { client: cx.me, serial: token })
 }
 
-fn has_come(at: Option<Monotonic>, now: Monotonic) -> bool {
-    at.is_some_and(|at| at <= now)
-}
-
-impl Lease {
-    /// A key that counts until `end`.
-    fn new(token: u32, end: Option<Monotonic>, extensions_left: u8, settings: &Settings) -> Lease {
-        let extend_at = match (end, settings.extension) {
-            (Some(end), Some(extension)) if extensions_left > 0 => Some(end + -extension.lead),
-            (Some(_) | None, Some(_) | None) => None,
-        };
-        Lease {
-            token,
-            valid_until: end.filter(|_| settings.validity_margin.is_some()),
-            extend_at,
-            extensions_left: if extend_at.is_some() { extensions_left } else { 0 },
-        }
-    }
-
-    /// Nothing more to be done before the release.
-    fn without_end(token: u32) -> Lease {
-        Lease { token, valid_until: None, extend_at: None, extensions_left: 0 }
-    }
-
-    fn is_over(&self, now: Monotonic) -> bool {
-        has_come(self.valid_until, now)
-    }
-
-    fn visit<V: Visitor>(&mut self, visitor: &mut V) {
-        visitor.serial(Owner::Me, &mut self.token);
-        [&mut self.valid_until, &mut self.extend_at].into_iter().flatten().for_each(|at| visitor.wake(at));
-    }
-}
-
-impl Phase {
-    fn lease(&self) -> Option<&Lease> {
-        match self {
-            Phase::Held(lease) | Phase::Extends { lease, .. } => Some(lease),
-            Phase::Idle
-            | Phase::Sets(_)
-            | Phase::Draws(_)
-            | Phase::Waits { .. }
-            | Phase::Looks { .. }
-            | Phase::Deletes => None,
-        }
-    }
-
-    fn valid_until(&self) -> Option<Monotonic> {
-        self.lease().and_then(|lease| lease.valid_until)
-    }
-
-    fn extend_at(&self) -> Option<Monotonic> {
-        self.lease().and_then(|lease| lease.extend_at)
-    }
-
-    fn waits_until(&self) -> Option<Monotonic> {
-        match *self {
-            Phase::Waits { until } => Some(until),
-            Phase::Idle
-            | Phase::Sets(_)
-            | Phase::Draws(_)
-            | Phase::Held(_)
-            | Phase::Extends { .. }
-            | Phase::Looks { .. }
-            | Phase::Deletes => None,
-        }
-    }
-}
-
 impl Lock for RedisSingle {
     type Store = Redis;
     type Settings = Settings;
@@ -456,7 +352,7 @@ impl Lock for RedisSingle {
 
     fn on_deadline(&mut self, cx: &Cx, out: &mut Out) {
         // A lease that is over goes first: whatever else is due does not matter any more.
-        if has_come(self.phase.valid_until(), cx.monotonic) {
+        if has_come(self.phase.stops_at(cx.settings), cx.monotonic) {
             self.step(Input::ValidityOver, cx, out);
         } else if has_come(self.awaited.and_then(|awaited| awaited.until), cx.monotonic) {
             self.awaited = None;
@@ -475,9 +371,9 @@ impl Lock for RedisSingle {
         *self = RedisSingle { serial: self.serial, ..RedisSingle::new(cx.me, cx.settings) };
     }
 
-    fn deadline(&self, _settings: &Settings) -> Option<Due> {
+    fn deadline(&self, settings: &Settings) -> Option<Due> {
         let request = self.awaited.and_then(|awaited| awaited.until);
-        [request, self.phase.valid_until(), self.phase.extend_at(), self.phase.waits_until()]
+        [request, self.phase.stops_at(settings), self.phase.extend_at(), self.phase.waits_until()]
             .into_iter()
             .flatten()
             .min()
@@ -514,24 +410,10 @@ impl Lock for RedisSingle {
 
     fn visit<V: Visitor>(&mut self, _settings: &Settings, visitor: &mut V) {
         visitor.serial(Owner::Me, &mut self.serial);
-        if let Some(Awaited { serial, until }) = &mut self.awaited {
-            visitor.serial(Owner::Me, serial);
-            until.iter_mut().for_each(|until| visitor.wake(until));
+        if let Some(awaited) = &mut self.awaited {
+            awaited.visit(visitor);
         }
-        match &mut self.phase {
-            Phase::Idle | Phase::Deletes => {}
-            Phase::Sets(Attempt { token, end, .. }) | Phase::Draws(Attempt { token, end, .. }) => {
-                visitor.serial(Owner::Me, token);
-                end.iter_mut().for_each(|end| visitor.wake(end));
-            }
-            Phase::Waits { until } => visitor.wake(until),
-            Phase::Held(lease) => lease.visit(visitor),
-            Phase::Extends { lease, end } => {
-                lease.visit(visitor);
-                end.iter_mut().for_each(|end| visitor.wake(end));
-            }
-            Phase::Looks { token } => visitor.serial(Owner::Me, token),
-        }
+        self.phase.visit(visitor);
     }
 
     /// The document numbers no steps: see the head of this file for what these stand for.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The named knobs. [`Settings::as_written`] is the source's algorithm, [`Settings::repaired`] what it should have been.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Settings {
-    /// `PX`: how long the key lives without extension, sent in whole milliseconds, rounded up. `None`: `SET NX` without
+    /// `PX`: how long the key lives without extension, of which whole milliseconds are sent and counted. `None`: `SET NX` without
     /// `PX`, so that a key whose owner is gone, or that arrives after its release (catalogue, R24), stays for good.
     pub ttl: Option<Micros>,
     /// After how long without a reply a request's outcome is unknown, on the client's monotonic clock; `None`: the client
@@ -74,7 +74,8 @@ pub struct Extension {
 pub enum ExtendBy {
     /// The document's: only if the key is there with the own value.
     CompareAndExtend,
-    /// redlock-rb's: makes the key anew if it is gone, whoever held it meanwhile (R15).
+    /// redlock-rb's: makes the key anew if it is gone, whoever held it meanwhile (R15). Its users do not compare with the
+    /// old validity: a holder goes on past it while an extension is under way or may still be sent.
     ExtendOrCreate,
 }
 
@@ -105,21 +106,26 @@ impl Settings {
         }
     }
 
-    /// The TTL as `PX` takes it. Rounded up: the key should not go before the client thinks so.
+    /// The TTL as `PX` takes it.
     pub(super) fn px(&self) -> Option<Millis> {
-        self.ttl.map(|ttl| Millis((ttl.0 + 999).div_euclid(1_000)))
+        self.ttl.map(|ttl| Millis(ttl.0.div_euclid(Micros::millis(1).0)))
+    }
+
+    /// Whether an extension makes a lost key anew.
+    pub(super) fn creates(&self) -> bool {
+        self.extension.is_some_and(|extension| extension.how == ExtendBy::ExtendOrCreate)
     }
 
     /// Until when a key counts that was set or extended by a request sent just after `sent`; `None`: the client does not
     /// want to know.
     pub(super) fn end(&self, sent: Monotonic) -> Option<Monotonic> {
-        let ttl = self.ttl?;
+        let Millis(px) = self.px()?;
         let margin = match (self.validity_margin, self.extension) {
             (Some(margin), _) => margin,
             (None, Some(_)) => Micros::ZERO,
             (None, None) => return None,
         };
-        Some(sent + (ttl - margin))
+        Some(sent + (Micros::millis(px) - margin))
     }
 }
 

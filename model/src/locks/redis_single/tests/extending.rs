@@ -129,6 +129,33 @@ fn the_lease_ends_while_an_extension_is_under_way() {
 }
 
 #[test]
+fn a_client_that_makes_lost_keys_anew_goes_on_past_its_validity_while_an_extension_may_come() {
+    let mut bench = Bench::holding(Settings { extension: Some(BY_CREATION), ..MINDS });
+    bench.wake(seconds(60));
+    assert!(matches!(bench.sent_to(0), Command::ExtendOrCreate { .. }));
+    assert_eq!((bench.out.answer, bench.deadline()), (None, Some(seconds(61))));
+    bench.reply(Outcome::Ok);
+    assert_eq!(bench.out.events, [secured(0), Event::Renewed { client: ClientId(0) }]);
+    assert_eq!(bench.deadline(), Some(seconds(65)));
+    bench.wake(seconds(65));
+    bench.now = seconds(73);
+    bench.reply(Outcome::Ok);
+    assert_eq!(bench.out.answer, Some(Answer::Lost), "the new validity is over too");
+}
+
+#[test]
+fn a_client_that_makes_lost_keys_anew_stops_when_none_of_its_extensions_was_answered() {
+    let mut bench = Bench::holding(Settings { extension: Some(BY_CREATION), ..MINDS });
+    for at in [10, 11, 12] {
+        bench.wake(seconds(at));
+        assert_eq!(bench.out.answer, None);
+    }
+    assert_eq!(bench.deadline(), Some(seconds(8)));
+    bench.wake(seconds(12));
+    assert_eq!(bench.out.answer, Some(Answer::Lost));
+}
+
+#[test]
 fn an_unanswered_extension_is_sent_again_at_once_to_the_next_server_while_there_are_any_left() {
     let mut bench = Bench::holding(SLOPPY);
     bench.wake(seconds(7));

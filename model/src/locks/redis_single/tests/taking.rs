@@ -28,9 +28,9 @@ fn a_free_key_is_set_with_nx_and_px_and_the_lock_is_granted() {
 }
 
 #[test]
-fn a_ttl_is_sent_in_whole_milliseconds_rounded_up_and_without_one_the_key_stays_for_good() {
+fn a_ttl_is_sent_in_whole_milliseconds_and_without_one_the_key_stays_for_good() {
     for (ttl, px) in
-        [(Some(Micros(1_500)), Some(Millis(2))), (Some(Micros::millis(7)), Some(Millis(7))), (None, None)]
+        [(Some(Micros(1_500)), Some(Millis(1))), (Some(Micros::millis(7)), Some(Millis(7))), (None, None)]
     {
         let mut bench = Bench::new(Settings { ttl, ..WRITTEN });
         bench.call(LOCK_CALL);
