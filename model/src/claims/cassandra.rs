@@ -91,6 +91,11 @@ pub fn drop_from_queue_lock(space: &mut Space<CassandraQueue>, assumption: Assum
         }
         Assumption::NoDuplicate => bounds.duplicates = 1,
         Assumption::FreeAtStart => setup.workload.releases = true,
+        Assumption::BoundedDrift
+        | Assumption::NoServerClockStep
+        | Assumption::StopsInTime
+        | Assumption::KeysKept
+        | Assumption::MajorityUp => {}
     }
 }
 
@@ -147,6 +152,11 @@ pub fn drop_from_row(space: &mut Space<RowProbe>, assumption: Assumption) {
         Assumption::ClocksAgree => bounds.last_client_ahead_ticks = -1,
         Assumption::NoCrash => bounds.crashes = 1,
         Assumption::NoLoss => bounds.losses = 1,
-        Assumption::FreeAtStart => {}
+        Assumption::FreeAtStart
+        | Assumption::BoundedDrift
+        | Assumption::NoServerClockStep
+        | Assumption::StopsInTime
+        | Assumption::KeysKept
+        | Assumption::MajorityUp => {}
     }
 }

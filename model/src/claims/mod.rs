@@ -3,6 +3,7 @@
 
 pub mod cassandra;
 mod matrix;
+pub mod redis;
 
 mod scenarios;
 mod theorems;
@@ -141,11 +142,21 @@ pub enum Assumption {
     NoDuplicate,
     /// The lock is free, and no release under way, when the contention begins.
     FreeAtStart,
+    /// Clocks of servers and clients drift apart by less than the lock allows for.
+    BoundedDrift,
+    /// A server's wall clock is never set.
+    NoServerClockStep,
+    /// A holder has left when its lock is not valid any more, by its own clock.
+    StopsInTime,
+    /// No key is evicted, flushed or deleted by anybody else.
+    KeysKept,
+    /// A majority of the servers is up.
+    MajorityUp,
 }
 
 impl Assumption {
     /// All of them, in the order of the tables.
-    pub const ALL: [Assumption; 13] = [
+    pub const ALL: [Assumption; 18] = [
         Assumption::UniqueIds,
         Assumption::NoClockStep,
         Assumption::NoClockFreeze,
@@ -159,6 +170,11 @@ impl Assumption {
         Assumption::NoLoss,
         Assumption::NoDuplicate,
         Assumption::FreeAtStart,
+        Assumption::BoundedDrift,
+        Assumption::NoServerClockStep,
+        Assumption::StopsInTime,
+        Assumption::KeysKept,
+        Assumption::MajorityUp,
     ];
 
     /// The name it goes by on the command line.
@@ -177,6 +193,11 @@ impl Assumption {
             Assumption::NoLoss => "no-loss",
             Assumption::NoDuplicate => "no-duplicate",
             Assumption::FreeAtStart => "free-at-start",
+            Assumption::BoundedDrift => "bounded-drift",
+            Assumption::NoServerClockStep => "no-server-clock-step",
+            Assumption::StopsInTime => "stops-in-time",
+            Assumption::KeysKept => "keys-kept",
+            Assumption::MajorityUp => "majority-up",
         }
     }
 
@@ -196,6 +217,11 @@ impl Assumption {
             Assumption::NoLoss => "no message is lost",
             Assumption::NoDuplicate => "no message arrives twice",
             Assumption::FreeAtStart => "the lock is free and no release under way when the contention begins",
+            Assumption::BoundedDrift => "clocks drift apart by less than the lock allows for",
+            Assumption::NoServerClockStep => "a server's wall clock is never set",
+            Assumption::StopsInTime => "a holder leaves before its lock is over by its own clock",
+            Assumption::KeysKept => "no key is evicted or flushed",
+            Assumption::MajorityUp => "a majority of the servers is up",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::peer::{Effect, Lifetime, Put};
 use super::protocol::{Key, Millis, Value};
-use super::{Eviction, ExpiryClock, Persistence, Redis, Settings};
+use super::{Eviction, ExpiryClock, Layout, Persistence, Redis, Settings};
 use crate::machine::{Context, Effects, StampGroup, Visitor};
 use crate::time::{Due, Micros, Monotonic, Wall};
 use picklock_properties::{ClientId, Event};
@@ -105,6 +105,14 @@ impl Turn<'_> {
         }
     }
 
+    /// The record is new: it makes the lock somebody's, if this server alone decides that.
+    fn came(&mut self, record: &Record) {
+        let decides_alone = self.cx.servers == 1 || self.cx.settings.layout != Layout::Independent;
+        if let Some(client) = record.signer().filter(|_| decides_alone && self.reports) {
+            self.effects.record(Event::Acquired { client });
+        }
+    }
+
     /// The record is gone from this server by `by`'s doing: an event unless that is who signed it.
     fn gone(&mut self, record: &Record, by: Option<u8>) {
         if let Some(client) = record.signer().filter(|client| Some(client.0) != by && self.reports) {
@@ -153,15 +161,19 @@ impl Keyspace {
                 let before = std::mem::replace(&mut self.records[at], record);
                 if before.value != record.value {
                     turn.gone(&before, turn.by);
+                    turn.came(&record);
                 }
                 if by_use {
                     self.records[at..].rotate_left(1);
                 }
             }
-            None if by_use => self.records.push(record),
             None => {
-                let at = self.records.partition_point(|other| other.key < record.key);
+                let at = match by_use {
+                    true => self.records.len(),
+                    false => self.records.partition_point(|other| other.key < record.key),
+                };
                 self.records.insert(at, record);
+                turn.came(&record);
             }
         }
     }
