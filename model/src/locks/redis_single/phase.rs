@@ -125,7 +125,7 @@ impl Lease {
             token,
             valid_until: end.filter(|_| settings.validity_margin.is_some()),
             extend_at,
-            extensions_left: if extend_at.is_some() { extensions_left } else { 0 },
+            extensions_left,
         }
     }
 

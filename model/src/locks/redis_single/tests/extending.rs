@@ -62,6 +62,17 @@ fn a_client_that_does_not_mind_forgets_the_end_with_its_last_extension() {
 }
 
 #[test]
+fn only_a_client_that_minds_or_may_extend_again_remembers_what_the_end_will_be() {
+    let once =
+        |settings| Settings { extension: Some(Extension { times_max: 1, ..BY_COMPARISON }), ..settings };
+    for (settings, remembers) in [(SLOPPY, true), (MINDS, true), (once(SLOPPY), false), (once(MINDS), true)] {
+        let mut bench = Bench::holding(settings);
+        bench.wake(bench.deadline().expect("an extension is due"));
+        assert!(matches!(bench.lock.phase, Phase::Extends { end, .. } if end.is_some() == remembers));
+    }
+}
+
+#[test]
 fn no_extension_is_sent_without_a_ttl_or_if_none_is_allowed() {
     let none_allowed = Extension { times_max: 0, ..BY_COMPARISON };
     for settings in [Settings { ttl: None, ..SLOPPY }, Settings { extension: Some(none_allowed), ..SLOPPY }] {
