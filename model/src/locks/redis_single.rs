@@ -30,18 +30,23 @@
 //! its own clean-up is a lock that nobody holds, for the TTL (R24). By choice: `DEL` (R11), `GET` and then `DEL` (R12), an
 //! extension that makes the key anew (R15), a token drawn after the grant (F1). A counter lost in a failover (F2).
 //!
-//! **Where the source is silent, and what was decided.** *A reply that does not come*: the outcome is unknown; the client
-//! deletes its value (compare-and-delete whatever [`Settings::release`] says, without waiting for the answer) and
-//! counts the attempt as failed. An error is treated alike: a script that fails half way keeps what it did. *Which
-//! server*: the one asked last, and the next one after `READONLY` or silence. That stands for asking Sentinel who
-//! the master is; a client may so ask in vain for some rounds, and never asks two servers at once. *A release without an
-//! answer* is not repeated: the TTL is the repair. A holder's clean-up and release go to the server it would
-//! ask now, which after a failover knows the key or not. *An extension without an answer* is sent again at once,
-//! to the next server, as long as [`Extension::times_max`] allows; after an error, `retry_delay` later. *An extension
-//! that finds the lock gone* ends the hold of a client that minds its validity; one that does not mind goes on and tries
-//! no more. *The end of the validity while an extension is under way* ends the hold, except with redlock-rb's script: its
-//! users do not look at the old validity when the key may be made anew. *A release while an extension is under way* does not wait for it: if that one makes the key anew and
-//! arrives last, nobody holds a lock that is taken.
+//! **Where the source is silent**, and what was decided:
+//!
+//! - A reply that does not come: the outcome is unknown. The client takes its value back from the server that it asked
+//!   (compare-and-delete, whatever [`Settings::release`] says, and without waiting for the answer) and counts the attempt
+//!   as failed. An error is treated alike: a script that fails half way keeps what it did.
+//! - Which server: the one asked last, and after `READONLY` or silence the next one. That stands for asking Sentinel who
+//!   the master is; a client may so ask some servers in vain. With one server it changes nothing.
+//! - A release without an answer is not repeated: the TTL is the repair. After a failover it goes to whom the client
+//!   takes for the master by then.
+//! - An extension without an answer is sent again at once, to the next server, as long as [`Extension::times_max`] allows;
+//!   after an error, [`Settings::retry_delay`] later.
+//! - An extension that finds the lock gone ends the hold of a client that minds its validity; one that does not mind goes
+//!   on and tries no more.
+//! - The end of the validity ends the hold also while an extension is under way; not so with the script that makes the
+//!   key anew ([`ExtendBy::ExtendOrCreate`]), whose users do not look at the old validity.
+//! - A release does not wait for the extension under way. If that one arrives last and makes the key anew, nobody holds a
+//!   lock that is taken.
 
 mod phase;
 mod settings;

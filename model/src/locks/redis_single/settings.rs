@@ -74,8 +74,9 @@ pub struct Extension {
 pub enum ExtendBy {
     /// The document's: only if the key is there with the own value.
     CompareAndExtend,
-    /// redlock-rb's: makes the key anew if it is gone, whoever held it meanwhile (R15). Its users do not compare with the
-    /// old validity: a holder goes on past it while an extension is under way or may still be sent.
+    /// leandromoreira/redlock-rb's (`lib/redlock/client.rb`, `LOCK_SCRIPT` with `extend`): makes the key anew if it is gone,
+    /// whoever held it meanwhile (R15). The old validity is not looked at: a holder goes on past it while an extension is
+    /// under way or may still be sent.
     ExtendOrCreate,
 }
 
