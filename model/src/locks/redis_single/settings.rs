@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// The named knobs. [`Settings::as_written`] is the source's algorithm, [`Settings::repaired`] what it should have been.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Settings {
-    /// `PX`: how long the key lives without extension, of which whole milliseconds are sent and counted. `None`: `SET NX` without
-    /// `PX`, so that a key whose owner is gone, or that arrives after its release (catalogue, R24), stays for good.
+    /// `PX`: how long the key lives without extension, of which whole milliseconds are sent and counted. `None`: `SET NX`
+    /// without `PX`, so that a key whose owner is gone, or that arrives after its release (catalogue, R24), stays for good.
     pub ttl: Option<Micros>,
     /// After how long without a reply a request's outcome is unknown, on the client's monotonic clock; `None`: the client
     /// waits for ever. An attempt that is given up may still arrive, after its own clean-up: R24 needs this knob.
