@@ -3,6 +3,9 @@
 //! A lock's type is known to `Registered` only; the command, the claims and the tokens know its name, and its setup as
 //! bytes. Registering a lock is one entry in [`locks`]; nothing else here, and no engine, knows any lock.
 
+mod cassandra;
+mod redis;
+
 use crate::fault::FaultSet;
 use crate::outcome::{Limits as RunLimits, Outcome};
 use crate::plan::Plan;
@@ -11,19 +14,13 @@ use crate::run::{self, Engine};
 use crate::swarm::Scale;
 use crate::sweep::{SweepError, SweepOptions, SweepReport, sweep};
 use crate::token::{Body, Token};
-use picklock_model::claims::{
-    Assumption, BadSetup, Judgement, NamedSpace, cassandra as spaces, pack_setup, unpack_setup,
-};
+use picklock_model::claims::{Assumption, BadSetup, Judgement, NamedSpace, pack_setup, unpack_setup};
 use picklock_model::cluster::Setup;
 use picklock_model::explore::{
     Exploration, Goal, Limits, NoSuchPath, Space, Verdict, check_liveness, search, serve_explorer,
 };
-use picklock_model::locks::{CassandraQueue, RowProbe, cassandra_queue};
 use picklock_model::machine::Lock;
-use picklock_model::stores::cassandra::Consistency;
-use picklock_model::time::Micros;
 use picklock_model::trace::{Observer, Step};
-use picklock_model::workload::{Calls, Workload};
 use picklock_model::world::{Bounds, TICK};
 use picklock_properties::{ClientId, Promise, PromiseSet, Violation};
 use serde::Serialize;
@@ -32,92 +29,10 @@ use std::sync::atomic::AtomicBool;
 
 /// All locks, in the order of the tables.
 pub fn locks() -> Vec<Box<dyn AnyLock>> {
-    vec![
-        Box::new(Registered::<CassandraQueue> {
-            name: "cassandra-queue",
-            summary: "the Cassandra queue lock as written (document 000, Listings 5-7, lease of section 5.3)",
-            default_settings: cassandra_queue::Settings::as_written(),
-            setup: || cassandra_setup(cassandra_queue::Settings::as_written()),
-            space: |options| queue_space(options, cassandra_queue::Settings::listing()),
-            is_lock: true,
-        }),
-        Box::new(Registered::<CassandraQueue> {
-            name: "cassandra-queue-repaired",
-            summary: "the same with every repair of the catalogue, and a fencing token",
-            default_settings: cassandra_queue::Settings::repaired(),
-            setup: || cassandra_setup(cassandra_queue::Settings::repaired()),
-            space: |options| {
-                let listing = cassandra_queue::Settings {
-                    ttl_seconds: None,
-                    poll_interval: Micros::ZERO,
-                    request_timeout: None,
-                    ..cassandra_queue::Settings::repaired()
-                };
-                queue_space(options, listing)
-            },
-            is_lock: true,
-        }),
-        Box::new(Registered::<RowProbe> {
-            name: "row-probe",
-            summary: "not a lock: two threads that do what Lemma 1 of document 000 speaks of",
-            default_settings: Default::default(),
-            setup: || spaces::row(2, 3, Consistency::Quorum, Consistency::Quorum).setup,
-            space: |options| {
-                let mut space =
-                    spaces::row(options.clients, options.servers, Consistency::Quorum, Consistency::Quorum);
-                options.drop.iter().for_each(|assumption| spaces::drop_from_row(&mut space, *assumption));
-                space
-            },
-            is_lock: false,
-        }),
-    ]
-}
-
-/// How seeded runs use the Cassandra locks: two threads (no row of the catalogue needs a third), each three times, with a
-/// hold that needs a renewal, and a lease longer than anybody has to wait when nothing goes wrong: or row C6 would hide
-/// all others.
-fn cassandra_setup(settings: cassandra_queue::Settings) -> Setup<CassandraQueue> {
-    let lock = cassandra_queue::Settings {
-        ttl_seconds: Some(20),
-        poll_interval: Micros::millis(200),
-        request_timeout: Some(Micros::seconds(3)),
-        ..settings
-    };
-    Setup {
-        lock,
-        store: Default::default(),
-        servers: 3,
-        workload: Workload {
-            clients: 2,
-            rounds: 3,
-            retries: false,
-            calls: Calls::Lock,
-            think: Micros::seconds(5),
-            hold: Micros::seconds(12),
-            releases: true,
-            writes: true,
-            resource_checks: lock.fencing,
-            resource_forgets: false,
-        },
-        promises: judged(),
-    }
-}
-
-fn queue_space(options: &CheckOptions, settings: cassandra_queue::Settings) -> Space<CassandraQueue> {
-    let calls = if options.try_lock { Calls::TryLock } else { Calls::Lock };
-    let promises = match options.promises.is_empty() {
-        true => [Promise::MutualExclusion].into_iter().collect(),
-        false => options.promises,
-    };
-    let mut space = spaces::queue_lock(options.clients, options.servers, calls, &[]);
-    space.setup.promises = promises;
-    space.setup.lock = settings;
-    space.setup.workload.rounds = options.rounds;
-    let watches_writes = promises.contains(Promise::FencedResource);
-    space.setup.workload.writes = watches_writes;
-    space.setup.workload.resource_checks = watches_writes && settings.fencing;
-    options.drop.iter().for_each(|assumption| spaces::drop_from_queue_lock(&mut space, *assumption));
-    space
+    let mut locks = cassandra::locks();
+    locks.extend(redis::locks());
+    locks.push(cassandra::row_probe());
+    locks
 }
 
 /// What seeded runs watch unless told otherwise.
@@ -244,6 +159,8 @@ pub trait AnyLock: Send + Sync {
     fn settings(&self) -> Vec<String>;
     /// The setup of seeded runs, packed; with other promises watched, if any are given.
     fn setup(&self, promises: Option<PromiseSet>) -> Vec<u8>;
+    /// How many servers `picklock check` gives it unless told otherwise.
+    fn usual_servers(&self) -> u8;
     /// The space that `picklock check` asks for.
     fn space(&self, options: &CheckOptions) -> NamedSpace;
     /// Explores a space of this lock.
@@ -287,6 +204,7 @@ struct Registered<L: Lock> {
     default_settings: L::Settings,
     setup: fn() -> Setup<L>,
     space: fn(&CheckOptions) -> Space<L>,
+    servers: u8,
     is_lock: bool,
 }
 
@@ -385,6 +303,10 @@ impl<L: Lock> AnyLock for Registered<L> {
     fn setup(&self, promises: Option<PromiseSet>) -> Vec<u8> {
         let setup = (self.setup)();
         pack_setup(&Setup { promises: promises.unwrap_or(setup.promises), ..setup })
+    }
+
+    fn usual_servers(&self) -> u8 {
+        self.servers
     }
 
     fn space(&self, options: &CheckOptions) -> NamedSpace {

@@ -11,7 +11,7 @@ use crate::cluster::Setup;
 use crate::explore::Space;
 use crate::locks::redis_single::{self, RedisSingle};
 use crate::locks::redlock::{self, Redlock};
-use crate::stores::redis::{self as store, Persistence, Tenant, TenantDoes};
+use crate::stores::redis::{self as store, Layout, Persistence, Tenant, TenantDoes};
 use crate::time::Micros;
 use crate::workload::Calls;
 use crate::world::{Bounds, TICK};
@@ -25,6 +25,10 @@ pub const DRIFT_MARGIN: Micros = Micros::millis(1999);
 
 /// How long a pause, or a step of a clock, must be to outlast every key: a tick longer than the lifetime.
 pub const LONG_TICKS: u8 = 5;
+
+/// A master that pings every second, and replicas that take it for dead after five.
+pub const FAILOVER: Layout =
+    Layout::Replicated { ping_period: Micros::seconds(1), down_after: Micros::seconds(5) };
 
 /// Redlock as written, on independent nodes that lose nothing, with clocks that drift by less than the margin.
 pub fn redlock(clients: u8, servers: u8, calls: Calls, promises: &[Promise]) -> Space<Redlock> {

@@ -25,9 +25,9 @@ pub struct Check {
     /// How many clients, 1 to 8
     #[arg(long, value_name = "N", default_value_t = 2)]
     clients: u8,
-    /// How many servers, 1 to 5
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    servers: u8,
+    /// How many servers, 1 to 5; unless given, as many as the lock is judged with: picklock locks says how many
+    #[arg(long, value_name = "N")]
+    servers: Option<u8>,
     /// How often each client asks for the lock
     #[arg(long, value_name = "K", default_value_t = 1)]
     rounds: u8,
@@ -132,7 +132,8 @@ impl Check {
             n => Err(BadCall(format!("{what} {n}: it takes 1 to {most}"))),
         };
         within("--clients", self.clients.into(), 8)?;
-        within("--servers", self.servers.into(), 5)?;
+        let servers = self.servers.unwrap_or(lock.usual_servers());
+        within("--servers", servers.into(), 5)?;
         within("--rounds", self.rounds.into(), u8::MAX.into())?;
         within("--max-states", self.max_states, STATES_LIMIT)?;
         let promises = names::promises(&self.properties)?;
@@ -152,8 +153,10 @@ impl Check {
                 )));
             }
         }
-        let &Check { clients, servers, rounds, try_lock, .. } = self;
-        Ok(CheckOptions { clients, servers, rounds, try_lock, drop, promises })
+        let &Check { clients, rounds, try_lock, .. } = self;
+        let options = CheckOptions { clients, servers, rounds, try_lock, drop, promises };
+        leans_on_what_it_drops(lock, &options)?;
+        Ok(options)
     }
 
     /// A promise that nothing in the space could break would seem to be kept.
@@ -179,7 +182,7 @@ impl Check {
             return Ok(Judgement::Safety);
         }
         if space.bounds.link_messages_max != 0 {
-            let servers = self.servers;
+            let servers = options.servers;
             return Err(BadCall(format!(
                 "--progress with --servers {servers}: progress is judged with one server, whose links are unbounded"
             )));
@@ -196,6 +199,25 @@ impl Check {
             )));
         }
         Ok(Judgement::Progress { goals, draws: Draws::Dice })
+    }
+}
+
+/// A drop that changes nothing would seem to show that the lock does not need the assumption.
+fn leans_on_what_it_drops(lock: &dyn AnyLock, options: &CheckOptions) -> Result<(), BadCall> {
+    let dropping = |drop: Vec<Assumption>| lock.space(&CheckOptions { drop, ..options.clone() });
+    let matters = |assumption: &Assumption| dropping(vec![*assumption]) != dropping(Vec::new());
+    match options.drop.iter().find(|assumption| !matters(assumption)) {
+        None => Ok(()),
+        Some(without_meaning) => {
+            let names: Vec<&str> =
+                Assumption::ALL.into_iter().filter(matters).map(Assumption::name).collect();
+            Err(BadCall(format!(
+                "--drop {without_meaning}: it has no meaning for {} in this space, and dropping it would change nothing; \
+                 these have: {}",
+                lock.name(),
+                names.join(", ")
+            )))
+        }
     }
 }
 

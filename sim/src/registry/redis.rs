@@ -1,0 +1,145 @@
+//! The locks of document 001.
+
+use super::{AnyLock, CheckOptions, Registered, judged};
+use picklock_model::claims::redis as spaces;
+use picklock_model::cluster::Setup;
+use picklock_model::explore::Space;
+use picklock_model::locks::redis_single::{self, Fencing};
+use picklock_model::locks::redlock;
+use picklock_model::locks::{RedisSingle, Redlock};
+use picklock_model::stores::redis::{self as store, Layout, Persistence};
+use picklock_model::time::Micros;
+use picklock_model::workload::{Calls, Workload};
+use picklock_properties::{Promise, PromiseSet};
+
+/// The locks, in the order of the tables.
+pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
+    vec![
+        Box::new(Registered::<RedisSingle> {
+            name: "redis-single",
+            summary: "SET NX PX on one Redis, released by script (document 001, \"one instance\")",
+            default_settings: redis_single::Settings::as_written(),
+            setup: || single(redis_single::Settings::as_written(), 1),
+            space: |options| single_space(options, Fencing::None, Layout::Independent),
+            servers: 1,
+            is_lock: true,
+        }),
+        Box::new(Registered::<RedisSingle> {
+            name: "redis-single-fenced",
+            summary: "the same, with a fencing token from the script that takes the lock, and a client that minds its lease",
+            default_settings: redis_single::Settings::repaired(),
+            setup: || single(redis_single::Settings::repaired(), 1),
+            space: |options| single_space(options, Fencing::WithGrant, Layout::Independent),
+            servers: 1,
+            is_lock: true,
+        }),
+        Box::new(Registered::<RedisSingle> {
+            name: "redis-failover",
+            summary: "SET NX PX on a master with an asynchronous replica that is promoted (document 001, why not)",
+            default_settings: redis_single::Settings::as_written(),
+            setup: || single(redis_single::Settings::as_written(), 2),
+            space: |options| single_space(options, Fencing::None, spaces::FAILOVER),
+            servers: 2,
+            is_lock: true,
+        }),
+        Box::new(Registered::<RedisSingle> {
+            name: "redis-failover-fenced",
+            summary: "the same, with a fencing token from the script that takes the lock, and a client that minds its lease",
+            default_settings: redis_single::Settings::repaired(),
+            setup: || single(redis_single::Settings::repaired(), 2),
+            space: |options| single_space(options, Fencing::WithGrant, spaces::FAILOVER),
+            servers: 2,
+            is_lock: true,
+        }),
+        Box::new(Registered::<Redlock> {
+            name: "redlock",
+            summary: "Redlock as written, on independent masters (document 001, \"the algorithm\")",
+            default_settings: redlock::Settings::as_written(),
+            setup: || many(redlock::Settings::as_written()),
+            space: |options| many_space(options, false),
+            servers: 3,
+            is_lock: true,
+        }),
+        Box::new(Registered::<Redlock> {
+            name: "redlock-fenced",
+            summary: "the same, with the largest of the quorum's counters as fencing token",
+            default_settings: redlock::Settings { fencing: true, ..redlock::Settings::as_written() },
+            setup: || many(redlock::Settings { fencing: true, ..redlock::Settings::as_written() }),
+            space: |options| many_space(options, true),
+            servers: 3,
+            is_lock: true,
+        }),
+    ]
+}
+
+/// Two clients that each take the lock four times for a third of its lifetime: the document asks for work that fits into
+/// it.
+fn workload(checks: bool) -> Workload {
+    Workload {
+        clients: 2,
+        rounds: 4,
+        retries: false,
+        calls: Calls::Lock,
+        think: Micros::seconds(2),
+        hold: Micros::seconds(3),
+        releases: true,
+        writes: true,
+        resource_checks: checks,
+        resource_forgets: false,
+    }
+}
+
+/// Redis with its AOF as Redis sets it up by default: written at once, on disk within a second.
+fn default_store(layout: Layout) -> store::Settings {
+    store::Settings { layout, persistence: Persistence::AofEverySecond, ..store::Settings::default() }
+}
+
+/// One instance; with more servers, a master and its replicas.
+fn single(lock: redis_single::Settings, servers: u8) -> Setup<RedisSingle> {
+    let layout = if servers == 1 { Layout::Independent } else { spaces::FAILOVER };
+    let checks = lock.fencing != Fencing::None;
+    Setup { lock, store: default_store(layout), servers, workload: workload(checks), promises: judged() }
+}
+
+/// Five independent masters: document 001, "a reasonable value".
+fn many(lock: redlock::Settings) -> Setup<Redlock> {
+    let store = default_store(Layout::Independent);
+    Setup { lock, store, servers: 5, workload: workload(lock.fencing), promises: judged() }
+}
+
+fn watched(options: &CheckOptions) -> PromiseSet {
+    match options.promises.is_empty() {
+        true => [Promise::MutualExclusion].into_iter().collect(),
+        false => options.promises,
+    }
+}
+
+fn calls(options: &CheckOptions) -> Calls {
+    if options.try_lock { Calls::TryLock } else { Calls::Lock }
+}
+
+fn adapt(workload: &mut Workload, options: &CheckOptions, checks: bool) {
+    workload.rounds = options.rounds;
+    workload.writes = options.promises.contains(Promise::FencedResource);
+    workload.resource_checks = workload.writes && checks;
+}
+
+fn single_space(options: &CheckOptions, fencing: Fencing, layout: Layout) -> Space<RedisSingle> {
+    let mut space = spaces::redis_single(options.clients, calls(options), &[]);
+    space.setup.servers = options.servers;
+    space.setup.store.layout = layout;
+    space.setup.promises = watched(options);
+    space.setup.lock.fencing = fencing;
+    adapt(&mut space.setup.workload, options, fencing != Fencing::None);
+    options.drop.iter().for_each(|assumption| spaces::drop_from_redis_single(&mut space, *assumption));
+    space
+}
+
+fn many_space(options: &CheckOptions, fencing: bool) -> Space<Redlock> {
+    let mut space = spaces::redlock(options.clients, options.servers, calls(options), &[]);
+    space.setup.promises = watched(options);
+    space.setup.lock.fencing = fencing;
+    adapt(&mut space.setup.workload, options, fencing);
+    options.drop.iter().for_each(|assumption| spaces::drop_from_redlock(&mut space, *assumption));
+    space
+}
