@@ -29,13 +29,15 @@
 //!
 //! **Where the source is silent**, and what was decided:
 //!
-//! - The value: a new one for each attempt, so that an unlocking under way never meets the key of a later attempt.
+//! - The value: a new one for each attempt, so that an unlocking under way never meets the key of a later attempt. (Most
+//!   clients draw one for the whole call.)
 //! - A reply that is there when its time-out is over too (the client was paused) may be read first, as from a socket; once
 //!   the client has acted on the time-out, the answer is dismissed.
 //! - Unlocking, after a failure or as the release: every node at once, and no answer is waited for, for nothing depends on
-//!   it: a key that stays goes with its TTL. A SET that is still under way may land after it (R24).
+//!   it: a key that stays goes with its TTL. A SET that is still under way may land after it (R24). Where time does not
+//!   pass, a client that retries for as long as it takes thus sends without end: such a space does not close.
 //! - Retries are not bounded (`lock` waits for the lock), extensions are. After an extension that failed there is no other;
-//!   the old validity stands until it is over.
+//!   the old validity stands until it is over, and so do the keys. (redlock-rb unlocks all nodes then.)
 //! - An extension asks all nodes at once and is decided when all have answered or the time-out is over. The time-out is
 //!   read from the clock that the validity is read from. A release does not wait for it: an extension under way may land after the
 //!   release. The source's script then finds no key; [`ExtendBy::ExtendOrCreate`] makes one that nobody will release.
@@ -50,7 +52,7 @@ mod validity;
 
 pub use settings::{Contact, ElapsedClock, ExtendBy, Extension, Settings, Settles, ValidityFrom};
 
-use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Store, Visitor};
 use crate::stores::redis::{Command, Key, Redis, Reply, Request, Token, Value};
 use crate::time::{Due, Micros, Monotonic};
 use hold::Hold;
@@ -260,6 +262,9 @@ impl Attempt {
             visitor.due(until);
         }
         self.round.visit(visitor);
+        if let Some(fence) = &mut self.fence {
+            Redis::visit_fence(fence, visitor);
+        }
     }
 
     /// Whether the attempt, when `last` has been counted, fails or may fail, so that a delay will be drawn. Whether the
