@@ -3,7 +3,8 @@
 //!
 //! Every time in a state is rewritten relative to now, which becomes zero, so that `now` is not part of the state:
 //!
-//! - a *due* moment that has come becomes "now", any other is rounded up to a whole tick (durations in a timed world
+//! - a *due* moment that has come becomes "now" (of a wall clock: stays at most as old as clocks may still step back),
+//!   any other is rounded up to a whole tick (durations in a timed world
 //!   should be whole ticks); in an untimed world every due moment has come;
 //! - a *since* moment becomes at most its limit old; in an untimed world no time has passed since;
 //! - an *expiry* that every server's clock has passed becomes "just passed";
@@ -94,6 +95,8 @@ struct Frame {
     floor: i64,
     /// Every later reading of every wall clock is at least this (relative to the old zero).
     horizon: i64,
+    /// By how much clocks may still step back in all.
+    back: i64,
     /// The smallest present reading of a server's clock, less what clocks may still step back, in whole seconds.
     floor_seconds: i64,
     /// The reading of the clock that stands still (relative to the new now).
@@ -126,6 +129,7 @@ impl Frame {
             floor: if timed { lowest - back } else { lowest },
             floor_seconds: (lowest - back).div_euclid(TICK.0),
             frozen: frozen.map(|reading| reading.0 - now.0),
+            back,
             offsets,
             gained,
         }
@@ -350,7 +354,12 @@ impl Visitor for Rewrite<'_> {
         let reading = self.place.me.map_or(0, |me| self.frame.offsets[self.place.index(me)]);
         match due {
             Due::Wall(at) => {
-                at.0 = if self.frame.timed { self.frame.whole_ticks(at.0).max(reading) } else { reading }
+                // A clock that steps back makes undue what came not long ago.
+                at.0 = if self.frame.timed {
+                    self.frame.whole_ticks(at.0).max(reading - self.frame.back)
+                } else {
+                    reading
+                }
             }
             Due::Monotonic(at) => {
                 at.0 =

@@ -41,7 +41,7 @@ pub struct Bounds {
     pub aim: Aim,
     /// How many times a server may lose power; it starts again at once.
     pub power_losses: u8,
-    /// How many servers may crash, for good.
+    /// How many servers may lose power for good; what they have just said is lost with them.
     pub server_crashes: u8,
     /// How many times the resource may crash; it starts again at once.
     pub resource_restarts: u8,
@@ -182,7 +182,7 @@ pub enum Action {
         /// Which.
         server: u8,
     },
-    /// The server's process ends.
+    /// The server loses power for good.
     CrashServer {
         /// Which.
         server: u8,
@@ -497,7 +497,10 @@ impl<L: Lock> World<L> {
                 self.budget.power_losses -= 1;
             }
             Action::CrashServer { server } => {
-                self.cluster.crash(Node::Server(server), false, effects, &mut on_violation);
+                let node = Node::Server(server);
+                self.cluster.crash(node, true, effects, &mut on_violation);
+                // What it has said and what arrives nevertheless might as well have arrived before.
+                self.in_flight.retain(|envelope| envelope.from != node);
                 self.budget.server_crashes -= 1;
             }
             Action::RestartResource => {
@@ -624,7 +627,7 @@ impl<L: Lock> World<L> {
                 Happening::Crashed { node: Node::Server(server), power_lost: true }
             }
             Action::CrashServer { server } => {
-                Happening::Crashed { node: Node::Server(server), power_lost: false }
+                Happening::Crashed { node: Node::Server(server), power_lost: true }
             }
             Action::RestartResource => Happening::Restarted { node: Node::Resource },
             Action::StepServerClock { server } => Happening::ClockStepped {

@@ -31,6 +31,8 @@ pub(crate) struct Parcel<S: Store> {
     pub to: Node,
     /// Which life of the receiver it was sent to: a process that started again has other connections.
     pub life: u8,
+    /// It never left its sender, which lost power: nobody will see it.
+    pub unsent: bool,
     message: Message<S>,
 }
 
@@ -124,13 +126,13 @@ impl<S: Store> Agenda<S> {
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => {
-                self.parcels.push(Parcel { from, to, life, message: taken() });
+                self.parcels.push(Parcel { from, to, life, unsent: false, message: taken() });
                 self.parcels.len() as u32 - 1
             }
         };
         assert!(slot <= SLOT_MASK, "8 million messages are under way at once");
         let parcel = &mut self.parcels[slot as usize];
-        (parcel.from, parcel.to, parcel.life) = (from, to, life);
+        (parcel.from, parcel.to, parcel.life, parcel.unsent) = (from, to, life, false);
         std::mem::swap(&mut parcel.message, message);
         self.send_again(at, slot);
     }
@@ -218,6 +220,15 @@ impl<S: Store> Agenda<S> {
     pub fn open(&mut self, slot: u32) -> Message<S> {
         self.free.push(slot);
         std::mem::replace(&mut self.parcels[slot as usize].message, taken())
+    }
+
+    /// Of the messages on their way from `node`, those that `is_lost` says never left it.
+    pub fn lose_from(&mut self, node: Node, mut is_lost: impl FnMut() -> bool) {
+        for slot in 0..self.parcels.len() {
+            if self.parcels[slot].from == node && !self.free.contains(&(slot as u32)) && is_lost() {
+                self.parcels[slot].unsent = true;
+            }
+        }
     }
 
     /// No message takes longer than until `latest`; order stays.

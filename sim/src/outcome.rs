@@ -87,7 +87,7 @@ pub struct Strikes {
     pub delayed: u64,
     /// Messages lost because a link was cut.
     pub cut_off: u64,
-    /// Messages lost because their receiver's process had ended.
+    /// Messages lost because their receiver's process had ended, or their sender had lost power.
     pub reset: u64,
     /// Pauses of nodes that were up.
     pub pauses: u64,

@@ -114,7 +114,7 @@ pub enum Fault {
         /// When it starts again, counted from the crash; `None`: a client never, a server when the run heals.
         restart_after: Option<Micros>,
     },
-    /// As a crash, and what was not durable is gone.
+    /// As a crash, and what was not durable is gone, half of what the node had just said included.
     PowerLoss {
         /// Who.
         node: Target,

@@ -128,7 +128,7 @@ pub(crate) struct Run<'a, L: Lock, O: Observer<L>> {
     observer: &'a mut O,
     pub engine: &'a mut Engine<L>,
     pub cluster: Cluster<L>,
-    network_dice: Dice,
+    pub network_dice: Dice,
     pub choice_dice: Dice,
     pub now: Micros,
     /// When it is enough; known once healed.
@@ -238,7 +238,10 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
 
     /// A message reaches its receiver, which may not be able to take it.
     fn arrive(&mut self, slot: u32) {
-        let Parcel { from, to, life, .. } = *self.engine.agenda.parcel(slot);
+        let Parcel { from, to, life, unsent, .. } = *self.engine.agenda.parcel(slot);
+        if unsent {
+            return self.lose_connection(slot);
+        }
         let position = self.position(to);
         let state = &self.engine.nodes[position];
         match self.status(position) {
@@ -265,7 +268,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         }
     }
 
-    /// The message is lost because its receiver's process has ended.
+    /// The message is lost because its receiver's process has ended, or its sender has lost power.
     pub(crate) fn lose_connection(&mut self, slot: u32) {
         self.outcome.strikes.reset += 1;
         self.lose(slot);

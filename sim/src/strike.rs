@@ -147,6 +147,12 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         self.take_events();
         self.show(|| Happening::Crashed { node, power_lost });
         self.set_alarms(node, true);
+        if power_lost {
+            // A process that ends leaves what it said to the operating system, which goes on sending it; a machine that
+            // goes off takes it along.
+            let dice = &mut self.network_dice;
+            self.engine.agenda.lose_from(node, || dice.coin());
+        }
         self.reset_connections(position);
     }
 

@@ -163,6 +163,8 @@ pub fn search<L: Lock>(space: &Space<L>, limits: &Limits) -> Exploration {
 pub(super) const SHARDS: usize = 32;
 const CHUNK_STATES: usize = 512;
 const BATCH_CHUNKS: usize = 128;
+/// More messages under way than a bounded world has: they pile up, and the space never closes.
+const MESSAGES_MAX: usize = 64;
 /// A state of this many bytes would be a mistake in the model.
 const STATE_BYTES_MAX: usize = 8192;
 
@@ -265,6 +267,8 @@ struct Expanded {
     transitions: u64,
     coverage: Coverage,
     broken: Option<(Violation, StateId, u16)>,
+    /// A state has more messages under way than an action can name.
+    is_flooded: bool,
 }
 
 /// What a liveness check wants to know of every state, as up to 16 bits.
@@ -351,6 +355,9 @@ impl Graph {
             self.exploration.coverage.add(&chunk.coverage);
         }
         (limits.on_progress)(self.exploration.states);
+        if expanded.iter().any(|chunk| chunk.is_flooded) {
+            return Some(Verdict::Incomplete { reason: "messages pile up without end" });
+        }
         let broken = expanded.iter().find_map(|chunk| chunk.broken);
         // A liveness check judges the whole graph; a broken state is an end in it.
         if let (Some((violation, parent, action)), None) = (broken, flags) {
@@ -428,6 +435,7 @@ fn expand<L: Lock>(
         transitions: 0,
         coverage: Coverage::default(),
         broken: None,
+        is_flooded: false,
     };
     let mut workspace = Workspace::default();
     let mut actions = Vec::new();
@@ -443,6 +451,10 @@ fn expand<L: Lock>(
         for (number, action) in actions.iter().enumerate() {
             successor.clone_from(&world);
             successor.apply(*action, &space.setup, &space.bounds, &mut workspace);
+            if successor.in_flight.len() > MESSAGES_MAX {
+                expanded.is_flooded = true;
+                return expanded;
+            }
             expanded.coverage.count(*action, &workspace.effects.events);
             if let (Some(violation), None) = (successor.broken, expanded.broken) {
                 expanded.broken = Some((violation, *id, number as u16));

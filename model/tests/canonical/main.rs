@@ -127,7 +127,11 @@ impl<'a, L: Walkable> Plain<'a, L> {
                 });
                 self.send(node);
             }
-            Action::CrashServer { server } => self.crash(Node::Server(server)),
+            Action::CrashServer { server } => {
+                let node = Node::Server(server);
+                self.crash(node);
+                self.in_flight.retain(|flying| flying.from != node);
+            }
             Action::RestartResource => {
                 self.cluster.resource.restart(&setup.workload);
                 self.in_flight.retain(|flying| flying.to != Node::Resource);
