@@ -53,7 +53,8 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use settings::{ExtendBy, Extension, Fencing, Release, Settings};
+pub use super::redlock::ExtendBy;
+pub use settings::{Extension, Fencing, Release, Settings};
 
 use self::phase::{Attempt, Awaited, Lease, Phase, has_come};
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};

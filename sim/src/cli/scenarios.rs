@@ -85,10 +85,11 @@ impl Scenarios {
             }
             let progress = Progress::states();
             progress.name(scenario.id.to_owned());
-            let run = |search| pool.install(|| run(search, scenario.breaks, jobs, &progress));
-            let found = run(&scenario.search)?;
+            let run = |search, breaks| pool.install(|| run(search, breaks, jobs, &progress));
+            let found = run(&scenario.search, Some(scenario.breaks))?;
             progress.name(format!("{}, repaired", scenario.id));
-            let fixed = run(&scenario.fix_search)?;
+            // The repaired lock may be held to another promise, and must keep whatever it is held to.
+            let fixed = run(&scenario.fix_search, None)?;
             drop(progress);
             if interrupt::happened() {
                 break;
@@ -123,14 +124,21 @@ impl Scenarios {
     }
 }
 
-fn run(search: &Search, breaks: Promise, jobs: usize, progress: &Progress) -> Result<Searched, BadCall> {
+/// Looks for a violation of this promise, or of any.
+fn run(
+    search: &Search,
+    breaks: Option<Promise>,
+    jobs: usize,
+    progress: &Progress,
+) -> Result<Searched, BadCall> {
     let stop = interrupt::flag();
     match search {
         Search::Space { space, judgement } => {
             let on_progress = |states| progress.set(states);
             let limits = Limits { states_max: STATES_MAX, stop, on_progress: &on_progress };
             let checked = names::lock(space.lock)?.check(space, judgement, &limits)?;
-            let counterexample = checked.counterexample.filter(|found| found.promise == breaks);
+            let counterexample =
+                checked.counterexample.filter(|found| breaks.is_none_or(|breaks| found.promise == breaks));
             Ok(Searched {
                 steps: counterexample.as_ref().map(|found| found.steps),
                 token: counterexample.map(|found| found.token.encode()),
@@ -153,7 +161,7 @@ fn seeded(
     setup: &[u8],
     faults: &str,
     seeds: u64,
-    breaks: Promise,
+    breaks: Option<Promise>,
     how: &SweepHow,
 ) -> Result<Searched, BadCall> {
     let (lock, faults) = (names::lock(lock)?, names::faults(faults)?);
@@ -164,7 +172,11 @@ fn seeded(
         next += report.runs;
         searched.complete &= report.truncated == 0 && !report.stopped;
         searched.runs = Some(next);
-        if let Some(seed) = report.first_seed(breaks) {
+        let broken = match breaks {
+            Some(promise) => report.first_seed(promise),
+            None => report.violations.first().map(|found| found.seed),
+        };
+        if let Some(seed) = broken {
             let token = seeded_token(lock.name(), setup, faults, seed);
             let parsed = token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
             let options = TextOptions { last: Some(0), ..TextOptions::default() };

@@ -60,7 +60,9 @@ pub struct Hunt {
     pub lock: &'static str,
     /// A packed setup of it.
     pub setup: Vec<u8>,
-    /// The same, repaired: the same seeds must find nothing.
+    /// Name of the registered lock that the repaired setup is of.
+    pub fixed_lock: &'static str,
+    /// The same, repaired: the same seeds must break nothing that it watches.
     pub fixed: Vec<u8>,
     /// Which kinds of faults a plan may have, by their names on the command line.
     pub faults: &'static [&'static str],

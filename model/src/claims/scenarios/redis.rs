@@ -1,8 +1,754 @@
 //! The rows of Redis and Redlock, and of fencing tokens.
 
-use super::Scenario;
+use super::{Hunt, Scenario, Search};
+use crate::claims::cassandra::workload;
+use crate::claims::redis::{self as spaces, FAILOVER, LONG_TICKS, TTL, redis_single, redlock};
+use crate::claims::{Assumption, Judgement, NamedSpace, pack_setup};
+use crate::cluster::Setup;
+use crate::explore::{Draws, Goal, Space};
+use crate::locks::redis_single::{self as single, Fencing, RedisSingle, Release};
+use crate::locks::redlock::{
+    self as many, Contact, ElapsedClock, ExtendBy, Extension, Redlock, Settles, ValidityFrom,
+};
+use crate::stores::redis::{self as store, Eviction, ExpiryClock, Layout, Persistence, Tenant, TenantDoes};
+use crate::time::Micros;
+use crate::workload::Calls;
+use crate::world::{Aim, TICK, WITHOUT_END};
+use picklock_properties::Promise;
 
 /// The rows, in the order of the catalogue.
 pub(super) fn scenarios() -> Vec<Scenario> {
-    Vec::new()
+    let mut rows = vec![r1(), r2(), r3(), r4(), r5(), r7(), r8(), r9(), r10(), r11(), r12()];
+    rows.extend([r15(), r16(), r18(), r19(), r20(), r21(), r23(), r24(), r25(), r28()]);
+    rows.extend([f1(), f2(), f3(), f4()]);
+    rows
+}
+
+// Time, and what clients do with it.
+
+fn r1() -> Scenario {
+    let mut fenced = redis_single(2, Calls::TryLock, &[Promise::FencedResource]);
+    fenced.setup.lock.fencing = Fencing::WithGrant;
+    fenced.setup.workload.writes = true;
+    fenced.setup.workload.resource_checks = true;
+    fenced.bounds.pauses = 1;
+    fenced.bounds.pause_ticks = LONG_TICKS;
+    fenced.bounds.aim = Aim::Holding;
+    Scenario {
+        id: "R1",
+        story: "the holder pauses for longer than its lock is valid, and another client takes it",
+        breaks: Promise::MutualExclusion,
+        search: safety(on_three_nodes(|space| {
+            spaces::drop_from_redlock(space, Assumption::NoPause);
+            space.bounds.aim = Aim::Holding;
+        })),
+        fix: "fencing token drawn with the grant, checked by the resource: two may believe to hold, only the later one \
+              can write",
+        fix_search: safety_single(fenced),
+        note: "repaired on one instance: Redlock has no such token, and the largest of its nodes' counters is none (row F4)",
+        hunt: Some(hunt_pause()),
+        ..REDIS
+    }
+}
+
+fn r2() -> Scenario {
+    let space = |from| {
+        safety(on_three_nodes(|space| {
+            spaces::drop_from_redlock(space, Assumption::NoPause);
+            space.bounds.aim = Aim::Asking;
+            space.setup.lock.validity_from = from;
+        }))
+    };
+    Scenario {
+        id: "R2",
+        story: "the client pauses before it reads the replies, and counts the lock's validity from then on",
+        breaks: Promise::MutualExclusion,
+        search: space(ValidityFrom::Replies),
+        fix: "step 3 of the algorithm: the elapsed time is taken off",
+        fix_search: space(ValidityFrom::Start),
+        ..REDIS
+    }
+}
+
+fn r3() -> Scenario {
+    let space = |expiry_clock| {
+        safety(on_three_nodes(|space| {
+            spaces::drop_from_redlock(space, Assumption::NoServerClockStep);
+            space.setup.store.expiry_clock = expiry_clock;
+        }))
+    };
+    Scenario {
+        id: "R3",
+        story: "a node's wall clock jumps past the TTL: the key that completes the holder's majority is dead, and another \
+                client completes one with it",
+        breaks: Promise::MutualExclusion,
+        search: space(ExpiryClock::Wall),
+        fix: "expiry by the monotonic clock",
+        fix_search: space(ExpiryClock::Monotonic),
+        hunt: Some(hunt_clock()),
+        ..REDIS
+    }
+}
+
+fn r9() -> Scenario {
+    let space = |clock| {
+        safety(on_three_nodes(|space| {
+            spaces::drop_from_redlock(space, Assumption::NoClockStep);
+            space.setup.lock.elapsed_clock = clock;
+        }))
+    };
+    Scenario {
+        id: "R9",
+        story: "the client measures by its wall clock, which steps back: too little seems to have passed, and the lock \
+                seems valid when its keys are gone",
+        breaks: Promise::MutualExclusion,
+        search: space(ElapsedClock::Wall),
+        fix: "the client measures by its monotonic clock",
+        fix_search: space(ElapsedClock::Monotonic),
+        ..REDIS
+    }
+}
+
+fn r10() -> Scenario {
+    let space = |margin_ticks: i64| {
+        safety(on_three_nodes(|space| {
+            space.bounds.drifts = 3;
+            let lock = &mut space.setup.lock;
+            lock.ttl = Some(TTL + Micros(2 * TICK.0));
+            lock.drift_margin = Micros(margin_ticks * TICK.0) - Micros::millis(1);
+        }))
+    };
+    Scenario {
+        id: "R10",
+        story: "clocks drift apart by more than the margin allows: the keys die while the client takes its lock for valid",
+        breaks: Promise::MutualExclusion,
+        search: space(2),
+        fix: "a larger margin",
+        fix_search: space(4),
+        note: "the margin must cover the drift over a whole TTL, and the time that the holder needs to stop",
+        ..REDIS
+    }
+}
+
+fn r16() -> Scenario {
+    let space = |from| {
+        let mut space = redlock(2, 1, Calls::TryLock, &[Promise::MutualExclusion]);
+        without_faults(&mut space);
+        space.bounds.latency_ticks = Some(3);
+        space.setup.workload.hold = Micros(12 * TICK.0);
+        let lock = &mut space.setup.lock;
+        lock.ttl = Some(TTL + Micros(2 * TICK.0));
+        lock.node_timeout = None;
+        lock.extension = Some(Extension {
+            lead: Micros(3 * TICK.0),
+            times_max: 1,
+            how: ExtendBy::CompareAndExtend,
+            validity_from: from,
+        });
+        safety(space)
+    };
+    Scenario {
+        id: "R16",
+        story: "the replies to an extension are slow, and the client counts the new validity from when they came",
+        breaks: Promise::MutualExclusion,
+        search: space(ValidityFrom::Replies),
+        fix: "as at acquisition: from before the extension was sent",
+        fix_search: space(ValidityFrom::Start),
+        ..REDIS
+    }
+}
+
+// Servers that forget.
+
+fn r4() -> Scenario {
+    let space = |restart_delay| {
+        safety(on_three_nodes(|space| {
+            space.setup.store.persistence = Persistence::None;
+            space.setup.store.restart_delay = restart_delay;
+        }))
+    };
+    Scenario {
+        id: "R4",
+        story: "a node of the holder's majority restarts empty, and another client completes a majority with it",
+        breaks: Promise::MutualExclusion,
+        search: space(None),
+        fix: "delayed restart: the node stays away for a tick more than the TTL",
+        fix_search: space(Some(Micros(i64::from(LONG_TICKS) * TICK.0))),
+        hunt: Some(hunt_restart()),
+        ..REDIS
+    }
+}
+
+fn r5() -> Scenario {
+    let space = |persistence| safety(on_three_nodes(|space| space.setup.store.persistence = persistence));
+    Scenario {
+        id: "R5",
+        story: "a power loss takes the last second of a node's AOF, and with it the key",
+        breaks: Promise::MutualExclusion,
+        search: space(Persistence::AofEverySecond),
+        fix: "AOF always",
+        fix_search: space(Persistence::AofAlways),
+        ..REDIS
+    }
+}
+
+fn r23() -> Scenario {
+    let space = |eviction| {
+        let mut space = redis_single(2, Calls::TryLock, &[Promise::MutualExclusion]);
+        space.setup.store.keys_max = Some(1);
+        space.setup.store.tenant = Some(Tenant { period: TICK, does: TenantDoes::Writes });
+        space.setup.store.eviction = eviction;
+        safety_single(space)
+    };
+    Scenario {
+        id: "R23",
+        story: "the memory is full, and the lock's key is evicted for somebody else's",
+        breaks: Promise::MutualExclusion,
+        search: space(Eviction::AllKeysLru),
+        fix: "noeviction: whoever wants more memory is turned down",
+        fix_search: space(Eviction::No),
+        note: "FLUSHALL does the same, and no setting helps: picklock check redlock --drop keys-kept",
+        ..REDIS
+    }
+}
+
+// Failover.
+
+fn r7() -> Scenario {
+    let space = || {
+        let mut space = redis_single(2, Calls::TryLock, &[Promise::MutualExclusion]);
+        space.setup.servers = 2;
+        space.setup.store.layout = replicated();
+        space.setup.lock.request_timeout = Some(TICK);
+        space.bounds.power_losses = 0;
+        space.bounds.drifts = 0;
+        space.bounds.server_crashes = 1;
+        space
+    };
+    let masters = || {
+        let mut space = redlock(2, 3, Calls::TryLock, &[Promise::MutualExclusion]);
+        without_faults(&mut space);
+        space.bounds.server_crashes = 1;
+        space
+    };
+    Scenario {
+        id: "R7",
+        story: "the master dies before its replica has heard of the lock, the replica is promoted, and another client takes \
+                the lock there",
+        breaks: Promise::MutualExclusion,
+        search: safety_named("redis-failover", space()),
+        fix: "independent masters (Redlock)",
+        fix_search: safety(masters()),
+        note: "waiting for the replica (WAIT) before the client is told repairs it too",
+        hunt: Some(hunt_failover()),
+        ..REDIS
+    }
+}
+
+fn r8() -> Scenario {
+    let mut space = redis_single(2, Calls::TryLock, &[Promise::MutualExclusion]);
+    space.setup.servers = 2;
+    space.setup.store.layout = replicated();
+    space.setup.lock.request_timeout = Some(TICK);
+    // Without this, what is found is row R7.
+    space.setup.lock.waits_for_replicas = true;
+    space.bounds.power_losses = 0;
+    space.bounds.drifts = 0;
+    space.bounds.server_crashes = 1;
+    space.bounds.last_server_ahead_ticks = LONG_TICKS as i8;
+    let mut masters = redlock(2, 3, Calls::TryLock, &[Promise::MutualExclusion]);
+    without_faults(&mut masters);
+    masters.bounds.server_crashes = 1;
+    masters.bounds.last_server_ahead_ticks = LONG_TICKS as i8;
+    Scenario {
+        id: "R8",
+        story: "the replica's clock is ahead: the key arrives with a moment of death that has passed there, and after the \
+                failover the lock is free",
+        breaks: Promise::MutualExclusion,
+        search: safety_named("redis-failover", space),
+        fix: "independent masters (Redlock)",
+        fix_search: safety(masters),
+        note: "WAIT, which repairs row R7, does not help here",
+        ..REDIS
+    }
+}
+
+// How a lock is given back.
+
+fn r11() -> Scenario {
+    release("R11", Release::Delete, "the holder's DEL comes late, and deletes the key of the next one")
+}
+
+fn r12() -> Scenario {
+    release(
+        "R12",
+        Release::GetThenDelete,
+        "between the holder's GET and its DEL the key expires and becomes another's, and is deleted",
+    )
+}
+
+fn release(id: &'static str, flaw: Release, story: &'static str) -> Scenario {
+    let space = |release| {
+        let mut space = redis_single(3, Calls::TryLock, &[Promise::MutualExclusion]);
+        space.bounds.power_losses = 0;
+        space.bounds.drifts = 0;
+        space.bounds.latency_ticks = Some(2);
+        space.setup.lock.ttl = Some(Micros::millis(2999));
+        space.setup.lock.release = release;
+        space.setup.workload.hold = Micros::ZERO;
+        safety_single(space)
+    };
+    Scenario {
+        id,
+        story,
+        breaks: Promise::MutualExclusion,
+        search: space(flaw),
+        fix: "the compare-and-delete script",
+        fix_search: space(Release::CompareAndDelete),
+        ..REDIS
+    }
+}
+
+fn r15() -> Scenario {
+    let space = |how| {
+        let mut space = redis_single(2, Calls::TryLock, &[Promise::LeaseLoss]);
+        spaces::drop_from_redis_single(&mut space, Assumption::NoPause);
+        space.bounds.aim = Aim::Holding;
+        space.setup.lock.extension = Some(single::Extension { lead: TICK, times_max: 1, how });
+        safety_single(space)
+    };
+    Scenario {
+        id: "R15",
+        story: "the extension makes a key that was gone again: its holder goes on as if nobody had held the lock meanwhile",
+        breaks: Promise::LeaseLoss,
+        search: space(ExtendBy::ExtendOrCreate),
+        fix: "the script that wants the key to be there with the own value",
+        fix_search: space(ExtendBy::CompareAndExtend),
+        note: "mutual exclusion is broken by the pause itself (row R1), with either script",
+        ..REDIS
+    }
+}
+
+fn r24() -> Scenario {
+    let seeds = |ttl| {
+        let lock = single::Settings {
+            ttl,
+            request_timeout: Some(Micros::millis(20)),
+            ..single::Settings::as_written()
+        };
+        let mut workload = workload(2, Calls::Lock);
+        workload.rounds = 4;
+        workload.hold = Micros::seconds(1);
+        workload.think = Micros::seconds(1);
+        let promises = [Promise::DeadlockFreedom].into_iter().collect();
+        let store = store::Settings { persistence: Persistence::AofAlways, ..store::Settings::default() };
+        let setup = Setup { lock, store, servers: 1, workload, promises };
+        Search::Seeds {
+            lock: "redis-single",
+            setup: pack_setup::<RedisSingle>(&setup),
+            faults: &["duplicate"],
+            seeds: 1000,
+        }
+    };
+    Scenario {
+        id: "R24",
+        story: "a SET arrives after its lock was released: nobody holds the key, and nobody will release it",
+        breaks: Promise::DeadlockFreedom,
+        search: seeds(None),
+        fix: "a TTL bounds it",
+        fix_search: seeds(Some(Micros::seconds(10))),
+        note: "searched with messages that arrive twice (a client library that sends again), the second time late",
+        ..REDIS
+    }
+}
+
+// Getting the lock at all.
+
+fn r18() -> Scenario {
+    let space = |retry_choices| {
+        let mut space = contended(2, 2);
+        space.setup.lock.retry_choices = retry_choices;
+        progress(space)
+    };
+    Scenario {
+        id: "R18",
+        story: "each client gets some nodes and none a majority; all wait equally long, and split the vote again, for ever",
+        breaks: Promise::DeadlockFreedom,
+        search: space(1),
+        fix: "release, and a random delay",
+        fix_search: space(2),
+        note: "judged with dice for the delays: with an adversary's draws no delay is random enough",
+        ..REDIS
+    }
+}
+
+fn r19() -> Scenario {
+    let space = |settles| {
+        let mut space = contended(2, 2);
+        space.setup.lock.retry_choices = 2;
+        space.setup.lock.settles = settles;
+        progress(space)
+    };
+    Scenario {
+        id: "R19",
+        story: "an even number of nodes, a tie, and a client that waits for a majority to say yes or no",
+        breaks: Promise::DeadlockFreedom,
+        search: space(Settles::Majority),
+        fix: "settle when all have answered",
+        fix_search: space(Settles::All),
+        ..REDIS
+    }
+}
+
+fn r20() -> Scenario {
+    let space = |minority_error_fails| {
+        let mut space = alone(3);
+        space.bounds.server_crashes = 1;
+        space.setup.lock.minority_error_fails = minority_error_fails;
+        progress(space)
+    };
+    Scenario {
+        id: "R20",
+        story: "one node of three is down, and its error fails every attempt",
+        breaks: Promise::DeadlockFreedom,
+        search: space(true),
+        fix: "count the quorum",
+        fix_search: space(false),
+        ..REDIS
+    }
+}
+
+fn r21() -> Scenario {
+    let space = |unlocks_after_failure| {
+        let mut space = contended(2, 2);
+        space.setup.lock.retry_choices = 2;
+        space.setup.lock.unlocks_after_failure = unlocks_after_failure;
+        progress(space)
+    };
+    Scenario {
+        id: "R21",
+        story: "an attempt that failed returns without unlocking the nodes that it did get",
+        breaks: Promise::DeadlockFreedom,
+        search: space(false),
+        fix: "always unlock",
+        fix_search: space(true),
+        note: "searched without a TTL; with one, what is left behind blocks for that long, each time",
+        ..REDIS
+    }
+}
+
+fn r25() -> Scenario {
+    let space = |node_timeout| {
+        let mut space = alone(3);
+        space.bounds.server_crashes = 1;
+        space.setup.lock.node_timeout = node_timeout;
+        progress(space)
+    };
+    Scenario {
+        id: "R25",
+        story: "one node hangs, and the client waits for it until the lock that it has got elsewhere is over",
+        breaks: Promise::DeadlockFreedom,
+        search: space(None),
+        fix: "a time-out per node, far below the TTL",
+        fix_search: space(Some(TICK)),
+        ..REDIS
+    }
+}
+
+fn r28() -> Scenario {
+    let space = |losses| {
+        let mut space = alone(3);
+        space.bounds.losses = losses;
+        progress(space)
+    };
+    Scenario {
+        id: "R28",
+        story: "the client is cut off from a majority again and again: no attempt succeeds for as long as that lasts",
+        breaks: Promise::DeadlockFreedom,
+        search: space(WITHOUT_END),
+        fix: "none, by design: the lock can be had again when messages are lost no more",
+        fix_search: space(3),
+        ..REDIS
+    }
+}
+
+// Fencing.
+
+fn f1() -> Scenario {
+    let space = |fencing| {
+        let mut space = redis_single(2, Calls::TryLock, &[Promise::FencedResource]);
+        space.bounds.power_losses = 0;
+        space.bounds.drifts = 0;
+        space.bounds.latency_ticks = Some(2);
+        let lock = &mut space.setup.lock;
+        lock.ttl = Some(Micros::millis(1999));
+        lock.validity_margin = None;
+        lock.fencing = fencing;
+        checked(&mut space);
+        safety_single(space)
+    };
+    Scenario {
+        id: "F1",
+        system: "fencing",
+        story: "the token is drawn after the grant: a client that draws late gets a larger token than its successor",
+        breaks: Promise::FencedResource,
+        search: space(Fencing::AfterGrant),
+        fix: "token and grant in one step",
+        fix_search: space(Fencing::WithGrant),
+        ..REDIS
+    }
+}
+
+fn f2() -> Scenario {
+    let space = |waits_for_replicas| {
+        let mut space = redis_single(2, Calls::TryLock, &[Promise::FencedResource]);
+        space.setup.servers = 2;
+        space.setup.store.layout = replicated();
+        space.setup.lock.request_timeout = Some(TICK);
+        space.setup.lock.fencing = Fencing::WithGrant;
+        space.setup.lock.waits_for_replicas = waits_for_replicas;
+        space.setup.workload.rounds = 2;
+        space.bounds.power_losses = 0;
+        space.bounds.drifts = 0;
+        space.bounds.server_crashes = 1;
+        checked(&mut space);
+        safety_named("redis-failover-fenced", space)
+    };
+    Scenario {
+        id: "F2",
+        system: "fencing",
+        story: "the server that counts fails over to one that has not heard of the last tokens, and gives them out again",
+        breaks: Promise::FencedResource,
+        search: space(false),
+        fix: "no token before the replica has it (WAIT); with more than one replica, consensus",
+        fix_search: space(true),
+        ..REDIS
+    }
+}
+
+fn f3() -> Scenario {
+    let space = |resource_forgets| {
+        let mut space = redis_single(2, Calls::TryLock, &[Promise::FencedResource]);
+        spaces::drop_from_redis_single(&mut space, Assumption::NoPause);
+        space.bounds.aim = Aim::Holding;
+        space.bounds.power_losses = 0;
+        space.bounds.drifts = 0;
+        space.bounds.resource_restarts = 1;
+        space.setup.lock.fencing = Fencing::WithGrant;
+        checked(&mut space);
+        space.setup.workload.resource_forgets = resource_forgets;
+        safety_single(space)
+    };
+    Scenario {
+        id: "F3",
+        system: "fencing",
+        story: "the resource restarts and forgets the largest token that it has seen",
+        breaks: Promise::FencedResource,
+        search: space(true),
+        fix: "persist it",
+        fix_search: space(false),
+        ..REDIS
+    }
+}
+
+fn f4() -> Scenario {
+    let space = |servers| {
+        let mut space = redlock(2, servers, Calls::TryLock, &[Promise::FencedResource]);
+        without_faults(&mut space);
+        spaces::drop_from_redlock(&mut space, Assumption::NoPause);
+        space.bounds.aim = Aim::Holding;
+        space.setup.workload.rounds = 2;
+        space.setup.lock.fencing = true;
+        space.setup.workload.writes = true;
+        space.setup.workload.resource_checks = true;
+        safety(space)
+    };
+    Scenario {
+        id: "F4",
+        system: "fencing",
+        story: "the largest of the quorum's counters as token: two quorums share a node, but not the one that counted \
+                furthest, and the later grant has the smaller token",
+        breaks: Promise::FencedResource,
+        search: space(3),
+        fix: "one counter",
+        fix_search: space(1),
+        note: "not in the catalogue: what the critique means when it says that Redlock has no token to offer",
+        ..REDIS
+    }
+}
+
+/// What the rows above have in common; the searches are placeholders that every row replaces.
+const REDIS: Scenario = Scenario {
+    id: "",
+    system: "redis",
+    story: "",
+    breaks: Promise::MutualExclusion,
+    search: Search::NOWHERE,
+    fix: "",
+    fix_search: Search::NOWHERE,
+    note: "",
+    hunt: None,
+};
+
+/// Two clients and three nodes, in ticks; one node may lose power, and one clock may drift by less than the margin.
+fn on_three_nodes(change: impl FnOnce(&mut Space<Redlock>)) -> Space<Redlock> {
+    let mut space = redlock(2, 3, Calls::TryLock, &[Promise::MutualExclusion]);
+    change(&mut space);
+    space
+}
+
+fn without_faults(space: &mut Space<Redlock>) {
+    space.bounds.power_losses = 0;
+    space.bounds.drifts = 0;
+}
+
+/// Clients that ask all nodes at once, as often as it takes, for a lock without TTL that is kept for a moment.
+fn contended(clients: u8, servers: u8) -> Space<Redlock> {
+    let mut space = redlock(clients, servers, Calls::Lock, &[]);
+    without_faults(&mut space);
+    space.setup.lock.ttl = None;
+    space.setup.lock.node_timeout = None;
+    space.setup.lock.contact = Contact::AtOnce;
+    space.setup.workload.hold = Micros::ZERO;
+    space
+}
+
+/// One client whom nobody disturbs.
+fn alone(servers: u8) -> Space<Redlock> {
+    let mut space = redlock(1, servers, Calls::Lock, &[]);
+    without_faults(&mut space);
+    space.setup.workload.hold = Micros::ZERO;
+    space
+}
+
+fn replicated() -> Layout {
+    Layout::Replicated { ping_period: TICK, down_after: Micros(2 * TICK.0) }
+}
+
+/// The holder writes to a resource that looks at the tokens.
+fn checked(space: &mut Space<RedisSingle>) {
+    space.setup.workload.writes = true;
+    space.setup.workload.resource_checks = true;
+}
+
+fn safety(space: Space<Redlock>) -> Search {
+    Search::Space { space: NamedSpace::new("redlock", &space), judgement: Judgement::Safety }
+}
+
+fn safety_single(space: Space<RedisSingle>) -> Search {
+    safety_named("redis-single", space)
+}
+
+fn safety_named(lock: &'static str, space: Space<RedisSingle>) -> Search {
+    Search::Space { space: NamedSpace::new(lock, &space), judgement: Judgement::Safety }
+}
+
+fn progress(space: Space<Redlock>) -> Search {
+    let judgement = Judgement::Progress { goals: vec![Goal::DeadlockFreedom], draws: Draws::Dice };
+    Search::Space { space: NamedSpace::new("redlock", &space), judgement }
+}
+
+// What random plans are let loose on.
+
+/// Redlock on three nodes with clients that come in each other's way, so that nobody has more than a majority.
+fn crowded(change: impl Fn(&mut Setup<Redlock>)) -> Vec<u8> {
+    let mut workload = workload(3, Calls::Lock);
+    workload.rounds = 6;
+    workload.think = Micros::millis(50);
+    workload.hold = Micros::seconds(4);
+    let mut setup = Setup {
+        lock: many::Settings::multiplexed(),
+        store: store::Settings { persistence: Persistence::AofAlways, ..store::Settings::default() },
+        servers: 3,
+        workload,
+        promises: [Promise::MutualExclusion].into_iter().collect(),
+    };
+    change(&mut setup);
+    pack_setup::<Redlock>(&setup)
+}
+
+fn hunt_pause() -> Hunt {
+    let fenced = {
+        let mut workload = workload(3, Calls::Lock);
+        workload.rounds = 6;
+        workload.think = Micros::millis(50);
+        workload.hold = Micros::seconds(4);
+        workload.writes = true;
+        workload.resource_checks = true;
+        let setup = Setup {
+            lock: single::Settings::repaired(),
+            store: store::Settings { persistence: Persistence::AofAlways, ..store::Settings::default() },
+            servers: 1,
+            workload,
+            promises: [Promise::FencedResource].into_iter().collect(),
+        };
+        pack_setup::<RedisSingle>(&setup)
+    };
+    Hunt {
+        lock: "redlock",
+        setup: crowded(|_| {}),
+        fixed_lock: "redis-single",
+        fixed: fenced,
+        faults: &["pause"],
+    }
+}
+
+fn hunt_clock() -> Hunt {
+    // Wide enough for any drift that a plan draws: what is left is clocks that are set.
+    let margin = |setup: &mut Setup<Redlock>| setup.lock.drift_margin = Micros::seconds(5);
+    Hunt {
+        lock: "redlock",
+        setup: crowded(margin),
+        fixed_lock: "redlock",
+        fixed: crowded(|setup| {
+            margin(setup);
+            setup.store.expiry_clock = ExpiryClock::Monotonic;
+        }),
+        faults: &["clock"],
+    }
+}
+
+fn hunt_restart() -> Hunt {
+    let forgets = |setup: &mut Setup<Redlock>| setup.store.persistence = Persistence::None;
+    Hunt {
+        lock: "redlock",
+        setup: crowded(forgets),
+        fixed_lock: "redlock",
+        fixed: crowded(|setup| {
+            forgets(setup);
+            setup.store.restart_delay = Some(Micros::seconds(11));
+        }),
+        faults: &["crash"],
+    }
+}
+
+fn hunt_failover() -> Hunt {
+    let setup = {
+        let mut workload = workload(3, Calls::Lock);
+        workload.rounds = 6;
+        workload.think = Micros::millis(50);
+        workload.hold = Micros::seconds(4);
+        let setup = Setup {
+            lock: single::Settings {
+                validity_margin: Some(Micros::millis(102)),
+                ..single::Settings::as_written()
+            },
+            store: store::Settings {
+                persistence: Persistence::AofAlways,
+                layout: FAILOVER,
+                ..store::Settings::default()
+            },
+            servers: 2,
+            workload,
+            promises: [Promise::MutualExclusion].into_iter().collect(),
+        };
+        pack_setup::<RedisSingle>(&setup)
+    };
+    Hunt {
+        lock: "redis-failover",
+        setup,
+        fixed_lock: "redlock",
+        fixed: crowded(|_| {}),
+        faults: &["crash", "power-loss"],
+    }
 }

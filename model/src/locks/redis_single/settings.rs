@@ -1,5 +1,6 @@
 //! The variants of the lock on one Redis instance, as named knobs on one machine.
 
+use crate::locks::redlock::ExtendBy;
 use crate::stores::redis::Millis;
 use crate::time::{Micros, Monotonic};
 use serde::{Deserialize, Serialize};
@@ -67,17 +68,6 @@ pub struct Extension {
     pub times_max: u8,
     /// By which script.
     pub how: ExtendBy,
-}
-
-/// By which script a key's life is prolonged.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum ExtendBy {
-    /// The document's: only if the key is there with the own value.
-    CompareAndExtend,
-    /// leandromoreira/redlock-rb's (`lib/redlock/client.rb`, `LOCK_SCRIPT` with `extend`): makes the key anew if it is gone,
-    /// whoever held it meanwhile (R15). The old validity is not looked at: a holder goes on past it while an extension is
-    /// under way or may still be sent.
-    ExtendOrCreate,
 }
 
 impl Settings {
