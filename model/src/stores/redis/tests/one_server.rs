@@ -151,7 +151,9 @@ fn any_step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 2_000,
-        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(
+            "src/stores/redis/tests/one_server.proptest-regressions",
+        ))),
         ..ProptestConfig::default()
     })]
 
