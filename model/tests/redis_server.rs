@@ -396,7 +396,10 @@ fn random_sequences_of_all_commands_get_the_replies_of_the_real_server() {
     assert!(tally.judged > 40_000, "{tally:?}");
     // With a few milliseconds in between, in which keys die.
     let mut tally = Tally::default();
-    for (number, commands) in sequences(600, 1..8).enumerate() {
+    for (number, mut commands) in sequences(600, 1..8).enumerate() {
+        let value = Value::Token(Token { client: 0, serial: 1 });
+        let ttl = Some(Millis(1 + number as i64 % 3));
+        commands.insert(0, Command::Set { key: LOCK, value, if_absent: false, ttl });
         real.order(&["FLUSHALL"]);
         let mut simulated = Simulated::new(1, Settings::default());
         for (position, part) in commands.chunks(2).enumerate() {

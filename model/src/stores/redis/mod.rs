@@ -196,11 +196,8 @@ struct TenantState {
 
 impl Redis {
     /// Whether the port is closed.
-    fn is_closed(&mut self, cx: &Context<Settings>) -> bool {
-        if self.closed_until.is_some_and(|until| cx.monotonic >= until) {
-            self.closed_until = None;
-        }
-        self.closed_until.is_some()
+    fn is_closed(&self, cx: &Context<Settings>) -> bool {
+        self.closed_until.is_some_and(|until| cx.monotonic < until)
     }
 
     fn is_master(&self) -> bool {
@@ -294,6 +291,9 @@ impl Store for Redis {
 
     fn on_deadline(&mut self, cx: &Context<Settings>, effects: &mut Effects<Self>) {
         let is_closed = self.is_closed(cx);
+        if !is_closed {
+            self.closed_until = None;
+        }
         let is_promoted = !is_closed
             && self.replication.as_mut().is_some_and(|replication| replication.on_deadline(cx, effects));
         let mut turn = self.turn(None, cx, effects);

@@ -112,5 +112,7 @@ fn a_server_opens_to_the_first_request_after_its_delay() {
     cluster.restart(0, false);
     cluster.pass(Micros::seconds(30));
     assert_eq!(cluster.run(take(0, 10_000)), Outcome::Ok);
+    assert!(cluster.is_due(0));
+    cluster.run_deadlines();
     assert_eq!(cluster.servers[0].closed_until, None);
 }

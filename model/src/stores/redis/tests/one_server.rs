@@ -105,7 +105,8 @@ enum Step {
     Pass {
         micros: i64,
     },
-    StepClock {
+    /// The wall clock is set.
+    Jump {
         micros: i64,
     },
     /// The wall clock stands still while true time passes.
@@ -114,7 +115,7 @@ enum Step {
     },
 }
 
-fn any_command() -> impl Strategy<Value = Command> {
+pub fn any_command() -> impl Strategy<Value = Command> {
     let key = || prop_oneof![3 => Just(LOCK), 2 => Just(COUNTER), 1 => Just(Key::Foreign(1))];
     let value = || {
         prop_oneof![
@@ -143,7 +144,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (0..2u8, any_command()).prop_map(|(client, command)| Step::Run { client, command }),
         2 => (1..3_000i64).prop_map(|micros| Step::Pass { micros }),
-        1 => (-5_000..5_000i64).prop_map(|micros| Step::StepClock { micros }),
+        1 => (-5_000..5_000i64).prop_map(|micros| Step::Jump { micros }),
         1 => (1..3_000i64).prop_map(|micros| Step::Freeze { micros }),
     ]
 }
@@ -174,7 +175,7 @@ proptest! {
                     prop_assert_eq!(cluster.ask(0, client, command), plain.run(command), "{}", command);
                 }
                 Step::Pass { micros } => cluster.pass(Micros(micros)),
-                Step::StepClock { micros } => cluster.ahead[0] = cluster.ahead[0] + Micros(micros),
+                Step::Jump { micros } => cluster.ahead[0] = cluster.ahead[0] + Micros(micros),
                 Step::Freeze { micros } => {
                     cluster.pass(Micros(micros));
                     cluster.ahead[0] = cluster.ahead[0] - Micros(micros);
@@ -213,6 +214,7 @@ fn a_small_state_is_a_few_dozen_bytes_and_survives_packing() {
     cluster.run(take(0, 2_000));
     cluster.run(Command::Incr(COUNTER));
     let bytes = postcard::to_stdvec(&cluster.servers[0]).expect("serialisable");
+    assert!(size_of::<Redis>() <= 200, "{} bytes in memory", size_of::<Redis>());
     assert!(empty <= 6 && bytes.len() <= 24, "{empty} bytes empty, {} with two keys", bytes.len());
     assert_eq!(postcard::from_bytes::<Redis>(&bytes).expect("the same"), cluster.servers[0]);
 }
