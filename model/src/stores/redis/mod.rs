@@ -14,7 +14,7 @@
 //! - Each command and each script is one step. Scripts are those of document 001 and its implementations, as commands of
 //!   their own ([`Command`]).
 //! - Expiry in whole milliseconds, on the wall clock by default. A key lives through the whole millisecond of its death
-//!   (`src/db.c` `keyIsExpired` says `now > when`): `PX 2000` is at least 2.000 s, and up to 2.001 s. Expired keys are
+//!   (`src/db.c` `keyIsExpired` says `now > when`): `PX 2000` is more than 2.000 s, and up to 2.001 s. Expired keys are
 //!   not shown, and go at once: [`Store::deadline`] and every entry stand for the active expiry cycle. A wall clock that
 //!   steps forward kills keys; one that steps back lets them live longer, and revives none that is gone.
 //! - Persistence, and what a crash of the process or a power loss leaves of it. Moments of death are absolute in the
