@@ -72,9 +72,9 @@ impl Record {
 
 /// The first moment at which a key that gets this time to live now is dead.
 ///
-/// The server counts whole milliseconds (`src/server.c` `mstime`: microseconds divided, rounded down), dies are
-/// `now + ttl` in them, and a key has expired once now is *greater* (`src/db.c` `keyIsExpired`): the millisecond of its
-/// death is still one of its life.
+/// The server counts whole milliseconds (`src/server.c` `mstime`: microseconds divided, rounded down). A key's
+/// moment is now + ttl in them, and it has expired once now is *greater* (`src/db.c` `keyIsExpired`): that millisecond
+/// is still one of its life.
 pub(super) fn dies_after(ttl: Millis, cx: &Context<Settings>) -> Due {
     let first_dead = |now_micros: i64| {
         let when_ms = now_micros.div_euclid(1_000).saturating_add(ttl.0);

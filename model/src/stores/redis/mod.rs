@@ -14,7 +14,7 @@
 //! - Each command and each script is one step. Scripts are those of document 001 and its implementations, as commands of
 //!   their own ([`Command`]).
 //! - Expiry in whole milliseconds, on the wall clock by default. A key lives through the whole millisecond of its death
-//!   (`src/db.c` `keyIsExpired` says `now > when`): `PX 2000` is at least 2.000 s, and up to 2.001 s. Expired keys are
+//!   (`src/db.c` `keyIsExpired` says `now > when`): `PX 2000` is more than 2.000 s, and up to 2.001 s. Expired keys are
 //!   not shown, and go at once: [`Store::deadline`] and every entry stand for the active expiry cycle. A wall clock that
 //!   steps forward kills keys; one that steps back lets them live longer, and revives none that is gone.
 //! - Persistence, and what a crash of the process or a power loss leaves of it. Moments of death are absolute in the
@@ -54,6 +54,8 @@
 //!   failover that does not come because too few Sentinels see each other, or comes late; added: promotions that a
 //!   quorum would have refused, as when only the link between master and replica is cut. The old master is told by
 //!   pings, clients are told by nobody: a lock must find the master itself.
+//! - *The use of keys on replicas.* Reads on the master are not replicated: a replica that is promoted evicts in another
+//!   order, in the real server too.
 //! - *The better replica.* Sentinel promotes the one with the largest offset; here it is the first one, which may have
 //!   less.
 //! - *Partial resynchronisation, the backlog, diskless loading, chained replicas.* A gap always costs a snapshot; it is
@@ -196,11 +198,8 @@ struct TenantState {
 
 impl Redis {
     /// Whether the port is closed.
-    fn is_closed(&mut self, cx: &Context<Settings>) -> bool {
-        if self.closed_until.is_some_and(|until| cx.monotonic >= until) {
-            self.closed_until = None;
-        }
-        self.closed_until.is_some()
+    fn is_closed(&self, cx: &Context<Settings>) -> bool {
+        self.closed_until.is_some_and(|until| cx.monotonic < until)
     }
 
     fn is_master(&self) -> bool {
@@ -294,6 +293,9 @@ impl Store for Redis {
 
     fn on_deadline(&mut self, cx: &Context<Settings>, effects: &mut Effects<Self>) {
         let is_closed = self.is_closed(cx);
+        if !is_closed {
+            self.closed_until = None;
+        }
         let is_promoted = !is_closed
             && self.replication.as_mut().is_some_and(|replication| replication.on_deadline(cx, effects));
         let mut turn = self.turn(None, cx, effects);

@@ -94,7 +94,7 @@ pub enum Command {
     Get(Key),
     /// `DEL key`: [`Outcome::Integer`], how many keys went.
     Del(Key),
-    /// `PEXPIRE key ttl`: [`Outcome::Integer`], 1 if there is such a key.
+    /// `PEXPIRE key ttl`: [`Outcome::Integer`], 1 if there is such a key. A time that is not positive deletes it.
     PExpire(Key, Millis),
     /// `INCR key`: [`Outcome::Integer`], the new value; an absent key counts as 0.
     Incr(Key),
@@ -175,7 +175,7 @@ pub enum Outcome {
     Bulk(Value),
     /// `:…`: a number.
     Integer(i64),
-    /// `-…`: nothing was changed.
+    /// `-…`: nothing was changed; except that a script which fails at its second write keeps its first.
     Error(ServerError),
 }
 
@@ -186,7 +186,8 @@ pub enum ServerError {
     ReadOnly,
     /// `OOM`: the memory is full and nothing may be evicted.
     OutOfMemory,
-    /// `ERR value is not an integer or out of range`: `INCR` of a key that holds something else.
+    /// `ERR value is not an integer or out of range`: `INCR` of a key that holds something else, or the largest number;
+    /// and `SET` with a time to live that is not positive.
     NotAnInteger,
 }
 

@@ -5,7 +5,7 @@ use crate::machine::{Message, Node};
 use crate::time::Wall;
 
 /// A message under way.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Flight {
     pub from: u8,
     pub to: u8,
@@ -13,7 +13,7 @@ pub struct Flight {
 }
 
 /// Servers and their clients. Each entry takes one microsecond.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Cluster {
     pub servers: Vec<Redis>,
     pub settings: Settings,
@@ -161,13 +161,16 @@ impl Cluster {
         }
     }
 
+    /// Enters the server if its deadline has come.
+    pub fn wake(&mut self, server: u8) {
+        if self.is_due(server) && !self.down.contains(&server) {
+            self.enter(server, |machine, cx, effects| machine.on_deadline(cx, effects));
+        }
+    }
+
     /// Enters the servers whose deadline has come.
     pub fn run_deadlines(&mut self) {
-        for server in 0..self.servers.len() as u8 {
-            if self.is_due(server) && !self.down.contains(&server) {
-                self.enter(server, |machine, cx, effects| machine.on_deadline(cx, effects));
-            }
-        }
+        (0..self.servers.len() as u8).for_each(|server| self.wake(server));
     }
 
     /// Lets so many seconds pass, tenth by tenth, with every deadline met and every message delivered at once.

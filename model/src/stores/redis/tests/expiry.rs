@@ -120,3 +120,17 @@ fn a_set_whose_time_to_live_is_over_changes_nothing() {
     assert_eq!(cluster.run(take(0, -5)), Outcome::Error(ServerError::NotAnInteger));
     assert_eq!(cluster.lock(0), Some(token(1, 1)));
 }
+
+#[test]
+fn a_death_beside_another_timer_is_reported_with_that_timer_and_never_shown() {
+    let mut cluster = Cluster::single(|settings| settings.persistence = Persistence::AofEverySecond);
+    cluster.run(take(0, 10));
+    cluster.pass(Micros::millis(500));
+    assert!(!cluster.is_due(0), "the sync comes first");
+    let mut asked = cluster.clone();
+    assert_eq!(asked.lock(0), None);
+    assert_eq!(asked.events, [gone(0, 0)]);
+    cluster.pass(Micros::millis(500));
+    cluster.run_deadlines();
+    assert_eq!(cluster.events, [gone(0, 0)]);
+}

@@ -7,6 +7,7 @@
 //! - `replication`: how replicas follow, `WAIT`
 //! - `failover`: who is master
 //! - `losses`: when a record counts as gone
+//! - `schedules`: random orders, losses and crashes; what the visitor is shown is all there is of time
 //! - `cluster`: the driver of all of them
 
 mod cluster;
@@ -17,6 +18,7 @@ mod losses;
 mod memory;
 mod one_server;
 mod replication;
+mod schedules;
 
 use super::*;
 use picklock_properties::{ClientId, Event};
