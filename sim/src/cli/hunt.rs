@@ -42,10 +42,10 @@ Examples:
   picklock hunt C6 --starts 100
   picklock hunt --system cassandra --seeds-max 1000 --json
 
-Of the starts' numbers of seeds: the median (of an even number the lower one of the two in the middle), the least and
-the most; a start that gave up counts as more than --seeds-max. Seconds are those of the hunt, from all starts together,
-without the runs of the repaired lock. These are the same seeds again, but their plans are drawn by the repaired lock's
-own measure; only the row's promise counts in them.
+Of the starts' numbers of seeds: the median (of an even number the lower one of the two in the
+middle), the least and the most; a start that gave up counts as more than --seeds-max. Seconds are
+those of the hunt from all starts together, without the repaired lock's runs. Its seeds are those
+that were tried, its plans are drawn anew, by its own measure; only the row's promise counts.
 
 Exits 1 if a failure was not found from every start, or a repaired run breaks the promise.";
 
