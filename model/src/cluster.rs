@@ -170,8 +170,8 @@ impl<L: Lock> Cluster<L> {
         &self.conditions
     }
 
-    /// When the node wants to be woken, by its own clock, and as what. A client has two wishes, its application's and
-    /// its lock's.
+    /// When the node wants to be woken, by its own clocks, and as what. A client has two wishes, its application's and
+    /// its lock's; a server may have two as well.
     pub fn deadlines(&self, node: Node, setup: &Setup<L>) -> [Option<(Due, Wake)>; 2] {
         match node {
             Node::Client(client) => {
@@ -182,8 +182,9 @@ impl<L: Lock> Cluster<L> {
                 ]
             }
             Node::Server(server) => {
-                let due = self.servers[usize::from(server)].deadline(&setup.store);
-                [due.map(|due| (due, Wake::Machine)), None]
+                let server = &self.servers[usize::from(server)];
+                [server.deadline(&setup.store), server.other_deadline(&setup.store)]
+                    .map(|due| due.map(|due| (due, Wake::Machine)))
             }
             Node::Resource => [None, None],
         }

@@ -289,7 +289,7 @@ pub trait Store: Data {
         effects: &mut Effects<Self>,
     );
 
-    /// [`Store::deadline`] has come.
+    /// [`Store::deadline`] or [`Store::other_deadline`] has come.
     fn on_deadline(&mut self, cx: &Context<Self::Settings>, effects: &mut Effects<Self>);
 
     /// The server starts again. After a plain crash of the process everything written survives (the operating system
@@ -298,6 +298,11 @@ pub trait Store: Data {
 
     /// When the server wants to be woken next, if at all.
     fn deadline(&self, settings: &Self::Settings) -> Option<Due>;
+
+    /// A second such wish, for a server that waits by both of its clocks: which of the two comes first is not its to say.
+    fn other_deadline(&self, _settings: &Self::Settings) -> Option<Due> {
+        None
+    }
 
     /// How many ways the handling of this message can go, by chance ([`Context::choice`]).
     fn choices(&self, _message: &Message<Self>, _servers: u8, _settings: &Self::Settings) -> u32 {

@@ -41,8 +41,10 @@ pub struct Bounds {
     pub aim: Aim,
     /// How many times a server may lose power; it starts again at once.
     pub power_losses: u8,
-    /// How many servers may lose power for good; what they have just said is lost with them.
+    /// How many servers may crash for good.
     pub server_crashes: u8,
+    /// Whether what they had just said is lost with them (the machine goes off), or still arrives (only the process ends).
+    pub crashes_take_sent: bool,
     /// How many times the resource may crash; it starts again at once.
     pub resource_restarts: u8,
     /// How many times a server's wall clock may step.
@@ -182,7 +184,7 @@ pub enum Action {
         /// Which.
         server: u8,
     },
-    /// The server loses power for good.
+    /// The server crashes for good.
     CrashServer {
         /// Which.
         server: u8,
@@ -338,8 +340,14 @@ impl<L: Lock> World<L> {
             if status != Status::Up {
                 continue;
             }
+            let mut woken = None;
             for (due, wake) in self.cluster.deadlines(node, setup).into_iter().flatten() {
+                // A server is woken once, whichever of its moments has come.
+                if woken == Some(wake) {
+                    continue;
+                }
                 if clock.is_due(due, Micros::ZERO) {
+                    woken = Some(wake);
                     let choices = self.cluster.choices(node, &wake.entry(), setup);
                     actions.extend((0..choices).map(|choice| Action::Wake {
                         node,
@@ -498,9 +506,11 @@ impl<L: Lock> World<L> {
             }
             Action::CrashServer { server } => {
                 let node = Node::Server(server);
-                self.cluster.crash(node, true, effects, &mut on_violation);
-                // What it has said and what arrives nevertheless might as well have arrived before.
-                self.in_flight.retain(|envelope| envelope.from != node);
+                self.cluster.crash(node, bounds.crashes_take_sent, effects, &mut on_violation);
+                if bounds.crashes_take_sent {
+                    // What it had said and what arrives nevertheless might as well have arrived before.
+                    self.in_flight.retain(|envelope| envelope.from != node);
+                }
                 self.budget.server_crashes -= 1;
             }
             Action::RestartResource => {
@@ -627,7 +637,7 @@ impl<L: Lock> World<L> {
                 Happening::Crashed { node: Node::Server(server), power_lost: true }
             }
             Action::CrashServer { server } => {
-                Happening::Crashed { node: Node::Server(server), power_lost: true }
+                Happening::Crashed { node: Node::Server(server), power_lost: bounds.crashes_take_sent }
             }
             Action::RestartResource => Happening::Restarted { node: Node::Resource },
             Action::StepServerClock { server } => Happening::ClockStepped {

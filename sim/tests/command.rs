@@ -92,6 +92,14 @@ fn a_wrong_call_exits_2_after_one_line_that_says_what_would_be_right() {
         ("theorems theorem-9", "theorem-"),
         ("scenarios C999", "C"),
         ("scenarios --system casandra", "cassandra"),
+        ("hunt C999", "C"),
+        ("hunt C2", "C2 has no hunt; these have one: C4, C6"),
+        ("hunt C6 --system casandra", "cassandra"),
+        ("hunt C6 --starts 0", "1 to"),
+        ("hunt C6 --starts 18446744073710", "1 to 18446744073709"),
+        ("hunt C6 --seeds-max 0", "1 to 1000000"),
+        ("hunt C6 --seeds-max 1000001", "1 to 1000000"),
+        ("hunt C6 --jobs 0", "1 to"),
         ("sweep cassandra-queue --seeds 5..5", "5..6"),
         ("sweep cassandra-queue --seeds 9..3", "3..9"),
         ("sweep cassandra-queue --seeds many", "0..1000"),
@@ -193,6 +201,12 @@ fn every_document_has_the_keys_of_the_contract() {
     has_keys(&scenarios[0], keys);
     assert_eq!((&scenarios[0]["found"], &scenarios[0]["fix_holds"]), (&true.into(), &true.into()));
 
+    let hunts = document("hunt c6 --starts 3");
+    let keys = "id system breaks lock faults starts found median_seeds least_seeds most_seeds seconds token fix \
+                fix_holds fix_runs";
+    has_keys(&hunts[0], keys);
+    assert_eq!(hunts.as_array().map(Vec::len), Some(1), "one row was asked for");
+
     let (token, _) = broken_seed();
     let replay = document(&format!("replay {token}"));
     has_keys(&replay, "token trace_hash violation violations plan events");
@@ -210,6 +224,35 @@ fn every_document_has_the_keys_of_the_contract() {
         assert!(rows.as_array().is_some_and(|rows| rows.iter().any(|row| row["name"] == name)), "{list}");
         let text = run(list).stdout;
         assert_eq!(text.lines().count(), rows.as_array().map_or(0, Vec::len), "{list}: one line each");
+    }
+}
+
+#[test]
+fn a_hunt_finds_from_every_start_and_the_repaired_lock_survives_the_same_seeds() {
+    let hunt = &document("hunt C6 --starts 3")[0];
+    assert_eq!((&hunt["found"], &hunt["fix_holds"]), (&3.into(), &true.into()), "{hunt}");
+    let seeds = |key: &str| hunt[key].as_u64().unwrap_or_else(|| panic!("no {key}: {hunt}"));
+    let (least, median, most) = (seeds("least_seeds"), seeds("median_seeds"), seeds("most_seeds"));
+    assert!(1 <= least && least <= median && median <= most, "{hunt}");
+    assert_eq!(seeds("fix_runs"), least + median + most, "the seeds that three starts tried");
+    let replay = document(&format!("replay {}", text_of(&hunt["token"])));
+    assert_eq!(replay["violation"]["property"], hunt["breaks"]);
+
+    let text = run("hunt C6 --starts 3");
+    assert_eq!(text.code, 0, "{}", text.stdout);
+    assert!(text.stdout.contains("✓ 3 of 3 starts"), "{}", text.stdout);
+    assert!(text.stdout.contains("✓ holds, ") && text.stdout.contains(&text_of(&hunt["token"])));
+}
+
+#[test]
+fn a_hunt_that_gives_up_says_more_than_and_exits_1() {
+    let gave_up = run("hunt C14 --starts 2 --seeds-max 1");
+    assert_eq!(gave_up.code, 1, "{}", gave_up.stdout);
+    assert!(gave_up.stdout.contains("✗ 0 of 2 starts") && gave_up.stdout.contains("> 1 "));
+    let hunt = &document("hunt C14 --starts 2 --seeds-max 1")[0];
+    assert_eq!((&hunt["found"], &hunt["fix_runs"]), (&0.into(), &2.into()), "{hunt}");
+    for nothing in ["median_seeds", "least_seeds", "most_seeds", "token"] {
+        assert!(hunt[nothing].is_null(), "{nothing}: {hunt}");
     }
 }
 
@@ -235,6 +278,7 @@ fn one_thread_and_two_print_the_same() {
         "check cassandra-queue --clients 3 --drop clocks-agree",
         "check cassandra-queue --drop no-clock-step",
         "scenarios C16",
+        "hunt C6 C14 --starts 2",
     ] {
         let [one, two] = ["1", "2"].map(|jobs| timeless(document(&format!("{line} --jobs {jobs}"))));
         assert_eq!(one, two, "{line}");

@@ -130,7 +130,9 @@ impl<'a, L: Walkable> Plain<'a, L> {
             Action::CrashServer { server } => {
                 let node = Node::Server(server);
                 self.crash(node);
-                self.in_flight.retain(|flying| flying.from != node);
+                if bounds.crashes_take_sent {
+                    self.in_flight.retain(|flying| flying.from != node);
+                }
             }
             Action::RestartResource => {
                 self.cluster.resource.restart(&setup.workload);

@@ -7,6 +7,7 @@
 
 mod check;
 mod completions;
+mod hunt;
 mod interrupt;
 mod jobs;
 mod lists;
@@ -17,6 +18,7 @@ mod progress;
 mod replay;
 mod scenarios;
 mod screen;
+mod seeded;
 mod seeds;
 mod sweep;
 mod theorems;
@@ -52,8 +54,9 @@ Examples:
   picklock check cassandra-queue --drop no-pause --drop no-expiry
   picklock sweep cassandra-queue --faults pause,clock --seeds 0..100000
   picklock replay pk2_…                          the same run again, step by step
+  picklock hunt C6                               how many random plans until the failure shows
 
-Exit codes: 0 nothing was violated; 1 something was, or (matrix, theorems, scenarios) a verdict differs from the
+Exit codes: 0 nothing was violated; 1 something was, or (matrix, theorems, scenarios, hunt) a verdict differs from the
 expected one, or no verdict was reached; 2 the call was wrong.
 Colours go to terminals only, and not if NO_COLOR is set. ^C prints what was found so far; a second ^C ends at once.";
 
@@ -65,6 +68,7 @@ enum Command {
     Sweep(sweep::Sweep),
     Replay(replay::ReplayToken),
     Scenarios(scenarios::Scenarios),
+    Hunt(hunt::Hunt),
     /// Lists the locks
     Locks,
     /// Lists the kinds of faults
@@ -116,6 +120,7 @@ pub fn main() -> ExitCode {
         Command::Sweep(command) => command.run(&mut screen),
         Command::Replay(command) => command.run(&mut screen),
         Command::Scenarios(command) => command.run(&mut screen),
+        Command::Hunt(command) => command.run(&mut screen),
         Command::Locks => lists::locks(&mut screen),
         Command::Faults => lists::faults(&mut screen),
         Command::Properties => lists::properties(&mut screen),

@@ -24,6 +24,13 @@ impl Progress {
         progress
     }
 
+    /// A spinner for runs up to one that nobody knows.
+    pub fn seeds() -> Progress {
+        let progress = Progress::new(None, "{elapsed:>4} {spinner} {count} runs {msg}");
+        progress.bar.enable_steady_tick(Duration::from_millis(100));
+        progress
+    }
+
     fn new(total: Option<u64>, template: &str) -> Progress {
         if !std::io::stderr().is_terminal() {
             return Progress { bar: ProgressBar::hidden() };

@@ -3,13 +3,13 @@
 use super::jobs::Jobs;
 use super::progress::Progress;
 use super::screen::{Paint, Screen, Tone, counted, wrapped};
-use super::sweep::seeded_token;
+use super::seeded::Seeded;
 use super::{BadCall, Ending, interrupt, names};
 use clap::Args;
 use picklock_model::claims::{Scenario, Search, scenarios};
 use picklock_model::explore::Limits;
 use picklock_properties::Promise;
-use picklock_sim::registry::{CheckVerdict, SweepHow};
+use picklock_sim::registry::CheckVerdict;
 use picklock_sim::report::TextOptions;
 use picklock_sim::token::TokenError;
 use serde::Serialize;
@@ -148,47 +148,25 @@ fn run(
             })
         }
         Search::Seeds { lock, setup, faults, seeds } => {
-            let on_progress = |runs| progress.add(runs);
-            let how = SweepHow { jobs, keep_going: false, on_progress: &on_progress, stop };
-            seeded(lock, setup, &faults.join(","), *seeds, breaks, &how)
+            let seeded = Seeded::new(lock, setup, faults)?;
+            let tried = seeded.first_break(0..*seeds, breaks, jobs, progress)?;
+            let token = tried.broken.map(|seed| seeded.token(seed));
+            Ok(Searched {
+                steps: token.as_deref().map(|token| steps(&seeded, token)).transpose()?,
+                token,
+                complete: tried.complete,
+                states: None,
+                runs: Some(tried.runs),
+            })
         }
     }
 }
 
-/// Goes on after seeds that break other promises only.
-fn seeded(
-    lock: &str,
-    setup: &[u8],
-    faults: &str,
-    seeds: u64,
-    breaks: Option<Promise>,
-    how: &SweepHow,
-) -> Result<Searched, BadCall> {
-    let (lock, faults) = (names::lock(lock)?, names::faults(faults)?);
-    let mut searched = Searched { token: None, steps: None, complete: true, states: None, runs: Some(0) };
-    let mut next = 0;
-    while next < seeds {
-        let report = lock.sweep(setup, faults, next..seeds, how)?;
-        next += report.runs;
-        searched.complete &= report.truncated == 0 && !report.stopped;
-        searched.runs = Some(next);
-        let broken = match breaks {
-            Some(promise) => report.first_seed(promise),
-            None => report.violations.first().map(|found| found.seed),
-        };
-        if let Some(seed) = broken {
-            let token = seeded_token(lock.name(), setup, faults, seed);
-            let parsed = token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
-            let options = TextOptions { last: Some(0), ..TextOptions::default() };
-            searched.steps = Some(lock.replay(&parsed, &options)?.events.len());
-            searched.token = Some(token);
-            break;
-        }
-        if report.stopped || report.runs == 0 {
-            break;
-        }
-    }
-    Ok(searched)
+/// How many steps the run of a token has.
+fn steps(seeded: &Seeded, token: &str) -> Result<usize, BadCall> {
+    let token = token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
+    let options = TextOptions { last: Some(0), ..TextOptions::default() };
+    Ok(seeded.lock().replay(&token, &options)?.events.len())
 }
 
 impl Row {

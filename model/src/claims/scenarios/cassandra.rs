@@ -1,14 +1,15 @@
 //! The rows of the Cassandra queue lock.
 
+mod hunts;
+
 use super::{Scenario, Search};
-use crate::claims::cassandra::{TTL_SECONDS, drop_from_queue_lock, queue_lock, workload};
-use crate::claims::{Assumption, Judgement, NamedSpace, pack_setup};
-use crate::cluster::Setup;
+use crate::claims::cassandra::{TTL_SECONDS, drop_from_queue_lock, queue_lock};
+use crate::claims::{Assumption, Judgement, NamedSpace};
 use crate::explore::{Draws, Goal, Space};
 use crate::locks::CassandraQueue;
 use crate::locks::cassandra_queue::{QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps};
 use crate::machine::Line;
-use crate::stores::cassandra::{self as store, Consistency, ReadRepair, ReadTargets};
+use crate::stores::cassandra::Consistency;
 use crate::time::Micros;
 use crate::workload::Calls;
 use crate::world::{Aim, TICK};
@@ -100,6 +101,7 @@ fn c4() -> Scenario {
         search: space(|lock| lock),
         fix: "renewal that first looks whether the lock is still its own, and knows when its lease is over",
         fix_search: space(|lock| Settings { conditional_renewal: true, ..valid(lock) }),
+        hunt: Some(hunts::c4()),
         ..CASSANDRA
     }
 }
@@ -118,6 +120,7 @@ fn c6() -> Scenario {
         fix: "waiters prolong their queue cell too",
         fix_search: space(|lock| Settings { waiters_renew: true, ..lock }),
         note: "no pause is needed with two clients: a hold longer than the TTL does it",
+        hunt: Some(hunts::c6()),
         ..CASSANDRA
     }
 }
@@ -127,7 +130,10 @@ fn c7() -> Scenario {
 }
 
 fn c8() -> Scenario {
-    crash("C8", Aim::Holding, "the holder crashes, and its cells stay for ever")
+    Scenario {
+        hunt: Some(hunts::c8()),
+        ..crash("C8", Aim::Holding, "the holder crashes, and its cells stay for ever")
+    }
 }
 
 fn crash(id: &'static str, aim: Aim, story: &'static str) -> Scenario {
@@ -178,47 +184,29 @@ fn c11() -> Scenario {
         search: space(Consistency::One),
         fix: "QUORUM",
         fix_search: space(Consistency::Quorum),
+        hunt: Some(hunts::c11()),
         ..CASSANDRA
     }
 }
 
 fn c14() -> Scenario {
-    let seeds = |lock: fn(Settings) -> Settings| {
-        let lock = lock(Settings {
-            ttl_seconds: None,
-            poll_interval: Micros::millis(200),
-            request_timeout: Some(Micros::seconds(3)),
-            // A deletion that nobody answers is repeated, so that what is found is a partial one (else: row C31).
-            retry_deletes: RetryDeletes::Unanswered,
-            ..Settings::as_written()
-        });
-        let mut workload = workload(2, Calls::Lock);
-        workload.rounds = 2;
-        workload.hold = Micros::seconds(1);
-        let store = store::Settings {
-            reads: Consistency::Quorum,
-            read_repair: ReadRepair::None,
-            read_targets: ReadTargets::Closest,
-            ..Default::default()
-        };
-        let promises = [Promise::DeadlockFreedom].into_iter().collect();
-        let setup = Setup { lock, store, servers: 3, workload, promises };
-        Search::Seeds {
-            lock: "cassandra-queue",
-            setup: pack_setup::<CassandraQueue>(&setup),
-            faults: &["loss", "partition"],
-            seeds: 3000,
-        }
+    let hunt = hunts::c14();
+    let seeds = |setup: &[u8]| Search::Seeds {
+        lock: hunt.lock,
+        setup: setup.to_vec(),
+        faults: hunt.faults,
+        seeds: 3000,
     };
     Scenario {
         id: "C14",
         story: "a deletion reaches too few replicas and is taken for done: the cell stays, and all wait behind it",
         breaks: Promise::DeadlockFreedom,
-        search: seeds(|lock| lock),
+        search: seeds(&hunt.setup),
         fix: "repeat the deletion until it is acknowledged",
-        fix_search: seeds(|lock| Settings { retry_deletes: RetryDeletes::UntilAcknowledged, ..lock }),
+        fix_search: seeds(&hunt.fixed),
         note: "it lasts if coordinators always read the same replicas: by chance they would come upon the tombstone; \
                and hinted handoff, which the simulator leaves out, would heal it unless the coordinator dies",
+        hunt: Some(hunt),
         ..CASSANDRA
     }
 }
@@ -292,6 +280,7 @@ fn c23() -> Scenario {
         fix: "the store names the column as it writes it",
         fix_search: space(|lock| Settings { queue_order: QueueOrder::Coordinator, ..lock }),
         note: "an ordinary message delay is enough; no pause is needed",
+        hunt: Some(hunts::c23()),
         ..CASSANDRA
     }
 }
@@ -335,6 +324,9 @@ fn c31() -> Scenario {
         search: space(|lock| lock),
         fix: "repeat the deletion until it is acknowledged",
         fix_search: space(|lock| Settings { retry_deletes: RetryDeletes::UntilAcknowledged, ..lock }),
+        note: "random plans mostly lose the deletion of a release, not that of step 7: the end is the same, and so is the \
+               repair",
+        hunt: Some(hunts::c31()),
         ..CASSANDRA
     }
 }

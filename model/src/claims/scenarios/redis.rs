@@ -10,9 +10,10 @@ use crate::locks::redis_single::{self as single, Fencing, RedisSingle, Release};
 use crate::locks::redlock::{
     self as many, Contact, ElapsedClock, ExtendBy, Extension, Redlock, Settles, ValidityFrom,
 };
+use crate::machine::Lock;
 use crate::stores::redis::{self as store, Eviction, ExpiryClock, Layout, Persistence, Tenant, TenantDoes};
 use crate::time::Micros;
-use crate::workload::Calls;
+use crate::workload::{Calls, Workload};
 use crate::world::{Aim, TICK, WITHOUT_END};
 use picklock_properties::Promise;
 
@@ -29,8 +30,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 fn r1() -> Scenario {
     let mut fenced = redis_single(2, Calls::TryLock, &[Promise::FencedResource]);
     fenced.setup.lock.fencing = Fencing::WithGrant;
-    fenced.setup.workload.writes = true;
-    fenced.setup.workload.resource_checks = true;
+    checked(&mut fenced);
     fenced.bounds.pauses = 1;
     fenced.bounds.pause_ticks = LONG_TICKS;
     fenced.bounds.aim = Aim::Holding;
@@ -215,51 +215,31 @@ fn r23() -> Scenario {
 // Failover.
 
 fn r7() -> Scenario {
-    let space = || {
-        let mut space = redis_single(2, Calls::TryLock, &[Promise::MutualExclusion]);
-        space.setup.servers = 2;
-        space.setup.store.layout = replicated();
-        space.setup.lock.request_timeout = Some(TICK);
-        space.bounds.power_losses = 0;
-        space.bounds.drifts = 0;
-        space.bounds.server_crashes = 1;
-        space
-    };
-    let masters = || {
-        let mut space = redlock(2, 3, Calls::TryLock, &[Promise::MutualExclusion]);
-        without_faults(&mut space);
-        space.bounds.server_crashes = 1;
-        space
-    };
+    let mut space = failing_over(Promise::MutualExclusion);
+    space.bounds.crashes_take_sent = true;
+    let mut masters = on_three_nodes(without_faults);
+    masters.bounds.server_crashes = 1;
+    masters.bounds.crashes_take_sent = true;
     Scenario {
         id: "R7",
         story: "the master dies before its replica has heard of the lock, the replica is promoted, and another client takes \
                 the lock there",
         breaks: Promise::MutualExclusion,
-        search: safety_named("redis-failover", space()),
+        search: safety_named("redis-failover", space),
         fix: "independent masters (Redlock)",
-        fix_search: safety(masters()),
-        note: "waiting for the replica (WAIT) before the client is told repairs it too",
+        fix_search: safety(masters),
         hunt: Some(hunt_failover()),
         ..REDIS
     }
 }
 
 fn r8() -> Scenario {
-    let mut space = redis_single(2, Calls::TryLock, &[Promise::MutualExclusion]);
-    space.setup.servers = 2;
-    space.setup.store.layout = replicated();
-    space.setup.lock.request_timeout = Some(TICK);
-    // Without this, what is found is row R7.
-    space.setup.lock.waits_for_replicas = true;
-    space.bounds.power_losses = 0;
-    space.bounds.drifts = 0;
-    space.bounds.server_crashes = 1;
-    space.bounds.last_server_ahead_ticks = LONG_TICKS as i8;
-    let mut masters = redlock(2, 3, Calls::TryLock, &[Promise::MutualExclusion]);
-    without_faults(&mut masters);
+    // The master's process ends, but what it has said arrives: row R7 does not happen here.
+    let mut space = failing_over(Promise::MutualExclusion);
+    space.bounds.last_server_ahead_ticks = FAILOVER_LONG_TICKS;
+    let mut masters = on_three_nodes(without_faults);
     masters.bounds.server_crashes = 1;
-    masters.bounds.last_server_ahead_ticks = LONG_TICKS as i8;
+    masters.bounds.last_server_ahead_ticks = FAILOVER_LONG_TICKS;
     Scenario {
         id: "R8",
         story: "the replica's clock is ahead: the key arrives with a moment of death that has passed there, and after the \
@@ -268,7 +248,7 @@ fn r8() -> Scenario {
         search: safety_named("redis-failover", space),
         fix: "independent masters (Redlock)",
         fix_search: safety(masters),
-        note: "WAIT, which repairs row R7, does not help here",
+        note: "with clocks that agree nothing is found: what is replicated in time is not enough",
         ..REDIS
     }
 }
@@ -294,6 +274,7 @@ fn release(id: &'static str, flaw: Release, story: &'static str) -> Scenario {
         space.bounds.drifts = 0;
         space.bounds.latency_ticks = Some(2);
         space.setup.lock.ttl = Some(Micros::millis(2999));
+        space.setup.lock.validity_margin = Some(Micros::millis(999));
         space.setup.lock.release = release;
         space.setup.workload.hold = Micros::ZERO;
         safety_single(space)
@@ -500,28 +481,31 @@ fn f1() -> Scenario {
 }
 
 fn f2() -> Scenario {
-    let space = |waits_for_replicas| {
-        let mut space = redis_single(2, Calls::TryLock, &[Promise::FencedResource]);
-        space.setup.servers = 2;
-        space.setup.store.layout = replicated();
-        space.setup.lock.request_timeout = Some(TICK);
+    let paused = |space: &mut Space<RedisSingle>| {
+        checked(space);
+        space.setup.workload.hold = FAILOVER_HOLD;
         space.setup.lock.fencing = Fencing::WithGrant;
-        space.setup.lock.waits_for_replicas = waits_for_replicas;
-        space.setup.workload.rounds = 2;
-        space.bounds.power_losses = 0;
-        space.bounds.drifts = 0;
-        space.bounds.server_crashes = 1;
-        checked(&mut space);
-        safety_named("redis-failover-fenced", space)
+        space.bounds.pauses = 1;
+        space.bounds.pause_ticks = FAILOVER_LONG_TICKS as u8;
+        space.bounds.aim = Aim::Holding;
     };
+    let mut space = failing_over(Promise::FencedResource);
+    paused(&mut space);
+    space.bounds.crashes_take_sent = true;
+    let mut durable = failing_over(Promise::FencedResource);
+    paused(&mut durable);
+    durable.setup.servers = 1;
+    durable.setup.store.layout = Layout::Independent;
+    durable.bounds.server_crashes = 0;
+    durable.bounds.power_losses = 1;
     Scenario {
         id: "F2",
         system: "fencing",
         story: "the server that counts fails over to one that has not heard of the last tokens, and gives them out again",
         breaks: Promise::FencedResource,
-        search: space(false),
-        fix: "no token before the replica has it (WAIT); with more than one replica, consensus",
-        fix_search: space(true),
+        search: safety_named("redis-failover-fenced", space),
+        fix: "a counter that forgets nothing: on one durable server (AOF always), or by consensus if it is to fail over",
+        fix_search: safety_single(durable),
         ..REDIS
     }
 }
@@ -552,26 +536,30 @@ fn f3() -> Scenario {
 }
 
 fn f4() -> Scenario {
-    let space = |servers| {
-        let mut space = redlock(2, servers, Calls::TryLock, &[Promise::FencedResource]);
-        without_faults(&mut space);
-        spaces::drop_from_redlock(&mut space, Assumption::NoPause);
-        space.bounds.aim = Aim::Holding;
-        space.setup.workload.rounds = 2;
-        space.setup.lock.fencing = true;
-        space.setup.workload.writes = true;
-        space.setup.workload.resource_checks = true;
-        safety(space)
-    };
     Scenario {
         id: "F4",
         system: "fencing",
         story: "the largest of the quorum's counters as token: two quorums share a node, but not the one that counted \
                 furthest, and the later grant has the smaller token",
         breaks: Promise::FencedResource,
-        search: space(3),
+        search: Search::Seeds {
+            lock: "redlock-fenced",
+            setup: crowded(|setup| {
+                setup.lock.fencing = true;
+                setup.workload.writes = true;
+                setup.workload.resource_checks = true;
+                setup.promises = [Promise::FencedResource].into_iter().collect();
+            }),
+            faults: &["pause", "loss"],
+            seeds: 3000,
+        },
         fix: "one counter",
-        fix_search: space(1),
+        fix_search: Search::Seeds {
+            lock: "redis-single-fenced",
+            setup: one_fenced(),
+            faults: &["pause", "loss"],
+            seeds: 3000,
+        },
         note: "not in the catalogue: what the critique means when it says that Redlock has no token to offer",
         ..REDIS
     }
@@ -621,14 +609,35 @@ fn alone(servers: u8) -> Space<Redlock> {
     space
 }
 
-fn replicated() -> Layout {
-    Layout::Replicated { ping_period: TICK, down_after: Micros(2 * TICK.0) }
+/// Two clients of a master that may die, and of its replica.
+fn failing_over(promise: Promise) -> Space<RedisSingle> {
+    let mut space = redis_single(2, Calls::Lock, &[promise]);
+    space.setup.servers = 2;
+    space.setup.store.layout = Layout::Replicated { ping_period: TICK, down_after: Micros(2 * TICK.0) };
+    let lock = &mut space.setup.lock;
+    lock.request_timeout = Some(TICK);
+    // Long enough for a failover while somebody holds.
+    lock.ttl = Some(TTL + Micros(4 * TICK.0));
+    space.setup.workload.hold = FAILOVER_HOLD;
+    space.bounds.unhurried = false;
+    space.bounds.power_losses = 0;
+    space.bounds.drifts = 0;
+    space.bounds.server_crashes = 1;
+    space
 }
 
+/// Longer than it takes to miss a master and to find the new one.
+const FAILOVER_HOLD: Micros = Micros(5 * TICK.0);
+
+/// Longer than a lock lives that outlasts a failover.
+const FAILOVER_LONG_TICKS: i8 = 9;
+
 /// The holder writes to a resource that looks at the tokens.
-fn checked(space: &mut Space<RedisSingle>) {
+fn checked<L: Lock>(space: &mut Space<L>) {
     space.setup.workload.writes = true;
     space.setup.workload.resource_checks = true;
+    // Shorter than a lock is valid: else nobody would ever come to write.
+    space.setup.workload.hold = TICK;
 }
 
 fn safety(space: Space<Redlock>) -> Search {
@@ -650,45 +659,42 @@ fn progress(space: Space<Redlock>) -> Search {
 
 // What random plans are let loose on.
 
+/// Clients that come in each other's way all the time, and work for a good part of a lock's life.
+fn rush() -> Workload {
+    Workload { rounds: 6, think: Micros::millis(50), hold: Micros::seconds(4), ..workload(3, Calls::Lock) }
+}
+
 /// Redlock on three nodes with clients that come in each other's way, so that nobody has more than a majority.
 fn crowded(change: impl Fn(&mut Setup<Redlock>)) -> Vec<u8> {
-    let mut workload = workload(3, Calls::Lock);
-    workload.rounds = 6;
-    workload.think = Micros::millis(50);
-    workload.hold = Micros::seconds(4);
     let mut setup = Setup {
         lock: many::Settings::multiplexed(),
         store: store::Settings { persistence: Persistence::AofAlways, ..store::Settings::default() },
         servers: 3,
-        workload,
+        workload: rush(),
         promises: [Promise::MutualExclusion].into_iter().collect(),
     };
     change(&mut setup);
     pack_setup::<Redlock>(&setup)
 }
 
-fn hunt_pause() -> Hunt {
-    let fenced = {
-        let mut workload = workload(3, Calls::Lock);
-        workload.rounds = 6;
-        workload.think = Micros::millis(50);
-        workload.hold = Micros::seconds(4);
-        workload.writes = true;
-        workload.resource_checks = true;
-        let setup = Setup {
-            lock: single::Settings::repaired(),
-            store: store::Settings { persistence: Persistence::AofAlways, ..store::Settings::default() },
-            servers: 1,
-            workload,
-            promises: [Promise::FencedResource].into_iter().collect(),
-        };
-        pack_setup::<RedisSingle>(&setup)
+/// The same on one node, with a token from its counter, checked by the resource.
+fn one_fenced() -> Vec<u8> {
+    let setup = Setup {
+        lock: single::Settings::repaired(),
+        store: store::Settings { persistence: Persistence::AofAlways, ..store::Settings::default() },
+        servers: 1,
+        workload: Workload { writes: true, resource_checks: true, ..rush() },
+        promises: [Promise::FencedResource].into_iter().collect(),
     };
+    pack_setup::<RedisSingle>(&setup)
+}
+
+fn hunt_pause() -> Hunt {
     Hunt {
         lock: "redlock",
         setup: crowded(|_| {}),
-        fixed_lock: "redis-single",
-        fixed: fenced,
+        fixed_lock: "redis-single-fenced",
+        fixed: one_fenced(),
         faults: &["pause"],
     }
 }

@@ -43,10 +43,6 @@
 //!   gone by then; without a limit its keys are in nobody's way, and it has one. Its timer starts anew on a restart.
 //! - *`WAIT`* after a command that changed nothing replies at once; the real one waits for all earlier changes. A server
 //!   that is no longer master never replies (the real one unblocks its clients with an error).
-//! - *One wish to be woken* ([`Store::deadline`]) names one clock. While a server has a monotonic timer (the AOF is
-//!   behind, a tenant, replication, the delay after a restart), the death of a key by the wall clock does not wake it:
-//!   the key is not shown from its death on, but removed, reported and sent to the replicas at the next entry, at the
-//!   latest with that timer.
 //!
 //! # What is left out, and which failures that hides
 //!
@@ -202,6 +198,11 @@ impl Redis {
         self.closed_until.is_some_and(|until| cx.monotonic < until)
     }
 
+    /// When the next key dies, if this server is who removes it.
+    fn next_death(&self) -> Option<Due> {
+        if self.is_master() { self.keys.next_death() } else { None }
+    }
+
     fn is_master(&self) -> bool {
         self.replication.as_ref().is_none_or(|replication| replication.is_master())
     }
@@ -335,16 +336,20 @@ impl Store for Redis {
     }
 
     fn deadline(&self, _settings: &Settings) -> Option<Due> {
-        let death = if self.is_master() { self.keys.next_death() } else { None };
         let wakes = [
             self.closed_until,
             self.keys.sync_due(),
             self.tenant.map(|tenant| tenant.due),
             self.replication.as_ref().map(|replication| replication.deadline()),
         ];
-        // One wish can name one clock only, and no timer may wait for a wall clock that may be set back. What has expired
-        // meanwhile is not shown, and goes with the next entry.
-        wakes.into_iter().flatten().min().map(Due::Monotonic).or(death)
+        let timer = wakes.into_iter().flatten().min().map(Due::Monotonic);
+        let death = self.next_death().filter(|due| matches!(due, Due::Monotonic(_)));
+        timer.into_iter().chain(death).min()
+    }
+
+    /// The death of a key by the wall clock: no timer may wait for a clock that may be set back.
+    fn other_deadline(&self, _settings: &Settings) -> Option<Due> {
+        self.next_death().filter(|due| matches!(due, Due::Wall(_)))
     }
 
     fn dismisses(&self, message: &Peer) -> bool {

@@ -135,6 +135,8 @@ impl Replication {
         let missing: ServerSet = others(cx).collect();
         match &mut self.role {
             Role::Master { waits, .. } if !missing.is_empty() => {
+                // A client that asks again has given up the connection on which it waited.
+                waits.retain(|wait| wait.client != client);
                 waits.push(Wait { client, reply, offset, missing });
                 true
             }

@@ -154,11 +154,12 @@ impl Cluster {
     }
 
     pub fn is_due(&self, server: u8) -> bool {
-        match self.servers[usize::from(server)].deadline(&self.settings) {
-            Some(Due::Wall(at)) => Wall(0) + self.now + self.ahead[usize::from(server)] >= at,
-            Some(Due::Monotonic(at)) => self.now.0 >= at.0,
-            None => false,
-        }
+        let machine = &self.servers[usize::from(server)];
+        let wishes = [machine.deadline(&self.settings), machine.other_deadline(&self.settings)];
+        wishes.into_iter().flatten().any(|due| match due {
+            Due::Wall(at) => Wall(0) + self.now + self.ahead[usize::from(server)] >= at,
+            Due::Monotonic(at) => self.now.0 >= at.0,
+        })
     }
 
     /// Enters the server if its deadline has come.
