@@ -545,19 +545,21 @@ fn f4() -> Scenario {
         search: Search::Seeds {
             lock: "redlock-fenced",
             setup: crowded(|setup| {
+                setup.servers = 5;
+                setup.workload.rounds = 8;
                 setup.lock.fencing = true;
                 setup.workload.writes = true;
                 setup.workload.resource_checks = true;
                 setup.promises = [Promise::FencedResource].into_iter().collect();
             }),
-            faults: &["pause", "loss"],
+            faults: &["pause", "loss", "partition"],
             seeds: 3000,
         },
         fix: "one counter",
         fix_search: Search::Seeds {
             lock: "redis-single-fenced",
             setup: one_fenced(),
-            faults: &["pause", "loss"],
+            faults: &["pause", "loss", "partition"],
             seeds: 3000,
         },
         note: "not in the catalogue: what the critique means when it says that Redlock has no token to offer",
