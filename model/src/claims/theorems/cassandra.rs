@@ -1,88 +1,16 @@
-//! Lemma 1 and Theorems 1 to 3 of document 000, and the progress it promises without proof: with all their assumptions, and with each one dropped.
+//! Lemma 1, Theorems 1 to 3 and the progress of document 000.
 
-use super::cassandra::{TTL_SECONDS, drop_from_queue_lock, drop_from_row, queue_lock, row};
-use super::{Assumption, Expected, Judgement, NamedSpace};
+use super::Claim;
+use crate::claims::cassandra::{TTL_SECONDS, drop_from_queue_lock, drop_from_row, queue_lock, row};
+use crate::claims::{Assumption, Expected, Judgement, NamedSpace};
 use crate::explore::{Draws, Goal};
 use crate::stores::cassandra::{Consistency, ReadRepair};
 use crate::time::Micros;
 use crate::workload::Calls;
 use picklock_properties::{ClientId, Promise};
 
-/// A statement of the source.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Theorem {
-    /// The name it goes by on the command line.
-    pub name: &'static str,
-    /// What it says.
-    pub statement: &'static str,
-    /// Where.
-    pub source: &'static str,
-}
-
-/// The statements, in the order of the source.
-pub const THEOREMS: [Theorem; 5] = [
-    Theorem {
-        name: "lemma-1",
-        statement: "of two threads that write a cell each into a row and then read it, one sees both",
-        source: "document 000, section 5.1, Lemma 1",
-    },
-    Theorem {
-        name: "theorem-1",
-        statement: "GetLock never lets two threads hold the lock at once",
-        source: "document 000, section 5.1, Theorem 1, Listing 6",
-    },
-    Theorem {
-        name: "theorem-2",
-        statement: "TryGetLock never lets two threads hold the lock at once",
-        source: "document 000, section 5.2, Theorem 2, Listing 7",
-    },
-    Theorem {
-        name: "theorem-3",
-        statement: "of several threads that call TryGetLock, at least one gets the lock",
-        source: "document 000, section 5.2, Theorem 3, Listing 7",
-    },
-    Theorem {
-        name: "progress",
-        statement: "whoever calls GetLock gets the lock in the end (the source's \"обязательно возьмет блокировку\")",
-        source: "document 000, section 3; not proved there",
-    },
-];
-
-/// A statement under all of its assumptions but the dropped ones, in one space.
-#[derive(Clone, Debug)]
-pub struct Claim {
-    /// Which statement: a name in [`THEOREMS`].
-    pub theorem: &'static str,
-    /// The space.
-    pub space: NamedSpace,
-    /// How many threads.
-    pub clients: u8,
-    /// How many replicas.
-    pub servers: u8,
-    /// What sets this space apart from others of the same statement and size; may be empty.
-    pub variant: &'static str,
-    /// Which assumptions are dropped.
-    pub dropped: Vec<Assumption>,
-    /// By what it is judged.
-    pub judgement: Judgement,
-    /// What is claimed to come out.
-    pub expected: Expected,
-    /// Why that is expected.
-    pub reason: &'static str,
-    /// Whether checking it takes longer than a few seconds.
-    pub long: bool,
-}
-
-impl Claim {
-    /// The dropped assumptions as the JSON contract has them: `None`, one name, or several joined by `+`.
-    pub fn dropped_names(&self) -> Option<String> {
-        let names: Vec<&str> = self.dropped.iter().map(|assumption| assumption.name()).collect();
-        (!names.is_empty()).then(|| names.join("+"))
-    }
-}
-
-/// Every claim about the statements.
-pub fn claims() -> Vec<Claim> {
+/// The claims, in the order of the source.
+pub(super) fn claims() -> Vec<Claim> {
     let mut claims = lemma_1();
     claims.extend(mutual_exclusion("theorem-1", Calls::Lock, Promise::Theorem1));
     claims.extend(mutual_exclusion("theorem-2", Calls::TryLock, Promise::Theorem2));

@@ -1,0 +1,106 @@
+//! What the sources prove or claim: under all assumptions, and with each one dropped.
+
+mod cassandra;
+mod redis;
+
+use super::{Assumption, Expected, Judgement, NamedSpace};
+
+/// A statement of the source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Theorem {
+    /// The name it goes by on the command line.
+    pub name: &'static str,
+    /// What it says.
+    pub statement: &'static str,
+    /// Where.
+    pub source: &'static str,
+}
+
+/// The statements, in the order of the source.
+pub const THEOREMS: [Theorem; 9] = [
+    Theorem {
+        name: "lemma-1",
+        statement: "of two threads that write a cell each into a row and then read it, one sees both",
+        source: "document 000, section 5.1, Lemma 1",
+    },
+    Theorem {
+        name: "theorem-1",
+        statement: "GetLock never lets two threads hold the lock at once",
+        source: "document 000, section 5.1, Theorem 1, Listing 6",
+    },
+    Theorem {
+        name: "theorem-2",
+        statement: "TryGetLock never lets two threads hold the lock at once",
+        source: "document 000, section 5.2, Theorem 2, Listing 7",
+    },
+    Theorem {
+        name: "theorem-3",
+        statement: "of several threads that call TryGetLock, at least one gets the lock",
+        source: "document 000, section 5.2, Theorem 3, Listing 7",
+    },
+    Theorem {
+        name: "progress",
+        statement: "whoever calls GetLock gets the lock in the end (the source's \"обязательно возьмет блокировку\")",
+        source: "document 000, section 3; not proved there",
+    },
+    Theorem {
+        name: "redlock",
+        statement: "at most one client holds a Redlock lock",
+        source: "document 001, guarantees, safety property",
+    },
+    Theorem {
+        name: "min-validity",
+        statement: "all keys of a quorum live together until MIN_VALIDITY = TTL - (T2 - T1) - CLOCK_DRIFT is over",
+        source: "document 001, safety arguments",
+    },
+    Theorem {
+        name: "liveness-a",
+        statement: "whoever waits for a Redlock lock, somebody gets it in the end, also if its holder crashed",
+        source: "document 001, guarantees, liveness property A",
+    },
+    Theorem {
+        name: "liveness-b",
+        statement: "as long as a majority of the nodes is up, locks are acquired and released",
+        source: "document 001, guarantees, liveness property B",
+    },
+];
+
+/// A statement under all of its assumptions but the dropped ones, in one space.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Which statement: a name in [`THEOREMS`].
+    pub theorem: &'static str,
+    /// The space.
+    pub space: NamedSpace,
+    /// How many threads.
+    pub clients: u8,
+    /// How many replicas.
+    pub servers: u8,
+    /// What sets this space apart from others of the same statement and size; may be empty.
+    pub variant: &'static str,
+    /// Which assumptions are dropped.
+    pub dropped: Vec<Assumption>,
+    /// By what it is judged.
+    pub judgement: Judgement,
+    /// What is claimed to come out.
+    pub expected: Expected,
+    /// Why that is expected.
+    pub reason: &'static str,
+    /// Whether checking it takes longer than a few seconds.
+    pub long: bool,
+}
+
+impl Claim {
+    /// The dropped assumptions as the JSON contract has them: `None`, one name, or several joined by `+`.
+    pub fn dropped_names(&self) -> Option<String> {
+        let names: Vec<&str> = self.dropped.iter().map(|assumption| assumption.name()).collect();
+        (!names.is_empty()).then(|| names.join("+"))
+    }
+}
+
+/// Every claim about the statements.
+pub fn claims() -> Vec<Claim> {
+    let mut claims = cassandra::claims();
+    claims.extend(redis::claims());
+    claims
+}
