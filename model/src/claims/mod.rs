@@ -8,7 +8,7 @@ pub mod redis;
 mod scenarios;
 mod theorems;
 
-pub use matrix::{Cell, MATRIX, expected_cell};
+pub use matrix::{Cell, MATRIX, expected_cell, known_cell};
 
 pub use scenarios::{Hunt, Scenario, Search, scenarios};
 pub use theorems::{Claim, THEOREMS, Theorem, claims};

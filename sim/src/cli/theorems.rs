@@ -182,6 +182,7 @@ impl Row {
 
 /// How wide the columns are, known before the first row is.
 struct Columns {
+    theorem: usize,
     dropped: usize,
     variant: usize,
 }
@@ -190,15 +191,16 @@ impl Columns {
     fn of(claims: &[Claim]) -> Columns {
         let dropped = |claim: &Claim| claim.dropped_names().map_or(1, |names| names.len());
         Columns {
+            theorem: claims.iter().map(|claim| claim.theorem.len()).max().unwrap_or(0).max("theorem".len()),
             dropped: claims.iter().map(dropped).max().unwrap_or(0).max("dropped".len()),
             variant: claims.iter().map(|claim| claim.variant.len()).max().unwrap_or(0).max("variant".len()),
         }
     }
 
     fn header(&self, paint: Paint) -> String {
-        let &Columns { dropped, variant } = self;
+        let &Columns { theorem, dropped, variant } = self;
         let titles = format!(
-            "{:9}  {:variant$}  {:>7}  {:>8}  {:dropped$}  {:10}  {:>11}  {:>5}  {:>5}  {:>7}",
+            "{:theorem$}  {:variant$}  {:>7}  {:>8}  {:dropped$}  {:10}  {:>11}  {:>5}  {:>5}  {:>7}",
             "theorem",
             "variant",
             "threads",
@@ -214,7 +216,7 @@ impl Columns {
     }
 
     fn row(&self, row: &Row, paint: Paint) -> String {
-        let &Columns { dropped, variant } = self;
+        let &Columns { theorem, dropped, variant } = self;
         let (tone, mark) = match row.verdict {
             CheckVerdict::Holds => (Tone::Good, "✓"),
             CheckVerdict::Violated => (Tone::Bad, "✗"),
@@ -222,7 +224,7 @@ impl Columns {
         };
         let verdict = format!("{mark} {:8}", row.verdict.name());
         let mut text = format!(
-            "{:9}  {:variant$}  {:>7}  {:>8}  {:dropped$}  {}  {:>11}  {:>5}  {:>5}  {:>7.1}\n",
+            "{:theorem$}  {:variant$}  {:>7}  {:>8}  {:dropped$}  {}  {:>11}  {:>5}  {:>5}  {:>7.1}\n",
             row.theorem,
             row.variant,
             row.clients,

@@ -3,7 +3,7 @@
 use super::super::screen::{Paint, Tone, cell, counted, grouped, lines};
 use super::super::sweep::seeded_token;
 use super::{PROMISES, SEEDS_DEFAULT};
-use picklock_model::claims::{Expected, MATRIX, expected_cell};
+use picklock_model::claims::{Expected, expected_cell, known_cell};
 use picklock_properties::Promise;
 use picklock_sim::fault::FaultSet;
 use picklock_sim::registry::CheckVerdict;
@@ -115,11 +115,7 @@ impl Cell {
 
     /// Why it is not as expected: one line.
     fn difference(&self, seeds: u64) -> Option<String> {
-        let reason = MATRIX
-            .iter()
-            .find(|known| {
-                known.lock == self.lock && known.fault == self.fault && known.promise == self.property
-            })
+        let reason = known_cell(self.lock, self.fault, self.property)
             .map_or("the promise is claimed to be kept", |known| known.reason);
         let runs = counted(self.runs, "run");
         let was = match (self.verdict, self.standing(seeds)) {

@@ -91,7 +91,8 @@ impl Lines {
                 // The fault itself, and the message read, are shown already.
                 Event::Crashed { .. } | Event::RowRead { .. } => {}
                 Event::Secured { servers, .. } => {
-                    self.add(Style::Plain, format!("has it on {} servers", servers.len()))
+                    let plural = if servers.len() == 1 { "" } else { "s" };
+                    self.add(Style::Plain, format!("has it on {} server{plural}", servers.len()))
                 }
                 Event::Acquired { client } => self.add(Style::Plain, format!("it is {client}'s")),
                 Event::RecordGone { client, .. } => {

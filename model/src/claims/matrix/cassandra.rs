@@ -1,4 +1,4 @@
-//! What the matrix is expected to show, and why: the verdicts that are not "holds".
+//! The Cassandra locks.
 //!
 //! The reasons were found by repairing one thing at a time and running the same thousand seeds again (`tests/cassandra_queue.rs`
 //! keeps the two that decide most): waiters that prolong
@@ -6,27 +6,8 @@
 //! under loss, partition, crash and power loss, and none under pauses; nothing ends those under clocks that differ by more
 //! than the TTL.
 
-use super::Expected;
+use super::{Cell, broken};
 use picklock_properties::Promise;
-
-/// One expected verdict of the matrix.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cell {
-    /// Name of the lock.
-    pub lock: &'static str,
-    /// Name of the fault.
-    pub fault: &'static str,
-    /// The promise.
-    pub promise: Promise,
-    /// What is expected.
-    pub expected: Expected,
-    /// Why.
-    pub reason: &'static str,
-}
-
-const fn broken(lock: &'static str, fault: &'static str, promise: Promise, reason: &'static str) -> Cell {
-    Cell { lock, fault, promise, expected: Expected::Violated, reason }
-}
 
 const WRITTEN: &str = "cassandra-queue";
 const REPAIRED: &str = "cassandra-queue-repaired";
@@ -43,7 +24,7 @@ const NOT_REJOINED: &str = "a waiter whose queue cell expires polls for ever (ro
 const SKEW: &str = "coordinators' clocks differ by more than the TTL: cells are dead on arrival (row C15)";
 
 /// The verdicts that differ from "holds".
-pub const MATRIX: &[Cell] = &{
+pub(super) const CELLS: &[Cell] = &{
     use Promise::*;
     [
         broken(WRITTEN, "none", Fifo, OVERTAKING),
@@ -108,11 +89,3 @@ pub const MATRIX: &[Cell] = &{
         broken(REPAIRED, "all", Fifo, OVERTAKING),
     ]
 };
-
-/// What is expected of a lock under a fault: the entry in [`MATRIX`], or that the promise is kept.
-pub fn expected_cell(lock: &str, fault: &str, promise: Promise) -> Expected {
-    MATRIX
-        .iter()
-        .find(|cell| cell.lock == lock && cell.fault == fault && cell.promise == promise)
-        .map_or(Expected::Holds, |cell| cell.expected)
-}

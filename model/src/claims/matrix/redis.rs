@@ -1,0 +1,82 @@
+//! The Redis locks.
+//!
+//! Starvation-freedom and first-in-first-out are promised by none of them: that the one is never broken here is the random
+//! delays' doing, and for the other they have no queue that could be overtaken.
+
+use super::{Cell, broken};
+use picklock_properties::Promise;
+
+const SINGLE: &str = "redis-single";
+const SINGLE_FENCED: &str = "redis-single-fenced";
+const FAILOVER: &str = "redis-failover";
+const FAILOVER_FENCED: &str = "redis-failover-fenced";
+const REDLOCK: &str = "redlock";
+const REDLOCK_FENCED: &str = "redlock-fenced";
+
+const OUTLIVED: &str = "the holder outlives its key while it pauses (row R1)";
+const UNFENCED: &str =
+    "there is no fencing token: the write of a holder that has outlived its key is accepted";
+const LATE: &str = "a write of a holder that has outlived its key is slow, and there is no fencing token";
+const SET: &str = "a server's wall clock is set past the TTL, or runs ahead (rows R3, R10)";
+const EVERYSEC: &str = "a power loss takes the last second of the AOF (row R5)";
+const UNMINDED: &str = "the holder cannot reach the resource in time, and does not look at its lease";
+const SPLIT: &str = "the replica is promoted while the master is only cut off: two masters";
+const FALSE_ALARM: &str = "pings get lost, the replica is promoted while the master lives: two masters";
+const RETURNS: &str = "an old master comes back, and takes locks that the new one does not know of";
+const UNREPLICATED: &str =
+    "the master dies before its replica has heard of the lock (row R7), or loses its last second";
+const SLOW_NODES: &str =
+    "an answer takes longer than the 50 ms that a node is given: no attempt has a majority in time";
+const ALL: &str = "all of the above";
+
+/// The verdicts that differ from "holds".
+pub(super) const CELLS: &[Cell] = &{
+    use Promise::*;
+    [
+        broken(SINGLE, "pause", MutualExclusion, OUTLIVED),
+        broken(SINGLE, "pause", FencedResource, UNFENCED),
+        broken(SINGLE, "clock", MutualExclusion, SET),
+        broken(SINGLE, "delay", FencedResource, LATE),
+        broken(SINGLE, "partition", MutualExclusion, UNMINDED),
+        broken(SINGLE, "partition", FencedResource, UNFENCED),
+        broken(SINGLE, "power-loss", MutualExclusion, EVERYSEC),
+        broken(SINGLE, "all", MutualExclusion, ALL),
+        broken(SINGLE, "all", FencedResource, UNFENCED),
+        broken(SINGLE_FENCED, "pause", MutualExclusion, OUTLIVED),
+        broken(SINGLE_FENCED, "clock", MutualExclusion, SET),
+        broken(SINGLE_FENCED, "power-loss", MutualExclusion, EVERYSEC),
+        broken(SINGLE_FENCED, "all", MutualExclusion, ALL),
+        broken(FAILOVER, "pause", MutualExclusion, OUTLIVED),
+        broken(FAILOVER, "pause", FencedResource, UNFENCED),
+        broken(FAILOVER, "clock", MutualExclusion, SET),
+        broken(FAILOVER, "delay", FencedResource, LATE),
+        broken(FAILOVER, "loss", MutualExclusion, FALSE_ALARM),
+        broken(FAILOVER, "partition", MutualExclusion, SPLIT),
+        broken(FAILOVER, "partition", FencedResource, UNFENCED),
+        broken(FAILOVER, "power-loss", MutualExclusion, UNREPLICATED),
+        broken(FAILOVER, "all", MutualExclusion, ALL),
+        broken(FAILOVER, "all", FencedResource, UNFENCED),
+        broken(FAILOVER_FENCED, "pause", MutualExclusion, OUTLIVED),
+        broken(FAILOVER_FENCED, "clock", MutualExclusion, SET),
+        broken(FAILOVER_FENCED, "partition", MutualExclusion, SPLIT),
+        broken(FAILOVER_FENCED, "crash", MutualExclusion, RETURNS),
+        broken(FAILOVER_FENCED, "power-loss", MutualExclusion, UNREPLICATED),
+        broken(FAILOVER_FENCED, "all", MutualExclusion, ALL),
+        broken(REDLOCK, "pause", MutualExclusion, OUTLIVED),
+        broken(REDLOCK, "pause", FencedResource, UNFENCED),
+        broken(REDLOCK, "delay", DeadlockFreedom, SLOW_NODES),
+        broken(REDLOCK, "delay", StarvationFreedom, SLOW_NODES),
+        broken(REDLOCK, "power-loss", MutualExclusion, EVERYSEC),
+        broken(REDLOCK, "all", MutualExclusion, ALL),
+        broken(REDLOCK, "all", FencedResource, UNFENCED),
+        broken(REDLOCK, "all", DeadlockFreedom, SLOW_NODES),
+        broken(REDLOCK, "all", StarvationFreedom, SLOW_NODES),
+        broken(REDLOCK_FENCED, "pause", MutualExclusion, OUTLIVED),
+        broken(REDLOCK_FENCED, "delay", DeadlockFreedom, SLOW_NODES),
+        broken(REDLOCK_FENCED, "delay", StarvationFreedom, SLOW_NODES),
+        broken(REDLOCK_FENCED, "power-loss", MutualExclusion, EVERYSEC),
+        broken(REDLOCK_FENCED, "all", MutualExclusion, ALL),
+        broken(REDLOCK_FENCED, "all", DeadlockFreedom, SLOW_NODES),
+        broken(REDLOCK_FENCED, "all", StarvationFreedom, SLOW_NODES),
+    ]
+};
