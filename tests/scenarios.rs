@@ -1,10 +1,11 @@
 //! The catalogue: each known failure is found again where its row looks for it, and its repair survives the same search.
 
-use crate::evidence::{STATES_MAX, breaks, check, evidence, first_seed, replay, seeded_token};
-use picklock_model::claims::{Scenario, Search, scenarios};
-use picklock_properties::Promise;
+use crate::evidence::{STATES_MAX, breaks, check, evidence, first_seed, replay, seeded_token, sweep};
+use picklock_model::claims::{Judgement, NamedSpace, Scenario, Search, scenarios, unpack_setup};
+use picklock_model::locks::{CassandraQueue, RedisSingle, Redlock};
+use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::fault::FaultSet;
-use picklock_sim::registry::CheckVerdict;
+use picklock_sim::registry::{CheckVerdict, Checked};
 use picklock_sim::report::TextOptions;
 use picklock_sim::token::Token;
 use std::path::Path;
@@ -90,6 +91,131 @@ fn c31_a_lost_deletion_of_the_main_cell_blocks_the_lock_for_ever() {
 }
 
 #[test]
+fn r1_a_paused_holder_breaks_mutual_exclusion_of_redlock_and_a_fencing_token_keeps_it_from_writing() {
+    is_found_and_repaired("R1");
+}
+
+#[test]
+fn r2_a_pause_before_the_replies_breaks_mutual_exclusion_if_validity_is_counted_from_them() {
+    is_found_and_repaired("R2");
+}
+
+#[test]
+fn r3_a_nodes_wall_clock_that_jumps_past_the_ttl_breaks_mutual_exclusion() {
+    is_found_and_repaired("R3");
+}
+
+#[test]
+fn r9_a_client_that_measures_by_a_wall_clock_set_back_overstays_its_validity() {
+    is_found_and_repaired("R9");
+}
+
+#[test]
+fn r10_a_drift_beyond_the_margin_breaks_mutual_exclusion() {
+    is_found_and_repaired("R10");
+}
+
+#[test]
+fn r16_an_extension_that_counts_from_its_replies_overstays_its_validity() {
+    is_found_and_repaired("R16");
+}
+
+#[test]
+fn r4_a_node_that_restarts_empty_breaks_mutual_exclusion() {
+    is_found_and_repaired("R4");
+}
+
+#[test]
+fn r5_a_power_loss_that_takes_the_last_second_breaks_mutual_exclusion() {
+    is_found_and_repaired("R5");
+}
+
+#[test]
+fn r23_an_evicted_key_breaks_mutual_exclusion() {
+    is_found_and_repaired("R23");
+}
+
+#[test]
+fn r7_a_master_that_dies_before_its_replica_has_heard_breaks_mutual_exclusion() {
+    is_found_and_repaired("R7");
+}
+
+#[test]
+fn r8_a_replica_whose_clock_is_ahead_lets_the_lock_expire_when_it_is_promoted() {
+    is_found_and_repaired("R8");
+}
+
+#[test]
+fn r11_a_late_del_deletes_the_key_of_the_next_one() {
+    is_found_and_repaired("R11");
+}
+
+#[test]
+fn r12_a_del_after_a_get_deletes_the_key_of_the_next_one() {
+    is_found_and_repaired("R12");
+}
+
+#[test]
+fn r15_an_extension_that_makes_a_lost_key_again_hides_that_the_lock_was_lost() {
+    is_found_and_repaired("R15");
+}
+
+#[test]
+fn r24_a_set_that_arrives_after_its_release_blocks_the_lock_for_ever_without_ttl() {
+    is_found_and_repaired("R24");
+}
+
+#[test]
+fn r18_a_fixed_retry_delay_splits_the_vote_for_ever() {
+    is_found_and_repaired("R18");
+}
+
+#[test]
+fn r19_a_tie_blocks_a_client_that_waits_for_a_majority() {
+    is_found_and_repaired("R19");
+}
+
+#[test]
+fn r20_an_error_of_one_node_that_counts_as_failure_blocks_the_lock_for_ever() {
+    is_found_and_repaired("R20");
+}
+
+#[test]
+fn r21_keys_left_behind_by_a_failed_attempt_block_the_lock_for_ever() {
+    is_found_and_repaired("R21");
+}
+
+#[test]
+fn r25_a_node_that_hangs_blocks_a_client_without_a_time_out() {
+    is_found_and_repaired("R25");
+}
+
+#[test]
+fn r28_a_client_cut_off_from_the_majority_again_and_again_never_gets_the_lock() {
+    is_found_and_repaired("R28");
+}
+
+#[test]
+fn f1_a_token_drawn_after_the_grant_lets_a_late_writer_in() {
+    is_found_and_repaired("F1");
+}
+
+#[test]
+fn f2_a_counter_that_fails_over_gives_its_tokens_out_again() {
+    is_found_and_repaired("F2");
+}
+
+#[test]
+fn f3_a_resource_that_forgets_its_largest_token_lets_a_late_writer_in() {
+    is_found_and_repaired("F3");
+}
+
+#[test]
+fn f4_the_largest_of_a_quorums_counters_is_no_fencing_token() {
+    is_found_and_repaired("F4");
+}
+
+#[test]
 fn every_row_of_the_catalogue_has_a_test_above() {
     let tests = include_str!("scenarios.rs");
     for row in scenarios() {
@@ -100,7 +226,7 @@ fn every_row_of_the_catalogue_has_a_test_above() {
 
 #[test]
 fn the_traces_worth_reading_are_as_they_were() {
-    for id in ["C1", "C2", "C6", "C9", "C22"] {
+    for id in ["C1", "C2", "C6", "C9", "C22", "R1", "R3", "R4", "R7", "R8", "R18", "F1"] {
         let row = row(id);
         let token = find(&row.search, row.breaks).unwrap_or_else(|| panic!("{id} is not found"));
         let options = TextOptions { width: 120, ascii: false, ..TextOptions::default() };
@@ -125,37 +251,79 @@ fn is_found_and_repaired(id: &str) {
         "{id}: what was found, replayed, breaks nothing\n{}",
         evidence(row.breaks, &token)
     );
-    // A repair may be judged by another promise than the one that it gives up (C3, C25): whatever it finds is wrong.
-    if let Some((promise, token)) = find_any(&row.fix_search, row.breaks) {
-        panic!("{id}: the repair ({}) does not hold\n{}", row.fix, evidence(promise, &token));
-    }
+    is_repaired(&row);
 }
 
 fn find(search: &Search, promise: Promise) -> Option<Token> {
-    find_any(search, promise).filter(|(found, _)| *found == promise).map(|(_, token)| token)
-}
-
-/// Whatever an exhaustive search finds; of seeds, the first that breaks this promise.
-fn find_any(search: &Search, promise: Promise) -> Option<(Promise, Token)> {
     match search {
         Search::Space { space, judgement } => {
-            let checked = check(space, judgement);
-            assert_ne!(
-                checked.verdict,
-                CheckVerdict::Incomplete,
-                "more than {STATES_MAX} states: nothing is known"
-            );
-            if checked.verdict == CheckVerdict::Holds {
-                assert!(checked.exploration.coverage.granted > 0, "kept where nobody ever held the lock");
-            }
-            checked.counterexample.map(|found| (found.promise, found.token))
+            let checked = explored(space, judgement);
+            checked.counterexample.filter(|found| found.promise == promise).map(|found| found.token)
         }
         Search::Seeds { lock, setup, faults, seeds } => {
             let faults: FaultSet = faults.iter().map(|name| fault(name)).collect();
-            let (seed, _) = first_seed(lock, setup, faults, 0..*seeds, promise);
-            seed.map(|seed| (promise, seeded_token(lock, setup, faults, seed)))
+            let token =
+                seeded_token(lock, setup, faults, first_seed(lock, setup, faults, 0..*seeds, promise).0?);
+            assert!(has_reported(&token, "granted"), "broken where nobody ever held the lock: {token}");
+            Some(token)
         }
     }
+}
+
+/// A repair may be judged by another promise than the one that it gives up (C3, C25, R1): whatever it breaks is wrong. And
+/// it proves nothing where the lock was never held, or where no write came through to the resource that is watched.
+fn is_repaired(row: &Scenario) {
+    let Scenario { id, fix, .. } = row;
+    let fails = |promise, token: &Token| {
+        panic!("{id}: the repair ({fix}) does not hold\n{}", evidence(promise, token));
+    };
+    match &row.fix_search {
+        Search::Space { space, judgement } => {
+            let checked = explored(space, judgement);
+            if let Some(found) = &checked.counterexample {
+                fails(found.promise, &found.token);
+            }
+            let watches_resource = watched(space.lock, &space.setup).contains(Promise::FencedResource);
+            let accepted = checked.exploration.coverage.accepted;
+            assert!(accepted > 0 || !watches_resource, "{id}: kept where nothing was ever written");
+        }
+        Search::Seeds { lock, setup, faults, seeds } => {
+            let faults: FaultSet = faults.iter().map(|name| fault(name)).collect();
+            let report = sweep(lock, setup, faults, 0..*seeds, true);
+            if let Some(found) = report.violations.first() {
+                fails(found.violation.promise, &seeded_token(lock, setup, faults, found.seed));
+            }
+            assert!(report.grants > 0, "{id}: kept where nobody ever held the lock");
+            if watched(lock, setup).contains(Promise::FencedResource) {
+                let first = seeded_token(lock, setup, faults, 0);
+                assert!(has_reported(&first, "accepted"), "{id}: kept where nothing was ever written");
+            }
+        }
+    }
+}
+
+fn explored(space: &NamedSpace, judgement: &Judgement) -> Checked {
+    let checked = check(space, judgement);
+    assert_ne!(checked.verdict, CheckVerdict::Incomplete, "more than {STATES_MAX} states: nothing is known");
+    assert!(checked.exploration.coverage.granted > 0, "nobody ever held the lock: nothing is known");
+    checked
+}
+
+/// Whether the run has an event of this name.
+fn has_reported(token: &Token, event: &str) -> bool {
+    let run = replay(token, &TextOptions::default());
+    run.events.iter().flat_map(|step| &step.reported).any(|reported| reported.starts_with(event))
+}
+
+/// What a packed setup of this lock watches.
+fn watched(lock: &str, setup: &[u8]) -> PromiseSet {
+    let promises = match lock.split_once('-') {
+        Some(("cassandra", _)) => unpack_setup::<CassandraQueue>(setup).map(|setup| setup.promises),
+        Some(("redis", _)) => unpack_setup::<RedisSingle>(setup).map(|setup| setup.promises),
+        Some(("redlock", _)) | None => unpack_setup::<Redlock>(setup).map(|setup| setup.promises),
+        Some(_) => panic!("of which machine {lock} is, is not known here"),
+    };
+    promises.unwrap_or_else(|error| panic!("{lock}: {error}"))
 }
 
 fn fault(name: &str) -> picklock_sim::fault::FaultKind {

@@ -3,8 +3,8 @@
 //! Read in this order:
 //!
 //! 1. `theorems`: Lemma 1 and Theorems 1 to 3 with all their assumptions, and with each one dropped.
-//! 2. `scenarios`: the catalogue. Each known failure is found again, and its repair survives the same search. Five of the
-//!    counterexamples are kept to be read, in `golden/`.
+//! 2. `scenarios`: the catalogue. Each known failure is found again, and its repair survives the same search. Some of
+//!    the counterexamples are kept to be read, in `golden/`.
 //! 3. `cassandra_queue`: what else is true of the Cassandra queue lock, exhaustively and by seeds.
 //! 4. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
 //! 5. `regressions`: runs that once broke a promise, as tokens, each with its story.

@@ -39,6 +39,7 @@ fn r1() -> Scenario {
         story: "the holder pauses for longer than its lock is valid, and another client takes it",
         breaks: Promise::MutualExclusion,
         search: safety(on_three_nodes(|space| {
+            without_faults(space);
             spaces::drop_from_redlock(space, Assumption::NoPause);
             space.bounds.aim = Aim::Holding;
         })),
