@@ -157,7 +157,7 @@ const KNOWN: [&str; 6] = [
     "pk2_7ZVMiXLQavtYtDC38ryozLgEULhrfLDRuoWqJyEDXap5qEP1aSEzok925jjpeFzKXJkt9MiqLfMdRUzXJY5UzvvhVZXi4gzCGUotcaHuJ",
     "pk2_3CoXEeZ91AQZccWyBr2CNYtPzkj1diNhqU1b29mEc9ydytLLtiNTxFiEFXDLLFcShvAriQJ8btivFBUfmQZGCBhdUCeo2v3nZJ89FbRt4zCS",
     "pk2_HsW6BR7QguQZsUBefStjqDaDwctBjEQiPwWPMYzrByAG7FD1hRB8q5gMmPxnrgvsNFaUtugqY1g1hpnWgSfqKr4kfQoCHEqe9kihEjoFTD661ULvLo33Y5wtqS7X",
-    "pk2_yHXufD122Q2GjPZtou24KTLTXuvF8Uk2MW44tAAN2K8ajJRqyUC6PmyfWqxDXUgX3pZsVPogQ5stGiawDh29HTAP37KqkrMCSw74SW7sTgaouDhhUgXcf9Tuc3tZrZyYzUDUzZceu89DTTLCLVnXF1wpgrs",
+    "pk2_5HRyRRdy5XAccS6cBfzbfeTEt7Sa1N1StyVEY8oSKno2TshvfAF1xoXX6zj4iHXBRdSx5rKf2ttXbJNYuF7gMkMX7K6FZhzd5qvPktRzv5jE59U1xfpv8JPyekSc8MHRAnssaESgoTQJu9GmSJfGhNYnAhXZu",
 ];
 
 /// Whoever has a token in an issue relies on this: it changes only with `FORMAT_VERSION`.

@@ -331,7 +331,7 @@ fn fault(name: &str) -> picklock_sim::fault::FaultKind {
 }
 
 /// Compares with `golden/NAME.txt`, or writes it if `PICKLOCK_UPDATE_GOLDEN=1`.
-fn is_golden(name: &str, actual: &str) {
+pub(crate) fn is_golden(name: &str, actual: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
     if std::env::var_os("PICKLOCK_UPDATE_GOLDEN").is_some_and(|value| value == "1") {
         std::fs::write(&file, actual).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
