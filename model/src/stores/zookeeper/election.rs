@@ -14,7 +14,7 @@ impl ZooKeeper {
     /// One of the member's timers has come, perhaps.
     pub(super) fn on_timer(&mut self, cx: &Cx, out: &mut Out) {
         let Some(member) = &mut self.member else { return };
-        if !member.timer().is_some_and(|at| cx.monotonic >= at) {
+        if member.timer().is_none_or(|at| cx.monotonic < at) {
             return;
         }
         let begins = !std::mem::replace(&mut member.has_begun, true);

@@ -252,6 +252,43 @@ impl ZooKeeper {
         if begins || committed > self.replica.last {
             self.apply_up_to(committed, cx, out);
             Self::tell_all(&Peer::Commit { epoch, zxid: committed }, cx, out);
+            // How far below that a follower's last word was makes no difference any more.
+            if let Role::Leader { logged, .. } = &mut self.part().role {
+                logged.iter_mut().flatten().for_each(|zxid| *zxid = (*zxid).max(committed));
+            }
+        }
+    }
+
+    /// Whether another server's message says nothing new, now or later.
+    pub(super) fn knows(&self, message: &Peer) -> bool {
+        let Some(member) = &self.member else { return false };
+        match message {
+            // An epoch has one leader, who leads it from the first acknowledgement on.
+            Peer::Ack { epoch, zxid } => match member.role {
+                Role::Leader { established, .. } if member.current == *epoch => {
+                    established && *zxid <= self.replica.last
+                }
+                Role::Leader { .. }
+                | Role::Follower { .. }
+                | Role::Candidate { .. }
+                | Role::Looking { .. } => true,
+            },
+            Peer::Commit { epoch, zxid } => {
+                *epoch < member.promised || *epoch == member.current && *zxid <= self.replica.last
+            }
+            Peer::Propose { epoch, .. } => *epoch < member.promised,
+            Peer::Forward { .. }
+            | Peer::Beat { .. }
+            | Peer::BeatAck { .. }
+            | Peer::Resync { .. }
+            | Peer::State { .. }
+            | Peer::Revalidate { .. }
+            | Peer::Revalidated { .. }
+            | Peer::Sync { .. }
+            | Peer::Synced { .. }
+            | Peer::Stand { .. }
+            | Peer::Promise { .. }
+            | Peer::Newer { .. } => false,
         }
     }
 

@@ -201,6 +201,10 @@ impl Store for ZooKeeper {
         }
     }
 
+    fn dismisses(&self, message: &Peer) -> bool {
+        self.knows(message)
+    }
+
     fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         self.replica.visit(visitor);
         self.connections.visit(visitor);

@@ -313,6 +313,13 @@ pub struct Reply {
     pub body: Body,
 }
 
+impl Reply {
+    /// Whether it is the word that a watch has fired, and nothing else: one wake-up of a client (row Z8 counts them).
+    pub fn is_event(&self) -> bool {
+        self.body == Body::Notified
+    }
+}
+
 /// What a server says.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Body {

@@ -109,10 +109,12 @@ pub(super) struct Effect {
 }
 
 impl Effect {
-    /// Tells the monitors. Only one server does, whichever applies the transaction first.
-    pub(super) fn record(&self, server: u8, events: &mut Vec<Event>) {
+    /// Tells the monitors. Only the leader does, who applies every transaction first; after a leader change the new one
+    /// may say again what the old one said. The ensemble keeps one record, whichever servers have it: the record of
+    /// "server 0".
+    pub(super) fn record(&self, events: &mut Vec<Event>) {
         events.extend(self.enqueued.map(|client| Event::Enqueued { client: ClientId(client) }));
-        let gone = |client: &u8| Event::RecordGone { client: ClientId(*client), server };
+        let gone = |client: &u8| Event::RecordGone { client: ClientId(*client), server: 0 };
         events.extend(self.bereft.iter().map(gone));
     }
 }

@@ -226,7 +226,7 @@ impl ZooKeeper {
         let effect = self.replica.apply(txn, cx.settings);
         let leads = self.leads();
         if leads {
-            effect.record(cx.me, &mut out.events);
+            effect.record(&mut out.events);
             match &txn.action {
                 Action::CreateSession { timeout }
                     if effect.outcome == Outcome::Synced && (self.member.is_some() || timeout.is_some()) =>

@@ -229,7 +229,7 @@ impl Ensemble {
         for (to, mut message) in out.sends {
             // Whatever is sent can be shown to a visitor.
             message.visit(&mut Nobody);
-            assert!(!format!("{}", text(&message)).is_empty());
+            assert!(!text(&message).is_empty());
             self.in_flight.push_back((from, to, message));
         }
     }
