@@ -3,7 +3,7 @@
 use super::*;
 use crate::cluster::Setup;
 use crate::explore::{Exploration, Goal, Lasso, Limits, Space, Verdict, check_liveness, search};
-use crate::stores::zookeeper::{self as store, Counter, Ephemerals, SessionClock};
+use crate::stores::zookeeper::{self as store, Acknowledgements, Counter, Ephemerals, SessionClock};
 use crate::workload::{Calls, Workload};
 use crate::world::{Aim, Bounds, TICK};
 use picklock_properties::{Promise, PromiseSet};
@@ -51,13 +51,11 @@ fn assert_kept(space: &Space<ZookeeperLock>) -> Exploration {
     let found = explore(space);
     assert_eq!(found.verdict, Verdict::Verified, "{} states", found.states);
     assert!(found.coverage.granted > 0 && found.coverage.released > 0, "{:?}", found.coverage);
-    println!("{} states {} bytes", found.states, found.bytes / found.states);
     found
 }
 
 fn assert_broken(space: &Space<ZookeeperLock>, promise: Promise) {
     let found = explore(space);
-    println!("{} states", found.states);
     match found.verdict {
         Verdict::Violated { violation, .. } => assert_eq!(violation.promise, promise),
         verdict => panic!("{verdict:?} after {} states", found.states),
@@ -67,7 +65,6 @@ fn assert_broken(space: &Space<ZookeeperLock>, promise: Promise) {
 fn lasso(space: &Space<ZookeeperLock>, goal: Goal) -> Option<Lasso> {
     let (found, mut lassos) = check_liveness(space, &[goal], &Limits::states(2_000_000));
     assert_eq!(found.verdict, Verdict::Verified, "{} states", found.states);
-    println!("{} states", found.states);
     lassos.remove(0)
 }
 
@@ -273,27 +270,17 @@ fn z13_sequence_numbers_are_no_fencing_tokens_if_the_parent_is_created_anew() {
     assert_kept(&fenced(Fence::Czxid, Parent::RecreatedWhenEmpty));
 }
 
-#[test]
-fn servers_that_lag_do_not_break_the_recipe() {
-    for (coloc, link) in [(true, 0), (true, 1), (true, 2)] {
-    let mut ensemble = space(2, Calls::Lock, &[Promise::MutualExclusion, Promise::Fifo]);
-    ensemble.setup.servers = 3;
-    ensemble.bounds.colocated = coloc;
-    ensemble.bounds.link_messages_max = link;
-    let found = explore(&ensemble);
-    println!("{:?} {} {}", found.verdict, found.states, found.bytes / found.states);
-    }
+/// Servers that lag and do not fail.
+fn lagging(mut space: Space<ZookeeperLock>, servers: u8) -> Space<ZookeeperLock> {
+    space.setup.servers = servers;
+    space.setup.store.acknowledgements = Acknowledgements::Assumed;
+    space
 }
 
 #[test]
-fn a_create_looked_for_on_a_server_that_lags_is_done_twice() {
-    let lossy = |sync_before_search| {
-        let mut space = timed(1, &[]);
-        space.setup.servers = 3;
-        space.bounds.losses = 2;
-        space.bounds.colocated = true;
-        with(space, |lock| Settings { sync_before_search, ..lock })
-    };
-    let found = explore(&lossy(false));
-    println!("{:?} {} {}", found.verdict, found.states, found.bytes / found.states);
+fn servers_that_lag_do_not_break_the_recipe() {
+    // With three clients it holds as well, in 780 thousand states.
+    let all = |promises: &[Promise]| lagging(space(2, Calls::Lock, promises), 2);
+    assert_kept(&all(&[Promise::MutualExclusion, Promise::Fifo]));
+    assert_progress(&all(&[]));
 }

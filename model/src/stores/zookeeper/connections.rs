@@ -188,8 +188,8 @@ impl Connections {
     /// Sends what a server says on a connection.
     pub(super) fn say(&mut self, client: u8, last: Zxid, body: Body, out: &mut Effects<ZooKeeper>) {
         let Some(connection) = self.of(client) else { return };
-        let is_event = body == Body::Notified;
-        let zxid = if connection.expires() && !is_event { last } else { Zxid::NONE };
+        let is_answer = matches!(body, Body::Outcome { .. });
+        let zxid = if connection.expires() && is_answer { last } else { Zxid::NONE };
         let fired = connection.fired.clone();
         out.reply(client, Reply { connection: connection.number, zxid, fired, body });
     }

@@ -4,7 +4,7 @@
 use super::connections::Pending;
 use super::peer::{History, Member, Peer, Role};
 use super::replica::{Action, Origin, Txn};
-use super::{Cx, Flaw, Out, SessionId, Settings, ZooKeeper, Zxid};
+use super::{Acknowledgements, Cx, Flaw, Out, SessionId, Settings, ZooKeeper, Zxid};
 use crate::machine::Context;
 use crate::time::Monotonic;
 use smallvec::SmallVec;
@@ -25,7 +25,15 @@ impl Member {
             },
             _ => Role::Follower { leader: 0, synced: true, give_up: begin, touched: SmallVec::new() },
         };
-        Member { promised: FIRST_EPOCH, current: FIRST_EPOCH, log: Vec::new(), role, has_begun: false }
+        Member {
+            promised: FIRST_EPOCH,
+            current: FIRST_EPOCH,
+            log: Vec::new(),
+            role,
+            has_begun: false,
+            early: Vec::new(),
+            committed: None,
+        }
     }
 
     /// When it wants to be woken.
@@ -218,10 +226,15 @@ impl ZooKeeper {
         let member = self.part();
         let epoch = member.current;
         let txn = Txn { zxid: prev.next(epoch), session, origin, action };
-        let zxid = txn.zxid;
-        member.log.push(txn.clone());
-        Self::tell_all(&Peer::Propose { epoch, prev, txn }, cx, out);
-        self.on_ack(cx.me, zxid, cx, out);
+        Self::tell_all(&Peer::Propose { epoch, prev, txn: txn.clone() }, cx, out);
+        match cx.settings.acknowledgements {
+            Acknowledgements::Awaited => {
+                let zxid = txn.zxid;
+                member.log.push(txn);
+                self.on_ack(cx.me, zxid, cx, out);
+            }
+            Acknowledgements::Assumed => self.apply(&txn, cx, out),
+        }
     }
 
     /// A server has everything up to `zxid`: perhaps that makes a quorum.
@@ -301,26 +314,58 @@ impl ZooKeeper {
 
     fn on_proposal(&mut self, from: u8, epoch: u32, prev: Zxid, txn: Txn, cx: &Cx, out: &mut Out) {
         let last = self.last_logged();
-        let zxid = txn.zxid;
-        let Role::Follower { synced, .. } = &self.part().role else { return };
-        let fits = last == prev || cx.settings.flaw == Flaw::SkipsGaps && zxid > last;
-        if *synced && fits {
-            self.part().log.push(txn);
-            out.peer(from, Peer::Ack { epoch, zxid });
-        } else if !*synced || zxid > last {
-            out.peer(from, Peer::Resync { epoch });
+        let skips = cx.settings.flaw == Flaw::SkipsGaps;
+        let member = self.part();
+        let Role::Follower { synced, .. } = &member.role else { return };
+        if !*synced {
+            return out.peer(from, Peer::Resync { epoch });
         }
-        // Else it has come before; whether it was acknowledged the next beat will tell.
+        if txn.zxid <= last {
+            // It has come before; whether it was acknowledged the next beat will tell.
+            return;
+        }
+        if last != prev && !skips {
+            if cx.settings.election.is_some() {
+                // The one before may be lost.
+                return out.peer(from, Peer::Resync { epoch });
+            }
+            // It is late, and the stream keeps this one back until it comes.
+            member.early.push((prev, txn));
+            return member.early.sort_unstable();
+        }
+        self.log_next(from, epoch, txn, cx, out);
+        loop {
+            let last = self.last_logged();
+            let early = &mut self.part().early;
+            let Some(place) = early.iter().position(|(prev, _)| *prev == last) else { break };
+            let (_, txn) = early.remove(place);
+            self.log_next(from, epoch, txn, cx, out);
+        }
+        if let Some(committed) = self.part().committed {
+            self.on_commit(from, epoch, committed, cx, out);
+        }
+    }
+
+    fn log_next(&mut self, leader: u8, epoch: u32, txn: Txn, cx: &Cx, out: &mut Out) {
+        match cx.settings.acknowledgements {
+            Acknowledgements::Awaited => {
+                let zxid = txn.zxid;
+                self.part().log.push(txn);
+                out.peer(leader, Peer::Ack { epoch, zxid });
+            }
+            Acknowledgements::Assumed => self.apply(&txn, cx, out),
+        }
     }
 
     fn on_commit(&mut self, from: u8, epoch: u32, zxid: Zxid, cx: &Cx, out: &mut Out) {
-        let last = self.last_logged();
         let Role::Follower { synced, .. } = self.part().role else { return };
         if !synced {
             return;
         }
         self.apply_up_to(zxid, cx, out);
-        if zxid > last && cx.settings.flaw != Flaw::SkipsGaps {
+        let missing = zxid > self.replica.last;
+        self.part().committed = missing.then_some(zxid);
+        if missing && cx.settings.election.is_some() && cx.settings.flaw != Flaw::SkipsGaps {
             out.peer(from, Peer::Resync { epoch });
         }
     }
@@ -366,7 +411,10 @@ impl ZooKeeper {
         }
         *synced = true;
         let zxid = history.last();
-        self.part().current = epoch;
+        let member = self.part();
+        member.current = epoch;
+        member.early.clear();
+        member.committed = None;
         if history.replica.last > applied {
             // What lies between is never applied here: clients and their watches would miss it.
             self.connections.close_all(out);
@@ -383,6 +431,8 @@ impl ZooKeeper {
         self.connections.close_all(out);
         self.tracker.forget_all();
         let member = self.part();
+        member.early.clear();
+        member.committed = None;
         member.promised = epoch;
         member.role =
             Role::Follower { leader, synced: false, give_up: patience(cx), touched: SmallVec::new() };

@@ -225,6 +225,10 @@ pub(super) struct Member {
     pub(super) current: u32,
     /// What it has logged and not applied. On its disk.
     pub(super) log: Vec<Txn>,
+    /// Proposals that overtook another, with what comes right before each: on a stream they would come after it.
+    pub(super) early: Vec<(Zxid, Txn)>,
+    /// What is committed, if it is not applied for want of the proposal.
+    pub(super) committed: Option<Zxid>,
     pub(super) role: Role,
     /// It has read its clock at least once: there is nothing else a timer could begin with.
     pub(super) has_begun: bool,
@@ -270,6 +274,11 @@ pub(super) enum Role {
 impl Member {
     pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         self.log.iter_mut().for_each(|txn| txn.visit(visitor));
+        for (prev, txn) in &mut self.early {
+            prev.visit(visitor);
+            txn.visit(visitor);
+        }
+        self.committed.iter_mut().for_each(|zxid| zxid.visit(visitor));
         match &mut self.role {
             Role::Leader { logged, lost_at, beat_at, .. } => {
                 logged.iter_mut().flatten().for_each(|zxid| zxid.visit(visitor));

@@ -304,8 +304,9 @@ pub enum Request {
 pub struct Reply {
     /// On which connection.
     pub connection: u32,
-    /// The last transaction that the server had applied; [`Zxid::NONE`] with a watch's event (3.8 sends -1 there,
-    /// `NIOServerCnxn.process`), and on a connection of a session that does not expire, which is never begun again.
+    /// With an outcome: the last transaction that the server had applied. [`Zxid::NONE`] with everything else, which
+    /// the real client does not look at (`ClientCnxn.readResponse`; 3.8 sends -1 with an event), and on a connection of
+    /// a session that does not expire, which is never begun again.
     pub zxid: Zxid,
     /// Which watches have fired, as far as the server cannot know that the client knows.
     pub fired: SmallVec<[Fired; 1]>,

@@ -110,7 +110,7 @@ pub struct Session {
     /// The last serial number drawn.
     serial: u32,
     id: Option<SessionId>,
-    /// The largest zxid seen in a reply.
+    /// The largest zxid seen in an answer; pongs and events do not count (`ClientCnxn.readResponse`).
     last: Zxid,
     /// Which server it talks to, or will.
     server: u8,
@@ -199,7 +199,6 @@ impl Session {
             (Link::Connecting { number, .. }, body) if number == reply.connection => match body {
                 Body::Connected(session) => {
                     self.id = Some(session);
-                    self.last = self.last.max(reply.zxid);
                     let ping_at = here.settings.ping_period().map(|period| here.now + period);
                     self.link = Link::Up { number, ping_at, give_up: None };
                     self.heard(here);
@@ -218,7 +217,6 @@ impl Session {
                 }
             },
             (Link::Up { number, .. }, body) if number == reply.connection => {
-                self.last = self.last.max(reply.zxid);
                 match body {
                     Body::Closed => {
                         self.awaited = None;
@@ -226,6 +224,7 @@ impl Session {
                         notices.push(Notice::Disconnected);
                     }
                     Body::Outcome { serial, outcome } => {
+                        self.last = self.last.max(reply.zxid);
                         self.fire(&reply.fired, &mut notices);
                         self.answer(serial, outcome, here, &mut notices);
                     }

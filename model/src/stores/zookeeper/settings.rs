@@ -9,6 +9,8 @@ pub struct Settings {
     /// How servers find out that another is gone. `None`: they do not, and the leader of the beginning leads for
     /// good; then no message between servers may be lost, and no server crash.
     pub election: Option<Election>,
+    /// Whether the leader waits for a quorum.
+    pub acknowledgements: Acknowledgements,
     /// Which clock of the leader counts the time of sessions.
     pub session_clock: SessionClock,
     /// What becomes of a session's ephemeral znodes.
@@ -31,6 +33,18 @@ pub struct Election {
     /// After how long without a sign of life a follower gives its leader up, and a leader a follower (`syncLimit`).
     /// Server *n* waits *n* heartbeats longer before it stands itself, so that not all stand at once.
     pub timeout: Micros,
+}
+
+/// Whether the leader waits for a quorum before it commits.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Acknowledgements {
+    /// It does, and followers apply what it says is committed.
+    #[default]
+    Awaited,
+    /// It takes them for granted: what it proposes is committed, and a follower applies it when it comes. For the
+    /// exhaustive engine and ensembles in which nothing fails: all that is left of one is how far its followers lag. Any
+    /// number of servers will do.
+    Assumed,
 }
 
 /// Which clock of the leader counts the time of sessions.

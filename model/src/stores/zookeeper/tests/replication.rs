@@ -93,15 +93,90 @@ fn sync_is_answered_when_the_commit_has_come() {
     assert_eq!(all.outcome(2), Some(Outcome::Synced));
 }
 
+/// A client's create is committed, its answer and server are lost, and the server that it comes to lags.
+fn came_to_a_server_that_lags() -> (Ensemble, Vec<(Node, Node, Message<ZooKeeper>)>) {
+    let mut all = Ensemble::connected(3, 3, Settings::default());
+    all.ask(1, create(guarded(1, 99), CreateMode::EphemeralSequential));
+    let mut late = Vec::new();
+    all.deliver_where(|flight| {
+        let holds = is_peer(2)(flight) && matches!(flight.2, Message::Peer(Peer::Commit { .. }));
+        if holds {
+            late.push(flight.clone());
+        }
+        !holds && flight.1 != Node::Client(1)
+    });
+    all.pass(Micros::millis(5500), &[]);
+    assert!(all.told(1).ends_with(&[Notice::Connected]));
+    (all, late)
+}
+
+fn finds_its_guid(outcome: Option<Outcome>) -> bool {
+    let Some(Outcome::Children(children)) = outcome else { panic!("{outcome:?}") };
+    children.iter().any(|child| child.guid() == guarded(1, 99).guid())
+}
+
+#[test]
+fn a_search_for_the_own_create_misses_it_on_a_server_that_lags() {
+    let (mut all, _) = came_to_a_server_that_lags();
+    let found = all.does(1, children(LOCK));
+    assert!(!finds_its_guid(Some(found)), "and the client would create another");
+}
+
+#[test]
+fn a_search_after_a_sync_finds_the_own_create() {
+    let (mut all, late) = came_to_a_server_that_lags();
+    all.ask(1, Operation::Sync);
+    all.deliver_all();
+    assert_eq!(all.outcome(1), None);
+    all.in_flight.extend(late);
+    all.deliver_all();
+    assert_eq!(all.outcome(1), Some(Outcome::Synced));
+    let found = all.does(1, children(LOCK));
+    assert!(finds_its_guid(Some(found)));
+}
+
 #[test]
 fn a_proposal_after_a_gap_is_not_logged_and_the_gap_is_filled() {
     for (flaw, in_step) in [(Flaw::None, true), (Flaw::SkipsGaps, false)] {
-        let mut all = Ensemble::connected(3, 1, Settings { flaw, ..Settings::default() });
+        let mut all = Ensemble::connected(3, 1, Settings { flaw, ..electing() });
+        all.pass(Micros::millis(200), &[]);
         all.ask(0, create(PLACE, CreateMode::PersistentSequential));
         all.deliver_where(|flight| !is_peer(2)(flight));
         all.does(0, create(PLACE, CreateMode::PersistentSequential));
         assert_eq!(all.has(2, numbered(0)) && all.has(2, numbered(1)), in_step, "{flaw:?}");
     }
+}
+
+#[test]
+fn a_proposal_or_commit_that_overtakes_another_waits_for_it_where_nothing_is_lost() {
+    let mut all = Ensemble::connected(3, 1, Settings::default());
+    let mut late = Vec::new();
+    for _ in 0..2 {
+        all.ask(0, create(PLACE, CreateMode::PersistentSequential));
+        all.deliver_where(|flight| {
+            let holds = is_peer(2)(flight);
+            if holds {
+                late.push(flight.clone());
+            }
+            !holds
+        });
+    }
+    assert_eq!(late.len(), 4);
+    // The commits first, then the proposals, the later one first.
+    late.rotate_left(1);
+    late.reverse();
+    all.in_flight.extend(late);
+    all.deliver_all();
+    assert!(all.has(2, numbered(0)) && all.has(2, numbered(1)));
+}
+
+#[test]
+fn a_leader_that_assumes_its_followers_acknowledgements_leaves_nothing_but_their_lag() {
+    let settings = Settings { acknowledgements: Acknowledgements::Assumed, ..Settings::default() };
+    let mut all = Ensemble::connected(2, 2, settings);
+    all.ask(0, set(WORK, 1, None));
+    all.deliver_where(|flight| !is_peer(1)(flight));
+    assert_eq!((all.data(0, WORK), all.data(1, WORK)), (Some(1), Some(0)));
 }
 
 #[test]
