@@ -267,7 +267,7 @@ impl ZooKeeper {
             Self::tell_all(&Peer::Commit { epoch, zxid: committed }, cx, out);
             // How far below that a follower's last word was makes no difference any more.
             if let Role::Leader { logged, .. } = &mut self.part().role {
-                logged.iter_mut().flatten().for_each(|zxid| *zxid = (*zxid).max(committed));
+                logged.iter_mut().for_each(|known| *known = (*known).max(Some(committed)));
             }
         }
     }
@@ -359,9 +359,10 @@ impl ZooKeeper {
 
     fn on_commit(&mut self, from: u8, epoch: u32, zxid: Zxid, cx: &Cx, out: &mut Out) {
         let Role::Follower { synced, .. } = self.part().role else { return };
-        if !synced {
+        if !synced || zxid <= self.replica.last {
             return;
         }
+        let zxid = self.part().committed.map_or(zxid, |known| known.max(zxid));
         self.apply_up_to(zxid, cx, out);
         let missing = zxid > self.replica.last;
         self.part().committed = missing.then_some(zxid);
