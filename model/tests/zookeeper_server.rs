@@ -7,6 +7,8 @@
 mod model;
 #[path = "zookeeper_server/real.rs"]
 mod real;
+#[path = "zookeeper_server/server.rs"]
+mod server;
 
 use model::Model;
 use picklock_model::stores::zookeeper::{
@@ -14,7 +16,8 @@ use picklock_model::stores::zookeeper::{
 };
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
-use real::{Real, Server};
+use real::Real;
+use server::Server;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
@@ -219,6 +222,18 @@ fn the_simulator_answers_as_a_real_server_does_and_a_flawed_one_does_not() {
     ] {
         assert!(compare_many(&comparison, flawed, SEQUENCES).is_err(), "{flawed:?} is not told apart");
     }
+}
+
+#[test]
+fn the_counter_of_a_real_server_stays_at_its_end() {
+    let Some(server) = Server::start_next_to_the_end() else {
+        println!("no ZooKeeper here, or no Java compiler, to see its counter end with");
+        return;
+    };
+    let numbers = Real::new(server).number(&["a-", "b-", "c-", "d-", "d-"]);
+    let numbers: Vec<Option<&str>> = numbers.iter().map(|number| number.as_deref().ok()).collect();
+    let end = Some("2147483647");
+    assert_eq!(numbers, [Some("2147483646"), end, end, end, None]);
 }
 
 /// Errors, answers and events, all of which must come up.

@@ -1,81 +1,17 @@
-//! The real side: a server process, and sessions with it.
+//! The real side: sessions with the server.
 
 use crate::Translation;
+use crate::server::Server;
 use picklock_model::stores::zookeeper::{
     Applied, CreateMode, Error, Operation, Outcome, Path, WatchEvent, Write,
 };
 use std::collections::BTreeSet;
 use std::future::Future;
-use std::path::PathBuf;
-use std::pin::pin;
-use std::process::{Child, Command, Stdio};
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use zookeeper_client as zk;
-
-/// Where the package puts the server, with the other jars it names in its manifest.
-const JAR: &str = "/usr/share/java/zookeeper.jar";
-
-/// A server process, killed on drop.
-pub struct Server {
-    process: Child,
-    directory: PathBuf,
-    address: String,
-}
-
-impl Server {
-    /// `None` if there is nothing to start.
-    pub fn start() -> Option<Server> {
-        if !std::path::Path::new(JAR).exists() {
-            return None;
-        }
-        let port = std::net::TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
-        // In memory if possible: the real server would otherwise wait for the disk.
-        let base =
-            [PathBuf::from("/dev/shm"), std::env::temp_dir()].into_iter().find(|path| path.is_dir())?;
-        let directory = base.join(format!("picklock-zookeeper-{}-{port}", std::process::id()));
-        std::fs::create_dir_all(&directory).expect("a directory for the server");
-        let config = directory.join("zoo.cfg");
-        let lines = format!(
-            "tickTime=2000\ndataDir={}\nclientPort={port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n",
-            directory.join("data").display()
-        );
-        std::fs::write(&config, lines).expect("a configuration for the server");
-        let process = Command::new("java")
-            .args([
-                "-Xmx128m",
-                "-XX:+UseSerialGC",
-                "-XX:TieredStopAtLevel=1",
-                "-Dzookeeper.forceSync=no",
-                "-cp",
-                JAR,
-            ])
-            .arg("org.apache.zookeeper.server.ZooKeeperServerMain")
-            .arg(&config)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .ok()?;
-        let server = Server { process, directory, address: format!("127.0.0.1:{port}") };
-        let patience = Instant::now() + Duration::from_secs(20);
-        while std::net::TcpStream::connect(&server.address).is_err() {
-            assert!(Instant::now() < patience, "the server does not come up");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        Some(server)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Nothing can be done about a process that will not die, or a directory that will not go.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        let _ = std::fs::remove_dir_all(&self.directory);
-    }
-}
 
 /// How the real server answered.
 #[derive(Debug)]
@@ -92,9 +28,12 @@ pub enum Answer {
     Failed(zk::Error),
 }
 
+/// The event of a watch, once it comes.
+type Coming = Pin<Box<dyn Future<Output = zk::WatchedEvent>>>;
+
 struct Session {
     client: zk::Client,
-    watchers: Vec<(Path, std::pin::Pin<Box<dyn Future<Output = zk::WatchedEvent>>>)>,
+    watchers: Vec<(Path, Coming)>,
 }
 
 /// Sessions with the server. Every sequence has a znode of its own for its root.
@@ -229,9 +168,22 @@ impl Real {
         events
     }
 
+    /// Creates ephemeral sequential znodes in "/lock", each when the one before is done, and returns what was appended to their
+    /// names.
+    pub fn number(&mut self, names: &[&str]) -> Vec<Result<String, zk::Error>> {
+        let session = self.connect();
+        let create = zk::CreateMode::EphemeralSequential.with_acls(ACLS);
+        let number = |name: &&str| {
+            let path = format!("/lock/{name}");
+            let created = self.runtime.block_on(session.client.create(&path, b"", &create));
+            created.map(|(_, sequence)| sequence.to_string())
+        };
+        names.iter().map(number).collect()
+    }
+
     fn connect(&self) -> Session {
         let connector = zk::Client::connector().with_session_timeout(Duration::from_secs(30));
-        let client = self.runtime.block_on(connector.connect(&self.server.address)).expect("a session");
+        let client = self.runtime.block_on(connector.connect(self.server.address())).expect("a session");
         Session { client, watchers: Vec::new() }
     }
 

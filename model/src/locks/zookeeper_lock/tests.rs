@@ -171,7 +171,7 @@ fn z3_and_z18_a_resource_that_compares_czxids_is_safe_from_it() {
 fn z4_a_holder_that_goes_on_without_a_connection_is_not_alone() {
     let cut_off = |on_connection_loss| {
         let mut space = timed(2, &EXCLUSION);
-        space.bounds.losses = 3;
+        space.bounds.losses = 2;
         space.setup.workload.hold = Micros(5 * TICK.0);
         with(space, |lock| Settings { on_connection_loss, ..lock })
     };

@@ -46,6 +46,7 @@
 mod connections;
 mod election;
 mod ensemble;
+mod follower;
 mod path;
 mod peer;
 pub mod protocol;
@@ -57,6 +58,7 @@ mod settings;
 mod tests;
 mod tracker;
 mod tree;
+mod visit;
 mod wording;
 
 pub use path::{Guid, Path, SessionId, Suffix, Zxid};

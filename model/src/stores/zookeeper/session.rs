@@ -171,7 +171,7 @@ impl Session {
     /// Sends a request; one at a time, and only while [`Session::is_up`].
     pub fn request(&mut self, operation: Operation, here: &Here, out: &mut Out) {
         let serial = self.draw();
-        let waiting = self.watches.iter().map(|watch| watch.serial).collect();
+        let waiting = self.waiting();
         let Link::Up { number, ping_at, .. } = &mut self.link else {
             unreachable!("a request is sent on a connection only");
         };
@@ -269,7 +269,7 @@ impl Session {
             Link::Up { number, ping_at, give_up } => {
                 if is_due(ping_at) {
                     let serial = self.draw();
-                    let waiting = self.watches.iter().map(|watch| watch.serial).collect();
+                    let waiting = self.waiting();
                     out.request(self.server, Request::Ping { connection: number, serial, waiting });
                     let ping_at = here.settings.ping_period().map(|period| here.now + period);
                     self.link = Link::Up { number, ping_at, give_up };
@@ -340,6 +340,13 @@ impl Session {
             }
         }
         self.watches.iter_mut().for_each(|watch| watch.visit(Owner::Me, visitor));
+    }
+
+    /// The watches of which it does not know that they have fired; one that is being set may have fired already.
+    fn waiting(&self) -> SmallVec<[u32; 2]> {
+        let being_set = self.awaited.filter(|awaited| awaited.watched.is_some() && awaited.early.is_none());
+        let set = self.watches.iter().map(|watch| watch.serial);
+        set.chain(being_set.map(|awaited| awaited.serial)).collect()
     }
 
     fn send_connect(&mut self, here: &Here, out: &mut Out) {

@@ -128,6 +128,24 @@ fn an_event_that_comes_before_the_answer_that_sets_its_watch_waits_for_it() {
 }
 
 #[test]
+fn a_ping_that_follows_a_request_does_not_lose_the_event_of_its_watch() {
+    let mut all = Ensemble::single(2);
+    all.ask(0, watch(WORK));
+    all.deliver();
+    let answer = all.in_flight.pop_front().expect("an answer");
+    all.ask(1, set(WORK, 4, None));
+    all.deliver();
+    // The event is lost; the ping comes before the answer, and after it there is nothing to tell.
+    all.in_flight.retain(|(_, to, _)| *to != crate::machine::Node::Client(0));
+    all.pass(Micros::millis(2100), &[]);
+    all.in_flight.push_back(answer);
+    all.deliver_all();
+    let told = all.told(0);
+    assert!(matches!(told[0], Notice::Answered(_)), "{told:?}");
+    assert_eq!(told[1..], [fired(WORK, WatchEvent::DataChanged)]);
+}
+
+#[test]
 fn watches_are_set_again_on_reconnect_and_fire_for_what_was_missed() {
     let mut all = Ensemble::connected(1, 2, Settings::default());
     let place = created(all.does(1, enqueue()));
