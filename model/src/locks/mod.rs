@@ -4,8 +4,10 @@ pub mod cassandra_queue;
 pub mod redis_single;
 pub mod redlock;
 pub mod row_probe;
+pub mod zookeeper_lock;
 
 pub use cassandra_queue::CassandraQueue;
 pub use redis_single::RedisSingle;
 pub use redlock::Redlock;
 pub use row_probe::RowProbe;
+pub use zookeeper_lock::ZookeeperLock;

@@ -1,3 +1,4 @@
 //! The stores, one per file or folder.
 pub mod cassandra;
 pub mod redis;
+pub mod zookeeper;

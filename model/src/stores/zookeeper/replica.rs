@@ -1,0 +1,267 @@
+//! What all servers agree about: the tree and the sessions, changed by one transaction after the other.
+//!
+//! A real leader turns a request into a transaction that says what will be changed (`PrepRequestProcessor`), looking at
+//! the state as it will be when all that it proposed before is applied. Here a transaction carries the request, and each
+//! server works out the change when it applies it: the same, as all apply the same transactions in the same order.
+
+use super::protocol::{Applied, Error, Outcome, Write};
+use super::tree::{Change, Changes, Tree};
+use super::{Ephemerals, Path, SessionId, Settings, Zxid};
+use crate::machine::{Node, Owner, Visitor};
+use crate::time::Micros;
+use picklock_properties::{ClientId, Event};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+use std::fmt::{Display, Formatter};
+
+/// A session.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(super) struct Session {
+    pub(super) id: SessionId,
+    pub(super) timeout: Option<Micros>,
+    /// The client's last session is remembered when it is over, so that no late or doubled request begins it again.
+    is_open: bool,
+}
+
+/// What a transaction is to do.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Action {
+    /// A client's session begins.
+    CreateSession {
+        /// Its timeout.
+        timeout: Option<Micros>,
+    },
+    /// A session ends: its client closed it, or its time was over.
+    CloseSession,
+    /// One change.
+    Write(Write),
+    /// All changes or none.
+    Multi(Vec<Write>),
+    /// The leader turned the request down; the error takes its place in the order like everything else.
+    Fail(Error),
+}
+
+/// Where a transaction comes from: who is to be answered when it is applied.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Origin {
+    /// The server that the client talks to.
+    pub server: u8,
+    /// The client's serial number of the request.
+    pub serial: u32,
+}
+
+/// One transaction: a place in the order of all changes.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Txn {
+    /// Its number.
+    pub zxid: Zxid,
+    /// Whose session it belongs to.
+    pub session: SessionId,
+    /// Who waits for it, if anybody.
+    pub origin: Option<Origin>,
+    /// What it does.
+    pub action: Action,
+}
+
+impl Txn {
+    pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        self.zxid.visit(visitor);
+        self.session.visit(visitor);
+        if let Some(origin) = &mut self.origin {
+            visitor.serial(Owner::Node(Node::Client(self.session.client)), &mut origin.serial);
+        }
+        self.action.visit(visitor);
+    }
+}
+
+impl Action {
+    pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        match self {
+            Action::Write(write) => write.visit(visitor),
+            Action::Multi(writes) => writes.iter_mut().for_each(|write| write.visit(visitor)),
+            Action::CreateSession { .. } | Action::CloseSession | Action::Fail(_) => {}
+        }
+    }
+}
+
+impl Display for Action {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Action::CreateSession { .. } => f.write_str("session begins"),
+            Action::CloseSession => f.write_str("session ends"),
+            Action::Write(write) => write!(f, "{write}"),
+            Action::Multi(writes) => write!(f, "{} writes at once", writes.len()),
+            Action::Fail(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+/// What applying a transaction did, beside changing the state.
+pub(super) struct Effect {
+    pub(super) outcome: Outcome,
+    pub(super) changes: Changes,
+    /// Clients whose ephemeral znodes are gone, and who did not delete or close anything themselves.
+    pub(super) bereft: SmallVec<[u8; 1]>,
+    /// A client that took a place in a lock's queue.
+    pub(super) enqueued: Option<u8>,
+    /// The session that is over.
+    pub(super) closed: Option<SessionId>,
+}
+
+impl Effect {
+    /// Tells the monitors. Only the leader does, who applies every transaction first; after a leader change the new one
+    /// may say again what the old one said. The ensemble keeps one record, whichever servers have it: the record of
+    /// "server 0".
+    pub(super) fn record(&self, events: &mut Vec<Event>) {
+        events.extend(self.enqueued.map(|client| Event::Enqueued { client: ClientId(client) }));
+        let gone = |client: &u8| Event::RecordGone { client: ClientId(*client), server: 0 };
+        events.extend(self.bereft.iter().map(gone));
+    }
+}
+
+/// The state after some transaction.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(super) struct Replica {
+    pub(super) tree: Tree,
+    /// In the order of their numbers.
+    sessions: SmallVec<[Session; 2]>,
+    /// The last transaction applied.
+    pub(super) last: Zxid,
+}
+
+impl Replica {
+    pub(super) fn new(settings: &Settings) -> Replica {
+        Replica { tree: Tree::new(settings), sessions: SmallVec::new(), last: Zxid::NONE }
+    }
+
+    /// The session, if it is open.
+    pub(super) fn session(&self, id: SessionId) -> Option<Session> {
+        self.sessions().find(|session| session.id == id)
+    }
+
+    /// All that are open.
+    pub(super) fn sessions(&self) -> impl Iterator<Item = Session> + '_ {
+        self.sessions.iter().copied().filter(|session| session.is_open)
+    }
+
+    /// Makes the next transaction happen.
+    pub(super) fn apply(&mut self, txn: &Txn, settings: &Settings) -> Effect {
+        let mut effect = Effect {
+            outcome: Outcome::Synced,
+            changes: Changes::new(),
+            bereft: SmallVec::new(),
+            enqueued: None,
+            closed: None,
+        };
+        let zxid = txn.zxid;
+        self.last = zxid;
+        let is_open = self.session(txn.session).is_some();
+        effect.outcome = match &txn.action {
+            Action::CreateSession { timeout } => {
+                let SessionId { client, serial } = txn.session;
+                let is_late = |other: &Session| other.id.client == client && other.id.serial >= serial;
+                if self.sessions.iter().any(is_late) {
+                    Outcome::Failed(Error::SessionExpired)
+                } else {
+                    self.sessions.retain(|other| other.id.client != client || other.is_open);
+                    self.sessions.push(Session { id: txn.session, timeout: *timeout, is_open: true });
+                    self.sessions.sort_unstable();
+                    Outcome::Synced
+                }
+            }
+            Action::Fail(error) => Outcome::Failed(*error),
+            Action::CloseSession => {
+                self.close(txn, settings, &mut effect);
+                Outcome::SessionClosed
+            }
+            Action::Write(_) | Action::Multi(_) if !is_open => Outcome::Failed(Error::SessionExpired),
+            Action::Write(write) => {
+                let deleted = self.owner_of_deleted(*write);
+                match self.tree.write(*write, txn.session, zxid, settings, &mut effect.changes) {
+                    Ok(applied) => {
+                        self.note(applied, deleted, txn.session, &mut effect);
+                        Outcome::Applied(applied)
+                    }
+                    Err(error) => Outcome::Failed(error),
+                }
+            }
+            Action::Multi(writes) => {
+                let deleted: SmallVec<[_; 2]> =
+                    writes.iter().map(|write| self.owner_of_deleted(*write)).collect();
+                match self.tree.write_all(writes, txn.session, zxid, settings, &mut effect.changes) {
+                    Ok(all) => {
+                        for (applied, deleted) in all.iter().zip(deleted) {
+                            self.note(*applied, deleted, txn.session, &mut effect);
+                        }
+                        Outcome::Multi(all)
+                    }
+                    Err((place, error)) => Outcome::MultiFailed { place, error },
+                }
+            }
+        };
+        effect
+    }
+
+    fn close(&mut self, txn: &Txn, settings: &Settings, effect: &mut Effect) {
+        if self.session(txn.session).is_none() {
+            return;
+        }
+        let SessionId { client, serial } = txn.session;
+        let has_later = |other: &Session| other.id.client == client && other.id.serial > serial;
+        if self.sessions.iter().any(has_later) {
+            self.sessions.retain(|session| session.id != txn.session);
+        }
+        for session in self.sessions.iter_mut().filter(|session| session.id == txn.session) {
+            session.is_open = false;
+        }
+        effect.closed = Some(txn.session);
+        match settings.ephemerals {
+            Ephemerals::GoWithTheirSession => {
+                let own = self.tree.ephemerals(txn.session);
+                if !own.is_empty() && txn.origin.is_none() {
+                    effect.bereft.push(txn.session.client);
+                }
+                for path in own {
+                    self.tree.remove(path, txn.zxid, &mut effect.changes);
+                }
+            }
+            Ephemerals::StayBehind => {}
+        }
+    }
+
+    fn owner_of_deleted(&self, write: Write) -> Option<SessionId> {
+        match write {
+            Write::Delete { path, .. } => self.tree.node(path).ok()?.owner,
+            Write::Create { .. } | Write::SetData { .. } | Write::Check { .. } => None,
+        }
+    }
+
+    fn note(&self, applied: Applied, deleted: Option<SessionId>, by: SessionId, effect: &mut Effect) {
+        if let Applied::Created { path: Path::Child { suffix: Some(_), .. }, stat } = applied
+            && stat.owner.is_some()
+        {
+            effect.enqueued = Some(by.client);
+        }
+        if let Some(owner) = deleted
+            && owner.client != by.client
+        {
+            effect.bereft.push(owner.client);
+        }
+    }
+
+    pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        self.tree.visit(visitor);
+        self.sessions.iter_mut().for_each(|session| session.id.visit(visitor));
+        self.last.visit(visitor);
+    }
+}
+
+impl Change {
+    /// The znode that changed, and the one above if its children did.
+    pub(super) fn touched(self) -> (Path, Option<Path>) {
+        match self {
+            Change::Created(path) | Change::Deleted(path) => (path, path.parent()),
+            Change::Data(path) => (path, None),
+        }
+    }
+}
