@@ -81,8 +81,11 @@ pub enum Log {
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Counter {
     /// Since 3.6 (ZOOKEEPER-3249: "if (parentCVersion > parent.stat.getCversion())" in `DataTree.createNode`) the
-    /// stored counter stays at 2147483647, and every later child gets this number. (A create that is prepared while the
-    /// one before is still outstanding is computed from the outstanding -2147483648; that window is left out here.)
+    /// stored counter stays at 2147483647, and every later child gets this number; `tests/zookeeper_server.rs` sees a real
+    /// one do it.
+    ///
+    /// A create that is prepared while the one before it is still outstanding is numbered from that one's change, so a
+    /// burst goes on at -2147483648 and falls back to 2147483647 when the leader comes to rest. That window is left out.
     #[default]
     Sticks,
     /// Up to 3.5: it goes on at -2147483648, as document 003 says.
