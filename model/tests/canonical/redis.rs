@@ -1,7 +1,6 @@
 //! The Redis locks.
 
 use super::{Comparable, walks_alike};
-use picklock_model::claims::Assumption;
 use picklock_model::claims::redis::{self as spaces, LONG_TICKS, TTL};
 use picklock_model::explore::Space;
 use picklock_model::locks::redis_single::{self as single, Fencing, RedisSingle, Release};
@@ -12,7 +11,7 @@ use picklock_model::stores::redis::{
 };
 use picklock_model::time::Micros;
 use picklock_model::workload::Calls;
-use picklock_model::world::{Aim, TICK, WITHOUT_END};
+use picklock_model::world::{Aim, TICK};
 use picklock_properties::Promise;
 
 impl Comparable for Redis {
@@ -301,7 +300,9 @@ fn a_master_and_a_replica_whose_clocks_differ() {
 fn a_master_whose_replica_hears_too_little() {
     for waits_for_replicas in [false, true] {
         let space = failing_over(2, |space| {
-            space.bounds.losses = WITHOUT_END;
+            // A replica that is dead stops everybody who waits for it.
+            space.bounds.server_crashes = u8::from(!waits_for_replicas);
+            space.bounds.losses = 6;
             space.bounds.duplicates = 2;
             space.bounds.latency_ticks = Some(1);
             space.setup.lock.request_timeout = Some(Micros(3 * TICK.0));
@@ -321,7 +322,8 @@ fn a_master_and_pauses_and_tokens_and_another_tenant() {
         space.setup.store.tenant = Some(Tenant { period: Micros(2 * TICK.0), does: TenantDoes::Writes });
         space.setup.store.eviction = Eviction::AllKeysLru;
         space.setup.store.keys_max = Some(3);
-        space.bounds.crashes_take_sent = true;
+        space.bounds.server_crashes = 0;
+        space.bounds.power_losses = 2;
         space.bounds.resource_restarts = 1;
     });
     walks_alike(space, |walked| walked.grants > 50 && walked.ticks > 1000 && walked.faults > 500);
