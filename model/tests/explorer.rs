@@ -1,12 +1,14 @@
 //! Our explorer against stateright's: the same states, the same verdicts, paths as short.
 
-use picklock_model::claims::{Assumption, cassandra as spaces};
+use picklock_model::claims::{Assumption, cassandra as spaces, redis};
 use picklock_model::explore::{Limits, NoSuchPath, Space, Verdict, cross_check, search};
 use picklock_model::locks::{CassandraQueue, RowProbe};
 use picklock_model::machine::Lock;
 use picklock_model::stores::cassandra::Consistency;
+use picklock_model::stores::redis::{Eviction, Layout, Tenant, TenantDoes};
+use picklock_model::time::Micros;
 use picklock_model::workload::Calls;
-use picklock_model::world::{Action, World};
+use picklock_model::world::{Action, TICK, World};
 use picklock_properties::Promise;
 use stateright::{Checker, Model, Property};
 use std::sync::atomic::AtomicBool;
@@ -140,6 +142,41 @@ fn one_id_for_two_threads() {
 #[test]
 fn probes_of_a_row_at_consistency_one() {
     let space: Space<RowProbe> = spaces::row(2, 3, Consistency::One, Consistency::One);
+    agrees_that_it_breaks(&space);
+}
+
+#[test]
+fn two_clients_of_one_redis() {
+    agrees_that_nothing_breaks(&redis::redis_single(2, Calls::TryLock, &[Promise::MutualExclusion]));
+}
+
+#[test]
+fn two_clients_of_redlock_on_two_nodes() {
+    agrees_that_nothing_breaks(&redis::redlock(2, 2, Calls::TryLock, &[Promise::MinValidity]));
+}
+
+#[test]
+fn a_master_that_dies_and_a_replica_whose_clock_is_ahead() {
+    let mut space = redis::redis_single(2, Calls::Lock, &[Promise::MutualExclusion]);
+    space.setup.servers = 2;
+    space.setup.store.layout = Layout::Replicated { ping_period: TICK, down_after: Micros(2 * TICK.0) };
+    space.setup.lock.request_timeout = Some(TICK);
+    space.setup.lock.ttl = Some(redis::TTL + Micros(4 * TICK.0));
+    space.setup.workload.hold = Micros(5 * TICK.0);
+    space.bounds.unhurried = false;
+    (space.bounds.power_losses, space.bounds.drifts) = (0, 0);
+    space.bounds.server_crashes = 1;
+    agrees_that_nothing_breaks(&space);
+    space.bounds.last_server_ahead_ticks = 9;
+    agrees_that_it_breaks(&space);
+}
+
+#[test]
+fn an_evicted_key() {
+    let mut space = redis::redis_single(2, Calls::TryLock, &[Promise::MutualExclusion]);
+    space.setup.store.keys_max = Some(1);
+    space.setup.store.tenant = Some(Tenant { period: TICK, does: TenantDoes::Writes });
+    space.setup.store.eviction = Eviction::AllKeysLru;
     agrees_that_it_breaks(&space);
 }
 
