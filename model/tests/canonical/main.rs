@@ -9,6 +9,7 @@
 
 mod cassandra;
 mod redis;
+mod zookeeper;
 
 use picklock_model::cluster::{Cluster, Condition, Entry, Status, Wake};
 use picklock_model::explore::Space;
