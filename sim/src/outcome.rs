@@ -63,6 +63,10 @@ pub struct Outcome {
     pub grants: u64,
     /// How often `try_lock` was refused.
     pub refusals: u64,
+    /// How often the store gave a client a place in a queue.
+    pub enqueued: u64,
+    /// How often a lease was prolonged.
+    pub renewals: u64,
     /// How often a client was overtaken, up to one more than allowed; 0 unless first-in-first-out is watched.
     pub overtakes: u32,
 }

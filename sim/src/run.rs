@@ -318,6 +318,8 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
             match event {
                 Event::Granted { .. } => self.outcome.grants += 1,
                 Event::Refused { .. } => self.outcome.refusals += 1,
+                Event::Enqueued { .. } => self.outcome.enqueued += 1,
+                Event::Renewed { .. } => self.outcome.renewals += 1,
                 _ => {}
             }
         }

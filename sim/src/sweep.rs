@@ -52,6 +52,10 @@ pub struct SweepReport {
     pub grants: u64,
     /// How often `try_lock` was refused.
     pub refusals: u64,
+    /// How often a store gave a client a place in a queue: never, and first-in-first-out means nothing.
+    pub enqueued: u64,
+    /// How often a lease was prolonged: never, and none can be prolonged wrongly.
+    pub renewals: u64,
     /// The most overtakes in one run; 0 unless first-in-first-out is watched.
     pub overtakes_max: u32,
     /// Whether the sweep was stopped before its end.
@@ -125,6 +129,8 @@ impl SweepReport {
         self.truncated += u64::from(outcome.truncated);
         self.grants += outcome.grants;
         self.refusals += outcome.refusals;
+        self.enqueued += outcome.enqueued;
+        self.renewals += outcome.renewals;
         self.overtakes_max = self.overtakes_max.max(outcome.overtakes);
         for violation in &outcome.violations {
             let broken = self.broken.entry(violation.promise).or_default();

@@ -15,7 +15,8 @@ use std::fmt::Write;
 pub struct Row {
     lock: &'static str,
     fault: &'static str,
-    cells: Vec<Cell>,
+    /// One for each promise; none for what could not have been broken.
+    cells: Vec<Option<Cell>>,
 }
 
 /// A promise of a lock under a fault.
@@ -63,13 +64,22 @@ impl Row {
         report: &SweepReport,
     ) -> Row {
         let cell = |promise| {
+            // A lock without a queue overtakes nobody, one that never renews prolongs nothing: no merit of theirs.
+            let could_break = match promise {
+                Promise::Fifo => report.enqueued > 0,
+                Promise::LeaseLoss => report.renewals > 0,
+                _ => true,
+            };
+            if !could_break {
+                return None;
+            }
             let first_seed = report.first_seed(promise);
             let verdict = match first_seed {
                 Some(_) => CheckVerdict::Violated,
                 None if report.truncated > 0 || report.stopped => CheckVerdict::Incomplete,
                 None => CheckVerdict::Holds,
             };
-            Cell {
+            Some(Cell {
                 lock,
                 fault,
                 property: promise,
@@ -79,7 +89,7 @@ impl Row {
                 first_seed,
                 violations: report.broken.get(&promise).copied().unwrap_or(0),
                 token: first_seed.map(|seed| seeded_token(lock, setup, faults, seed)),
-            }
+            })
         };
         Row { lock, fault, cells: PROMISES.map(cell).into() }
     }
@@ -143,7 +153,7 @@ impl Cell {
 impl Judged {
     /// As JSON has it.
     pub fn cells(&self) -> Vec<&Cell> {
-        self.rows.iter().flat_map(|row| &row.cells).collect()
+        self.rows.iter().flat_map(|row| row.cells.iter().flatten()).collect()
     }
 
     /// Whether a verdict differs from the expected one, or some are missing.
@@ -157,7 +167,7 @@ impl Judged {
         let mut text = self.table(paint);
         let _ = write!(
             text,
-            "\n✓ kept in {} · ✗ first seed that breaks it ×how many do · ? some runs did not end\n\
+            "\n✓ kept in {} · ✗ first seed that breaks it ×how many do · – nothing that could break it · ? some runs did not end\n\
              ! not as expected · (✗) known to break, but not seen in so few runs\n",
             counted(self.seeds, "run"),
         );
@@ -187,7 +197,10 @@ impl Judged {
             }
             let mut cells = vec![cell(Tone::Plain, &format!("  {}", row.fault))];
             cells.extend(row.cells.iter().map(|judged| {
-                let (tone, text) = judged.shown(self.seeds);
+                let (tone, text) = match judged {
+                    Some(judged) => judged.shown(self.seeds),
+                    None => (Tone::Faint, "–".to_owned()),
+                };
                 cell(tone, &text)
             }));
             table.add_row(cells);
@@ -211,7 +224,7 @@ impl Judged {
     /// Of each row the token of its first broken promise, and what to do with it.
     fn tokens(&self, paint: Paint) -> String {
         let broken = |row: &Row| -> Option<(String, String)> {
-            row.cells.iter().find_map(|cell| {
+            row.cells.iter().flatten().find_map(|cell| {
                 let token = cell.token.clone()?;
                 Some((format!("{} · {} · {}", row.lock, row.fault, cell.property), token))
             })
@@ -239,6 +252,17 @@ impl Judged {
 mod tests {
     use super::*;
 
+    #[test]
+    fn what_nothing_could_break_is_not_shown_as_kept() {
+        let report = SweepReport { runs: 10, grants: 20, ..SweepReport::default() };
+        let row = Row::new("redlock", "none", FaultSet::EMPTY, &[], &report);
+        let judged: Vec<Promise> = row.cells.iter().flatten().map(|cell| cell.property).collect();
+        assert!(judged.contains(&Promise::MutualExclusion), "{judged:?}");
+        assert!(!judged.contains(&Promise::Fifo) && !judged.contains(&Promise::LeaseLoss), "{judged:?}");
+        let judged = Judged { rows: vec![row], seeds: 10, planned: 1, interrupted: false };
+        assert!(judged.text(Paint::NONE).contains('–'));
+    }
+
     fn cell(verdict: CheckVerdict, expected: Expected) -> Cell {
         let first_seed = (verdict == CheckVerdict::Violated).then_some(17);
         Cell {
@@ -255,7 +279,7 @@ mod tests {
     }
 
     fn judged(verdict: CheckVerdict, expected: Expected, seeds: u64) -> Judged {
-        let row = Row { lock: "lock", fault: "fault", cells: vec![cell(verdict, expected)] };
+        let row = Row { lock: "lock", fault: "fault", cells: vec![Some(cell(verdict, expected))] };
         Judged { rows: vec![row], seeds, planned: 1, interrupted: false }
     }
 
