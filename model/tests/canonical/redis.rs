@@ -404,6 +404,33 @@ fn nodes_whose_clients_measure_by_wall_clocks_that_are_set() {
     }
 }
 
+/// What was due long before is due again when the clock has been set back, if it was not due for longer than that.
+#[test]
+fn moments_long_overdue_when_a_wall_clock_is_set_back() {
+    for ticks in [-1, -2, -3] {
+        let clients = many(|space| {
+            pausing(space);
+            space.bounds.aim = Aim::Holding;
+            space.bounds.pauses = 6;
+            space.bounds.clock_steps = 6;
+            space.bounds.clock_step_ticks = ticks;
+            space.setup.servers = 1;
+            space.setup.workload.hold = Micros(8 * TICK.0);
+            space.setup.workload.rounds = 4;
+            space.setup.lock.elapsed_clock = ElapsedClock::Wall;
+        });
+        walks_alike(clients, |walked| walked.grants > 100 && walked.faults > 300);
+        let server = one(|space| {
+            space.bounds.drifts = 6;
+            space.bounds.drift_ticks = 3;
+            space.bounds.server_clock_steps = 6;
+            space.bounds.server_clock_step_ticks = ticks;
+            space.setup.workload.rounds = 4;
+        });
+        walks_alike(server, |walked| walked.grants > 100 && walked.faults > 300);
+    }
+}
+
 #[test]
 fn nodes_of_which_one_crashes_for_good() {
     for crashes_take_sent in [false, true] {
