@@ -35,7 +35,7 @@ const FOUND: &[(Promise, &str)] = &[
     // record alone was on its way before A paused past the TTL.
     (
         Promise::MutualExclusion,
-        "pk2_yHXufD122Q2GjPZtou24KTLTXuvF8Uk2MW45MDoqP6MbSpBuDdqdQVRW2vDc3rHfFrYwAwgwfF6CFLnSqcgacyQgS58JZxsaQ4LLM34qoGQLZA2M9g97z1PMdwNRGqpQSY5dRLFw2xNUgFCacnSfLjfepJr",
+        "pk2_5HRyRRdy5XAccS6cBfzbfeTEt7Sa1N1StyVEaCFXiYWdu2wH7UmbdggT99TtdhaYXrZhx6tPJFoBveJKhygY1aX2E6SYe3wRAjEJM6JbYkAVrSunGwwCqjgxH9terCJ1xbmb4GXdkVv9kxW79N4osh2dLDfxA",
     ),
 ];
 
