@@ -6,8 +6,11 @@
 //! 2. `scenarios`: the catalogue. Each known failure is found again, and its repair survives the same search. Some of
 //!    the counterexamples are kept to be read, in `golden/`.
 //! 3. `cassandra_queue`: what else is true of the Cassandra queue lock, exhaustively and by seeds.
-//! 4. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
-//! 5. `regressions`: runs that once broke a promise, as tokens, each with its story.
+//! 4. `redlock`: what else is true of Redlock, exhaustively and by seeds: for how long the keys of a quorum live together,
+//!    which faults it gets over, what an extension may do.
+//! 5. `redis`: the same of the lock on one Redis instance, with and without a replica.
+//! 6. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
+//! 7. `regressions`: runs that once broke a promise, as tokens, each with its story.
 //!
 //! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run.
 //!
@@ -23,6 +26,8 @@
 mod cassandra_queue;
 mod determinism;
 mod evidence;
+mod redis;
+mod redlock;
 mod regressions;
 mod scenarios;
 mod seeds;

@@ -463,6 +463,11 @@ const CASES: u32 = 300;
 
 /// Random walks, each of them twice as long as any client needs that is left alone.
 fn walks_alike<L: Walkable>(space: Space<L>, is_interesting: fn(&Walked) -> bool) {
+    walk_cases(CASES, space, is_interesting);
+}
+
+/// So many random walks.
+fn walk_cases<L: Walkable>(cases: u32, space: Space<L>, is_interesting: fn(&Walked) -> bool) {
     let mut walked = Walked::default();
     let mut config = ProptestConfig {
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(concat!(
@@ -473,7 +478,7 @@ fn walks_alike<L: Walkable>(space: Space<L>, is_interesting: fn(&Walked) -> bool
         ..ProptestConfig::default()
     };
     if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = CASES;
+        config.cases = cases;
     }
     let paths = vec((any::<u16>(), any::<bool>()), 0..160);
     let shared = std::cell::RefCell::new(&mut walked);

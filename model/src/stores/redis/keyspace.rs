@@ -141,6 +141,11 @@ impl Keyspace {
         self.records.iter().position(|record| record.key == key)
     }
 
+    /// The key's record, dead or not, for who is no client: it does not count as used.
+    pub fn peek(&self, key: Key) -> Option<Record> {
+        self.position(key).map(|at| self.records[at])
+    }
+
     /// The key's record, dead or not. It counts as used.
     pub fn find(&mut self, key: Key, cx: &Context<Settings>) -> Option<Record> {
         let at = self.position(key)?;

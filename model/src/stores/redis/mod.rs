@@ -193,6 +193,12 @@ struct TenantState {
 }
 
 impl Redis {
+    /// What a key holds, and from which moment of this server's clock on it is dead, if ever: for who watches a run.
+    /// `None`: there is no such key.
+    pub fn key(&self, key: Key) -> Option<(Value, Option<Due>)> {
+        self.keys.peek(key).map(|record| (record.value, record.dies))
+    }
+
     /// Whether the port is closed.
     fn is_closed(&self, cx: &Context<Settings>) -> bool {
         self.closed_until.is_some_and(|until| cx.monotonic < until)

@@ -1,0 +1,94 @@
+//! What else is true of the lock on one Redis instance (document 001), beside its rows of the catalogue.
+
+use crate::evidence::{check, evidence};
+use picklock_model::claims::{
+    Assumption, Judgement, NamedSpace, Search, redis as spaces, scenarios, unpack_setup,
+};
+use picklock_model::explore::Space;
+use picklock_model::locks::RedisSingle;
+use picklock_model::locks::redis_single::{ExtendBy, Extension};
+use picklock_model::stores::redis::Persistence;
+use picklock_model::time::Micros;
+use picklock_model::workload::Calls;
+use picklock_model::world::{Bounds, TICK};
+use picklock_properties::Promise;
+use picklock_sim::registry::{CheckVerdict, Checked};
+
+/// Row R8's note: a master that dies when its replica has heard everything is succeeded without harm, and all that is
+/// missing for row R8 is a replica whose clock is ahead by more than a lock lives.
+#[test]
+fn a_failover_after_everything_was_heard_breaks_nothing_while_the_clocks_agree() {
+    let ahead = |ticks| changed("R8", |bounds| bounds.last_server_ahead_ticks = ticks);
+    kept(&ahead(0));
+    broken(&ahead(9));
+    // A replica whose clock is behind keeps the lock for longer, which is in nobody's way.
+    kept(&ahead(-9));
+}
+
+/// What rows R11 and R12 need: a deletion that is slower than the key's life.
+#[test]
+fn an_unconditional_deletion_is_harmless_while_messages_are_fast() {
+    for row in ["R11", "R12"] {
+        let slow = |ticks| changed(row, |bounds| bounds.latency_ticks = Some(ticks));
+        kept(&slow(0));
+        broken(&slow(2));
+    }
+}
+
+/// No pause is needed for what row R15 is about, and the script that looks for the key does not always help: it may have
+/// found the key, and the server may have forgotten it since, when its answer arrives.
+#[test]
+fn a_server_that_forgets_lets_either_script_prolong_a_lease_that_is_lost() {
+    for how in [ExtendBy::ExtendOrCreate, ExtendBy::CompareAndExtend] {
+        let space = |persistence| {
+            let mut space = spaces::redis_single(2, Calls::TryLock, &[Promise::LeaseLoss]);
+            space.setup.store.persistence = persistence;
+            space.bounds.drifts = 0;
+            space.setup.workload.hold = Micros(2 * TICK.0);
+            space.setup.lock.extension = Some(Extension { lead: TICK, times_max: 1, how });
+            named(&space)
+        };
+        broken(&space(Persistence::None));
+        kept(&space(Persistence::AofAlways));
+    }
+}
+
+/// `FLUSHALL` of another tenant: no setting of the lock helps (row R23's note).
+#[test]
+fn a_flush_breaks_mutual_exclusion() {
+    let mut space = spaces::redis_single(2, Calls::TryLock, &[Promise::MutualExclusion]);
+    kept(&named(&space));
+    spaces::drop_from_redis_single(&mut space, Assumption::KeysKept);
+    broken(&named(&space));
+}
+
+fn named(space: &Space<RedisSingle>) -> NamedSpace {
+    NamedSpace::new("redis-single", space)
+}
+
+/// The space of a row, with other bounds.
+fn changed(id: &str, change: impl FnOnce(&mut Bounds)) -> NamedSpace {
+    let Some(row) = scenarios().into_iter().find(|row| row.id == id) else {
+        panic!("the catalogue has no row {id}");
+    };
+    let Search::Space { mut space, judgement: Judgement::Safety } = row.search else {
+        panic!("row {id} is not judged by a space");
+    };
+    assert!(unpack_setup::<RedisSingle>(&space.setup).is_ok(), "row {id} is not of this lock");
+    change(&mut space.bounds);
+    space
+}
+
+fn broken(space: &NamedSpace) {
+    let Checked { verdict, exploration, .. } = check(space, &Judgement::Safety);
+    assert_eq!(verdict, CheckVerdict::Violated, "{:?}: {exploration:?}", space.bounds);
+}
+
+fn kept(space: &NamedSpace) {
+    let Checked { verdict, exploration, counterexample } = check(space, &Judgement::Safety);
+    if let Some(found) = counterexample {
+        panic!("{:?}\n{}", space.bounds, evidence(found.promise, &found.token));
+    }
+    assert_eq!(verdict, CheckVerdict::Holds, "{exploration:?}");
+    assert!(exploration.coverage.granted > 0, "{exploration:?}");
+}
