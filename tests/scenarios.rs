@@ -2,7 +2,7 @@
 
 use crate::evidence::{STATES_MAX, breaks, check, evidence, first_seed, replay, seeded_token, sweep};
 use picklock_model::claims::{Judgement, NamedSpace, Scenario, Search, scenarios, unpack_setup};
-use picklock_model::locks::{CassandraQueue, RedisSingle, Redlock};
+use picklock_model::locks::{CassandraQueue, RedisSingle, Redlock, ZookeeperLock};
 use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::fault::FaultSet;
 use picklock_sim::registry::{CheckVerdict, Checked};
@@ -216,6 +216,56 @@ fn f4_the_largest_of_a_quorums_counters_is_no_fencing_token() {
 }
 
 #[test]
+fn z1_a_create_repeated_without_a_guid_leaves_a_znode_that_nobody_owns() {
+    is_found_and_repaired("Z1");
+}
+
+#[test]
+fn z2_a_create_given_up_leaves_a_znode_that_nobody_owns() {
+    is_found_and_repaired("Z2");
+}
+
+#[test]
+fn z3_a_paused_holder_outlives_its_session_and_a_fencing_token_keeps_it_from_writing() {
+    is_found_and_repaired("Z3");
+}
+
+#[test]
+fn z4_a_holder_that_goes_on_without_a_connection_is_not_alone() {
+    is_found_and_repaired("Z4");
+}
+
+#[test]
+fn z5_a_counter_that_wraps_lets_a_newcomer_overtake_the_holder() {
+    is_found_and_repaired("Z5");
+}
+
+#[test]
+fn z7_the_wrong_znode_to_watch_gives_the_lock_to_two() {
+    is_found_and_repaired("Z7");
+}
+
+#[test]
+fn z11_a_znode_that_outlives_its_session_keeps_everybody_waiting() {
+    is_found_and_repaired("Z11");
+}
+
+#[test]
+fn z12_a_jump_of_the_servers_wall_clock_takes_the_lock_from_its_holder() {
+    is_found_and_repaired("Z12");
+}
+
+#[test]
+fn z13_sequence_numbers_are_no_fencing_tokens_if_the_parent_is_created_anew() {
+    is_found_and_repaired("Z13");
+}
+
+#[test]
+fn z18_a_resource_outside_of_zookeeper_takes_a_late_write_if_it_compares_no_tokens() {
+    is_found_and_repaired("Z18");
+}
+
+#[test]
 fn every_row_of_the_catalogue_has_a_test_above() {
     let tests = include_str!("scenarios.rs");
     for row in scenarios() {
@@ -320,6 +370,7 @@ fn watched(lock: &str, setup: &[u8]) -> PromiseSet {
     let promises = match lock.split_once('-') {
         Some(("cassandra", _)) => unpack_setup::<CassandraQueue>(setup).map(|setup| setup.promises),
         Some(("redis", _)) => unpack_setup::<RedisSingle>(setup).map(|setup| setup.promises),
+        Some(("zookeeper", _)) => unpack_setup::<ZookeeperLock>(setup).map(|setup| setup.promises),
         Some(("redlock", _)) | None => unpack_setup::<Redlock>(setup).map(|setup| setup.promises),
         Some(_) => panic!("of which machine {lock} is, is not known here"),
     };

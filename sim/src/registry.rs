@@ -5,6 +5,7 @@
 
 mod cassandra;
 mod redis;
+mod zookeeper;
 
 use crate::fault::FaultSet;
 use crate::outcome::{Limits as RunLimits, Outcome};
@@ -31,6 +32,7 @@ use std::sync::atomic::AtomicBool;
 pub fn locks() -> Vec<Box<dyn AnyLock>> {
     let mut locks = cassandra::locks();
     locks.extend(redis::locks());
+    locks.extend(zookeeper::locks());
     locks.push(cassandra::row_probe());
     locks
 }

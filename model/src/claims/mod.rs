@@ -4,6 +4,7 @@
 pub mod cassandra;
 mod matrix;
 pub mod redis;
+pub mod zookeeper;
 
 mod scenarios;
 mod theorems;

@@ -5,6 +5,7 @@
 
 mod cassandra;
 mod redis;
+mod zookeeper;
 
 use super::Expected;
 use picklock_properties::Promise;
@@ -29,7 +30,7 @@ const fn broken(lock: &'static str, fault: &'static str, promise: Promise, reaso
 }
 
 /// The verdicts that differ from "holds", by family of locks.
-pub const MATRIX: [&[Cell]; 2] = [cassandra::CELLS, redis::CELLS];
+pub const MATRIX: [&[Cell]; 3] = [cassandra::CELLS, redis::CELLS, zookeeper::CELLS];
 
 /// The entry for a lock under a fault, if there is one.
 pub fn known_cell(lock: &str, fault: &str, promise: Promise) -> Option<&'static Cell> {

@@ -2,6 +2,7 @@
 
 mod cassandra;
 mod redis;
+mod zookeeper;
 
 use super::{Judgement, NamedSpace};
 use picklock_properties::Promise;
@@ -77,5 +78,6 @@ impl Search {
 pub fn scenarios() -> Vec<Scenario> {
     let mut rows = cassandra::scenarios();
     rows.extend(redis::scenarios());
+    rows.extend(zookeeper::scenarios());
     rows
 }

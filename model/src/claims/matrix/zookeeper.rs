@@ -1,0 +1,58 @@
+//! The ZooKeeper recipe.
+//!
+//! Its queue is one of sessions: whose session ends while he waits stands at the end of it again, and that is all that
+//! breaks first-in-first-out here. Deadlock and starvation are never seen, and no fencing token is ever passed by.
+
+use super::{Cell, broken};
+use picklock_properties::Promise;
+
+const WRITTEN: &str = "zookeeper-lock";
+const REPAIRED: &str = "zookeeper-lock-repaired";
+
+const OUTLIVED: &str = "the holder outlives its session while it pauses (row Z3)";
+const UNFENCED: &str =
+    "there is no fencing token: the write of a holder that has outlived its session is accepted (row Z18)";
+const CUT_OFF: &str = "the holder is cut off, and goes on when its session is over (row Z4)";
+const SLOW: &str = "the holder's pings are slow: its session is over before they arrive, and it goes on";
+const LATE: &str = "a write of a holder that has outlived its session is slow, and there is no fencing token";
+const UNHEARD: &str = "what a follower reports of its clients' signs of life gets lost, and the leader ends the session of a \
+                       holder that has a connection";
+const ONE_WAY: &str = "the leader does not hear a follower that hears it: the follower answers its client's pings, the \
+                       client does not stop, and the leader ends its session";
+const REJOINS: &str = "a waiter's session ends, and it stands at the end of the queue again";
+const SERVERLESS: &str =
+    "a waiter's session ends before it has found another server, and it stands at the end of the queue again";
+const ALL: &str = "all of the above";
+
+/// The verdicts that differ from "holds".
+pub(super) const CELLS: &[Cell] = &{
+    use Promise::*;
+    [
+        broken(WRITTEN, "pause", MutualExclusion, OUTLIVED),
+        broken(WRITTEN, "pause", FencedResource, UNFENCED),
+        broken(WRITTEN, "pause", Fifo, REJOINS),
+        broken(WRITTEN, "delay", MutualExclusion, SLOW),
+        broken(WRITTEN, "delay", FencedResource, LATE),
+        broken(WRITTEN, "delay", Fifo, REJOINS),
+        broken(WRITTEN, "loss", MutualExclusion, UNHEARD),
+        broken(WRITTEN, "loss", Fifo, REJOINS),
+        broken(WRITTEN, "partition", MutualExclusion, CUT_OFF),
+        broken(WRITTEN, "partition", FencedResource, UNFENCED),
+        broken(WRITTEN, "partition", Fifo, REJOINS),
+        broken(WRITTEN, "crash", Fifo, SERVERLESS),
+        broken(WRITTEN, "power-loss", Fifo, SERVERLESS),
+        broken(WRITTEN, "all", MutualExclusion, ALL),
+        broken(WRITTEN, "all", FencedResource, UNFENCED),
+        broken(WRITTEN, "all", Fifo, REJOINS),
+        broken(REPAIRED, "pause", MutualExclusion, OUTLIVED),
+        broken(REPAIRED, "pause", Fifo, REJOINS),
+        broken(REPAIRED, "delay", Fifo, REJOINS),
+        broken(REPAIRED, "loss", Fifo, REJOINS),
+        broken(REPAIRED, "partition", MutualExclusion, ONE_WAY),
+        broken(REPAIRED, "partition", Fifo, REJOINS),
+        broken(REPAIRED, "crash", Fifo, SERVERLESS),
+        broken(REPAIRED, "power-loss", Fifo, SERVERLESS),
+        broken(REPAIRED, "all", MutualExclusion, ALL),
+        broken(REPAIRED, "all", Fifo, REJOINS),
+    ]
+};

@@ -1,0 +1,307 @@
+//! The rows of ZooKeeper and its recipe.
+
+use super::{Hunt, Scenario, Search};
+use crate::claims::cassandra::workload;
+use crate::claims::zookeeper::{self as spaces, LONG_TICKS, zookeeper_lock, zookeeper_sessions};
+use crate::claims::{Assumption, Judgement, NamedSpace, pack_setup};
+use crate::cluster::Setup;
+use crate::explore::{Draws, Goal, Space};
+use crate::locks::zookeeper_lock::{
+    Fence, OnConnectionLoss, Parent, Retries, Settings, Watch, ZookeeperLock,
+};
+use crate::stores::zookeeper::{self as store, Counter, Ephemerals, SessionClock};
+use crate::time::Micros;
+use crate::workload::{Calls, Workload};
+use crate::world::{Aim, TICK};
+use picklock_properties::Promise;
+
+/// The rows, in the order of the catalogue.
+pub(super) fn scenarios() -> Vec<Scenario> {
+    vec![z1(), z2(), z3(), z4(), z5(), z7(), z11(), z12(), z13(), z18()]
+}
+
+// Requests of unknown outcome.
+
+fn z1() -> Scenario {
+    let space = |guid| {
+        let mut space = lossy();
+        space.setup.lock.guid = guid;
+        progress(space)
+    };
+    Scenario {
+        id: "Z1",
+        story: "the reply to a create is lost, and the client, which cannot tell its znode, creates another: it waits behind \
+                its own first one for as long as its session lasts",
+        breaks: Promise::DeadlockFreedom,
+        search: space(false),
+        fix: "a guid in the name: the client looks for its own child first",
+        fix_search: space(true),
+        ..ZOOKEEPER
+    }
+}
+
+fn z2() -> Scenario {
+    let space = |retries| {
+        let mut space = lossy();
+        space.setup.lock.retries = retries;
+        progress(space)
+    };
+    Scenario {
+        id: "Z2",
+        story: "a create or delete of unknown outcome is given up: its znode is nobody's, and stays while its session lasts",
+        breaks: Promise::DeadlockFreedom,
+        search: space(Retries::GivenUp),
+        fix: "the library deletes it in the background",
+        fix_search: space(Retries::BackgroundDelete),
+        ..ZOOKEEPER
+    }
+}
+
+// Sessions that end.
+
+fn z3() -> Scenario {
+    Scenario {
+        id: "Z3",
+        story: "the holder pauses for longer than its session lasts, and the next one in the queue is first",
+        breaks: Promise::MutualExclusion,
+        search: safety(paused(Promise::MutualExclusion)),
+        fix: "the czxid of the own znode as fencing token, checked by the resource: two may believe to hold, only the \
+              later one can write",
+        fix_search: fenced(Fence::Czxid),
+        hunt: Some(hunt_pause()),
+        ..ZOOKEEPER
+    }
+}
+
+fn z4() -> Scenario {
+    let space = |on_connection_loss| {
+        let mut space = lossy();
+        space.setup.promises = [Promise::MutualExclusion].into_iter().collect();
+        space.bounds.losses = 2;
+        space.setup.lock.on_connection_loss = on_connection_loss;
+        // Longer than a session without a sign of life.
+        space.setup.workload.hold = Micros(i64::from(LONG_TICKS) * TICK.0);
+        safety(space)
+    };
+    Scenario {
+        id: "Z4",
+        story: "the holder is cut off, sees only CONNECTIONLOSS, and goes on; the ensemble has ended its session",
+        breaks: Promise::MutualExclusion,
+        search: space(OnConnectionLoss::GoOn),
+        fix: "stop when the connection is lost: that is noticed after two thirds of the time",
+        fix_search: space(OnConnectionLoss::Stop),
+        note: "on one server: a follower that its leader does not hear can keep its client's connection while the \
+               leader ends the session, and then nothing tells the holder to stop (the matrix, under partition)",
+        hunt: Some(hunt_partition()),
+        ..ZOOKEEPER
+    }
+}
+
+fn z12() -> Scenario {
+    let space = |session_clock| {
+        let mut space = zookeeper_sessions(2, 1, Calls::Lock, &[Promise::MutualExclusion]);
+        spaces::drop_from_zookeeper(&mut space, Assumption::NoServerClockStep);
+        space.setup.store.session_clock = session_clock;
+        safety(space)
+    };
+    Scenario {
+        id: "Z12",
+        story: "the leader's wall clock jumps, and all sessions end, that of the holder too",
+        breaks: Promise::MutualExclusion,
+        search: space(SessionClock::Wall),
+        fix: "sessions counted by the monotonic clock (since 3.5)",
+        fix_search: space(SessionClock::Monotonic),
+        ..ZOOKEEPER
+    }
+}
+
+fn z11() -> Scenario {
+    let space = |ephemerals| {
+        let mut space = zookeeper_sessions(2, 1, Calls::Lock, &[]);
+        spaces::drop_from_zookeeper(&mut space, Assumption::NoCrash);
+        space.setup.store.ephemerals = ephemerals;
+        progress(space)
+    };
+    Scenario {
+        id: "Z11",
+        story: "a client crashes, its session ends, but its znode stays: whoever comes after it waits for ever",
+        breaks: Promise::DeadlockFreedom,
+        search: space(Ephemerals::StayBehind),
+        fix: "the server's: ephemeral znodes go with their session",
+        fix_search: space(Ephemerals::GoWithTheirSession),
+        ..ZOOKEEPER
+    }
+}
+
+// The order of the queue.
+
+fn z5() -> Scenario {
+    let space = |parent| {
+        let mut space = zookeeper_lock(2, 1, Calls::Lock, &[Promise::MutualExclusion]);
+        space.setup.store.sequence = Counter::Wraps;
+        space.setup.store.first_sequence = i32::MAX;
+        space.setup.lock.parent = parent;
+        safety(space)
+    };
+    Scenario {
+        id: "Z5",
+        story: "the holder's number is 2147483647, the newcomer's is -2147483648, and sorts first",
+        breaks: Promise::MutualExclusion,
+        search: space(Parent::Kept),
+        fix: "delete the parent while it has no children, and create it again: it counts from zero",
+        fix_search: space(Parent::RecreatedWhenEmpty),
+        note: "so up to 3.5; since 3.6 the counter sticks at 2147483647, and every later child has that number",
+        ..ZOOKEEPER
+    }
+}
+
+fn z7() -> Scenario {
+    let space = |watch| {
+        let mut space = zookeeper_lock(3, 1, Calls::Lock, &[Promise::MutualExclusion]);
+        space.setup.lock.watch = watch;
+        space.setup.lock.relists = false;
+        safety(space)
+    };
+    Scenario {
+        id: "Z7",
+        story: "every waiter watches the first znode, and takes the event for the lock: all of them enter",
+        breaks: Promise::MutualExclusion,
+        search: space(Watch::First),
+        fix: "watch the next smaller one",
+        fix_search: space(Watch::Predecessor),
+        note: "searched without step 5's way back to step 2, which makes up for it: who lists again may watch any of those \
+               before it, and pays with a herd",
+        ..ZOOKEEPER
+    }
+}
+
+// What lies outside of ZooKeeper.
+
+fn z13() -> Scenario {
+    let space = |fence| {
+        let mut space = checked(fence);
+        space.setup.lock.parent = Parent::RecreatedWhenEmpty;
+        space.setup.store.sequence = Counter::Sticks;
+        // Somebody has used the lock before.
+        space.setup.store.first_sequence = 5;
+        safety(space)
+    };
+    Scenario {
+        id: "Z13",
+        story: "the number in the name as fencing token, and a parent that is created again: the next holder's token is \
+                smaller than that of one who outlived its session",
+        breaks: Promise::FencedResource,
+        search: space(Fence::Sequence),
+        fix: "the czxid as token: it never comes again",
+        fix_search: space(Fence::Czxid),
+        ..ZOOKEEPER
+    }
+}
+
+fn z18() -> Scenario {
+    Scenario {
+        id: "Z18",
+        story: "the resource is outside ZooKeeper: nothing orders what a holder of the past writes there with what the lock \
+                has done since (the source's closing question)",
+        breaks: Promise::FencedResource,
+        search: fenced(Fence::None),
+        fix: "a fencing token, checked by the resource",
+        fix_search: fenced(Fence::Czxid),
+        ..ZOOKEEPER
+    }
+}
+
+/// What the rows above have in common; the searches are placeholders that every row replaces.
+const ZOOKEEPER: Scenario = Scenario {
+    id: "",
+    system: "zookeeper",
+    story: "",
+    breaks: Promise::MutualExclusion,
+    search: Search::NOWHERE,
+    fix: "",
+    fix_search: Search::NOWHERE,
+    note: "",
+    hunt: None,
+};
+
+/// Two clients with sessions, and one message that gets lost.
+fn lossy() -> Space<ZookeeperLock> {
+    let mut space = zookeeper_sessions(2, 1, Calls::Lock, &[]);
+    space.bounds.losses = 1;
+    space
+}
+
+/// Two clients, of which a holder may pause for longer than its session lasts.
+fn paused(promise: Promise) -> Space<ZookeeperLock> {
+    let mut space = zookeeper_sessions(2, 1, Calls::Lock, &[promise]);
+    spaces::drop_from_zookeeper(&mut space, Assumption::NoPause);
+    space.bounds.aim = Aim::Holding;
+    space
+}
+
+/// The same, writing to a resource that looks at the tokens.
+fn checked(fence: Fence) -> Space<ZookeeperLock> {
+    let mut space = paused(Promise::FencedResource);
+    space.setup.workload.writes = true;
+    space.setup.workload.resource_checks = true;
+    space.setup.lock.fence = fence;
+    space
+}
+
+fn fenced(fence: Fence) -> Search {
+    safety(checked(fence))
+}
+
+fn safety(space: Space<ZookeeperLock>) -> Search {
+    Search::Space { space: NamedSpace::new("zookeeper-lock", &space), judgement: Judgement::Safety }
+}
+
+fn progress(space: Space<ZookeeperLock>) -> Search {
+    let judgement = Judgement::Progress { goals: vec![Goal::DeadlockFreedom], draws: Draws::Adversary };
+    Search::Space { space: NamedSpace::new("zookeeper-lock", &space), judgement }
+}
+
+// What random plans are let loose on.
+
+/// Clients that stand in a queue all the time, on an ensemble of three.
+fn crowded(change: impl Fn(&mut Setup<ZookeeperLock>)) -> Vec<u8> {
+    let mut setup = Setup {
+        lock: Settings::as_written(),
+        store: store::Settings { election: Some(spaces::ELECTION), ..store::Settings::default() },
+        servers: 3,
+        workload: Workload {
+            rounds: 6,
+            think: Micros::millis(50),
+            hold: Micros::seconds(4),
+            ..workload(3, Calls::Lock)
+        },
+        promises: [Promise::MutualExclusion].into_iter().collect(),
+    };
+    change(&mut setup);
+    pack_setup::<ZookeeperLock>(&setup)
+}
+
+/// The same with czxids as tokens, which the resource checks, and holders that stop.
+fn crowded_and_fenced() -> Vec<u8> {
+    crowded(|setup| {
+        setup.lock = Settings::repaired();
+        setup.workload.writes = true;
+        setup.workload.resource_checks = true;
+        setup.promises = [Promise::FencedResource].into_iter().collect();
+    })
+}
+
+fn hunt_pause() -> Hunt {
+    Hunt {
+        lock: "zookeeper-lock",
+        setup: crowded(|_| {}),
+        fixed_lock: "zookeeper-lock-repaired",
+        fixed: crowded_and_fenced(),
+        faults: &["pause"],
+    }
+}
+
+fn hunt_partition() -> Hunt {
+    // Stopping alone does not do on an ensemble, as the row's note says: what is repaired is the resource's side.
+    Hunt { faults: &["partition"], ..hunt_pause() }
+}

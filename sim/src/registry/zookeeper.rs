@@ -1,0 +1,74 @@
+//! The lock of document 003.
+
+use super::{AnyLock, CheckOptions, Registered, judged};
+use picklock_model::claims::zookeeper as spaces;
+use picklock_model::cluster::Setup;
+use picklock_model::explore::Space;
+use picklock_model::locks::ZookeeperLock;
+use picklock_model::locks::zookeeper_lock::{Fence, Settings};
+use picklock_model::stores::zookeeper as store;
+use picklock_model::time::Micros;
+use picklock_model::workload::{Calls, Workload};
+use picklock_properties::Promise;
+
+/// The locks, in the order of the tables.
+pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
+    vec![
+        Box::new(Registered::<ZookeeperLock> {
+            name: "zookeeper-lock",
+            summary: "the first of the ephemeral sequential znodes, as written (document 003, five steps)",
+            default_settings: Settings::as_written(),
+            setup: || setup(Settings::as_written()),
+            space: |options| space(options, Settings::as_written()),
+            servers: 1,
+            is_lock: true,
+        }),
+        Box::new(Registered::<ZookeeperLock> {
+            name: "zookeeper-lock-repaired",
+            summary: "the same, with czxids as fencing tokens, and a holder that stops when its connection is gone",
+            default_settings: Settings::repaired(),
+            setup: || setup(Settings::repaired()),
+            space: |options| space(options, Settings::repaired()),
+            servers: 1,
+            is_lock: true,
+        }),
+    ]
+}
+
+/// Three clients that each take the lock four times for half of what a session outlasts, on an ensemble of three: a
+/// leader, and two followers of which one may be missed.
+fn setup(lock: Settings) -> Setup<ZookeeperLock> {
+    Setup {
+        lock,
+        store: store::Settings { election: Some(spaces::ELECTION), ..store::Settings::default() },
+        servers: 3,
+        workload: Workload {
+            clients: 3,
+            rounds: 4,
+            retries: false,
+            calls: Calls::Lock,
+            think: Micros::seconds(2),
+            hold: Micros::seconds(3),
+            releases: true,
+            writes: true,
+            resource_checks: lock.fence != Fence::None,
+            resource_forgets: false,
+        },
+        promises: judged(),
+    }
+}
+
+fn space(options: &CheckOptions, lock: Settings) -> Space<ZookeeperLock> {
+    let calls = if options.try_lock { Calls::TryLock } else { Calls::Lock };
+    let mut space = spaces::zookeeper_lock(options.clients, options.servers, calls, &[]);
+    space.setup.lock = Settings { session: space.setup.lock.session, ..lock };
+    space.setup.promises = match options.promises.is_empty() {
+        true => [Promise::MutualExclusion].into_iter().collect(),
+        false => options.promises,
+    };
+    space.setup.workload.rounds = options.rounds;
+    space.setup.workload.writes = options.promises.contains(Promise::FencedResource);
+    space.setup.workload.resource_checks = space.setup.workload.writes && lock.fence != Fence::None;
+    options.drop.iter().for_each(|assumption| spaces::drop_from_zookeeper(&mut space, *assumption));
+    space
+}
