@@ -266,6 +266,11 @@ fn z18_a_resource_outside_of_zookeeper_takes_a_late_write_if_it_compares_no_toke
 }
 
 #[test]
+fn z19_a_guid_looked_for_where_its_create_is_not_applied_yet_makes_a_second_znode() {
+    is_found_and_repaired("Z19");
+}
+
+#[test]
 fn every_row_of_the_catalogue_has_a_test_above() {
     let tests = include_str!("scenarios.rs");
     for row in scenarios() {

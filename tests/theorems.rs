@@ -54,6 +54,21 @@ fn redlock_is_granted_as_long_as_a_majority_is_up() {
     comes_out_as_claimed("liveness-b");
 }
 
+#[test]
+fn the_five_steps_exclude_others_exactly_under_their_assumptions() {
+    comes_out_as_claimed("zookeeper");
+}
+
+#[test]
+fn the_five_steps_keep_the_order_of_the_queue_exactly_under_their_assumptions() {
+    comes_out_as_claimed("zookeeper-fifo");
+}
+
+#[test]
+fn whoever_waits_in_the_queue_of_the_five_steps_is_served_exactly_under_their_assumptions() {
+    comes_out_as_claimed("zookeeper-progress");
+}
+
 /// Document 001 gives no proof. These runs say what one would have to assume.
 #[test]
 fn the_shortest_counterexamples_to_redlock_are_as_they_were() {
@@ -120,6 +135,13 @@ fn the_spaces_of_the_theorems_have_their_sizes() {
         liveness-a, 2 clients, 3 servers, almost surely: 1753 states, 5209 transitions, depth 22
         liveness-b, 1 clients, 3 servers, almost surely: 81 states, 146 transitions, depth 11
         liveness-b, 2 clients, 3 servers, almost surely: 6891 states, 21168 transitions, depth 39
+        zookeeper, 3 clients, 1 server, lock: 9275 states, 23394 transitions, depth 38
+        zookeeper, 3 clients, 1 server, try_lock: 6746 states, 17565 transitions, depth 30
+        zookeeper, 2 clients, 3 servers, followers lag: 57615 states, 280935 transitions, depth 39
+        zookeeper-fifo, 3 clients, 1 server, one server: 9275 states, 23394 transitions, depth 38
+        zookeeper-fifo, 2 clients, 3 servers, followers lag: 57615 states, 280935 transitions, depth 39
+        zookeeper-progress, 3 clients, 1 server, one server: 9275 states, 23394 transitions, depth 38
+        zookeeper-progress, 2 clients, 3 servers, followers lag: 57615 states, 280935 transitions, depth 39
     "#]]
     .assert_eq(&table);
 }

@@ -2,6 +2,7 @@
 
 mod cassandra;
 mod redis;
+mod zookeeper;
 
 use super::{Assumption, Expected, Judgement, NamedSpace};
 
@@ -17,7 +18,7 @@ pub struct Theorem {
 }
 
 /// The statements, in the order of the source.
-pub const THEOREMS: [Theorem; 9] = [
+pub const THEOREMS: [Theorem; 12] = [
     Theorem {
         name: "lemma-1",
         statement: "of two threads that write a cell each into a row and then read it, one sees both",
@@ -63,6 +64,21 @@ pub const THEOREMS: [Theorem; 9] = [
         statement: "as long as a majority of the nodes is up, locks are acquired and released",
         source: "document 001, guarantees, liveness property B",
     },
+    Theorem {
+        name: "zookeeper",
+        statement: "the five steps never let two clients hold the lock at once",
+        source: "document 003, \"Система распределенных блокировок\"; not proved there",
+    },
+    Theorem {
+        name: "zookeeper-fifo",
+        statement: "the five steps grant the lock in the order of the sequence numbers",
+        source: "document 003, \"Система распределенных блокировок\", steps 1 and 3; not proved there",
+    },
+    Theorem {
+        name: "zookeeper-progress",
+        statement: "whoever waits in the queue of the five steps gets the lock in the end",
+        source: "document 003, \"Система распределенных блокировок\", steps 4 and 5; not proved there",
+    },
 ];
 
 /// A statement under all of its assumptions but the dropped ones, in one space.
@@ -102,5 +118,6 @@ impl Claim {
 pub fn claims() -> Vec<Claim> {
     let mut claims = cassandra::claims();
     claims.extend(redis::claims());
+    claims.extend(zookeeper::claims());
     claims
 }
