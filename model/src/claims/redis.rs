@@ -69,7 +69,7 @@ pub fn drop_from_redlock(space: &mut Space<Redlock>, assumption: Assumption) {
     match assumption {
         Assumption::StopsInTime => setup.lock.minds_validity = false,
         Assumption::NoExpiry => setup.lock.ttl = None,
-        assumption => drop_from_redis(bounds, &mut setup.store, &mut setup.workload, assumption),
+        assumption => drop_from_redis(bounds, &mut setup.store, assumption),
     }
 }
 
@@ -106,16 +106,11 @@ pub fn drop_from_redis_single(space: &mut Space<RedisSingle>, assumption: Assump
             setup.lock.request_timeout = Some(Micros(2 * TICK.0));
             bounds.losses = 1;
         }
-        assumption => drop_from_redis(bounds, &mut setup.store, &mut setup.workload, assumption),
+        assumption => drop_from_redis(bounds, &mut setup.store, assumption),
     }
 }
 
-fn drop_from_redis(
-    bounds: &mut Bounds,
-    store: &mut store::Settings,
-    workload: &mut crate::workload::Workload,
-    assumption: Assumption,
-) {
+fn drop_from_redis(bounds: &mut Bounds, store: &mut store::Settings, assumption: Assumption) {
     match assumption {
         Assumption::NoPause => {
             bounds.pauses = 1;
@@ -139,8 +134,8 @@ fn drop_from_redis(
             bounds.clock_step_ticks = -(LONG_TICKS as i8);
         }
         Assumption::ClocksAgree => bounds.last_server_ahead_ticks = LONG_TICKS as i8,
-        Assumption::FreeAtStart => workload.rounds = 2,
-        Assumption::StopsInTime
+        Assumption::FreeAtStart
+        | Assumption::StopsInTime
         | Assumption::NoExpiry
         | Assumption::UniqueIds
         | Assumption::NoClockFreeze

@@ -12,6 +12,8 @@ struct LockRow {
     name: &'static str,
     description: &'static str,
     is_lock: bool,
+    /// How many `picklock check` gives it unless told otherwise.
+    servers: u8,
     settings: Vec<String>,
 }
 
@@ -21,10 +23,15 @@ pub fn locks(screen: &mut Screen) -> Result<Ending, BadCall> {
         name: lock.name(),
         description: lock.summary(),
         is_lock: lock.is_lock(),
+        servers: lock.usual_servers(),
         settings: lock.settings(),
     };
     let rows: Vec<LockRow> = picklock_sim::registry::locks().into_iter().map(row).collect();
-    Ok(list(screen, &rows, |row| [row.name.to_owned(), row.description.to_owned()]))
+    let servers = |row: &LockRow| match row.servers {
+        1 => "1 server".to_owned(),
+        several => format!("{several} servers"),
+    };
+    Ok(list(screen, &rows, |row| [row.name.to_owned(), format!("{} ({})", row.description, servers(row))]))
 }
 
 #[derive(Serialize)]
