@@ -6,8 +6,9 @@
 //! 2. `scenarios`: the catalogue. Each known failure is found again, and its repair survives the same search. Some of
 //!    the counterexamples are kept to be read, in `golden/`.
 //! 3. `cassandra_queue`: what else is true of the Cassandra queue lock, exhaustively and by seeds.
-//! 4. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
-//! 5. `regressions`: runs that once broke a promise, as tokens, each with its story.
+//! 4. `zookeeper_lock`: the same of the ZooKeeper recipe.
+//! 5. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
+//! 6. `regressions`: runs that once broke a promise, as tokens, each with its story.
 //!
 //! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run.
 //!
@@ -27,3 +28,4 @@ mod regressions;
 mod scenarios;
 mod seeds;
 mod theorems;
+mod zookeeper_lock;
