@@ -36,7 +36,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
     ]
 }
 
-/// Three clients that each take the lock four times for half of what a session outlasts, on an ensemble of three: a
+/// Three clients that each take the lock four times, each time for half of a session's timeout, on an ensemble of three: a
 /// leader, and two followers of which one may be missed.
 fn setup(lock: Settings) -> Setup<ZookeeperLock> {
     Setup {
