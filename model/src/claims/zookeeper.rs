@@ -67,7 +67,7 @@ pub fn zookeeper_sessions(
 /// Drops an assumption of the recipe's claims. Several may be dropped, one after the other.
 pub fn drop_from_zookeeper(space: &mut Space<ZookeeperLock>, assumption: Assumption) {
     match assumption {
-        // Without time nobody crashes too late: what a crash leaves behind stays, unless sessions expire.
+        // What the dead leave behind stays, unless sessions expire.
         Assumption::NoCrash => space.bounds.crashes = 1,
         Assumption::FreeAtStart => space.setup.workload.rounds = 2,
         Assumption::StopsInTime => space.setup.lock.on_connection_loss = OnConnectionLoss::GoOn,

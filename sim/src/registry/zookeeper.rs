@@ -9,6 +9,7 @@ use picklock_model::locks::zookeeper_lock::{Fence, Settings};
 use picklock_model::stores::zookeeper as store;
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, Workload};
+use picklock_model::world::TICK;
 use picklock_properties::Promise;
 
 /// The locks, in the order of the tables.
@@ -35,7 +36,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
     ]
 }
 
-/// Three clients that each take the lock four times for half of what a session outlasts, on an ensemble of three: a
+/// Three clients that each take the lock four times, each time for half of a session's timeout, on an ensemble of three: a
 /// leader, and two followers of which one may be missed.
 fn setup(lock: Settings) -> Setup<ZookeeperLock> {
     Setup {
@@ -69,6 +70,10 @@ fn space(options: &CheckOptions, lock: Settings) -> Space<ZookeeperLock> {
     space.setup.workload.rounds = options.rounds;
     space.setup.workload.writes = options.promises.contains(Promise::FencedResource);
     space.setup.workload.resource_checks = space.setup.workload.writes && lock.fence != Fence::None;
+    // Longer than a session lasts without a sign of life: whether a holder stops in time matters. A writer's hold is
+    // shorter, or a pause would be over before the next holder has written.
+    let hold_ticks = if space.setup.workload.writes { 1 } else { spaces::LONG_TICKS };
+    space.setup.workload.hold = Micros(i64::from(hold_ticks) * TICK.0);
     options.drop.iter().for_each(|assumption| spaces::drop_from_zookeeper(&mut space, *assumption));
     space
 }
