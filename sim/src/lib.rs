@@ -29,6 +29,7 @@
 mod agenda;
 pub mod dice;
 pub mod fault;
+pub mod herd;
 pub mod network;
 pub mod outcome;
 pub mod plan;

@@ -149,6 +149,8 @@ impl SweepReport {
         self.truncated += next.truncated;
         self.grants += next.grants;
         self.refusals += next.refusals;
+        self.enqueued += next.enqueued;
+        self.renewals += next.renewals;
         self.overtakes_max = self.overtakes_max.max(next.overtakes_max);
         let listed = self.broken.clone();
         let mut more: BTreeMap<Promise, u64> = BTreeMap::new();

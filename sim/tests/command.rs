@@ -100,6 +100,8 @@ fn a_wrong_call_exits_2_after_one_line_that_says_what_would_be_right() {
         ("hunt C6 --seeds-max 0", "1 to 1000000"),
         ("hunt C6 --seeds-max 1000001", "1 to 1000000"),
         ("hunt C6 --jobs 0", "1 to"),
+        ("herd --clients 2,1", "--clients 1: it takes 2 to 128"),
+        ("herd --clients 256", "2 to 128"),
         ("sweep cassandra-queue --seeds 5..5", "5..6"),
         ("sweep cassandra-queue --seeds 9..3", "3..9"),
         ("sweep cassandra-queue --seeds many", "0..1000"),
@@ -242,6 +244,31 @@ fn a_hunt_finds_from_every_start_and_the_repaired_lock_survives_the_same_seeds()
     assert_eq!(text.code, 0, "{}", text.stdout);
     assert!(text.stdout.contains("✓ 3 of 3 starts"), "{}", text.stdout);
     assert!(text.stdout.contains("✓ holds, ") && text.stdout.contains(&text_of(&hunt["token"])));
+}
+
+#[test]
+fn a_herd_is_counted_for_both_watches_and_each_number_of_clients() {
+    let herds = document("herd --clients 2,8");
+    let keys = "clients watch first_seed seeds releases wake_ups_per_release wake_ups_max requests_per_acquisition \
+                as_catalogued";
+    let rows = herds.as_array().expect("an array");
+    rows.iter().for_each(|row| has_keys(row, keys));
+    let counted: Vec<(u64, String, f64, u64)> = rows
+        .iter()
+        .map(|row| {
+            let number = |key: &str| row[key].as_u64().unwrap_or_else(|| panic!("no {key}: {row}"));
+            let per_release = row["wake_ups_per_release"].as_f64().expect("a number");
+            (number("clients"), text_of(&row["watch"]), per_release, number("wake_ups_max"))
+        })
+        .collect();
+    let expected = [
+        (2, "parent", 1.0, 1),
+        (2, "predecessor", 1.0, 1),
+        (8, "parent", 4.0, 7),
+        (8, "predecessor", 1.0, 1),
+    ];
+    assert_eq!(counted, expected.map(|(clients, watch, mean, most)| (clients, watch.to_owned(), mean, most)));
+    assert_eq!(run("herd --clients 2,8").code, 0);
 }
 
 #[test]

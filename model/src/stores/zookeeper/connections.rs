@@ -201,7 +201,7 @@ impl Connections {
     pub(super) fn contents(&self) -> impl Iterator<Item = String> + '_ {
         self.0.iter().filter(|connection| !connection.watches.is_empty()).map(|connection| {
             let paths: Vec<String> = connection.watches.iter().map(|watch| watch.path.to_string()).collect();
-            format!("session {} watches {}", connection.session, paths.join(", "))
+            format!("watches of session {}: {}", connection.session, paths.join(", "))
         })
     }
 }

@@ -70,7 +70,9 @@ impl Row {
                 Promise::LeaseLoss => report.renewals > 0,
                 _ => true,
             };
-            if !could_break {
+            let expected = expected_cell(lock, fault, promise);
+            // What is known to break and could not is a difference, and shown.
+            if !could_break && expected == Expected::Holds {
                 return None;
             }
             let first_seed = report.first_seed(promise);
@@ -84,7 +86,7 @@ impl Row {
                 fault,
                 property: promise,
                 verdict,
-                expected: expected_cell(lock, fault, promise),
+                expected,
                 runs: report.runs,
                 first_seed,
                 violations: report.broken.get(&promise).copied().unwrap_or(0),
