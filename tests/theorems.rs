@@ -1,4 +1,4 @@
-//! Lemma 1, Theorems 1 to 3 and the progress of document 000: the verdict that each claim expects, and that it was not had for nothing.
+//! Lemma 1, Theorems 1 to 3 and the progress of document 000, and what documents 001 and 003 say of theirs: the verdict that each claim expects, and that it was not had for nothing.
 
 use crate::evidence::{breaks, check, evidence, lock, replay};
 use crate::scenarios::is_golden;
@@ -52,6 +52,11 @@ fn redlock_is_granted_in_the_end_also_if_its_holder_crashed() {
 #[test]
 fn redlock_is_granted_as_long_as_a_majority_is_up() {
     comes_out_as_claimed("liveness-b");
+}
+
+#[test]
+fn work_inside_the_ensemble_is_safe_if_it_is_guarded_and_work_outside_if_it_carries_a_token() {
+    comes_out_as_claimed("inside");
 }
 
 /// Document 001 gives no proof. These runs say what one would have to assume.
@@ -120,6 +125,7 @@ fn the_spaces_of_the_theorems_have_their_sizes() {
         liveness-a, 2 clients, 3 servers, almost surely: 1753 states, 5209 transitions, depth 22
         liveness-b, 1 clients, 3 servers, almost surely: 81 states, 146 transitions, depth 11
         liveness-b, 2 clients, 3 servers, almost surely: 6891 states, 21168 transitions, depth 39
+        inside, 2 clients, 1 server: 432 states, 738 transitions, depth 28
     "#]]
     .assert_eq(&table);
 }

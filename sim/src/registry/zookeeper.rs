@@ -8,7 +8,7 @@ use picklock_model::locks::ZookeeperLock;
 use picklock_model::locks::zookeeper_lock::{Fence, Settings};
 use picklock_model::stores::zookeeper as store;
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, Workload};
+use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_properties::Promise;
 
 /// The locks, in the order of the tables.
@@ -50,7 +50,7 @@ fn setup(lock: Settings) -> Setup<ZookeeperLock> {
             think: Micros::seconds(2),
             hold: Micros::seconds(3),
             releases: true,
-            writes: true,
+            writes: Writes::Resource,
             resource_checks: lock.fence != Fence::None,
             resource_forgets: false,
         },
@@ -67,8 +67,9 @@ fn space(options: &CheckOptions, lock: Settings) -> Space<ZookeeperLock> {
         false => options.promises,
     };
     space.setup.workload.rounds = options.rounds;
-    space.setup.workload.writes = options.promises.contains(Promise::FencedResource);
-    space.setup.workload.resource_checks = space.setup.workload.writes && lock.fence != Fence::None;
+    let watches_writes = options.promises.contains(Promise::FencedResource);
+    space.setup.workload.writes = Writes::resource_if(watches_writes);
+    space.setup.workload.resource_checks = watches_writes && lock.fence != Fence::None;
     options.drop.iter().for_each(|assumption| spaces::drop_from_zookeeper(&mut space, *assumption));
     space
 }

@@ -2,6 +2,7 @@
 
 mod cassandra;
 mod redis;
+mod zookeeper_inside;
 
 use super::{Assumption, Expected, Judgement, NamedSpace};
 
@@ -17,7 +18,7 @@ pub struct Theorem {
 }
 
 /// The statements, in the order of the source.
-pub const THEOREMS: [Theorem; 9] = [
+pub const THEOREMS: [Theorem; 10] = [
     Theorem {
         name: "lemma-1",
         statement: "of two threads that write a cell each into a row and then read it, one sees both",
@@ -63,6 +64,11 @@ pub const THEOREMS: [Theorem; 9] = [
         statement: "as long as a majority of the nodes is up, locks are acquired and released",
         source: "document 001, guarantees, liveness property B",
     },
+    Theorem {
+        name: "inside",
+        statement: "work inside the ensemble, guarded by a check of the lock's znode, is safe whatever happens to its session",
+        source: "document 003, the closing question and its answer: only if the whole flow of data stays inside",
+    },
 ];
 
 /// A statement under all of its assumptions but the dropped ones, in one space.
@@ -102,5 +108,6 @@ impl Claim {
 pub fn claims() -> Vec<Claim> {
     let mut claims = cassandra::claims();
     claims.extend(redis::claims());
+    claims.extend(zookeeper_inside::claims());
     claims
 }
