@@ -4,7 +4,7 @@
 use picklock_model::claims::{NamedSpace, cassandra as spaces, pack_setup, unpack_setup};
 use picklock_model::explore::Space;
 use picklock_model::locks::CassandraQueue;
-use picklock_model::workload::Calls;
+use picklock_model::workload::{Calls, Writes};
 use picklock_properties::Promise;
 
 const AS_WRITTEN: &str = "cassandra-queue";
@@ -83,7 +83,7 @@ mod exhaustive {
         let fenced = |last_client_ahead_ticks| {
             let mut space = pause(Aim::Holding, AT_ONCE, |lock| Settings { fencing: true, ..lock });
             space.setup.promises = [Promise::FencedResource].into_iter().collect();
-            space.setup.workload.writes = true;
+            space.setup.workload.writes = Writes::Resource;
             space.setup.workload.resource_checks = true;
             space.bounds.last_client_ahead_ticks = last_client_ahead_ticks;
             space

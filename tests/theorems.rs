@@ -1,4 +1,4 @@
-//! Lemma 1, Theorems 1 to 3 and the progress of document 000: the verdict that each claim expects, and that it was not had for nothing.
+//! Lemma 1, Theorems 1 to 3 and the progress of document 000, and what documents 001 and 003 say of theirs: the verdict that each claim expects, and that it was not had for nothing.
 
 use crate::evidence::{breaks, check, evidence, lock, replay};
 use crate::scenarios::is_golden;
@@ -67,6 +67,11 @@ fn the_five_steps_keep_the_order_of_the_queue_exactly_under_their_assumptions() 
 #[test]
 fn whoever_waits_in_the_queue_of_the_five_steps_is_served_exactly_under_their_assumptions() {
     comes_out_as_claimed("zookeeper-progress");
+}
+
+#[test]
+fn work_inside_the_ensemble_is_safe_if_it_is_guarded_and_work_outside_if_it_carries_a_token() {
+    comes_out_as_claimed("inside");
 }
 
 /// Document 001 gives no proof. These runs say what one would have to assume.
@@ -142,6 +147,7 @@ fn the_spaces_of_the_theorems_have_their_sizes() {
         zookeeper-fifo, 2 clients, 3 servers, followers lag: 57615 states, 280935 transitions, depth 39
         zookeeper-progress, 3 clients, 1 server, one server: 9275 states, 23394 transitions, depth 38
         zookeeper-progress, 2 clients, 3 servers, followers lag: 57615 states, 280935 transitions, depth 39
+        inside, 2 clients, 1 server: 432 states, 738 transitions, depth 28
     "#]]
     .assert_eq(&table);
 }

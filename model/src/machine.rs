@@ -102,6 +102,8 @@ pub enum Message<S: Store> {
 pub enum Call {
     /// Take the lock: wait for it, or try.
     Acquire(Mode),
+    /// Do the work's write in the lock's own store. Called only while granted, and only if [`Lock::WRITES_INSIDE`].
+    Write,
     /// Give it back. Called only while granted.
     Release,
 }
@@ -116,6 +118,11 @@ pub enum Answer {
     },
     /// `try_lock` only: somebody else has it.
     Refused,
+    /// The write is done, or is known not to be.
+    Written {
+        /// Whether the store took it.
+        accepted: bool,
+    },
     /// The release is done, as far as this client can know.
     Released,
     /// The lease ran out while held, and the lock noticed: the application must stop.
@@ -208,6 +215,9 @@ pub trait Lock: Data {
     type Store: Store;
     /// The variant: named knobs. The same for all clients of a run.
     type Settings: Data + Default;
+
+    /// Whether the lock can write to its own store on behalf of the application ([`Call::Write`]).
+    const WRITES_INSIDE: bool = false;
 
     /// The machine before its first call.
     fn new(me: u8, settings: &Self::Settings) -> Self;

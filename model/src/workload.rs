@@ -22,8 +22,8 @@ pub struct Workload {
     pub hold: Micros,
     /// Whether a holder leaves after that; if not, it holds for good.
     pub releases: bool,
-    /// Whether a holder writes to the resource behind the lock at the end of its work, and waits for the answer.
-    pub writes: bool,
+    /// Where a holder writes to at the end of its work; it waits for the answer.
+    pub writes: Writes,
     /// Whether the resource turns down a write whose fencing token is smaller than one it has seen.
     pub resource_checks: bool,
     /// Whether the resource forgets what it has seen when it starts again.
@@ -37,6 +37,25 @@ pub enum Calls {
     Lock,
     /// All call `try_lock`.
     TryLock,
+}
+
+/// What a holder's work changes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Writes {
+    /// Nothing.
+    None,
+    /// The resource behind the lock, outside the store.
+    Resource,
+    /// Something in the lock's own store: the lock is asked to write it ([`Call::Write`]). Not every lock can
+    /// ([`Lock::WRITES_INSIDE`]).
+    Store,
+}
+
+impl Writes {
+    /// To the resource if that is of interest, else nowhere.
+    pub const fn resource_if(is_of_interest: bool) -> Writes {
+        if is_of_interest { Writes::Resource } else { Writes::None }
+    }
 }
 
 impl Workload {
@@ -73,6 +92,8 @@ enum Phase {
     Holds { until: Monotonic, fence: Option<FencingToken> },
     /// Has sent its write to the resource and waits for the answer, still in the critical section.
     Writes { again: Monotonic, fence: Option<FencingToken> },
+    /// Has asked its lock for the write and waits for the answer, still in the critical section.
+    WritesInside,
     /// Has left the critical section and gives the lock back.
     Releases,
     /// Will not ask again.
@@ -104,7 +125,7 @@ impl<L: Lock> Client<L> {
 
     /// Whether the client is in its critical section.
     pub fn holds(&self) -> bool {
-        matches!(self.phase, Phase::Holds { .. } | Phase::Writes { .. })
+        matches!(self.phase, Phase::Holds { .. } | Phase::Writes { .. } | Phase::WritesInside)
     }
 
     /// Whether the client will ask when it likes.
@@ -123,7 +144,7 @@ impl<L: Lock> Client<L> {
             Phase::Thinks { .. } => "thinks",
             Phase::Asks | Phase::Releases => self.lock.doing(),
             Phase::Holds { .. } => "holds",
-            Phase::Writes { .. } => "holds, writes",
+            Phase::Writes { .. } | Phase::WritesInside => "holds, writes",
             Phase::Done => "done",
         }
     }
@@ -134,7 +155,7 @@ impl<L: Lock> Client<L> {
             Phase::Holds { .. } if !workload.releases => None,
             Phase::Thinks { until } | Phase::Holds { until, .. } => Some(Due::Monotonic(until)),
             Phase::Writes { again, .. } => Some(Due::Monotonic(again)),
-            Phase::Asks | Phase::Releases | Phase::Done => None,
+            Phase::Asks | Phase::WritesInside | Phase::Releases | Phase::Done => None,
         }
     }
 
@@ -148,14 +169,21 @@ impl<L: Lock> Client<L> {
                 self.lock.on_call(Call::Acquire(mode), &cx.lock, effects);
                 self.on_answer(cx, effects);
             }
-            Phase::Holds { fence, .. } if cx.workload.writes => {
-                self.serial = self.serial.wrapping_add(1);
-                self.write(fence, cx, effects);
-            }
-            Phase::Holds { .. } => self.leave(cx, effects),
+            Phase::Holds { fence, .. } => match cx.workload.writes {
+                Writes::None => self.leave(cx, effects),
+                Writes::Resource => {
+                    self.serial = self.serial.wrapping_add(1);
+                    self.write(fence, cx, effects);
+                }
+                Writes::Store => {
+                    self.phase = Phase::WritesInside;
+                    self.lock.on_call(Call::Write, &cx.lock, effects);
+                    self.on_answer(cx, effects);
+                }
+            },
             // No answer from the resource: the same write again.
             Phase::Writes { fence, .. } => self.write(fence, cx, effects),
-            Phase::Asks | Phase::Releases | Phase::Done => {
+            Phase::Asks | Phase::WritesInside | Phase::Releases | Phase::Done => {
                 unreachable!("the application sleeps only in other phases")
             }
         }
@@ -218,7 +246,7 @@ impl<L: Lock> Client<L> {
                     L::Store::visit_fence(fence, visitor);
                 }
             }
-            Phase::Asks | Phase::Releases | Phase::Done => {}
+            Phase::Asks | Phase::WritesInside | Phase::Releases | Phase::Done => {}
         }
         visitor.serial(Owner::Me, &mut self.serial);
         self.lock.visit(settings, visitor);
@@ -237,7 +265,9 @@ impl<L: Lock> Client<L> {
                 effects.record(Event::Refused { client });
                 self.next_round(!cx.workload.retries, cx);
             }
-            (Phase::Holds { .. } | Phase::Writes { .. }, Answer::Lost) => {
+            // The store has said whether it took the write; the work is done either way.
+            (Phase::WritesInside, Answer::Written { accepted: _ }) => self.leave(cx, effects),
+            (Phase::Holds { .. } | Phase::Writes { .. } | Phase::WritesInside, Answer::Lost) => {
                 effects.record(Event::Lost { client });
                 self.release(cx, effects);
             }

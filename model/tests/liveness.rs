@@ -9,7 +9,7 @@ use picklock_model::explore::{Draws, Exploration, Goal, Lasso, Limits, Space, Ve
 use picklock_model::locks::CassandraQueue;
 use picklock_model::machine::{Answer, Call, Context, Effects, Line, Lock, Node, Store, Visit, Visitor};
 use picklock_model::time::{Due, Micros, Monotonic};
-use picklock_model::workload::{Calls, Workload};
+use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_model::world::{Action, Bounds, Workspace, World};
 use picklock_properties::ClientId;
 use proptest::collection::vec;
@@ -53,6 +53,7 @@ impl Lock for Maze {
     fn on_call(&mut self, call: Call, cx: &Context<Plan>, _out: &mut Effects<Nothing>) {
         match call {
             Call::Acquire(_) => self.room = Some(cx.settings.starts[usize::from(cx.me)]),
+            Call::Write => unreachable!("no setup has this lock write inside its store"),
             Call::Release => unreachable!("who is granted the lock keeps it"),
         }
     }
@@ -155,7 +156,7 @@ fn maze(starts: &[u8], doors: &[&[u8]]) -> Space<Maze> {
         think: Micros::ZERO,
         hold: Micros::ZERO,
         releases: false,
-        writes: false,
+        writes: Writes::None,
         resource_checks: false,
         resource_forgets: false,
     };

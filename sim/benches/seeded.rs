@@ -10,7 +10,7 @@ use picklock_model::cluster::Setup;
 use picklock_model::locks::CassandraQueue;
 use picklock_model::locks::cassandra_queue::Settings;
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, Workload};
+use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_properties::PromiseSet;
 use picklock_sim::fault::{FaultKind, FaultSet};
 use picklock_sim::outcome::{Limits, Outcome};
@@ -33,7 +33,7 @@ fn setup(rounds: u8) -> Setup<CassandraQueue> {
             hold: Micros::millis(20),
             releases: true,
             retries: false,
-            writes: true,
+            writes: Writes::Resource,
             resource_checks: true,
             resource_forgets: false,
         },

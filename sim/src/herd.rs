@@ -29,7 +29,7 @@ use picklock_model::machine::{Message, Node};
 use picklock_model::stores::zookeeper::{self as store, Request};
 use picklock_model::time::Micros;
 use picklock_model::trace::{Observer, Step};
-use picklock_model::workload::{Calls, Workload};
+use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_properties::{Event, Promise};
 use std::ops::Range;
 
@@ -130,7 +130,7 @@ fn setup(watch: Watch, clients: u8) -> Setup<ZookeeperLock> {
             think: Micros::ZERO,
             hold: HOLD,
             releases: true,
-            writes: false,
+            writes: Writes::None,
             resource_checks: false,
             resource_forgets: false,
         },

@@ -7,7 +7,7 @@
 use picklock_model::cluster::Setup;
 use picklock_model::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Store, Visit, Visitor};
 use picklock_model::time::{Due, Micros, Monotonic, Wall};
-use picklock_model::workload::{Calls, Workload};
+use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_properties::{FencingToken, Mode, Promise, PromiseSet};
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
@@ -26,7 +26,7 @@ pub(crate) fn setup() -> Setup<Key> {
             think: Micros::millis(10),
             hold: Micros::millis(20),
             releases: true,
-            writes: true,
+            writes: Writes::Resource,
             resource_checks: false,
             resource_forgets: false,
         },
@@ -122,6 +122,7 @@ impl Lock for Key {
                 self.serial += 1;
                 self.ask(cx, out);
             }
+            Call::Write => unreachable!("no setup has this lock write inside its store"),
             Call::Release => self.bring_back(cx, out),
         }
     }

@@ -17,6 +17,7 @@ pub use theorems::{Claim, THEOREMS, Theorem, claims};
 use crate::cluster::Setup;
 use crate::explore::{Draws, Goal, Space};
 use crate::machine::Lock;
+use crate::workload::Writes;
 use crate::world::Bounds;
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +73,9 @@ pub enum BadSetup {
     /// Too few or too many servers.
     #[error("{0} servers: a store has 1 to 9")]
     Servers(u8),
+    /// [`Writes::Store`] with a lock that has no way to do it.
+    #[error("the work writes inside the store, which this lock cannot do")]
+    WritesInside,
 }
 
 impl<L: Lock> Setup<L> {
@@ -85,6 +89,9 @@ impl<L: Lock> Setup<L> {
         }
         if !(1..=9).contains(&self.servers) {
             return Err(BadSetup::Servers(self.servers));
+        }
+        if self.workload.writes == Writes::Store && !L::WRITES_INSIDE {
+            return Err(BadSetup::WritesInside);
         }
         Ok(())
     }
@@ -230,5 +237,36 @@ impl Assumption {
 impl std::fmt::Display for Assumption {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locks::{CassandraQueue, ZookeeperLock};
+    use crate::workload::{Calls, Workload};
+
+    #[test]
+    fn where_work_is_written_takes_the_byte_that_says_whether_it_is() {
+        let bytes = |writes: Writes| postcard::to_stdvec(&writes).unwrap();
+        assert_eq!(bytes(Writes::None), postcard::to_stdvec(&false).unwrap());
+        assert_eq!(bytes(Writes::Resource), postcard::to_stdvec(&true).unwrap());
+        assert_eq!(bytes(Writes::Store), [2]);
+    }
+
+    #[test]
+    fn a_lock_that_cannot_write_inside_its_store_is_not_asked_to() {
+        fn inside<L: Lock>() -> Result<Setup<L>, BadSetup> {
+            let setup = Setup::<L> {
+                lock: L::Settings::default(),
+                store: Default::default(),
+                servers: 1,
+                workload: Workload { writes: Writes::Store, ..cassandra::workload(1, Calls::Lock) },
+                promises: Default::default(),
+            };
+            unpack_setup(&pack_setup(&setup))
+        }
+        assert_eq!(inside::<CassandraQueue>().err(), Some(BadSetup::WritesInside));
+        assert!(inside::<ZookeeperLock>().is_ok());
     }
 }

@@ -297,7 +297,10 @@ impl CassandraQueue {
                 Input::Slice(_),
             ) => unreachable!("a write is not answered like a read"),
             (_, Input::Woken) => unreachable!("only a polling thread sleeps"),
-            (_, Input::Call(_)) => {
+            (_, Input::Call(Call::Write)) => {
+                unreachable!("no setup has this lock write inside its store")
+            }
+            (_, Input::Call(Call::Acquire(_) | Call::Release)) => {
                 unreachable!("the application calls only an idle lock, and releases only a held one")
             }
         }

@@ -190,7 +190,10 @@ impl RedisSingle {
             (_, Input::Woken) => unreachable!("only a waiting client sleeps"),
             (_, Input::ExtensionDue) => unreachable!("only a holder extends, one extension at a time"),
             (_, Input::ValidityOver) => unreachable!("only a holder minds its validity"),
-            (_, Input::Call(_)) => {
+            (_, Input::Call(Call::Write)) => {
+                unreachable!("no setup has this lock write inside its store")
+            }
+            (_, Input::Call(Call::Acquire(_) | Call::Release)) => {
                 unreachable!("the application calls only an idle lock, and releases only a held one")
             }
         }

@@ -134,6 +134,9 @@ impl Redlock {
             (Phase::Acquires(_) | Phase::BacksOff { .. } | Phase::Held(_), Input::Call(Call::Acquire(_))) => {
                 unreachable!("the application has not given back what it asked for before")
             }
+            (_, Input::Call(Call::Write)) => {
+                unreachable!("no setup has this lock write inside its store")
+            }
             (Phase::Idle | Phase::Acquires(_) | Phase::BacksOff { .. }, Input::Call(Call::Release)) => {
                 unreachable!("only what was granted is released")
             }

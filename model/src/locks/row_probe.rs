@@ -77,6 +77,7 @@ impl Lock for RowProbe {
                     self.read(cx, out);
                 }
             }
+            Call::Write => unreachable!("no setup has this lock write inside its store"),
             Call::Release => unreachable!("the probe never answers, so nothing is ever released"),
         }
     }

@@ -21,7 +21,10 @@
 //! **What breaks it.** A holder that outlives its session: paused, or cut off and going on; the server judges when a session
 //! is over, and the client learns it last. A sequence number that wraps or sticks. A create or delete whose outcome is
 //! unknown and that nobody looks after. And work outside of the ensemble, which nothing orders with the lock (the source's
-//! closing question): that wants a fencing token.
+//! closing question): that wants a fencing token. Work inside is ordered with the lock as long as it goes
+//! through the lock's own session, whose end ends both. A library that repeats a write in another session
+//! ([`OnConnectionLoss::GoOnInAnother`]) undoes that; what helps is to write in one transaction with a check that the own
+//! znode is there ([`Fence::Check`]).
 //!
 //! **Where the source is silent.** What happens while the connection is gone (here: requests wait for the next one; a
 //! create is looked for by its guid, a delete repeated), when the session expires (everything begins anew with another
@@ -85,6 +88,8 @@ enum Phase {
     Wait,
     /// 3: returned; the application holds.
     Held,
+    /// Writes for the application, which holds.
+    Write,
     /// The application was told that it does not hold any more.
     Lost,
     /// Deletes its znode, and then answers.
@@ -115,6 +120,9 @@ type Out = Effects<ZooKeeper>;
 
 /// The lock's parent, `_locknode_`.
 const PARENT: Path = Path::Lock(0);
+
+/// What the lock protects, if that is in the same ensemble.
+const WORK: Path = Path::Work(0);
 
 impl ZookeeperLock {
     /// The five steps, and what becomes of them when the connection goes.
@@ -230,9 +238,34 @@ impl ZookeeperLock {
                     self.phase = Phase::Lost;
                     out.answer(Answer::Lost);
                 }
-                OnConnectionLoss::GoOn => {}
+                OnConnectionLoss::GoOn | OnConnectionLoss::GoOnInAnother => {}
+            },
+            (Phase::Write, Input::Down) => match (cx.settings.on_connection_loss, cx.settings.retries) {
+                (OnConnectionLoss::GoOn | OnConnectionLoss::GoOnInAnother, Retries::UntilKnown) => {}
+                // Done or not, nobody will know.
+                (OnConnectionLoss::Stop, _) | (_, Retries::GivenUp | Retries::BackgroundDelete) => {
+                    self.phase = Phase::Lost;
+                    out.answer(Answer::Lost);
+                }
             },
             (phase, Input::Up) => self.go(phase, cx, out),
+
+            // The work, if it is inside the ensemble.
+            (Phase::Held, Input::Call(Call::Write)) => self.go(Phase::Write, cx, out),
+            (Phase::Write, Input::Answered(outcome)) => {
+                self.phase = Phase::Held;
+                let accepted = match outcome {
+                    Outcome::Applied(_) | Outcome::Multi(_) => true,
+                    // The own znode is gone, or the session is over.
+                    Outcome::MultiFailed { .. } | Outcome::Failed(_) => false,
+                    Outcome::Exists(_)
+                    | Outcome::Data { .. }
+                    | Outcome::Children(_)
+                    | Outcome::Synced
+                    | Outcome::SessionClosed => unreachable!("a write is answered like a write"),
+                };
+                out.answer(Answer::Written { accepted });
+            }
 
             // The release: the application leaves, or a refused client does.
             (Phase::Held, Input::Call(Call::Release)) => self.go(Phase::Leave { released: true }, cx, out),
@@ -275,7 +308,13 @@ impl ZookeeperLock {
                 | Phase::Wait,
                 Input::Expired,
             ) => self.begin(self.mode, cx, out),
-            (Phase::Held, Input::Expired) => {
+            // The write is not done, and not given up: with another session.
+            (Phase::Write, Input::Expired)
+                if cx.settings.on_connection_loss == OnConnectionLoss::GoOnInAnother =>
+            {
+                self.go(Phase::Write, cx, out);
+            }
+            (Phase::Held | Phase::Write, Input::Expired) => {
                 self.forget_znode();
                 self.phase = Phase::Lost;
                 out.answer(Answer::Lost);
@@ -296,7 +335,9 @@ impl ZookeeperLock {
             }
             (Phase::Create, Input::Answered(_)) => unreachable!("a create is answered like a create"),
             (_, Input::Call(_)) => {
-                unreachable!("the application calls only an idle lock, and releases only a held one")
+                unreachable!(
+                    "the application calls only an idle lock, and writes and releases only under a held one"
+                )
             }
         }
     }
@@ -320,6 +361,16 @@ impl ZookeeperLock {
             Phase::List => list(cx.settings.watch == Watch::Parent && self.mode == Mode::Lock),
             Phase::Token => self.own.map(|path| Operation::Exists { path, watch: false }),
             Phase::Watch { target } => Some(Operation::Exists { path: target, watch: true }),
+            Phase::Write => {
+                let write = Write::SetData { path: WORK, data: u32::from(cx.me) + 1, version: None };
+                Some(match (cx.settings.fence, self.own) {
+                    (Fence::Check, Some(path)) => {
+                        Operation::Multi(vec![Write::Check { path, version: None }, write])
+                    }
+                    (Fence::Check, None) => unreachable!("who holds knows its znode"),
+                    (Fence::None | Fence::Czxid | Fence::Sequence, _) => Operation::Write(write),
+                })
+            }
             Phase::Leave { .. } => self.own.and_then(delete),
             Phase::DropParent => delete(PARENT),
             Phase::CleanDelete { path, .. } => delete(path),
@@ -361,7 +412,7 @@ impl ZookeeperLock {
     /// Step 3.
     fn hold(&mut self, cx: &Cx, out: &mut Out) {
         let fence = match (cx.settings.fence, self.own.and_then(Path::suffix), self.czxid) {
-            (Fence::None, _, _) | (Fence::Sequence, Some(Suffix::Order(_)) | None, _) => None,
+            (Fence::None | Fence::Check, _, _) | (Fence::Sequence, Some(Suffix::Order(_)) | None, _) => None,
             (Fence::Sequence, Some(Suffix::Number(number)), _) => Some(FencingToken(i64::from(number))),
             (Fence::Czxid, _, Some(czxid)) => Some(czxid.token()),
             // Found by its guid: only its name is known.
@@ -437,6 +488,8 @@ impl Lock for ZookeeperLock {
     type Store = ZooKeeper;
     type Settings = Settings;
 
+    const WRITES_INSIDE: bool = true;
+
     fn new(me: u8, _settings: &Settings) -> Self {
         ZookeeperLock {
             session: Session::new(me),
@@ -491,6 +544,7 @@ impl Lock for ZookeeperLock {
             | Phase::Token
             | Phase::Wait
             | Phase::Held
+            | Phase::Write
             | Phase::Lost
             | Phase::Leave { .. } => {}
         }
@@ -503,7 +557,7 @@ impl Lock for ZookeeperLock {
         let step = match self.phase {
             Phase::DropParent | Phase::Create | Phase::CreateParent | Phase::Sync | Phase::Search => 1,
             Phase::List => 2,
-            Phase::Token | Phase::Held => 3,
+            Phase::Token | Phase::Held | Phase::Write => 3,
             Phase::Watch { .. } => 4,
             Phase::Wait => 5,
             Phase::Idle
@@ -528,6 +582,7 @@ impl Lock for ZookeeperLock {
             Phase::Watch { .. } => "does the one before exist?",
             Phase::Wait => "waiting",
             Phase::Held => "holds",
+            Phase::Write => "writing inside the ensemble",
             Phase::Lost => "has lost the lock",
             Phase::Leave { released: true } => "releasing",
             Phase::Leave { released: false } => "leaving the queue",

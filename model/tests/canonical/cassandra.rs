@@ -8,7 +8,7 @@ use picklock_model::locks::{CassandraQueue, RowProbe};
 use picklock_model::machine::Message;
 use picklock_model::stores::cassandra::{Cassandra, Consistency, Content, Peer, ReadRepair};
 use picklock_model::time::Micros;
-use picklock_model::workload::Calls;
+use picklock_model::workload::{Calls, Writes};
 use picklock_model::world::{Aim, TICK, Workspace, World};
 use picklock_properties::Promise;
 
@@ -65,7 +65,7 @@ fn untimed_repaired_lock_with_writes_to_the_resource() {
     let mut space = queue_lock(2, Calls::Lock, &[]);
     space.setup.lock = repaired(None);
     space.setup.workload.rounds = 2;
-    space.setup.workload.writes = true;
+    space.setup.workload.writes = Writes::Resource;
     space.setup.workload.resource_checks = true;
     space.setup.promises = [Promise::FencedResource, Promise::MutualExclusion].into_iter().collect();
     walks_alike(space, |walked| walked.grants > 100);
@@ -177,7 +177,7 @@ fn timed_repaired_lock_with_pauses_and_writes_to_the_resource() {
     space.bounds.pauses = 3;
     space.setup.workload.hold = Micros(4 * TICK.0);
     space.setup.workload.rounds = 2;
-    space.setup.workload.writes = true;
+    space.setup.workload.writes = Writes::Resource;
     space.setup.workload.resource_checks = true;
     space.setup.promises = [Promise::FencedResource, Promise::LeaseLoss].into_iter().collect();
     walks_alike(space, |walked| walked.grants > 50 && walked.ticks > 1000 && walked.faults > 200);

@@ -10,7 +10,7 @@ use picklock_model::stores::redis::{
     Effect, Eviction, ExpiryClock, Layout, Lifetime, Peer, Persistence, Redis, Tenant, TenantDoes,
 };
 use picklock_model::time::Micros;
-use picklock_model::workload::Calls;
+use picklock_model::workload::{Calls, Writes};
 use picklock_model::world::{Aim, TICK};
 use picklock_properties::Promise;
 
@@ -79,7 +79,7 @@ fn pausing<L: Lock>(space: &mut Space<L>) {
 }
 
 fn writing<L: Lock>(space: &mut Space<L>) {
-    space.setup.workload.writes = true;
+    space.setup.workload.writes = Writes::Resource;
     space.setup.workload.resource_checks = true;
     space.setup.workload.hold = TICK;
 }

@@ -8,7 +8,7 @@ use picklock_model::locks::ZookeeperLock;
 use picklock_model::locks::zookeeper_lock::{Fence, OnConnectionLoss, Parent, Settings, Watch};
 use picklock_model::stores::zookeeper::{self as store, Counter, ZooKeeper};
 use picklock_model::time::Micros;
-use picklock_model::workload::Calls;
+use picklock_model::workload::{Calls, Writes};
 use picklock_model::world::{Bounds, TICK};
 use picklock_properties::Promise;
 
@@ -44,7 +44,7 @@ fn timed(change: impl FnOnce(&mut Space<ZookeeperLock>)) -> Space<ZookeeperLock>
 /// The holder writes to a resource that looks at the tokens.
 fn fenced(space: &mut Space<ZookeeperLock>, fence: Fence) {
     space.setup.lock.fence = fence;
-    space.setup.workload.writes = true;
+    space.setup.workload.writes = Writes::Resource;
     space.setup.workload.resource_checks = true;
 }
 
@@ -88,6 +88,31 @@ fn timed_sessions_that_pauses_outlast_and_writes_to_the_resource() {
         fenced(space, Fence::Czxid);
     });
     walks_alike(space, |walked| walked.grants > 100 && walked.faults > 50);
+}
+
+#[test]
+fn untimed_steps_that_write_inside_the_ensemble() {
+    let mut space = steps(2, Calls::Lock);
+    space.setup.workload.writes = Writes::Store;
+    space.setup.lock.fence = Fence::Check;
+    space.setup.promises = [Promise::FencedResource].into_iter().collect();
+    walks_alike(space, |walked| walked.grants > 100);
+}
+
+#[test]
+fn timed_sessions_that_pauses_and_losses_outlast_and_writes_inside_the_ensemble() {
+    for fence in [Fence::Check, Fence::None] {
+        let space = timed(|space| {
+            space.bounds.pauses = 2;
+            space.bounds.pause_ticks = 5;
+            space.bounds.losses = 2;
+            space.setup.lock.fence = fence;
+            space.setup.lock.on_connection_loss = OnConnectionLoss::GoOnInAnother;
+            space.setup.workload.writes = Writes::Store;
+            space.setup.promises = [Promise::FencedResource].into_iter().collect();
+        });
+        walks_alike(space, |walked| walked.grants > 100 && walked.faults > 50);
+    }
 }
 
 #[test]

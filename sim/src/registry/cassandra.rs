@@ -7,7 +7,7 @@ use picklock_model::explore::Space;
 use picklock_model::locks::{CassandraQueue, RowProbe, cassandra_queue};
 use picklock_model::stores::cassandra::Consistency;
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, Workload};
+use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_properties::Promise;
 
 /// The locks of document 000, in the order of the tables.
@@ -82,7 +82,7 @@ fn cassandra_setup(settings: cassandra_queue::Settings) -> Setup<CassandraQueue>
             think: Micros::seconds(5),
             hold: Micros::seconds(12),
             releases: true,
-            writes: true,
+            writes: Writes::Resource,
             resource_checks: lock.fencing,
             resource_forgets: false,
         },
@@ -101,7 +101,7 @@ fn queue_space(options: &CheckOptions, settings: cassandra_queue::Settings) -> S
     space.setup.lock = settings;
     space.setup.workload.rounds = options.rounds;
     let watches_writes = promises.contains(Promise::FencedResource);
-    space.setup.workload.writes = watches_writes;
+    space.setup.workload.writes = Writes::resource_if(watches_writes);
     space.setup.workload.resource_checks = watches_writes && settings.fencing;
     options.drop.iter().for_each(|assumption| spaces::drop_from_queue_lock(&mut space, *assumption));
     space

@@ -9,7 +9,7 @@ use picklock_model::locks::redlock;
 use picklock_model::locks::{RedisSingle, Redlock};
 use picklock_model::stores::redis::{self as store, Layout, Persistence};
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, Workload};
+use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_properties::{Promise, PromiseSet};
 
 /// The locks, in the order of the tables.
@@ -83,7 +83,7 @@ fn workload(checks: bool) -> Workload {
         think: Micros::seconds(2),
         hold: Micros::seconds(3),
         releases: true,
-        writes: true,
+        writes: Writes::Resource,
         resource_checks: checks,
         resource_forgets: false,
     }
@@ -120,8 +120,9 @@ fn calls(options: &CheckOptions) -> Calls {
 
 fn adapt(workload: &mut Workload, options: &CheckOptions, checks: bool) {
     workload.rounds = options.rounds;
-    workload.writes = options.promises.contains(Promise::FencedResource);
-    workload.resource_checks = workload.writes && checks;
+    let watches_writes = options.promises.contains(Promise::FencedResource);
+    workload.writes = Writes::resource_if(watches_writes);
+    workload.resource_checks = watches_writes && checks;
 }
 
 fn single_space(options: &CheckOptions, fencing: Fencing, layout: Layout) -> Space<RedisSingle> {

@@ -8,7 +8,7 @@ use picklock_model::locks::ZookeeperLock;
 use picklock_model::locks::zookeeper_lock::{Fence, Settings};
 use picklock_model::stores::zookeeper as store;
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, Workload};
+use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_model::world::TICK;
 use picklock_properties::Promise;
 
@@ -51,7 +51,7 @@ fn setup(lock: Settings) -> Setup<ZookeeperLock> {
             think: Micros::seconds(2),
             hold: Micros::seconds(3),
             releases: true,
-            writes: true,
+            writes: Writes::Resource,
             resource_checks: lock.fence != Fence::None,
             resource_forgets: false,
         },
@@ -68,11 +68,12 @@ fn space(options: &CheckOptions, lock: Settings) -> Space<ZookeeperLock> {
         false => options.promises,
     };
     space.setup.workload.rounds = options.rounds;
-    space.setup.workload.writes = options.promises.contains(Promise::FencedResource);
-    space.setup.workload.resource_checks = space.setup.workload.writes && lock.fence != Fence::None;
+    let watches_writes = options.promises.contains(Promise::FencedResource);
+    space.setup.workload.writes = Writes::resource_if(watches_writes);
+    space.setup.workload.resource_checks = watches_writes && lock.fence != Fence::None;
     // Longer than a session lasts without a sign of life: whether a holder stops in time matters. A writer's hold is
     // shorter, or a pause would be over before the next holder has written.
-    let hold_ticks = if space.setup.workload.writes { 1 } else { spaces::LONG_TICKS };
+    let hold_ticks = if watches_writes { 1 } else { spaces::LONG_TICKS };
     space.setup.workload.hold = Micros(i64::from(hold_ticks) * TICK.0);
     options.drop.iter().for_each(|assumption| spaces::drop_from_zookeeper(&mut space, *assumption));
     space

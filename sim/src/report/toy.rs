@@ -8,7 +8,7 @@ use picklock_model::machine::{
 };
 use picklock_model::time::{Clock, Due, Micros, Monotonic, Wall};
 use picklock_model::trace::{Happening, Observer, Step};
-use picklock_model::workload::{Calls, Workload};
+use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_properties::{ClientId, PromiseSet};
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
@@ -20,7 +20,7 @@ pub(super) const S2: Node = Node::Server(1);
 
 /// A and B both find the board empty; B's clock is two seconds behind, A pauses as soon as it holds.
 pub(super) fn overlap(observer: &mut impl Observer<Notice>) {
-    let mut bench = Bench::new(Workload { writes: true, ..WORKLOAD }, observer);
+    let mut bench = Bench::new(Workload { writes: Writes::Resource, ..WORKLOAD }, observer);
     bench.set_clock(B, Micros::seconds(-2));
     bench.wake(A, Wake::App);
     bench.deliver(A, S1);
@@ -94,7 +94,7 @@ pub(super) const WORKLOAD: Workload = Workload {
     think: Micros::ZERO,
     hold: Micros::seconds(1),
     releases: true,
-    writes: false,
+    writes: Writes::None,
     resource_checks: false,
     resource_forgets: false,
 };
@@ -261,6 +261,7 @@ impl Lock for Notice {
     fn on_call(&mut self, call: Call, cx: &Cx, effects: &mut Effects<Board>) {
         match call {
             Call::Acquire(_) => self.look(effects),
+            Call::Write => unreachable!("no setup has this lock write inside its store"),
             Call::Release => {
                 self.phase = Phase::TakesDown;
                 effects.request(0, Request::TakeDown(self.pinned.unwrap_or(Name(cx.wall, cx.me))));

@@ -11,7 +11,7 @@ use crate::locks::cassandra_queue::{QueueOrder, ReleaseOrder, RetryDeletes, Sett
 use crate::machine::Line;
 use crate::stores::cassandra::Consistency;
 use crate::time::Micros;
-use crate::workload::Calls;
+use crate::workload::{Calls, Writes};
 use crate::world::{Aim, TICK};
 use picklock_properties::{ClientId, Promise};
 
@@ -69,7 +69,7 @@ fn c3() -> Scenario {
     let space = |promise, lock: fn(Settings) -> Settings, checks| {
         let mut space = leased(2, &[promise]);
         pause_once(&mut space, Aim::Holding);
-        space.setup.workload.writes = true;
+        space.setup.workload.writes = Writes::Resource;
         space.setup.workload.resource_checks = checks;
         safety(space, lock)
     };

@@ -13,7 +13,7 @@ use crate::locks::redlock::{
 use crate::machine::Lock;
 use crate::stores::redis::{self as store, Eviction, ExpiryClock, Layout, Persistence, Tenant, TenantDoes};
 use crate::time::Micros;
-use crate::workload::{Calls, Workload};
+use crate::workload::{Calls, Workload, Writes};
 use crate::world::{Aim, TICK, WITHOUT_END};
 use picklock_properties::Promise;
 
@@ -549,7 +549,7 @@ fn f4() -> Scenario {
                 setup.servers = 5;
                 setup.workload.rounds = 8;
                 setup.lock.fencing = true;
-                setup.workload.writes = true;
+                setup.workload.writes = Writes::Resource;
                 setup.workload.resource_checks = true;
                 setup.promises = [Promise::FencedResource].into_iter().collect();
             }),
@@ -637,7 +637,7 @@ const FAILOVER_LONG_TICKS: i8 = 9;
 
 /// The holder writes to a resource that looks at the tokens.
 fn checked<L: Lock>(space: &mut Space<L>) {
-    space.setup.workload.writes = true;
+    space.setup.workload.writes = Writes::Resource;
     space.setup.workload.resource_checks = true;
     // Shorter than a lock is valid: else nobody would ever come to write.
     space.setup.workload.hold = TICK;
@@ -686,7 +686,7 @@ fn one_fenced() -> Vec<u8> {
         lock: single::Settings::repaired(),
         store: store::Settings { persistence: Persistence::AofAlways, ..store::Settings::default() },
         servers: 1,
-        workload: Workload { writes: true, resource_checks: true, ..rush() },
+        workload: Workload { writes: Writes::Resource, resource_checks: true, ..rush() },
         promises: [Promise::FencedResource].into_iter().collect(),
     };
     pack_setup::<RedisSingle>(&setup)

@@ -11,7 +11,7 @@ use crate::locks::zookeeper_lock::{
 };
 use crate::stores::zookeeper::{self as store, Counter, Election, Ephemerals, SessionClock};
 use crate::time::Micros;
-use crate::workload::{Calls, Workload};
+use crate::workload::{Calls, Workload, Writes};
 use crate::world::{Aim, TICK};
 use picklock_properties::Promise;
 
@@ -269,7 +269,7 @@ fn paused(promise: Promise) -> Space<ZookeeperLock> {
 /// The same, writing to a resource that looks at the tokens.
 fn checked(fence: Fence) -> Space<ZookeeperLock> {
     let mut space = paused(Promise::FencedResource);
-    space.setup.workload.writes = true;
+    space.setup.workload.writes = Writes::Resource;
     space.setup.workload.resource_checks = true;
     space.setup.lock.fence = fence;
     space
@@ -315,7 +315,7 @@ fn crowded(change: impl Fn(&mut Setup<ZookeeperLock>)) -> Vec<u8> {
 fn crowded_and_fenced() -> Vec<u8> {
     crowded(|setup| {
         setup.lock = Settings::repaired();
-        setup.workload.writes = true;
+        setup.workload.writes = Writes::Resource;
         setup.workload.resource_checks = true;
         setup.promises = [Promise::FencedResource].into_iter().collect();
     })

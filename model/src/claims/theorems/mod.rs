@@ -3,6 +3,7 @@
 mod cassandra;
 mod redis;
 mod zookeeper;
+mod zookeeper_inside;
 
 use super::{Assumption, Expected, Judgement, NamedSpace};
 
@@ -18,7 +19,7 @@ pub struct Theorem {
 }
 
 /// The statements, in the order of the source.
-pub const THEOREMS: [Theorem; 12] = [
+pub const THEOREMS: [Theorem; 13] = [
     Theorem {
         name: "lemma-1",
         statement: "of two threads that write a cell each into a row and then read it, one sees both",
@@ -79,6 +80,11 @@ pub const THEOREMS: [Theorem; 12] = [
         statement: "whoever waits in the queue of the five steps gets the lock in the end",
         source: "document 003, \"Система распределенных блокировок\", steps 4 and 5; not proved there",
     },
+    Theorem {
+        name: "inside",
+        statement: "work inside the ensemble, guarded by a check of the lock's znode, is safe whatever happens to its session",
+        source: "document 003, the closing question and its answer: only if the whole flow of data stays inside",
+    },
 ];
 
 /// A statement under all of its assumptions but the dropped ones, in one space.
@@ -119,5 +125,6 @@ pub fn claims() -> Vec<Claim> {
     let mut claims = cassandra::claims();
     claims.extend(redis::claims());
     claims.extend(zookeeper::claims());
+    claims.extend(zookeeper_inside::claims());
     claims
 }

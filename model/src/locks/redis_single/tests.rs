@@ -6,7 +6,7 @@ use super::*;
 use crate::machine::{Message, Node};
 use crate::stores::redis::Millis;
 use crate::time::Wall;
-use crate::workload::{Calls, Client, ClientContext, Workload};
+use crate::workload::{Calls, Client, ClientContext, Workload, Writes};
 
 mod bench;
 mod extending;

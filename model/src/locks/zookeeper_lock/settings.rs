@@ -22,7 +22,7 @@ pub struct Settings {
     pub retries: Retries,
     /// What a holder does when its connection is gone.
     pub on_connection_loss: OnConnectionLoss,
-    /// What a grant carries for the resource to compare.
+    /// What keeps out the write of a holder whose time is over.
     pub fence: Fence,
     /// What becomes of the parent.
     pub parent: Parent,
@@ -63,9 +63,14 @@ pub enum OnConnectionLoss {
     Stop,
     /// It goes on until it is told that its session is over (row Z4).
     GoOn,
+    /// The same; and if that finds it in the middle of a write inside the ensemble, the library repeats the write in
+    /// another session, without a word to the application (Curator's `RetryLoop` takes SESSIONEXPIRED for an error to be
+    /// tried again, and its `ZooKeeper` handle is replaced underneath).
+    GoOnInAnother,
 }
 
-/// What a grant carries for the resource to compare.
+/// What keeps out the write of a holder whose time is over: a token that a grant carries for the resource outside to compare,
+/// or, for work inside the ensemble ([`crate::workload::Writes::Store`]), a condition of the write.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Fence {
     /// Nothing.
@@ -75,6 +80,10 @@ pub enum Fence {
     /// The number in the znode's name: it begins anew with the parent (row Z13). Needs numbers, not
     /// [`crate::stores::zookeeper::Counter::Order`]; with that the grant carries nothing.
     Sequence,
+    /// The write inside the ensemble and a check that the own znode is there are one `multi`: once the znode is gone, by
+    /// its session's end or otherwise, nothing is written. Without it the write goes by itself, whatever a grant carries.
+    /// A grant carries nothing.
+    Check,
 }
 
 /// What becomes of the parent.

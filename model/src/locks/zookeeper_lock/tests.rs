@@ -4,7 +4,7 @@ use super::*;
 use crate::cluster::Setup;
 use crate::explore::{Draws, Exploration, Goal, Lasso, Limits, Space, Verdict, check_liveness, search};
 use crate::stores::zookeeper::{self as store, Acknowledgements, Counter, Ephemerals, SessionClock};
-use crate::workload::{Calls, Workload};
+use crate::workload::{Calls, Workload, Writes};
 use crate::world::{Aim, Bounds, TICK};
 use picklock_properties::{Promise, PromiseSet};
 
@@ -23,7 +23,7 @@ fn space(clients: u8, calls: Calls, promises: &[Promise]) -> Space<ZookeeperLock
                 think: Micros::ZERO,
                 hold: Micros::ZERO,
                 releases: true,
-                writes: false,
+                writes: Writes::None,
                 resource_checks: false,
                 resource_forgets: false,
             },
@@ -159,12 +159,58 @@ fn z3_a_holder_that_pauses_longer_than_its_session_lasts_is_not_alone() {
 fn z3_and_z18_a_resource_that_compares_czxids_is_safe_from_it() {
     let writing = |fence| {
         let mut space = paused(&[Promise::FencedResource]);
-        space.setup.workload.writes = true;
+        space.setup.workload.writes = Writes::Resource;
         space.setup.workload.resource_checks = true;
         with(space, |lock| Settings { fence, ..lock })
     };
     assert_broken(&writing(Fence::None), Promise::FencedResource);
     assert_kept(&writing(Fence::Czxid));
+}
+
+/// The same, writing inside the ensemble.
+fn paused_inside(fence: Fence, on_connection_loss: OnConnectionLoss) -> Space<ZookeeperLock> {
+    let mut space = paused(&[Promise::FencedResource]);
+    space.setup.workload.writes = Writes::Store;
+    with(space, |lock| Settings { fence, on_connection_loss, ..lock })
+}
+
+#[test]
+fn a_write_inside_the_ensemble_is_safe_from_a_pause_as_long_as_it_stays_in_its_session() {
+    for on_connection_loss in [OnConnectionLoss::Stop, OnConnectionLoss::GoOn] {
+        let found = assert_kept(&paused_inside(Fence::None, on_connection_loss));
+        assert!(found.coverage.accepted > 0, "{:?}", found.coverage);
+    }
+    assert_broken(&paused_inside(Fence::None, OnConnectionLoss::GoOnInAnother), Promise::FencedResource);
+}
+
+#[test]
+fn a_write_checked_against_the_own_znode_is_safe_in_whatever_session_it_is_repeated() {
+    let found = assert_kept(&paused_inside(Fence::Check, OnConnectionLoss::GoOnInAnother));
+    assert!(found.coverage.accepted > 0 && found.coverage.rejected > 0, "{:?}", found.coverage);
+}
+
+/// The check asks whether the znode is there, not whether it is the first.
+#[test]
+fn a_write_checked_against_the_own_znode_is_no_better_than_the_order_of_the_queue() {
+    let mut space = space(2, Calls::Lock, &[Promise::FencedResource]);
+    space.setup.workload.writes = Writes::Store;
+    space.setup.store.sequence = Counter::Wraps;
+    space.setup.store.first_sequence = i32::MAX;
+    let ordered = |order| with(space.clone(), |lock| Settings { fence: Fence::Check, order, ..lock });
+    assert_broken(&ordered(Order::Text), Promise::FencedResource);
+    assert_kept(&ordered(Order::Wrapping));
+}
+
+#[test]
+fn a_write_given_up_costs_the_lock() {
+    let lossy = |retries| {
+        let mut space = timed(1, &[Promise::FencedResource]);
+        space.setup.workload.writes = Writes::Store;
+        space.bounds.losses = 1;
+        with(space, |lock| Settings { fence: Fence::Check, retries, ..lock })
+    };
+    assert_eq!(assert_kept(&lossy(Retries::UntilKnown)).coverage.lost_leases, 0);
+    assert!(assert_kept(&lossy(Retries::GivenUp)).coverage.lost_leases > 0);
 }
 
 #[test]
@@ -259,7 +305,7 @@ fn z12_a_jump_of_the_servers_wall_clock_takes_the_lock_from_its_holder() {
 fn z13_sequence_numbers_are_no_fencing_tokens_if_the_parent_is_created_anew() {
     let fenced = |fence, parent| {
         let mut space = paused(&[Promise::FencedResource]);
-        space.setup.workload.writes = true;
+        space.setup.workload.writes = Writes::Resource;
         space.setup.workload.resource_checks = true;
         space.setup.store.sequence = Counter::Sticks;
         space.setup.store.first_sequence = 5;

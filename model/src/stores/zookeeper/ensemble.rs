@@ -208,7 +208,7 @@ impl ZooKeeper {
     }
 
     /// The epoch that this server leads.
-    fn leading(&self) -> Option<u32> {
+    pub(super) fn leading(&self) -> Option<u32> {
         let member = self.member.as_ref()?;
         matches!(member.role, Role::Leader { .. }).then_some(member.current)
     }

@@ -84,6 +84,18 @@ impl Action {
     }
 }
 
+impl Action {
+    /// Whether it writes to what the lock protects.
+    fn is_work(&self) -> bool {
+        let is_work = |write: &Write| matches!(write, Write::SetData { path: Path::Work(_), .. });
+        match self {
+            Action::Write(write) => is_work(write),
+            Action::Multi(writes) => writes.iter().any(is_work),
+            Action::CreateSession { .. } | Action::CloseSession | Action::Fail(_) => false,
+        }
+    }
+}
+
 impl Display for Action {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -104,18 +116,31 @@ pub(super) struct Effect {
     pub(super) bereft: SmallVec<[u8; 1]>,
     /// A client that took a place in a lock's queue.
     pub(super) enqueued: Option<u8>,
+    /// A client whose znode has become the first of a lock's queue.
+    pub(super) acquired: Option<u8>,
+    /// A client that wrote to what the lock protects, and whether that was done.
+    pub(super) written: Option<(u8, bool)>,
     /// The session that is over.
     pub(super) closed: Option<SessionId>,
 }
 
 impl Effect {
     /// Tells the monitors. Only the leader does, who applies every transaction first; after a leader change the new one
-    /// may say again what the old one said. The ensemble keeps one record, whichever servers have it: the record of
+    /// may say again what the old one said. Only the order of grants and writes it does not repeat: of what an earlier leader
+    /// has ordered (`is_own` is false) it says nothing, though the old one may not have come to it. The ensemble keeps one record, whichever servers have it: the record of
     /// "server 0".
-    pub(super) fn record(&self, events: &mut Vec<Event>) {
+    pub(super) fn record(&self, is_own: bool, events: &mut Vec<Event>) {
         events.extend(self.enqueued.map(|client| Event::Enqueued { client: ClientId(client) }));
         let gone = |client: &u8| Event::RecordGone { client: ClientId(*client), server: 0 };
         events.extend(self.bereft.iter().map(gone));
+        if !is_own {
+            return;
+        }
+        events.extend(self.acquired.map(|client| Event::Acquired { client: ClientId(client) }));
+        events.extend(self.written.map(|(client, accepted)| match accepted {
+            true => Event::Accepted { client: ClientId(client), fence: None },
+            false => Event::Rejected { client: ClientId(client), fence: None },
+        }));
     }
 }
 
@@ -151,11 +176,14 @@ impl Replica {
             changes: Changes::new(),
             bereft: SmallVec::new(),
             enqueued: None,
+            acquired: None,
+            written: None,
             closed: None,
         };
         let zxid = txn.zxid;
         self.last = zxid;
         let is_open = self.session(txn.session).is_some();
+        let first = self.tree.first_in_queue();
         effect.outcome = match &txn.action {
             Action::CreateSession { timeout } => {
                 let SessionId { client, serial } = txn.session;
@@ -199,6 +227,14 @@ impl Replica {
                 }
             }
         };
+        effect.acquired = match self.tree.first_in_queue() {
+            Some((path, owner)) if first != Some((path, owner)) => Some(owner.client),
+            Some(_) | None => None,
+        };
+        if txn.action.is_work() {
+            let accepted = matches!(effect.outcome, Outcome::Applied(_) | Outcome::Multi(_));
+            effect.written = Some((txn.session.client, accepted));
+        }
         effect
     }
 

@@ -226,7 +226,8 @@ impl ZooKeeper {
         let effect = self.replica.apply(txn, cx.settings);
         let leads = self.leads();
         if leads {
-            effect.record(&mut out.events);
+            let is_own = self.leading().is_none_or(|epoch| epoch == txn.zxid.epoch);
+            effect.record(is_own, &mut out.events);
             match &txn.action {
                 Action::CreateSession { timeout }
                     if effect.outcome == Outcome::Synced && (self.member.is_some() || timeout.is_some()) =>

@@ -213,6 +213,17 @@ impl Tree {
         own.map(|(path, _)| *path).collect()
     }
 
+    /// The ephemeral znode that was created first of those in the queue of the first lock, and whose it is: by the recipe the
+    /// lock is its owner's. (By the zxid, which does not wrap or stick as sequence numbers do.)
+    pub(super) fn first_in_queue(&self) -> Option<(Path, SessionId)> {
+        let queue = self
+            .nodes
+            .iter()
+            .filter(|(path, _)| matches!(path, Path::Child { lock: 0, suffix: Some(_), .. }));
+        let owned = queue.filter_map(|(path, node)| Some((node.czxid, *path, node.owner?)));
+        owned.min().map(|(_, path, owner)| (path, owner))
+    }
+
     /// Takes a znode without children away.
     pub(super) fn remove(&mut self, path: Path, zxid: Zxid, changes: &mut Changes) {
         if let Ok(place) = self.place(path) {

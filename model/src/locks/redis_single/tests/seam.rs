@@ -197,7 +197,7 @@ fn an_application_that_is_told_of_the_loss_releases_within_the_same_entry() {
         think: Micros::ZERO,
         hold: Micros::seconds(60),
         releases: true,
-        writes: false,
+        writes: Writes::None,
         resource_checks: false,
         resource_forgets: false,
     };

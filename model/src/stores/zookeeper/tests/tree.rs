@@ -142,6 +142,46 @@ fn a_multi_does_everything_or_nothing() {
 }
 
 #[test]
+fn the_leader_alone_tells_in_which_order_the_lock_was_acquired_and_the_work_written() {
+    use picklock_properties::{ClientId, Event};
+    const A: ClientId = ClientId(0);
+    const B: ClientId = ClientId(1);
+    for servers in [1, 3] {
+        let settings = if servers == 1 { Settings::default() } else { electing() };
+        let mut all = Ensemble::new(servers, 2, settings);
+        if servers > 1 {
+            all.pass(Micros::seconds(5), &[]);
+        }
+        (0..2).for_each(|client| all.connect(client));
+        all.deliver_all();
+        let [one, other] = [0, 1].map(|client| created(all.does(client, enqueue())));
+        let write = |place| {
+            let check = Write::Check { path: place, version: None };
+            Operation::Multi(vec![check, Write::SetData { path: WORK, data: 1, version: None }])
+        };
+        all.does(0, write(one));
+        all.does(0, delete(one));
+        all.does(1, write(other));
+        all.does(0, write(one));
+        let is_told = |event: &&Event| {
+            matches!(event, Event::Acquired { .. } | Event::Accepted { .. } | Event::Rejected { .. })
+        };
+        let told: Vec<Event> = all.events.iter().filter(is_told).copied().collect();
+        assert_eq!(
+            told,
+            [
+                Event::Acquired { client: A },
+                Event::Accepted { client: A, fence: None },
+                Event::Acquired { client: B },
+                Event::Accepted { client: B, fence: None },
+                Event::Rejected { client: A, fence: None },
+            ],
+            "{servers} servers"
+        );
+    }
+}
+
+#[test]
 fn writes_of_a_multi_see_each_other_and_share_a_zxid() {
     let mut all = Ensemble::single(1);
     let both = Operation::Multi(vec![
