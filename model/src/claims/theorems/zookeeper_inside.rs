@@ -37,7 +37,10 @@ pub(super) fn claims() -> Vec<Claim> {
             &[StopsInTime, NoCrash, NoExpiry],
             "what a dead holder has sent comes before its session's end, or never",
         ),
-        guarded(&[StopsInTime, NoServerClockStep], "a session that ends too early takes the znode along"),
+        guarded(
+            &[StopsInTime, NoServerClockStep],
+            "sessions are measured by the monotonic clock (else: row Z12)",
+        ),
         unguarded(&[NoPause], Holds, "a session that is over writes nothing: it is a fence by itself"),
         unguarded(
             &[StopsInTime, NoPause],
