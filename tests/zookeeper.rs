@@ -357,7 +357,7 @@ fn setup(clients: u8, servers: u8, change: impl FnOnce(&mut Workload)) -> Setup<
         think: Micros::millis(100),
         hold: Micros::seconds(1),
         releases: true,
-        writes: false,
+        writes: picklock_model::workload::Writes::None,
         resource_checks: false,
         resource_forgets: false,
     };

@@ -40,7 +40,7 @@ fn wake_ups(clients: u8, watch: Watch) -> u64 {
             think: Micros::ZERO,
             hold: Micros::seconds(1),
             releases: true,
-            writes: false,
+            writes: picklock_model::workload::Writes::None,
             resource_checks: false,
             resource_forgets: false,
         },
