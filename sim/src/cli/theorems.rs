@@ -19,7 +19,8 @@ use std::fmt::Write;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Theorems {
-    /// Only these: lemma-1, theorem-1, theorem-2, theorem-3, progress; all unless given
+    /// Only these: lemma-1, theorem-1 to theorem-3, progress; redlock, min-validity, liveness-a, liveness-b; zookeeper,
+    /// zookeeper-fifo, zookeeper-progress, inside. All unless given
     names: Vec<String>,
     /// Leaves out what takes longer than a few seconds
     #[arg(long)]

@@ -471,7 +471,6 @@ fn f1() -> Scenario {
     };
     Scenario {
         id: "F1",
-        system: "fencing",
         story: "the token is drawn after the grant: a client that draws late gets a larger token than its successor",
         breaks: Promise::FencedResource,
         search: space(Fencing::AfterGrant),
@@ -501,7 +500,6 @@ fn f2() -> Scenario {
     durable.bounds.power_losses = 1;
     Scenario {
         id: "F2",
-        system: "fencing",
         story: "the server that counts fails over to one that has not heard of the last tokens, and gives them out again",
         breaks: Promise::FencedResource,
         search: safety_named("redis-failover-fenced", space),
@@ -526,7 +524,6 @@ fn f3() -> Scenario {
     };
     Scenario {
         id: "F3",
-        system: "fencing",
         story: "the resource restarts and forgets the largest token that it has seen",
         breaks: Promise::FencedResource,
         search: space(true),
@@ -539,7 +536,6 @@ fn f3() -> Scenario {
 fn f4() -> Scenario {
     Scenario {
         id: "F4",
-        system: "fencing",
         story: "the largest of the quorum's counters as token: two quorums share a node, but not the one that counted \
                 furthest, and the later grant has the smaller token",
         breaks: Promise::FencedResource,
