@@ -72,6 +72,8 @@ impl Cluster {
         };
         let mut effects = Effects::default();
         entry(&mut self.servers[usize::from(server)], &cx, &mut effects);
+        // Who acquired what has a test of its own.
+        effects.events.retain(|event| !matches!(event, Event::Acquired { .. }));
         self.events.append(&mut effects.events);
         for (to, message) in effects.sends {
             match (to, message) {

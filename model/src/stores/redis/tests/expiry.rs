@@ -122,15 +122,35 @@ fn a_set_whose_time_to_live_is_over_changes_nothing() {
 }
 
 #[test]
-fn a_death_beside_another_timer_is_reported_with_that_timer_and_never_shown() {
+fn a_death_is_reported_when_it_comes_whatever_other_timer_runs() {
     let mut cluster = Cluster::single(|settings| settings.persistence = Persistence::AofEverySecond);
     cluster.run(take(0, 10));
-    cluster.pass(Micros::millis(500));
-    assert!(!cluster.is_due(0), "the sync comes first");
-    let mut asked = cluster.clone();
-    assert_eq!(asked.lock(0), None);
-    assert_eq!(asked.events, [gone(0, 0)]);
-    cluster.pass(Micros::millis(500));
+    cluster.pass(Micros::millis(10));
+    assert!(!cluster.is_due(0), "the key lives through its last millisecond, and the sync comes later");
+    cluster.pass(Micros::millis(1));
     cluster.run_deadlines();
     assert_eq!(cluster.events, [gone(0, 0)]);
+    assert_eq!(cluster.lock(0), None);
+}
+
+#[test]
+fn a_lock_is_acquired_where_one_server_alone_decides() {
+    let acquired = |servers: u8, layout| {
+        let settings = Settings { layout, ..Settings::default() };
+        let mut server = Redis::new(0, servers, &settings);
+        let mut effects = Effects::default();
+        let cx = Context {
+            me: 0,
+            servers,
+            wall: crate::time::Wall(1),
+            monotonic: Monotonic(1),
+            choice: 0,
+            settings: &settings,
+        };
+        server.on_request(1, Request { serial: 1, command: take(1, 10), wait: false }, &cx, &mut effects);
+        effects.events.contains(&Event::Acquired { client: ClientId(1) })
+    };
+    let replicated = Layout::Replicated { ping_period: Micros::seconds(1), down_after: Micros::seconds(5) };
+    assert!(acquired(1, Layout::Independent) && acquired(2, replicated));
+    assert!(!acquired(3, Layout::Independent), "one of three decides nothing");
 }

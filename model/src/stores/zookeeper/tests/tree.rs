@@ -219,5 +219,5 @@ fn the_contents_name_every_znode_and_who_watches() {
         contents.iter().any(|line| line.contains("/_locknode_0/lock-0000000000 of session A@1")),
         "{contents:?}"
     );
-    assert!(contents.iter().any(|line| line == "session A@1 watches /work0"), "{contents:?}");
+    assert!(contents.iter().any(|line| line == "watches of session A@1: /work0"), "{contents:?}");
 }
