@@ -62,7 +62,7 @@ impl Simulated {
             server.contents().into_iter().map(name).collect()
         };
         let before = names(&self.servers[0]);
-        let due = self.servers[0].deadline(&self.settings);
+        let due = self.servers[0].other_deadline(&self.settings);
         if due.is_some_and(|due| due <= Due::Wall(wall)) {
             self.enter(0, wall, |machine, cx, effects| machine.on_deadline(cx, effects));
         }
