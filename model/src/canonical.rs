@@ -14,7 +14,7 @@
 //!   some ticks from now: those keep their tick, and within it the order in their group;
 //! - *serials* keep their order per owner.
 //!
-//! This is a bisimulation: what a machine can compare, it compares alike before and after. `tests/canonical.rs` walks
+//! This is a bisimulation: what a machine can compare, it compares alike before and after. `tests/canonical` walks
 //! beside an executor that keeps absolute times and forgets nothing.
 
 use crate::cluster::Setup;

@@ -2,6 +2,10 @@
 //!
 //! Its queue is one of sessions: whose session ends while he waits stands at the end of it again, and that is all that
 //! breaks first-in-first-out here. Deadlock and starvation are never seen, and no fencing token is ever passed by.
+//!
+//! Mutual exclusion under loss, and that of the repaired lock under partition, are broken once in a thousand runs, where a
+//! follower's report of its clients' signs of life is lost for good: see what the store says of TCP. These two cells must be
+//! judged again if that changes.
 
 use super::{Cell, broken};
 use picklock_properties::Promise;

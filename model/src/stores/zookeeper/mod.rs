@@ -40,6 +40,10 @@
 //!   becomes of pipelined requests when a connection ends in their midst.
 //! - *TCP.* See [`protocol`]: no reset tells a client that its server's process is gone; it learns that when it sends
 //!   something to the new process, or by its own time-out. A server never closes a connection for being silent.
+//! - *What a follower reports of its clients' signs of life* goes with its answer to the leader's beat, once. Over TCP a
+//!   report that does not arrive now arrives later; here it is lost for good, and the leader may end a session that it
+//!   would have heard of in time. Added by that: a few expired sessions under loss and short one-way cuts. A cut that
+//!   outlasts a session does the same to the real leader, which drops a silent follower only after `syncLimit` ticks.
 //! - *Observers, reconfiguration, read-only mode, local sessions, ACLs, quotas, containers and TTL znodes, persistent
 //!   watches, limits on sizes and numbers, `lastZxid` of a log that ends within a transaction.*
 
