@@ -9,7 +9,7 @@
 //! 4. `redlock`: what else is true of Redlock, exhaustively and by seeds: for how long the keys of a quorum live together,
 //!    which faults it gets over, what an extension may do.
 //! 5. `redis`: the same of the lock on one Redis instance, with and without a replica.
-//! 6. `zookeeper_lock`: the same of the ZooKeeper recipe; `zookeeper`: the four surprises of document 003, each as a test.
+//! 6. `zookeeper`: the four surprises of document 003, each as a test; that followers that lag do not break the recipe.
 //! 7. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
 //! 8. `regressions`: runs that once broke a promise, as tokens, each with its story.
 //!
@@ -34,4 +34,3 @@ mod scenarios;
 mod seeds;
 mod theorems;
 mod zookeeper;
-mod zookeeper_lock;

@@ -75,6 +75,16 @@ pub struct Bounds {
     pub link_messages_max: u8,
 }
 
+impl Bounds {
+    /// What an uneven tick adds to this node's clocks beside the tick itself ([`Bounds::drifts`]).
+    pub fn gained_by(&self, node: Node) -> Micros {
+        match node {
+            Node::Server(_) => Micros(i64::from(self.drift_ticks) * TICK.0),
+            Node::Client(_) | Node::Resource => -TICK,
+        }
+    }
+}
+
 /// A budget that is never used up.
 pub const WITHOUT_END: u8 = u8::MAX;
 
@@ -645,11 +655,7 @@ impl<L: Lock> World<L> {
                 by: Micros(i64::from(bounds.server_clock_step_ticks) * TICK.0),
             },
             Action::DriftingTick { node } => {
-                let gained = match node {
-                    Node::Server(_) => Micros(i64::from(bounds.drift_ticks) * TICK.0),
-                    Node::Client(_) | Node::Resource => -TICK,
-                };
-                Happening::TickedUnevenly { node, gained }
+                Happening::TickedUnevenly { node, gained: bounds.gained_by(node) }
             }
             Action::StepClock { client } => Happening::ClockStepped {
                 node: Node::Client(client),
@@ -730,12 +736,9 @@ impl<L: Lock> World<L> {
         }
     }
 
-    /// What an uneven tick adds to this node's clocks beside the tick itself.
+    /// The node's clocks gain what an uneven tick gives them; the tick itself is still to come.
     fn drift(&mut self, node: Node, bounds: &Bounds) {
-        let by = match node {
-            Node::Server(_) => Micros(i64::from(bounds.drift_ticks) * TICK.0),
-            Node::Client(_) | Node::Resource => -TICK,
-        };
+        let by = bounds.gained_by(node);
         let clock = self.clock_mut(node);
         clock.wall_offset = clock.wall_offset + by;
         clock.monotonic_offset = clock.monotonic_offset + by;

@@ -202,9 +202,9 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_on_the_parent_wakes_all_who_wait_at_each_release() {
-        for clients in CLIENTS {
-            let herd = measure(Watch::Parent, clients, SEEDS);
+    fn a_watch_on_the_parent_or_on_the_first_znode_wakes_all_who_wait_at_each_release() {
+        for (clients, watch) in CLIENTS.into_iter().flat_map(|n| [(n, Watch::Parent), (n, Watch::First)]) {
+            let herd = measure(watch, clients, SEEDS);
             has_all_waiting(&herd);
             assert!(herd.releases.iter().all(|release| release.woken == release.waiting), "{herd:?}");
             assert_eq!(herd.is_as_catalogued(), Some(true));

@@ -67,6 +67,8 @@ struct Searched {
     states: Option<u64>,
     /// Of a seeded search: how many seeds were run.
     runs: Option<u64>,
+    /// How often the lock was granted: what never gives it to anybody breaks nothing, and proves nothing.
+    grants: u64,
 }
 
 impl Scenarios {
@@ -145,6 +147,7 @@ fn run(
                 complete: checked.verdict != CheckVerdict::Incomplete,
                 states: Some(checked.exploration.states),
                 runs: None,
+                grants: checked.exploration.coverage.granted,
             })
         }
         Search::Seeds { lock, setup, faults, seeds } => {
@@ -157,6 +160,7 @@ fn run(
                 complete: tried.complete,
                 states: None,
                 runs: Some(tried.runs),
+                grants: tried.grants,
             })
         }
     }
@@ -181,7 +185,7 @@ impl Row {
             steps: found.steps,
             token: found.token,
             fix: scenario.fix,
-            fix_holds: fixed.complete && fixed.token.is_none(),
+            fix_holds: fixed.complete && fixed.token.is_none() && fixed.grants > 0,
             fix_states: fixed.states,
             fix_runs: fixed.runs,
             fix_token: fixed.token,
