@@ -10,8 +10,9 @@
 //! - how often all of this had anything to judge
 
 use picklock_properties::{
-    ClientId, ClientSet, Event, FencedResource, Fifo, FreshRead, LeaseLoss, Lemma1, MinValidity, Mode, Monitor,
-    Monitors, MutualExclusion, NoHerd, Promise, PromiseSet, Theorem1, Theorem2, Theorem3, Usage, Violation,
+    ClientId, ClientSet, Event, FencedResource, Fifo, FreshRead, LeaseLoss, Lemma1, MinValidity, Mode,
+    Monitor, Monitors, MutualExclusion, NoHerd, Promise, PromiseSet, Theorem1, Theorem2, Theorem3, Usage,
+    Violation,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -266,9 +267,8 @@ fn min_validity(history: &[Event]) -> Verdicts {
 }
 
 fn no_herd(history: &[Event]) -> Verdicts {
-    let drops_out = |event: &Event| {
-        matches!(event, Event::Crashed { .. } | Event::Refused { .. } | Event::Called { .. })
-    };
+    let drops_out =
+        |event: &Event| matches!(event, Event::Crashed { .. } | Event::Refused { .. } | Event::Called { .. });
     reference(history, |before, event| {
         let Event::Woken { client } = event else { return None };
         let decides =
@@ -276,7 +276,8 @@ fn no_herd(history: &[Event]) -> Verdicts {
         let since = before.iter().rposition(decides).filter(|at| !is_granted(&before[*at]))?;
         let is_woken = |other: &ClientId| {
             let of_other = before[since..].iter().rev().filter(|event| event.client() == *other);
-            let last = of_other.filter(|event| drops_out(event) || matches!(event, Event::Woken { .. })).next();
+            let last =
+                of_other.filter(|event| drops_out(event) || matches!(event, Event::Woken { .. })).next();
             *other != client && last.is_some_and(|event| !drops_out(event))
         };
         clients().find(is_woken).map(|other| (client, other))

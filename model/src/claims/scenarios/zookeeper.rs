@@ -17,7 +17,7 @@ use picklock_properties::Promise;
 
 /// The rows, in the order of the catalogue.
 pub(super) fn scenarios() -> Vec<Scenario> {
-    vec![z1(), z2(), z3(), z4(), z5(), z7(), z11(), z12(), z13(), z18(), z19()]
+    vec![z1(), z2(), z3(), z4(), z5(), z7(), z8(), z9(), z11(), z12(), z13(), z18(), z19()]
 }
 
 // Requests of unknown outcome.
@@ -202,7 +202,43 @@ fn z7() -> Scenario {
     }
 }
 
+fn z8() -> Scenario {
+    let space = |watch| {
+        let mut space = zookeeper_lock(3, 1, Calls::Lock, &[Promise::NoHerd]);
+        space.setup.lock.watch = watch;
+        safety(space)
+    };
+    Scenario {
+        id: "Z8",
+        story: "every waiter watches the parent: one release wakes them all, and all but one ask in vain",
+        breaks: Promise::NoHerd,
+        search: space(Watch::Parent),
+        fix: "watch the next smaller one",
+        fix_search: space(Watch::Predecessor),
+        note: "the lock is as safe; `picklock herd` counts what it costs",
+        ..ZOOKEEPER
+    }
+}
+
 // What lies outside of ZooKeeper.
+
+fn z9() -> Scenario {
+    let space = |sync_before_read| Search::Space {
+        space: NamedSpace::new("znode-probe", &spaces::znode(2, 2, sync_before_read)),
+        judgement: Judgement::Safety,
+    };
+    Scenario {
+        id: "Z9",
+        story: "a client knows from elsewhere that a znode was written, and reads it on a follower that does not know yet",
+        breaks: Promise::FreshRead,
+        search: space(false),
+        fix: "sync before the read",
+        fix_search: space(true),
+        note: "not a lock, but two clients: the recipe does not lean on anything told elsewhere, and lagging followers do not \
+               break it",
+        ..ZOOKEEPER
+    }
+}
 
 fn z13() -> Scenario {
     let space = |fence| {
