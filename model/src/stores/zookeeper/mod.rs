@@ -66,7 +66,7 @@ mod visit;
 mod wording;
 
 pub use path::{Guid, Path, SessionId, Suffix, Zxid};
-pub use peer::{History, Peer};
+pub use peer::{Beat, History, Peer};
 pub use protocol::*;
 pub use replica::{Action, Origin, Txn};
 pub use settings::*;
