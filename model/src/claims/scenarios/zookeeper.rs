@@ -117,8 +117,8 @@ fn z4() -> Scenario {
         search: space(OnConnectionLoss::GoOn),
         fix: "stop when the connection is lost: that is noticed after two thirds of the time",
         fix_search: space(OnConnectionLoss::Stop),
-        note: "on one server: a follower that its leader does not hear can keep its client's connection while the \
-               leader ends the session, and then nothing tells the holder to stop (the matrix, under partition)",
+        note: "on one server; in an ensemble it takes a leader that gives a silent follower up sooner than a session, or \
+               that follower goes on serving a client whose session the leader ends, and the holder learns it too late",
         hunt: Some(hunt_partition()),
         ..ZOOKEEPER
     }
@@ -368,6 +368,6 @@ fn hunt_pause() -> Hunt {
 }
 
 fn hunt_partition() -> Hunt {
-    // Stopping alone does not do on an ensemble, as the row's note says: what is repaired is the resource's side.
+    // Stopping alone does not do on every ensemble, as the row's note says: what is repaired is the resource's side.
     Hunt { faults: &["partition"], ..hunt_pause() }
 }

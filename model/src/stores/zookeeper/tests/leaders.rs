@@ -54,6 +54,20 @@ fn a_follower_that_its_leader_does_not_hear_lets_its_clients_go_before_their_ses
 }
 
 #[test]
+fn a_leader_more_patient_than_sessions_ends_them_while_a_follower_serves_their_clients() {
+    // The defaults: a `tickTime` of 2 s, a `syncLimit` of 5, and sessions that may be as short as twice the former.
+    let election = Some(Election { heartbeat: Micros::seconds(1), timeout: Micros::seconds(10) });
+    let mut all = Ensemble::connected(3, 3, Settings { election, ..Settings::default() });
+    let place = created(all.does(1, enqueue()));
+    all.loses = |(from, to, _)| (*from, *to) == (Node::Server(1), Node::Server(0));
+    all.pass(Micros::seconds(5), &[]);
+    assert_eq!(all.told(1), [], "its server answers");
+    assert!(all.has(0, place));
+    all.pass(Micros::seconds(3), &[]);
+    assert!(!all.has(0, place), "its leader has heard nothing");
+}
+
+#[test]
 fn another_server_leads_when_the_leader_is_gone_and_has_what_was_acknowledged() {
     for servers in [3, 5] {
         let mut all = started(servers, 2);
