@@ -92,7 +92,7 @@ pub use deadlock_freedom::DeadlockFreedom;
 pub use fenced_resource::FencedResource;
 pub use fifo::Fifo;
 pub use fresh_read::FreshRead;
-pub use history::{ClientId, ClientSet, Event, FencingToken, Mode, ServerSet};
+pub use history::{ClientId, ClientSet, Event, FencingToken, LockId, Mode, ServerSet};
 pub use lease_loss::LeaseLoss;
 pub use lemma_1::Lemma1;
 pub use min_validity::MinValidity;

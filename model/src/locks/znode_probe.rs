@@ -149,7 +149,7 @@ impl Lock for ZnodeProbe {
 
     fn on_call(&mut self, call: Call, cx: &Cx, out: &mut Out) {
         match call {
-            Call::Acquire(_) => self.go(Phase::Connects, cx, out),
+            Call::Acquire { .. } => self.go(Phase::Connects, cx, out),
             Call::Write | Call::Release => {
                 unreachable!("the probe never answers, so nothing is ever held")
             }
