@@ -78,7 +78,7 @@ mod exhaustive {
 
     #[test]
     fn two_clients_with_two_locks_keep_mutual_exclusion_on_every_schedule() {
-        let exploration = search(&two_locks(), &Limits::default());
+        let exploration = search(&two_locks(), &Limits::states(1_000_000));
         assert_eq!(exploration.verdict, Verdict::Verified);
         assert!(exploration.coverage.granted > 0);
     }
@@ -87,7 +87,7 @@ mod exhaustive {
     fn each_of_two_locks_is_granted_in_the_end() {
         let goals = [Goal::DeadlockFreedom, Goal::DeadlockFreedomOf(LockId(1))];
         let (exploration, lassos) =
-            check_liveness(&two_locks(), &goals, Draws::Adversary, &Limits::default());
+            check_liveness(&two_locks(), &goals, Draws::Adversary, &Limits::states(1_000_000));
         assert_eq!((exploration.verdict, lassos), (Verdict::Verified, vec![None, None]));
     }
 

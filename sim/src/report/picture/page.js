@@ -1,7 +1,7 @@
 "use strict";
 // Steps through the run: every step's details stand in the page as JSON, and the diagram's rows know their numbers.
 const run = JSON.parse(document.getElementById("run").textContent);
-const rows = [...document.querySelectorAll(".step")];
+const rows = [...document.querySelectorAll(".row")];
 const flights = [...document.querySelectorAll(".flight")];
 const details = document.getElementById("details");
 let chosen = -1;

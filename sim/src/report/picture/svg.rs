@@ -40,6 +40,9 @@ pub(super) fn drawn(layout: &Layout) -> Markup {
         (defs())
         @for span in layout.spans.iter().filter(|span| span.what == Lasting::Overlap) { (band(layout, span)) }
         (loop_bracket(layout))
+        @for number in 0..layout.rows.len() {
+            rect class="row" x="0" y=(layout.y(number) - ROW / 2) width=(layout.width()) height=(ROW) data-row=(number) {}
+        }
         (lanes(layout))
         @for span in layout.spans.iter().filter(|span| span.what != Lasting::Overlap) { (band(layout, span)) }
         @for flight in &layout.flights { (arrow(layout, flight)) }
@@ -65,7 +68,8 @@ fn lanes(layout: &Layout) -> Markup {
     let bottom = layout.height() - 8;
     html! {
         text class="time head" x=(LEFT - 26) y="26" text-anchor="end" {
-            @if layout.story.in_ticks { "tick" } @else { "true time" }
+            @if !layout.story.in_ticks { "true time" }
+            @else if layout.story.events.iter().any(|event| event.at_us > 0) { "tick" }
         }
         @for (lane, name) in layout.story.nodes.iter().enumerate() {
             line class="lane" x1=(layout.x(lane)) y1=(TOP - 8) x2=(layout.x(lane)) y2=(bottom) {}
@@ -149,11 +153,12 @@ fn arrow(layout: &Layout, flight: &Flight) -> Markup {
         (Some(row), _) if flight.is_lost => ((layout.x(from) + 2 * layout.x(to)) / 3, layout.y(row)),
         (Some(row), _) => (layout.x(to) - 6 * side, layout.y(row)),
         // Still under way below the last row.
-        (None, Some(_)) => (layout.x(from) + 60 * side, layout.y(last) + ROW / 2),
+        (None, Some(_)) => (layout.x(from) + 60 * side, layout.y(last) + ROW / 2 + 4),
         (None, None) => return html! {},
     };
     let class = match flight {
         Flight { is_lost: true, .. } => "lost",
+        Flight { ended: None, .. } => "under-way",
         Flight { is_copy: true, .. } => "copy",
         Flight { is_late: true, .. } => "late",
         Flight { .. } => "sent",
@@ -162,12 +167,13 @@ fn arrow(layout: &Layout, flight: &Flight) -> Markup {
         "lost" => ", lost",
         "copy" => ", a second time",
         "late" => ", late",
-        _ if end.is_none() => ", still under way",
+        "under-way" => ", still under way",
         _ => "",
     };
+    let arrives = end.is_some() && !flight.is_lost;
     html! {
         g class={ "flight " (class) } data-sent=[start] data-ended=[end] {
-            line x1=(x1) y1=(y1) x2=(x2) y2=(y2) marker-end=[(!flight.is_lost).then(|| format!("url(#tip-{class})"))] {
+            line x1=(x1) y1=(y1) x2=(x2) y2=(y2) marker-end=[arrives.then(|| format!("url(#tip-{class})"))] {
                 title { (flight.from) " to " (flight.to) ": " (flight.message) (adverb) }
             }
             @if flight.is_lost { text class="cross" x=(x2) y=(y2 + 5) text-anchor="middle" { "✕" } }
@@ -183,7 +189,6 @@ fn step(layout: &Layout, number: usize, row: Row) -> Markup {
     let fault = is_fault(event.what);
     html! {
         g class={ "step" @if fault { " fault" } @if !event.violations.is_empty() { " breaks" } } data-row=(number) {
-            rect class="row" x="0" y=(y - ROW / 2) width=(layout.width()) height=(ROW) {}
             @if shows_time(layout, number) {
                 text class="time" x=(LEFT - 26) y=(y + 4) text-anchor="end" { (time(layout, event)) }
             }
@@ -244,7 +249,7 @@ fn words(event: &JsonEvent) -> (String, String) {
     let place = event.line.clone().unwrap_or_default();
     let doing = event.doing.unwrap_or_default();
     let wrong_clock = event.wall_us.map(|wall| wall - event.at_us).filter(|wrong| wrong.abs() >= 1_000);
-    let clock = wrong_clock.map_or_else(String::new, |wrong| format!(" ⏱{}", duration(wrong, true)));
+    let clock = wrong_clock.map_or_else(String::new, |wrong| format!(" (clock {})", duration(wrong, true)));
     let did = match (event.what, doing) {
         ("duplicated" | "link-cut" | "link-mended", _) => String::new(),
         (_, doing) => format!("{place} {doing}{clock}").trim().to_owned(),
