@@ -348,13 +348,22 @@ fn crowded(change: impl Fn(&mut Setup<ZookeeperLock>)) -> Vec<u8> {
 }
 
 /// The same with czxids as tokens, which the resource checks, and holders that stop.
-fn crowded_and_fenced() -> Vec<u8> {
+fn crowded_and_fenced(change: impl Fn(&mut Setup<ZookeeperLock>)) -> Vec<u8> {
     crowded(|setup| {
         setup.lock = Settings::repaired();
         setup.workload.writes = Writes::Resource;
         setup.workload.resource_checks = true;
         setup.promises = [Promise::FencedResource].into_iter().collect();
+        change(setup);
     })
+}
+
+/// What holders do is done only when the resource has answered: who is cut off holds for as long as that takes.
+fn holds_until_answered(setup: &mut Setup<ZookeeperLock>) {
+    setup.workload.rounds = 4;
+    setup.workload.think = Micros::seconds(2);
+    setup.workload.hold = Micros::seconds(3);
+    setup.workload.writes = Writes::Resource;
 }
 
 fn hunt_pause() -> Hunt {
@@ -362,12 +371,17 @@ fn hunt_pause() -> Hunt {
         lock: "zookeeper-lock",
         setup: crowded(|_| {}),
         fixed_lock: "zookeeper-lock-repaired",
-        fixed: crowded_and_fenced(),
+        fixed: crowded_and_fenced(|_| {}),
         faults: &["pause"],
     }
 }
 
 fn hunt_partition() -> Hunt {
     // Stopping alone does not do on every ensemble, as the row's note says: what is repaired is the resource's side.
-    Hunt { faults: &["partition"], ..hunt_pause() }
+    Hunt {
+        setup: crowded(holds_until_answered),
+        fixed: crowded_and_fenced(holds_until_answered),
+        faults: &["partition"],
+        ..hunt_pause()
+    }
 }
