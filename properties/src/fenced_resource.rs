@@ -67,7 +67,10 @@ impl Monitor for FencedResource {
             | Event::Renewed { .. }
             | Event::RowRead { .. }
             | Event::Secured { .. }
-            | Event::RecordGone { .. } => {}
+            | Event::RecordGone { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => {}
         }
         Ok(())
     }
