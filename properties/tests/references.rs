@@ -206,11 +206,18 @@ fn fenced_resource(history: &[Event]) -> Verdicts {
         let dates = |place: usize, event: &Event| match event {
             Event::Acquired { .. } => true,
             Event::Granted { .. } => {
-                let since_call = before[..place].iter().rev().filter(|event| of_client(event));
+                let own: Vec<&Event> = before[..place].iter().filter(|event| of_client(event)).collect();
                 let decides = |event: &&Event| {
                     matches!(event, Event::Acquired { .. } | Event::Granted { .. } | Event::Called { .. })
                 };
-                !matches!(since_call.into_iter().find(decides), Some(Event::Acquired { .. }))
+                let decided = own.iter().rposition(decides);
+                let acquired = decided.filter(|place| matches!(own[*place], Event::Acquired { .. }));
+                let is_void = |acquired: usize| {
+                    let mut after = own[acquired..].iter();
+                    after.any(|event| matches!(event, Event::RecordGone { .. }))
+                        && after.any(|event| matches!(event, Event::Enqueued { .. }))
+                };
+                acquired.is_none_or(is_void)
             }
             _ => false,
         };
