@@ -9,7 +9,7 @@ use crate::locks::CassandraShadow;
 use crate::locks::cassandra_shadow::Backoff;
 use crate::stores::cassandra::ReadRepair;
 use crate::time::Micros;
-use crate::workload::Calls;
+use crate::workload::{Calls, ROUNDS_WITHOUT_END};
 use crate::world::TICK;
 use picklock_properties::{ClientId, Promise};
 
@@ -174,6 +174,11 @@ fn progress() -> Vec<Claim> {
         space.setup.lock.backoff = Backoff::Drawn { unit: TICK, below: 2 };
         claim(space, "almost surely", dropped, Draws::Dice, everybody(2), expected, reason)
     };
+    let endless = || {
+        let mut space = backing_off(2, 2);
+        space.setup.workload.rounds = ROUNDS_WITHOUT_END;
+        space
+    };
     vec![
         drawn(&[], Holds, "in the end two draws differ, and the later thread finds the fight over"),
         claim(
@@ -188,5 +193,24 @@ fn progress() -> Vec<Claim> {
         drawn(&[NoCrash], Violated, "the cells of the dead stay (row C17)"),
         drawn(&[NoLoss], Violated, "a lost deletion is taken for done"),
         drawn(&[NoExpiry], Holds, "a cell that expired blocks nobody"),
+        drawn(&[NoExpiry, NoCrash], Holds, "the cells of the dead go in the end"),
+        claim(
+            endless(),
+            "somebody, in endless use",
+            &[],
+            Draws::Dice,
+            vec![Goal::DeadlockFreedom],
+            Holds,
+            "in the end two draws differ, and the later thread finds the fight over",
+        ),
+        claim(
+            endless(),
+            "everybody, in endless use",
+            &[],
+            Draws::Dice,
+            vec![Goal::StarvationFreedom(ClientId(0))],
+            Violated,
+            "nobody stands in line: whoever sleeps is overtaken, and finds the other again whenever it wakes",
+        ),
     ]
 }
