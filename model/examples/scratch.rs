@@ -15,7 +15,10 @@ fn show(name: &str, space: &Space<CassandraShadow>) {
     };
     println!("{name}: {v} {} states, granted {} faults {}", e.states, e.coverage.granted, e.coverage.faults);
 }
-fn main() { if true { return c30(); }
+fn main() {
+    if true {
+        return c30();
+    }
     use picklock_model::locks::cassandra_shadow::Settings;
     type F = fn(Settings) -> Settings;
     let variants: [(&str, F); 8] = [
@@ -86,15 +89,26 @@ fn c30() {
         ("as written", |l| l),
         ("conditional", |l| Settings { conditional_renewal: true, ..l }),
         ("validity", |l| Settings { validity_check: true, validity_margin: TICK, ..l }),
-        ("both", |l| Settings { conditional_renewal: true, validity_check: true, validity_margin: TICK, ..l }),
+        ("both", |l| Settings {
+            conditional_renewal: true,
+            validity_check: true,
+            validity_margin: TICK,
+            ..l
+        }),
     ];
-    for latency in [0, 1] { for aim in [Aim::Holding, Aim::Always] { for (name, f) in variants {
-        let mut space = spaces::shadow_lock(2, 1, Calls::Lock, &[Promise::LeaseLoss]);
-        spaces::drop_from_shadow_lock(&mut space, Assumption::NoExpiry);
-        space.bounds.latency_ticks = Some(latency);
-        space.setup.workload.hold = Micros(4 * TICK.0);
-        space.bounds.pauses = 1; space.bounds.pause_ticks = 5; space.bounds.aim = aim;
-        space.setup.lock = f(space.setup.lock);
-        show(&format!("C30 latency {latency} {aim:?} {name}"), &space);
-    }}}
+    for latency in [0, 1] {
+        for aim in [Aim::Holding, Aim::Always] {
+            for (name, f) in variants {
+                let mut space = spaces::shadow_lock(2, 1, Calls::Lock, &[Promise::LeaseLoss]);
+                spaces::drop_from_shadow_lock(&mut space, Assumption::NoExpiry);
+                space.bounds.latency_ticks = Some(latency);
+                space.setup.workload.hold = Micros(4 * TICK.0);
+                space.bounds.pauses = 1;
+                space.bounds.pause_ticks = 5;
+                space.bounds.aim = aim;
+                space.setup.lock = f(space.setup.lock);
+                show(&format!("C30 latency {latency} {aim:?} {name}"), &space);
+            }
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! The rows of the old Cassandra lock.
 
+mod hunts;
+
 use super::{Scenario, Search};
 use crate::claims::cassandra::TTL_SECONDS;
 use crate::claims::cassandra_shadow::{backing_off, drop_from_shadow_lock, shadow_lock};
@@ -35,6 +37,7 @@ fn c17() -> Scenario {
         fix_search: space(|lock| Settings { shadow_ttl_seconds: Some(TTL_SECONDS), ..lock }),
         note: "section 5.3 gives a TTL to the cells of the queue and of the main row; the shadow row needs one of its own, \
                and with it comes row C18",
+        hunt: Some(hunts::c17()),
         ..SHADOW
     }
 }
@@ -60,6 +63,7 @@ fn c18() -> Scenario {
         note: "a look at the shadow row, for the own cell, does as well, and so does a client that measures by its own clock \
                that the shadow cell still stood; where main cells expire too, only the last does, and must be asked of \
                both cells. No pause is needed if lines 7 to 11, seven messages in turn, can take longer than the TTL",
+        hunt: Some(hunts::c18()),
         ..SHADOW
     }
 }
@@ -79,6 +83,7 @@ fn c19() -> Scenario {
         fix: "own-id check",
         fix_search: space(|lock| Settings { own_id_check: true, ..lock }),
         note: "timestamps that never go back do as well, and so does a second look after line 11",
+        hunt: Some(hunts::c19()),
         ..SHADOW
     }
 }
@@ -120,7 +125,10 @@ fn c30() -> Scenario {
         search: space(|lock| lock),
         fix: "a relock that first looks for its own cell, and knows when its lease is over",
         fix_search: space(|lock| Settings { conditional_renewal: true, ..valid(lock) }),
-        note: "",
+        note: "the look alone, which the catalogue names, is not enough: what it finds may be over when the relock writes; the \
+               clock alone is enough. The authors' own lock relocks without a look, and only while its last success is \
+               younger than half the TTL",
+        hunt: Some(hunts::c30()),
         ..SHADOW
     }
 }
