@@ -11,7 +11,7 @@ use smallvec::{SmallVec, smallvec};
 pub struct Workload {
     /// How many clients there are, 1 to 128.
     pub clients: u8,
-    /// How often each asks for the lock before it is done.
+    /// How often each asks for the lock before it is done; [`ROUNDS_WITHOUT_END`] has no last time.
     pub rounds: u8,
     /// Whether a refused client asks again, for as long as it takes, without using up a round.
     pub retries: bool,
@@ -37,6 +37,9 @@ pub struct Workload {
     /// own, but nobody ever asks them for the lock.
     pub attendants: u8,
 }
+
+/// Clients that ask again and again. Only the exhaustive engine comes to an end with them.
+pub const ROUNDS_WITHOUT_END: u8 = u8::MAX;
 
 /// What the clients ask for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -318,7 +321,8 @@ impl<L: Lock> Client<L> {
     }
 
     fn next_round(&mut self, used: bool, cx: &ClientContext<L>) {
-        self.rounds_left -= u8::from(used && self.rounds_left > 0);
+        let is_counted = cx.workload.rounds != ROUNDS_WITHOUT_END;
+        self.rounds_left -= u8::from(used && is_counted && self.rounds_left > 0);
         self.phase = match self.rounds_left {
             0 => Phase::Done,
             _ => Phase::Thinks { until: cx.lock.monotonic + cx.workload.think },

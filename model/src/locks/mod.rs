@@ -1,6 +1,8 @@
 //! The lock algorithms, one per file.
 
+mod awaited;
 pub mod cassandra_queue;
+pub mod cassandra_shadow;
 pub mod redis_single;
 pub mod redlock;
 pub mod row_probe;
@@ -8,6 +10,7 @@ pub mod znode_probe;
 pub mod zookeeper_lock;
 
 pub use cassandra_queue::CassandraQueue;
+pub use cassandra_shadow::CassandraShadow;
 pub use redis_single::RedisSingle;
 pub use redlock::Redlock;
 pub use row_probe::RowProbe;

@@ -1,6 +1,6 @@
 //! The variants of the queue lock, as named knobs on one machine.
 
-use crate::time::Micros;
+use crate::time::{Micros, Wall};
 use serde::{Deserialize, Serialize};
 
 /// The named knobs. [`Settings::as_written`] is the source's algorithm, [`Settings::repaired`] what it should have been.
@@ -34,6 +34,10 @@ pub struct Settings {
     pub shared_thread_id: bool,
     /// Line 4 reads without waiting for the acknowledgement of line 3 (assumption "read after own write" dropped).
     pub reads_before_ack: bool,
+    /// How often `try_lock` goes through lines 5 to 10 before it takes the lock for taken; `None`: as often as it takes.
+    ///
+    /// Not among the repairs of [`Settings::repaired`]: it buys an answer with Theorem 3 (row C24).
+    pub try_attempts_max: Option<u8>,
     /// Grants carry a fencing token: the timestamp of the record in the main row that the grant rests on.
     pub fencing: bool,
     /// How much earlier than the TTL the client takes its lease for over: whole-second rounding, latency, drift.
@@ -100,6 +104,7 @@ impl Settings {
             retry_deletes: RetryDeletes::Never,
             shared_thread_id: false,
             reads_before_ack: false,
+            try_attempts_max: None,
             fencing: false,
             validity_margin: Micros::ZERO,
         }
@@ -132,16 +137,34 @@ impl Settings {
         }
     }
 
-    pub(super) fn repeats_deletion(&self, answered: bool) -> bool {
-        match self.retry_deletes {
+    pub(super) fn ttl(&self) -> Option<Micros> {
+        self.ttl_seconds.map(|seconds| Micros::seconds(i64::from(seconds)))
+    }
+}
+
+impl Timestamps {
+    /// What a client stamps its next write with, after `last`; nothing, if the coordinator does.
+    pub(in crate::locks) fn next(self, last: &mut Option<Wall>, wall: Wall) -> Option<Wall> {
+        match self {
+            Timestamps::ClientWall => Some(wall),
+            Timestamps::ClientMonotonic => {
+                let next = last.map_or(wall, |last| wall.max(last + Micros(1)));
+                *last = Some(next);
+                Some(next)
+            }
+            Timestamps::Coordinator => None,
+        }
+    }
+}
+
+impl RetryDeletes {
+    /// Whether a deletion of unknown outcome is repeated; `answered`: a coordinator said that too few had acknowledged it.
+    pub(in crate::locks) fn repeats(self, answered: bool) -> bool {
+        match self {
             RetryDeletes::Never => false,
             RetryDeletes::Unanswered => !answered,
             RetryDeletes::UntilAcknowledged => true,
         }
-    }
-
-    pub(super) fn ttl(&self) -> Option<Micros> {
-        self.ttl_seconds.map(|seconds| Micros::seconds(i64::from(seconds)))
     }
 }
 
