@@ -23,7 +23,7 @@ use picklock_model::explore::{
 use picklock_model::machine::Lock;
 use picklock_model::trace::{Observer, Step};
 use picklock_model::world::{Bounds, TICK};
-use picklock_properties::{ClientId, Promise, PromiseSet, Violation};
+use picklock_properties::{ClientId, LockId, Promise, PromiseSet, Violation};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
@@ -411,7 +411,7 @@ fn never_served<L: Lock>(space: &Space<L>, stem: &[u16], cycle: &[u16]) -> Resul
     for action in stem {
         walker.step(*action, &mut ())?;
     }
-    let mut goals = goals(space.setup.workload.clients, space.setup.promises);
+    let mut goals = goals(space.setup.workload.clients, space.setup.workload.locks, space.setup.promises);
     goals.retain(|goal| {
         let (owed, served) = goal.owed_and_served(walker.world());
         owed && !served
@@ -423,9 +423,10 @@ fn never_served<L: Lock>(space: &Space<L>, stem: &[u16], cycle: &[u16]) -> Resul
     Ok(goals.first().copied())
 }
 
-/// What can be owed to so many clients.
-pub fn goals(clients: u8, promises: PromiseSet) -> Vec<Goal> {
+/// What can be owed to so many clients of so many locks.
+pub fn goals(clients: u8, locks: u8, promises: PromiseSet) -> Vec<Goal> {
     let mut goals = vec![Goal::DeadlockFreedom];
+    goals.extend((1..locks).map(|lock| Goal::DeadlockFreedomOf(LockId(lock))));
     goals.extend((0..clients).map(|client| Goal::StarvationFreedom(ClientId(client))));
     if promises.contains(Promise::Theorem3) {
         goals.push(Goal::Theorem3);

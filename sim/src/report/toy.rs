@@ -97,6 +97,8 @@ pub(super) const WORKLOAD: Workload = Workload {
     writes: Writes::None,
     resource_checks: false,
     resource_forgets: false,
+    locks: 1,
+    attendants: 0,
 };
 
 /// The smallest of engines: the test says what happens.
@@ -168,7 +170,8 @@ impl<'o, O: Observer<Notice>> Bench<'o, O> {
 
     pub(super) fn crash(&mut self, node: Node, power_lost: bool) {
         let mut violations = Vec::new();
-        self.cluster.crash(node, power_lost, &mut self.effects, &mut |violation| violations.push(violation));
+        let on_violation = &mut |violation| violations.push(violation);
+        self.cluster.crash(node, power_lost, &self.setup, &mut self.effects, on_violation);
         self.show(&Happening::Crashed { node, power_lost }, &violations);
     }
 
@@ -260,7 +263,7 @@ impl Lock for Notice {
 
     fn on_call(&mut self, call: Call, cx: &Cx, effects: &mut Effects<Board>) {
         match call {
-            Call::Acquire(_) => self.look(effects),
+            Call::Acquire { .. } => self.look(effects),
             Call::Write => unreachable!("no setup has this lock write inside its store"),
             Call::Release => {
                 self.phase = Phase::TakesDown;
