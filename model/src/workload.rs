@@ -2,6 +2,7 @@
 
 use crate::machine::{Answer, Call, Context, Effects, Lock, Message, Node, Owner, Store, Visitor};
 use crate::time::{Due, Micros, Monotonic};
+use crate::world::WITHOUT_END;
 use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
@@ -11,7 +12,7 @@ use smallvec::{SmallVec, smallvec};
 pub struct Workload {
     /// How many clients there are, 1 to 128.
     pub clients: u8,
-    /// How often each asks for the lock before it is done.
+    /// How often each asks for the lock before it is done; [`WITHOUT_END`] for ever.
     pub rounds: u8,
     /// Whether a refused client asks again, for as long as it takes, without using up a round.
     pub retries: bool,
@@ -318,7 +319,7 @@ impl<L: Lock> Client<L> {
     }
 
     fn next_round(&mut self, used: bool, cx: &ClientContext<L>) {
-        self.rounds_left -= u8::from(used && self.rounds_left > 0);
+        self.rounds_left -= u8::from(used && self.rounds_left > 0 && cx.workload.rounds != WITHOUT_END);
         self.phase = match self.rounds_left {
             0 => Phase::Done,
             _ => Phase::Thinks { until: cx.lock.monotonic + cx.workload.think },

@@ -67,7 +67,8 @@ impl Monitor for FencedResource {
             | Event::Renewed { .. }
             | Event::RowRead { .. }
             | Event::Secured { .. }
-            | Event::RecordGone { .. } => {}
+            | Event::RecordGone { .. }
+            | Event::TimeGiven { .. } => {}
         }
         Ok(())
     }

@@ -89,7 +89,8 @@ impl Monitor for Fifo {
             | Event::RowRead { .. }
             | Event::Secured { .. }
             | Event::Acquired { .. }
-            | Event::RecordGone { .. } => {}
+            | Event::RecordGone { .. }
+            | Event::TimeGiven { .. } => {}
         }
         Ok(())
     }

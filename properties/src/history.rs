@@ -232,6 +232,13 @@ pub enum Event {
         /// The server's number.
         server: u8,
     },
+    /// The lock's time service told this client what time it is.
+    TimeGiven {
+        /// Who asked.
+        client: ClientId,
+        /// Whether that is less than what it told the same client before.
+        less: bool,
+    },
 }
 
 /// A set of servers; bit *n* stands for server number *n*.
@@ -295,7 +302,8 @@ impl Event {
             | Event::RowRead { client, .. }
             | Event::Secured { client, .. }
             | Event::Acquired { client, .. }
-            | Event::RecordGone { client, .. } => client,
+            | Event::RecordGone { client, .. }
+            | Event::TimeGiven { client, .. } => client,
         }
     }
 
@@ -317,7 +325,8 @@ impl Event {
             | Event::Accepted { .. }
             | Event::Rejected { .. }
             | Event::RowRead { .. }
-            | Event::Secured { .. } => None,
+            | Event::Secured { .. }
+            | Event::TimeGiven { .. } => None,
         }
     }
 }

@@ -51,7 +51,8 @@ impl Monitor for LeaseLoss {
             | Event::RowRead { .. }
             | Event::Secured { .. }
             | Event::Acquired { .. }
-            | Event::RecordGone { .. } => {}
+            | Event::RecordGone { .. }
+            | Event::TimeGiven { .. } => {}
         }
         Ok(())
     }

@@ -32,6 +32,7 @@
 //! | [`Theorem3`] | of several `try_lock` callers one is granted | 000, section 5.2 | each event, on cycles |
 //! | [`Lemma1`] | of two writers who then read, one sees the other | 000, section 5.1 | each event |
 //! | [`MinValidity`] | the records a hold rests on outlive it | 001, MIN_VALIDITY | each event |
+//! | [`TimeOrder`] | the time service never goes back | 000, 5.4 | each event |
 //!
 //! A promise that can be broken by a finite history is a [`Monitor`]. One that can only be broken by an infinite
 //! history is a pair of predicates, "owed leads to served", over the [`Usage`] of a state; finding the cycle is the
@@ -82,6 +83,7 @@ mod starvation_freedom;
 mod theorem_1;
 mod theorem_2;
 mod theorem_3;
+mod time_order;
 mod usage;
 
 pub use deadlock_freedom::DeadlockFreedom;
@@ -99,6 +101,7 @@ pub use starvation_freedom::StarvationFreedom;
 pub use theorem_1::Theorem1;
 pub use theorem_2::Theorem2;
 pub use theorem_3::Theorem3;
+pub use time_order::TimeOrder;
 pub use usage::Usage;
 
 use serde::{Deserialize, Serialize};
@@ -133,11 +136,13 @@ pub enum Promise {
     Lemma1,
     /// While a client holds, no record that its grant rests on goes.
     MinValidity,
+    /// The time service never gives out less than it gave out before.
+    TimeOrder,
 }
 
 impl Promise {
     /// Every promise, in the order of every table.
-    pub const ALL: [Promise; 11] = [
+    pub const ALL: [Promise; 12] = [
         Promise::MutualExclusion,
         Promise::FencedResource,
         Promise::DeadlockFreedom,
@@ -149,6 +154,7 @@ impl Promise {
         Promise::Theorem3,
         Promise::Lemma1,
         Promise::MinValidity,
+        Promise::TimeOrder,
     ];
 
     /// The name that the command line takes, that JSON carries, and that [`FromStr`](std::str::FromStr) reads.
@@ -165,6 +171,7 @@ impl Promise {
             Promise::Theorem3 => "theorem-3",
             Promise::Lemma1 => "lemma-1",
             Promise::MinValidity => "min-validity",
+            Promise::TimeOrder => "time-order",
         }
     }
 
@@ -194,6 +201,7 @@ impl Promise {
             Promise::MinValidity => {
                 "While a client holds, every record on a server that its grant rests on is alive."
             }
+            Promise::TimeOrder => "The time service never gives out less than it gave out before.",
         }
     }
 
@@ -211,6 +219,7 @@ impl Promise {
             Promise::Theorem3 => "document 000, section 5.2, Theorem 3",
             Promise::Lemma1 => "document 000, section 5.1, Lemma 1",
             Promise::MinValidity => "document 001, safety arguments, MIN_VALIDITY",
+            Promise::TimeOrder => "document 000, section 5.4",
         }
     }
 

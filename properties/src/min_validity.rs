@@ -53,7 +53,8 @@ impl Monitor for MinValidity {
             | Event::Renewed { .. }
             | Event::Accepted { .. }
             | Event::Rejected { .. }
-            | Event::RowRead { .. } => {}
+            | Event::RowRead { .. }
+            | Event::TimeGiven { .. } => {}
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use crate::promise_set::PromiseSet;
 use crate::theorem_1::Theorem1;
 use crate::theorem_2::Theorem2;
 use crate::theorem_3::Theorem3;
+use crate::time_order::TimeOrder;
 use crate::usage::Usage;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::ser::SerializeTuple;
@@ -35,6 +36,7 @@ pub struct Monitors {
     theorem_3: Theorem3,
     lemma_1: Lemma1,
     min_validity: MinValidity,
+    time_order: TimeOrder,
 }
 
 impl Monitors {
@@ -88,6 +90,9 @@ impl Monitors {
         }
         if self.promises.contains(Promise::MinValidity) {
             report(self.min_validity.observe(event));
+        }
+        if self.promises.contains(Promise::TimeOrder) {
+            report(self.time_order.observe(event));
         }
     }
 
@@ -147,6 +152,9 @@ impl Serialize for Monitors {
         if self.promises.contains(Promise::MinValidity) {
             parts.serialize_element(&self.min_validity)?;
         }
+        if self.promises.contains(Promise::TimeOrder) {
+            parts.serialize_element(&self.time_order)?;
+        }
         parts.end()
     }
 }
@@ -197,6 +205,9 @@ impl<'de> Visitor<'de> for PartsVisitor {
         }
         if promises.contains(Promise::MinValidity) {
             monitors.min_validity = next_part(&mut parts)?;
+        }
+        if promises.contains(Promise::TimeOrder) {
+            monitors.time_order = next_part(&mut parts)?;
         }
         Ok(monitors)
     }

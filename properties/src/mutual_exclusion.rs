@@ -51,7 +51,8 @@ impl MutualExclusion {
             | Event::RowRead { .. }
             | Event::Secured { .. }
             | Event::Acquired { .. }
-            | Event::RecordGone { .. } => None,
+            | Event::RecordGone { .. }
+            | Event::TimeGiven { .. } => None,
         }
     }
 }
@@ -84,7 +85,8 @@ impl ExclusionWithinMode {
             | Event::RowRead { .. }
             | Event::Secured { .. }
             | Event::Acquired { .. }
-            | Event::RecordGone { .. } => {}
+            | Event::RecordGone { .. }
+            | Event::TimeGiven { .. } => {}
         }
         self.exclusion.judge(event)
     }

@@ -165,7 +165,8 @@ impl Monitor for Theorem3 {
             | Event::RowRead { .. }
             | Event::Secured { .. }
             | Event::Acquired { .. }
-            | Event::RecordGone { .. } => None,
+            | Event::RecordGone { .. }
+            | Event::TimeGiven { .. } => None,
         };
         match refused_for_nobody {
             Some(other) => Err(Violation { promise: Promise::Theorem3, client: event.client(), other }),

@@ -58,7 +58,8 @@ impl Usage {
             | Event::RowRead { .. }
             | Event::Secured { .. }
             | Event::Acquired { .. }
-            | Event::RecordGone { .. } => {}
+            | Event::RecordGone { .. }
+            | Event::TimeGiven { .. } => {}
         }
     }
 

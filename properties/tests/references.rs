@@ -11,7 +11,8 @@
 
 use picklock_properties::{
     ClientId, ClientSet, Event, FencedResource, Fifo, LeaseLoss, Lemma1, LockId, MinValidity, Mode, Monitor,
-    Monitors, MutualExclusion, Promise, PromiseSet, Theorem1, Theorem2, Theorem3, Usage, Violation,
+    Monitors, MutualExclusion, Promise, PromiseSet, Theorem1, Theorem2, Theorem3, TimeOrder, Usage,
+    Violation,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -68,6 +69,7 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
                 ),
                 (Event::RecordGone { client, lock: LockId(0), server: seen % 3 }, doing),
                 (Event::Acquired { client, lock: LockId(0) }, doing),
+                (Event::TimeGiven { client, less: seen % 4 == 0 }, doing),
                 (Event::Granted { client, fence: None }, Doing::Holding),
                 (Event::Granted { client, fence: None }, Doing::Holding),
                 (Event::Refused { client }, Doing::Nothing),
@@ -395,7 +397,13 @@ fn reference_of(promise: Promise, history: &[Event]) -> Verdicts {
         Promise::Theorem3 => theorem_3(history),
         Promise::Lemma1 => lemma_1(history),
         Promise::MinValidity => min_validity(history),
+        Promise::TimeOrder => time_order(history),
     }
+}
+
+fn time_order(history: &[Event]) -> Verdicts {
+    let less = |event: &Event| matches!(event, Event::TimeGiven { less: true, .. });
+    history.iter().map(|event| less(event).then(|| (event.client(), event.client()))).collect()
 }
 
 fn config() -> ProptestConfig {
@@ -439,6 +447,11 @@ proptest! {
     #[test]
     fn min_validity_agrees_with_a_search_for_what_the_hold_rests_on(history in histories()) {
         prop_assert_eq!(verdicts(MinValidity::default(), &history), min_validity(&history));
+    }
+
+    #[test]
+    fn time_order_agrees_with_a_look_at_each_event(history in histories()) {
+        prop_assert_eq!(verdicts(TimeOrder, &history), time_order(&history));
     }
 
     #[test]

@@ -117,7 +117,8 @@ impl Coverage {
                 | Event::Left { .. }
                 | Event::Crashed { .. }
                 | Event::Secured { .. }
-                | Event::Acquired { .. } => {}
+                | Event::Acquired { .. }
+                | Event::TimeGiven { .. } => {}
                 Event::RecordGone { .. } => self.records_gone += 1,
             }
         }

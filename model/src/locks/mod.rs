@@ -1,12 +1,14 @@
 //! The lock algorithms, one per file.
 
 pub mod cassandra_queue;
+pub mod cassandra_served;
 pub mod redis_single;
 pub mod redlock;
 pub mod row_probe;
 pub mod zookeeper_lock;
 
 pub use cassandra_queue::CassandraQueue;
+pub use cassandra_served::CassandraServed;
 pub use redis_single::RedisSingle;
 pub use redlock::Redlock;
 pub use row_probe::RowProbe;

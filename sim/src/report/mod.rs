@@ -65,6 +65,7 @@ pub fn violation_words(violation: &Violation) -> String {
         Promise::DeadlockFreedom => format!("{client} and {other} wait, and nobody is ever granted the lock"),
         Promise::StarvationFreedom => format!("{client} waits and is never granted the lock"),
         Promise::MinValidity => format!("{client} holds, and a record that its grant rests on is gone"),
+        Promise::TimeOrder => format!("the time service tells {client} less than it told it before"),
     }
 }
 
@@ -88,6 +89,9 @@ fn event_words(event: &Event) -> String {
         Event::Secured { servers, .. } => format!("secured {client} on {} servers", servers.len()),
         Event::Acquired { .. } => format!("acquired {client}"),
         Event::RecordGone { server, .. } => format!("record-gone {client} on {}", Node::Server(*server)),
+        Event::TimeGiven { less, .. } => {
+            format!("time-given {client} {}", if *less { "less than before" } else { "as before or more" })
+        }
     }
 }
 
