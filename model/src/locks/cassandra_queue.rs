@@ -121,7 +121,13 @@ impl CassandraQueue {
                 }
                 match (time, before) {
                     // Nothing is published yet.
-                    (None, _) => self.read_time(before, cx, out),
+                    (None, before) if cx.settings.poll_interval == Micros::ZERO => {
+                        self.read_time(before, cx, out)
+                    }
+                    (None, before) => {
+                        let until = cx.monotonic + cx.settings.poll_interval;
+                        self.phase = Phase::PollTime { until, before };
+                    }
                     (Some(time), Timed::Enqueue) => {
                         self.time = Some(time);
                         self.enqueue(cx, out);
@@ -132,7 +138,8 @@ impl CassandraQueue {
                     }
                 }
             }
-            (Phase::ReadTime { before }, Input::Unknown { .. }) => self.read_time(before, cx, out),
+            (Phase::ReadTime { before }, Input::Unknown { .. })
+            | (Phase::PollTime { before, .. }, Input::Woken) => self.read_time(before, cx, out),
 
             // Listing 6, line 1; Listing 7, line 3.
             (Phase::Enqueue, Input::Applied) => {
@@ -240,16 +247,17 @@ impl CassandraQueue {
             },
 
             (
-                Phase::Idle | Phase::Held | Phase::JoinRenewer | Phase::Poll { .. },
+                Phase::Idle | Phase::Held | Phase::JoinRenewer | Phase::Poll { .. } | Phase::PollTime { .. },
                 Input::Applied | Input::Slice(_),
             ) => {
                 unreachable!(
                     "no request is awaited in this phase, and replies to others are dismissed before"
                 )
             }
-            (Phase::Idle | Phase::Held | Phase::JoinRenewer | Phase::Poll { .. }, Input::Unknown { .. }) => {
-                unreachable!("no request is awaited in this phase, so none can time out")
-            }
+            (
+                Phase::Idle | Phase::Held | Phase::JoinRenewer | Phase::Poll { .. } | Phase::PollTime { .. },
+                Input::Unknown { .. },
+            ) => unreachable!("no request is awaited in this phase, so none can time out"),
             (
                 Phase::CheckFree | Phase::ReadTime { .. } | Phase::CheckFirst | Phase::CheckAlone,
                 Input::Applied,
@@ -476,7 +484,7 @@ impl Lock for CassandraQueue {
                 | Renewer::WritesQueue(_)
                 | Renewer::WritesMain(_) => self.on_renewal_reply(Outcome::TimedOut, cx, out),
             }
-        } else if let Phase::Poll { until } = self.phase
+        } else if let Phase::Poll { until } | Phase::PollTime { until, .. } = self.phase
             && until <= cx.monotonic
         {
             self.step(Input::Woken, cx, out);
@@ -497,7 +505,7 @@ impl Lock for CassandraQueue {
 
     fn deadline(&self, settings: &Settings) -> Option<Due> {
         let poll = match self.phase {
-            Phase::Poll { until } => Some(until),
+            Phase::Poll { until } | Phase::PollTime { until, .. } => Some(until),
             _ => None,
         };
         let request = self.awaited.and_then(|awaited| awaited.until);
@@ -522,7 +530,7 @@ impl Lock for CassandraQueue {
             .flatten()
             .for_each(|awaited| awaited.visit(visitor));
         self.renewer.visit(visitor);
-        if let Phase::Poll { until } = &mut self.phase {
+        if let Phase::Poll { until } | Phase::PollTime { until, .. } = &mut self.phase {
             visitor.wake(until);
         }
         if let Some(column) = &mut self.column {
@@ -546,7 +554,7 @@ impl Lock for CassandraQueue {
     }
 
     fn carries_stamps_over(settings: &Settings) -> bool {
-        settings.asks_the_time() || settings.expiry == Expiry::Keeper
+        settings.timestamps.are_the_services()
     }
 
     fn earliest_timestamp(&self, settings: &Settings) -> Option<Wall> {

@@ -27,12 +27,16 @@ mod lease_keeper;
 mod settings;
 mod time_replica;
 
-pub use lease_keeper::{DELETES as KEEPER_DELETES, LeaseKeeper, READS as KEEPER_READS};
+pub use lease_keeper::{
+    DELETES as KEEPER_DELETES, LeaseKeeper, READS as KEEPER_READS, SLEEPS as KEEPER_SLEEPS,
+};
 pub use settings::{Advance, CellStamps, Judges, LeaseService, Settings, TimeService, Tombstones};
-pub use time_replica::{READS as REPLICA_READS, TimeReplica, WRITES as REPLICA_WRITES};
+pub use time_replica::{
+    READS as REPLICA_READS, SLEEPS as REPLICA_SLEEPS, TimeReplica, WRITES as REPLICA_WRITES,
+};
 
 use crate::locks::CassandraQueue;
-use crate::locks::cassandra_queue;
+use crate::locks::cassandra_queue::{self, Expiry};
 use crate::machine::{Call, Context, Effects, Line, Lock, Owner, Visitor};
 use crate::stores::cassandra::{Cassandra, Operation, Reply, Request};
 use crate::time::{Due, Micros, Monotonic, Wall};
@@ -118,10 +122,10 @@ impl Lock for CassandraServed {
     fn new(me: u8, settings: &Settings) -> Self {
         match me.checked_sub(settings.threads) {
             None => CassandraServed::Thread(CassandraQueue::new(me, &settings.queue)),
-            Some(attendant) if attendant < settings.time_replicas => {
-                CassandraServed::TimeReplica(TimeReplica::new(me))
+            Some(attendant) if attendant < settings.lease_keepers => {
+                CassandraServed::LeaseKeeper(LeaseKeeper::new(me))
             }
-            Some(_) => CassandraServed::LeaseKeeper(LeaseKeeper::new(me)),
+            Some(_) => CassandraServed::TimeReplica(TimeReplica::new(me)),
         }
     }
 
@@ -183,7 +187,9 @@ impl Lock for CassandraServed {
     }
 
     fn carries_stamps_over(settings: &Settings) -> bool {
-        CassandraQueue::carries_stamps_over(&settings.queue)
+        // What a keeper saw as a value becomes the timestamp of its deletion.
+        let keeps = settings.queue.expiry == Expiry::Keeper && settings.leases.tombstones == Tombstones::Seen;
+        keeps || CassandraQueue::carries_stamps_over(&settings.queue)
     }
 
     fn earliest_timestamp(&self, settings: &Settings) -> Option<Wall> {

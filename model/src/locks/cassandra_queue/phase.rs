@@ -15,6 +15,8 @@ pub(super) enum Phase {
     CheckFree,
     /// Listing 5, line 1, from the time service (section 5.4): reads what time it is.
     ReadTime { before: Timed },
+    /// The same: waits until something is published.
+    PollTime { until: Monotonic, before: Timed },
     /// 1 / 3: adds the thread to the queue.
     Enqueue,
     /// 2 / 4: reads the queue to see who is first.
@@ -144,11 +146,15 @@ impl Phase {
     pub fn line(self, mode: Mode) -> Line {
         let (listing_6, listing_7) = match self {
             Phase::CheckFree => (0, 1),
-            Phase::ReadTime { before: Timed::Enqueue } => return Line { listing: 5, number: 1 },
+            Phase::ReadTime { before: Timed::Enqueue } | Phase::PollTime { before: Timed::Enqueue, .. } => {
+                return Line { listing: 5, number: 1 };
+            }
             Phase::Enqueue => (1, 3),
             Phase::CheckFirst => (2, 4),
             Phase::Poll { .. } => (10, 10),
-            Phase::AddMain | Phase::ReadTime { before: Timed::AddMain } => (3, 5),
+            Phase::AddMain
+            | Phase::ReadTime { before: Timed::AddMain }
+            | Phase::PollTime { before: Timed::AddMain, .. } => (3, 5),
             Phase::CheckAlone => (4, 6),
             Phase::DeleteMain => (7, 9),
             Phase::Dequeue => (0, 12),
@@ -172,7 +178,7 @@ impl Phase {
         match self {
             Phase::Idle => "idle",
             Phase::CheckFree => "is the main row empty?",
-            Phase::ReadTime { .. } => "asking the time",
+            Phase::ReadTime { .. } | Phase::PollTime { .. } => "asking the time",
             Phase::Enqueue => "joining the queue",
             Phase::CheckFirst => "first in the queue?",
             Phase::Poll { .. } => "waiting",

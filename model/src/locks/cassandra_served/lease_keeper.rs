@@ -191,7 +191,7 @@ impl LeaseKeeper {
     /// The steps of section 6, counted: it has no listing.
     pub(super) fn line(&self) -> Line {
         match self.phase {
-            Phase::Sleeps { .. } => Line::NONE,
+            Phase::Sleeps { .. } => SLEEPS,
             Phase::Reads { .. } => READS,
             Phase::Deletes { .. } => DELETES,
         }
@@ -206,6 +206,8 @@ impl LeaseKeeper {
     }
 }
 
+/// A keeper between two looks.
+pub const SLEEPS: Line = Line { listing: 0, number: 60 };
 /// A keeper that waits for a row.
 pub const READS: Line = Line { listing: 0, number: 61 };
 /// A keeper that deletes.

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 pub struct Settings {
     /// What the threads do.
     pub queue: cassandra_queue::Settings,
-    /// How many there are: the workload's clients. The attendants after them are time replicas, and then lease keepers.
+    /// How many there are: the workload's clients. The attendants after them are lease keepers, and then time replicas.
     pub threads: u8,
-    /// How many of the attendants are time replicas; the rest are lease keepers.
-    pub time_replicas: u8,
+    /// How many of the attendants are lease keepers; the rest are time replicas.
+    pub lease_keepers: u8,
     /// The time service.
     pub time: TimeService,
     /// The lease service.
@@ -89,7 +89,7 @@ impl Settings {
                 ..cassandra_queue::Settings::as_written()
             },
             threads: 2,
-            time_replicas: 2,
+            lease_keepers: 0,
             time: TimeService {
                 period: Micros::seconds(1),
                 advance: Advance::Local,
@@ -124,7 +124,7 @@ impl Settings {
                 expiry: Expiry::Keeper,
                 ..cassandra_queue::Settings::as_written()
             },
-            time_replicas: 0,
+            lease_keepers: 1,
             ..timed
         }
     }

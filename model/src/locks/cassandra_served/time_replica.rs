@@ -128,7 +128,7 @@ impl TimeReplica {
     /// The steps of section 5.4, counted: it has no listing.
     pub(super) fn line(&self) -> Line {
         match self.phase {
-            Phase::Sleeps { .. } => Line::NONE,
+            Phase::Sleeps { .. } => SLEEPS,
             Phase::Reads { .. } => READS,
             Phase::Writes => WRITES,
         }
@@ -143,6 +143,8 @@ impl TimeReplica {
     }
 }
 
+/// A replica between two attempts.
+pub const SLEEPS: Line = Line { listing: 0, number: 50 };
 /// A replica that has read its clock and waits for what is published.
 pub const READS: Line = Line { listing: 0, number: 51 };
 /// A replica that publishes.

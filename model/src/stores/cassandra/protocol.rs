@@ -115,8 +115,8 @@ impl Value {
         }
     }
 
-    /// Shows the time in it. It is told apart from no other: a lock that carries times from values to names or write
-    /// timestamps says so ([`crate::machine::Lock::carries_stamps_over`]).
+    /// Shows the time in it. It is compared with times in names; a lock that makes it a write timestamp says so
+    /// ([`crate::machine::Lock::carries_stamps_over`]).
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         match self {
             Value::Number(_) => {}
@@ -224,12 +224,17 @@ pub enum Outcome {
 /// The row of the time service, with its one cell.
 pub const TIME: Row = Row { family: Family::Time, lock: 0 };
 
-/// The stamps of one column: written by one thread, so one group per row family, lock and thread.
+/// The stamps of one column: written by one thread, so one group per row family, lock and thread. Those of the time
+/// service's cell may be its values, and are compared with them.
 pub fn timestamp_group(row: Row, thread: ThreadId) -> StampGroup {
+    if row.family == Family::Time {
+        return NAME_GROUP;
+    }
     StampGroup { space: 0, member: (row.family as u32) << 24 | (row.lock as u32) << 16 | thread.0 as u32 }
 }
 
-/// The times in column names. Only queue rows have them; several locks' rows share a group, which costs states, not truth.
+/// The times in column names, and those in values: the time service's, which become names. Only queue rows have such names;
+/// several locks' rows share a group, which costs states, not truth.
 pub const NAME_GROUP: StampGroup = StampGroup { space: 1, member: 0 };
 
 /// Write times of the main row, as fencing tokens: compared with each other, whoever wrote.
