@@ -1,5 +1,6 @@
 //! The spaces in which the queue lock's services are judged.
 
+use super::Assumption;
 use super::cassandra::{TTL_SECONDS, patient_store, workload};
 use crate::cluster::Setup;
 use crate::explore::Space;
@@ -38,6 +39,44 @@ pub fn published_past_the_last(settings: Settings) -> Settings {
     Settings { time, ..settings }
 }
 
+/// Drops an assumption of the lock with its services. Those that have no meaning for it change nothing.
+pub fn drop_from_served(space: &mut Space<CassandraServed>, assumption: Assumption) {
+    let bounds = &mut space.bounds;
+    match assumption {
+        Assumption::UniqueIds => space.setup.lock.queue.shared_thread_id = true,
+        Assumption::ReadAfterAck => space.setup.lock.queue.reads_before_ack = true,
+        Assumption::ClocksAgree => one_replica_ahead(space),
+        Assumption::NoCrash => bounds.crashes = 1,
+        Assumption::NoLoss => bounds.losses = 1,
+        Assumption::NoDuplicate => bounds.duplicates = 1,
+        Assumption::NoPause => {
+            bounds.latency_ticks = Some(bounds.latency_ticks.unwrap_or(1));
+            bounds.pauses = 1;
+            bounds.pause_ticks = TTL_SECONDS as u8 + 1;
+        }
+        Assumption::NoClockStep => {
+            bounds.clock_steps = 1;
+            bounds.clock_step_ticks = -1;
+        }
+        Assumption::Durable => {
+            space.setup.store.commit_log = store::CommitLog::Periodic { period: Micros::seconds(10) };
+            bounds.power_losses = 1;
+        }
+        Assumption::QuorumsMeet => {
+            space.setup.store.writes = store::Consistency::One;
+            space.setup.store.reads = store::Consistency::One;
+        }
+        Assumption::NoClockFreeze
+        | Assumption::NoExpiry
+        | Assumption::FreeAtStart
+        | Assumption::BoundedDrift
+        | Assumption::NoServerClockStep
+        | Assumption::StopsInTime
+        | Assumption::KeysKept
+        | Assumption::MajorityUp => {}
+    }
+}
+
 /// Clients that ask again and again, for ever.
 pub fn for_ever(space: &mut Space<CassandraServed>) {
     space.setup.workload.rounds = WITHOUT_END;
@@ -70,7 +109,7 @@ fn space(settings: Settings, workload: Workload, promises: &[Promise]) -> Space<
     Space {
         setup: Setup {
             lock: settings,
-            store: store::Settings { ..patient_store() },
+            store: patient_store(),
             servers: 1,
             workload,
             promises: promises.iter().copied().collect(),

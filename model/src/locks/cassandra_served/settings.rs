@@ -137,6 +137,7 @@ impl Settings {
                 expiry: Expiry::Keeper,
                 ..cassandra_queue::Settings::repaired()
             },
+            lease_keepers: 2,
             leases: LeaseService { judges: Judges::AsItAsks, tombstones: Tombstones::Seen, ..kept.leases },
             ..kept
         }
