@@ -25,6 +25,8 @@
 
 mod lease_keeper;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod time_replica;
 
 pub use lease_keeper::{
