@@ -90,7 +90,10 @@ impl Monitor for Fifo {
             | Event::Secured { .. }
             | Event::Acquired { .. }
             | Event::RecordGone { .. }
-            | Event::TimeGiven { .. } => {}
+            | Event::TimeGiven { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => {}
         }
         Ok(())
     }

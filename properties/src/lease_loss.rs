@@ -52,7 +52,10 @@ impl Monitor for LeaseLoss {
             | Event::Secured { .. }
             | Event::Acquired { .. }
             | Event::RecordGone { .. }
-            | Event::TimeGiven { .. } => {}
+            | Event::TimeGiven { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => {}
         }
         Ok(())
     }

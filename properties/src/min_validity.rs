@@ -54,7 +54,10 @@ impl Monitor for MinValidity {
             | Event::Accepted { .. }
             | Event::Rejected { .. }
             | Event::RowRead { .. }
-            | Event::TimeGiven { .. } => {}
+            | Event::TimeGiven { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => {}
         }
         Ok(())
     }

@@ -52,7 +52,10 @@ impl MutualExclusion {
             | Event::Secured { .. }
             | Event::Acquired { .. }
             | Event::RecordGone { .. }
-            | Event::TimeGiven { .. } => None,
+            | Event::TimeGiven { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => None,
         }
     }
 }
@@ -86,7 +89,10 @@ impl ExclusionWithinMode {
             | Event::Secured { .. }
             | Event::Acquired { .. }
             | Event::RecordGone { .. }
-            | Event::TimeGiven { .. } => {}
+            | Event::TimeGiven { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => {}
         }
         self.exclusion.judge(event)
     }

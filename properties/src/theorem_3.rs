@@ -166,7 +166,10 @@ impl Monitor for Theorem3 {
             | Event::Secured { .. }
             | Event::Acquired { .. }
             | Event::RecordGone { .. }
-            | Event::TimeGiven { .. } => None,
+            | Event::TimeGiven { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => None,
         };
         match refused_for_nobody {
             Some(other) => Err(Violation { promise: Promise::Theorem3, client: event.client(), other }),

@@ -37,7 +37,10 @@ impl Monitor for TimeOrder {
             | Event::RowRead { .. }
             | Event::Secured { .. }
             | Event::Acquired { .. }
-            | Event::RecordGone { .. } => Ok(()),
+            | Event::RecordGone { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => Ok(()),
         }
     }
 }

@@ -59,7 +59,10 @@ impl Usage {
             | Event::Secured { .. }
             | Event::Acquired { .. }
             | Event::RecordGone { .. }
-            | Event::TimeGiven { .. } => {}
+            | Event::TimeGiven { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => {}
         }
     }
 

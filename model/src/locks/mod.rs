@@ -5,6 +5,7 @@ pub mod cassandra_served;
 pub mod redis_single;
 pub mod redlock;
 pub mod row_probe;
+pub mod znode_probe;
 pub mod zookeeper_lock;
 
 pub use cassandra_queue::CassandraQueue;
@@ -12,4 +13,5 @@ pub use cassandra_served::CassandraServed;
 pub use redis_single::RedisSingle;
 pub use redlock::Redlock;
 pub use row_probe::RowProbe;
+pub use znode_probe::ZnodeProbe;
 pub use zookeeper_lock::ZookeeperLock;
