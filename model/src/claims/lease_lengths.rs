@@ -27,6 +27,10 @@ use serde::Serialize;
 /// What the authors chose, in seconds: "около 15 минут" (section 6).
 pub const AUTHORS_TTL_SECONDS: u32 = 15 * 60;
 
+/// How many latencies make a renewal late: six messages, and one that the search adds. A read under way judges by the
+/// present second there, not by the one in which it began (`stores/cassandra/pending.rs`), as if it had begun later.
+const MESSAGES: u32 = 7;
+
 /// What the lease has to bear. Ticks are seconds, the unit in which the store counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Question {
@@ -93,14 +97,14 @@ impl Question {
         let late = self.skew_seconds as u32 + self.pause_seconds as u32;
         let latency = self.latency_seconds as u32;
         match self.holder {
-            Holder::AsWritten => 2 * (late + 6 * latency + 1),
+            Holder::AsWritten => 2 * (late + MESSAGES * latency + 1),
             Holder::MindsItsLease => self.margin_seconds() + 1,
         }
     }
 
     /// How much skew and pause together the TTL bears as written: the formula, solved for them.
     pub const fn borne_seconds(ttl_seconds: u32, latency_seconds: u32) -> u32 {
-        (ttl_seconds / 2).saturating_sub(6 * latency_seconds + 1)
+        (ttl_seconds / 2).saturating_sub(MESSAGES * latency_seconds + 1)
     }
 
     /// Two clients on two coordinators, and a hold that outlasts the lease. Whoever waits asks when it likes: a waiter's

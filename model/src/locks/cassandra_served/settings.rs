@@ -1,6 +1,6 @@
 //! The variants of the two services, as named knobs.
 
-use crate::locks::cassandra_queue::{self, Expiry, QueueOrder, Timestamps};
+use crate::locks::cassandra_queue::{self, Expiry, QueueOrder};
 use crate::time::Micros;
 use serde::{Deserialize, Serialize};
 
@@ -81,7 +81,7 @@ pub enum Tombstones {
 }
 
 impl Settings {
-    /// The time service as the document has it, one replica more than threads' clocks can do without: two.
+    /// The queue lock as written, with the time service as the document has it.
     pub const fn timed() -> Settings {
         Settings {
             queue: cassandra_queue::Settings {
@@ -141,12 +141,6 @@ impl Settings {
             leases: LeaseService { judges: Judges::AsItAsks, tombstones: Tombstones::Seen, ..kept.leases },
             ..kept
         }
-    }
-
-    /// Where the lease service reads renewals from the time service's stamps, as in the authors' code.
-    pub const fn stamped_by_the_service(self) -> Settings {
-        let queue = cassandra_queue::Settings { timestamps: Timestamps::ServiceAdds, ..self.queue };
-        Settings { queue, ..self }
     }
 }
 
