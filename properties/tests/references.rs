@@ -78,7 +78,7 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
                 (Event::ReadBegun { client }, doing),
                 (Event::ReadBegun { client }, doing),
                 (Event::RowRead { client, saw }, doing),
-                (Event::TimeGiven { client, less: seen % 4 == 0 }, doing),
+                (Event::TimeGiven { client, less: seen.is_multiple_of(4) }, doing),
                 (Event::Granted { client, fence: None }, Doing::Holding),
                 (Event::Granted { client, fence: None }, Doing::Holding),
                 (Event::Refused { client }, Doing::Nothing),

@@ -96,7 +96,6 @@ pub fn kept(clients: u8, keepers: u8, promises: &[Promise]) -> Space<CassandraSe
         lease_keepers: keepers,
         leases: LeaseService { period: TICK, ..kept.leases },
         time: TimeService { period: TICK, ..kept.time },
-        ..kept
     };
     let hold = Micros(i64::from(TTL_SECONDS + 2) * TICK.0);
     let mut space =
