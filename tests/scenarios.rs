@@ -3,7 +3,7 @@
 use crate::evidence::{STATES_MAX, breaks, check, evidence, first_seed, lock, replay, seeded_token, sweep};
 use picklock_model::claims::{Judgement, NamedSpace, Scenario, Search, scenarios, unpack_setup};
 use picklock_model::locks::{
-    CassandraQueue, CassandraShadow, RedisSingle, Redlock, ZnodeProbe, ZookeeperLock,
+    CassandraQueue, CassandraServed, CassandraShadow, RedisSingle, Redlock, ZnodeProbe, ZookeeperLock,
 };
 use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::fault::FaultSet;
@@ -103,8 +103,18 @@ fn c21_two_threads_that_wait_equally_long_fight_for_ever() {
 }
 
 #[test]
-fn c22_a_clock_that_stands_still_hides_a_record_behind_its_own_tombstone() {
-    is_found_and_repaired("C22");
+fn c22a_a_time_service_whose_fast_replica_died_lets_one_thread_overtake_the_other_for_ever() {
+    is_found_and_repaired("C22a");
+}
+
+#[test]
+fn c22b_two_writes_with_one_time_of_the_service_hide_a_record_behind_its_own_tombstone() {
+    is_found_and_repaired("C22b");
+}
+
+#[test]
+fn c22c_two_replicas_of_the_time_service_make_its_time_go_back() {
+    is_found_and_repaired("C22c");
 }
 
 #[test]
@@ -130,6 +140,21 @@ fn c30_a_relock_without_a_look_prolongs_a_lease_that_is_over() {
 #[test]
 fn c31_a_lost_deletion_of_the_main_cell_blocks_the_lock_for_ever() {
     is_found_and_repaired("C31");
+}
+
+#[test]
+fn c32_a_keeper_that_is_blind_to_renewals_of_one_time_ends_the_lease_of_a_prompt_holder() {
+    is_found_and_repaired("C32");
+}
+
+#[test]
+fn c33_a_paused_keeper_ends_a_lease_that_was_renewed_meanwhile() {
+    is_found_and_repaired("C33");
+}
+
+#[test]
+fn c34_without_a_keeper_nobody_ends_the_lease_of_a_dead_holder() {
+    is_found_and_repaired("C34");
 }
 
 #[test]
@@ -333,7 +358,9 @@ fn every_row_of_the_catalogue_has_a_test_above() {
 
 #[test]
 fn the_traces_worth_reading_are_as_they_were() {
-    for id in ["C1", "C2", "C6", "C9", "C18", "C19", "C22", "R1", "R3", "R4", "R7", "R8", "R18", "F1"] {
+    let cassandra = ["C1", "C2", "C6", "C9", "C18", "C19", "C22a", "C22b", "C22c", "C32"];
+    let redis = ["R1", "R3", "R4", "R7", "R8", "R18", "F1"];
+    for id in cassandra.into_iter().chain(redis) {
         let token = found(id);
         let options = TextOptions { width: 120, ascii: false, ..TextOptions::default() };
         is_golden(&id.to_lowercase(), &replay(&token, &options).text);
@@ -437,6 +464,9 @@ fn watched(lock: &str, setup: &[u8]) -> PromiseSet {
     let promises = match lock.split_once('-') {
         Some(("cassandra", lock)) if lock.starts_with("shadow") => {
             unpack_setup::<CassandraShadow>(setup).map(|setup| setup.promises)
+        }
+        Some(("cassandra", kind)) if kind.starts_with("timed") || kind.starts_with("kept") => {
+            unpack_setup::<CassandraServed>(setup).map(|setup| setup.promises)
         }
         Some(("cassandra", _)) => unpack_setup::<CassandraQueue>(setup).map(|setup| setup.promises),
         Some(("redis", _)) => unpack_setup::<RedisSingle>(setup).map(|setup| setup.promises),

@@ -6,6 +6,7 @@
 //! 2. `scenarios`: the catalogue. Each known failure is found again, and its repair survives the same search. Some of
 //!    the counterexamples are kept to be read, in `golden/`.
 //! 3. `cassandra_queue`: what else is true of the Cassandra queue lock, exhaustively and by seeds.
+//!    `leases`: how long its TTL must be, what its time service guarantees, and what a lease service saves.
 //! 4. `cassandra_shadow`: the same of the old Cassandra lock.
 //! 5. `redlock`: what else is true of Redlock, exhaustively and by seeds: for how long the keys of a quorum live together,
 //!    which faults it gets over, what an extension may do.
@@ -31,6 +32,7 @@ mod cassandra_queue;
 mod cassandra_shadow;
 mod determinism;
 mod evidence;
+mod leases;
 mod pictures;
 mod redis;
 mod redlock;

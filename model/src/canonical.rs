@@ -11,7 +11,9 @@
 //! - *stamps* keep only what comparisons can see. Later readings of any wall clock are above `floor`, the smallest
 //!   present reading (less what clocks may still step back). Stamps at or below it can be compared only with their own
 //!   group, so their order within the group is kept and nothing else. Stamps above it will be passed by a slower clock
-//!   some ticks from now: those keep their tick, and within it the order in their group;
+//!   some ticks from now: those keep their tick, and within it the order in their group (from its middle on, so that the
+//!   largest may be counted on from, as in `max(last + 1, now)`, without leaving the tick). A lock that carries stamps
+//!   from one group over into another has one group;
 //! - *serials* keep their order per owner.
 //!
 //! This is a bisimulation: what a machine can compare, it compares alike before and after. `tests/canonical` walks
@@ -50,10 +52,6 @@ struct Stamp {
     tick_end: i64,
 }
 
-fn group_key(group: StampGroup) -> u64 {
-    u64::from(group.space) << 32 | u64::from(group.member)
-}
-
 /// Rewrites `world`, in which true time is `now`, to the equal world in which it is zero.
 pub fn rewrite<L: Lock>(
     world: &mut World<L>,
@@ -62,7 +60,7 @@ pub fn rewrite<L: Lock>(
     bounds: &Bounds,
     buffers: &mut Buffers,
 ) {
-    let frame = Frame::new(world, now, bounds);
+    let frame = Frame::new(world, now, setup, bounds);
     settle(world, setup, frame.horizon);
     let clients = world.cluster.clients.len();
     buffers.recent.clear();
@@ -101,6 +99,8 @@ struct Frame {
     floor_seconds: i64,
     /// The reading of the clock that stands still (relative to the new now).
     frozen: Option<i64>,
+    /// All stamps are one group.
+    one_group: bool,
     /// Offsets of the nodes' wall clocks.
     offsets: SmallVec<[i64; 8]>,
     /// What the nodes' monotonic clocks have gained in this step.
@@ -108,7 +108,7 @@ struct Frame {
 }
 
 impl Frame {
-    fn new<L: Lock>(world: &World<L>, now: Micros, bounds: &Bounds) -> Frame {
+    fn new<L: Lock>(world: &World<L>, now: Micros, setup: &Setup<L>, bounds: &Bounds) -> Frame {
         let offsets: SmallVec<[i64; 8]> =
             world.cluster.conditions().iter().map(|condition| condition.clock.wall_offset.0).collect();
         let frozen = world.cluster.conditions().iter().find_map(|condition| condition.clock.frozen);
@@ -129,6 +129,7 @@ impl Frame {
             floor: if timed { lowest - back } else { lowest },
             floor_seconds: (lowest - back).div_euclid(TICK.0),
             frozen: frozen.map(|reading| reading.0 - now.0),
+            one_group: L::carries_stamps_over(&setup.lock),
             back,
             offsets,
             gained,
@@ -138,6 +139,10 @@ impl Frame {
     /// The tick that a stamp (relative to the new now) belongs to, named by its last moment.
     fn tick_end(&self, stamp: i64) -> i64 {
         if stamp <= self.floor { self.floor } else { -(-stamp).div_euclid(TICK.0) * TICK.0 }
+    }
+
+    fn group_key(&self, group: StampGroup) -> u64 {
+        if self.one_group { 0 } else { u64::from(group.space) << 32 | u64::from(group.member) }
     }
 
     /// Where the clock that stands still is put: in the middle of its tick.
@@ -234,7 +239,7 @@ impl Visitor for Scan<'_> {
             self.buffers.is_compact = false;
             return;
         }
-        let group = group_key(group);
+        let group = self.frame.group_key(group);
         let bit = 1 << age;
         match self.buffers.recent.iter_mut().find(|(other, _)| *other == group) {
             Some((_, present)) => *present |= bit,
@@ -275,7 +280,7 @@ impl PlacedVisitor for Collect<'_> {
 impl Visitor for Collect<'_> {
     fn stamp(&mut self, group: StampGroup, at: &mut Wall) {
         let at = at.0 - self.frame.shift;
-        let stamp = Stamp { group: group_key(group), at, tick_end: self.frame.tick_end(at) };
+        let stamp = Stamp { group: self.frame.group_key(group), at, tick_end: self.frame.tick_end(at) };
         if !self.buffers.stamps.contains(&stamp) {
             self.buffers.stamps.push(stamp);
         }
@@ -317,7 +322,7 @@ impl PlacedVisitor for Rewrite<'_> {
 impl Visitor for Rewrite<'_> {
     fn stamp(&mut self, group: StampGroup, at: &mut Wall) {
         if self.buffers.is_compact {
-            let group = group_key(group);
+            let group = self.frame.group_key(group);
             let age = self.frame.floor + self.frame.shift - at.0;
             let later = (1_u64 << age) - 1;
             let present = self.buffers.recent.iter().find(|(other, _)| *other == group);
@@ -327,19 +332,19 @@ impl Visitor for Rewrite<'_> {
         }
         let stamp = at.0 - self.frame.shift;
         let end = self.frame.tick_end(stamp);
-        let group = group_key(group);
+        let group = self.frame.group_key(group);
+        let tick_mates =
+            || self.buffers.stamps.iter().filter(|other| other.group == group && other.tick_end == end);
+        if end > self.frame.floor && self.frame.frozen.is_none() {
+            let earlier = tick_mates().filter(|other| other.at < stamp).count() as i64;
+            at.0 = end - TICK.0 / 2 + earlier;
+            return;
+        }
         // A stamp on this side of the frozen reading; equal ones count as later than this side.
         let is_near =
             |later: i64| self.frame.frozen.is_none_or(|frozen| !(stamp <= frozen && frozen < later));
         // The rank among the group's stamps of the same tick, counted from the latest.
-        let rank = self
-            .buffers
-            .stamps
-            .iter()
-            .filter(|other| {
-                other.group == group && other.tick_end == end && other.at > stamp && is_near(other.at)
-            })
-            .count() as i64;
+        let rank = tick_mates().filter(|other| other.at > stamp && is_near(other.at)).count() as i64;
         at.0 = match (self.frame.frozen, self.frame.standstill()) {
             (Some(frozen), Some(standstill)) if stamp == frozen => standstill,
             // Stamps equal to the frozen reading are counted above as later than this one, or are not there.
@@ -390,6 +395,8 @@ impl Visitor for Rewrite<'_> {
 
 fn settle<L: Lock>(world: &mut World<L>, setup: &Setup<L>, horizon: i64) {
     let World { cluster, in_flight, .. } = world;
+    let kept = cluster.clients.iter().filter_map(|client| client.lock.earliest_timestamp(&setup.lock));
+    let horizon = kept.map(|at| at.0).min().map_or(horizon, |kept| kept.min(horizon));
     let mut servers: SmallVec<[&mut L::Store; 3]> = cluster.servers.iter_mut().collect();
     let mut messages = in_flight.iter().map(|envelope| &envelope.message);
     L::Store::settle(&mut servers, &mut messages, Wall(horizon), &setup.store);

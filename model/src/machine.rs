@@ -264,6 +264,18 @@ pub trait Lock: Data {
     /// Shows every time and number in the state to `visitor`: see [`Visitor`].
     fn visit<V: Visitor>(&mut self, settings: &Self::Settings, visitor: &mut V);
 
+    /// Whether machines of this variant carry stamps from one group over into another (a time read from a cell becomes
+    /// part of a name, say). Then all stamps are kept in one order, which costs states.
+    fn carries_stamps_over(_settings: &Self::Settings) -> bool {
+        false
+    }
+
+    /// A write timestamp that the machine keeps for a later request, if that may be less than its clock shows by then: the
+    /// store must not settle what such a request can still meet ([`Store::settle`]).
+    fn earliest_timestamp(&self, _settings: &Self::Settings) -> Option<Wall> {
+        None
+    }
+
     /// Where in its source the machine stands.
     fn line(&self) -> Line;
 
@@ -341,7 +353,8 @@ pub trait Store: Data {
     /// Drops from all servers what no message in flight and no later request can tell from its absence (a tombstone
     /// that hides nothing any more, say). The exhaustive engine calls this to keep the space finite; the default keeps all.
     ///
-    /// `horizon` is below every later reading of every wall clock, and `in_flight` shows every message under way.
+    /// `horizon` is below every later reading of every wall clock, and of every [`Lock::earliest_timestamp`]; and
+    /// `in_flight` shows every message under way. Times that clients may read from the store are the store's to mind.
     fn settle(
         _servers: &mut [&mut Self],
         _in_flight: &mut dyn Iterator<Item = &Message<Self>>,

@@ -77,6 +77,7 @@ impl Monitor for FencedResource {
             | Event::RowRead { .. }
             | Event::Secured { .. }
             | Event::RecordGone { .. }
+            | Event::TimeGiven { .. }
             | Event::Woken { .. }
             | Event::Written { .. }
             | Event::ReadBegun { .. } => {}

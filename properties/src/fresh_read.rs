@@ -71,6 +71,7 @@ impl Monitor for FreshRead {
             | Event::Secured { .. }
             | Event::Acquired { .. }
             | Event::RecordGone { .. }
+            | Event::TimeGiven { .. }
             | Event::Woken { .. } => {}
         }
         Ok(())

@@ -249,6 +249,13 @@ pub enum Event {
         /// Who reads.
         client: ClientId,
     },
+    /// The lock's time service told this client what time it is.
+    TimeGiven {
+        /// Who asked.
+        client: ClientId,
+        /// Whether that is less than what it told the same client before.
+        less: bool,
+    },
 }
 
 /// A set of servers; bit *n* stands for server number *n*.
@@ -313,6 +320,7 @@ impl Event {
             | Event::Secured { client, .. }
             | Event::Acquired { client, .. }
             | Event::RecordGone { client, .. }
+            | Event::TimeGiven { client, .. }
             | Event::Woken { client }
             | Event::Written { client }
             | Event::ReadBegun { client } => client,
@@ -338,6 +346,7 @@ impl Event {
             | Event::Rejected { .. }
             | Event::RowRead { .. }
             | Event::Secured { .. }
+            | Event::TimeGiven { .. }
             | Event::Woken { .. }
             | Event::Written { .. }
             | Event::ReadBegun { .. } => None,

@@ -77,6 +77,7 @@ impl Monitor for Lemma1 {
             | Event::Secured { .. }
             | Event::Acquired { .. }
             | Event::RecordGone { .. }
+            | Event::TimeGiven { .. }
             | Event::FoundFree { .. }
             | Event::Enqueued { .. }
             | Event::Granted { .. }

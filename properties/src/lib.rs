@@ -34,6 +34,7 @@
 //! | [`MinValidity`] | the records a hold rests on outlive it | 001, MIN_VALIDITY | each event |
 //! | [`NoHerd`] | a release wakes one waiter, not all | 003, recipe, step 4 | each event |
 //! | [`FreshRead`] | what is known to be written is read | 003, WTF #4 | each event |
+//! | [`TimeOrder`] | the time service never goes back | 000, 5.4 | each event |
 //!
 //! A promise that can be broken by a finite history is a [`Monitor`]. One that can only be broken by an infinite
 //! history is a pair of predicates, "owed leads to served", over the [`Usage`] of a state; finding the cycle is the
@@ -86,6 +87,7 @@ mod starvation_freedom;
 mod theorem_1;
 mod theorem_2;
 mod theorem_3;
+mod time_order;
 mod usage;
 
 pub use deadlock_freedom::DeadlockFreedom;
@@ -105,6 +107,7 @@ pub use starvation_freedom::StarvationFreedom;
 pub use theorem_1::Theorem1;
 pub use theorem_2::Theorem2;
 pub use theorem_3::Theorem3;
+pub use time_order::TimeOrder;
 pub use usage::Usage;
 
 use serde::{Deserialize, Serialize};
@@ -143,11 +146,13 @@ pub enum Promise {
     NoHerd,
     /// Whoever begins to read once a record is known to be written sees it.
     FreshRead,
+    /// The time service never gives out less than it gave out before.
+    TimeOrder,
 }
 
 impl Promise {
     /// Every promise, in the order of every table.
-    pub const ALL: [Promise; 13] = [
+    pub const ALL: [Promise; 14] = [
         Promise::MutualExclusion,
         Promise::FencedResource,
         Promise::DeadlockFreedom,
@@ -161,6 +166,7 @@ impl Promise {
         Promise::MinValidity,
         Promise::NoHerd,
         Promise::FreshRead,
+        Promise::TimeOrder,
     ];
 
     /// The name that the command line takes, that JSON carries, and that [`FromStr`](std::str::FromStr) reads.
@@ -179,6 +185,7 @@ impl Promise {
             Promise::MinValidity => "min-validity",
             Promise::NoHerd => "no-herd",
             Promise::FreshRead => "fresh-read",
+            Promise::TimeOrder => "time-order",
         }
     }
 
@@ -210,6 +217,7 @@ impl Promise {
             }
             Promise::NoHerd => "From a holder's leaving until the next grant, at most one waiter is woken.",
             Promise::FreshRead => "Whoever begins to read after a record was acknowledged sees the record.",
+            Promise::TimeOrder => "The time service never gives out less than it gave out before.",
         }
     }
 
@@ -229,6 +237,7 @@ impl Promise {
             Promise::MinValidity => "document 001, safety arguments, MIN_VALIDITY",
             Promise::NoHerd => "document 003, recipe, step 4",
             Promise::FreshRead => "document 003, WTF #4",
+            Promise::TimeOrder => "document 000, section 5.4",
         }
     }
 

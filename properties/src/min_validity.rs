@@ -54,6 +54,7 @@ impl Monitor for MinValidity {
             | Event::Accepted { .. }
             | Event::Rejected { .. }
             | Event::RowRead { .. }
+            | Event::TimeGiven { .. }
             | Event::Woken { .. }
             | Event::Written { .. }
             | Event::ReadBegun { .. } => {}

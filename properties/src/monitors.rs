@@ -15,6 +15,7 @@ use crate::promise_set::PromiseSet;
 use crate::theorem_1::Theorem1;
 use crate::theorem_2::Theorem2;
 use crate::theorem_3::Theorem3;
+use crate::time_order::TimeOrder;
 use crate::usage::Usage;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::ser::SerializeTuple;
@@ -39,6 +40,7 @@ pub struct Monitors {
     min_validity: MinValidity,
     no_herd: NoHerd,
     fresh_read: FreshRead,
+    time_order: TimeOrder,
 }
 
 impl Monitors {
@@ -98,6 +100,9 @@ impl Monitors {
         }
         if self.promises.contains(Promise::FreshRead) {
             report(self.fresh_read.observe(event));
+        }
+        if self.promises.contains(Promise::TimeOrder) {
+            report(self.time_order.observe(event));
         }
     }
 
@@ -163,6 +168,9 @@ impl Serialize for Monitors {
         if self.promises.contains(Promise::FreshRead) {
             parts.serialize_element(&self.fresh_read)?;
         }
+        if self.promises.contains(Promise::TimeOrder) {
+            parts.serialize_element(&self.time_order)?;
+        }
         parts.end()
     }
 }
@@ -219,6 +227,9 @@ impl<'de> Visitor<'de> for PartsVisitor {
         }
         if promises.contains(Promise::FreshRead) {
             monitors.fresh_read = next_part(&mut parts)?;
+        }
+        if promises.contains(Promise::TimeOrder) {
+            monitors.time_order = next_part(&mut parts)?;
         }
         Ok(monitors)
     }

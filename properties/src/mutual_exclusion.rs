@@ -52,6 +52,7 @@ impl MutualExclusion {
             | Event::Secured { .. }
             | Event::Acquired { .. }
             | Event::RecordGone { .. }
+            | Event::TimeGiven { .. }
             | Event::Woken { .. }
             | Event::Written { .. }
             | Event::ReadBegun { .. } => None,
@@ -88,6 +89,7 @@ impl ExclusionWithinMode {
             | Event::Secured { .. }
             | Event::Acquired { .. }
             | Event::RecordGone { .. }
+            | Event::TimeGiven { .. }
             | Event::Woken { .. }
             | Event::Written { .. }
             | Event::ReadBegun { .. } => {}

@@ -58,6 +58,7 @@ impl Monitor for NoHerd {
             | Event::Secured { .. }
             | Event::Acquired { .. }
             | Event::RecordGone { .. }
+            | Event::TimeGiven { .. }
             | Event::Written { .. }
             | Event::ReadBegun { .. } => Ok(()),
         }

@@ -166,6 +166,7 @@ impl Monitor for Theorem3 {
             | Event::Secured { .. }
             | Event::Acquired { .. }
             | Event::RecordGone { .. }
+            | Event::TimeGiven { .. }
             | Event::Woken { .. }
             | Event::Written { .. }
             | Event::ReadBegun { .. } => None,

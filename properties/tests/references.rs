@@ -12,7 +12,7 @@
 use picklock_properties::{
     ClientId, ClientSet, Event, FencedResource, Fifo, FreshRead, LeaseLoss, Lemma1, LockId, MinValidity,
     Mode, Monitor, Monitors, MutualExclusion, NoHerd, Promise, PromiseSet, Theorem1, Theorem2, Theorem3,
-    Usage, Violation,
+    TimeOrder, Usage, Violation,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -78,6 +78,7 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
                 (Event::ReadBegun { client }, doing),
                 (Event::ReadBegun { client }, doing),
                 (Event::RowRead { client, saw }, doing),
+                (Event::TimeGiven { client, less: seen.is_multiple_of(4) }, doing),
                 (Event::Granted { client, fence: None }, Doing::Holding),
                 (Event::Granted { client, fence: None }, Doing::Holding),
                 (Event::Refused { client }, Doing::Nothing),
@@ -460,7 +461,13 @@ fn reference_of(promise: Promise, history: &[Event]) -> Verdicts {
         Promise::MinValidity => min_validity(history),
         Promise::NoHerd => no_herd(history),
         Promise::FreshRead => fresh_read(history),
+        Promise::TimeOrder => time_order(history),
     }
+}
+
+fn time_order(history: &[Event]) -> Verdicts {
+    let less = |event: &Event| matches!(event, Event::TimeGiven { less: true, .. });
+    history.iter().map(|event| less(event).then(|| (event.client(), event.client()))).collect()
 }
 
 fn config() -> ProptestConfig {
@@ -514,6 +521,11 @@ proptest! {
     #[test]
     fn fresh_read_agrees_with_a_search_for_records_that_stood_when_it_began(history in histories()) {
         prop_assert_eq!(verdicts(FreshRead::default(), &history), fresh_read(&history));
+    }
+
+    #[test]
+    fn time_order_agrees_with_a_look_at_each_event(history in histories()) {
+        prop_assert_eq!(verdicts(TimeOrder, &history), time_order(&history));
     }
 
     #[test]

@@ -102,6 +102,8 @@ fn a_wrong_call_exits_2_after_one_line_that_says_what_would_be_right() {
         ("hunt C6 --jobs 0", "1 to"),
         ("herd --clients 2,1", "--clients 1: it takes 2 to 128"),
         ("herd --clients 256", "2 to 128"),
+        ("ttl --skew 10", "--skew 10: it takes 0 to 9"),
+        ("ttl --latency 10", "0 to 9"),
         ("sweep cassandra-queue --seeds 5..5", "5..6"),
         ("sweep cassandra-queue --seeds 9..3", "3..9"),
         ("sweep cassandra-queue --seeds many", "0..1000"),
@@ -270,6 +272,34 @@ fn a_herd_is_counted_for_both_watches_and_each_number_of_clients() {
     ];
     assert_eq!(counted, expected.map(|(clients, watch, mean, most)| (clients, watch.to_owned(), mean, most)));
     assert_eq!(run("herd --clients 2,8").code, 0);
+}
+
+#[test]
+fn the_smallest_safe_ttl_stands_beside_its_formula() {
+    let document = document("ttl --skew 1 --pause 0");
+    has_keys(&document, "rows authors_ttl_seconds borne_seconds");
+    let rows = document["rows"].as_array().expect("an array");
+    let keys = "skew_seconds pause_seconds latency_seconds holder formula_seconds answer states counterexample_steps \
+                as_formula";
+    rows.iter().for_each(|row| has_keys(row, keys));
+    let answers: Vec<u64> = rows.iter().filter_map(|row| row["answer"]["seconds"].as_u64()).collect();
+    assert_eq!(answers, [2, 2, 4, 3]);
+    assert_eq!(document["borne_seconds"], 449);
+
+    let text = run("ttl --skew 1 --pause 0");
+    assert_eq!(text.code, 0, "{}", text.stdout);
+    assert!(text.stdout.contains("4s = 4s") && text.stdout.contains("449s"), "{}", text.stdout);
+    // An incomplete search is no number.
+    let cut = run("ttl --skew 0 --pause 0 --max-states 100");
+    assert_eq!(cut.code, 1);
+    assert!(cut.stdout.contains("unknown from 1s on ?"), "{}", cut.stdout);
+}
+
+#[test]
+fn a_row_with_several_forms_is_found_by_the_id_that_they_share() {
+    let rows = document("scenarios C22");
+    let ids: Vec<String> = rows.as_array().expect("an array").iter().map(|row| text_of(&row["id"])).collect();
+    assert_eq!(ids, ["C22a", "C22b", "C22c"]);
 }
 
 #[test]

@@ -2,7 +2,9 @@
 //! verdicts that the matrix is expected to show. The command and the tests both read it from here.
 
 pub mod cassandra;
+pub mod cassandra_served;
 pub mod cassandra_shadow;
+pub mod lease_lengths;
 mod matrix;
 pub mod redis;
 pub mod zookeeper;

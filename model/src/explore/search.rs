@@ -120,6 +120,7 @@ impl Coverage {
                 | Event::Crashed { .. }
                 | Event::Secured { .. }
                 | Event::Acquired { .. }
+                | Event::TimeGiven { .. }
                 | Event::Written { .. }
                 | Event::ReadBegun { .. } => {}
                 Event::RecordGone { .. } => self.records_gone += 1,

@@ -29,20 +29,23 @@
 //! they are idempotent, deletions are taken for done), how long "go to 2" waits (`poll_interval`), the order in which a
 //! release deletes its two cells (here: both are sent at once). [`Settings::repaired`] decides all three for the better.
 
+mod phase;
+mod renewal;
+mod requests;
 mod settings;
 
-pub use settings::{QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps};
+pub use settings::{Expiry, QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps};
 
 use super::awaited::Awaited;
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, StampGroup, Visitor};
 use crate::stores::cassandra::{
-    Cassandra, Change, ColumnName, FENCE_TIMES, Family, Mutation, Operation, Outcome, Prefix, Reply, Request,
-    Row, Target, ThreadId,
+    Cassandra, ColumnName, FENCE_TIMES, Family, NAME_GROUP, Operation, Outcome, Prefix, Reply, Target,
+    ThreadId,
 };
 use crate::time::{Due, Micros, Monotonic, Wall};
+use phase::{Input, Phase, Renewer, Timed};
 use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
 use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
 
 /// One client's machine.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -76,73 +79,12 @@ pub struct CassandraQueue {
     lease_since: Option<Monotonic>,
     /// When the write under way was sent: `lease_since` once it is acknowledged.
     main_sent: Option<Monotonic>,
+    /// What the time service said last, while a call is served.
+    time: Option<Wall>,
+    /// What it said last in any call, if that is remembered.
+    last_given: Option<Wall>,
     /// The fencing token to be: the time of the last addition to the main row.
     fence: Option<Wall>,
-}
-
-/// Where the calling thread stands. Line numbers are of Listing 6 / Listing 7.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-enum Phase {
-    /// Outside any call.
-    Idle,
-    /// - / 1: reads the main row to see whether anybody is there.
-    CheckFree,
-    /// 1 / 3: adds the thread to the queue.
-    Enqueue,
-    /// 2 / 4: reads the queue to see who is first.
-    CheckFirst,
-    /// 8, 10 / 10: waits before it goes to 2 / 4.
-    Poll { until: Monotonic },
-    /// 3 / 5: adds a cell to the main row.
-    AddMain,
-    /// 4 / 6: reads the main row to see whether it has one record.
-    CheckAlone,
-    /// 7 / 9: deletes the cell from the main row.
-    DeleteMain,
-    /// - / 12: deletes the thread from the queue.
-    Dequeue,
-    /// 5 / 7: returned; the application holds.
-    Held,
-    /// Section 5.3: the renewal under way has to end before anything is deleted.
-    JoinRenewer,
-    /// Section 5.3: deletes the queue cell, then (if so ordered) the main cell.
-    ReleaseQueue,
-    /// Section 5.3: deletes the main cell, then (if so ordered) the queue cell.
-    ReleaseMain,
-    /// Section 5.3: deletes both.
-    ReleaseBoth,
-}
-
-/// The background thread that prolongs the lease.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-enum Renewer {
-    Off,
-    /// Sleeps for N/2.
-    Sleeps {
-        until: Monotonic,
-    },
-    /// Conditional renewal only: looks whether the lock is still ours.
-    ReadsMain(Awaited),
-    /// Rewrites the queue cell.
-    WritesQueue(Awaited),
-    /// Rewrites the main cell.
-    WritesMain(Awaited),
-}
-
-/// What enters the calling thread's `match`.
-enum Input {
-    Call(Call),
-    /// The awaited write is acknowledged.
-    Applied,
-    /// The awaited read returned these columns.
-    Slice(SmallVec<[(ColumnName, u16); 2]>),
-    /// The awaited request's outcome is unknown.
-    Unknown {
-        /// A coordinator said so: it did something. Else nobody answered.
-        answered: bool,
-    },
-    /// The poll interval is over.
-    Woken,
 }
 
 type Cx<'a> = Context<'a, Settings>;
@@ -155,7 +97,7 @@ impl CassandraQueue {
             (Phase::Idle, Input::Call(Call::Acquire { lock, mode })) => {
                 (self.lock, self.mode) = (lock, mode);
                 match mode {
-                    Mode::Lock => self.enqueue(cx, out),
+                    Mode::Lock => self.name_column(cx, out),
                     Mode::TryLock => self.read(Phase::CheckFree, self.row(Family::Main), 1, cx, out),
                 }
             }
@@ -163,12 +105,44 @@ impl CassandraQueue {
             // Listing 7, lines 1 and 2.
             (Phase::CheckFree, Input::Slice(columns)) if columns.is_empty() => {
                 out.record(Event::FoundFree { client: ClientId(cx.me) });
-                self.enqueue(cx, out);
+                self.name_column(cx, out);
             }
             (Phase::CheckFree, Input::Slice(_)) => self.refuse(out),
             (Phase::CheckFree, Input::Unknown { .. }) => {
                 self.read(Phase::CheckFree, self.row(Family::Main), 1, cx, out)
             }
+
+            // Listing 5, line 1, by the time service; the same before the write of line 3 / 5, if that needs it.
+            (Phase::ReadTime { before }, Input::Slice(columns)) => {
+                let time = Self::time_in(&columns);
+                if cx.settings.remembers_time
+                    && let Some(given) = time
+                {
+                    let less = self.last_given.is_some_and(|last| given < last);
+                    out.record(Event::TimeGiven { client: ClientId(cx.me), less });
+                    self.last_given = time;
+                }
+                match (time, before) {
+                    // Nothing is published yet.
+                    (None, before) if cx.settings.poll_interval == Micros::ZERO => {
+                        self.read_time(before, cx, out)
+                    }
+                    (None, before) => {
+                        let until = cx.monotonic + cx.settings.poll_interval;
+                        self.phase = Phase::PollTime { until, before };
+                    }
+                    (Some(time), Timed::Enqueue) => {
+                        self.time = Some(time);
+                        self.enqueue(cx, out);
+                    }
+                    (Some(time), Timed::AddMain) => {
+                        self.time = Some(time);
+                        self.add_main(cx, out);
+                    }
+                }
+            }
+            (Phase::ReadTime { before }, Input::Unknown { .. })
+            | (Phase::PollTime { before, .. }, Input::Woken) => self.read_time(before, cx, out),
 
             // Listing 6, line 1; Listing 7, line 3.
             (Phase::Enqueue, Input::Applied) => {
@@ -189,7 +163,10 @@ impl CassandraQueue {
                     self.column = own.map(|(name, _)| *name).or(self.column);
                 }
                 if columns.first().is_some_and(|(name, _)| name.thread == me) {
-                    self.add_main(cx, out);
+                    match cx.settings.timestamps.are_the_services() {
+                        true => self.read_time(Timed::AddMain, cx, out),
+                        false => self.add_main(cx, out),
+                    }
                 } else {
                     match self.mode {
                         // Lines 9 and 10.
@@ -281,17 +258,21 @@ impl CassandraQueue {
             },
 
             (
-                Phase::Idle | Phase::Held | Phase::JoinRenewer | Phase::Poll { .. },
+                Phase::Idle | Phase::Held | Phase::JoinRenewer | Phase::Poll { .. } | Phase::PollTime { .. },
                 Input::Applied | Input::Slice(_),
             ) => {
                 unreachable!(
                     "no request is awaited in this phase, and replies to others are dismissed before"
                 )
             }
-            (Phase::Idle | Phase::Held | Phase::JoinRenewer | Phase::Poll { .. }, Input::Unknown { .. }) => {
-                unreachable!("no request is awaited in this phase, so none can time out")
-            }
-            (Phase::CheckFree | Phase::CheckFirst | Phase::CheckAlone, Input::Applied) => {
+            (
+                Phase::Idle | Phase::Held | Phase::JoinRenewer | Phase::Poll { .. } | Phase::PollTime { .. },
+                Input::Unknown { .. },
+            ) => unreachable!("no request is awaited in this phase, so none can time out"),
+            (
+                Phase::CheckFree | Phase::ReadTime { .. } | Phase::CheckFirst | Phase::CheckAlone,
+                Input::Applied,
+            ) => {
                 unreachable!("a read is not answered like a write")
             }
             (
@@ -319,11 +300,27 @@ impl CassandraQueue {
         ThreadId(u16::from(self.incarnation) << 8 | u16::from(number))
     }
 
+    /// Listing 5: where the time comes from.
+    fn name_column(&mut self, cx: &Cx, out: &mut Out) {
+        match cx.settings.asks_the_time() {
+            true => self.read_time(Timed::Enqueue, cx, out),
+            false => self.enqueue(cx, out),
+        }
+    }
+
+    fn read_time(&mut self, before: Timed, cx: &Cx, out: &mut Out) {
+        self.phase = Phase::ReadTime { before };
+        self.send(Self::read_of_time(), cx, out);
+    }
+
     fn enqueue(&mut self, cx: &Cx, out: &mut Out) {
         // Listing 5. The time is taken here; the cell is written when the message arrives.
         self.column = match cx.settings.queue_order {
             QueueOrder::ClientClock => {
                 Some(ColumnName { prefix: Prefix::Time(cx.wall), thread: self.thread(cx) })
+            }
+            QueueOrder::Service => {
+                Some(ColumnName { prefix: Prefix::Time(self.service_time()), thread: self.thread(cx) })
             }
             QueueOrder::Coordinator => None,
         };
@@ -354,7 +351,7 @@ impl CassandraQueue {
     fn check_first(&mut self, cx: &Cx, out: &mut Out) {
         // A column named by the coordinator has to be found before it can be deleted: read the whole queue.
         let count = match cx.settings.queue_order {
-            QueueOrder::ClientClock => 1,
+            QueueOrder::ClientClock | QueueOrder::Service => 1,
             QueueOrder::Coordinator => u8::MAX,
         };
         self.read(Phase::CheckFirst, self.row(Family::Queue), count, cx, out);
@@ -436,209 +433,8 @@ impl CassandraQueue {
         self.renewer = Renewer::Off;
         self.lease_since = None;
         self.main_sent = None;
+        self.time = None;
         self.fence = None;
-    }
-
-    /// Whether the record in the main row cannot have expired yet, by the client's own clock.
-    fn lease_is_valid(&self, cx: &Cx) -> bool {
-        match (cx.settings.validity_check, self.lease_end(cx.settings)) {
-            (true, Some(end)) => cx.monotonic < end,
-            (true, None) | (false, _) => true,
-        }
-    }
-
-    fn lease_end(&self, settings: &Settings) -> Option<Monotonic> {
-        let since = self.lease_since?;
-        let ttl = settings.ttl()?;
-        Some(since + (ttl - settings.validity_margin))
-    }
-
-    // The background thread of section 5.3: "раз в N/2 секунд будет перезаписывать ячейки в строках".
-
-    fn start_renewer(&mut self, cx: &Cx) {
-        if let Some(ttl) = cx.settings.ttl() {
-            self.renewer = Renewer::Sleeps { until: cx.monotonic + Micros(ttl.0 / 2) };
-        }
-    }
-
-    fn renew(&mut self, cx: &Cx, out: &mut Out) {
-        if cx.settings.conditional_renewal && self.phase == Phase::Held {
-            let operation = Operation::ReadSlice { row: self.row(Family::Main), from: None, count: 2 };
-            self.renewer = Renewer::ReadsMain(self.request(operation, cx, out));
-        } else {
-            self.renew_queue(cx, out);
-        }
-    }
-
-    fn renew_queue(&mut self, cx: &Cx, out: &mut Out) {
-        if self.column.is_none() {
-            return self.renew_main(cx, out);
-        }
-        let mutation = self.put_queue(cx);
-        self.renewer = Renewer::WritesQueue(self.request(Operation::Write(mutation), cx, out));
-    }
-
-    fn renew_main(&mut self, cx: &Cx, out: &mut Out) {
-        if self.phase != Phase::Held {
-            return self.start_renewer(cx);
-        }
-        let token = self.fence;
-        let mutation = self.put_main(cx);
-        // A renewal prolongs the grant, it does not make a new one: the token stays.
-        self.fence = token;
-        self.main_sent = cx.settings.validity_check.then_some(cx.monotonic);
-        self.renewer = Renewer::WritesMain(self.request(Operation::Write(mutation), cx, out));
-    }
-
-    fn on_renewal_reply(&mut self, outcome: Outcome, cx: &Cx, out: &mut Out) {
-        match (self.renewer, outcome) {
-            (Renewer::ReadsMain(_), Outcome::Slice(columns)) => {
-                let ours = columns.len() == 1 && columns[0].0.thread == self.thread(cx);
-                if ours && self.lease_is_valid(cx) { self.renew_queue(cx, out) } else { self.lose(out) }
-            }
-            // The two writes are not one: the lease may have run out in between.
-            (Renewer::WritesQueue(_), Outcome::Applied)
-                if cx.settings.conditional_renewal
-                    && self.phase == Phase::Held
-                    && !self.lease_is_valid(cx) =>
-            {
-                self.lose(out);
-            }
-            (Renewer::WritesQueue(_), Outcome::Applied) => self.renew_main(cx, out),
-            (Renewer::WritesMain(_), Outcome::Applied) => {
-                self.lease_since = self.main_sent;
-                // What was prolonged may be over again by the time this is known.
-                if self.phase == Phase::Held && !self.lease_is_valid(cx) {
-                    return self.lose(out);
-                }
-                out.record(Event::Renewed { client: ClientId(cx.me) });
-                self.start_renewer(cx);
-            }
-            (Renewer::ReadsMain(_) | Renewer::WritesQueue(_) | Renewer::WritesMain(_), Outcome::TimedOut) => {
-                self.renew_again(cx, out);
-            }
-            (Renewer::ReadsMain(_), Outcome::Applied)
-            | (Renewer::WritesQueue(_) | Renewer::WritesMain(_), Outcome::Slice(_)) => {
-                unreachable!("a renewal's reply is of its request's kind")
-            }
-            (Renewer::Off | Renewer::Sleeps { .. }, _) => {
-                unreachable!("a renewer that sleeps awaits no reply")
-            }
-        }
-        if self.phase == Phase::JoinRenewer && !self.renewer.is_writing() {
-            self.begin_release(cx, out);
-        }
-    }
-
-    /// Outcome unknown: the same again, at the next server.
-    fn renew_again(&mut self, cx: &Cx, out: &mut Out) {
-        self.contact = (self.contact + 1) % cx.servers;
-        match self.renewer {
-            // A release is waiting: whether this write arrives or not, its deletion comes after it.
-            _ if self.phase == Phase::JoinRenewer => self.renewer = Renewer::Off,
-            _ if self.phase == Phase::Held && !self.lease_is_valid(cx) => self.lose(out),
-            Renewer::ReadsMain(_) => self.renew(cx, out),
-            Renewer::WritesQueue(_) => self.renew_queue(cx, out),
-            Renewer::WritesMain(_) => self.renew_main(cx, out),
-            Renewer::Off | Renewer::Sleeps { .. } => unreachable!("a renewer that sleeps awaits no reply"),
-        }
-    }
-
-    fn lose(&mut self, out: &mut Out) {
-        self.renewer = Renewer::Off;
-        self.lease_since = None;
-        if self.phase == Phase::Held {
-            out.answer(Answer::Lost);
-        }
-    }
-
-    // Requests.
-
-    fn put_queue(&mut self, cx: &Cx) -> Mutation {
-        let target = match self.column {
-            Some(column) => Target::Column(column),
-            None => Target::CoordinatorTime(self.thread(cx)),
-        };
-        Mutation { row: self.row(Family::Queue), target, change: self.put(cx), timestamp: self.timestamp(cx) }
-    }
-
-    fn put_main(&mut self, cx: &Cx) -> Mutation {
-        let timestamp = self.timestamp(cx);
-        self.fence = cx.settings.fencing.then(|| timestamp.unwrap_or(cx.wall));
-        Mutation {
-            row: self.row(Family::Main),
-            target: Target::Column(self.main_column(cx)),
-            change: self.put(cx),
-            timestamp,
-        }
-    }
-
-    fn put(&self, cx: &Cx) -> Change {
-        Change::Put { value: 0, ttl_seconds: cx.settings.ttl_seconds }
-    }
-
-    fn remove(&mut self, row: Row, target: Target, cx: &Cx) -> Mutation {
-        Mutation { row, target, change: Change::Delete, timestamp: self.timestamp(cx) }
-    }
-
-    fn row(&self, family: Family) -> Row {
-        Row { family, lock: self.lock.0 }
-    }
-
-    fn main_column(&self, cx: &Cx) -> ColumnName {
-        ColumnName { prefix: Prefix::None, thread: self.thread(cx) }
-    }
-
-    fn timestamp(&mut self, cx: &Cx) -> Option<Wall> {
-        cx.settings.timestamps.next(&mut self.last_timestamp, cx.wall)
-    }
-
-    fn read(&mut self, phase: Phase, row: Row, count: u8, cx: &Cx, out: &mut Out) {
-        self.phase = phase;
-        self.send(Operation::ReadSlice { row, from: None, count }, cx, out);
-    }
-
-    /// Sends the request that the phase waits for.
-    fn send(&mut self, operation: Operation, cx: &Cx, out: &mut Out) {
-        self.awaited = Some(self.request(operation, cx, out));
-    }
-
-    fn request(&mut self, operation: Operation, cx: &Cx, out: &mut Out) -> Awaited {
-        self.serial = self.serial.wrapping_add(1);
-        out.request(self.contact, Request { serial: self.serial, operation });
-        Awaited {
-            serial: self.serial,
-            until: cx.settings.request_timeout.map(|length| cx.monotonic + length),
-        }
-    }
-
-    /// When the thread that holds must notice that its lease is over.
-    fn validity_deadline(&self, settings: &Settings) -> Option<Monotonic> {
-        if settings.validity_check && self.phase == Phase::Held { self.lease_end(settings) } else { None }
-    }
-}
-
-impl Renewer {
-    fn awaited(&self) -> Option<Awaited> {
-        match *self {
-            Renewer::ReadsMain(awaited) | Renewer::WritesQueue(awaited) | Renewer::WritesMain(awaited) => {
-                Some(awaited)
-            }
-            Renewer::Off | Renewer::Sleeps { .. } => None,
-        }
-    }
-
-    fn is_writing(&self) -> bool {
-        matches!(self, Renewer::WritesQueue(_) | Renewer::WritesMain(_))
-    }
-
-    fn deadline(&self) -> Option<Monotonic> {
-        match *self {
-            Renewer::Sleeps { until } => Some(until),
-            Renewer::Off | Renewer::ReadsMain(_) | Renewer::WritesQueue(_) | Renewer::WritesMain(_) => {
-                self.awaited().and_then(|awaited| awaited.until)
-            }
-        }
     }
 }
 
@@ -663,6 +459,8 @@ impl Lock for CassandraQueue {
             last_timestamp: None,
             lease_since: None,
             main_sent: None,
+            time: None,
+            last_given: None,
             fence: None,
         }
     }
@@ -699,11 +497,13 @@ impl Lock for CassandraQueue {
         } else if due(self.renewer.deadline()) {
             match self.renewer {
                 Renewer::Sleeps { .. } => self.renew(cx, out),
-                Renewer::Off | Renewer::ReadsMain(_) | Renewer::WritesQueue(_) | Renewer::WritesMain(_) => {
-                    self.on_renewal_reply(Outcome::TimedOut, cx, out);
-                }
+                Renewer::Off
+                | Renewer::ReadsMain(_)
+                | Renewer::ReadsTime(_)
+                | Renewer::WritesQueue(_)
+                | Renewer::WritesMain(_) => self.on_renewal_reply(Outcome::TimedOut, cx, out),
             }
-        } else if let Phase::Poll { until } = self.phase
+        } else if let Phase::Poll { until } | Phase::PollTime { until, .. } = self.phase
             && until <= cx.monotonic
         {
             self.step(Input::Woken, cx, out);
@@ -724,7 +524,7 @@ impl Lock for CassandraQueue {
 
     fn deadline(&self, settings: &Settings) -> Option<Due> {
         let poll = match self.phase {
-            Phase::Poll { until } => Some(until),
+            Phase::Poll { until } | Phase::PollTime { until, .. } => Some(until),
             _ => None,
         };
         let request = self.awaited.and_then(|awaited| awaited.until);
@@ -748,14 +548,8 @@ impl Lock for CassandraQueue {
             .into_iter()
             .flatten()
             .for_each(|awaited| awaited.visit(visitor));
-        match &mut self.renewer {
-            Renewer::Off => {}
-            Renewer::Sleeps { until } => visitor.wake(until),
-            Renewer::ReadsMain(awaited) | Renewer::WritesQueue(awaited) | Renewer::WritesMain(awaited) => {
-                awaited.visit(visitor);
-            }
-        }
-        if let Phase::Poll { until } = &mut self.phase {
+        self.renewer.visit(visitor);
+        if let Phase::Poll { until } | Phase::PollTime { until, .. } = &mut self.phase {
             visitor.wake(until);
         }
         if let Some(column) = &mut self.column {
@@ -764,6 +558,10 @@ impl Lock for CassandraQueue {
         if let Some(last) = &mut self.last_timestamp {
             visitor.stamp(StampGroup { space: 3, member: u32::from(self.me) }, last);
         }
+        [&mut self.time, &mut self.last_given]
+            .into_iter()
+            .flatten()
+            .for_each(|time| visitor.stamp(NAME_GROUP, time));
         if let Some(fence) = &mut self.fence {
             visitor.stamp(FENCE_TIMES, fence);
         }
@@ -774,46 +572,20 @@ impl Lock for CassandraQueue {
             .for_each(|since| visitor.since(since, ttl));
     }
 
+    fn carries_stamps_over(settings: &Settings) -> bool {
+        settings.timestamps.are_the_services()
+    }
+
+    fn earliest_timestamp(&self, settings: &Settings) -> Option<Wall> {
+        self.time.filter(|_| settings.timestamps.are_the_services())
+    }
+
     fn line(&self) -> Line {
-        let (listing_6, listing_7) = match self.phase {
-            Phase::CheckFree => (0, 1),
-            Phase::Enqueue => (1, 3),
-            Phase::CheckFirst => (2, 4),
-            Phase::Poll { .. } => (10, 10),
-            Phase::AddMain => (3, 5),
-            Phase::CheckAlone => (4, 6),
-            Phase::DeleteMain => (7, 9),
-            Phase::Dequeue => (0, 12),
-            Phase::Held => (5, 7),
-            Phase::Idle
-            | Phase::JoinRenewer
-            | Phase::ReleaseQueue
-            | Phase::ReleaseMain
-            | Phase::ReleaseBoth => {
-                return Line::NONE;
-            }
-        };
-        match self.mode {
-            Mode::Lock => Line { listing: 6, number: listing_6 },
-            Mode::TryLock => Line { listing: 7, number: listing_7 },
-        }
+        self.phase.line(self.mode)
     }
 
     fn doing(&self) -> &'static str {
-        match self.phase {
-            Phase::Idle => "idle",
-            Phase::CheckFree => "is the main row empty?",
-            Phase::Enqueue => "joining the queue",
-            Phase::CheckFirst => "first in the queue?",
-            Phase::Poll { .. } => "waiting",
-            Phase::AddMain => "joining the main row",
-            Phase::CheckAlone => "one record in the main row?",
-            Phase::DeleteMain => "leaving the main row",
-            Phase::Dequeue => "leaving the queue",
-            Phase::Held => "holds",
-            Phase::JoinRenewer => "releasing: waiting for the renewal to end",
-            Phase::ReleaseQueue | Phase::ReleaseMain | Phase::ReleaseBoth => "releasing",
-        }
+        self.phase.doing()
     }
 
     fn lease(settings: &Settings) -> Option<Micros> {

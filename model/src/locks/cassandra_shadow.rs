@@ -42,14 +42,13 @@ pub use settings::{Backoff, Reread, Settings};
 use super::awaited::Awaited;
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, StampGroup, Visitor};
 use crate::stores::cassandra::{
-    Cassandra, Change, ColumnName, FENCE_TIMES, Family, Operation, Outcome, Reply,
+    Cassandra, Change, FENCE_TIMES, Family, Found, Operation, Outcome, Reply, Value,
 };
 use crate::time::{Due, Micros, Monotonic, Wall};
 use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
 use renewer::Renewer;
 use serde::{Deserialize, Serialize};
 use settings::Refusal;
-use smallvec::SmallVec;
 
 type Cx<'a> = Context<'a, Settings>;
 type Out = Effects<Cassandra>;
@@ -125,7 +124,7 @@ enum Input {
     /// The awaited write is acknowledged.
     Applied,
     /// The awaited read returned these columns.
-    Slice(SmallVec<[(ColumnName, u16); 2]>),
+    Slice(Found),
     /// The awaited request's outcome is unknown.
     Unknown {
         /// A coordinator said so: it did something. Else nobody answered.
@@ -284,8 +283,8 @@ impl CassandraShadow {
     }
 
     /// What lines 2 and 3 make of the main row; `None` if it is not one cell.
-    fn owner(&self, columns: &[(ColumnName, u16)], settings: &Settings) -> Option<Ownership> {
-        let [(name, _)] = columns else { return None };
+    fn owner(&self, columns: &Found, settings: &Settings) -> Option<Ownership> {
+        let [(name, _)] = columns.as_slice() else { return None };
         // A grant that has to know how old its cell is, or its token, cannot rest on one that is left from before.
         let takes_any = (!settings.validity_check || settings.ttl_seconds.is_none()) && !settings.fencing;
         match *name == self.column(settings) && takes_any {
@@ -300,7 +299,7 @@ impl CassandraShadow {
     }
 
     fn add_shadow(&mut self, cx: &Cx, out: &mut Out) {
-        let change = Change::Put { value: 0, ttl_seconds: cx.settings.shadow_ttl_seconds };
+        let change = Change::Put { value: Value::EMPTY, ttl_seconds: cx.settings.shadow_ttl_seconds };
         let is_looked_at = cx.settings.validity_check && cx.settings.shadow_ttl_seconds.is_some();
         self.shadow_since = is_looked_at.then_some(cx.monotonic);
         self.write(Phase::AddShadow, self.row(Family::Shadow), change, cx, out);

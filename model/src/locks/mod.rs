@@ -2,6 +2,7 @@
 
 mod awaited;
 pub mod cassandra_queue;
+pub mod cassandra_served;
 pub mod cassandra_shadow;
 pub mod redis_single;
 pub mod redlock;
@@ -10,6 +11,7 @@ pub mod znode_probe;
 pub mod zookeeper_lock;
 
 pub use cassandra_queue::CassandraQueue;
+pub use cassandra_served::CassandraServed;
 pub use cassandra_shadow::CassandraShadow;
 pub use redis_single::RedisSingle;
 pub use redlock::Redlock;

@@ -7,7 +7,7 @@
 use crate::machine::{Call, Context, Effects, Line, Lock, Owner, Visitor};
 use crate::stores::cassandra::{
     Cassandra, Change, ColumnName, Family, Mutation, Operation, Outcome, Prefix, Reply, Request, Row, Target,
-    ThreadId,
+    ThreadId, Value,
 };
 use crate::time::{Due, Micros};
 use picklock_properties::{ClientId, Event};
@@ -68,7 +68,10 @@ impl Lock for RowProbe {
                 let mutation = Mutation {
                     row: ROW,
                     target: Target::Column(ColumnName { prefix: Prefix::None, thread }),
-                    change: Change::Put { value: u16::from(cx.me), ttl_seconds: cx.settings.ttl_seconds },
+                    change: Change::Put {
+                        value: Value::Number(u16::from(cx.me)),
+                        ttl_seconds: cx.settings.ttl_seconds,
+                    },
                     timestamp: Some(cx.wall),
                 };
                 self.phase = Phase::Writes;
@@ -91,8 +94,9 @@ impl Lock for RowProbe {
             (Phase::Reads, Outcome::Slice(columns)) => {
                 self.phase = Phase::HasRead;
                 // With a shared column a thread recognises its record by nothing but its value.
-                let clients = columns.iter().map(|(name, value)| {
-                    ClientId(if cx.settings.shared_column { *value as u8 } else { name.thread.0 as u8 })
+                let clients = columns.iter().map(|(name, value)| match value {
+                    Value::Number(number) if cx.settings.shared_column => ClientId(*number as u8),
+                    Value::Number(_) | Value::Time(_) => ClientId(name.thread.0 as u8),
                 });
                 out.record(Event::RowRead { client: ClientId(cx.me), saw: clients.collect() });
             }

@@ -1,10 +1,11 @@
 //! The Cassandra locks.
 
 use super::{Comparable, Plain, compare, walks_alike};
-use picklock_model::claims::{Assumption, cassandra as spaces};
+use picklock_model::claims::{Assumption, cassandra as spaces, cassandra_served as served};
 use picklock_model::explore::Space;
 use picklock_model::locks::cassandra_queue::{QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps};
-use picklock_model::locks::{CassandraQueue, RowProbe};
+use picklock_model::locks::cassandra_served::{Judges, REPLICA_SLEEPS, Tombstones};
+use picklock_model::locks::{CassandraQueue, CassandraServed, RowProbe};
 use picklock_model::machine::Message;
 use picklock_model::stores::cassandra::{Cassandra, Consistency, Content, Peer, ReadRepair};
 use picklock_model::time::Micros;
@@ -261,4 +262,57 @@ fn a_plain_cluster_of_another_setup_parts_from_the_world() {
     world.apply(actions[0], &space.setup, &space.bounds, &mut workspace);
     plain.apply(actions[0], None);
     assert!(compare(&world, &plain).is_err());
+}
+
+fn timed_service(replicas: u8) -> Space<CassandraServed> {
+    let mut space = served::timed(2, replicas, &[]);
+    space.setup.workload.rounds = 3;
+    // The plain cluster waits for what is due, and a clock that is ahead would be overtaken.
+    space.setup.lock.time.period = Micros::ZERO;
+    space.setup.lock.queue.remembers_time = true;
+    space
+}
+
+#[test]
+fn untimed_lock_named_by_a_time_service() {
+    walks_alike(timed_service(2), |walked| walked.grants > 100);
+}
+
+#[test]
+fn untimed_lock_named_by_a_time_service_of_which_one_replica_is_ahead_and_dies() {
+    let mut space = timed_service(2);
+    served::one_replica_ahead(&mut space);
+    space.bounds.crashes = 1;
+    space.bounds.aim = Aim::At(REPLICA_SLEEPS);
+    walks_alike(space.clone(), |walked| walked.grants > 100 && walked.faults > 50);
+    space.setup.lock = served::published_past_the_last(space.setup.lock);
+    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 50);
+}
+
+#[test]
+fn untimed_lock_stamped_by_a_time_service() {
+    for timestamps in [Timestamps::ServiceAdds, Timestamps::Service, Timestamps::ServiceMonotonic] {
+        let mut space = timed_service(1);
+        space.setup.lock.queue.timestamps = timestamps;
+        walks_alike(space.clone(), |walked| walked.grants > 100);
+        served::one_replica_ahead(&mut space);
+        space.setup.lock = served::published_past_the_last(space.setup.lock);
+        walks_alike(space, |walked| walked.grants > 100);
+    }
+}
+
+#[test]
+fn timed_lock_with_a_lease_that_a_keeper_ends() {
+    for tombstones in [Tombstones::Clock, Tombstones::Seen] {
+        let mut space = served::kept(2, 1, &[]);
+        space.setup.lock.leases.tombstones = tombstones;
+        space.setup.workload.rounds = 2;
+        space.bounds.pauses = 3;
+        space.bounds.pause_ticks = 5;
+        walks_alike(space.clone(), |walked| walked.grants > 50 && walked.ticks > 500 && walked.faults > 100);
+        space.setup.lock.leases.judges = Judges::AsItAsks;
+        space.setup.lock.queue.waiters_renew = true;
+        space.bounds.last_client_ahead_ticks = 3;
+        walks_alike(space, |walked| walked.grants > 50 && walked.ticks > 500 && walked.faults > 100);
+    }
 }

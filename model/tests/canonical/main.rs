@@ -59,7 +59,7 @@ impl<'a, L: Walkable> Plain<'a, L> {
         let Space { setup, bounds } = space;
         let clock_of = |node| {
             let ticks = match node {
-                Node::Client(client) if client + 1 == setup.workload.clients => {
+                Node::Client(client) if client + 1 == setup.workload.processes() => {
                     bounds.last_client_ahead_ticks
                 }
                 Node::Server(server) if server + 1 == setup.servers => bounds.last_server_ahead_ticks,
@@ -101,7 +101,7 @@ impl<'a, L: Walkable> Plain<'a, L> {
                     clock.monotonic_offset = clock.monotonic_offset + by;
                 }
                 self.tick += 1;
-                for client in 0..setup.workload.clients {
+                for client in 0..setup.workload.processes() {
                     if let Status::Paused { ticks_left } = &mut self.condition(client).status {
                         *ticks_left -= 1;
                     }
@@ -418,7 +418,7 @@ fn walk_along<L: Walkable>(
 /// Whether the two are the same to whoever must not know the date: clients, deadlines, messages.
 fn compare<L: Walkable>(world: &World<L>, plain: &Plain<L>) -> Result<(), String> {
     let Space { setup, bounds } = plain.space;
-    for client in 0..setup.workload.clients {
+    for client in 0..setup.workload.processes() {
         let standing = |cluster: &Cluster<L>| {
             let client = &cluster.clients[usize::from(client)];
             (client.lock.line(), client.doing(), client.holds(), client.is_done())

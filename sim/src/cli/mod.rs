@@ -24,6 +24,7 @@ mod seeds;
 mod shrink;
 mod sweep;
 mod theorems;
+mod ttl;
 
 use clap::{Parser, Subcommand};
 use picklock_sim::registry::RunError;
@@ -59,7 +60,7 @@ Examples:
   picklock shrink pk2_…                          as little of it as still breaks the promise
   picklock hunt C6                               how many random plans until the failure shows
 
-Exit codes: 0 nothing was violated; 1 something was, or (matrix, theorems, scenarios, hunt, herd) a verdict differs from the
+Exit codes: 0 nothing was violated; 1 something was, or (matrix, theorems, scenarios, hunt, herd, ttl) a verdict differs from the
 expected one, or no verdict was reached; 2 the call was wrong.
 Colours go to terminals only, and not if NO_COLOR is set. ^C prints what was found so far; a second ^C ends at once.";
 
@@ -74,6 +75,7 @@ enum Command {
     Scenarios(scenarios::Scenarios),
     Hunt(hunt::Hunt),
     Herd(herd::Herd),
+    Ttl(ttl::Ttl),
     /// Lists the locks
     Locks,
     /// Lists the kinds of faults
@@ -128,6 +130,7 @@ pub fn main() -> ExitCode {
         Command::Scenarios(command) => command.run(&mut screen),
         Command::Hunt(command) => command.run(&mut screen),
         Command::Herd(command) => command.run(&mut screen),
+        Command::Ttl(command) => command.run(&mut screen),
         Command::Locks => lists::locks(&mut screen),
         Command::Faults => lists::faults(&mut screen),
         Command::Properties => lists::properties(&mut screen),

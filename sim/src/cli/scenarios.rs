@@ -113,18 +113,24 @@ impl Scenarios {
 
     fn chosen(&self) -> Result<Vec<Scenario>, BadCall> {
         let all = scenarios();
-        for id in &self.ids {
+        for id in self.ids.iter().filter(|id| !all.iter().any(|scenario| is_it(id, scenario.id))) {
             names::find("scenario", &id.to_uppercase(), all.clone(), |scenario| scenario.id.to_owned())?;
         }
         for system in &self.systems {
             names::find("system", system, all.clone(), |scenario| scenario.system.to_owned())?;
         }
         let chosen = |scenario: &Scenario| {
-            (self.ids.is_empty() || self.ids.iter().any(|id| id.eq_ignore_ascii_case(scenario.id)))
+            (self.ids.is_empty() || self.ids.iter().any(|id| is_it(id, scenario.id)))
                 && (self.systems.is_empty() || self.systems.iter().any(|system| system == scenario.system))
         };
         Ok(all.into_iter().filter(chosen).collect())
     }
+}
+
+/// Whether the row is asked for: by its id, or by that of all forms that it has (C22 for C22a, C22b, C22c).
+fn is_it(asked: &str, id: &str) -> bool {
+    asked.eq_ignore_ascii_case(id)
+        || asked.eq_ignore_ascii_case(id.trim_end_matches(|letter: char| letter.is_ascii_lowercase()))
 }
 
 /// Looks for a violation of this promise, or of any.

@@ -1,11 +1,14 @@
 //! The locks of document 000.
 
 use super::{AnyLock, CheckOptions, Registered, judged};
-use picklock_model::claims::{cassandra as spaces, cassandra_shadow as shadow_spaces};
+use picklock_model::claims::{cassandra as spaces, cassandra_served, cassandra_shadow as shadow_spaces};
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
+use picklock_model::locks::cassandra_served::{LeaseService, Settings as Served, TimeService};
 use picklock_model::locks::cassandra_shadow::Backoff;
-use picklock_model::locks::{CassandraQueue, CassandraShadow, RowProbe, cassandra_queue, cassandra_shadow};
+use picklock_model::locks::{
+    CassandraQueue, CassandraServed, CassandraShadow, RowProbe, cassandra_queue, cassandra_shadow,
+};
 use picklock_model::stores::cassandra::Consistency;
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, Workload, Writes};
@@ -64,6 +67,42 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
                 };
                 shadow_space(options, listing)
             },
+            servers: 1,
+            is_lock: true,
+        }),
+        Box::new(Registered::<CassandraServed> {
+            name: "cassandra-timed",
+            summary: "the queue lock with names from the time service, as written (document 000, section 5.4)",
+            default_settings: Served::timed(),
+            setup: || served_setup(Served::timed()),
+            space: |options| served_space(options, Served::timed()),
+            servers: 1,
+            is_lock: true,
+        }),
+        Box::new(Registered::<CassandraServed> {
+            name: "cassandra-timed-repaired",
+            summary: "the same with every repair, and a service whose time neither stands still nor goes back",
+            default_settings: Served::timed_repaired(),
+            setup: || served_setup(Served::timed_repaired()),
+            space: |options| served_space(options, Served::timed_repaired()),
+            servers: 1,
+            is_lock: true,
+        }),
+        Box::new(Registered::<CassandraServed> {
+            name: "cassandra-kept",
+            summary: "the queue lock with leases that a service ends, not a TTL (document 000, section 6)",
+            default_settings: Served::kept(),
+            setup: || served_setup(Served::kept()),
+            space: |options| served_space(options, Served::kept()),
+            servers: 1,
+            is_lock: true,
+        }),
+        Box::new(Registered::<CassandraServed> {
+            name: "cassandra-kept-repaired",
+            summary: "the same with every repair, and two keepers that delete only what they saw",
+            default_settings: Served::kept_repaired(),
+            setup: || served_setup(Served::kept_repaired()),
+            space: |options| served_space(options, Served::kept_repaired()),
             servers: 1,
             is_lock: true,
         }),
@@ -174,5 +213,46 @@ fn queue_space(options: &CheckOptions, settings: cassandra_queue::Settings) -> S
     space.setup.workload.writes = Writes::resource_if(watches_writes);
     space.setup.workload.resource_checks = watches_writes && settings.fencing;
     options.drop.iter().for_each(|assumption| spaces::drop_from_queue_lock(&mut space, *assumption));
+    space
+}
+
+/// The same use of the lock, with its services beside it: two time replicas, or as many keepers as the variant has.
+fn served_setup(lock: Served) -> Setup<CassandraServed> {
+    let Setup { lock: queue, store, servers, workload, promises } = cassandra_setup(lock.queue);
+    let attendants = if lock.lease_keepers > 0 { lock.lease_keepers } else { TIME_REPLICAS };
+    let lock = Served { queue, threads: workload.clients, ..lock };
+    Setup { lock, store, servers, workload: Workload { attendants, ..workload }, promises }
+}
+
+/// "Он имеет несколько реплик": with one of them alone nothing can go wrong between them.
+const TIME_REPLICAS: u8 = 2;
+
+/// One replica, or one keeper beside which messages take no time: the catalogue has the larger ones.
+fn served_space(options: &CheckOptions, lock: Served) -> Space<CassandraServed> {
+    let promises = match options.promises.is_empty() {
+        true => vec![Promise::MutualExclusion],
+        false => options.promises.iter().collect(),
+    };
+    let mut space = match lock.lease_keepers {
+        0 => cassandra_served::timed(options.clients, 1, &promises),
+        _ => cassandra_served::kept(options.clients, 1, &promises),
+    };
+    let small = space.setup.lock;
+    space.bounds.colocated = lock.lease_keepers > 0;
+    space.setup.servers = options.servers;
+    space.setup.workload.rounds = options.rounds;
+    space.setup.workload.calls = if options.try_lock { Calls::TryLock } else { Calls::Lock };
+    space.setup.lock = Served {
+        queue: cassandra_queue::Settings {
+            ttl_seconds: small.queue.ttl_seconds,
+            poll_interval: small.queue.poll_interval,
+            request_timeout: small.queue.request_timeout,
+            ..lock.queue
+        },
+        time: TimeService { period: small.time.period, ..lock.time },
+        leases: LeaseService { period: small.leases.period, ..lock.leases },
+        ..small
+    };
+    options.drop.iter().for_each(|assumption| cassandra_served::drop_from_served(&mut space, *assumption));
     space
 }

@@ -81,6 +81,7 @@ pub fn violation_words(violation: &Violation) -> String {
                 "{client} does not see what {other} had written, as it could know, before it began to read"
             )
         }
+        Promise::TimeOrder => format!("the time service tells {client} less than it told it before"),
     }
 }
 
@@ -107,6 +108,9 @@ fn event_words(event: &Event) -> String {
         Event::Woken { .. } => format!("woken {client}"),
         Event::Written { .. } => format!("written {client}"),
         Event::ReadBegun { .. } => format!("read-begun {client}"),
+        Event::TimeGiven { less, .. } => {
+            format!("time-given {client} {}", if *less { "less than before" } else { "as before or more" })
+        }
     }
 }
 

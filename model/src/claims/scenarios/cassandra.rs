@@ -2,6 +2,7 @@
 
 mod hunts;
 mod remains;
+mod services;
 
 use super::{Scenario, Search};
 use crate::claims::cassandra::{TTL_SECONDS, drop_from_queue_lock, queue_lock};
@@ -19,7 +20,10 @@ use picklock_properties::{ClientId, Promise};
 /// The rows, in the order of the catalogue.
 pub(super) fn scenarios() -> Vec<Scenario> {
     let mut rows = vec![c1(), c2(), c3(), c4(), c6(), c7(), c8(), c9(), remains::c10(), c11()];
-    rows.extend([remains::c12(), c14(), c15(), c16(), c22(), c23(), remains::c24(), c25(), c31()]);
+    rows.extend([remains::c12(), c14(), c15(), c16()]);
+    rows.extend(services::of_the_time());
+    rows.extend([c23(), remains::c24(), c25(), c31()]);
+    rows.extend(services::of_the_leases());
     rows
 }
 
@@ -244,28 +248,6 @@ fn c16() -> Scenario {
         search: space(|lock| Settings { shared_thread_id: true, ..lock }),
         fix: "unique ids",
         fix_search: space(|lock| lock),
-        ..CASSANDRA
-    }
-}
-
-fn c22() -> Scenario {
-    let space = |lock: fn(Settings) -> Settings| {
-        let mut space = queue_lock(2, 1, Calls::Lock, &[Promise::MutualExclusion]);
-        space.bounds.freezes = 1;
-        safety(space, lock)
-    };
-    Scenario {
-        id: "C22",
-        story: "the clock stands still (the time service after its fast replica died): add, delete and add again carry \
-                one timestamp, at a tie the tombstone wins, and the record is hidden",
-        breaks: Promise::MutualExclusion,
-        search: space(|lock| lock),
-        fix: "own-id check and timestamps max(last + 1, now)",
-        fix_search: space(|lock| Settings {
-            own_id_check: true,
-            timestamps: Timestamps::ClientMonotonic,
-            ..lock
-        }),
         ..CASSANDRA
     }
 }

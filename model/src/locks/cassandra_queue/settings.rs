@@ -40,6 +40,10 @@ pub struct Settings {
     pub try_attempts_max: Option<u8>,
     /// Grants carry a fencing token: the timestamp of the record in the main row that the grant rests on.
     pub fencing: bool,
+    /// Who ends a lease that is not renewed.
+    pub expiry: Expiry,
+    /// Remembers from call to call what the time service said, and notices if it says less. Nothing else depends on it.
+    pub remembers_time: bool,
     /// How much earlier than the TTL the client takes its lease for over: whole-second rounding, latency, drift.
     pub validity_margin: Micros,
 }
@@ -53,6 +57,33 @@ pub enum Timestamps {
     ClientMonotonic,
     /// The coordinator's wall clock.
     Coordinator,
+    /// The time service for what is added, asked just before; the client's wall clock for what is deleted. What the
+    /// authors' implementation does (`CassandraPrimitives`, `NewRemoteLock/WithExpirationService/LockStorage.cs`:
+    /// `AddColumn` with the service's time, `DeleteColumn` without any).
+    ServiceAdds,
+    /// The time service, asked just before anything is added; a deletion has the time that was said last.
+    Service,
+    /// The same, but at least one more than the last.
+    ServiceMonotonic,
+}
+
+impl Timestamps {
+    /// Whether something is stamped with the service's time.
+    pub const fn are_the_services(self) -> bool {
+        match self {
+            Timestamps::ServiceAdds | Timestamps::Service | Timestamps::ServiceMonotonic => true,
+            Timestamps::ClientWall | Timestamps::ClientMonotonic | Timestamps::Coordinator => false,
+        }
+    }
+}
+
+/// Who ends a lease that is not renewed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Expiry {
+    /// The store: every cell has the TTL (section 5.3).
+    Store,
+    /// A service that watches the renewals, and deletes the cells of whoever renews no more (section 6): cells have no TTL.
+    Keeper,
 }
 
 /// Who names the queue column.
@@ -62,6 +93,8 @@ pub enum QueueOrder {
     ClientClock,
     /// The coordinator names the column as it writes it.
     Coordinator,
+    /// The client asks the time service (section 5.4), then writes the cell.
+    Service,
 }
 
 /// When a deletion of unknown outcome is repeated.
@@ -106,6 +139,8 @@ impl Settings {
             reads_before_ack: false,
             try_attempts_max: None,
             fencing: false,
+            expiry: Expiry::Store,
+            remembers_time: false,
             validity_margin: Micros::ZERO,
         }
     }
@@ -137,18 +172,24 @@ impl Settings {
         }
     }
 
+    /// Whether the time service is asked before line 1.
+    pub const fn asks_the_time(&self) -> bool {
+        matches!(self.queue_order, QueueOrder::Service) || self.timestamps.are_the_services()
+    }
+
     pub(super) fn ttl(&self) -> Option<Micros> {
         self.ttl_seconds.map(|seconds| Micros::seconds(i64::from(seconds)))
     }
 }
 
 impl Timestamps {
-    /// What a client stamps its next write with, after `last`; nothing, if the coordinator does.
-    pub(in crate::locks) fn next(self, last: &mut Option<Wall>, wall: Wall) -> Option<Wall> {
+    /// What a client stamps its next write with, after `last`; nothing, if the coordinator does. `time` is the client's or
+    /// the service's, as this says; a lock that knows no service has its client's.
+    pub(in crate::locks) fn next(self, last: &mut Option<Wall>, time: Wall) -> Option<Wall> {
         match self {
-            Timestamps::ClientWall => Some(wall),
-            Timestamps::ClientMonotonic => {
-                let next = last.map_or(wall, |last| wall.max(last + Micros(1)));
+            Timestamps::ClientWall | Timestamps::ServiceAdds | Timestamps::Service => Some(time),
+            Timestamps::ClientMonotonic | Timestamps::ServiceMonotonic => {
+                let next = last.map_or(time, |last| time.max(last + Micros(1)));
                 *last = Some(next);
                 Some(next)
             }

@@ -3,7 +3,7 @@
 use super::{CassandraShadow, Cx, Out, Phase, Settings};
 use crate::locks::awaited::Awaited;
 use crate::stores::cassandra::{
-    Change, ColumnName, Family, Mutation, Operation, Prefix, Request, Row, Target, ThreadId,
+    Change, ColumnName, Family, Mutation, Operation, Prefix, Request, Row, Target, ThreadId, Value,
 };
 
 impl CassandraShadow {
@@ -21,7 +21,7 @@ impl CassandraShadow {
     }
 
     pub(super) fn put_main(&mut self, cx: &Cx) -> Mutation {
-        let change = Change::Put { value: 0, ttl_seconds: cx.settings.ttl_seconds };
+        let change = Change::Put { value: Value::EMPTY, ttl_seconds: cx.settings.ttl_seconds };
         let mutation = self.mutation(self.row(Family::Main), change, cx);
         self.fence = cx.settings.fencing.then(|| mutation.timestamp.unwrap_or(cx.wall));
         let is_looked_at = cx.settings.validity_check && cx.settings.ttl_seconds.is_some();

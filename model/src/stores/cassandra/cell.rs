@@ -1,6 +1,6 @@
 //! A cell: what a column holds, when it counts as live, and which of two cells of one column wins.
 
-use super::protocol::{ColumnName, Row, timestamp_group};
+use super::protocol::{ColumnName, Row, Value, timestamp_group};
 use crate::machine::Visitor;
 use crate::time::Wall;
 use serde::{Deserialize, Serialize};
@@ -20,8 +20,8 @@ pub struct Cell {
 pub enum Content {
     /// It has this value.
     Live {
-        /// The value; only its order matters.
-        value: u16,
+        /// The value.
+        value: Value,
         /// The local deletion time of a cell with a TTL, in whole seconds of the coordinator that took the write, plus
         /// the TTL (`db/rows/BufferCell.java` `expiring`, `db/LivenessInfo.java` `expiring`). Fixed once; every server
         /// compares its own or the reader's clock with it.
@@ -70,7 +70,7 @@ impl Cell {
     }
 
     /// The value at `now_seconds`, if the cell is live then.
-    pub fn value_at(&self, now_seconds: i64) -> Option<u16> {
+    pub fn value_at(&self, now_seconds: i64) -> Option<Value> {
         match self.content {
             Content::Live { value, expiry_seconds } => {
                 expiry_seconds.is_none_or(|expiry| now_seconds < expiry).then_some(value)
@@ -85,6 +85,14 @@ impl Cell {
         match self.content {
             Content::Live { .. } => self.expiry_seconds(),
             Content::Tombstone { local_deletion_seconds } => Some(local_deletion_seconds),
+        }
+    }
+
+    /// The time that the cell holds.
+    pub(super) fn time(&self) -> Option<Wall> {
+        match self.content {
+            Content::Live { value, .. } => value.time(),
+            Content::Tombstone { .. } => None,
         }
     }
 
@@ -110,7 +118,8 @@ impl Cell {
     pub(super) fn visit<V: Visitor>(&mut self, row: Row, name: ColumnName, visitor: &mut V) {
         visitor.stamp(timestamp_group(row, name.thread), &mut self.timestamp);
         match &mut self.content {
-            Content::Live { expiry_seconds, .. } => {
+            Content::Live { value, expiry_seconds } => {
+                value.visit(visitor);
                 expiry_seconds.iter_mut().for_each(|at| visitor.expiry_seconds(at));
             }
             Content::Tombstone { local_deletion_seconds } => visitor.expiry_seconds(local_deletion_seconds),
@@ -121,12 +130,12 @@ impl Cell {
     /// depend on the order in which they meet.
     fn precedence(&self, ties: TieRules) -> (Wall, u8, i64, i64) {
         let (class, first, second) = match (ties, self.content) {
-            (TieRules::V4, Content::Live { value, expiry_seconds: None }) => (0, 0, i64::from(value)),
+            (TieRules::V4, Content::Live { value, expiry_seconds: None }) => (0, 0, value.rank()),
             (TieRules::V4, Content::Live { value, expiry_seconds: Some(expiry) }) => {
-                (1, expiry, i64::from(value))
+                (1, expiry, value.rank())
             }
             (TieRules::V2_1, Content::Live { value, expiry_seconds }) => {
-                (0, i64::from(value), expiry_seconds.unwrap_or(i64::MAX))
+                (0, value.rank(), expiry_seconds.unwrap_or(i64::MAX))
             }
             (TieRules::V4 | TieRules::V2_1, Content::Tombstone { local_deletion_seconds }) => {
                 (2, local_deletion_seconds, 0)

@@ -5,7 +5,7 @@ use super::cell::{Cell, Column, Columns, Content, merge_into};
 use super::peer::Peer;
 use super::pending::{Awaited, Pending, RowAcks, Servers};
 use super::protocol::{
-    Change, ColumnName, Family, Mutation, NAME_GROUP, Outcome, Prefix, Reply, Row, Target,
+    Change, ColumnName, Family, Found, Mutation, NAME_GROUP, Outcome, Prefix, Reply, Row, Target,
 };
 use super::{Cassandra, ExpiryClock, ReadRepair, ReadTargets, Settings};
 use crate::machine::{Context, Effects, Owner, StampGroup, Visitor};
@@ -202,7 +202,7 @@ impl Cassandra {
             let Pending { client, request, .. } = self.coordinator.pending.remove(at);
             effects.reply(client, Reply { serial: request, outcome: Outcome::Slice(result) });
         } else {
-            self.coordinator.pending[at].awaited = Awaited::Repairs { serial, missing, result };
+            self.coordinator.pending[at].awaited = Awaited::Repairs { serial, row, missing, result };
         }
     }
 }
@@ -287,6 +287,11 @@ impl Coordinator {
         *self = Coordinator { next_serial: self.next_serial, ..Coordinator::default() };
     }
 
+    /// Whether a read of this family is under way.
+    pub fn reads(&self, family: Family) -> bool {
+        self.pending.iter().any(|pending| pending.reads(family))
+    }
+
     /// Whether an operation under way can tell the column from its absence: see [`Pending::needs`].
     pub fn needs(&self, row: Row, name: ColumnName, last_expiry_seconds: Option<i64>) -> bool {
         self.pending.iter().any(|pending| pending.needs(row, name, last_expiry_seconds))
@@ -315,7 +320,7 @@ fn after(last: &mut Option<Wall>, wall: Wall) -> Wall {
 
 /// What the client sees of merged columns. The limit comes last: replicas send everything, which is what the real
 /// coordinator reaches in several rounds (`service/reads/ShortReadRowsProtection.java`).
-fn live_columns(columns: &[Column], count: u8, now_seconds: i64) -> SmallVec<[(ColumnName, u16); 2]> {
+fn live_columns(columns: &[Column], count: u8, now_seconds: i64) -> Found {
     let live = columns
         .iter()
         .filter_map(|Column { name, cell }| cell.value_at(now_seconds).map(|value| (*name, value)));

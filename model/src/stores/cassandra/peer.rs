@@ -112,7 +112,11 @@ impl Display for Peer {
 impl Display for Column {
     /// `tA@100`, `tA@100 until 12s`, and `†tA@101` for a tombstone.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}{}@{}", self.cell.mark(), self.name, self.cell.timestamp.0)?;
+        write!(f, "{}{}", self.cell.mark(), self.name)?;
+        if let Content::Live { value, .. } = self.cell.content {
+            write!(f, "{value}")?;
+        }
+        write!(f, "@{}", self.cell.timestamp.0)?;
         match self.cell.content {
             Content::Live { expiry_seconds: Some(expiry), .. } => write!(f, " until {expiry}s"),
             Content::Live { expiry_seconds: None, .. } | Content::Tombstone { .. } => Ok(()),

@@ -3,7 +3,7 @@
 #[cfg(doc)]
 use super::ExpiryClock;
 use super::cell::Column;
-use super::protocol::{ColumnName, Row};
+use super::protocol::{ColumnName, Family, Found, Row, visit_found};
 use crate::machine::{Node, Owner, Visitor};
 use crate::time::Due;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub(super) enum Awaited {
         found: SmallVec<[(u8, Column); 2]>,
     },
     /// Acknowledgements of the repairs that a read sent, before its result may go out.
-    Repairs { serial: u32, missing: Servers, result: SmallVec<[(ColumnName, u16); 2]> },
+    Repairs { serial: u32, row: Row, missing: Servers, result: Found },
 }
 
 /// Who has acknowledged one row's mutation, the coordinator not counted.
@@ -92,6 +92,14 @@ impl Pending {
         }
     }
 
+    /// Whether it is a read of this family.
+    pub fn reads(&self, family: Family) -> bool {
+        match &self.awaited {
+            Awaited::Cells { row, .. } | Awaited::Repairs { row, .. } => row.family == family,
+            Awaited::Acks(_) => false,
+        }
+    }
+
     /// Whether it can tell the column from its absence although it is dead for all later reads: it holds a cell of
     /// it, or its now is from before `last_expiry_seconds`, when some stored cell of the column was still live.
     pub fn needs(&self, row: Row, name: ColumnName, last_expiry_seconds: Option<i64>) -> bool {
@@ -116,9 +124,9 @@ impl Pending {
                 now_seconds.iter_mut().for_each(|now| visitor.expiry_seconds(now));
                 found.iter_mut().for_each(|(_, column)| column.visit(*row, visitor));
             }
-            Awaited::Repairs { serial, missing: _, result } => {
+            Awaited::Repairs { serial, row: _, missing: _, result } => {
                 visitor.serial(Owner::Me, serial);
-                result.iter_mut().for_each(|(name, _)| name.visit(visitor));
+                visit_found(result, visitor);
             }
         }
     }

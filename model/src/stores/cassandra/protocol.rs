@@ -70,6 +70,8 @@ pub enum Family {
     Queue,
     /// Where Listing 3 fights for it ("теневая таблица").
     Shadow,
+    /// The one cell of the time service ("в специально заведенной под эти цели ячейке", section 5.4).
+    Time,
 }
 
 impl Display for Row {
@@ -78,8 +80,58 @@ impl Display for Row {
             Family::Main => "M",
             Family::Queue => "Q",
             Family::Shadow => "S",
+            Family::Time => "T",
         })?;
         if self.lock == 0 { Ok(()) } else { write!(f, "{}", self.lock) }
+    }
+}
+
+/// What a cell holds. Only its order matters to the store, on a tie of timestamps.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Value {
+    /// Bytes that mean a number, or nothing.
+    Number(u16),
+    /// Bytes that mean a time.
+    Time(Wall),
+}
+
+impl Value {
+    /// No bytes: the name says it all.
+    pub const EMPTY: Value = Value::Number(0);
+
+    /// The time, if it is one.
+    pub const fn time(self) -> Option<Wall> {
+        match self {
+            Value::Number(_) => None,
+            Value::Time(at) => Some(at),
+        }
+    }
+
+    /// Ordered as the bytes are: what one cell holds is of one kind.
+    pub(super) const fn rank(self) -> i64 {
+        match self {
+            Value::Number(number) => number as i64,
+            Value::Time(at) => at.0,
+        }
+    }
+
+    /// Shows the time in it. It is compared with times in names; a lock that makes it a write timestamp says so
+    /// ([`crate::machine::Lock::carries_stamps_over`]).
+    pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        match self {
+            Value::Number(_) => {}
+            Value::Time(at) => visitor.stamp(NAME_GROUP, at),
+        }
+    }
+}
+
+impl Display for Value {
+    /// Nothing for a number; a time as in a column's name.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Number(_) => Ok(()),
+            Value::Time(at) => write!(f, "={}", at.0),
+        }
     }
 }
 
@@ -97,8 +149,8 @@ pub enum Target {
 pub enum Change {
     /// Write a cell.
     Put {
-        /// The value; only its order matters (ties).
-        value: u16,
+        /// The value.
+        value: Value,
         /// Time to live in whole seconds, counted by the coordinator's clock.
         ttl_seconds: Option<u32>,
     },
@@ -155,23 +207,34 @@ pub struct Reply {
     pub outcome: Outcome,
 }
 
+/// The live columns that a read returns, in order, with their values.
+pub type Found = SmallVec<[(ColumnName, Value); 2]>;
+
 /// What became of a request.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Outcome {
     /// As many replicas as the consistency level asks for acknowledged the write.
     Applied,
     /// The live columns, in order, with their values.
-    Slice(SmallVec<[(ColumnName, u16); 2]>),
+    Slice(Found),
     /// Too few replicas answered the coordinator in time. A write may be on some of them and stays there.
     TimedOut,
 }
 
-/// The stamps of one column: written by one thread, so one group per row family, lock and thread.
+/// The row of the time service, with its one cell.
+pub const TIME: Row = Row { family: Family::Time, lock: 0 };
+
+/// The stamps of one column: written by one thread, so one group per row family, lock and thread. Those of the time
+/// service's cell may be its values, and are compared with them.
 pub fn timestamp_group(row: Row, thread: ThreadId) -> StampGroup {
+    if row.family == Family::Time {
+        return NAME_GROUP;
+    }
     StampGroup { space: 0, member: (row.family as u32) << 24 | (row.lock as u32) << 16 | thread.0 as u32 }
 }
 
-/// The times in column names. Only queue rows have them; several locks' rows share a group, which costs states, not truth.
+/// The times in column names, and those in values: the time service's, which become names. Only queue rows have such names;
+/// several locks' rows share a group, which costs states, not truth.
 pub const NAME_GROUP: StampGroup = StampGroup { space: 1, member: 0 };
 
 /// Write times of the main row, as fencing tokens: compared with each other, whoever wrote.
@@ -186,6 +249,14 @@ impl ColumnName {
     }
 }
 
+/// Shows the times in what a read returns.
+pub(super) fn visit_found<V: Visitor>(found: &mut Found, visitor: &mut V) {
+    for (name, value) in found {
+        name.visit(visitor);
+        value.visit(visitor);
+    }
+}
+
 impl Visit for Mutation {
     fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         let thread = match &mut self.target {
@@ -195,6 +266,9 @@ impl Visit for Mutation {
             }
             Target::CoordinatorTime(thread) => *thread,
         };
+        if let Change::Put { value, .. } = &mut self.change {
+            value.visit(visitor);
+        }
         if let Some(timestamp) = &mut self.timestamp {
             visitor.stamp(timestamp_group(self.row, thread), timestamp);
         }
@@ -216,7 +290,7 @@ impl Visit for Reply {
     fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         visitor.serial(Owner::Receiver, &mut self.serial);
         match &mut self.outcome {
-            Outcome::Slice(columns) => columns.iter_mut().for_each(|(name, _)| name.visit(visitor)),
+            Outcome::Slice(columns) => visit_found(columns, visitor),
             Outcome::Applied | Outcome::TimedOut => {}
         }
     }
@@ -232,6 +306,9 @@ impl Display for Mutation {
         match self.target {
             Target::Column(name) => write!(f, "{name}]")?,
             Target::CoordinatorTime(thread) => write!(f, "now(){thread}]")?,
+        }
+        if let Change::Put { value, .. } = self.change {
+            write!(f, "{value}")?;
         }
         if let Some(timestamp) = self.timestamp {
             write!(f, " at {}", timestamp.0)?;
@@ -266,8 +343,8 @@ impl Display for Reply {
             Outcome::TimedOut => f.write_str("timed out"),
             Outcome::Slice(columns) => {
                 f.write_str("{")?;
-                for (position, (name, _)) in columns.iter().enumerate() {
-                    write!(f, "{}{name}", if position == 0 { "" } else { ", " })?;
+                for (position, (name, value)) in columns.iter().enumerate() {
+                    write!(f, "{}{name}{value}", if position == 0 { "" } else { ", " })?;
                 }
                 f.write_str("}")
             }

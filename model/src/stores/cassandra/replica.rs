@@ -1,10 +1,10 @@
 //! A server as replica: it keeps cells, and what of them survives a power loss.
 
 use super::cell::{Cell, Column, Columns, reconcile};
-use super::protocol::{ColumnName, Row};
+use super::protocol::{ColumnName, Family, Row};
 use super::{CommitLog, ExpiryClock, Settings};
 use crate::machine::{Context, Visitor};
-use crate::time::Due;
+use crate::time::{Due, Wall};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -114,6 +114,12 @@ impl Replica {
     /// Everything stored, what is only in the synced image included.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.cells.iter().chain(&self.synced)
+    }
+
+    /// What the time service's cell holds.
+    pub fn times(&self) -> impl Iterator<Item = Wall> {
+        let of_service = |entry: &&Entry| entry.row.family == Family::Time;
+        self.entries().filter(of_service).filter_map(|entry| entry.column.cell.time())
     }
 
     /// The cells stored for one column: none, one, or one more in the synced image.

@@ -4,7 +4,7 @@
 use super::Cassandra;
 use super::cell::Cell;
 use super::peer::Peer;
-use super::protocol::{ColumnName, Mutation, Operation, Prefix, Row, Target};
+use super::protocol::{ColumnName, Family, Mutation, Operation, Outcome, Prefix, Reply, Row, Target, Value};
 use crate::machine::Message;
 use crate::time::Wall;
 use smallvec::SmallVec;
@@ -15,7 +15,8 @@ use smallvec::SmallVec;
 /// `horizon`; it is older than `horizon`, so that a write under way from later on wins whether or not the cell is
 /// there; and no message under way and no read under way has a cell of it or was begun while it was live. That a
 /// request sent later carries no timestamp below `horizon` is the caller's to know: a lock that keeps a timestamp for
-/// later must keep it above, or such columns may not be settled.
+/// later must keep it above, or such columns may not be settled. What the time service's cell holds may become such a
+/// timestamp, too: nothing from that on is settled.
 ///
 /// What changes is that blocking reads have fewer tombstones to repair: they wait less often, and return the same.
 pub(super) fn settle(
@@ -40,12 +41,24 @@ pub(super) fn settle(
     if dead.is_empty() {
         return;
     }
+    let messages: SmallVec<[&Message<Cassandra>; 8]> = in_flight.collect();
+    let times = || servers.iter().flat_map(|server| server.replica.times());
+    if times().next().is_some() {
+        if servers.iter().any(|server| server.coordinator.reads(Family::Time)) {
+            return;
+        }
+        let earliest = times().chain(messages.iter().copied().flat_map(times_in)).min();
+        dead.retain(|&mut (row, name)| {
+            let mut versions = servers.iter().flat_map(|server| server.replica.versions(row, name));
+            versions.all(|cell| earliest.is_none_or(|earliest| cell.timestamp < earliest))
+        });
+    }
     dead.retain(|&mut (row, name)| {
         let versions = servers.iter().flat_map(|server| server.replica.versions(row, name));
         let last_expiry_seconds = versions.filter_map(Cell::expiry_seconds).max();
         !servers.iter().any(|server| server.coordinator.needs(row, name, last_expiry_seconds))
     });
-    for message in in_flight {
+    for message in messages {
         if dead.is_empty() {
             return;
         }
@@ -54,6 +67,19 @@ pub(super) fn settle(
     for server in servers {
         server.replica.forget(&dead);
     }
+}
+
+/// The times that a client is about to read.
+fn times_in(message: &Message<Cassandra>) -> impl Iterator<Item = Wall> {
+    let found: &[(ColumnName, Value)] = match message {
+        Message::Reply(Reply { outcome: Outcome::Slice(found), .. }) => found,
+        Message::Reply(Reply { outcome: Outcome::Applied | Outcome::TimedOut, .. })
+        | Message::Request(_)
+        | Message::Peer(_)
+        | Message::Write { .. }
+        | Message::Written { .. } => &[],
+    };
+    found.iter().filter_map(|(_, value)| value.time())
 }
 
 /// Whether the message carries a cell of the column, or a client's request to change it.

@@ -100,6 +100,9 @@ impl Lines {
                 Event::RecordGone { client, .. } => {
                     self.add(Style::Strong, format!("{client}'s record is gone"))
                 }
+                Event::TimeGiven { less: true, .. } => self.add(Style::Strong, "less than before"),
+                // The message that says so is shown already.
+                Event::TimeGiven { less: false, .. } => {}
             }
         }
     }

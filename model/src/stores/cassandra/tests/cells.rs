@@ -6,7 +6,7 @@ use proptest::prelude::*;
 /// Few enough timestamps, values and seconds that ties happen at every level.
 fn any_cell() -> impl Strategy<Value = Cell> {
     let live = (0..3u16, prop::option::of(0..3i64))
-        .prop_map(|(value, expiry_seconds)| Content::Live { value, expiry_seconds });
+        .prop_map(|(value, expiry_seconds)| Content::Live { value: Value::Number(value), expiry_seconds });
     let tombstone =
         (0..3i64).prop_map(|local_deletion_seconds| Content::Tombstone { local_deletion_seconds });
     (0..3i64, prop_oneof![live, tombstone])
@@ -76,7 +76,10 @@ fn any_name() -> impl Strategy<Value = ColumnName> {
 }
 
 fn live(timestamp: i64, value: u16, expiry_seconds: Option<i64>) -> Cell {
-    Cell { timestamp: Wall(timestamp), content: Content::Live { value, expiry_seconds } }
+    Cell {
+        timestamp: Wall(timestamp),
+        content: Content::Live { value: Value::Number(value), expiry_seconds },
+    }
 }
 
 fn tombstone(timestamp: i64, local_deletion_seconds: i64) -> Cell {

@@ -29,7 +29,7 @@ fn plain(thread: ThreadId) -> ColumnName {
 
 /// Writes `thread`'s column in the main row; `timestamp` is the client's.
 fn put(thread: ThreadId, timestamp: i64, ttl_seconds: Option<u32>) -> Mutation {
-    change(thread, timestamp, Change::Put { value: 1, ttl_seconds })
+    change(thread, timestamp, Change::Put { value: Value::Number(1), ttl_seconds })
 }
 
 /// Deletes it.

@@ -18,7 +18,7 @@ fn any_row() -> impl Strategy<Value = Row> {
 
 fn any_step() -> impl Strategy<Value = Step> {
     let put = (0..3u16, prop::option::of(1..4u32))
-        .prop_map(|(value, ttl_seconds)| Change::Put { value, ttl_seconds });
+        .prop_map(|(value, ttl_seconds)| Change::Put { value: Value::Number(value), ttl_seconds });
     let change = prop_oneof![3 => put, 1 => Just(Change::Delete)];
     prop_oneof![
         4 => (any_row(), 0..4u16, change, 0..6i64)
@@ -101,8 +101,12 @@ fn a_write_older_than_ones_own_tombstone_is_lost() {
 fn a_coordinator_that_gives_timestamps_and_names_never_gives_one_twice_nor_goes_back() {
     let mut cluster = Cluster::new(1, Settings::default());
     let target = Target::CoordinatorTime(A);
-    let add =
-        Mutation { row: QUEUE, target, change: Change::Put { value: 0, ttl_seconds: None }, timestamp: None };
+    let add = Mutation {
+        row: QUEUE,
+        target,
+        change: Change::Put { value: Value::EMPTY, ttl_seconds: None },
+        timestamp: None,
+    };
     cluster.ahead[0] = Micros::seconds(10);
     cluster.write(0, add);
     cluster.ahead[0] = Micros::ZERO;

@@ -38,7 +38,7 @@ enum Step {
 
 fn any_step() -> impl Strategy<Value = Step> {
     let put = (0..3u16, prop::option::of(1..3u32))
-        .prop_map(|(value, ttl_seconds)| Change::Put { value, ttl_seconds });
+        .prop_map(|(value, ttl_seconds)| Change::Put { value: Value::Number(value), ttl_seconds });
     let change = prop_oneof![1 => put, 1 => Just(Change::Delete)];
     let later_micros = prop_oneof![3 => Just(0), 1 => 0..3_000_000i64];
     prop_oneof![
@@ -63,7 +63,7 @@ fn take(cluster: &mut Cluster, step: &Step) {
         }
         Step::Add { server, thread } => {
             let target = Target::CoordinatorTime(ThreadId(thread));
-            let add = Change::Put { value: 0, ttl_seconds: Some(1) };
+            let add = Change::Put { value: Value::EMPTY, ttl_seconds: Some(1) };
             cluster.write(server % servers, Mutation { row: MAIN, target, change: add, timestamp: None });
         }
         Step::Read { server, choice } => {
