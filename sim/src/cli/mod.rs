@@ -21,6 +21,7 @@ mod scenarios;
 mod screen;
 mod seeded;
 mod seeds;
+mod serve;
 mod sweep;
 mod theorems;
 
@@ -56,6 +57,7 @@ Examples:
   picklock sweep cassandra-queue --faults pause,clock --seeds 0..100000
   picklock replay pk2_…                          the same run again, step by step
   picklock hunt C6                               how many random plans until the failure shows
+  picklock serve redis --faults pause,clock      a Redis for your own client to fail on
 
 Exit codes: 0 nothing was violated; 1 something was, or (matrix, theorems, scenarios, hunt, herd) a verdict differs from the
 expected one, or no verdict was reached; 2 the call was wrong.
@@ -71,6 +73,7 @@ enum Command {
     Scenarios(scenarios::Scenarios),
     Hunt(hunt::Hunt),
     Herd(herd::Herd),
+    Serve(serve::Serve),
     /// Lists the locks
     Locks,
     /// Lists the kinds of faults
@@ -124,6 +127,7 @@ pub fn main() -> ExitCode {
         Command::Scenarios(command) => command.run(&mut screen),
         Command::Hunt(command) => command.run(&mut screen),
         Command::Herd(command) => command.run(&mut screen),
+        Command::Serve(command) => command.run(&mut screen),
         Command::Locks => lists::locks(&mut screen),
         Command::Faults => lists::faults(&mut screen),
         Command::Properties => lists::properties(&mut screen),
