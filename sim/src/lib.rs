@@ -30,6 +30,7 @@ mod agenda;
 pub mod dice;
 pub mod fault;
 pub mod herd;
+pub mod hosted;
 pub mod network;
 pub mod outcome;
 pub mod plan;

@@ -1,0 +1,1 @@
+//! Under turmoil.
