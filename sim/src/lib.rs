@@ -27,6 +27,7 @@
 //! ```
 
 mod agenda;
+mod cast;
 pub mod dice;
 pub mod fault;
 pub mod herd;
