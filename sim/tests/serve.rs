@@ -199,7 +199,11 @@ fn what_it_says_is_what_the_real_server_says() {
         .collect();
     let (simulated, real) =
         (process::raw_replies(served.port(), &commands), process::raw_replies(real.port(), &commands));
-    for (position, command) in commands.iter().enumerate() {
-        assert_eq!(simulated[position], real[position], "{command:?}");
-    }
+    let differ = (0..commands.len()).filter(|position| simulated[*position] != real[*position]);
+    let differ: Vec<String> = differ
+        .map(|position| {
+            format!("{:?}: {:?} and not {:?}", commands[position], simulated[position], real[position])
+        })
+        .collect();
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
 }

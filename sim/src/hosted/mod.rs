@@ -19,14 +19,23 @@
 pub mod connections;
 pub mod driver;
 pub mod lease;
+pub mod locker;
 pub mod node;
+pub mod redis_client;
+pub mod simulated;
+pub mod store;
+mod thread;
 pub mod transport;
 pub mod turmoil;
 mod wire;
 
 pub use connections::{Connections, Patience};
 pub use driver::{Driver, Inbox, Letter, NodeClock, Post, Record, Recorded, TrueTime, Turn};
+pub use locker::{Client, Guard, LockError, Locker, ReleaseOutcome};
 pub use node::{ClientNode, Machine, Reading, ResourceNode, ServerNode};
+pub use redis_client::{Names, RedisConnections};
+pub use simulated::Simulated;
+pub use store::host_store;
 pub use transport::{Tcp, Transport};
 
 /// What [`lease`] is built of.

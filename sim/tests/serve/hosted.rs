@@ -5,8 +5,12 @@ use picklock_model::time::Micros;
 use picklock_sim::plan::{Fault, Side, Target};
 use picklock_sim::serve::redis::{Servers, serve};
 use redis::aio::MultiplexedConnection;
+use std::sync::LazyLock;
 use std::time::Duration;
 use turmoil::net::{TcpListener, TcpStream};
+
+/// No password, the first database, RESP2. The future that serves a connection borrows it.
+static INFO: LazyLock<redis::RedisConnectionInfo> = LazyLock::new(Default::default);
 
 /// A connection, with the task that serves it.
 struct Connection {
@@ -23,7 +27,7 @@ impl Drop for Connection {
 impl Connection {
     async fn make() -> redis::RedisResult<Connection> {
         let stream = TcpStream::connect("redis:6379").await?;
-        let (redis, io) = MultiplexedConnection::new(&redis::RedisConnectionInfo::default(), stream).await?;
+        let (redis, io) = MultiplexedConnection::new(&INFO, stream).await?;
         Ok(Connection { redis, io: tokio::spawn(io) })
     }
 

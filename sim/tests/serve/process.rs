@@ -53,6 +53,10 @@ impl Served {
         self.ports[0]
     }
 
+    pub fn ports(&self) -> &[u16] {
+        &self.ports
+    }
+
     pub fn connect(&self) -> redis::Connection {
         self.connect_to(0)
     }
@@ -120,7 +124,7 @@ impl RealRedis {
     }
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
 }
 

@@ -27,9 +27,11 @@
 //! use picklock_model::time::Micros;
 //! use picklock_sim::plan::{Fault, Target};
 //! use picklock_sim::serve::redis::{Servers, serve};
-//! use redis::aio::MultiplexedConnection;
+//! use redis::{RedisConnectionInfo, aio::MultiplexedConnection};
+//! use std::sync::LazyLock;
 //! use turmoil::net::{TcpListener, TcpStream};
 //!
+//! static INFO: LazyLock<RedisConnectionInfo> = LazyLock::new(Default::default);
 //! let servers = Servers::new(1, Default::default());
 //! let mut sim = turmoil::Builder::new().build();
 //! let hosted = servers.clone();
@@ -39,7 +41,7 @@
 //! });
 //! sim.client("application", async move {
 //!     let stream = TcpStream::connect("redis:6379").await?;
-//!     let (mut connection, io) = MultiplexedConnection::new(&Default::default(), stream).await?;
+//!     let (mut connection, io) = MultiplexedConnection::new(&INFO, stream).await?;
 //!     let io = tokio::spawn(io);
 //!     let taken: Option<String> =
 //!         redis::cmd("SET").arg(&["lock", "mine", "NX", "PX", "1000"]).query_async(&mut connection).await?;

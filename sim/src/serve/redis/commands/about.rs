@@ -59,7 +59,7 @@ pub(super) fn run(name: &str, arguments: &[Bytes], session: &mut Session, visit:
 
 pub(super) fn unknown_subcommand(command: &str, what: &Bytes) -> String {
     let what = String::from_utf8_lossy(what).replace(['\r', '\n'], " ");
-    format!("ERR Unknown subcommand or wrong number of arguments for '{what}'. Try {command} HELP.")
+    format!("ERR unknown subcommand '{what}'. Try {command} HELP.")
 }
 
 /// `src/networking.c` `helloCommand`. RESP3 is not spoken here, and a client that wants it is told what an old server says.
