@@ -13,6 +13,8 @@
 //! 7. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
 //! 8. `regressions`: runs that once broke a promise, as tokens, each with its story.
 //!
+//! 9. `guard_example`: to copy from. An application works under a guard while hosts crash and links break, under turmoil.
+//!
 //! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run.
 //!
 //! The explorer and the canonical form have tests of their own, in `model/tests`.
@@ -27,6 +29,7 @@
 mod cassandra_queue;
 mod determinism;
 mod evidence;
+mod guard_example;
 mod redis;
 mod redlock;
 mod regressions;

@@ -246,7 +246,10 @@ fn a_call_that_is_dropped_at_any_moment_leaves_nothing_behind_that_blocks_others
             // Nor does it block the one whose call it was.
             take(&first).await.release().await;
         }
-        assert!(granted_first < 48, "no call was dropped before it was granted");
+        assert!(
+            (1..48).contains(&granted_first),
+            "{granted_first} of 48 were granted before they were dropped"
+        );
         Ok(())
     });
 }

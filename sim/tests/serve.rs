@@ -151,7 +151,6 @@ const SAME: &[&[&str]] = &[
     &["GETSET", "k", "v7"],
     &["GETDEL", "k"],
     &["GETDEL", "k"],
-    &["MSET", "a"],
     &["SET", "a", "1"],
     &["MGET", "a", "b"],
     &["INCR", "a"],

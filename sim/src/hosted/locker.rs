@@ -13,6 +13,40 @@
 //! a [`Lease`]. A guard that is dropped gives the lock back in the background. A call that is dropped before its lock was
 //! granted is finished in the background, and what it is granted given back at once; the next call waits for that. If the
 //! process ends, the lease does the rest.
+//!
+//! # Example
+//!
+//! Under turmoil, on the simulated Redis; over real TCP it is [`Tcp`](super::Tcp) in place of
+//! [`Simulated`](super::Simulated), with the address of any Redis.
+//!
+//! ```
+//! use picklock_model::locks::redis_single::{RedisSingle, Settings};
+//! use picklock_properties::LockId;
+//! use picklock_sim::hosted::{Client, Locker, Names, Simulated};
+//! use picklock_sim::serve::redis::{Servers, serve};
+//! use turmoil::net::TcpListener;
+//!
+//! let mut sim = turmoil::Builder::new().build();
+//! let servers = Servers::new(1, Default::default());
+//! sim.host("redis", move || {
+//!     let servers = servers.clone();
+//!     async move { match serve(&servers, 0, TcpListener::bind("0.0.0.0:6379").await?).await? {} }
+//! });
+//! for thread in 0..2 {
+//!     sim.client(format!("application-{thread}"), async move {
+//!         let (network, names) = (Simulated::servers(["redis"], 6379), Names::new(["orders"], "random"));
+//!         let client = Client::new(thread, 1);
+//!         let locker = Locker::connect_redis::<RedisSingle, _>(client, Settings::repaired(), &network, names);
+//!         let guard = locker.lock(LockId(0)).await?;
+//!         // Work, and stop if `guard.lost()` comes first; every write carries the token.
+//!         assert!(guard.is_valid() && guard.fence().is_some());
+//!         guard.release().await;
+//!         Ok(())
+//!     });
+//! }
+//! sim.run()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use super::connections::{Connections, Patience};
 use super::driver::{Driver, Inbox, NodeClock, Post, SinceStart, TrueTime, Turn};

@@ -110,7 +110,7 @@ impl<L: Lock> Thread<L> {
                     Phase::Holds { lease: lease.clone(), renewal: None, is_wanted_back: false, released };
                 if granted.send(Some(Grant { lease, fence, released: outcome })).is_err() {
                     // Whoever asked has changed his mind.
-                    self.give_back(false, reading, effects);
+                    self.give_back(reading, effects);
                 }
             }
             (Phase::Asks { granted }, Answer::Refused) => {
@@ -122,7 +122,7 @@ impl<L: Lock> Thread<L> {
                 lease.lose();
                 self.phase = Phase::Holds { lease, renewal, is_wanted_back, released };
                 // As the machines expect of an application: it leaves, and gives back, in the same step.
-                self.give_back(true, reading, effects);
+                self.give_back(reading, effects);
             }
             (Phase::Releases { released, was_lost }, Answer::Released) => {
                 let outcome = match is_answered && !was_lost {
@@ -139,11 +139,14 @@ impl<L: Lock> Thread<L> {
     }
 
     /// The machine's release, of what is held.
-    fn give_back(&mut self, was_lost: bool, reading: Reading, effects: &mut Effects<L::Store>) {
-        let Phase::Holds { released, renewal, .. } = std::mem::replace(&mut self.phase, Phase::Idle) else {
+    fn give_back(&mut self, reading: Reading, effects: &mut Effects<L::Store>) {
+        let Phase::Holds { lease, released, renewal, .. } = std::mem::replace(&mut self.phase, Phase::Idle)
+        else {
             unreachable!("only what is held is given back");
         };
         drop(renewal);
+        let end = lease.poll_end(&mut Context::from_waker(Waker::noop()));
+        let was_lost = end == Poll::Ready(End::Lost);
         self.phase = Phase::Releases { released: Some(released), was_lost };
         self.enter_lock(Input::Call(Call::Release), reading, effects);
     }
@@ -174,9 +177,7 @@ impl<L: Lock> Thread<L> {
                 *renewal = Renewal::begin(lease.clone());
             }
             if renewal.is_none() && !is_renewing && matches!(input, Input::Deadline) {
-                let end = lease.poll_end(&mut Context::from_waker(Waker::noop()));
-                let was_lost = end == Poll::Ready(End::Lost);
-                return self.give_back(was_lost, reading, effects);
+                return self.give_back(reading, effects);
             }
         }
         self.enter_lock(input, reading, effects);
@@ -189,7 +190,7 @@ impl<L: Lock> Thread<L> {
                 let _counts = renewal.done(valid_until);
             }
             if *is_wanted_back {
-                self.give_back(false, reading, effects);
+                self.give_back(reading, effects);
             }
         }
     }
@@ -247,7 +248,7 @@ impl<L: Lock> Machine for Thread<L> {
             {
                 *is_wanted_back = true;
                 if !self.lock.is_renewing() {
-                    self.give_back(false, reading, effects);
+                    self.give_back(reading, effects);
                 }
             }
             // The lock was lost, and has been given back: the guard did not know yet.

@@ -50,7 +50,7 @@ impl Served {
     }
 
     pub fn port(&self) -> u16 {
-        self.ports[0]
+        self.ports()[0]
     }
 
     pub fn ports(&self) -> &[u16] {

@@ -189,8 +189,8 @@ impl Servers {
         });
     }
 
-    /// The process of a server starts again, if it had ended.
-    pub(super) fn restart(&self, server: u8) {
+    /// The process of a server starts again, if it had ended by a fault.
+    pub fn restart(&self, server: u8) {
         let now = self.now();
         self.change(|state| {
             let Some(power_lost) = state.nodes[usize::from(server)].condition.restart() else { return };
