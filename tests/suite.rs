@@ -10,10 +10,12 @@
 //!    which faults it gets over, what an extension may do.
 //! 5. `redis`: the same of the lock on one Redis instance, with and without a replica.
 //! 6. `zookeeper`: the four surprises of document 003, each as a test; that followers that lag do not break the recipe.
-//! 7. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
-//! 8. `regressions`: runs that once broke a promise, as tokens, each with its story.
+//! 7. `several_locks`: several locks in one store do not get into each other's way.
+//! 8. `pictures`: a browser draws the page of a failure and steps through it.
+//! 9. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
+//! 10. `regressions`: runs that once broke a promise, as tokens, each with its story.
 //!
-//! 9. `guard_example`: to copy from. An application works under a guard while hosts crash and links break, under turmoil.
+//! 11. `guard_example`: to copy from. An application works under a guard while hosts crash and links break, under turmoil.
 //!
 //! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run.
 //!
@@ -23,17 +25,19 @@
 //! |---|---|
 //! | `PICKLOCK_SEED=n` | seeded tests run seed n and no other |
 //! | `PICKLOCK_SEEDS=N` | seeded tests run the seeds 0 to N-1 |
-//! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*.txt` again instead of comparing them |
+//! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*` again instead of comparing them |
 //! | `UPDATE_EXPECT=1` | writes the expected tables in the tests again (expect-test) |
 
 mod cassandra_queue;
 mod determinism;
 mod evidence;
 mod guard_example;
+mod pictures;
 mod redis;
 mod redlock;
 mod regressions;
 mod scenarios;
 mod seeds;
+mod several_locks;
 mod theorems;
 mod zookeeper;

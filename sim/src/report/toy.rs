@@ -2,6 +2,7 @@
 //!
 //! Between line 1 and line 3 somebody else may do the same, which is what its traces show.
 
+use super::{JsonEvents, Story};
 use picklock_model::cluster::{Cluster, Entry, Setup, Status, Wake};
 use picklock_model::machine::{
     Answer, Call, Context, Effects, Line, Lock, Message, Node, Store, Visit, Visitor,
@@ -38,6 +39,25 @@ pub(super) fn overlap(observer: &mut impl Observer<Notice>) {
     bench.pass(Micros::seconds(1));
     bench.wake(A, Wake::App);
     bench.deliver(A, Node::Resource);
+}
+
+/// Tells `to` the story of a run.
+pub(super) fn story(run: impl FnOnce(&mut JsonEvents), to: impl FnOnce(Story)) {
+    let mut events = JsonEvents::default();
+    run(&mut events);
+    let nodes = [A, B, S1, S2, Node::Resource].map(|node| node.to_string());
+    to(Story {
+        lock: "notice-board",
+        settings: &[],
+        token: "pk0_toy",
+        broken: &[],
+        plan: &[],
+        nodes: &nodes,
+        locks: 1,
+        events: &events.finish(),
+        loop_start: None,
+        in_ticks: false,
+    });
 }
 
 /// B looks sixteen times while A holds, and gets the board when A has left.
