@@ -289,7 +289,7 @@ fn the_traces_worth_reading_are_as_they_were() {
     }
 }
 
-fn row(id: &str) -> Scenario {
+pub(crate) fn row(id: &str) -> Scenario {
     match scenarios().into_iter().find(|row| row.id == id) {
         Some(row) => row,
         None => panic!("the catalogue has no row {id}"),

@@ -10,8 +10,9 @@
 //!    which faults it gets over, what an extension may do.
 //! 5. `redis`: the same of the lock on one Redis instance, with and without a replica.
 //! 6. `zookeeper`: the four surprises of document 003, each as a test; that followers that lag do not break the recipe.
-//! 7. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
-//! 8. `regressions`: runs that once broke a promise, as tokens, each with its story.
+//! 7. `hosted`: the machines on tokio under turmoil come to the verdicts of the seeded engine, row by row of the catalogue.
+//! 8. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
+//! 9. `regressions`: runs that once broke a promise, as tokens, each with its story.
 //!
 //! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run.
 //!
@@ -27,6 +28,7 @@
 mod cassandra_queue;
 mod determinism;
 mod evidence;
+mod hosted;
 mod redis;
 mod redlock;
 mod regressions;
