@@ -156,6 +156,8 @@ fn redlock() -> Setup<locks::Redlock> {
             writes: Writes::Resource,
             resource_checks: false,
             resource_forgets: false,
+            locks: 1,
+            attendants: 0,
         },
         promises: PromiseSet::from_iter([Promise::MutualExclusion, Promise::DeadlockFreedom]),
     }

@@ -10,9 +10,11 @@
 //!    which faults it gets over, what an extension may do.
 //! 5. `redis`: the same of the lock on one Redis instance, with and without a replica.
 //! 6. `zookeeper`: the four surprises of document 003, each as a test; that followers that lag do not break the recipe.
-//! 7. `hosted`: the machines on tokio under turmoil come to the verdicts of the seeded engine, row by row of the catalogue.
-//! 8. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
-//! 9. `regressions`: runs that once broke a promise, as tokens, each with its story.
+//! 7. `several_locks`: several locks in one store do not get into each other's way.
+//! 8. `pictures`: a browser draws the page of a failure and steps through it.
+//! 9. `hosted`: the machines on tokio under turmoil come to the verdicts of the seeded engine, row by row of the catalogue.
+//! 10. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
+//! 11. `regressions`: runs that once broke a promise, as tokens, each with its story.
 //!
 //! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run.
 //!
@@ -22,17 +24,19 @@
 //! |---|---|
 //! | `PICKLOCK_SEED=n` | seeded tests run seed n and no other |
 //! | `PICKLOCK_SEEDS=N` | seeded tests run the seeds 0 to N-1 |
-//! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*.txt` again instead of comparing them |
+//! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*` again instead of comparing them |
 //! | `UPDATE_EXPECT=1` | writes the expected tables in the tests again (expect-test) |
 
 mod cassandra_queue;
 mod determinism;
 mod evidence;
 mod hosted;
+mod pictures;
 mod redis;
 mod redlock;
 mod regressions;
 mod scenarios;
 mod seeds;
+mod several_locks;
 mod theorems;
 mod zookeeper;

@@ -35,6 +35,8 @@ fn setup() -> Setup<Redlock> {
             writes: Writes::Resource,
             resource_checks: false,
             resource_forgets: false,
+            locks: 1,
+            attendants: 0,
         },
         promises: PromiseSet::safety(),
     }

@@ -85,6 +85,8 @@ fn cassandra_setup(settings: cassandra_queue::Settings) -> Setup<CassandraQueue>
             writes: Writes::Resource,
             resource_checks: lock.fencing,
             resource_forgets: false,
+            locks: 1,
+            attendants: 0,
         },
         promises: judged(),
     }
