@@ -4,7 +4,7 @@ use crate::plan::{Side, Target};
 use picklock_model::cluster::Setup;
 use picklock_model::machine::{Lock, Node};
 
-/// The nodes of a run, as a fault that was pulled by client `struck` sees them.
+/// The nodes of a run, attendants among the clients, as a fault that was pulled by client `struck` sees them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cast {
     pub clients: u8,

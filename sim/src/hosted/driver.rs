@@ -9,7 +9,7 @@ use picklock_model::cluster::{Entry, Wake};
 use picklock_model::machine::{Effects, Line, Message, Node, Store};
 use picklock_model::time::{Clock, Micros};
 use picklock_model::trace::Happening;
-use picklock_properties::Event;
+use picklock_properties::{Event, LockId};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -125,6 +125,8 @@ pub struct Recorded<'a, S: Store> {
     pub happening: Happening<S>,
     /// What the machine reported.
     pub events: &'a [Event],
+    /// The lock that it was about, and the one that a client will ask for next: [`Machine::about`].
+    pub about: [Option<LockId>; 2],
     /// The line that a client stands at after it.
     pub line: Option<Line>,
     /// Whether the node will do nothing more by itself.
@@ -198,7 +200,8 @@ where
     /// The process has started again: to be called before the first turn.
     pub fn restart(&mut self, power_lost: bool) {
         let node = self.machine.me();
-        self.step(0, Happening::Restarted { node }, |machine, reading, effects| {
+        let about = self.machine.about(None);
+        self.step(0, Happening::Restarted { node }, about, |machine, reading, effects| {
             machine.restart(power_lost, reading, effects);
         });
     }
@@ -206,13 +209,14 @@ where
     /// Somebody asks something of the machine.
     pub fn call(&mut self, call: M::Call) {
         let happening = Happening::Woke { node: self.machine.me(), wake: Wake::App };
-        self.step(0, happening, |machine, reading, effects| machine.call(call, reading, effects));
+        let about = self.machine.about(None);
+        self.step(0, happening, about, |machine, reading, effects| machine.call(call, reading, effects));
     }
 
     /// The machine is entered, now.
     pub fn enter(&mut self, entry: Entry<M::Store>) {
         let node = self.machine.me();
-        let ways = self.machine.choices(&entry);
+        let (ways, about) = (self.machine.choices(&entry), self.machine.about(Some(&entry)));
         let choice = if ways > 1 { self.dice.below(u64::from(ways)) as u32 } else { 0 };
         let happening = match &entry {
             // A clone for nobody would be the greater part of a step.
@@ -223,7 +227,9 @@ where
             Entry::AppDeadline => Happening::Woke { node, wake: Wake::App },
             Entry::Deadline => Happening::Woke { node, wake: Wake::Machine },
         };
-        self.step(choice, happening, |machine, reading, effects| machine.enter(entry, reading, effects));
+        self.step(choice, happening, about, |machine, reading, effects| {
+            machine.enter(entry, reading, effects)
+        });
     }
 
     /// When the machine wants to be woken next, in true time, and as what.
@@ -306,6 +312,7 @@ where
         &mut self,
         choice: u32,
         happening: Happening<M::Store>,
+        about: Option<LockId>,
         enter: impl FnOnce(&mut M, Reading, &mut Effects<M::Store>),
     ) {
         let (clock, at) = self.clock.step_at(self.true_time.now());
@@ -317,6 +324,7 @@ where
                 at,
                 happening,
                 events: &self.effects.events,
+                about: [about, self.machine.about(None)],
                 line: self.machine.line(),
                 is_done: self.machine.is_done(),
             });

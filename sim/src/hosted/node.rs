@@ -4,6 +4,7 @@ use picklock_model::cluster::{Entry, Setup, Wake};
 use picklock_model::machine::{Context, Effects, Line, Lock, Message, Node, Store};
 use picklock_model::time::{Due, Monotonic, Wall};
 use picklock_model::workload::{Client, ClientContext, Resource};
+use picklock_properties::LockId;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -53,6 +54,12 @@ pub trait Machine {
 
     /// Its process has started again after a crash or, if `power_lost`, after its machine went off.
     fn restart(&mut self, power_lost: bool, reading: Reading, effects: &mut Effects<Self::Store>);
+
+    /// Which lock an entry is about, if the node can know it: a client asks for one at a time, a write at the resource is for
+    /// one. `None` for an entry: what the node does next.
+    fn about(&self, _entry: Option<&Entry<Self::Store>>) -> Option<LockId> {
+        None
+    }
 
     /// The line that it stands at, if it is a client.
     fn line(&self) -> Option<Line> {
@@ -141,12 +148,17 @@ impl<L: Lock> Machine for ClientNode<L> {
         self.entered(reading, |client, cx| client.on_restart(cx));
     }
 
+    fn about(&self, _entry: Option<&Entry<L::Store>>) -> Option<LockId> {
+        Some(self.client.lock_id(self.me, &self.setup.workload))
+    }
+
     fn line(&self) -> Option<Line> {
         Some(self.client.lock.line())
     }
 
     fn is_done(&self) -> bool {
-        self.client.is_done()
+        // An attendant is never done.
+        self.me < self.setup.workload.clients && self.client.is_done()
     }
 }
 
@@ -250,7 +262,8 @@ impl<L: Lock> Machine for ResourceNode<L> {
     }
 
     fn takes(&self, from: Node, message: &Message<L::Store>) -> bool {
-        matches!((from, message), (Node::Client(_), Message::Write { .. }))
+        let locks = self.setup.workload.locks.max(1);
+        matches!((from, message), (Node::Client(_), Message::Write { lock, .. }) if lock.0 < locks)
     }
 
     fn deadlines(&self) -> [Option<(Due, Wake)>; 2] {
@@ -278,5 +291,12 @@ impl<L: Lock> Machine for ResourceNode<L> {
 
     fn restart(&mut self, _power_lost: bool, _reading: Reading, _effects: &mut Effects<L::Store>) {
         self.resource.restart(&self.setup.workload);
+    }
+
+    fn about(&self, entry: Option<&Entry<L::Store>>) -> Option<LockId> {
+        match entry {
+            Some(Entry::Message { message: Message::Write { lock, .. }, .. }) => Some(*lock),
+            Some(Entry::Message { .. } | Entry::AppDeadline | Entry::Deadline) | None => None,
+        }
     }
 }

@@ -11,7 +11,7 @@ use picklock_model::cluster::{Entry, Status, Wake};
 use picklock_model::machine::{Effects, Line, Message, Node, Store};
 use picklock_model::time::{Clock, Due, Micros};
 use picklock_model::trace::Happening;
-use picklock_properties::Event;
+use picklock_properties::{Event, LockId};
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::rc::Rc;
@@ -66,6 +66,7 @@ pub(super) struct Logged<S: Store> {
     pub position: usize,
     pub happening: Happening<S>,
     pub events: Vec<Event>,
+    pub about: [Option<LockId>; 2],
     pub line: Option<Line>,
     pub is_done: bool,
 }
@@ -79,9 +80,9 @@ struct Scribe<S: Store> {
 }
 
 impl<S: Store> Record<S> for Scribe<S> {
-    fn record(&mut self, Recorded { at, happening, events, line, is_done }: Recorded<'_, S>) {
+    fn record(&mut self, Recorded { at, happening, events, about, line, is_done }: Recorded<'_, S>) {
         let (position, events) = (self.position, events.to_vec());
-        self.log.borrow_mut().push(Logged { at, position, happening, events, line, is_done });
+        self.log.borrow_mut().push(Logged { at, position, happening, events, about, line, is_done });
     }
 }
 
@@ -185,6 +186,10 @@ impl<M: Machine> Machine for Kept<M> {
 
     fn restart(&mut self, power_lost: bool, reading: Reading, effects: &mut Effects<M::Store>) {
         self.0.borrow_mut().restart(power_lost, reading, effects);
+    }
+
+    fn about(&self, entry: Option<&Entry<M::Store>>) -> Option<LockId> {
+        self.0.borrow().about(entry)
     }
 
     fn line(&self) -> Option<Line> {

@@ -5,13 +5,17 @@ use crate::progress::Progress;
 use crate::report::TraceHash;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::{Lock, Store};
-use picklock_model::time::Micros;
+use picklock_model::time::{Micros, Monotonic};
 use picklock_model::trace::Happening;
-use picklock_properties::{Event, Monitors, Violation};
+use picklock_model::workload::Client;
+use picklock_properties::{Event, LockId, Monitors, Violation};
 
 /// The judge of one run. Everything is shown to it in the order of true time.
 pub(super) struct Judge {
-    monitors: Monitors,
+    /// Lock by lock.
+    monitors: Vec<Monitors>,
+    /// The lock that each client asks for, or holds, in its present round.
+    asks_for: Vec<LockId>,
     progress: Progress,
     limits: Limits,
     /// Whether every promise of progress has been broken.
@@ -23,9 +27,13 @@ pub(super) struct Judge {
 impl Judge {
     pub fn new<L: Lock>(setup: &Setup<L>, limits: &Limits) -> Judge {
         let mut progress = Progress::new();
-        progress.reset(&setup.workload);
+        let workload = &setup.workload;
+        progress.reset(workload);
+        let monitors = Monitors::new(setup.promises).allowing_overtakes(limits.overtakes_allowed);
+        let client = |me| Client::<L>::new(me, workload, Monotonic::default(), &setup.lock);
         Judge {
-            monitors: Monitors::new(setup.promises).allowing_overtakes(limits.overtakes_allowed),
+            monitors: vec![monitors; usize::from(workload.locks.max(1))],
+            asks_for: (0..workload.processes()).map(|me| client(me).lock_id(me, workload)).collect(),
             progress,
             limits: *limits,
             is_decided: false,
@@ -34,8 +42,19 @@ impl Judge {
         }
     }
 
-    /// Something happened.
-    pub fn observe<S: Store>(&mut self, at: Micros, happening: &Happening<S>, events: &[Event]) {
+    /// From now on the client asks for this lock.
+    pub fn asks_for(&mut self, client: u8, lock: LockId) {
+        self.asks_for[usize::from(client)] = lock;
+    }
+
+    /// Something happened; `about` is the lock that the node's own events are about.
+    pub fn observe<S: Store>(
+        &mut self,
+        at: Micros,
+        happening: &Happening<S>,
+        events: &[Event],
+        about: Option<LockId>,
+    ) {
         self.wait_until(at);
         self.hash.add(&(at, happening, events));
         self.outcome.events += 1;
@@ -51,16 +70,18 @@ impl Judge {
                 Event::Renewed { .. } => self.outcome.renewals += 1,
                 _ => {}
             }
-            self.monitors.observe(*event, &mut |violation| violations.push(violation));
+            let about = event.lock().or(about);
+            let about = about.unwrap_or_else(|| self.asks_for[usize::from(event.client().0)]);
+            self.monitors[usize::from(about.0)].observe(*event, &mut |violation| violations.push(violation));
         }
-        self.progress.observe(at, std::slice::from_ref(&self.monitors));
+        self.progress.observe(at, &self.monitors);
         violations.into_iter().for_each(|violation| self.keep(violation));
     }
 
     /// Nothing more happens before `now`: whoever is owed something may have waited for too long.
     pub fn wait_until(&mut self, now: Micros) {
         while self.progress.due() < now {
-            let violation = self.progress.violation(std::slice::from_ref(&self.monitors));
+            let violation = self.progress.violation(&self.monitors);
             self.keep(violation);
             self.is_decided |= self.progress.is_decided();
         }
@@ -69,13 +90,7 @@ impl Judge {
     /// From now on nothing goes wrong any more, and progress is owed.
     pub fn heal<L: Lock>(&mut self, now: Micros, setup: &Setup<L>, wall_error: Micros) {
         self.outcome.healed_at = Some(now);
-        self.progress.begin(
-            now,
-            std::slice::from_ref(&self.monitors),
-            setup.promises,
-            &self.limits,
-            wall_error,
-        );
+        self.progress.begin(now, &self.monitors, setup.promises, &self.limits, wall_error);
     }
 
     /// Whether nothing that can still happen matters: it has gone on for long enough since it healed, and nobody is owed
@@ -89,7 +104,7 @@ impl Judge {
     /// The run is over.
     pub fn end(mut self, now: Micros) -> (Outcome, TraceHash) {
         self.outcome.ended_at = now;
-        self.outcome.overtakes = self.monitors.overtakes();
+        self.outcome.overtakes = self.monitors.iter().map(Monitors::overtakes).sum();
         (self.outcome, self.hash)
     }
 

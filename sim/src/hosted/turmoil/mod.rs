@@ -100,3 +100,6 @@ pub fn run<L: Lock>(
     let (outcome, trace_hash) = run.end();
     Ok(Hosted { outcome, trace_hash })
 }
+
+#[cfg(test)]
+mod tests;

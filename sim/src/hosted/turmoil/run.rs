@@ -122,7 +122,7 @@ impl<'a, L: Lock> Run<'a, L> {
 
     /// Something happened that no process did.
     pub fn show(&mut self, happening: Happening<L::Store>) {
-        self.judge.observe(self.now, &happening, &[]);
+        self.judge.observe(self.now, &happening, &[], None);
     }
 
     fn step(&mut self) {
@@ -135,7 +135,7 @@ impl<'a, L: Lock> Run<'a, L> {
         // Stable: what one node did within a microsecond stays as it was.
         log.sort_by_key(|logged| logged.at);
         for logged in &log {
-            self.judge.observe(logged.at, &logged.happening, &logged.events);
+            self.judge.observe(logged.at, &logged.happening, &logged.events, logged.about[0]);
             self.note(logged);
         }
         self.judge.wait_until(self.now);
@@ -143,11 +143,14 @@ impl<'a, L: Lock> Run<'a, L> {
 
     /// What a step of a node means for the triggers.
     fn note(&mut self, logged: &Logged<L::Store>) {
-        let Logged { at, position, events, line, is_done, .. } = logged;
+        let Logged { at, position, events, about: [_, next], line, is_done, .. } = logged;
         let host = self.hosts[*position].clone();
         host.is_done.set(*is_done);
         let has_arrived = host.line.replace(*line) != *line;
         let Node::Client(client) = host.node else { return };
+        if let Some(next) = next {
+            self.judge.asks_for(client, *next);
+        }
         let (plan, clients) = (self.plan, self.setup.workload.processes());
         let mut pulled = Vec::new();
         self.triggers.retain_mut(|armed| {
@@ -161,9 +164,9 @@ impl<'a, L: Lock> Run<'a, L> {
         }
     }
 
-    /// A run is over when every client is done, or dead for good, or nothing is left to be judged.
+    /// Attendants aside, a run is over when every client is done, or dead for good, or nothing is left to be judged.
     fn is_over(&self) -> bool {
-        let clients = self.hosts.iter().filter(|host| matches!(host.node, Node::Client(_)));
+        let clients = self.hosts.iter().take(usize::from(self.setup.workload.clients));
         let mut states = clients.map(|host| {
             host.is_done.get() || matches!(host.status.get(), Status::Down { .. }) && !host.restarts.get()
         });

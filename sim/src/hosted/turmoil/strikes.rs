@@ -158,7 +158,7 @@ impl<L: Lock> Run<'_, L> {
         match node {
             Node::Client(client) => {
                 let crashed = Event::Crashed { client: ClientId(client) };
-                self.judge.observe(self.now, &happening, &[crashed]);
+                self.judge.observe(self.now, &happening, &[crashed], None);
             }
             Node::Server(_) | Node::Resource => self.show(happening),
         }
