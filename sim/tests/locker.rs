@@ -128,6 +128,29 @@ fn a_guard_over_tcp_on_our_own_frames() {
     });
 }
 
+/// Nothing of this process runs meanwhile, the lock's own task neither: only a look at the clock can tell.
+#[test]
+fn after_a_pause_that_outlasts_the_lease_a_guard_is_not_valid_from_the_first_look_on() {
+    let served = process::Served::start(&[]);
+    let transport = tcp(&[served.port()]);
+    runtime().block_on(async {
+        let settings = Settings {
+            ttl: Some(Micros::millis(500)),
+            validity_margin: Some(Micros::millis(5)),
+            ..Settings::repaired()
+        };
+        let locker =
+            Locker::connect_redis::<RedisSingle, _>(Client::new(0, 1), settings, &transport, names("paused"));
+        let guard = locker.lock(LOCK).await.expect("it is granted");
+        assert!(guard.is_valid());
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(!guard.is_valid());
+        guard.lost().await;
+        assert_eq!(guard.release().await, ReleaseOutcome::Unknown);
+        assert!(locker.try_lock(LOCK).await.expect("it is free").is_some());
+    });
+}
+
 // Under turmoil.
 
 /// One simulated Redis, and an application beside it.
