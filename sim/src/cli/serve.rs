@@ -69,13 +69,14 @@ struct Redis {
 
 const EXAMPLES: &str = "\
 Examples:
-  picklock serve redis                                       a Redis on 127.0.0.1:6379, without faults
-  picklock serve redis --servers 5 --faults pause,clock      five masters for Redlock, ports 6379 to 6383
+  picklock serve redis                                   a Redis on 127.0.0.1:6379, no faults
+  picklock serve redis --servers 5 --faults pause,clock  five masters for Redlock, 6379 to 6383
   picklock serve redis --servers 3 --replicated --faults crash,power-loss --seed 7
   redis-cli -p 6379 SET lock mine NX PX 10000
 
-It says what strikes when it strikes; ^C ends it, with a summary. Expiry, persistence and failover are those of the simulator; values
-are strings, scripts are known by their text. A message that is lost takes its connection with it.";
+It says what strikes when it strikes; ^C ends it, with a summary. Expiry, persistence and failover are
+those of the simulator; values are strings, scripts are known by their text. A message that is lost takes
+its connection with it.";
 
 /// What is on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

@@ -1,6 +1,6 @@
 //! The `redis` crate against simulated servers inside a turmoil simulation.
 
-use picklock_model::stores::redis::{Persistence, Settings};
+use picklock_model::stores::redis::{Layout, Persistence, Settings};
 use picklock_model::time::Micros;
 use picklock_sim::plan::{Fault, Side, Target};
 use picklock_sim::serve::redis::{Servers, serve};
@@ -26,7 +26,11 @@ impl Drop for Connection {
 
 impl Connection {
     async fn make() -> redis::RedisResult<Connection> {
-        let stream = TcpStream::connect("redis:6379").await?;
+        Connection::make_to("redis").await
+    }
+
+    async fn make_to(host: &str) -> redis::RedisResult<Connection> {
+        let stream = TcpStream::connect((host, 6379)).await?;
         let (redis, io) = MultiplexedConnection::new(&INFO, stream).await?;
         Ok(Connection { redis, io: tokio::spawn(io) })
     }
@@ -133,6 +137,37 @@ fn what_a_crashed_host_keeps_is_for_the_persistence_to_say() {
         sim.client("after", async move {
             let expected = kept.then(|| "A".to_owned());
             assert_eq!(Connection::make().await?.get().await?, expected, "{persistence:?}");
+            Ok(())
+        });
+        sim.run().expect("nobody fails");
+    }
+}
+
+/// Row R7 of the catalogue, as a client sees it.
+#[test]
+fn a_failover_to_a_replica_that_has_not_heard_of_the_lock_makes_two_holders() {
+    for is_cut in [true, false] {
+        let layout = Layout::Replicated { ping_period: Micros::millis(100), down_after: Micros::seconds(1) };
+        let (mut sim, servers) = (simulation(), Servers::new(2, Settings { layout, ..Settings::default() }));
+        for (server, name) in [(0, "master"), (1, "replica")] {
+            let servers = servers.clone();
+            sim.host(name, move || {
+                let servers = servers.clone();
+                async move { match serve(&servers, server, TcpListener::bind("0.0.0.0:6379").await?).await? {} }
+            });
+        }
+        sim.client("application", async move {
+            if is_cut {
+                let (from, to) = (Side::Nodes([S1].into_iter().collect()), Side::Servers);
+                servers.strike(&Fault::Cut { from, to, both_ways: true, length: Micros::millis(500) });
+            }
+            assert_eq!(Connection::make_to("master").await?.set("A").await?.as_deref(), Some("OK"));
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            servers.strike(&Fault::Crash { node: S1, restart_after: None });
+            let mut replica = Connection::make_to("replica").await?;
+            assert_eq!(replica.set("B").await.expect_err("it is a replica").code(), Some("READONLY"));
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            assert_eq!(replica.set("B").await?.is_some(), is_cut);
             Ok(())
         });
         sim.run().expect("nobody fails");
