@@ -245,6 +245,7 @@ impl Drop for Seat {
 }
 
 /// A lock that is held. Dropped, it is given back.
+#[must_use = "a guard that is dropped gives the lock back"]
 #[derive(Debug)]
 pub struct Guard {
     lock: LockId,
