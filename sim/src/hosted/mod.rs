@@ -23,7 +23,12 @@ pub mod transport;
 pub mod turmoil;
 mod wire;
 
+#[cfg(test)]
+mod tests;
+
 pub use connections::{Connections, Patience};
-pub use driver::{Driver, Inbox, Letter, NodeClock, Post, Record, Recorded, TrueTime, Turn};
+pub use driver::{
+    Driver, Inbox, Letter, NodeClock, Post, Record, Recorded, SinceStart, Slot, TrueTime, Turn,
+};
 pub use node::{ClientNode, Machine, Reading, ResourceNode, ServerNode};
 pub use transport::{Tcp, Transport};
