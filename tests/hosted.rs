@@ -103,6 +103,12 @@ fn pulled(plan: &Plan, outcome: &Outcome) -> bool {
 #[test]
 fn every_row_of_the_catalogue_is_run_here_or_it_is_said_why_not() {
     let run: Vec<&str> = rows().iter().map(|row| row.id).collect();
+    for (id, why) in UNEXPRESSED {
+        match why {
+            Why::Refused { error, .. } => println!("{id} is refused: {error}"),
+            Why::NoPlan(reason) => println!("{id} has no plan: {reason}"),
+        }
+    }
     for scenario in scenarios() {
         let why = UNEXPRESSED.iter().filter(|(id, _)| *id == scenario.id).count();
         let times = run.iter().filter(|id| **id == scenario.id).count();

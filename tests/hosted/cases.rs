@@ -17,7 +17,7 @@ use picklock_model::workload::Workload;
 use picklock_properties::Promise;
 use picklock_sim::fault::FaultKind;
 use picklock_sim::hosted::turmoil::NotExpressible;
-use picklock_sim::plan::Side::{Clients, Everybody, Servers};
+use picklock_sim::plan::Side::{Everybody, Servers};
 use picklock_sim::plan::Trigger::{Granted, Left};
 use picklock_sim::plan::{Plan, Target};
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl Row {
 pub(super) enum Why {
     /// It takes faults that are refused.
     Refused { faults: &'static [FaultKind], error: NotExpressible },
-    /// No plan does it, on either engine.
+    /// Of the faults that are not refused, no plan was found that aims at it.
     NoPlan(&'static str),
 }
 

@@ -29,8 +29,13 @@ pub mod transport;
 pub mod turmoil;
 mod wire;
 
+#[cfg(test)]
+mod tests;
+
 pub use connections::{Connections, Patience};
-pub use driver::{Driver, Inbox, Letter, NodeClock, Post, Record, Recorded, TrueTime, Turn};
+pub use driver::{
+    Driver, Inbox, Letter, NodeClock, Post, Record, Recorded, SinceStart, Slot, TrueTime, Turn,
+};
 pub use locker::{Client, Guard, LockError, Locker, ReleaseOutcome};
 pub use node::{ClientNode, Machine, Reading, ResourceNode, ServerNode};
 pub use redis_client::{Names, RedisConnections};
