@@ -157,6 +157,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Talk<S> {
                 self.resp.send(BytesFrame::Error("ERR Protocol error: expected strings".into())).await;
             return Err(Gone::Closed);
         };
+        if words.is_empty() {
+            // As the real server does (`src/networking.c` `processMultibulkBuffer`).
+            return Ok(());
+        }
         self.travel(Direction::Request).await?;
         let Talk { seat, session, .. } = self;
         let said = seat.servers.visit(seat.server, seat.client, |visit| execute(&words, session, visit));

@@ -19,7 +19,7 @@
 //! - `WAIT` asks the replicas themselves how far they are, so that it returns a message's way earlier than the real one.
 //! - Servers reach each other directly, half a millisecond apart, whatever network their clients come over. Plans cut
 //!   those links, too; they do not slow them down.
-//! - RESP3, transactions, blocking commands, publish and subscribe, other types than strings: Redis's own error.
+//! - RESP3, commands without RESP (as typed into telnet), transactions, blocking commands, publish and subscribe, other types than strings: Redis's own error.
 //!
 //! # A store in your own turmoil test
 //!
