@@ -35,6 +35,7 @@ pub fn locks() -> Vec<Box<dyn AnyLock>> {
     locks.extend(redis::locks());
     locks.extend(zookeeper::locks());
     locks.push(cassandra::row_probe());
+    locks.push(zookeeper::znode_probe());
     locks
 }
 
@@ -168,6 +169,8 @@ pub trait AnyLock: Send + Sync {
     fn summary(&self) -> &'static str;
     /// Whether it is a lock, and belongs into the matrix.
     fn is_lock(&self) -> bool;
+    /// The promises that its setup watches: if it is not a lock, there is nothing else that it could break.
+    fn watched(&self) -> PromiseSet;
     /// The settings, as `name=value` in one line.
     fn settings(&self) -> Vec<String>;
     /// The setup of seeded runs, packed; with other promises watched, if any are given.
@@ -308,6 +311,10 @@ impl<L: Lock> AnyLock for Registered<L> {
 
     fn is_lock(&self) -> bool {
         self.is_lock
+    }
+
+    fn watched(&self) -> PromiseSet {
+        (self.setup)().promises
     }
 
     fn settings(&self) -> Vec<String> {

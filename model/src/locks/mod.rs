@@ -4,10 +4,12 @@ pub mod cassandra_queue;
 pub mod redis_single;
 pub mod redlock;
 pub mod row_probe;
+pub mod znode_probe;
 pub mod zookeeper_lock;
 
 pub use cassandra_queue::CassandraQueue;
 pub use redis_single::RedisSingle;
 pub use redlock::Redlock;
 pub use row_probe::RowProbe;
+pub use znode_probe::ZnodeProbe;
 pub use zookeeper_lock::ZookeeperLock;
