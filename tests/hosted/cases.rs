@@ -65,6 +65,8 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
         "F4",
         Why::NoPlan("it takes two quorums that count apart for eight rounds: one in 3000 random plans does"),
     ),
+    ("Z8", Why::NoPlan("not aimed at yet")),
+    ("Z9", Why::NoPlan("not aimed at yet")),
     ("Z19", Why::Refused { faults: &[FaultKind::Delay], error: NotExpressible::Overtaking }),
 ];
 
