@@ -2,7 +2,7 @@
 
 use super::plan_file::PlanFile;
 use super::screen::{Screen, counted};
-use super::{BadCall, Ending, interrupt, names};
+use super::{BadCall, Ending, names};
 use clap::{Args, Subcommand, ValueEnum};
 use picklock_model::stores::redis::{Eviction, Layout, Persistence, Settings};
 use picklock_model::time::Micros;
@@ -14,7 +14,6 @@ use serde::Serialize;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -100,8 +99,6 @@ struct Summary {
 const SERVERS_MAX: u64 = 16;
 const LEASE_MAX_MS: u64 = 86_400_000;
 const ROUND_MAX_S: u64 = 86_400;
-/// How often it is looked whether ^C was pressed.
-const LOOK: Duration = Duration::from_millis(50);
 
 impl Serve {
     /// Serves until ^C.
@@ -203,15 +200,12 @@ impl Redis {
         for (server, address) in listening.iter().enumerate() {
             announce(screen, &format!("s{} listens on {address}\n", server + 1));
         }
-        let stop = interrupt::flag();
-        let stopped = async {
-            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                tokio::time::sleep(LOOK).await;
-            }
-        };
         tokio::select! {
             biased;
-            () = stopped => {}
+            // Also where a shell has it ignored, as in scripts that start this in the background.
+            stopped = tokio::signal::ctrl_c() => {
+                stopped.map_err(|error| BadCall(format!("^C cannot be caught here: {error}")))?;
+            }
             Some(ended) = processes.join_next() => match ended {
                 Ok(Ok(never)) => match never {},
                 Ok(Err(error)) => return Err(BadCall(format!("a server has stopped: {error}"))),
