@@ -373,7 +373,7 @@ pub(crate) fn found(id: &str) -> Token {
     find(&row.search, row.breaks).unwrap_or_else(|| panic!("{id} is not found"))
 }
 
-fn row(id: &str) -> Scenario {
+pub(crate) fn row(id: &str) -> Scenario {
     match scenarios().into_iter().find(|row| row.id == id) {
         Some(row) => row,
         None => panic!("the catalogue has no row {id}"),

@@ -14,8 +14,10 @@
 //! 7. `zookeeper`: the four surprises of document 003, each as a test; that followers that lag do not break the recipe.
 //! 8. `several_locks`: several locks in one store do not get into each other's way.
 //! 9. `pictures`: a browser draws the page of a failure and steps through it.
-//! 10. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
-//! 11. `regressions`: runs that once broke a promise, as tokens, each with its story.
+//! 10. `hosted`: the machines on tokio under turmoil come to the verdicts of the seeded engine, row by row of the catalogue.
+//! 11. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
+//! 12. `regressions`: runs that once broke a promise, as tokens, each with its story.
+//! 13. `guard_example`: to copy from. An application works under a guard while hosts crash and links break, under turmoil.
 //!
 //! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run.
 //!
@@ -32,6 +34,8 @@ mod cassandra_queue;
 mod cassandra_shadow;
 mod determinism;
 mod evidence;
+mod guard_example;
+mod hosted;
 mod leases;
 mod pictures;
 mod redis;

@@ -282,6 +282,17 @@ pub trait Lock: Data {
     /// What the machine does right now, in a few words, for the reader of a trace.
     fn doing(&self) -> &'static str;
 
+    /// Until when a holder takes the lock for its own without another word from the store, by one of its clocks: it says
+    /// [`Answer::Lost`] then at the latest. `None`: it does not hold, or does not look.
+    fn valid_until(&self, _settings: &Self::Settings) -> Option<Due> {
+        None
+    }
+
+    /// Whether a holder's renewal is under way: a release that is sent now might be overtaken by it.
+    fn is_renewing(&self) -> bool {
+        false
+    }
+
     /// How long a grant lasts without renewal, if it ends by itself: fault plans scale with it.
     fn lease(settings: &Self::Settings) -> Option<Micros>;
 }

@@ -27,9 +27,11 @@
 //! ```
 
 mod agenda;
+mod cast;
 pub mod dice;
 pub mod fault;
 pub mod herd;
+pub mod hosted;
 pub mod network;
 pub mod outcome;
 pub mod plan;
@@ -37,6 +39,7 @@ mod progress;
 pub mod registry;
 pub mod report;
 pub mod run;
+pub mod serve;
 pub mod shrink;
 mod strike;
 pub mod swarm;

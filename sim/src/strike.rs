@@ -1,6 +1,7 @@
 //! What the faults of a plan do to a run, and how it heals.
 
 use crate::agenda::Pending;
+use crate::cast::Cast;
 use crate::network::Link;
 use crate::plan::{Fault, Side, Target};
 use crate::run::{Run, later};
@@ -52,11 +53,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
     }
 
     fn target(&self, target: Target, struck: u8) -> Node {
-        match target {
-            Target::Client(client) => Node::Client(client % self.setup.workload.processes()),
-            Target::Server(server) => Node::Server(server % self.setup.servers),
-            Target::Struck => Node::Client(struck),
-        }
+        Cast::of(self.setup, struck).node(target)
     }
 
     fn is_done(&self, node: Node) -> bool {
@@ -331,26 +328,14 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
 
     fn each_pair(&mut self, from: &Side, to: &Side, struck: u8, mut act: impl FnMut(&mut Self, Node, Node)) {
         let nodes = self.cluster.conditions().len() + 1;
+        let cast = Cast::of(self.setup, struck);
         for sender in 0..nodes {
             for receiver in 0..nodes {
                 let (sender, receiver) = (self.node(sender), self.node(receiver));
-                if self.is_in(sender, from, struck)
-                    && self.is_in(receiver, to, struck)
-                    && !self.is_in(receiver, from, struck)
-                {
+                if cast.is_in(sender, from) && cast.is_in(receiver, to) && !cast.is_in(receiver, from) {
                     act(self, sender, receiver);
                 }
             }
-        }
-    }
-
-    fn is_in(&self, node: Node, side: &Side, struck: u8) -> bool {
-        match side {
-            Side::Everybody => true,
-            Side::Clients => matches!(node, Node::Client(_)),
-            Side::Servers => matches!(node, Node::Server(_)),
-            Side::Resource => node == Node::Resource,
-            Side::Nodes(targets) => targets.iter().any(|target| self.target(*target, struck) == node),
         }
     }
 

@@ -1,9 +1,10 @@
 //! Triggers: faults of a plan that wait for what clients do.
 
 use crate::agenda::Pending;
-use crate::plan::{Trigger, When};
+use crate::plan::{Plan, Trigger, When};
 use crate::run::{Engine, Run, later};
-use picklock_model::machine::{Lock, Node};
+use picklock_model::machine::{Line, Lock, Node};
+use picklock_model::time::Micros;
 use picklock_model::trace::Observer;
 use picklock_properties::Event;
 
@@ -21,6 +22,35 @@ impl Armed {
     pub fn new(index: u32) -> Armed {
         Armed { index, seen: 0 }
     }
+
+    /// The fault's place in the plan.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// A client has taken a step, in which it may have arrived at a line: if that pulls the trigger, how much later the
+    /// fault strikes.
+    pub fn is_pulled(
+        &mut self,
+        plan: &Plan,
+        clients: u8,
+        by: u8,
+        arrived_at: Option<Line>,
+        events: &[Event],
+    ) -> Option<Micros> {
+        let When::Trigger { client: whose, event, nth, delay } = plan.faults[self.index as usize].when else {
+            unreachable!("what strikes at a known time has no trigger")
+        };
+        if whose.is_some_and(|whose| whose % clients != by) {
+            return None;
+        }
+        let pulls = match event {
+            Trigger::Line(at) => u16::from(arrived_at == Some(at)),
+            event => events.iter().filter(|happened| is_pulled_by(event, happened)).count() as u16,
+        };
+        self.seen = self.seen.saturating_add(pulls);
+        (self.seen >= nth.max(1)).then_some(delay)
+    }
 }
 
 impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
@@ -32,23 +62,10 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         let (plan, clients) = (self.plan, self.setup.workload.processes());
         let Engine { triggers, agenda, effects, .. } = &mut *self.engine;
         triggers.retain_mut(|armed| {
-            let When::Trigger { client: whose, event, nth, delay } = plan.faults[armed.index as usize].when
-            else {
-                return false;
-            };
-            if whose.is_some_and(|whose| whose % clients != client) {
+            let arrived_at = line.filter(|_| arrived);
+            let Some(delay) = armed.is_pulled(plan, clients, client, arrived_at, &effects.events) else {
                 return true;
-            }
-            let pulls = match event {
-                Trigger::Line(at) => u16::from(arrived && line == Some(at)),
-                event => {
-                    effects.events.iter().filter(|happened| is_pulled_by(event, happened)).count() as u16
-                }
             };
-            armed.seen = armed.seen.saturating_add(pulls);
-            if armed.seen < nth.max(1) {
-                return true;
-            }
             self.outcome.strikes.triggers += 1;
             let at = later(self.now, delay);
             agenda.push(at, Pending::Fault { index: armed.index, struck: client });

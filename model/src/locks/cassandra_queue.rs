@@ -588,6 +588,15 @@ impl Lock for CassandraQueue {
         self.phase.doing()
     }
 
+    fn valid_until(&self, settings: &Settings) -> Option<Due> {
+        self.validity_deadline(settings).map(Due::Monotonic)
+    }
+
+    fn is_renewing(&self) -> bool {
+        // What it reads first decides whether it writes.
+        self.phase == Phase::Held && !matches!(self.renewer, Renewer::Off | Renewer::Sleeps { .. })
+    }
+
     fn lease(settings: &Settings) -> Option<Micros> {
         settings.ttl()
     }

@@ -460,6 +460,14 @@ impl Lock for RedisSingle {
         }
     }
 
+    fn valid_until(&self, settings: &Settings) -> Option<Due> {
+        self.phase.stops_at(settings).map(Due::Monotonic)
+    }
+
+    fn is_renewing(&self) -> bool {
+        matches!(self.phase, Phase::Extends { .. })
+    }
+
     fn lease(settings: &Settings) -> Option<Micros> {
         settings.ttl
     }

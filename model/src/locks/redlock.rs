@@ -412,6 +412,17 @@ impl Lock for Redlock {
         }
     }
 
+    fn valid_until(&self, settings: &Settings) -> Option<Due> {
+        match self.phase {
+            Phase::Held(hold) => hold.validity_deadline(settings),
+            Phase::Idle | Phase::Acquires(_) | Phase::BacksOff { .. } => None,
+        }
+    }
+
+    fn is_renewing(&self) -> bool {
+        matches!(self.phase, Phase::Held(Hold { extending: Some(_), .. }))
+    }
+
     fn lease(settings: &Settings) -> Option<Micros> {
         settings.ttl
     }

@@ -21,6 +21,7 @@ mod scenarios;
 mod screen;
 mod seeded;
 mod seeds;
+mod serve;
 mod shrink;
 mod sweep;
 mod theorems;
@@ -59,6 +60,7 @@ Examples:
   picklock replay pk2_…                          the same run again, step by step
   picklock shrink pk2_…                          as little of it as still breaks the promise
   picklock hunt C6                               how many random plans until the failure shows
+  picklock serve redis --faults pause,clock      a Redis for your own client to fail on
 
 Exit codes: 0 nothing was violated; 1 something was, or (matrix, theorems, scenarios, hunt, herd, ttl) a verdict differs from the
 expected one, or no verdict was reached; 2 the call was wrong.
@@ -76,6 +78,7 @@ enum Command {
     Hunt(hunt::Hunt),
     Herd(herd::Herd),
     Ttl(ttl::Ttl),
+    Serve(serve::Serve),
     /// Lists the locks
     Locks,
     /// Lists the kinds of faults
@@ -131,6 +134,7 @@ pub fn main() -> ExitCode {
         Command::Hunt(command) => command.run(&mut screen),
         Command::Herd(command) => command.run(&mut screen),
         Command::Ttl(command) => command.run(&mut screen),
+        Command::Serve(command) => command.run(&mut screen),
         Command::Locks => lists::locks(&mut screen),
         Command::Faults => lists::faults(&mut screen),
         Command::Properties => lists::properties(&mut screen),

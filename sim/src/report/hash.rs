@@ -3,6 +3,7 @@
 use picklock_model::machine::Lock;
 use picklock_model::trace::{Observer, Step};
 use postcard::ser_flavors::Flavor;
+use serde::Serialize;
 use std::fmt::{Display, Formatter};
 
 /// FNV-1a, 64 bits, over the postcard bytes of time, happening and events of every step.
@@ -16,6 +17,12 @@ impl TraceHash {
     /// The hash as a number; `Display` prints the same as 16 hexadecimal digits.
     pub fn value(self) -> u64 {
         self.0
+    }
+
+    /// Takes in what was seen next.
+    pub fn add<T: Serialize>(&mut self, seen: &T) {
+        *self = postcard::serialize_with_flavor(seen, *self)
+            .unwrap_or_else(|error| unreachable!("plain data serialises, and a hash is never full: {error}"));
     }
 }
 
@@ -34,9 +41,7 @@ impl Display for TraceHash {
 
 impl<L: Lock> Observer<L> for TraceHash {
     fn observe(&mut self, step: &Step<L>) {
-        let seen = (step.at, step.happening, &step.effects.events);
-        *self = postcard::serialize_with_flavor(&seen, *self)
-            .unwrap_or_else(|error| unreachable!("plain data serialises, and a hash is never full: {error}"));
+        self.add(&(step.at, step.happening, &step.effects.events));
     }
 }
 

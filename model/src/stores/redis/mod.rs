@@ -209,7 +209,14 @@ impl Redis {
         if self.is_master() { self.keys.next_death() } else { None }
     }
 
-    fn is_master(&self) -> bool {
+    /// How far it has come in what it replicates, or in what is replicated to it: the term's epoch, and the count of its
+    /// changes. `None`: it has no replicas and is none, or has nothing of this term yet. For who watches a run.
+    pub fn replicated(&self) -> Option<(u32, u32)> {
+        self.replication.as_ref()?.progress()
+    }
+
+    /// Whether it takes writes, for all it knows.
+    pub fn is_master(&self) -> bool {
         self.replication.as_ref().is_none_or(|replication| replication.is_master())
     }
 

@@ -79,6 +79,15 @@ impl Replication {
         matches!(self.role, Role::Master { .. })
     }
 
+    /// The epoch, and the last change that this server has.
+    pub fn progress(&self) -> Option<(u32, u32)> {
+        let offset = match self.role {
+            Role::Master { offset, .. } => Some(offset),
+            Role::Replica { applied, .. } => applied,
+        };
+        offset.map(|offset| (self.term.epoch, offset))
+    }
+
     /// Whether the loss of a record here is an event.
     pub fn reports(&self) -> bool {
         matches!(self.role, Role::Master { .. } | Role::Replica { was_master: true, .. })

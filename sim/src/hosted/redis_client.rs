@@ -1,0 +1,292 @@
+//! A lock's connections to real Redis servers, or to whatever speaks RESP2: what its machine says, as commands and scripts.
+//!
+//! A connection on which a reply is missing is like one that is slow: the machine waits for as long as it wants to. What was
+//! asked on a connection that is lost is not asked again: whether it was done nobody knows.
+
+use super::connections::Patience;
+use super::driver::{Inbox, Post, Slot};
+use super::transport::Transport;
+use crate::serve::redis::wire::Resp;
+use bytes::Bytes;
+use picklock_model::machine::{Message, Node};
+use picklock_model::stores::redis::{
+    Command, Key, Millis, Outcome, Redis, Reply, Request, ServerError, Token, Value,
+};
+use redis_protocol::resp2::types::BytesFrame;
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+/// What the machine's keys and values are called on the servers.
+#[derive(Clone, Debug)]
+pub struct Names {
+    locks: Vec<String>,
+    signature: String,
+}
+
+impl Names {
+    /// The names of the locks, by their ids, and a string that nobody else signs with, nor this process in an earlier life:
+    /// random, as document 001 wants it.
+    pub fn new(locks: impl IntoIterator<Item = impl Into<String>>, signature: impl Into<String>) -> Names {
+        Names { locks: locks.into_iter().map(Into::into).collect(), signature: signature.into() }
+    }
+
+    fn lock(&self, id: u8) -> String {
+        self.locks.get(usize::from(id)).cloned().unwrap_or_else(|| format!("lock:{id}"))
+    }
+
+    fn key(&self, key: Key) -> String {
+        match key {
+            Key::Lock(id) => self.lock(id),
+            Key::Counter(id) => format!("{}:fence", self.lock(id)),
+            Key::Foreign(number) => format!("foreign:{number}"),
+        }
+    }
+
+    fn value(&self, value: Value) -> String {
+        match value {
+            Value::Token(Token { client, serial }) => format!("{}:{client}:{serial}", self.signature),
+            Value::Integer(number) => number.to_string(),
+        }
+    }
+
+    /// What a server's bytes mean. Somebody else's signature is one that this client has never drawn.
+    fn read(&self, bytes: &[u8], me: u8) -> Value {
+        let own = || {
+            let text = std::str::from_utf8(bytes).ok()?;
+            let (client, serial) = text.strip_prefix(&self.signature)?.strip_prefix(':')?.split_once(':')?;
+            Some(Value::Token(Token { client: client.parse().ok()?, serial: serial.parse().ok()? }))
+        };
+        let number = || Some(Value::Integer(std::str::from_utf8(bytes).ok()?.parse().ok()?));
+        own().or_else(number).unwrap_or(Value::Token(Token { client: me.wrapping_add(1), serial: 0 }))
+    }
+}
+
+/// One connection to each server.
+pub struct RedisConnections {
+    servers: Vec<UnboundedSender<Request>>,
+    tasks: JoinSet<()>,
+}
+
+impl RedisConnections {
+    /// Dials the servers, as client `me`, and dials again whenever a connection is lost.
+    pub fn open<T: Transport>(
+        me: u8,
+        servers: u8,
+        transport: &T,
+        patience: Patience,
+        names: Names,
+    ) -> (RedisConnections, Inbox<Redis>) {
+        let (slot, inbox) = unbounded_channel();
+        let mut connections = RedisConnections { servers: Vec::new(), tasks: JoinSet::new() };
+        let names = Arc::new(names);
+        for server in 0..servers {
+            let (outgoing, waiting) = unbounded_channel();
+            connections.servers.push(outgoing);
+            let speech = Speech { me, server, servers, names: names.clone() };
+            let line = Line { transport: transport.clone(), patience, speech };
+            transport.spawn(&mut connections.tasks, line.keep(waiting, slot.clone()));
+        }
+        (connections, inbox)
+    }
+}
+
+impl Post<Redis> for RedisConnections {
+    fn post(&mut self, to: Node, message: Message<Redis>) {
+        let (Node::Server(server), Message::Request(request)) = (to, message) else {
+            unreachable!("a lock speaks to its servers, and asks");
+        };
+        // A task that is gone has panicked, and that is passed on at the next turn.
+        let _gone = self.servers[usize::from(server)].send(request);
+    }
+
+    fn poll_tasks(&mut self, cx: &mut Context<'_>) -> Poll<Infallible> {
+        while let Poll::Ready(Some(ended)) = self.tasks.poll_join_next(cx) {
+            if let Err(error) = ended
+                && let Ok(panic) = error.try_into_panic()
+            {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        Poll::Pending
+    }
+}
+
+/// The connection to one server, dialled again whenever it is lost.
+struct Line<T> {
+    transport: T,
+    patience: Patience,
+    speech: Speech,
+}
+
+/// What is said between one client and one server.
+struct Speech {
+    me: u8,
+    server: u8,
+    servers: u8,
+    names: Arc<Names>,
+}
+
+impl<T: Transport> Line<T> {
+    async fn keep(self, mut waiting: UnboundedReceiver<Request>, slot: Slot<Redis>) {
+        let Line { transport, patience, speech } = self;
+        let mut pause = patience.redial_min;
+        loop {
+            let dialled = timeout(patience.connect, transport.connect(Node::Server(speech.server))).await;
+            if let Ok(Ok(stream)) = dialled {
+                let (read, write) = tokio::io::split(stream);
+                if speech.go_on(Resp::new(read), Resp::new(write), &mut waiting, &slot).await {
+                    pause = patience.redial_min;
+                }
+            }
+            // What was to be said over a connection that is lost, or was never made, is not said.
+            while waiting.try_recv().is_ok() {}
+            if waiting.is_closed() {
+                return;
+            }
+            sleep(pause).await;
+            pause = patience.redial_max.min(2 * pause);
+        }
+    }
+}
+
+impl Speech {
+    /// Until the connection is lost; says whether anything was heard.
+    async fn go_on<S: AsyncRead + AsyncWrite>(
+        &self,
+        mut reader: Resp<ReadHalf<S>>,
+        mut writer: Resp<WriteHalf<S>>,
+        waiting: &mut UnboundedReceiver<Request>,
+        slot: &Slot<Redis>,
+    ) -> bool {
+        // A server answers in the order in which it was asked; after a `WAIT`, the second answer counts.
+        let mut asked: VecDeque<Request> = VecDeque::new();
+        let mut held: Option<Outcome> = None;
+        let mut has_heard = false;
+        loop {
+            tokio::select! {
+                biased;
+                read = reader.next() => {
+                    let (Ok(Some(frame)), Some(request)) = (read, asked.front().copied()) else { return has_heard };
+                    has_heard = true;
+                    let outcome = match (request.wait, held.take()) {
+                        (false, _) => self.outcome(frame),
+                        (true, None) => {
+                            held = Some(self.outcome(frame));
+                            continue;
+                        }
+                        (true, Some(outcome)) => outcome,
+                    };
+                    asked.pop_front();
+                    let reply = Message::Reply(Reply { serial: request.serial, outcome });
+                    if slot.send((Node::Server(self.server), reply)).is_err() {
+                        return has_heard;
+                    }
+                }
+                request = waiting.recv() => {
+                    let Some(request) = request else { return has_heard };
+                    asked.push_back(request);
+                    if writer.send(self.frame(request.command)).await.is_err() {
+                        return has_heard;
+                    }
+                    if request.wait {
+                        // Every replica, for as long as it takes.
+                        let replicas = (self.servers - 1).to_string();
+                        if writer.send(words(&["WAIT", &replicas, "0"])).await.is_err() {
+                            return has_heard;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn outcome(&self, frame: BytesFrame) -> Outcome {
+        match frame {
+            BytesFrame::SimpleString(_) => Outcome::Ok,
+            BytesFrame::Null => Outcome::Nil,
+            BytesFrame::Integer(number) => Outcome::Integer(number),
+            BytesFrame::BulkString(bytes) => Outcome::Bulk(self.names.read(&bytes, self.me)),
+            BytesFrame::Error(text) if text.starts_with("READONLY") => Outcome::Error(ServerError::ReadOnly),
+            BytesFrame::Error(text) if text.starts_with("OOM") => Outcome::Error(ServerError::OutOfMemory),
+            // Loading, out of replicas, a script that is not known: which error it is the machines do not ask.
+            BytesFrame::Error(_) | BytesFrame::Array(_) => Outcome::Error(ServerError::NotAnInteger),
+        }
+    }
+
+    /// The command as servers take it; scripts in the words of document 001.
+    fn frame(&self, command: Command) -> BytesFrame {
+        let (key, value) = (|key| self.names.key(key), |value| self.names.value(value));
+        match command {
+            Command::Set { key: name, value: signature, if_absent, ttl } => {
+                let mut command = vec!["SET".to_owned(), key(name), value(signature)];
+                if if_absent {
+                    command.push("NX".to_owned());
+                }
+                if let Some(Millis(ttl)) = ttl {
+                    command.extend(["PX".to_owned(), ttl.to_string()]);
+                }
+                words(&command)
+            }
+            Command::Get(name) => words(&["GET", &key(name)]),
+            Command::Del(name) => words(&["DEL", &key(name)]),
+            Command::PExpire(name, Millis(ttl)) => words(&["PEXPIRE", &key(name), &ttl.to_string()]),
+            Command::Incr(name) => words(&["INCR", &key(name)]),
+            Command::FlushAll => words(&["FLUSHALL"]),
+            Command::CompareAndDelete { key: name, value: signature } => words(&[
+                "EVAL",
+                "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end",
+                "1",
+                &key(name),
+                &value(signature),
+            ]),
+            Command::CompareAndExtend { key: name, value: signature, ttl: Millis(ttl) } => words(&[
+                "EVAL",
+                "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) \
+                 else return 0 end",
+                "1",
+                &key(name),
+                &value(signature),
+                &ttl.to_string(),
+            ]),
+            Command::ExtendOrCreate { key: name, value: signature, ttl: Millis(ttl) } => words(&[
+                "EVAL",
+                "if redis.call('exists', KEYS[1]) == 0 or redis.call('get', KEYS[1]) == ARGV[1] \
+                 then return redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) end",
+                "1",
+                &key(name),
+                &value(signature),
+                &ttl.to_string(),
+            ]),
+            Command::SetAndIncr { key: name, value: signature, ttl: None, counter } => words(&[
+                "EVAL",
+                "if redis.call('set', KEYS[1], ARGV[1], 'NX') then return redis.call('incr', KEYS[2]) \
+                 else return false end",
+                "2",
+                &key(name),
+                &key(counter),
+                &value(signature),
+            ]),
+            Command::SetAndIncr { key: name, value: signature, ttl: Some(Millis(ttl)), counter } => words(&[
+                "EVAL",
+                "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return redis.call('incr', KEYS[2]) \
+                 else return false end",
+                "2",
+                &key(name),
+                &key(counter),
+                &value(signature),
+                &ttl.to_string(),
+            ]),
+        }
+    }
+}
+
+fn words(words: &[impl AsRef<str>]) -> BytesFrame {
+    let bulk = |word: &str| BytesFrame::BulkString(Bytes::copy_from_slice(word.as_bytes()));
+    BytesFrame::Array(words.iter().map(|word| bulk(word.as_ref())).collect())
+}

@@ -1,0 +1,365 @@
+//! Faults of a plan, as far as servers and the links to them feel them.
+
+use super::condition::Direction;
+use super::servers::{Servers, State};
+use crate::dice::{Dice, Stream};
+use crate::network::Network;
+use crate::plan::{Fault, Plan, Side, Target, When};
+use picklock_model::time::Micros;
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+use tokio::time::sleep;
+
+/// Whether a fault strikes anything here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Felt {
+    /// It does.
+    Here,
+    /// It is about clients, or about what nobody here can see.
+    Elsewhere,
+}
+
+/// What is to be done at a moment.
+#[derive(Clone, Debug)]
+enum Due {
+    Strike(Fault),
+    Restart(u8),
+    Thaw(u8),
+    /// The clock goes the other way, so many times still.
+    Strobe {
+        server: u8,
+        by: Micros,
+        period: Micros,
+        times: u16,
+    },
+}
+
+impl Servers {
+    /// A fault strikes now. Its end, if it has one, needs nobody's attention but for a restart, a clock that stands still,
+    /// and one that goes to and fro: those are [`Servers::follow`]'s.
+    pub fn strike(&self, fault: &Fault) -> Felt {
+        let (now, count) = (self.now(), self.count());
+        if let Fault::Crash { node, .. } | Fault::PowerLoss { node, .. } = fault {
+            let Some(server) = server_of(*node, count) else { return Felt::Elsewhere };
+            self.crash(server, matches!(fault, Fault::PowerLoss { .. }));
+            self.state().tally.faults += 1;
+            return Felt::Here;
+        }
+        self.change(|state| {
+            let felt = state.strike(fault, count, now);
+            state.tally.faults += u64::from(felt == Felt::Here);
+            felt
+        })
+    }
+
+    /// Whether [`Servers::strike`] would find anything to strike.
+    pub fn feels(&self, fault: &Fault) -> bool {
+        let count = self.count();
+        let is_server = |node: &Target| server_of(*node, count).is_some();
+        match fault {
+            Fault::Pause { node, .. }
+            | Fault::Crash { node, .. }
+            | Fault::PowerLoss { node, .. }
+            | Fault::ClockStep { node, .. }
+            | Fault::Drift { node, .. }
+            | Fault::Freeze { node, .. }
+            | Fault::Strobe { node, .. }
+            | Fault::Isolate { node, .. } => is_server(node),
+            Fault::Cut { from, to, .. } => !Links::between(from, to, count).is_empty(),
+            Fault::SlowLink { from, to, .. } | Fault::LoseNext { from, to, .. } => {
+                !Links::between(from, to, count).ways.is_empty()
+            }
+        }
+    }
+
+    /// Lets a plan happen, from now on until it heals: what is about servers, and at a time. `told` hears of each fault
+    /// as it strikes.
+    pub async fn follow(&self, plan: &Plan, mut told: impl FnMut(Micros, &Fault)) {
+        let began = self.now();
+        let mut agenda: BTreeMap<(Micros, usize), Due> = BTreeMap::new();
+        let mut added = 0;
+        let mut add = |agenda: &mut BTreeMap<(Micros, usize), Due>, at: Micros, due: Due| {
+            added += 1;
+            agenda.insert((at, added), due);
+        };
+        for planned in &plan.faults {
+            match planned.when {
+                When::At(at) if self.feels(&planned.fault) => {
+                    add(&mut agenda, began + at, Due::Strike(planned.fault.clone()));
+                }
+                When::At(_) | When::Trigger { .. } => {}
+            }
+        }
+        let is_wrong = plan.network != Network::default();
+        self.change(|state| state.network = is_wrong.then_some(plan.network));
+        let heal_at = began + plan.heal_at;
+        while let Some(((at, _), due)) = agenda.pop_first().filter(|((at, _), _)| *at < heal_at) {
+            self.sleep_until(at).await;
+            match due {
+                Due::Strike(fault) => {
+                    told(self.now() - began, &fault);
+                    self.strike(&fault);
+                    for (after, due) in self.after(&fault) {
+                        add(&mut agenda, at + after, due);
+                    }
+                }
+                Due::Restart(server) => self.restart(server),
+                Due::Thaw(server) => self.change(|state| state.nodes[usize::from(server)].clock.unfreeze()),
+                Due::Strobe { server, by, period, times } => {
+                    self.change(|state| state.nodes[usize::from(server)].clock.step(by));
+                    if times > 1 {
+                        add(
+                            &mut agenda,
+                            at + period,
+                            Due::Strobe { server, by: -by, period, times: times - 1 },
+                        );
+                    }
+                }
+            }
+        }
+        self.sleep_until(heal_at).await;
+        self.heal();
+    }
+
+    async fn sleep_until(&self, at: Micros) {
+        sleep(super::servers::duration(at - self.now())).await;
+    }
+
+    /// Links are whole, processes run, clocks go on, as wrong as they are.
+    pub fn heal(&self) {
+        for server in 0..self.count() {
+            self.restart(server);
+        }
+        self.change(|state| {
+            state.network = None;
+            state.cuts.clear();
+            for node in &mut state.nodes {
+                node.condition.heal();
+                node.clock.unfreeze();
+            }
+        });
+    }
+
+    fn after(&self, fault: &Fault) -> Vec<(Micros, Due)> {
+        let server = |node: &Target| server_of(*node, self.count());
+        let one = |after: Option<Micros>, due: Option<Due>| after.zip(due).into_iter().collect();
+        match fault {
+            Fault::Crash { node, restart_after } | Fault::PowerLoss { node, restart_after } => {
+                one(*restart_after, server(node).map(Due::Restart))
+            }
+            Fault::Freeze { node, length } => one(Some(*length), server(node).map(Due::Thaw)),
+            Fault::Strobe { node, by, period, times } if *times > 1 => {
+                let next = |server| Due::Strobe { server, by: -*by, period: *period, times: times - 1 };
+                one(Some(*period), server(node).map(next))
+            }
+            Fault::Strobe { .. }
+            | Fault::Pause { .. }
+            | Fault::ClockStep { .. }
+            | Fault::Drift { .. }
+            | Fault::Cut { .. }
+            | Fault::Isolate { .. }
+            | Fault::SlowLink { .. }
+            | Fault::LoseNext { .. } => Vec::new(),
+        }
+    }
+}
+
+impl State {
+    fn strike(&mut self, fault: &Fault, count: u8, now: Micros) -> Felt {
+        /// Slower, and a clock would stand still.
+        const PPM_MIN: i32 = -900_000;
+        let server = |node: &Target| server_of(*node, count).map(usize::from);
+        match fault {
+            Fault::Pause { node, length } => match server(node) {
+                Some(server) => self.nodes[server].condition.pause(now + *length),
+                None => return Felt::Elsewhere,
+            },
+            Fault::ClockStep { node, by } | Fault::Strobe { node, by, .. } => match server(node) {
+                Some(server) => self.nodes[server].clock.step(*by),
+                None => return Felt::Elsewhere,
+            },
+            Fault::Drift { node, ppm } => match server(node) {
+                Some(server) => self.nodes[server].clock.set_drift((*ppm).max(PPM_MIN), now),
+                None => return Felt::Elsewhere,
+            },
+            Fault::Freeze { node, .. } => match server(node) {
+                Some(server) => self.nodes[server].clock.freeze(now),
+                None => return Felt::Elsewhere,
+            },
+            Fault::Isolate { node, length } => match server_of(*node, count) {
+                Some(server) => {
+                    let alone = Side::Nodes(SmallVec::from_iter([Target::Server(server)]));
+                    let mut links = Links::between(&alone, &Side::Everybody, count);
+                    links.add_reverse();
+                    self.cut(&links, now + *length);
+                }
+                None => return Felt::Elsewhere,
+            },
+            Fault::Cut { from, to, both_ways, length } => {
+                let mut links = Links::between(from, to, count);
+                if *both_ways {
+                    links.add_reverse();
+                }
+                if links.is_empty() {
+                    return Felt::Elsewhere;
+                }
+                self.cut(&links, now + *length);
+            }
+            Fault::SlowLink { from, to, extra, length } => {
+                let ways = Links::between(from, to, count).ways;
+                if ways.is_empty() {
+                    return Felt::Elsewhere;
+                }
+                for (server, direction) in ways {
+                    self.nodes[usize::from(server)].condition.slow(direction, *extra, now + *length);
+                }
+            }
+            Fault::LoseNext { from, to, count: times } => {
+                let ways = Links::between(from, to, count).ways;
+                if ways.is_empty() {
+                    return Felt::Elsewhere;
+                }
+                for (server, direction) in ways {
+                    self.nodes[usize::from(server)].condition.lose_next(direction, *times);
+                }
+            }
+            Fault::Crash { .. } | Fault::PowerLoss { .. } => {
+                unreachable!("the end of a process is struck outside")
+            }
+        }
+        Felt::Here
+    }
+
+    fn cut(&mut self, links: &Links, until: Micros) {
+        for &(server, direction) in &links.ways {
+            self.nodes[usize::from(server)].condition.cut(direction, until);
+        }
+        self.cuts.extend(links.peers.iter().map(|&(from, to)| (from, to, until)));
+        // What is under way does not arrive, either.
+        self.letters_retain(|from, to| !links.peers.contains(&(from, to)));
+    }
+
+    /// How long a client's message takes, and whether it is lost.
+    pub(super) fn fate(&mut self, server: u8, direction: Direction, now: Micros) -> (Micros, bool) {
+        let condition = &mut self.nodes[usize::from(server)].condition;
+        let mut is_lost = condition.loses(direction);
+        let mut latency = condition.extra(direction, now);
+        if let Some(network) = self.network {
+            let longest = match self.dice.per_mille(network.tail_per_mille) {
+                true => network.tail_max.max(network.latency_min),
+                false => network.latency_max.max(network.latency_min),
+            };
+            latency = latency + Micros(self.dice.between(network.latency_min.0, longest.0));
+            is_lost |= self.dice.per_mille(network.loss_per_mille);
+            if direction == Direction::Reply {
+                is_lost |= self.dice.per_mille(network.reply_loss_per_mille);
+            }
+        }
+        self.tally.lost += u64::from(is_lost);
+        (latency, is_lost)
+    }
+}
+
+/// The server that a plan names; `None`: it names a client.
+fn server_of(target: Target, count: u8) -> Option<u8> {
+    match target {
+        Target::Server(server) => Some(server % count),
+        Target::Client(_) | Target::Struck => None,
+    }
+}
+
+/// Links that a plan names.
+#[derive(Debug, Default)]
+struct Links {
+    /// Between the clients, all of them, and a server.
+    ways: Vec<(u8, Direction)>,
+    /// From server to server.
+    peers: Vec<(u8, u8)>,
+}
+
+impl Links {
+    /// From one side to the other. Who is on both sides counts as `from`. The links of single clients are not here: nobody
+    /// knows which client of the plan a connection is.
+    fn between(from: &Side, to: &Side, count: u8) -> Links {
+        let (from_clients, from_servers) = members(from, count);
+        let (to_clients, to_servers) = members(to, count);
+        let to_servers: Vec<u8> =
+            to_servers.into_iter().filter(|server| !from_servers.contains(server)).collect();
+        let mut links = Links::default();
+        for &server in &to_servers {
+            if from_clients {
+                links.ways.push((server, Direction::Request));
+            }
+            links.peers.extend(from_servers.iter().map(|from| (*from, server)));
+        }
+        if to_clients && !from_clients {
+            links.ways.extend(from_servers.iter().map(|server| (*server, Direction::Reply)));
+        }
+        links
+    }
+
+    fn add_reverse(&mut self) {
+        let reverse = |direction| match direction {
+            Direction::Request => Direction::Reply,
+            Direction::Reply => Direction::Request,
+        };
+        let ways: Vec<_> = self.ways.iter().map(|(server, way)| (*server, reverse(*way))).collect();
+        let peers: Vec<_> = self.peers.iter().map(|(from, to)| (*to, *from)).collect();
+        self.ways.extend(ways);
+        self.peers.extend(peers);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ways.is_empty() && self.peers.is_empty()
+    }
+}
+
+/// Whether the clients are among these, and which servers are.
+fn members(side: &Side, count: u8) -> (bool, Vec<u8>) {
+    match side {
+        Side::Everybody => (true, (0..count).collect()),
+        Side::Clients => (true, Vec::new()),
+        Side::Servers => (false, (0..count).collect()),
+        Side::Resource => (false, Vec::new()),
+        Side::Nodes(nodes) => (false, nodes.iter().filter_map(|node| server_of(*node, count)).collect()),
+    }
+}
+
+/// A random plan, turned to where it can be felt here: faults that wait for what a client does strike at a time drawn from
+/// the seed, those of clients strike a server.
+pub fn for_servers(plan: Plan, seed: u64, count: u8, horizon: Micros) -> Plan {
+    let mut dice = Dice::new(seed, Stream::Choice);
+    let mut faults = plan.faults;
+    for planned in &mut faults {
+        if let When::Trigger { .. } = planned.when {
+            planned.when = When::At(Micros(dice.between(0, horizon.0)));
+        }
+        let mut turn = |node: &mut Target| {
+            if server_of(*node, count).is_none() {
+                *node = Target::Server(dice.below(u64::from(count)) as u8);
+            }
+        };
+        match &mut planned.fault {
+            Fault::Pause { node, .. }
+            | Fault::Crash { node, .. }
+            | Fault::PowerLoss { node, .. }
+            | Fault::ClockStep { node, .. }
+            | Fault::Drift { node, .. }
+            | Fault::Freeze { node, .. }
+            | Fault::Strobe { node, .. }
+            | Fault::Isolate { node, .. } => turn(node),
+            Fault::Cut { from, to, .. }
+            | Fault::SlowLink { from, to, .. }
+            | Fault::LoseNext { from, to, .. } => {
+                for side in [from, to] {
+                    if let Side::Nodes(nodes) = side
+                        && nodes.iter().any(|node| server_of(*node, count).is_none())
+                    {
+                        *side = Side::Clients;
+                    }
+                }
+            }
+        }
+    }
+    Plan { faults, ..plan }
+}

@@ -1,0 +1,209 @@
+//! `picklock serve redis` as its users have it: the `redis` crate and redis-cli over real TCP, the `redis` crate inside a
+//! turmoil simulation, and the real server beside it, whose words it has to use.
+//!
+//! - `hosted`: inside turmoil
+//! - `process`: the built command, and a real `redis-server`, each on a port of its own
+//! - here: over real TCP
+
+#[path = "serve/hosted.rs"]
+mod hosted;
+#[path = "serve/process.rs"]
+mod process;
+
+use process::{RealRedis, Served, redis_cli};
+
+#[test]
+fn the_redis_crate_takes_and_gives_back_a_lock() {
+    let served = Served::start(&[]);
+    let mut connection = served.connect();
+    let set = |value: &str, connection: &mut redis::Connection| -> Option<String> {
+        redis::cmd("SET").arg(&["lock", value, "NX", "PX", "30000"]).query(connection).expect("it replies")
+    };
+    assert_eq!(set("mine", &mut connection).as_deref(), Some("OK"));
+    assert_eq!(set("yours", &mut connection), None);
+    let ttl: i64 = redis::cmd("PTTL").arg("lock").query(&mut connection).expect("it replies");
+    assert!((1..=30_000).contains(&ttl), "{ttl}");
+    let release = redis::Script::new(
+        r#"if redis.call("GET", KEYS[1]) == ARGV[1] then
+               return redis.call("DEL", KEYS[1])
+           else
+               return 0
+           end"#,
+    );
+    let release = |value: &str, connection: &mut redis::Connection| -> i64 {
+        // First EVALSHA, then, told NOSCRIPT, SCRIPT LOAD, and EVALSHA again.
+        release.key("lock").arg(value).invoke(connection).expect("it replies")
+    };
+    assert_eq!(release("yours", &mut connection), 0);
+    assert_eq!(release("mine", &mut connection), 1);
+    assert_eq!(set("yours", &mut connection).as_deref(), Some("OK"));
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a real process, which pauses in real time")]
+fn a_paused_server_answers_when_the_pause_is_over_and_a_crashed_one_has_forgotten() {
+    let plan = r#"{"network":{"latency_min":0,"latency_max":0,"tail_per_mille":0,"tail_max":0,"loss_per_mille":0,
+        "duplicate_per_mille":0,"reply_loss_per_mille":0},
+        "faults":[{"when":{"at":300000},"fault":{"pause":{"node":{"server":0},"length":1000000}}},
+                  {"when":{"at":1600000},"fault":{"crash":{"node":{"server":0},"restart_after":100000}}}],
+        "heal_at":2500000}"#;
+    let file = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pause-and-crash.json");
+    std::fs::write(&file, plan).expect("a file for the test");
+    let served = Served::start(&["--plan", file.to_str().expect("a path in UTF-8")]);
+    let mut connection = served.connect();
+    let began = std::time::Instant::now();
+    let (mut longest, mut resets) = (std::time::Duration::ZERO, 0);
+    redis::cmd("SET").arg(&["key", "value"]).exec(&mut connection).expect("it replies");
+    while resets == 0 && began.elapsed() < std::time::Duration::from_secs(30) {
+        let asked = std::time::Instant::now();
+        match redis::cmd("PING").exec(&mut connection) {
+            Ok(()) => longest = longest.max(asked.elapsed()),
+            Err(_) => {
+                resets += 1;
+                connection = served.connect();
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(longest > std::time::Duration::from_millis(300), "the longest silence was {longest:?}");
+    assert!(resets > 0, "the crash was not noticed");
+    let value: Option<String> = redis::cmd("GET").arg("key").query(&mut connection).expect("it replies");
+    assert_eq!(value, None);
+    let summary = served.stop();
+    assert!(summary.contains("2 faults struck"), "{summary}");
+}
+
+#[test]
+fn redis_cli_speaks_with_it() {
+    let served = Served::start(&[]);
+    let Some(said) = redis_cli(served.port(), &["SET", "lock", "mine", "NX", "PX", "30000"]) else { return };
+    assert_eq!(said, "OK");
+    assert_eq!(redis_cli(served.port(), &["GET", "lock"]).as_deref(), Some("mine"));
+    assert_eq!(redis_cli(served.port(), &["INCR", "counter"]).as_deref(), Some("1"));
+    let script =
+        "if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
+    assert_eq!(redis_cli(served.port(), &["EVAL", script, "1", "lock", "mine"]).as_deref(), Some("1"));
+    assert_eq!(redis_cli(served.port(), &["EXISTS", "lock"]).as_deref(), Some("0"));
+}
+
+#[test]
+fn a_replica_takes_no_writes_and_wait_counts_it() {
+    let served = Served::start(&["--servers", "2", "--replicated"]);
+    let (mut master, mut replica) = (served.connect(), served.connect_to(1));
+    redis::cmd("SET").arg(&["key", "value"]).exec(&mut master).expect("it replies");
+    let replicas: i64 = redis::cmd("WAIT").arg(&["1", "5000"]).query(&mut master).expect("it replies");
+    assert_eq!(replicas, 1);
+    let value: String = redis::cmd("GET").arg("key").query(&mut replica).expect("it replies");
+    assert_eq!(value, "value");
+    let refused = redis::cmd("SET").arg(&["key", "other"]).exec(&mut replica).expect_err("it is a replica");
+    assert_eq!(refused.code(), Some("READONLY"));
+}
+
+/// Each line is a command for both; the replies must be the same, to the byte. `{sha}` is that of the release script.
+const SAME: &[&[&str]] = &[
+    &["PING"],
+    &["PING", "hello"],
+    &["PING", "a", "b"],
+    &["ECHO", "x"],
+    &["NOSUCH"],
+    &["NOSUCH", "a", "b c", "d"],
+    &["get"],
+    &["GET", "a", "b"],
+    &["SELECT", "0"],
+    &["SELECT", "x"],
+    &["HELLO", "4"],
+    &["HELLO", "x"],
+    &["AUTH", "secret"],
+    &["CLIENT", "SETNAME", "me"],
+    &["CLIENT", "GETNAME"],
+    &["CLIENT", "NOSUCH"],
+    &["COMMAND", "NOSUCH"],
+    &["SCRIPT", "NOSUCH"],
+    &["SET", "k", "v"],
+    &["GET", "k"],
+    &["SET", "k", "w", "NX"],
+    &["SET", "k", "w", "XX", "GET"],
+    &["SET", "nokey", "w", "XX"],
+    &["SET", "k", "w", "NX", "XX"],
+    &["SET", "k", "w", "PX"],
+    &["SET", "k", "w", "PX", "x"],
+    &["SET", "k", "w", "PX", "0"],
+    &["SET", "k", "w", "EX", "10", "PX", "10"],
+    &["SET", "k", "w", "EX", "10", "KEEPTTL"],
+    &["SET", "k", "w", "NOSUCH"],
+    &["SETEX", "k", "0", "w"],
+    &["SETEX", "k", "100", "w"],
+    &["TTL", "k"],
+    &["PERSIST", "k"],
+    &["PERSIST", "k"],
+    &["TTL", "k"],
+    &["PTTL", "nokey"],
+    &["EXPIRE", "k", "x"],
+    &["EXPIRE", "nokey", "10"],
+    &["EXPIRE", "k", "100"],
+    &["SET", "k", "v2", "KEEPTTL"],
+    &["TTL", "k"],
+    &["SET", "k", "v3"],
+    &["TTL", "k"],
+    &["SET", "k", "v4", "PXAT", "1"],
+    &["EXISTS", "k"],
+    &["SETNX", "k", "v5"],
+    &["SETNX", "k", "v6"],
+    &["GETSET", "k", "v7"],
+    &["GETDEL", "k"],
+    &["GETDEL", "k"],
+    &["SET", "a", "1"],
+    &["MGET", "a", "b"],
+    &["INCR", "a"],
+    &["INCRBY", "a", "40"],
+    &["INCRBY", "a", "x"],
+    &["SET", "a", "01"],
+    &["INCR", "a"],
+    &["SET", "a", "9223372036854775807"],
+    &["INCRBY", "a", "1"],
+    &["STRLEN", "a"],
+    &["DEL", "a", "b"],
+    &["EXISTS", "a"],
+    &["EVAL", "{release}", "1", "k", "v"],
+    &["EVAL", "{release}", "x"],
+    &["EVAL", "{release}", "-1"],
+    &["EVAL", "{release}", "3", "k", "v"],
+    &["SET", "k", "v"],
+    &["EVALSHA", "{sha}", "1", "k", "w"],
+    &["EVALSHA", "{sha}", "1", "k", "v"],
+    &["EVALSHA", "0000000000000000000000000000000000000000", "0"],
+    &["SCRIPT", "LOAD", "{release}"],
+    &["SCRIPT", "EXISTS", "{sha}", "0000000000000000000000000000000000000000"],
+    &["WAIT", "0", "0"],
+    &["WAIT", "x", "0"],
+    &["WAIT", "0", "-1"],
+    &["DBSIZE"],
+    &["FLUSHALL"],
+    &["FLUSHALL", "NOSUCH"],
+    &["DBSIZE"],
+    &["QUIT"],
+];
+
+#[test]
+fn what_it_says_is_what_the_real_server_says() {
+    let served = Served::start(&[]);
+    let Some(real) = RealRedis::start() else { return };
+    let release =
+        "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end";
+    let sha = redis::Script::new(release).get_hash().to_owned();
+    let commands: Vec<Vec<String>> = SAME
+        .iter()
+        .map(|words| {
+            words.iter().map(|word| word.replace("{release}", release).replace("{sha}", &sha)).collect()
+        })
+        .collect();
+    let (simulated, real) =
+        (process::raw_replies(served.port(), &commands), process::raw_replies(real.port(), &commands));
+    let differ = (0..commands.len()).filter(|position| simulated[*position] != real[*position]);
+    let differ: Vec<String> = differ
+        .map(|position| {
+            format!("{:?}: {:?} and not {:?}", commands[position], simulated[position], real[position])
+        })
+        .collect();
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
+}

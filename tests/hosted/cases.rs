@@ -1,0 +1,393 @@
+//! The table: each row of the catalogue with a plan that aims at it.
+//!
+//! Setups are the catalogue's own: those of its searches, whose times are a few ticks of a second, or those that it lets
+//! random plans loose on. Where a search leaves its clients no time (nobody holds, everybody calls once) it is given here.
+
+use super::Case;
+use super::plans::*;
+use crate::scenarios::row;
+use picklock_model::claims::{Search, unpack_setup};
+use picklock_model::cluster::Setup;
+use picklock_model::locks::redlock::Contact;
+use picklock_model::locks::zookeeper_lock::OnConnectionLoss;
+use picklock_model::locks::{CassandraQueue, RedisSingle, Redlock, ZookeeperLock};
+use picklock_model::machine::Lock;
+use picklock_model::time::Micros;
+use picklock_model::workload::Workload;
+use picklock_properties::Promise;
+use picklock_sim::fault::FaultKind;
+use picklock_sim::hosted::turmoil::NotExpressible;
+use picklock_sim::plan::Side::{Everybody, Servers};
+use picklock_sim::plan::Trigger::{Granted, Left};
+use picklock_sim::plan::{Plan, Target};
+use std::time::Duration;
+
+/// A row of the table.
+pub(super) struct Row {
+    pub id: &'static str,
+    pub breaks: Promise,
+    pub broken: Box<dyn Case>,
+    pub repaired: Box<dyn Case>,
+    pub plan: Plan,
+    /// For how long connections put up with silence, where the usual second is too short: a slow link is silent.
+    pub silence: Option<Duration>,
+}
+
+impl Row {
+    fn patient(self) -> Row {
+        Row { silence: Some(Duration::from_secs(15)), ..self }
+    }
+}
+
+/// Why a row of the catalogue is not in the table.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Why {
+    /// It takes faults that are refused.
+    Refused { faults: &'static [FaultKind], error: NotExpressible },
+    /// Of the faults that are not refused, no plan was found that aims at it.
+    NoPlan(&'static str),
+}
+
+/// What is not in the table.
+pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
+    ("C1", Why::NoPlan("the clock must step between two messages of one round trip; no trigger says which")),
+    (
+        "C9",
+        Why::NoPlan("two deletions that overtake each other: over one stream they arrive as they were sent"),
+    ),
+    ("C22", Why::NoPlan("both must add and delete in step within a round trip; no trigger says that")),
+    ("R18", Why::NoPlan("votes are split for ever only in step; after the healing two clients are not")),
+    ("R20", Why::NoPlan("progress is owed once healed, and healing brings the node back")),
+    ("R24", Why::Refused { faults: &[FaultKind::Duplicate], error: NotExpressible::Duplicate }),
+    ("R28", Why::NoPlan("progress is owed once healed, and healing ends the partitions")),
+    ("F3", Why::NoPlan("no fault of a plan restarts the resource")),
+    (
+        "F4",
+        Why::NoPlan("it takes two quorums that count apart for eight rounds: one in 3000 random plans does"),
+    ),
+    ("Z8", Why::NoPlan("not aimed at yet")),
+    ("Z9", Why::NoPlan("not aimed at yet")),
+    ("Z19", Why::Refused { faults: &[FaultKind::Delay], error: NotExpressible::Overtaking }),
+];
+
+/// The table.
+pub(super) fn rows() -> Vec<Row> {
+    let mut rows = cassandra();
+    rows.extend(redlock());
+    rows.extend(redis());
+    rows.extend(zookeeper());
+    rows
+}
+
+fn cassandra() -> Vec<Row> {
+    type L = CassandraQueue;
+    // The searches poll without a pause, which costs nothing where time is ticks.
+    let polling = |setup: &mut Setup<L>| setup.lock.poll_interval = Micros::millis(200);
+    vec![
+        searched::<L, L>(
+            "C2",
+            |work| (work.hold, work.think) = (Micros::seconds(5), Micros::millis(50)),
+            plan(30, [late(5_000), on_a(line(6, 4), 1, 0, pause(A, 8_000))]),
+        ),
+        searched::<L, L>(
+            "C3",
+            |work| (work.hold, work.think) = (Micros::seconds(3), Micros::millis(50)),
+            plan(30, [late(6_000), on_a(Granted, 1, 0, pause(A, 10_000))]),
+        ),
+        hunted::<L, L>(
+            "C4",
+            |work| (work.hold, work.rounds) = (Micros::seconds(40), 1),
+            plan(60, [late(18_000), on_a(Granted, 1, 0, pause(A, 28_000))]),
+        ),
+        hunted::<L, L>("C6", usual, plan(60, [on(line(6, 10), pause(STRUCK, 30_000))])),
+        searched_with(
+            "C7",
+            |setup: &mut Setup<L>| {
+                polling(setup);
+                busy(&mut setup.workload);
+            },
+            plan(20, [on(line(6, 2), crash(STRUCK))]),
+        ),
+        hunted::<L, L>("C8", usual, plan(20, [on(Granted, crash(STRUCK))])),
+        // Each of the three goes on alone.
+        hunted::<L, L>(
+            "C11",
+            usual,
+            plan(
+                60,
+                [at_first(cut(nodes([S1]), Servers, 30_000)), at_first(cut(nodes([S2]), Servers, 30_000))],
+            ),
+        ),
+        hunted::<L, L>("C14", usual, plan(60, [on(Left, cut(nodes([S1]), nodes([S2, S3]), 10_000))])),
+        searched::<L, L>(
+            "C15",
+            |work| (work.hold, work.think) = (Micros::seconds(5), Micros::millis(50)),
+            plan(20, [late(1_300), at_first(step(S2, 3))]),
+        ),
+        searched_with(
+            "C16",
+            |setup: &mut Setup<L>| {
+                polling(setup);
+                busy(&mut setup.workload);
+            },
+            plan(20, []),
+        ),
+        searched_with(
+            "C23",
+            |setup: &mut Setup<L>| {
+                polling(setup);
+                busy(&mut setup.workload);
+                (setup.workload.clients, setup.workload.rounds) = (3, 1);
+            },
+            plan(30, [at_first(slow(nodes([A]), Servers, 600, 5_000))]),
+        ),
+        searched::<L, L>("C25", usual, plan(20, [on(line(7, 6), crash(STRUCK))])),
+        hunted::<L, L>("C31", usual, plan(60, [on(Left, cut(nodes([STRUCK]), Everybody, 10_000))])),
+    ]
+}
+
+fn redlock() -> Vec<Row> {
+    type L = Redlock;
+    let all = |fault: fn(Target) -> picklock_sim::plan::Fault| [S1, S2, S3].map(fault);
+    let ahead = all(|node| step(node, 11)).map(|fault| later(Granted, 1_000, fault));
+    let restarts = all(|node| restart(node, 500)).map(|fault| later(Granted, 1_000, fault));
+    let losses = all(|node| power_loss(node, 200)).map(|fault| later(Granted, 100, fault));
+    let fast = all(|node| drift(node, 450_000)).map(at_first);
+    let slowly = [A, B].map(|client| at_first(drift(client, -450_000)));
+    vec![
+        hunted::<L, RedisSingle>("R1", usual, paused_holder()),
+        searched_with(
+            "R2",
+            |setup: &mut Setup<L>| {
+                // All are asked before any reply is read.
+                (setup.lock.contact, setup.lock.node_timeout) = (Contact::AtOnce, None);
+                trying(&mut setup.workload);
+                setup.workload.hold = Micros::millis(2_500);
+            },
+            plan(60, [late(500), on_a(line(0, 2), 1, 0, slow(Servers, nodes([A]), 4_500, 1_000))]),
+        )
+        .patient(),
+        hunted::<L, L>("R3", usual, plan(60, ahead)),
+        hunted::<L, L>("R4", usual, plan(60, restarts)),
+        searched::<L, L>(
+            "R5",
+            |work| {
+                trying(work);
+                work.hold = Micros::millis(1_800);
+            },
+            plan(60, losses),
+        ),
+        searched::<L, L>(
+            "R9",
+            |work| {
+                trying(work);
+                work.hold = Micros::seconds(20);
+            },
+            plan(60, [on_a(line(0, 2), 1, 0, step(A, -20)), on_b(line(0, 2), step(B, -20))]),
+        ),
+        searched::<L, L>(
+            "R10",
+            |work| {
+                trying(work);
+                work.hold = Micros::millis(3_900);
+            },
+            plan(60, fast.into_iter().chain(slowly)),
+        ),
+        searched::<L, L>(
+            "R16",
+            |work| {
+                trying(work);
+                work.hold = Micros::seconds(12);
+            },
+            plan(60, [later(Granted, 500, slow(Servers, nodes([STRUCK]), 2_700, 2_000))]),
+        )
+        .patient(),
+        searched::<L, L>(
+            "R19",
+            trying,
+            plan(
+                10,
+                [
+                    at_first(slow(nodes([A]), nodes([S2]), 100, 5_000)),
+                    at_first(slow(nodes([B]), nodes([S1]), 100, 5_000)),
+                ],
+            ),
+        ),
+        searched_with(
+            "R21",
+            |setup: &mut Setup<L>| {
+                setup.lock.node_timeout = Some(Micros::millis(500));
+                trying(&mut setup.workload);
+                setup.workload.think = Micros::seconds(1);
+            },
+            plan(
+                10,
+                [
+                    at_first(cut(nodes([A]), nodes([S2]), 5_000)),
+                    at_first(cut(nodes([B]), nodes([S1]), 5_000)),
+                ],
+            ),
+        ),
+        searched::<L, L>("R25", trying, plan(60, [at_first(crash(S1))])),
+    ]
+}
+
+fn redis() -> Vec<Row> {
+    type L = RedisSingle;
+    let cut_off = || at_first(cut(nodes([S1]), nodes([S2]), 50_000));
+    vec![
+        hunted::<L, Redlock>("R7", usual, plan(60, [cut_off(), on(Granted, crash(S1))])),
+        searched::<L, Redlock>(
+            "R8",
+            |work| {
+                trying(work);
+                work.hold = Micros::seconds(5);
+            },
+            plan(60, [at_first(step(S2, 20)), later(Granted, 100, crash(S1))]),
+        ),
+        searched::<L, L>(
+            "R11",
+            trying,
+            plan(60, [on(Granted, slow(nodes([STRUCK]), Servers, 2_600, 4_000))]),
+        )
+        .patient(),
+        searched::<L, L>(
+            "R12",
+            trying,
+            plan(60, [on(Granted, slow(nodes([STRUCK]), Servers, 1_400, 4_000))]),
+        )
+        .patient(),
+        // The key goes, B has it for half a second, and it goes again.
+        searched::<L, L>(
+            "R15",
+            |work| {
+                trying(work);
+                (work.hold, work.rounds) = (Micros::seconds(3), 1);
+            },
+            plan(60, [late(200), on_a(Granted, 1, 300, step(S1, 10)), on_a(Granted, 1, 800, step(S1, 10))]),
+        ),
+        searched::<L, L>("R23", busy, plan(20, [])),
+        searched::<L, L>(
+            "F1",
+            |work| {
+                trying(work);
+                work.rounds = 1;
+            },
+            plan(60, [late(400), on_a(line(0, 1), 1, 0, slow(nodes([A]), Servers, 2_600, 1_000))]),
+        )
+        .patient(),
+        searched::<L, L>(
+            "F2",
+            |work| (work.hold, work.think) = (Micros::seconds(3), Micros::millis(100)),
+            plan(60, [cut_off(), late(400), on(Granted, pause(STRUCK, 12_000)), on(Granted, crash(S1))]),
+        )
+        .patient(),
+    ]
+}
+
+fn zookeeper() -> Vec<Row> {
+    type L = ZookeeperLock;
+    let reply_lost = || plan(30, [on_a(line(0, 1), 2, 0, cut_one_way(Servers, nodes([A]), 100))]);
+    let goes_on = |setup: &mut Setup<L>| {
+        setup.lock.on_connection_loss = OnConnectionLoss::GoOn;
+        setup.workload.hold = Micros::seconds(1);
+        setup.workload.think = Micros::millis(300);
+    };
+    vec![
+        searched::<L, L>("Z1", again, reply_lost()),
+        searched::<L, L>("Z2", again, reply_lost()),
+        hunted::<L, L>("Z3", usual, paused_holder()),
+        searched::<L, L>(
+            "Z4",
+            |work| {
+                again(work);
+                (work.hold, work.rounds) = (Micros::seconds(8), 2);
+            },
+            plan(60, [on(Granted, isolate(STRUCK, 10_000))]),
+        ),
+        searched::<L, L>("Z5", again, plan(10, [])),
+        searched::<L, L>("Z7", again, plan(10, [])),
+        searched::<L, L>("Z11", again, plan(10, [on(Granted, crash(STRUCK))])),
+        searched_with(
+            "Z12",
+            |setup: &mut Setup<L>| {
+                setup.lock.session.reconnect_delay = Micros::millis(100);
+                again(&mut setup.workload);
+                setup.workload.hold = Micros::millis(2_500);
+            },
+            plan(10, [on(Granted, step(S1, 30)), on(Granted, cut_one_way(Servers, nodes([STRUCK]), 1_800))]),
+        ),
+        searched_with("Z13", goes_on, plan(30, [late(6_000), on_a(Granted, 1, 0, pause(A, 10_000))])),
+        searched_with("Z18", goes_on, plan(20, [on(Granted, pause(STRUCK, 10_000))])),
+    ]
+}
+
+/// As the catalogue has it.
+fn usual(_work: &mut Workload) {}
+
+/// Everybody comes back, and holds for long enough to be seen.
+fn busy(work: &mut Workload) {
+    (work.hold, work.think, work.rounds) = (Micros::seconds(2), Micros::millis(50), 3);
+}
+
+/// The same, and who is refused asks again.
+fn trying(work: &mut Workload) {
+    (work.hold, work.think, work.rounds, work.retries) = (Micros::seconds(1), Micros::millis(100), 3, true);
+}
+
+/// Everybody comes back four times.
+fn again(work: &mut Workload) {
+    (work.hold, work.think, work.rounds) = (Micros::seconds(1), Micros::millis(300), 4);
+}
+
+/// The setups that the row is searched in, broken and repaired, with another workload.
+fn searched<B: Lock, R: Lock>(id: &'static str, work: fn(&mut Workload), plan: Plan) -> Row {
+    let row = row(id);
+    let (broken, repaired) = (setup_of::<B>(&row.search), setup_of::<R>(&row.fix_search));
+    built(id, row.breaks, broken, repaired, work, plan)
+}
+
+/// The setups that random plans are let loose on.
+fn hunted<B: Lock, R: Lock>(id: &'static str, work: fn(&mut Workload), plan: Plan) -> Row {
+    let row = row(id);
+    let Some(hunt) = &row.hunt else { panic!("{id} is not hunted") };
+    built(id, row.breaks, unpacked::<B>(&hunt.setup), unpacked::<R>(&hunt.fixed), work, plan)
+}
+
+/// [`searched`], with more changed than the workload, on both alike.
+fn searched_with<L: Lock>(id: &'static str, change: impl Fn(&mut Setup<L>), plan: Plan) -> Row {
+    let row = row(id);
+    let (mut broken, mut repaired) = (setup_of::<L>(&row.search), setup_of::<L>(&row.fix_search));
+    change(&mut broken);
+    change(&mut repaired);
+    built(id, row.breaks, broken, repaired, usual, plan)
+}
+
+fn built<B: Lock, R: Lock>(
+    id: &'static str,
+    breaks: Promise,
+    mut broken: Setup<B>,
+    mut repaired: Setup<R>,
+    work: fn(&mut Workload),
+    plan: Plan,
+) -> Row {
+    work(&mut broken.workload);
+    work(&mut repaired.workload);
+    // Where the search judges progress by the graph, no promise is watched.
+    broken.promises.insert(breaks);
+    if repaired.promises.is_empty() {
+        repaired.promises.insert(Promise::DeadlockFreedom);
+    }
+    Row { id, breaks, broken: Box::new(broken), repaired: Box::new(repaired), plan, silence: None }
+}
+
+fn setup_of<L: Lock>(search: &Search) -> Setup<L> {
+    match search {
+        Search::Space { space, .. } => unpacked(&space.setup),
+        Search::Seeds { setup, .. } => unpacked(setup),
+    }
+}
+
+fn unpacked<L: Lock>(setup: &[u8]) -> Setup<L> {
+    unpack_setup(setup).unwrap_or_else(|error| panic!("the catalogue's own setup: {error}"))
+}
