@@ -2,6 +2,7 @@
 //! verdicts that the matrix is expected to show. The command and the tests both read it from here.
 
 pub mod cassandra;
+pub mod cassandra_shadow;
 pub mod feedback;
 mod matrix;
 pub mod redis;

@@ -33,6 +33,7 @@ mod settings;
 
 pub use settings::{QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps};
 
+use super::awaited::Awaited;
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, StampGroup, Visitor};
 use crate::stores::cassandra::{
     Cassandra, Change, ColumnName, FENCE_TIMES, Family, Mutation, Operation, Outcome, Prefix, Reply, Request,
@@ -106,12 +107,6 @@ enum Phase {
     ReleaseMain,
     /// Section 5.3: deletes both.
     ReleaseBoth,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-struct Awaited {
-    serial: u32,
-    until: Option<Monotonic>,
 }
 
 /// The background thread that prolongs the lease.
@@ -227,14 +222,16 @@ impl CassandraQueue {
 
             // Listing 6, lines 7 and 8; Listing 7, lines 9 and 10.
             (Phase::DeleteMain, Input::Applied) => self.go_to_2(cx, out),
-            (Phase::DeleteMain, Input::Unknown { answered }) if cx.settings.repeats_deletion(answered) => {
+            (Phase::DeleteMain, Input::Unknown { answered })
+                if cx.settings.retry_deletes.repeats(answered) =>
+            {
                 self.delete_main(Phase::DeleteMain, cx, out);
             }
             (Phase::DeleteMain, Input::Unknown { .. }) => self.go_to_2(cx, out),
 
             // Listing 7, lines 12 and 13.
             (Phase::Dequeue, Input::Applied) => self.refuse(out),
-            (Phase::Dequeue, Input::Unknown { answered }) if cx.settings.repeats_deletion(answered) => {
+            (Phase::Dequeue, Input::Unknown { answered }) if cx.settings.retry_deletes.repeats(answered) => {
                 self.dequeue(cx, out)
             }
             (Phase::Dequeue, Input::Unknown { .. }) => self.refuse(out),
@@ -247,7 +244,9 @@ impl CassandraQueue {
                     self.begin_release(cx, out);
                 }
             }
-            (Phase::ReleaseQueue, Input::Unknown { answered }) if cx.settings.repeats_deletion(answered) => {
+            (Phase::ReleaseQueue, Input::Unknown { answered })
+                if cx.settings.retry_deletes.repeats(answered) =>
+            {
                 self.delete_queue(Phase::ReleaseQueue, cx, out);
             }
             (Phase::ReleaseQueue, Input::Applied | Input::Unknown { .. }) => {
@@ -256,7 +255,9 @@ impl CassandraQueue {
                     ReleaseOrder::MainThenQueue | ReleaseOrder::Unordered => self.released(out),
                 }
             }
-            (Phase::ReleaseMain, Input::Unknown { answered }) if cx.settings.repeats_deletion(answered) => {
+            (Phase::ReleaseMain, Input::Unknown { answered })
+                if cx.settings.retry_deletes.repeats(answered) =>
+            {
                 self.delete_main(Phase::ReleaseMain, cx, out);
             }
             (Phase::ReleaseMain, Input::Applied | Input::Unknown { .. }) => match cx.settings.release_order {
@@ -264,7 +265,9 @@ impl CassandraQueue {
                 ReleaseOrder::QueueThenMain | ReleaseOrder::Unordered => self.released(out),
             },
             // Both were sent; the one that is answered first leaves the other in `awaited`.
-            (Phase::ReleaseBoth, Input::Unknown { answered }) if cx.settings.repeats_deletion(answered) => {
+            (Phase::ReleaseBoth, Input::Unknown { answered })
+                if cx.settings.retry_deletes.repeats(answered) =>
+            {
                 self.delete_both(cx, out)
             }
             (Phase::ReleaseBoth, Input::Applied | Input::Unknown { .. }) => match self.awaited_too.take() {
@@ -566,15 +569,7 @@ impl CassandraQueue {
     }
 
     fn timestamp(&mut self, cx: &Cx) -> Option<Wall> {
-        match cx.settings.timestamps {
-            Timestamps::ClientWall => Some(cx.wall),
-            Timestamps::ClientMonotonic => {
-                let next = self.last_timestamp.map_or(cx.wall, |last| cx.wall.max(last + Micros(1)));
-                self.last_timestamp = Some(next);
-                Some(next)
-            }
-            Timestamps::Coordinator => None,
-        }
+        cx.settings.timestamps.next(&mut self.last_timestamp, cx.wall)
     }
 
     fn read(&mut self, phase: Phase, row: Row, count: u8, cx: &Cx, out: &mut Out) {
@@ -599,15 +594,6 @@ impl CassandraQueue {
     /// When the thread that holds must notice that its lease is over.
     fn validity_deadline(&self, settings: &Settings) -> Option<Monotonic> {
         if settings.validity_check && self.phase == Phase::Held { self.lease_end(settings) } else { None }
-    }
-}
-
-impl Awaited {
-    fn visit<V: Visitor>(&mut self, visitor: &mut V) {
-        visitor.serial(Owner::Me, &mut self.serial);
-        if let Some(until) = &mut self.until {
-            visitor.wake(until);
-        }
     }
 }
 
@@ -664,7 +650,7 @@ impl Lock for CassandraQueue {
     }
 
     fn on_reply(&mut self, _from: u8, reply: Reply, cx: &Cx, out: &mut Out) {
-        let is = |awaited: Option<Awaited>| awaited.is_some_and(|awaited| awaited.serial == reply.serial);
+        let is = |awaited: Option<Awaited>| awaited.is_some_and(|awaited| awaited.is_answered_by(&reply));
         if is(self.renewer.awaited()) {
             return self.on_renewal_reply(reply.outcome, cx, out);
         }

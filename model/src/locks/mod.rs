@@ -1,6 +1,8 @@
 //! The lock algorithms, one per file.
 
+mod awaited;
 pub mod cassandra_queue;
+pub mod cassandra_shadow;
 pub mod feedback_lock;
 pub mod redis_single;
 pub mod redlock;
@@ -8,6 +10,7 @@ pub mod row_probe;
 pub mod zookeeper_lock;
 
 pub use cassandra_queue::CassandraQueue;
+pub use cassandra_shadow::CassandraShadow;
 pub use feedback_lock::FeedbackLock;
 pub use redis_single::RedisSingle;
 pub use redlock::Redlock;

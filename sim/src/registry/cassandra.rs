@@ -1,14 +1,15 @@
 //! The locks of document 000.
 
 use super::{AnyLock, CheckOptions, Registered, judged};
-use picklock_model::claims::cassandra as spaces;
+use picklock_model::claims::{cassandra as spaces, cassandra_shadow as shadow_spaces};
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
-use picklock_model::locks::{CassandraQueue, RowProbe, cassandra_queue};
+use picklock_model::locks::cassandra_shadow::Backoff;
+use picklock_model::locks::{CassandraQueue, CassandraShadow, RowProbe, cassandra_queue, cassandra_shadow};
 use picklock_model::stores::cassandra::Consistency;
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, Workload, Writes};
-use picklock_properties::Promise;
+use picklock_properties::{Promise, PromiseSet};
 
 /// The locks of document 000, in the order of the tables.
 pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
@@ -35,6 +36,33 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
                     ..cassandra_queue::Settings::repaired()
                 };
                 queue_space(options, listing)
+            },
+            servers: 1,
+            is_lock: true,
+        }),
+        Box::new(Registered::<CassandraShadow> {
+            name: "cassandra-shadow",
+            summary: "the old Cassandra lock as written (document 000, Listings 3 and 4, lease of section 5.3)",
+            default_settings: cassandra_shadow::Settings::as_written(),
+            setup: || shadow_setup(cassandra_shadow::Settings::as_written()),
+            space: |options| shadow_space(options, cassandra_shadow::Settings::listing()),
+            servers: 1,
+            is_lock: true,
+        }),
+        Box::new(Registered::<CassandraShadow> {
+            name: "cassandra-shadow-repaired",
+            summary: "the same with every repair of the catalogue, and a fencing token",
+            default_settings: cassandra_shadow::Settings::repaired(),
+            setup: || shadow_setup(cassandra_shadow::Settings::repaired()),
+            space: |options| {
+                let listing = cassandra_shadow::Settings {
+                    ttl_seconds: None,
+                    shadow_ttl_seconds: None,
+                    backoff: Backoff::Fixed(Micros::ZERO),
+                    request_timeout: None,
+                    ..cassandra_shadow::Settings::repaired()
+                };
+                shadow_space(options, listing)
             },
             servers: 1,
             is_lock: true,
@@ -74,29 +102,69 @@ fn cassandra_setup(settings: cassandra_queue::Settings) -> Setup<CassandraQueue>
         lock,
         store: Default::default(),
         servers: 3,
-        workload: Workload {
-            clients: 2,
-            rounds: 3,
-            retries: false,
-            calls: Calls::Lock,
-            think: Micros::seconds(5),
-            hold: Micros::seconds(12),
-            releases: true,
-            writes: Writes::Resource,
-            resource_checks: lock.fencing,
-            resource_forgets: false,
-        },
+        workload: seeded_workload(lock.fencing),
         promises: judged(),
     }
 }
 
-fn queue_space(options: &CheckOptions, settings: cassandra_queue::Settings) -> Space<CassandraQueue> {
-    let calls = if options.try_lock { Calls::TryLock } else { Calls::Lock };
-    let promises = match options.promises.is_empty() {
+fn seeded_workload(resource_checks: bool) -> Workload {
+    Workload {
+        clients: 2,
+        rounds: 3,
+        retries: false,
+        calls: Calls::Lock,
+        think: Micros::seconds(5),
+        hold: Micros::seconds(12),
+        releases: true,
+        writes: Writes::Resource,
+        resource_checks,
+        resource_forgets: false,
+    }
+}
+
+/// How seeded runs use the old lock: as they use the queue lock.
+fn shadow_setup(settings: cassandra_shadow::Settings) -> Setup<CassandraShadow> {
+    let seconds = Some(20);
+    let lock = cassandra_shadow::Settings {
+        ttl_seconds: seconds,
+        shadow_ttl_seconds: settings.shadow_ttl_seconds.and(seconds),
+        ..settings
+    };
+    Setup {
+        lock,
+        store: Default::default(),
+        servers: 3,
+        workload: seeded_workload(lock.fencing),
+        promises: judged(),
+    }
+}
+
+fn shadow_space(options: &CheckOptions, settings: cassandra_shadow::Settings) -> Space<CassandraShadow> {
+    let mut space = shadow_spaces::shadow_lock(options.clients, options.servers, calls(options), &[]);
+    space.setup.promises = promises(options);
+    space.setup.lock = settings;
+    space.setup.workload.rounds = options.rounds;
+    let watches_writes = space.setup.promises.contains(Promise::FencedResource);
+    space.setup.workload.writes = Writes::resource_if(watches_writes);
+    space.setup.workload.resource_checks = watches_writes && settings.fencing;
+    options.drop.iter().for_each(|assumption| shadow_spaces::drop_from_shadow_lock(&mut space, *assumption));
+    space
+}
+
+fn calls(options: &CheckOptions) -> Calls {
+    if options.try_lock { Calls::TryLock } else { Calls::Lock }
+}
+
+fn promises(options: &CheckOptions) -> PromiseSet {
+    match options.promises.is_empty() {
         true => [Promise::MutualExclusion].into_iter().collect(),
         false => options.promises,
-    };
-    let mut space = spaces::queue_lock(options.clients, options.servers, calls, &[]);
+    }
+}
+
+fn queue_space(options: &CheckOptions, settings: cassandra_queue::Settings) -> Space<CassandraQueue> {
+    let promises = promises(options);
+    let mut space = spaces::queue_lock(options.clients, options.servers, calls(options), &[]);
     space.setup.promises = promises;
     space.setup.lock = settings;
     space.setup.workload.rounds = options.rounds;

@@ -1,6 +1,6 @@
 //! The variants of the queue lock, as named knobs on one machine.
 
-use crate::time::Micros;
+use crate::time::{Micros, Wall};
 use serde::{Deserialize, Serialize};
 
 /// The named knobs. [`Settings::as_written`] is the source's algorithm, [`Settings::repaired`] what it should have been.
@@ -132,16 +132,34 @@ impl Settings {
         }
     }
 
-    pub(super) fn repeats_deletion(&self, answered: bool) -> bool {
-        match self.retry_deletes {
+    pub(super) fn ttl(&self) -> Option<Micros> {
+        self.ttl_seconds.map(|seconds| Micros::seconds(i64::from(seconds)))
+    }
+}
+
+impl Timestamps {
+    /// What a client stamps its next write with, after `last`; nothing, if the coordinator does.
+    pub(in crate::locks) fn next(self, last: &mut Option<Wall>, wall: Wall) -> Option<Wall> {
+        match self {
+            Timestamps::ClientWall => Some(wall),
+            Timestamps::ClientMonotonic => {
+                let next = last.map_or(wall, |last| wall.max(last + Micros(1)));
+                *last = Some(next);
+                Some(next)
+            }
+            Timestamps::Coordinator => None,
+        }
+    }
+}
+
+impl RetryDeletes {
+    /// Whether a deletion of unknown outcome is repeated; `answered`: a coordinator said that too few had acknowledged it.
+    pub(in crate::locks) fn repeats(self, answered: bool) -> bool {
+        match self {
             RetryDeletes::Never => false,
             RetryDeletes::Unanswered => !answered,
             RetryDeletes::UntilAcknowledged => true,
         }
-    }
-
-    pub(super) fn ttl(&self) -> Option<Micros> {
-        self.ttl_seconds.map(|seconds| Micros::seconds(i64::from(seconds)))
     }
 }
 
