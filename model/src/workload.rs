@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Workload {
     /// How many clients there are, 1 to 128.
     pub clients: u8,
-    /// How often each asks for the lock before it is done.
+    /// How often each asks for the lock before it is done; [`ROUNDS_WITHOUT_END`] is never.
     pub rounds: u8,
     /// Whether a refused client asks again, for as long as it takes, without using up a round.
     pub retries: bool,
@@ -29,6 +29,9 @@ pub struct Workload {
     /// Whether the resource forgets what it has seen when it starts again.
     pub resource_forgets: bool,
 }
+
+/// Clients that are never done.
+pub const ROUNDS_WITHOUT_END: u8 = u8::MAX;
 
 /// What the clients ask for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -296,7 +299,8 @@ impl<L: Lock> Client<L> {
     }
 
     fn next_round(&mut self, used: bool, cx: &ClientContext<L>) {
-        self.rounds_left -= u8::from(used && self.rounds_left > 0);
+        let is_counted = (1..ROUNDS_WITHOUT_END).contains(&self.rounds_left);
+        self.rounds_left -= u8::from(used && is_counted);
         self.phase = match self.rounds_left {
             0 => Phase::Done,
             _ => Phase::Thinks { until: cx.lock.monotonic + cx.workload.think },

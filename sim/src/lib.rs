@@ -27,6 +27,7 @@
 //! ```
 
 mod agenda;
+pub mod bench;
 pub mod dice;
 pub mod fault;
 pub mod herd;

@@ -5,6 +5,7 @@
 //! [`BadCall`] exits 2 after one line that says what was wrong and what would be right. Nothing else goes to stdout,
 //! and progress goes to stderr, and only to a terminal.
 
+mod bench;
 mod check;
 mod completions;
 mod herd;
@@ -71,6 +72,7 @@ enum Command {
     Scenarios(scenarios::Scenarios),
     Hunt(hunt::Hunt),
     Herd(herd::Herd),
+    Bench(bench::Bench),
     /// Lists the locks
     Locks,
     /// Lists the kinds of faults
@@ -124,6 +126,7 @@ pub fn main() -> ExitCode {
         Command::Scenarios(command) => command.run(&mut screen),
         Command::Hunt(command) => command.run(&mut screen),
         Command::Herd(command) => command.run(&mut screen),
+        Command::Bench(command) => command.run(&mut screen),
         Command::Locks => lists::locks(&mut screen),
         Command::Faults => lists::faults(&mut screen),
         Command::Properties => lists::properties(&mut screen),
