@@ -10,8 +10,10 @@
 //!    which faults it gets over, what an extension may do.
 //! 5. `redis`: the same of the lock on one Redis instance, with and without a replica.
 //! 6. `zookeeper`: the four surprises of document 003, each as a test; that followers that lag do not break the recipe.
-//! 7. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
-//! 8. `regressions`: runs that once broke a promise, as tokens, each with its story.
+//! 7. `feedback_lock`: the store that document 000 wishes for, and what each precaution of the lock on it is for.
+//! 8. `bench`: what document 000 claims of its benchmark, on the benchmark's numbers.
+//! 9. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
+//! 10. `regressions`: runs that once broke a promise, as tokens, each with its story.
 //!
 //! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run.
 //!
@@ -24,9 +26,11 @@
 //! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*.txt` again instead of comparing them |
 //! | `UPDATE_EXPECT=1` | writes the expected tables in the tests again (expect-test) |
 
+mod bench;
 mod cassandra_queue;
 mod determinism;
 mod evidence;
+mod feedback_lock;
 mod redis;
 mod redlock;
 mod regressions;
