@@ -16,8 +16,9 @@ mod exhaustive {
     use super::*;
     use crate::evidence::{check, evidence};
     use picklock_model::claims::{Assumption, Judgement};
-    use picklock_model::locks::cassandra_queue::Settings;
+    use picklock_model::locks::cassandra_queue::{Settings, Timestamps};
     use picklock_model::machine::Line;
+    use picklock_model::time::Micros;
     use picklock_model::world::{Aim, TICK};
     use picklock_sim::registry::{CheckVerdict, Checked};
 
@@ -66,6 +67,37 @@ mod exhaustive {
     fn with_both_repairs_a_pause_of_the_holder_still_breaks_mutual_exclusion() {
         // What no lock with a lease can help: hence fencing (row C3).
         broken(&pause(Aim::Holding, AT_ONCE, |lock| Settings { own_id_check: true, ..valid(lock) }));
+    }
+
+    /// Row C10 wants two clocks: a renewal stamped by the client that also stamps the deletion is older, whenever it arrives.
+    #[test]
+    fn a_late_renewal_that_its_client_has_stamped_changes_nothing() {
+        let mut space = spaces::queue_lock(1, 1, Calls::TryLock, &[Promise::Theorem3]);
+        spaces::drop_from_queue_lock(&mut space, Assumption::NoExpiry);
+        space.setup.workload.rounds = 2;
+        space.setup.workload.hold = Micros(2 * TICK.0);
+        for (timestamps, verdict) in [
+            (Timestamps::Coordinator, CheckVerdict::Violated),
+            (Timestamps::ClientWall, CheckVerdict::Holds),
+            (Timestamps::ClientMonotonic, CheckVerdict::Holds),
+        ] {
+            space.setup.lock.timestamps = timestamps;
+            assert_eq!(search(&space).verdict, verdict, "{timestamps:?}");
+        }
+    }
+
+    /// What row C24's repair costs: the proof of Theorem 3 needs a first in the queue that stays.
+    #[test]
+    fn bounded_attempts_give_up_theorem_3() {
+        let bounded = |max| {
+            let mut space = spaces::queue_lock(2, 1, Calls::TryLock, &[Promise::Theorem3]);
+            space.setup.workload.releases = false;
+            space.setup.lock.try_attempts_max = max;
+            search(&space).verdict
+        };
+        assert_eq!(bounded(None), CheckVerdict::Holds);
+        assert_eq!(bounded(Some(1)), CheckVerdict::Violated);
+        assert_eq!(bounded(Some(3)), CheckVerdict::Violated);
     }
 
     fn own_id(lock: Settings) -> Settings {

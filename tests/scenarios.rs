@@ -2,7 +2,7 @@
 
 use crate::evidence::{STATES_MAX, breaks, check, evidence, first_seed, replay, seeded_token, sweep};
 use picklock_model::claims::{Judgement, NamedSpace, Scenario, Search, scenarios, unpack_setup};
-use picklock_model::locks::{CassandraQueue, RedisSingle, Redlock, ZookeeperLock};
+use picklock_model::locks::{CassandraQueue, CassandraShadow, RedisSingle, Redlock, ZookeeperLock};
 use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::fault::FaultSet;
 use picklock_sim::registry::{CheckVerdict, Checked};
@@ -51,8 +51,18 @@ fn c9_a_release_in_the_wrong_order_makes_try_lock_refuse_a_free_lock() {
 }
 
 #[test]
+fn c10_a_renewal_that_arrives_after_its_release_makes_try_lock_refuse_a_free_lock() {
+    is_found_and_repaired("C10");
+}
+
+#[test]
 fn c11_at_consistency_one_two_clients_hold_at_once() {
     is_found_and_repaired("C11");
+}
+
+#[test]
+fn c12_a_quorum_that_loses_power_forgets_the_holder() {
+    is_found_and_repaired("C12");
 }
 
 #[test]
@@ -71,6 +81,26 @@ fn c16_two_threads_with_one_id_hold_at_once() {
 }
 
 #[test]
+fn c17_a_shadow_cell_left_by_a_crash_blocks_everybody_for_ever() {
+    is_found_and_repaired("C17");
+}
+
+#[test]
+fn c18_a_pause_before_line_11_breaks_mutual_exclusion_if_shadow_cells_expire() {
+    is_found_and_repaired("C18");
+}
+
+#[test]
+fn c19_a_clock_that_steps_back_hides_a_shadow_cell_behind_its_own_tombstone() {
+    is_found_and_repaired("C19");
+}
+
+#[test]
+fn c21_two_threads_that_wait_equally_long_fight_for_ever() {
+    is_found_and_repaired("C21");
+}
+
+#[test]
 fn c22_a_clock_that_stands_still_hides_a_record_behind_its_own_tombstone() {
     is_found_and_repaired("C22");
 }
@@ -81,8 +111,18 @@ fn c23_a_late_cell_with_a_small_key_goes_before_one_that_stood_there() {
 }
 
 #[test]
+fn c24_a_caller_of_try_lock_that_meets_a_dead_record_gets_no_answer() {
+    is_found_and_repaired("C24");
+}
+
+#[test]
 fn c25_a_crash_after_line_5_leaves_all_callers_of_try_lock_refused() {
     is_found_and_repaired("C25");
+}
+
+#[test]
+fn c30_a_relock_without_a_look_prolongs_a_lease_that_is_over() {
+    is_found_and_repaired("C30");
 }
 
 #[test]
@@ -281,7 +321,7 @@ fn every_row_of_the_catalogue_has_a_test_above() {
 
 #[test]
 fn the_traces_worth_reading_are_as_they_were() {
-    for id in ["C1", "C2", "C6", "C9", "C22", "R1", "R3", "R4", "R7", "R8", "R18", "F1"] {
+    for id in ["C1", "C2", "C6", "C9", "C18", "C19", "C22", "R1", "R3", "R4", "R7", "R8", "R18", "F1"] {
         let row = row(id);
         let token = find(&row.search, row.breaks).unwrap_or_else(|| panic!("{id} is not found"));
         let options = TextOptions { width: 120, ascii: false, ..TextOptions::default() };
@@ -373,6 +413,7 @@ fn has_reported(token: &Token, event: &str) -> bool {
 /// What a packed setup of this lock watches.
 fn watched(lock: &str, setup: &[u8]) -> PromiseSet {
     let promises = match lock.split_once('-') {
+        Some(("cassandra", "shadow")) => unpack_setup::<CassandraShadow>(setup).map(|setup| setup.promises),
         Some(("cassandra", _)) => unpack_setup::<CassandraQueue>(setup).map(|setup| setup.promises),
         Some(("redis", _)) => unpack_setup::<RedisSingle>(setup).map(|setup| setup.promises),
         Some(("zookeeper", _)) => unpack_setup::<ZookeeperLock>(setup).map(|setup| setup.promises),

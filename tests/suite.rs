@@ -6,14 +6,15 @@
 //! 2. `scenarios`: the catalogue. Each known failure is found again, and its repair survives the same search. Some of
 //!    the counterexamples are kept to be read, in `golden/`.
 //! 3. `cassandra_queue`: what else is true of the Cassandra queue lock, exhaustively and by seeds.
-//! 4. `redlock`: what else is true of Redlock, exhaustively and by seeds: for how long the keys of a quorum live together,
+//! 4. `cassandra_shadow`: the same of the old Cassandra lock.
+//! 5. `redlock`: what else is true of Redlock, exhaustively and by seeds: for how long the keys of a quorum live together,
 //!    which faults it gets over, what an extension may do.
-//! 5. `redis`: the same of the lock on one Redis instance, with and without a replica.
-//! 6. `zookeeper`: the four surprises of document 003, each as a test; that followers that lag do not break the recipe.
-//! 7. `feedback_lock`: the store that document 000 wishes for, and what each precaution of the lock on it is for.
-//! 8. `bench`: what document 000 claims of its benchmark, on the benchmark's numbers.
-//! 9. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
-//! 10. `regressions`: runs that once broke a promise, as tokens, each with its story.
+//! 6. `redis`: the same of the lock on one Redis instance, with and without a replica.
+//! 7. `zookeeper`: the four surprises of document 003, each as a test; that followers that lag do not break the recipe.
+//! 8. `feedback_lock`: the store that document 000 wishes for, and what each precaution of the lock on it is for.
+//! 9. `bench`: what document 000 claims of its benchmark, on the benchmark's numbers.
+//! 10. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
+//! 11. `regressions`: runs that once broke a promise, as tokens, each with its story.
 //!
 //! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run.
 //!
@@ -28,6 +29,7 @@
 
 mod bench;
 mod cassandra_queue;
+mod cassandra_shadow;
 mod determinism;
 mod evidence;
 mod feedback_lock;

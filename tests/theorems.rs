@@ -35,6 +35,16 @@ fn whoever_waits_is_served_exactly_under_the_assumptions_of_progress() {
 }
 
 #[test]
+fn the_old_lock_excludes_others_exactly_under_its_assumptions() {
+    comes_out_as_claimed("old-lock");
+}
+
+#[test]
+fn whoever_waits_for_the_old_lock_is_served_exactly_under_the_assumptions_of_its_progress() {
+    comes_out_as_claimed("old-lock-progress");
+}
+
+#[test]
 fn redlock_excludes_others_exactly_under_its_assumptions() {
     comes_out_as_claimed("redlock");
 }
@@ -131,6 +141,12 @@ fn the_spaces_of_the_theorems_have_their_sizes() {
         theorem-3, 3 clients, 1 server, not all are refused: 24471 states, 67513 transitions, depth 44
         theorem-3, 3 clients, 1 server, contention leads to a grant: 24471 states, 67513 transitions, depth 44
         progress, 3 clients, 1 server, nobody waits for ever: 62637 states, 213791 transitions, depth 42
+        old-lock, 3 clients, 1 server, lock: 6828 states, 19136 transitions, depth 48
+        old-lock, 3 clients, 1 server, try_lock: 7491 states, 19758 transitions, depth 48
+        old-lock-progress, 2 clients, 1 server, almost surely: 437 states, 830 transitions, depth 34
+        old-lock-progress, 2 clients, 1 server, whatever is drawn: 437 states, 830 transitions, depth 34
+        old-lock-progress, 2 clients, 1 server, somebody, in endless use: 1521 states, 3058 transitions, depth 54
+        old-lock-progress, 2 clients, 1 server, everybody, in endless use: 1521 states, 3058 transitions, depth 54
         redlock, 2 clients, 3 servers, in turn: 38514 states, 109701 transitions, depth 27
         redlock, 2 clients, 3 servers, at once: 131406 states, 491968 transitions, depth 27
         redlock, 2 clients, 3 servers, in turn, until granted: 80966 states, 238488 transitions, depth 59

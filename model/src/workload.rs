@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Workload {
     /// How many clients there are, 1 to 128.
     pub clients: u8,
-    /// How often each asks for the lock before it is done; [`ROUNDS_WITHOUT_END`] is never.
+    /// How often each asks for the lock before it is done; [`ROUNDS_WITHOUT_END`] has no last time.
     pub rounds: u8,
     /// Whether a refused client asks again, for as long as it takes, without using up a round.
     pub retries: bool,
@@ -30,7 +30,7 @@ pub struct Workload {
     pub resource_forgets: bool,
 }
 
-/// Clients that are never done.
+/// Clients that ask again and again. The exhaustive engine comes to an end with them; a seeded run is ended by its limits.
 pub const ROUNDS_WITHOUT_END: u8 = u8::MAX;
 
 /// What the clients ask for.
@@ -299,8 +299,8 @@ impl<L: Lock> Client<L> {
     }
 
     fn next_round(&mut self, used: bool, cx: &ClientContext<L>) {
-        let is_counted = (1..ROUNDS_WITHOUT_END).contains(&self.rounds_left);
-        self.rounds_left -= u8::from(used && is_counted);
+        let is_counted = cx.workload.rounds != ROUNDS_WITHOUT_END;
+        self.rounds_left -= u8::from(used && is_counted && self.rounds_left > 0);
         self.phase = match self.rounds_left {
             0 => Phase::Done,
             _ => Phase::Thinks { until: cx.lock.monotonic + cx.workload.think },

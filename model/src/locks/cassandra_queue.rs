@@ -54,6 +54,8 @@ pub struct CassandraQueue {
     /// Which call is being served.
     mode: Mode,
     phase: Phase,
+    /// How often this call has left the main row again; counted only if that is bounded.
+    attempts: u8,
     /// The name of the own queue cell, once known.
     column: Option<ColumnName>,
     /// Which server is asked; the next one after a time-out.
@@ -333,6 +335,12 @@ impl CassandraQueue {
 
     /// "Go to 2" (4 in Listing 7), from lines 8 and 10.
     fn go_to_2(&mut self, cx: &Cx, out: &mut Out) {
+        if let (Mode::TryLock, Some(max)) = (self.mode, cx.settings.try_attempts_max) {
+            self.attempts += 1;
+            if self.attempts >= max {
+                return self.dequeue(cx, out);
+            }
+        }
         if cx.settings.poll_interval == Micros::ZERO {
             self.check_first(cx, out);
         } else {
@@ -420,6 +428,7 @@ impl CassandraQueue {
     fn forget_call(&mut self) {
         self.phase = Phase::Idle;
         self.mode = Mode::Lock;
+        self.attempts = 0;
         self.column = None;
         self.renewer = Renewer::Off;
         self.lease_since = None;
@@ -631,6 +640,7 @@ impl Lock for CassandraQueue {
             incarnation: 0,
             mode: Mode::Lock,
             phase: Phase::Idle,
+            attempts: 0,
             column: None,
             contact: me,
             serial: 0,

@@ -4,6 +4,7 @@
 //! matrix says what such runs show, the catalogue (`super::scenarios`) what is true.
 
 mod cassandra;
+mod cassandra_shadow;
 mod feedback;
 mod redis;
 mod zookeeper;
@@ -31,7 +32,8 @@ const fn broken(lock: &'static str, fault: &'static str, promise: Promise, reaso
 }
 
 /// The verdicts that differ from "holds", by family of locks.
-pub const MATRIX: [&[Cell]; 4] = [cassandra::CELLS, redis::CELLS, zookeeper::CELLS, feedback::CELLS];
+pub const MATRIX: [&[Cell]; 5] =
+    [cassandra::CELLS, cassandra_shadow::CELLS, redis::CELLS, zookeeper::CELLS, feedback::CELLS];
 
 /// The entry for a lock under a fault, if there is one.
 pub fn known_cell(lock: &str, fault: &str, promise: Promise) -> Option<&'static Cell> {

@@ -1,6 +1,7 @@
 //! The rows of the Cassandra queue lock.
 
 mod hunts;
+mod remains;
 
 use super::{Scenario, Search};
 use crate::claims::cassandra::{TTL_SECONDS, drop_from_queue_lock, queue_lock};
@@ -17,8 +18,8 @@ use picklock_properties::{ClientId, Promise};
 
 /// The rows, in the order of the catalogue.
 pub(super) fn scenarios() -> Vec<Scenario> {
-    let mut rows = vec![c1(), c2(), c3(), c4(), c6(), c7(), c8(), c9(), c11()];
-    rows.extend([c14(), c15(), c16(), c22(), c23(), c25(), c31()]);
+    let mut rows = vec![c1(), c2(), c3(), c4(), c6(), c7(), c8(), c9(), remains::c10(), c11()];
+    rows.extend([remains::c12(), c14(), c15(), c16(), c22(), c23(), remains::c24(), c25(), c31()]);
     rows
 }
 
@@ -332,7 +333,7 @@ fn c31() -> Scenario {
 }
 
 /// What the rows above have in common; the searches are placeholders that every row replaces.
-const CASSANDRA: Scenario = Scenario {
+pub(super) const CASSANDRA: Scenario = Scenario {
     id: "",
     system: "cassandra",
     story: "",

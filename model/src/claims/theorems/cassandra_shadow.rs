@@ -9,7 +9,7 @@ use crate::locks::CassandraShadow;
 use crate::locks::cassandra_shadow::Backoff;
 use crate::stores::cassandra::ReadRepair;
 use crate::time::Micros;
-use crate::workload::Calls;
+use crate::workload::{Calls, ROUNDS_WITHOUT_END};
 use crate::world::TICK;
 use picklock_properties::{ClientId, Promise};
 
@@ -93,12 +93,28 @@ fn mutual_exclusion() -> Vec<Claim> {
         drop(2, &[NoClockFreeze], Violated, "at a tie the tombstone wins"),
         drop(3, &[ClocksAgree], Holds, "timestamps of different columns are not compared"),
         leased(
-            "shadow cells expire",
+            "shadow cells expire, messages at once",
+            (no_ttl, ttl),
+            0,
+            Micros::ZERO,
+            Holds,
+            "the shadow cell lasts until the main cell is written",
+        ),
+        leased(
+            "shadow cells expire, slow messages",
             (no_ttl, ttl),
             1,
             Micros::ZERO,
+            Violated,
+            "lines 7 to 11 are seven messages in turn, and the TTL is four: row C18 without a pause",
+        ),
+        leased(
+            "shadow cells expire later, slow messages",
+            (no_ttl, Some(2 * TTL_SECONDS)),
+            1,
+            Micros::ZERO,
             Holds,
-            "lines 8 to 11 take less than the TTL",
+            "the TTL is longer than the seven messages of lines 7 to 11",
         ),
         leased(
             "main cells expire, short holds",
@@ -174,6 +190,11 @@ fn progress() -> Vec<Claim> {
         space.setup.lock.backoff = Backoff::Drawn { unit: TICK, below: 2 };
         claim(space, "almost surely", dropped, Draws::Dice, everybody(2), expected, reason)
     };
+    let endless = || {
+        let mut space = backing_off(2, 2);
+        space.setup.workload.rounds = ROUNDS_WITHOUT_END;
+        space
+    };
     vec![
         drawn(&[], Holds, "in the end two draws differ, and the later thread finds the fight over"),
         claim(
@@ -188,5 +209,24 @@ fn progress() -> Vec<Claim> {
         drawn(&[NoCrash], Violated, "the cells of the dead stay (row C17)"),
         drawn(&[NoLoss], Violated, "a lost deletion is taken for done"),
         drawn(&[NoExpiry], Holds, "a cell that expired blocks nobody"),
+        drawn(&[NoExpiry, NoCrash], Holds, "the cells of the dead go in the end"),
+        claim(
+            endless(),
+            "somebody, in endless use",
+            &[],
+            Draws::Dice,
+            vec![Goal::DeadlockFreedom],
+            Holds,
+            "in the end two draws differ, and the later thread finds the fight over",
+        ),
+        claim(
+            endless(),
+            "everybody, in endless use",
+            &[],
+            Draws::Dice,
+            vec![Goal::StarvationFreedom(ClientId(0))],
+            Violated,
+            "nobody stands in line: whoever sleeps is overtaken, and finds the other again whenever it wakes",
+        ),
     ]
 }

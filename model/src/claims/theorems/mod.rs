@@ -54,7 +54,7 @@ pub const THEOREMS: [Theorem; 15] = [
     Theorem {
         name: "old-lock-progress",
         statement: "whoever calls GetLock of Listing 4 gets the lock in the end",
-        source: "document 000, section 3 of section 4's lock; not proved there",
+        source: "document 000, section 3, of the lock of section 4; not proved there, and doubted",
     },
     Theorem {
         name: "redlock",

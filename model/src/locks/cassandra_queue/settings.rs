@@ -34,6 +34,10 @@ pub struct Settings {
     pub shared_thread_id: bool,
     /// Line 4 reads without waiting for the acknowledgement of line 3 (assumption "read after own write" dropped).
     pub reads_before_ack: bool,
+    /// How often `try_lock` goes through lines 5 to 10 before it takes the lock for taken; `None`: as often as it takes.
+    ///
+    /// Not among the repairs of [`Settings::repaired`]: it buys an answer with Theorem 3 (row C24).
+    pub try_attempts_max: Option<u8>,
     /// Grants carry a fencing token: the timestamp of the record in the main row that the grant rests on.
     pub fencing: bool,
     /// How much earlier than the TTL the client takes its lease for over: whole-second rounding, latency, drift.
@@ -100,6 +104,7 @@ impl Settings {
             retry_deletes: RetryDeletes::Never,
             shared_thread_id: false,
             reads_before_ack: false,
+            try_attempts_max: None,
             fencing: false,
             validity_margin: Micros::ZERO,
         }

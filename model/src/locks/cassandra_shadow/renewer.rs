@@ -74,8 +74,7 @@ impl CassandraShadow {
 
     fn renew(&mut self, cx: &Cx, out: &mut Out) {
         if cx.settings.conditional_renewal {
-            let own = Some(self.column(cx.settings));
-            let operation = Operation::ReadSlice { row: main_row(), from: own, count: 1 };
+            let operation = Operation::ReadSlice { row: main_row(), from: None, count: 2 };
             self.renewer = Renewer::ReadsMain(self.request(operation, cx, out));
         } else {
             self.write_again(cx, out);
@@ -94,7 +93,7 @@ impl CassandraShadow {
     pub(super) fn on_renewal_reply(&mut self, outcome: Outcome, cx: &Cx, out: &mut Out) {
         match (self.renewer, outcome) {
             (Renewer::ReadsMain(_), Outcome::Slice(columns)) => {
-                let is_ours = columns.first().is_some_and(|(name, _)| *name == self.column(cx.settings));
+                let is_ours = columns.len() == 1 && columns[0].0 == self.column(cx.settings);
                 if is_ours && self.lease_is_valid(cx) { self.write_again(cx, out) } else { self.lose(out) }
             }
             (Renewer::WritesMain(_), Outcome::Applied) => {

@@ -27,7 +27,7 @@ pub struct Settings {
     pub validity_check: bool,
     /// How much earlier than its TTL the client takes a cell for over: whole-second rounding, latency, drift.
     pub validity_margin: Micros,
-    /// Renewal reads the main row first, and does not touch it if the own cell is gone.
+    /// Renewal reads the main row first, and does not touch it if the lock is not ours any more.
     pub conditional_renewal: bool,
     /// A release waits until the renewal under way has ended.
     pub join_renewer: bool,

@@ -7,7 +7,7 @@ use crate::claims::scenarios::Hunt;
 use crate::cluster::Setup;
 use crate::locks::CassandraQueue;
 use crate::locks::cassandra_queue::{QueueOrder, RetryDeletes, Settings};
-use crate::stores::cassandra::{self as store, Consistency, ReadRepair, ReadTargets};
+use crate::stores::cassandra::{self as store, CommitLog, Consistency, ReadRepair, ReadTargets};
 use crate::time::Micros;
 use crate::workload::{Calls, Workload};
 use picklock_properties::Promise;
@@ -48,6 +48,22 @@ pub(super) fn c11() -> Hunt {
         setup: at(Consistency::One),
         fixed: at(Consistency::Quorum),
         faults: &[],
+    }
+}
+
+/// Whose cells expire loses them without any fault of the store.
+pub(super) fn c12() -> Hunt {
+    let at = |commit_log| {
+        let mut setup = unleased(Promise::MutualExclusion);
+        setup.store.commit_log = commit_log;
+        pack_setup(&setup)
+    };
+    Hunt {
+        lock: LOCK,
+        fixed_lock: LOCK,
+        setup: at(CommitLog::Periodic { period: Micros::seconds(10) }),
+        fixed: at(CommitLog::Batch),
+        faults: &["power-loss"],
     }
 }
 
