@@ -248,6 +248,8 @@ mod seeded {
                 writes: Writes::None,
                 resource_checks: false,
                 resource_forgets: false,
+                locks: 1,
+                attendants: 0,
             },
             promises,
         }

@@ -322,11 +322,16 @@ fn every_row_of_the_catalogue_has_a_test_above() {
 #[test]
 fn the_traces_worth_reading_are_as_they_were() {
     for id in ["C1", "C2", "C6", "C9", "C18", "C19", "C22", "R1", "R3", "R4", "R7", "R8", "R18", "F1"] {
-        let row = row(id);
-        let token = find(&row.search, row.breaks).unwrap_or_else(|| panic!("{id} is not found"));
+        let token = found(id);
         let options = TextOptions { width: 120, ascii: false, ..TextOptions::default() };
         is_golden(&id.to_lowercase(), &replay(&token, &options).text);
     }
+}
+
+/// The run that breaks what the row says.
+pub(crate) fn found(id: &str) -> Token {
+    let row = row(id);
+    find(&row.search, row.breaks).unwrap_or_else(|| panic!("{id} is not found"))
 }
 
 fn row(id: &str) -> Scenario {
@@ -429,7 +434,12 @@ fn fault(name: &str) -> picklock_sim::fault::FaultKind {
 
 /// Compares with `golden/NAME.txt`, or writes it if `PICKLOCK_UPDATE_GOLDEN=1`.
 pub(crate) fn is_golden(name: &str, actual: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
+    is_golden_file(&format!("{name}.txt"), actual);
+}
+
+/// The same with any file in `golden/`.
+pub(crate) fn is_golden_file(name: &str, actual: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("PICKLOCK_UPDATE_GOLDEN").is_some_and(|value| value == "1") {
         std::fs::write(&file, actual).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         return;

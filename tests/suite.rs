@@ -13,8 +13,10 @@
 //! 7. `zookeeper`: the four surprises of document 003, each as a test; that followers that lag do not break the recipe.
 //! 8. `feedback_lock`: the store that document 000 wishes for, and what each precaution of the lock on it is for.
 //! 9. `bench`: what document 000 claims of its benchmark, on the benchmark's numbers.
-//! 10. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
-//! 11. `regressions`: runs that once broke a promise, as tokens, each with its story.
+//! 10. `several_locks`: several locks in one store do not get into each other's way.
+//! 11. `pictures`: a browser draws the page of a failure and steps through it.
+//! 12. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
+//! 13. `regressions`: runs that once broke a promise, as tokens, each with its story.
 //!
 //! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run.
 //!
@@ -24,7 +26,7 @@
 //! |---|---|
 //! | `PICKLOCK_SEED=n` | seeded tests run seed n and no other |
 //! | `PICKLOCK_SEEDS=N` | seeded tests run the seeds 0 to N-1 |
-//! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*.txt` again instead of comparing them |
+//! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*` again instead of comparing them |
 //! | `UPDATE_EXPECT=1` | writes the expected tables in the tests again (expect-test) |
 
 mod bench;
@@ -33,10 +35,12 @@ mod cassandra_shadow;
 mod determinism;
 mod evidence;
 mod feedback_lock;
+mod pictures;
 mod redis;
 mod redlock;
 mod regressions;
 mod scenarios;
 mod seeds;
+mod several_locks;
 mod theorems;
 mod zookeeper;

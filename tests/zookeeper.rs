@@ -360,6 +360,8 @@ fn setup(clients: u8, servers: u8, change: impl FnOnce(&mut Workload)) -> Setup<
         writes: picklock_model::workload::Writes::None,
         resource_checks: false,
         resource_forgets: false,
+        locks: 1,
+        attendants: 0,
     };
     change(&mut workload);
     let election = (servers > 1).then_some(spaces::ELECTION);

@@ -402,7 +402,7 @@ impl<S: Store> Visit for crate::machine::Message<S> {
             Message::Request(request) => request.visit(visitor),
             Message::Reply(reply) => reply.visit(visitor),
             Message::Peer(peer) => peer.visit(visitor),
-            Message::Write { serial, fence } => {
+            Message::Write { serial, fence, lock: _ } => {
                 visitor.serial(Owner::Sender, serial);
                 if let Some(token) = fence {
                     S::visit_fence(token, visitor);

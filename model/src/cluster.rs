@@ -3,8 +3,9 @@
 use crate::machine::{Context, Data, Effects, Lock, Message, Node, Store};
 use crate::time::{Clock, Due, Micros};
 use crate::workload::{Client, ClientContext, Resource, Workload};
-use picklock_properties::{ClientId, Event, Monitors, PromiseSet, Violation};
+use picklock_properties::{ClientId, Event, LockId, Monitors, PromiseSet, Usage, Violation};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smallvec::{SmallVec, smallvec};
 
 /// Everything about a run that is not state: which lock on which store, in which variants, used how, judged by what.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -92,8 +93,8 @@ pub struct Cluster<L: Lock> {
     pub resource: Resource,
     /// The clients' conditions, then the servers'.
     conditions: Vec<Condition>,
-    /// What has been observed, as far as it matters.
-    pub monitors: Monitors,
+    /// What has been observed of each lock, as far as it matters.
+    pub monitors: SmallVec<[Monitors; 1]>,
 }
 
 // The explorer clones a state per transition into the memory of the one before: `clone_from` must not allocate.
@@ -120,23 +121,23 @@ impl<L: Lock> Clone for Cluster<L> {
 impl<L: Lock> Cluster<L> {
     /// The cluster before anything happened, with these clocks (by default, perfect ones).
     pub fn new(setup: &Setup<L>, clock_of: impl Fn(Node) -> Clock) -> Self {
-        let clients = (0..setup.workload.clients).map(Node::Client);
+        let clients = (0..setup.workload.processes()).map(Node::Client);
         let servers = (0..setup.servers).map(Node::Server);
         let conditions: Vec<Condition> = clients
             .chain(servers)
             .map(|node| Condition { clock: clock_of(node), status: Status::Up })
             .collect();
         Cluster {
-            clients: (0..setup.workload.clients)
+            clients: (0..setup.workload.processes())
                 .map(|me| {
                     let start = conditions[usize::from(me)].clock.monotonic(Micros::ZERO);
                     Client::new(me, &setup.workload, start, &setup.lock)
                 })
                 .collect(),
             servers: (0..setup.servers).map(|me| L::Store::new(me, setup.servers, &setup.store)).collect(),
-            resource: Resource::default(),
+            resource: Resource::new(&setup.workload),
             conditions,
-            monitors: Monitors::new(setup.promises),
+            monitors: smallvec![Monitors::new(setup.promises); usize::from(setup.workload.locks.max(1))],
         }
     }
 
@@ -222,6 +223,35 @@ impl<L: Lock> Cluster<L> {
         }
     }
 
+    /// Whether the node is a client that will not ask for a lock again. An attendant is never done.
+    pub fn is_done(&self, node: Node, setup: &Setup<L>) -> bool {
+        match node {
+            Node::Client(client) if client < setup.workload.clients => {
+                self.clients[usize::from(client)].is_done()
+            }
+            Node::Client(_) | Node::Server(_) | Node::Resource => false,
+        }
+    }
+
+    /// What has been observed of all locks together: who waits for one, who holds one.
+    pub fn usage(&self) -> Usage {
+        let mut all = Usage::default();
+        for monitors in &self.monitors {
+            all.add(monitors.usage());
+        }
+        all
+    }
+
+    /// The lock that the client asks for, or holds, in its present round.
+    fn lock_of(&self, client: ClientId, workload: &Workload) -> LockId {
+        self.clients[usize::from(client.0)].lock_id(client.0, workload)
+    }
+
+    /// Tells an event to the monitors of the lock that it is about.
+    fn observe(&mut self, event: Event, about: LockId, on_violation: &mut impl FnMut(Violation)) {
+        self.monitors[usize::from(about.0)].observe(event, on_violation);
+    }
+
     /// One step of one node, at true time `now`. The node must be up. What it wants done is left in `effects`, what it
     /// broke is told to `on_violation`.
     #[expect(
@@ -241,6 +271,11 @@ impl<L: Lock> Cluster<L> {
         debug_assert_eq!(self.condition(node).status, Status::Up, "{node} is entered though it is not up");
         effects.clear();
         let clock = self.condition(node).clock;
+        let about = match (node, &entry) {
+            (Node::Client(client), _) => Some(self.lock_of(ClientId(client), &setup.workload)),
+            (Node::Resource, Entry::Message { message: Message::Write { lock, .. }, .. }) => Some(*lock),
+            (Node::Server(_) | Node::Resource, _) => None,
+        };
         match node {
             Node::Client(me) => {
                 let cx = ClientContext {
@@ -269,14 +304,19 @@ impl<L: Lock> Cluster<L> {
                 }
             }
             Node::Resource => match entry {
-                Entry::Message { from: Node::Client(from), message: Message::Write { serial, fence } } => {
-                    self.resource.on_write::<L>(from, serial, fence, &setup.workload, effects);
+                Entry::Message {
+                    from: Node::Client(from),
+                    message: Message::Write { serial, lock, fence },
+                } => {
+                    self.resource.on_write::<L>(from, serial, lock, fence, &setup.workload, effects);
                 }
                 entry => unreachable!("the resource is not entered with {entry:?}"),
             },
         }
         for event in &effects.events {
-            self.monitors.observe(*event, on_violation);
+            let about = event.lock().or(about);
+            let about = about.unwrap_or_else(|| self.lock_of(event.client(), &setup.workload));
+            self.observe(*event, about, on_violation);
         }
     }
 
@@ -285,6 +325,7 @@ impl<L: Lock> Cluster<L> {
         &mut self,
         node: Node,
         power_lost: bool,
+        setup: &Setup<L>,
         effects: &mut Effects<L::Store>,
         on_violation: &mut impl FnMut(Violation),
     ) {
@@ -294,7 +335,8 @@ impl<L: Lock> Cluster<L> {
         if let Node::Client(client) = node {
             let event = Event::Crashed { client: ClientId(client) };
             effects.record(event);
-            self.monitors.observe(event, on_violation);
+            let about = self.lock_of(event.client(), &setup.workload);
+            self.observe(event, about, on_violation);
         }
     }
 
@@ -329,7 +371,8 @@ impl<L: Lock> Cluster<L> {
             Node::Resource => {}
         }
         for event in &effects.events {
-            self.monitors.observe(*event, on_violation);
+            let about = event.lock().unwrap_or_else(|| self.lock_of(event.client(), &setup.workload));
+            self.observe(*event, about, on_violation);
         }
     }
 }

@@ -19,7 +19,7 @@
 //! ```
 
 use crate::time::{Due, Micros, Monotonic, Wall};
-use picklock_properties::{ClientId, Event, FencingToken, Mode};
+use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
@@ -85,6 +85,8 @@ pub enum Message<S: Store> {
     Write {
         /// Counts the writes of this client, so that a late answer is not taken for a later one.
         serial: u32,
+        /// The lock that protects what is written.
+        lock: LockId,
         /// The token that came with the grant, if the lock gives any.
         fence: Option<FencingToken>,
     },
@@ -100,8 +102,13 @@ pub enum Message<S: Store> {
 /// What a client's application asks of its lock.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Call {
-    /// Take the lock: wait for it, or try.
-    Acquire(Mode),
+    /// Take a lock: wait for it, or try.
+    Acquire {
+        /// Which.
+        lock: LockId,
+        /// Whether to wait.
+        mode: Mode,
+    },
     /// Do the work's write in the lock's own store. Called only while granted, and only if [`Lock::WRITES_INSIDE`].
     Write,
     /// Give it back. Called only while granted.

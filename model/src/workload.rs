@@ -2,8 +2,9 @@
 
 use crate::machine::{Answer, Call, Context, Effects, Lock, Message, Node, Owner, Store, Visitor};
 use crate::time::{Due, Micros, Monotonic};
-use picklock_properties::{ClientId, Event, FencingToken, Mode};
+use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
 use serde::{Deserialize, Serialize};
+use smallvec::{SmallVec, smallvec};
 
 /// What the clients do. The same for every engine; durations do not matter where time does not pass.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -28,6 +29,13 @@ pub struct Workload {
     pub resource_checks: bool,
     /// Whether the resource forgets what it has seen when it starts again.
     pub resource_forgets: bool,
+    /// How many locks there are, each of its own id and with its own resource behind it, 1 to 8. Each client asks for one after
+    /// the other, every client beginning with another one.
+    pub locks: u8,
+    /// How many processes beside the clients use the store and are part of the lock, numbered after the clients (a
+    /// service that keeps the time, say): machines of the lock like a client's, with clocks and failures of their
+    /// own, but nobody ever asks them for the lock.
+    pub attendants: u8,
 }
 
 /// Clients that ask again and again. The exhaustive engine comes to an end with them; a seeded run is ended by its limits.
@@ -62,6 +70,11 @@ impl Writes {
 }
 
 impl Workload {
+    /// Clients and attendants together.
+    pub fn processes(&self) -> u8 {
+        self.clients + self.attendants
+    }
+
     /// What every client asks for.
     pub fn mode(&self) -> Mode {
         match self.calls {
@@ -116,14 +129,21 @@ impl<L: Lock> Client<L> {
     pub fn new(me: u8, workload: &Workload, start: Monotonic, settings: &L::Settings) -> Self {
         Client {
             lock: L::new(me, settings),
-            phase: if workload.rounds == 0 {
+            phase: if workload.rounds == 0 || me >= workload.clients {
                 Phase::Done
             } else {
                 Phase::Thinks { until: start + workload.think }
             },
-            rounds_left: workload.rounds,
+            rounds_left: if me < workload.clients { workload.rounds } else { 0 },
             serial: 0,
         }
+    }
+
+    /// The lock that the client asks for in this round.
+    pub fn lock_id(&self, me: u8, workload: &Workload) -> LockId {
+        let rounds_before = workload.rounds - self.rounds_left.min(workload.rounds);
+        LockId((u32::from(me) + u32::from(rounds_before)).checked_rem(u32::from(workload.locks)).unwrap_or(0)
+            as u8)
     }
 
     /// Whether the client is in its critical section.
@@ -169,7 +189,8 @@ impl<L: Lock> Client<L> {
                 let mode = cx.workload.mode();
                 self.phase = Phase::Asks;
                 effects.record(Event::Called { client: ClientId(cx.lock.me), mode });
-                self.lock.on_call(Call::Acquire(mode), &cx.lock, effects);
+                let lock = self.lock_id(cx.lock.me, cx.workload);
+                self.lock.on_call(Call::Acquire { lock, mode }, &cx.lock, effects);
                 self.on_answer(cx, effects);
             }
             Phase::Holds { fence, .. } => match cx.workload.writes {
@@ -284,7 +305,8 @@ impl<L: Lock> Client<L> {
 
     fn write(&mut self, fence: Option<FencingToken>, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
         self.phase = Phase::Writes { again: cx.lock.monotonic + WRITE_TIMEOUT, fence };
-        effects.sends.push((Node::Resource, Message::Write { serial: self.serial, fence }));
+        let lock = self.lock_id(cx.lock.me, cx.workload);
+        effects.sends.push((Node::Resource, Message::Write { serial: self.serial, lock, fence }));
     }
 
     fn leave(&mut self, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
@@ -308,31 +330,38 @@ impl<L: Lock> Client<L> {
     }
 }
 
-/// What the lock protects: it applies writes, and may check their fencing tokens (catalogue, "Fencing").
-#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+/// What the locks protect: it applies writes, and may check their fencing tokens (catalogue, "Fencing").
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Resource {
-    /// The largest token seen.
-    largest: Option<FencingToken>,
+    /// The largest token seen, lock by lock.
+    largest: SmallVec<[Option<FencingToken>; 1]>,
 }
 
 impl Resource {
+    /// The resource before anything was written.
+    pub fn new(workload: &Workload) -> Resource {
+        Resource { largest: smallvec![None; usize::from(workload.locks.max(1))] }
+    }
+
     /// A write arrived: applies it, or turns it down, and answers.
     pub fn on_write<L: Lock>(
         &mut self,
         client: u8,
         serial: u32,
+        lock: LockId,
         fence: Option<FencingToken>,
         workload: &Workload,
         effects: &mut Effects<L::Store>,
     ) {
-        let accepted = match (fence, self.largest) {
+        let largest = &mut self.largest[usize::from(lock.0)];
+        let accepted = match (fence, *largest) {
             (Some(token), Some(largest)) if workload.resource_checks => token >= largest,
             (Some(_), _) | (None, _) => true,
         };
         if let Some(token) = fence
             && workload.resource_checks
         {
-            self.largest = self.largest.max(Some(token));
+            *largest = (*largest).max(Some(token));
         }
         effects.record(match accepted {
             true => Event::Accepted { client: ClientId(client), fence },
@@ -344,19 +373,21 @@ impl Resource {
     /// The resource's process ended and has started again.
     pub fn restart(&mut self, workload: &Workload) {
         if workload.resource_forgets {
-            self.largest = None;
+            self.largest.fill(None);
         }
     }
 
     /// Shows every token in the state to `visitor`.
     pub fn visit<S: Store, V: Visitor>(&mut self, visitor: &mut V) {
-        if let Some(largest) = &mut self.largest {
+        for largest in self.largest.iter_mut().flatten() {
             S::visit_fence(largest, visitor);
         }
     }
 
-    /// What the resource remembers, for the reader of a trace.
-    pub fn contents(&self) -> Option<String> {
-        self.largest.map(|token| format!("largest token {}", token.0))
+    /// What the resource remembers, lock by lock, for the reader of a trace.
+    pub fn contents(&self) -> Vec<String> {
+        let of = |lock| if self.largest.len() == 1 { String::new() } else { format!(" of {}", LockId(lock)) };
+        let known = (0..).zip(&self.largest).filter_map(|(lock, token)| Some((lock, (*token)?)));
+        known.map(|(lock, token)| format!("largest token{} {}", of(lock), token.0)).collect()
     }
 }

@@ -301,7 +301,7 @@ impl<L: Lock> World<L> {
         let clock_of = |node| {
             let ticks = match node {
                 Node::Server(server) if server + 1 == setup.servers => bounds.last_server_ahead_ticks,
-                Node::Client(client) if client + 1 == setup.workload.clients => {
+                Node::Client(client) if client + 1 == setup.workload.processes() => {
                     bounds.last_client_ahead_ticks
                 }
                 Node::Server(_) | Node::Client(_) | Node::Resource => 0,
@@ -368,7 +368,7 @@ impl<L: Lock> World<L> {
                 }
             }
         }
-        for client in 0..setup.workload.clients {
+        for client in 0..setup.workload.processes() {
             if let Status::Paused { ticks_left } = self.cluster.condition(Node::Client(client)).status {
                 actions.push(Action::Resume { client });
                 time_may_pass &= ticks_left > 0;
@@ -401,9 +401,9 @@ impl<L: Lock> World<L> {
                 }
             }
         }
-        for client in 0..setup.workload.clients {
+        for client in 0..setup.workload.processes() {
             if self.cluster.condition(Node::Client(client)).status != Status::Up
-                || self.cluster.clients[usize::from(client)].is_done()
+                || self.cluster.is_done(Node::Client(client), setup)
             {
                 continue;
             }
@@ -480,7 +480,7 @@ impl<L: Lock> World<L> {
                 for envelope in &mut self.in_flight {
                     envelope.age = (envelope.age + 1).min(latency);
                 }
-                for client in 0..setup.workload.clients {
+                for client in 0..setup.workload.processes() {
                     if let Some(Condition { status: Status::Paused { ticks_left }, .. }) =
                         self.cluster.condition_mut(Node::Client(client))
                     {
@@ -503,12 +503,12 @@ impl<L: Lock> World<L> {
             }
             Action::Resume { client } => self.set_status(client, Status::Up),
             Action::Crash { client } => {
-                self.cluster.crash(Node::Client(client), true, effects, &mut on_violation);
+                self.cluster.crash(Node::Client(client), true, setup, effects, &mut on_violation);
                 self.budget.crashes -= 1;
             }
             Action::LosePower { server } => {
                 let node = Node::Server(server);
-                self.cluster.crash(node, true, effects, &mut on_violation);
+                self.cluster.crash(node, true, setup, effects, &mut on_violation);
                 self.in_flight.retain(|envelope| envelope.to != node);
                 self.cluster.restart(node, now, setup, effects, &mut on_violation);
                 self.send(node, effects);
@@ -516,7 +516,7 @@ impl<L: Lock> World<L> {
             }
             Action::CrashServer { server } => {
                 let node = Node::Server(server);
-                self.cluster.crash(node, bounds.crashes_take_sent, effects, &mut on_violation);
+                self.cluster.crash(node, bounds.crashes_take_sent, setup, effects, &mut on_violation);
                 if bounds.crashes_take_sent {
                     // What it had said and what arrives nevertheless might as well have arrived before.
                     self.in_flight.retain(|envelope| envelope.from != node);
@@ -671,8 +671,7 @@ impl<L: Lock> World<L> {
             let down = matches!(self.cluster.condition(node).status, Status::Down { .. });
             down || self.cluster.deadlines(node, setup).into_iter().flatten().next().is_none()
         };
-        self.in_flight.is_empty()
-            && self.cluster.nodes().filter(|node| matches!(node, Node::Client(_))).all(idle)
+        self.in_flight.is_empty() && (0..setup.workload.clients).map(Node::Client).all(idle)
     }
 
     /// The messages under way, equal ones once.
@@ -707,7 +706,7 @@ impl<L: Lock> World<L> {
     }
 
     fn is_aimed_at(&self, client: u8, aim: Aim) -> bool {
-        let usage = self.cluster.monitors.usage();
+        let usage = self.cluster.usage();
         let id = ClientId(client);
         match aim {
             Aim::Always => true,

@@ -52,7 +52,7 @@ impl Lock for Maze {
 
     fn on_call(&mut self, call: Call, cx: &Context<Plan>, _out: &mut Effects<Nothing>) {
         match call {
-            Call::Acquire(_) => self.room = Some(cx.settings.starts[usize::from(cx.me)]),
+            Call::Acquire { .. } => self.room = Some(cx.settings.starts[usize::from(cx.me)]),
             Call::Write => unreachable!("no setup has this lock write inside its store"),
             Call::Release => unreachable!("who is granted the lock keeps it"),
         }
@@ -159,6 +159,8 @@ fn maze(starts: &[u8], doors: &[&[u8]]) -> Space<Maze> {
         writes: Writes::None,
         resource_checks: false,
         resource_forgets: false,
+        locks: 1,
+        attendants: 0,
     };
     let lock = Plan { starts: starts.to_vec(), doors };
     let promises = [].into_iter().collect();

@@ -37,7 +37,7 @@ pub struct FencedResource {
 impl Monitor for FencedResource {
     fn observe(&mut self, event: Event) -> Result<(), Violation> {
         match event {
-            Event::Acquired { client } => {
+            Event::Acquired { client, .. } => {
                 self.put_last(client);
                 self.acquired.insert(client);
             }

@@ -65,7 +65,7 @@ impl Monitor for Fifo {
                 self.leave(client);
                 self.waiting.insert(client);
             }
-            Event::Enqueued { client } => {
+            Event::Enqueued { client, .. } => {
                 if self.waiting.contains(client) && !self.order.contains(&client) {
                     self.order.push(client);
                 }

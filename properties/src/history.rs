@@ -108,11 +108,25 @@ pub enum Mode {
     TryLock,
 }
 
+/// Which lock, of those that one store keeps: `lockId` in document 000, Listing 1.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct LockId(pub u8);
+
+impl std::fmt::Display for LockId {
+    /// `lock 1`, `lock 2`, …
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "lock {}", self.0 + 1)
+    }
+}
+
 /// A number that the lock hands out with a grant, and that a resource may compare: larger means later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct FencingToken(pub i64);
 
 /// One thing that happened, in the order of true time.
+///
+/// An event is about one lock. What a client does is about the lock it has asked for last; a server knows of nobody's
+/// calls, and says which ([`Event::lock`]).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Event {
     /// The client began to ask for the lock.
@@ -132,6 +146,8 @@ pub enum Event {
     Enqueued {
         /// Whose place it is.
         client: ClientId,
+        /// In whose queue.
+        lock: LockId,
     },
     /// The client enters its critical section: from here on it holds.
     Granted {
@@ -203,12 +219,16 @@ pub enum Event {
     Acquired {
         /// Whose the lock is.
         client: ClientId,
+        /// Which lock.
+        lock: LockId,
     },
     /// A record of this client is gone from a server, and not because the client deleted it: it expired, or was lost,
     /// evicted, deleted or replaced by somebody else. Recorded by the server.
     RecordGone {
         /// Whose record it was.
         client: ClientId,
+        /// Of which lock.
+        lock: LockId,
         /// The server's number.
         server: u8,
     },
@@ -262,7 +282,7 @@ impl Event {
         match *self {
             Event::Called { client, .. }
             | Event::FoundFree { client }
-            | Event::Enqueued { client }
+            | Event::Enqueued { client, .. }
             | Event::Granted { client, .. }
             | Event::Refused { client }
             | Event::Left { client }
@@ -274,8 +294,30 @@ impl Event {
             | Event::Rejected { client, .. }
             | Event::RowRead { client, .. }
             | Event::Secured { client, .. }
-            | Event::Acquired { client }
+            | Event::Acquired { client, .. }
             | Event::RecordGone { client, .. } => client,
+        }
+    }
+
+    /// Which lock the event is about, if a server recorded it; `None` for what a client does.
+    pub fn lock(&self) -> Option<LockId> {
+        match *self {
+            Event::Enqueued { lock, .. } | Event::Acquired { lock, .. } | Event::RecordGone { lock, .. } => {
+                Some(lock)
+            }
+            Event::Called { .. }
+            | Event::FoundFree { .. }
+            | Event::Granted { .. }
+            | Event::Refused { .. }
+            | Event::Left { .. }
+            | Event::Lost { .. }
+            | Event::Released { .. }
+            | Event::Renewed { .. }
+            | Event::Crashed { .. }
+            | Event::Accepted { .. }
+            | Event::Rejected { .. }
+            | Event::RowRead { .. }
+            | Event::Secured { .. } => None,
         }
     }
 }

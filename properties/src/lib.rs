@@ -87,7 +87,7 @@ mod usage;
 pub use deadlock_freedom::DeadlockFreedom;
 pub use fenced_resource::FencedResource;
 pub use fifo::Fifo;
-pub use history::{ClientId, ClientSet, Event, FencingToken, Mode, ServerSet};
+pub use history::{ClientId, ClientSet, Event, FencingToken, LockId, Mode, ServerSet};
 pub use lease_loss::LeaseLoss;
 pub use lemma_1::Lemma1;
 pub use min_validity::MinValidity;

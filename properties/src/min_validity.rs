@@ -40,7 +40,7 @@ impl Monitor for MinValidity {
                     self.quorums.remove(place);
                 }
             }
-            Event::RecordGone { client, server } => {
+            Event::RecordGone { client, server, .. } => {
                 let rests_on_it = |place: usize| self.quorums[place].1.contains(server);
                 if self.place(client).is_ok_and(rests_on_it) {
                     return Err(Violation { promise: Promise::MinValidity, client, other: client });
@@ -68,6 +68,7 @@ impl MinValidity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LockId;
     use crate::notation::*;
 
     fn secured(client: ClientId, servers: &[u8]) -> Event {
@@ -75,7 +76,7 @@ mod tests {
     }
 
     fn gone(client: ClientId, server: u8) -> Event {
-        Event::RecordGone { client, server }
+        Event::RecordGone { client, lock: LockId(0), server }
     }
 
     #[test]

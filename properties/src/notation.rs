@@ -1,6 +1,6 @@
 //! How the unit tests of the monitors write histories.
 
-use crate::history::{ClientId, ClientSet, Event, Mode};
+use crate::history::{ClientId, ClientSet, Event, LockId, Mode};
 use crate::monitor::{Monitor, Violation};
 
 pub(crate) const A: ClientId = ClientId(0);
@@ -20,7 +20,7 @@ pub(crate) fn found_free(client: ClientId) -> Event {
 }
 
 pub(crate) fn enqueued(client: ClientId) -> Event {
-    Event::Enqueued { client }
+    Event::Enqueued { client, lock: LockId(0) }
 }
 
 pub(crate) fn granted(client: ClientId) -> Event {
@@ -32,7 +32,7 @@ pub(crate) fn refused(client: ClientId) -> Event {
 }
 
 pub(crate) fn acquired(client: ClientId) -> Event {
-    Event::Acquired { client }
+    Event::Acquired { client, lock: LockId(0) }
 }
 
 pub(crate) fn left(client: ClientId) -> Event {

@@ -62,6 +62,15 @@ impl Usage {
         }
     }
 
+    /// What clients are doing with this lock and with another one, together.
+    pub fn add(&mut self, other: &Usage) {
+        self.waiting = self.waiting.union(other.waiting);
+        self.holding = self.holding.union(other.holding);
+        self.releasing = self.releasing.union(other.releasing);
+        self.crashed = self.crashed.union(other.crashed);
+        self.granted = self.granted.union(other.granted);
+    }
+
     /// Takes the client out of whatever it was doing.
     fn depart(&mut self, client: ClientId) {
         for doing in [&mut self.waiting, &mut self.holding, &mut self.releasing, &mut self.crashed] {

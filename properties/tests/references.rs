@@ -10,7 +10,7 @@
 //! - how often all of this had anything to judge
 
 use picklock_properties::{
-    ClientId, ClientSet, Event, FencedResource, Fifo, LeaseLoss, Lemma1, MinValidity, Mode, Monitor,
+    ClientId, ClientSet, Event, FencedResource, Fifo, LeaseLoss, Lemma1, LockId, MinValidity, Mode, Monitor,
     Monitors, MutualExclusion, Promise, PromiseSet, Theorem1, Theorem2, Theorem3, Usage, Violation,
 };
 use proptest::prelude::*;
@@ -60,14 +60,14 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
         ],
         Doing::Waiting(mode) => {
             let mut legal = vec![
-                (Event::Enqueued { client }, doing),
+                (Event::Enqueued { client, lock: LockId(0) }, doing),
                 (Event::RowRead { client, saw }, doing),
                 (
                     Event::Secured { client, servers: (0..3).filter(|bit| seen & (1 << bit) != 0).collect() },
                     doing,
                 ),
-                (Event::RecordGone { client, server: seen % 3 }, doing),
-                (Event::Acquired { client }, doing),
+                (Event::RecordGone { client, lock: LockId(0), server: seen % 3 }, doing),
+                (Event::Acquired { client, lock: LockId(0) }, doing),
                 (Event::Granted { client, fence: None }, Doing::Holding),
                 (Event::Granted { client, fence: None }, Doing::Holding),
                 (Event::Refused { client }, Doing::Nothing),
@@ -80,7 +80,7 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
             legal
         }
         Doing::Holding => vec![
-            (Event::RecordGone { client, server: seen % 3 }, doing),
+            (Event::RecordGone { client, lock: LockId(0), server: seen % 3 }, doing),
             (
                 Event::Secured { client, servers: (0..3).filter(|bit| seen & (1 << bit) != 0).collect() },
                 doing,
@@ -89,7 +89,7 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
             (Event::Lost { client }, Doing::Releasing),
             (Event::Renewed { client }, doing),
             (Event::Renewed { client }, doing),
-            (Event::Enqueued { client }, doing),
+            (Event::Enqueued { client, lock: LockId(0) }, doing),
             (Event::Accepted { client, fence: None }, doing),
             (Event::Accepted { client, fence: None }, doing),
             (Event::Rejected { client, fence: None }, doing),
@@ -99,7 +99,7 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
         Doing::Releasing => vec![
             (Event::Released { client }, Doing::Nothing),
             (Event::Released { client }, Doing::Nothing),
-            (Event::RecordGone { client, server: seen % 3 }, doing),
+            (Event::RecordGone { client, lock: LockId(0), server: seen % 3 }, doing),
             (Event::Renewed { client }, doing),
             (Event::Accepted { client, fence: None }, doing),
             crashed,
@@ -235,7 +235,7 @@ fn lease_loss(history: &[Event]) -> Verdicts {
 
 fn min_validity(history: &[Event]) -> Verdicts {
     reference(history, |before, event| {
-        let Event::RecordGone { client, server } = event else { return None };
+        let Event::RecordGone { client, server, .. } = event else { return None };
         // The last thing that says what the client's hold rests on.
         let says = |event: &&Event| {
             event.client() == client
@@ -292,7 +292,7 @@ fn overtaken(history: &[Event], position: usize) -> Vec<ClientId> {
     }
     let enqueued_at = |client: ClientId| {
         let called = waiting_since(client, before)?;
-        (called..position).find(|at| history[*at] == Event::Enqueued { client })
+        (called..position).find(|at| history[*at] == Event::Enqueued { client, lock: LockId(0) })
     };
     let own = enqueued_at(event.client()).unwrap_or(position);
     let mut overtaken: Vec<(usize, ClientId)> = clients()

@@ -36,6 +36,8 @@ fn setup(rounds: u8) -> Setup<CassandraQueue> {
             writes: Writes::Resource,
             resource_checks: true,
             resource_forgets: false,
+            locks: 1,
+            attendants: 0,
         },
         promises: PromiseSet::ALL,
     }

@@ -133,6 +133,8 @@ fn setup(watch: Watch, clients: u8) -> Setup<ZookeeperLock> {
             writes: Writes::None,
             resource_checks: false,
             resource_forgets: false,
+            locks: 1,
+            attendants: 0,
         },
         promises: [Promise::MutualExclusion].into_iter().collect(),
     }

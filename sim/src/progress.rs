@@ -3,7 +3,8 @@
 
 use crate::outcome::Limits;
 use picklock_model::time::Micros;
-use picklock_properties::{ClientId, DeadlockFreedom, Promise, PromiseSet, Usage, Violation};
+use picklock_model::workload::Workload;
+use picklock_properties::{ClientId, DeadlockFreedom, Monitors, Promise, PromiseSet, Violation};
 
 /// Who is owed progress, since when, and when that becomes a violation.
 #[derive(Debug)]
@@ -13,9 +14,9 @@ pub(crate) struct Progress {
     starvation: bool,
     progress_bound: Micros,
     starvation_bound: Micros,
-    /// Since when somebody has waited while nobody held.
-    owed_since: Micros,
-    /// Since when each client has waited.
+    /// Since when somebody has waited for the lock while nobody held it, lock by lock.
+    owed_since: Vec<Micros>,
+    /// Since when each client has waited, for whichever lock.
     waiting_since: Vec<Micros>,
 }
 
@@ -29,24 +30,27 @@ impl Progress {
             starvation: false,
             progress_bound: NEVER,
             starvation_bound: NEVER,
-            owed_since: NEVER,
+            owed_since: Vec::new(),
             waiting_since: Vec::new(),
         }
     }
 
     /// Nothing is judged until [`Self::begin`].
-    pub fn reset(&mut self, clients: u8) {
-        let mut waiting_since = std::mem::take(&mut self.waiting_since);
-        waiting_since.clear();
-        waiting_since.resize(usize::from(clients), NEVER);
-        *self = Progress { waiting_since, ..Progress::new() };
+    pub fn reset(&mut self, workload: &Workload) {
+        let (mut owed_since, mut waiting_since) =
+            (std::mem::take(&mut self.owed_since), std::mem::take(&mut self.waiting_since));
+        for (since, len) in [(&mut owed_since, workload.locks), (&mut waiting_since, workload.clients)] {
+            since.clear();
+            since.resize(usize::from(len), NEVER);
+        }
+        *self = Progress { owed_since, waiting_since, ..Progress::new() };
     }
 
     /// The run healed: from now on, progress is owed. `wall_error` is the largest error that a wall clock ever had.
     pub fn begin(
         &mut self,
         now: Micros,
-        usage: &Usage,
+        locks: &[Monitors],
         promises: PromiseSet,
         limits: &Limits,
         wall_error: Micros,
@@ -55,17 +59,19 @@ impl Progress {
         self.starvation = promises.contains(Promise::StarvationFreedom);
         self.progress_bound = limits.progress_bound + Micros(2 * wall_error.0);
         self.starvation_bound = limits.starvation_bound + Micros(2 * wall_error.0);
-        self.observe(now, usage);
+        self.observe(now, locks);
     }
 
     /// Something happened that may have changed who waits and who holds.
-    pub fn observe(&mut self, now: Micros, usage: &Usage) {
+    pub fn observe(&mut self, now: Micros, locks: &[Monitors]) {
         if self.deadlock {
-            self.owed_since = if DeadlockFreedom::owed(usage) { self.owed_since.min(now) } else { NEVER };
+            for (since, lock) in self.owed_since.iter_mut().zip(locks) {
+                *since = if DeadlockFreedom::owed(lock.usage()) { (*since).min(now) } else { NEVER };
+            }
         }
         if self.starvation {
             for (client, since) in self.waiting_since.iter_mut().enumerate() {
-                let waits = usage.waiting.contains(ClientId(client as u8));
+                let waits = locks.iter().any(|lock| lock.usage().waiting.contains(ClientId(client as u8)));
                 *since = if waits { (*since).min(now) } else { NEVER };
             }
         }
@@ -82,23 +88,26 @@ impl Progress {
     }
 
     /// [`Self::due`] has come: which promise is broken. It is not judged again.
-    pub fn violation(&mut self, usage: &Usage) -> Violation {
+    pub fn violation(&mut self, locks: &[Monitors]) -> Violation {
         if self.deadlock_due() <= self.starvation_due() {
             self.deadlock = false;
-            self.owed_since = NEVER;
-            let client = usage.waiting.first().expect("progress is owed to somebody who waits");
+            let longest = locks.iter().zip(&self.owed_since).min_by_key(|(_, since)| **since);
+            let client = longest.and_then(|(lock, _)| lock.usage().waiting.first());
+            let client = client.expect("progress is owed to somebody who waits");
+            self.owed_since.fill(NEVER);
             return Violation { promise: Promise::DeadlockFreedom, client, other: client };
         }
         self.starvation = false;
         let longest = (0..).zip(&self.waiting_since).min_by_key(|(_, since)| **since);
         let client = ClientId(longest.map_or(0, |(client, _)| client));
         self.waiting_since.fill(NEVER);
-        let other = usage.holding.first().unwrap_or(client);
+        let waits_for = locks.iter().map(Monitors::usage).find(|usage| usage.waiting.contains(client));
+        let other = waits_for.and_then(|usage| usage.holding.first()).unwrap_or(client);
         Violation { promise: Promise::StarvationFreedom, client, other }
     }
 
     fn deadlock_due(&self) -> Micros {
-        after(self.owed_since, self.progress_bound)
+        after(self.owed_since.iter().copied().min().unwrap_or(NEVER), self.progress_bound)
     }
 
     fn starvation_due(&self) -> Micros {
@@ -114,6 +123,7 @@ fn after(since: Micros, bound: Micros) -> Micros {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::toy;
     use picklock_properties::{Event, Mode};
 
     const A: ClientId = ClientId(0);
@@ -129,12 +139,22 @@ mod tests {
         }
     }
 
-    fn watched(history: &[(i64, Event)], promises: PromiseSet) -> (Progress, Usage) {
-        let (mut progress, mut usage) = (Progress::new(), Usage::default());
-        progress.reset(2);
+    /// Two clients of one lock.
+    fn progress() -> Progress {
+        let mut progress = Progress::new();
+        progress.reset(&Workload { clients: 2, ..toy::setup().workload });
+        progress
+    }
+
+    fn unused() -> [Monitors; 1] {
+        [Monitors::new(PromiseSet::EMPTY)]
+    }
+
+    fn watched(history: &[(i64, Event)], promises: PromiseSet) -> (Progress, [Monitors; 1]) {
+        let (mut progress, mut usage) = (progress(), unused());
         progress.begin(Micros::ZERO, &usage, promises, &limits(), Micros::ZERO);
         for (at, event) in history {
-            usage.observe(*event);
+            usage[0].observe(*event, &mut |_| {});
             progress.observe(Micros(*at), &usage);
         }
         (progress, usage)
@@ -175,10 +195,8 @@ mod tests {
 
     #[test]
     fn nobody_is_owed_anything_before_the_run_heals_or_without_the_promise() {
-        let mut progress = Progress::new();
-        progress.reset(2);
-        let mut usage = Usage::default();
-        usage.observe(Event::Called { client: A, mode: Mode::Lock });
+        let (mut progress, mut usage) = (progress(), unused());
+        usage[0].observe(Event::Called { client: A, mode: Mode::Lock }, &mut |_| {});
         progress.observe(Micros(1), &usage);
         assert_eq!(progress.due(), NEVER);
         progress.begin(Micros(1), &usage, PromiseSet::safety(), &limits(), Micros::ZERO);
@@ -187,10 +205,8 @@ mod tests {
 
     #[test]
     fn a_wrong_clock_widens_the_bounds() {
-        let mut progress = Progress::new();
-        progress.reset(2);
-        let mut usage = Usage::default();
-        usage.observe(Event::Called { client: A, mode: Mode::Lock });
+        let (mut progress, mut usage) = (progress(), unused());
+        usage[0].observe(Event::Called { client: A, mode: Mode::Lock }, &mut |_| {});
         progress.begin(Micros::ZERO, &usage, PromiseSet::liveness(), &limits(), Micros(1000));
         assert_eq!(progress.due(), Micros(2100));
     }

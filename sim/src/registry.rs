@@ -21,10 +21,11 @@ use picklock_model::cluster::Setup;
 use picklock_model::explore::{
     Exploration, Goal, Limits, NoSuchPath, Space, Verdict, check_liveness, search, serve_explorer,
 };
-use picklock_model::machine::Lock;
+use picklock_model::machine::{Lock, Node};
 use picklock_model::trace::{Observer, Step};
+use picklock_model::workload::Writes;
 use picklock_model::world::{Bounds, TICK};
-use picklock_properties::{ClientId, Promise, PromiseSet, Violation};
+use picklock_properties::{ClientId, LockId, Promise, PromiseSet, Violation};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
@@ -123,6 +124,16 @@ pub struct Replay {
     pub starved: Option<Promise>,
     /// Seeded runs only: the plan, a line per fault.
     pub plan: Option<String>,
+    /// What is not as it is by default, as `name=value`.
+    pub settings: Vec<String>,
+    /// All nodes, in the order of their lanes.
+    pub nodes: Vec<String>,
+    /// How many locks there are.
+    pub locks: u8,
+    /// A lasso: how many steps its stem has.
+    pub loop_start: Option<usize>,
+    /// Whether true time passes in ticks, or not at all: the run is a path of the exhaustive engine.
+    pub in_ticks: bool,
 }
 
 /// Why something cannot be run.
@@ -254,7 +265,7 @@ impl<L: Lock> Registered<L> {
         };
         let starved = never.map(Goal::promise);
         let heading = Heading { broken: starved, ..self.heading(token, &space.setup) };
-        let mut watcher = Watcher::new(heading, options);
+        let mut watcher = Watcher::new(heading, &space.setup, options);
         let mut walker = space.walker();
         for action in stem {
             walker.step(*action, &mut watcher)?;
@@ -266,7 +277,8 @@ impl<L: Lock> Registered<L> {
             }
             watcher.text().loop_ends(&goal.never());
         }
-        Ok(watcher.finish(starved, None))
+        let replay = watcher.finish(starved, None);
+        Ok(Replay { loop_start: loop_start.map(|_| stem.len()), in_ticks: true, ..replay })
     }
 
     fn replay_seeded(
@@ -278,7 +290,7 @@ impl<L: Lock> Registered<L> {
         options: &TextOptions,
     ) -> Replay {
         let options = TextOptions { time: TimeColumn::Seconds, ..*options };
-        let mut watcher = Watcher::new(self.heading(token, setup), options);
+        let mut watcher = Watcher::new(self.heading(token, setup), setup, options);
         let outcome: Outcome = run::run(setup, plan, seed, &RunLimits::of(setup), &mut watcher);
         let mut replay = watcher.finish(None, Some(plan.to_string()));
         // Promises of progress are broken by what does not happen: no step reports them.
@@ -413,7 +425,7 @@ fn never_served<L: Lock>(space: &Space<L>, stem: &[u16], cycle: &[u16]) -> Resul
     for action in stem {
         walker.step(*action, &mut ())?;
     }
-    let mut goals = goals(space.setup.workload.clients, space.setup.promises);
+    let mut goals = goals(space.setup.workload.clients, space.setup.workload.locks, space.setup.promises);
     goals.retain(|goal| {
         let (owed, served) = goal.owed_and_served(walker.world());
         owed && !served
@@ -425,9 +437,10 @@ fn never_served<L: Lock>(space: &Space<L>, stem: &[u16], cycle: &[u16]) -> Resul
     Ok(goals.first().copied())
 }
 
-/// What can be owed to so many clients.
-pub fn goals(clients: u8, promises: PromiseSet) -> Vec<Goal> {
+/// What can be owed to so many clients of so many locks.
+pub fn goals(clients: u8, locks: u8, promises: PromiseSet) -> Vec<Goal> {
     let mut goals = vec![Goal::DeadlockFreedom];
+    goals.extend((1..locks).map(|lock| Goal::DeadlockFreedomOf(LockId(lock))));
     goals.extend((0..clients).map(|client| Goal::StarvationFreedom(ClientId(client))));
     if promises.contains(Promise::Theorem3) {
         goals.push(Goal::Theorem3);
@@ -442,18 +455,29 @@ struct Watcher {
     violations: Vec<Violation>,
     /// How many more steps the text shows, once a promise is broken; `None`: all.
     more: Option<usize>,
+    settings: Vec<String>,
+    nodes: Vec<String>,
+    locks: u8,
 }
 
 /// How many steps a shortened trace goes on after the first broken promise.
 const AFTERMATH_STEPS: usize = 6;
 
 impl Watcher {
-    fn new(heading: Heading, options: TextOptions) -> Self {
+    fn new<L: Lock>(heading: Heading, setup: &Setup<L>, options: TextOptions) -> Self {
+        let workload = &setup.workload;
+        let clients = (0..workload.processes()).map(Node::Client);
+        let servers = (0..setup.servers).map(Node::Server);
+        let resource = (workload.writes == Writes::Resource).then_some(Node::Resource);
+        let (settings, nodes) = (heading.settings.clone(), clients.chain(servers).chain(resource));
         let text = TextTrace::new(heading, options);
         Watcher {
             more: options.last.map(|_| AFTERMATH_STEPS),
             observers: Both(text, Both(JsonEvents::default(), TraceHash::default())),
             violations: Vec::new(),
+            settings,
+            nodes: nodes.map(|node| node.to_string()).collect(),
+            locks: workload.locks,
         }
     }
 
@@ -470,6 +494,11 @@ impl Watcher {
             events: events.finish(),
             starved,
             plan,
+            settings: self.settings,
+            nodes: self.nodes,
+            locks: self.locks,
+            loop_start: None,
+            in_ticks: false,
         }
     }
 }

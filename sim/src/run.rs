@@ -98,7 +98,8 @@ impl<L: Lock> Engine<L> {
         observer: &mut O,
     ) -> Outcome {
         let mut cluster = Cluster::new(setup, |_| Clock::default());
-        cluster.monitors = Monitors::new(setup.promises).allowing_overtakes(limits.overtakes_allowed);
+        let monitors = Monitors::new(setup.promises).allowing_overtakes(limits.overtakes_allowed);
+        cluster.monitors.fill(monitors);
         let mut run = Run {
             setup,
             plan,
@@ -145,7 +146,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         let nodes = self.cluster.conditions().len();
         self.engine.agenda.reset(2 * nodes);
         self.engine.wires.reset(self.plan.network, nodes + 1);
-        self.engine.progress.reset(self.setup.workload.clients);
+        self.engine.progress.reset(&self.setup.workload);
         self.engine.waiting.clear();
         self.engine.triggers.clear();
         self.engine.nodes.clear();
@@ -193,14 +194,14 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
 
     fn end(mut self) -> Outcome {
         self.outcome.ended_at = self.now;
-        self.outcome.overtakes = self.cluster.monitors.overtakes();
+        self.outcome.overtakes = self.cluster.monitors.iter().map(Monitors::overtakes).sum();
         self.outcome
     }
 
     /// A liveness promise has been broken by waiting.
     fn stop_waiting(&mut self) {
         self.engine.violations.clear();
-        let violation = self.engine.progress.violation(self.cluster.monitors.usage());
+        let violation = self.engine.progress.violation(&self.cluster.monitors);
         self.engine.violations.push(violation);
         self.keep_violations();
         self.engine.effects.clear();
@@ -323,7 +324,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
                 _ => {}
             }
         }
-        self.engine.progress.observe(self.now, self.cluster.monitors.usage());
+        self.engine.progress.observe(self.now, &self.cluster.monitors);
         self.keep_violations();
         self.look_whether_over();
     }

@@ -53,14 +53,14 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
 
     fn target(&self, target: Target, struck: u8) -> Node {
         match target {
-            Target::Client(client) => Node::Client(client % self.setup.workload.clients),
+            Target::Client(client) => Node::Client(client % self.setup.workload.processes()),
             Target::Server(server) => Node::Server(server % self.setup.servers),
             Target::Struck => Node::Client(struck),
         }
     }
 
     fn is_done(&self, node: Node) -> bool {
-        matches!(node, Node::Client(client) if self.cluster.clients[usize::from(client)].is_done())
+        self.cluster.is_done(node, self.setup)
     }
 
     fn set_status(&mut self, node: Node, status: Status) {
@@ -134,7 +134,8 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         self.outcome.strikes.power_losses += u64::from(power_lost);
         self.engine.violations.clear();
         let (effects, violations) = (&mut self.engine.effects, &mut self.engine.violations);
-        self.cluster.crash(node, power_lost, effects, &mut |violation| violations.push(violation));
+        let on_violation = &mut |violation| violations.push(violation);
+        self.cluster.crash(node, power_lost, self.setup, effects, on_violation);
         let state = &mut self.engine.nodes[position];
         state.life = state.life.wrapping_add(1);
         state.paused_until = Micros::ZERO;
@@ -379,8 +380,13 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
             }
         }
         self.end_at = self.now + self.limits.after_heal_max;
-        let (usage, promises) = (self.cluster.monitors.usage(), self.setup.promises);
-        self.engine.progress.begin(self.now, usage, promises, self.limits, self.wall_error);
+        self.engine.progress.begin(
+            self.now,
+            &self.cluster.monitors,
+            self.setup.promises,
+            self.limits,
+            self.wall_error,
+        );
     }
 }
 

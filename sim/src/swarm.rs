@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 /// What random plans are measured by.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Scale {
-    /// How many clients there are.
+    /// How many clients there are, attendants among them.
     pub clients: u8,
     /// How many servers there are.
     pub servers: u8,
@@ -49,7 +49,7 @@ impl Scale {
         }
         survey.lines.remove(&Line::NONE);
         Scale {
-            clients: setup.workload.clients,
+            clients: setup.workload.processes(),
             servers: setup.servers,
             lease: L::lease(&setup.lock),
             // Runs in which something goes wrong take longer.

@@ -29,6 +29,8 @@ pub(crate) fn setup() -> Setup<Key> {
             writes: Writes::Resource,
             resource_checks: false,
             resource_forgets: false,
+            locks: 1,
+            attendants: 0,
         },
         promises: [Promise::MutualExclusion, Promise::DeadlockFreedom].into_iter().collect(),
     }
@@ -117,7 +119,7 @@ impl Lock for Key {
 
     fn on_call(&mut self, call: Call, cx: &Cx, out: &mut Effects<Desk>) {
         match call {
-            Call::Acquire(mode) => {
+            Call::Acquire { mode, .. } => {
                 self.mode = mode;
                 self.serial += 1;
                 self.ask(cx, out);

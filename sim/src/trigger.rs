@@ -29,7 +29,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         let Node::Client(client) = node else { return };
         let line = Some(self.cluster.clients[usize::from(client)].lock.line());
         let arrived = std::mem::replace(&mut self.engine.nodes[position].line, line) != line;
-        let (plan, clients) = (self.plan, self.setup.workload.clients);
+        let (plan, clients) = (self.plan, self.setup.workload.processes());
         let Engine { triggers, agenda, effects, .. } = &mut *self.engine;
         triggers.retain_mut(|armed| {
             let When::Trigger { client: whose, event, nth, delay } = plan.faults[armed.index as usize].when

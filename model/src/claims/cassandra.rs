@@ -27,6 +27,8 @@ pub fn workload(clients: u8, calls: Calls) -> Workload {
         writes: Writes::None,
         resource_checks: false,
         resource_forgets: false,
+        locks: 1,
+        attendants: 0,
     }
 }
 

@@ -72,6 +72,15 @@ pub enum BadSetup {
     /// Too few or too many clients.
     #[error("{0} clients: a run has 1 to 128")]
     Clients(u8),
+    /// Too many attendants.
+    #[error("{0} clients and attendants: a run has up to 128 together")]
+    Attendants(u16),
+    /// Too few or too many locks.
+    #[error("{0} locks: a run has 1 to 8")]
+    Locks(u8),
+    /// [`Writes::Store`] with several locks: there is one thing in the store to write.
+    #[error("the work writes inside the store, where there is one lock's work only")]
+    LocksInside,
     /// Too few or too many servers.
     #[error("{0} servers: a store has 1 to 9")]
     Servers(u8),
@@ -84,10 +93,20 @@ impl<L: Lock> Setup<L> {
     /// Checks that a cluster of this setup can be built.
     ///
     /// # Errors
-    /// If there are no clients or servers, or too many.
+    /// If there are no clients, locks or servers, or too many.
     pub fn check(&self) -> Result<(), BadSetup> {
         if !(1..=128).contains(&self.workload.clients) {
             return Err(BadSetup::Clients(self.workload.clients));
+        }
+        let processes = u16::from(self.workload.clients) + u16::from(self.workload.attendants);
+        if processes > 128 {
+            return Err(BadSetup::Attendants(processes));
+        }
+        if !(1..=8).contains(&self.workload.locks) {
+            return Err(BadSetup::Locks(self.workload.locks));
+        }
+        if self.workload.locks > 1 && self.workload.writes == Writes::Store {
+            return Err(BadSetup::LocksInside);
         }
         if !(1..=9).contains(&self.servers) {
             return Err(BadSetup::Servers(self.servers));

@@ -17,17 +17,19 @@ use super::search::{Edge, Exploration, Graph, Limits, StateId, Verdict};
 use super::{Path, Space};
 use crate::machine::Lock;
 use crate::world::World;
-use picklock_properties::{ClientId, DeadlockFreedom, Promise, StarvationFreedom};
+use picklock_properties::{ClientId, DeadlockFreedom, LockId, Promise, StarvationFreedom};
 use std::collections::VecDeque;
 
 /// A promise of progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Goal {
-    /// If somebody waits and nobody holds, somebody will hold.
+    /// If somebody waits and nobody holds, somebody will hold. Of several locks: the first one.
     DeadlockFreedom,
+    /// The same, of this lock.
+    DeadlockFreedomOf(LockId),
     /// If this client waits, it will hold.
     StarvationFreedom(ClientId),
-    /// If `try_lock` callers contend for a free lock, one of them will hold. The space must watch
+    /// If `try_lock` callers contend for a free lock (the first one), one of them will hold. The space must watch
     /// [`Promise::Theorem3`].
     Theorem3,
     /// Somebody will have held, whatever happens first.
@@ -38,7 +40,7 @@ impl Goal {
     /// The promise that the goal is an instance of.
     pub fn promise(self) -> Promise {
         match self {
-            Goal::DeadlockFreedom => Promise::DeadlockFreedom,
+            Goal::DeadlockFreedom | Goal::DeadlockFreedomOf(_) => Promise::DeadlockFreedom,
             Goal::StarvationFreedom(_) => Promise::StarvationFreedom,
             Goal::Theorem3 => Promise::Theorem3,
             Goal::SomebodyIsGranted => Promise::DeadlockFreedom,
@@ -49,6 +51,7 @@ impl Goal {
     pub fn never(self) -> String {
         match self {
             Goal::DeadlockFreedom => "nobody is granted the lock".to_owned(),
+            Goal::DeadlockFreedomOf(lock) => format!("nobody is granted {lock}"),
             Goal::StarvationFreedom(client) => format!("{client} is not granted the lock"),
             Goal::Theorem3 => "no caller of try_lock is granted the lock".to_owned(),
             Goal::SomebodyIsGranted => "nobody was ever granted the lock".to_owned(),
@@ -57,17 +60,22 @@ impl Goal {
 
     /// Whether the promise is owed in this state (P), and whether it is kept (Q).
     pub fn owed_and_served<L: Lock>(self, world: &World<L>) -> (bool, bool) {
-        let monitors = &world.cluster.monitors;
+        let of = |lock: LockId| &world.cluster.monitors[usize::from(lock.0)];
         match self {
-            Goal::DeadlockFreedom => {
-                (DeadlockFreedom::owed(monitors.usage()), DeadlockFreedom::served(monitors.usage()))
+            Goal::DeadlockFreedom => Goal::DeadlockFreedomOf(LockId(0)).owed_and_served(world),
+            Goal::DeadlockFreedomOf(lock) => {
+                let usage = of(lock).usage();
+                (DeadlockFreedom::owed(usage), DeadlockFreedom::served(usage))
             }
-            Goal::StarvationFreedom(client) => (
-                StarvationFreedom::owed(monitors.usage(), client),
-                StarvationFreedom::served(monitors.usage(), client),
-            ),
-            Goal::Theorem3 => (monitors.theorem_3().owed(), monitors.theorem_3().served()),
-            Goal::SomebodyIsGranted => (true, !monitors.usage().granted.is_empty()),
+            Goal::StarvationFreedom(client) => {
+                let usage = world.cluster.usage();
+                (StarvationFreedom::owed(&usage, client), StarvationFreedom::served(&usage, client))
+            }
+            Goal::Theorem3 => {
+                let theorem = of(LockId(0)).theorem_3();
+                (theorem.owed(), theorem.served())
+            }
+            Goal::SomebodyIsGranted => (true, !world.cluster.usage().granted.is_empty()),
         }
     }
 }

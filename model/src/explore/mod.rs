@@ -126,7 +126,7 @@ impl<L: Lock> stateright::Model for Space<L> {
                 state.broken.is_none()
             }),
             stateright::Property::sometimes("the lock is granted", |_, state: &World<L>| {
-                !state.cluster.monitors.usage().granted.is_empty()
+                !state.cluster.usage().granted.is_empty()
             }),
         ]
     }

@@ -40,7 +40,7 @@ use crate::stores::cassandra::{
     Row, Target, ThreadId,
 };
 use crate::time::{Due, Micros, Monotonic, Wall};
-use picklock_properties::{ClientId, Event, FencingToken, Mode};
+use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -51,6 +51,8 @@ pub struct CassandraQueue {
     me: u8,
     /// Counts restarts: a thread that starts again is another thread.
     incarnation: u8,
+    /// The lock that was asked for last: `lockId`, the key of both rows.
+    lock: LockId,
     /// Which call is being served.
     mode: Mode,
     phase: Phase,
@@ -146,18 +148,15 @@ enum Input {
 type Cx<'a> = Context<'a, Settings>;
 type Out = Effects<Cassandra>;
 
-const MAIN: Row = Row { family: Family::Main, lock: 0 };
-const QUEUE: Row = Row { family: Family::Queue, lock: 0 };
-
 impl CassandraQueue {
     /// The calling thread: Listing 6 and Listing 7, a line an arm.
     fn step(&mut self, input: Input, cx: &Cx, out: &mut Out) {
         match (self.phase, input) {
-            (Phase::Idle, Input::Call(Call::Acquire(mode))) => {
-                self.mode = mode;
+            (Phase::Idle, Input::Call(Call::Acquire { lock, mode })) => {
+                (self.lock, self.mode) = (lock, mode);
                 match mode {
                     Mode::Lock => self.enqueue(cx, out),
-                    Mode::TryLock => self.read(Phase::CheckFree, MAIN, 1, cx, out),
+                    Mode::TryLock => self.read(Phase::CheckFree, self.row(Family::Main), 1, cx, out),
                 }
             }
 
@@ -167,7 +166,9 @@ impl CassandraQueue {
                 self.enqueue(cx, out);
             }
             (Phase::CheckFree, Input::Slice(_)) => self.refuse(out),
-            (Phase::CheckFree, Input::Unknown { .. }) => self.read(Phase::CheckFree, MAIN, 1, cx, out),
+            (Phase::CheckFree, Input::Unknown { .. }) => {
+                self.read(Phase::CheckFree, self.row(Family::Main), 1, cx, out)
+            }
 
             // Listing 6, line 1; Listing 7, line 3.
             (Phase::Enqueue, Input::Applied) => {
@@ -206,7 +207,7 @@ impl CassandraQueue {
             // Listing 6, line 3; Listing 7, line 5.
             (Phase::AddMain, Input::Applied) => {
                 self.lease_since = self.main_sent;
-                self.read(Phase::CheckAlone, MAIN, 2, cx, out);
+                self.read(Phase::CheckAlone, self.row(Family::Main), 2, cx, out);
             }
             (Phase::AddMain, Input::Unknown { .. }) => self.add_main(cx, out),
 
@@ -220,7 +221,9 @@ impl CassandraQueue {
                     self.delete_main(Phase::DeleteMain, cx, out);
                 }
             }
-            (Phase::CheckAlone, Input::Unknown { .. }) => self.read(Phase::CheckAlone, MAIN, 2, cx, out),
+            (Phase::CheckAlone, Input::Unknown { .. }) => {
+                self.read(Phase::CheckAlone, self.row(Family::Main), 2, cx, out)
+            }
 
             // Listing 6, lines 7 and 8; Listing 7, lines 9 and 10.
             (Phase::DeleteMain, Input::Applied) => self.go_to_2(cx, out),
@@ -305,7 +308,7 @@ impl CassandraQueue {
             (_, Input::Call(Call::Write)) => {
                 unreachable!("no setup has this lock write inside its store")
             }
-            (_, Input::Call(Call::Acquire(_) | Call::Release)) => {
+            (_, Input::Call(Call::Acquire { .. } | Call::Release)) => {
                 unreachable!("the application calls only an idle lock, and releases only a held one")
             }
         }
@@ -354,7 +357,7 @@ impl CassandraQueue {
             QueueOrder::ClientClock => 1,
             QueueOrder::Coordinator => u8::MAX,
         };
-        self.read(Phase::CheckFirst, QUEUE, count, cx, out);
+        self.read(Phase::CheckFirst, self.row(Family::Queue), count, cx, out);
     }
 
     fn add_main(&mut self, cx: &Cx, out: &mut Out) {
@@ -364,12 +367,12 @@ impl CassandraQueue {
         self.send(Operation::Write(mutation), cx, out);
         if cx.settings.reads_before_ack {
             self.lease_since = self.main_sent;
-            self.read(Phase::CheckAlone, MAIN, 2, cx, out);
+            self.read(Phase::CheckAlone, self.row(Family::Main), 2, cx, out);
         }
     }
 
     fn delete_main(&mut self, phase: Phase, cx: &Cx, out: &mut Out) {
-        let mutation = self.remove(MAIN, Target::Column(self.main_column(cx)), cx);
+        let mutation = self.remove(self.row(Family::Main), Target::Column(self.main_column(cx)), cx);
         self.lease_since = None;
         self.main_sent = None;
         self.phase = phase;
@@ -380,7 +383,7 @@ impl CassandraQueue {
         self.phase = phase;
         match self.column {
             Some(column) => {
-                let mutation = self.remove(QUEUE, Target::Column(column), cx);
+                let mutation = self.remove(self.row(Family::Queue), Target::Column(column), cx);
                 self.send(Operation::Write(mutation), cx, out);
             }
             // The coordinator named the cell and it was never seen: nothing that could be deleted.
@@ -460,7 +463,7 @@ impl CassandraQueue {
 
     fn renew(&mut self, cx: &Cx, out: &mut Out) {
         if cx.settings.conditional_renewal && self.phase == Phase::Held {
-            let operation = Operation::ReadSlice { row: MAIN, from: None, count: 2 };
+            let operation = Operation::ReadSlice { row: self.row(Family::Main), from: None, count: 2 };
             self.renewer = Renewer::ReadsMain(self.request(operation, cx, out));
         } else {
             self.renew_queue(cx, out);
@@ -556,13 +559,18 @@ impl CassandraQueue {
             Some(column) => Target::Column(column),
             None => Target::CoordinatorTime(self.thread(cx)),
         };
-        Mutation { row: QUEUE, target, change: self.put(cx), timestamp: self.timestamp(cx) }
+        Mutation { row: self.row(Family::Queue), target, change: self.put(cx), timestamp: self.timestamp(cx) }
     }
 
     fn put_main(&mut self, cx: &Cx) -> Mutation {
         let timestamp = self.timestamp(cx);
         self.fence = cx.settings.fencing.then(|| timestamp.unwrap_or(cx.wall));
-        Mutation { row: MAIN, target: Target::Column(self.main_column(cx)), change: self.put(cx), timestamp }
+        Mutation {
+            row: self.row(Family::Main),
+            target: Target::Column(self.main_column(cx)),
+            change: self.put(cx),
+            timestamp,
+        }
     }
 
     fn put(&self, cx: &Cx) -> Change {
@@ -571,6 +579,10 @@ impl CassandraQueue {
 
     fn remove(&mut self, row: Row, target: Target, cx: &Cx) -> Mutation {
         Mutation { row, target, change: Change::Delete, timestamp: self.timestamp(cx) }
+    }
+
+    fn row(&self, family: Family) -> Row {
+        Row { family, lock: self.lock.0 }
     }
 
     fn main_column(&self, cx: &Cx) -> ColumnName {
@@ -638,6 +650,7 @@ impl Lock for CassandraQueue {
         CassandraQueue {
             me,
             incarnation: 0,
+            lock: LockId::default(),
             mode: Mode::Lock,
             phase: Phase::Idle,
             attempts: 0,

@@ -150,7 +150,7 @@ impl CassandraShadow {
     fn step(&mut self, input: Input, cx: &Cx, out: &mut Out) {
         match (self.phase, input) {
             // Listing 4, line 1.
-            (Phase::Idle, Input::Call(Call::Acquire(mode))) => {
+            (Phase::Idle, Input::Call(Call::Acquire { lock: _, mode })) => {
                 self.mode = mode;
                 self.attempt = u8::from(cx.settings.backoff.counts_attempts() && mode == Mode::Lock);
                 self.try_lock(cx, out);
@@ -287,7 +287,7 @@ impl CassandraShadow {
             (_, Input::Call(Call::Write)) => {
                 unreachable!("no setup has this lock write inside its store")
             }
-            (_, Input::Call(Call::Acquire(_) | Call::Release)) => {
+            (_, Input::Call(Call::Acquire { .. } | Call::Release)) => {
                 unreachable!("the application calls only an idle lock, and releases only a held one")
             }
         }

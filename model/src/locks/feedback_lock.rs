@@ -41,12 +41,14 @@ pub use settings::{Repeats, Settings};
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
 use crate::stores::feedback::{FeedbackStore, Reply, Request};
 use crate::time::{Due, Micros, Monotonic};
-use picklock_properties::{ClientId, Event, FencingToken, Mode};
+use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
 use serde::{Deserialize, Serialize};
 
 /// One client's machine.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct FeedbackLock {
+    /// The lock that was asked for last.
+    lock: LockId,
     phase: Phase,
     /// The last number drawn. It numbers the requests; a call's ticket is the number of its first one.
     serial: u32,
@@ -100,9 +102,6 @@ enum Input {
 type Cx<'a> = Context<'a, Settings>;
 type Out = Effects<FeedbackStore>;
 
-/// Which lock is asked for.
-const LOCK: u8 = 0;
-
 /// The one server.
 const SERVER: u8 = 0;
 
@@ -110,7 +109,10 @@ impl FeedbackLock {
     fn step(&mut self, input: Input, cx: &Cx, out: &mut Out) {
         match (self.phase, input) {
             // Step 1.
-            (Phase::Idle, Input::Call(Call::Acquire(mode))) => self.call(mode, cx, out),
+            (Phase::Idle, Input::Call(Call::Acquire { lock, mode })) => {
+                self.lock = lock;
+                self.call(mode, cx, out);
+            }
             (Phase::Enqueues { mode, ticket }, Input::AgainDue) => match cx.settings.repeats {
                 Repeats::SameTicket => self.enqueue(mode, ticket, cx, out),
                 Repeats::NewTicket => self.call(mode, cx, out),
@@ -155,7 +157,7 @@ impl FeedbackLock {
             (_, Input::Call(Call::Write)) => {
                 unreachable!("no setup has this lock write inside its store")
             }
-            (_, Input::Call(Call::Acquire(_) | Call::Release)) => {
+            (_, Input::Call(Call::Acquire { .. } | Call::Release)) => {
                 unreachable!("the application calls only an idle lock, and releases only a held one")
             }
             (Phase::Idle, Input::AgainDue) => unreachable!("an idle client sends nothing"),
@@ -192,8 +194,8 @@ impl FeedbackLock {
         if !matches!(self.phase, Phase::Waits { ticket: queued } if queued == ticket) {
             self.phase = Phase::Enqueues { mode, ticket };
         }
-        let lease = cx.settings.lease;
-        out.request(SERVER, Request::Enqueue { lock: LOCK, ticket, serial, mode, lease });
+        let (lock, lease) = (self.lock, cx.settings.lease);
+        out.request(SERVER, Request::Enqueue { lock, ticket, serial, mode, lease });
     }
 
     /// The store says that the lock is this call's.
@@ -278,7 +280,14 @@ impl Lock for FeedbackLock {
     type Settings = Settings;
 
     fn new(_me: u8, _settings: &Settings) -> Self {
-        FeedbackLock { phase: Phase::Idle, serial: 0, awaited: None, again_at: None, valid_until: None }
+        FeedbackLock {
+            lock: LockId::default(),
+            phase: Phase::Idle,
+            serial: 0,
+            awaited: None,
+            again_at: None,
+            valid_until: None,
+        }
     }
 
     fn on_call(&mut self, call: Call, cx: &Cx, out: &mut Out) {

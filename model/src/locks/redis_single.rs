@@ -60,12 +60,14 @@ use self::phase::{Attempt, Awaited, Lease, Phase, has_come};
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
 use crate::stores::redis::{Command, Key, Outcome, Redis, Reply, Request, ServerError, Token, Value};
 use crate::time::{Due, Micros, Monotonic};
-use picklock_properties::{ClientId, Event, FencingToken, Mode};
+use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
 use serde::{Deserialize, Serialize};
 
 /// One client's machine.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct RedisSingle {
+    /// The lock that was asked for last.
+    lock: LockId,
     phase: Phase,
     /// The server that is asked: the master, for all this client knows.
     contact: u8,
@@ -104,20 +106,25 @@ enum Failure {
 type Cx<'a> = Context<'a, Settings>;
 type Out = Effects<Redis>;
 
-const LOCK: Key = Key::Lock(0);
-const COUNTER: Key = Key::Counter(0);
-
 impl RedisSingle {
     fn step(&mut self, input: Input, cx: &Cx, out: &mut Out) {
         match (self.phase, input) {
             // Step 1: SET NX PX.
-            (Phase::Idle, Input::Call(Call::Acquire(mode))) => self.set(mode, cx, out),
+            (Phase::Idle, Input::Call(Call::Acquire { lock, mode })) => {
+                self.lock = lock;
+                self.set(mode, cx, out);
+            }
             (Phase::Waits { .. }, Input::Woken) => self.set(Mode::Lock, cx, out),
             (Phase::Sets(attempt), Input::Ok) => match cx.settings.fencing {
                 Fencing::None | Fencing::WithGrant => self.settle(attempt, None, cx, out),
                 Fencing::AfterGrant => {
                     self.phase = Phase::Draws(attempt);
-                    self.request(Command::Incr(COUNTER), cx.settings.waits_for_replicas, cx, out);
+                    self.request(
+                        Command::Incr(Key::Counter(self.lock.0)),
+                        cx.settings.waits_for_replicas,
+                        cx,
+                        out,
+                    );
                 }
             },
             // Step 2, in one with step 1 or after it.
@@ -163,7 +170,7 @@ impl RedisSingle {
             }
             (Phase::Looks { token }, Input::Bulk(value)) if value == signature(token, cx) => {
                 self.phase = Phase::Deletes;
-                self.request(Command::Del(LOCK), cx.settings.waits_for_replicas, cx, out);
+                self.request(Command::Del(self.key()), cx.settings.waits_for_replicas, cx, out);
             }
             (Phase::Looks { .. }, Input::Bulk(_) | Input::Nil) | (Phase::Deletes, Input::Integer(_)) => {
                 self.released(out);
@@ -193,7 +200,7 @@ impl RedisSingle {
             (_, Input::Call(Call::Write)) => {
                 unreachable!("no setup has this lock write inside its store")
             }
-            (_, Input::Call(Call::Acquire(_) | Call::Release)) => {
+            (_, Input::Call(Call::Acquire { .. } | Call::Release)) => {
                 unreachable!("the application calls only an idle lock, and releases only a held one")
             }
         }
@@ -201,10 +208,10 @@ impl RedisSingle {
 
     fn set(&mut self, mode: Mode, cx: &Cx, out: &mut Out) {
         let token = self.serial.wrapping_add(1);
-        let (key, value, ttl) = (LOCK, signature(token, cx), cx.settings.px());
+        let (key, value, ttl) = (self.key(), signature(token, cx), cx.settings.px());
         let command = match cx.settings.fencing {
             Fencing::None | Fencing::AfterGrant => Command::Set { key, value, if_absent: true, ttl },
-            Fencing::WithGrant => Command::SetAndIncr { key, value, ttl, counter: COUNTER },
+            Fencing::WithGrant => Command::SetAndIncr { key, value, ttl, counter: Key::Counter(self.lock.0) },
         };
         self.phase = Phase::Sets(Attempt { mode, token, end: cx.settings.end(cx.monotonic) });
         self.request(command, cx.settings.waits_for_replicas, cx, out);
@@ -239,7 +246,7 @@ impl RedisSingle {
 
     /// Takes back what a failed attempt may have set, or may set yet. Nobody waits for the answer.
     fn clean_up(&mut self, token: u32, cx: &Cx, out: &mut Out) {
-        let command = Command::CompareAndDelete { key: LOCK, value: signature(token, cx) };
+        let command = Command::CompareAndDelete { key: self.key(), value: signature(token, cx) };
         self.request(command, false, cx, out);
         self.awaited = None;
     }
@@ -248,7 +255,7 @@ impl RedisSingle {
         let (Some(extension), Some(ttl)) = (cx.settings.extension, cx.settings.px()) else {
             unreachable!("an extension is due only if there is one, and something to extend");
         };
-        let (key, value) = (LOCK, signature(lease.token, cx));
+        let (key, value) = (self.key(), signature(lease.token, cx));
         let command = match extension.how {
             ExtendBy::CompareAndExtend => Command::CompareAndExtend { key, value, ttl },
             ExtendBy::ExtendOrCreate => Command::ExtendOrCreate { key, value, ttl },
@@ -284,14 +291,18 @@ impl RedisSingle {
         out.answer(Answer::Lost);
     }
 
+    fn key(&self) -> Key {
+        Key::Lock(self.lock.0)
+    }
+
     fn release(&mut self, token: u32, cx: &Cx, out: &mut Out) {
         let (phase, command, wait) = match cx.settings.release {
             Release::CompareAndDelete => {
                 let value = signature(token, cx);
-                (Phase::Deletes, Command::CompareAndDelete { key: LOCK, value }, true)
+                (Phase::Deletes, Command::CompareAndDelete { key: self.key(), value }, true)
             }
-            Release::Delete => (Phase::Deletes, Command::Del(LOCK), true),
-            Release::GetThenDelete => (Phase::Looks { token }, Command::Get(LOCK), false),
+            Release::Delete => (Phase::Deletes, Command::Del(self.key()), true),
+            Release::GetThenDelete => (Phase::Looks { token }, Command::Get(self.key()), false),
         };
         self.phase = phase;
         self.request(command, wait && cx.settings.waits_for_replicas, cx, out);
@@ -336,7 +347,7 @@ impl Lock for RedisSingle {
     type Settings = Settings;
 
     fn new(_me: u8, _settings: &Settings) -> Self {
-        RedisSingle { phase: Phase::Idle, contact: 0, serial: 0, awaited: None }
+        RedisSingle { lock: LockId::default(), phase: Phase::Idle, contact: 0, serial: 0, awaited: None }
     }
 
     fn on_call(&mut self, call: Call, cx: &Cx, out: &mut Out) {

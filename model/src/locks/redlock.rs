@@ -56,7 +56,7 @@ use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Store, V
 use crate::stores::redis::{Command, Key, Redis, Reply, Request, Token, Value};
 use crate::time::{Due, Micros, Monotonic};
 use hold::Hold;
-use picklock_properties::{ClientId, Event, FencingToken, Mode};
+use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
 use round::{Round, Vote};
 use serde::{Deserialize, Serialize};
 use validity::{has_come, is_over, validity_from_now};
@@ -64,12 +64,11 @@ use validity::{has_come, is_over, validity_from_now};
 type Cx<'a> = Context<'a, Settings>;
 type Out = Effects<Redis>;
 
-const LOCK: Key = Key::Lock(0);
-const COUNTER: Key = Key::Counter(0);
-
 /// One client's machine.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Redlock {
+    /// The lock that was asked for last: `resource_name`.
+    lock: LockId,
     phase: Phase,
     /// The last number drawn, for requests and for values.
     serial: u32,
@@ -111,7 +110,10 @@ enum Input {
 impl Redlock {
     fn step(&mut self, input: Input, cx: &Cx, out: &mut Out) {
         match (self.phase, input) {
-            (Phase::Idle, Input::Call(Call::Acquire(mode))) => self.begin(mode, cx, out),
+            (Phase::Idle, Input::Call(Call::Acquire { lock, mode })) => {
+                self.lock = lock;
+                self.begin(mode, cx, out);
+            }
             (Phase::Held(hold), Input::Call(Call::Release)) => self.release(hold, cx, out),
             (Phase::Acquires(attempt), Input::Heard(from, reply)) => {
                 let vote = Vote::on_lock(reply.outcome);
@@ -131,7 +133,10 @@ impl Redlock {
                 }
             }
             (Phase::Held(hold), Input::Woken) => self.on_hold_deadline(hold, cx, out),
-            (Phase::Acquires(_) | Phase::BacksOff { .. } | Phase::Held(_), Input::Call(Call::Acquire(_))) => {
+            (
+                Phase::Acquires(_) | Phase::BacksOff { .. } | Phase::Held(_),
+                Input::Call(Call::Acquire { .. }),
+            ) => {
                 unreachable!("the application has not given back what it asked for before")
             }
             (_, Input::Call(Call::Write)) => {
@@ -162,10 +167,10 @@ impl Redlock {
     fn ask(&mut self, mut attempt: Attempt, cx: &Cx, out: &mut Out) {
         attempt.round.serial = self.draw();
         attempt.round.until = cx.settings.node_timeout.map(|length| Due::Monotonic(cx.monotonic + length));
-        let (key, value, ttl) = (LOCK, token(attempt.value, cx), cx.settings.px());
+        let (key, value, ttl) = (self.key(), token(attempt.value, cx), cx.settings.px());
         let command = match cx.settings.fencing {
             false => Command::Set { key, value, if_absent: true, ttl },
-            true => Command::SetAndIncr { key, value, ttl, counter: COUNTER },
+            true => Command::SetAndIncr { key, value, ttl, counter: Key::Counter(self.lock.0) },
         };
         match cx.settings.contact {
             Contact::InTurn => send(attempt.round.next(), attempt.round.serial, command, out),
@@ -236,9 +241,13 @@ impl Redlock {
         out.answer(Answer::Released);
     }
 
+    fn key(&self) -> Key {
+        Key::Lock(self.lock.0)
+    }
+
     /// Unlocks all nodes, also those that are believed not to be locked: a SET whose answer was lost may have set its key.
     fn unlock(&mut self, value: u32, cx: &Cx, out: &mut Out) {
-        let command = Command::CompareAndDelete { key: LOCK, value: token(value, cx) };
+        let command = Command::CompareAndDelete { key: self.key(), value: token(value, cx) };
         send(0..cx.servers, self.draw(), command, out);
     }
 
@@ -305,7 +314,7 @@ impl Lock for Redlock {
     type Settings = Settings;
 
     fn new(_me: u8, _settings: &Settings) -> Self {
-        Redlock { phase: Phase::Idle, serial: 0 }
+        Redlock { lock: LockId::default(), phase: Phase::Idle, serial: 0 }
     }
 
     fn on_call(&mut self, call: Call, cx: &Cx, out: &mut Out) {

@@ -63,7 +63,7 @@ impl Lock for RowProbe {
 
     fn on_call(&mut self, call: Call, cx: &Context<Settings>, out: &mut Effects<Cassandra>) {
         match call {
-            Call::Acquire(_) => {
+            Call::Acquire { .. } => {
                 let thread = ThreadId(if cx.settings.shared_column { 0 } else { u16::from(cx.me) });
                 let mutation = Mutation {
                     row: ROW,

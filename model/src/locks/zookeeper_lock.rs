@@ -43,7 +43,7 @@ use crate::stores::zookeeper::{
     Applied, CreateMode, Error, Guid, Operation, Outcome, Path, Reply, Suffix, Write, ZooKeeper, Zxid,
 };
 use crate::time::{Due, Micros};
-use picklock_properties::{ClientId, Event, FencingToken, Mode};
+use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
@@ -52,6 +52,8 @@ use std::cmp::Ordering;
 pub struct ZookeeperLock {
     /// The client's library.
     session: Session,
+    /// The lock that is or was last asked for.
+    lock: LockId,
     /// Which call is being served.
     mode: Mode,
     phase: Phase,
@@ -95,9 +97,9 @@ enum Phase {
     /// Deletes its znode, and then answers.
     Leave { released: bool },
     /// Looks for the guid of an attempt that was given up; a call may wait for the end of it.
-    CleanSearch { guid: Guid, call: Option<Mode> },
+    CleanSearch { guid: Guid, call: Option<(LockId, Mode)> },
     /// Deletes a znode that was given up; a call may wait for the end of it.
-    CleanDelete { path: Path, call: Option<Mode> },
+    CleanDelete { path: Path, call: Option<(LockId, Mode)> },
 }
 
 /// What enters the client's `match`.
@@ -118,23 +120,17 @@ enum Input {
 type Cx<'a> = Context<'a, Settings>;
 type Out = Effects<ZooKeeper>;
 
-/// The lock's parent, `_locknode_`.
-const PARENT: Path = Path::Lock(0);
-
-/// What the lock protects, if that is in the same ensemble.
-const WORK: Path = Path::Work(0);
-
 impl ZookeeperLock {
     /// The five steps, and what becomes of them when the connection goes.
     fn step(&mut self, input: Input, cx: &Cx, out: &mut Out) {
         match (self.phase, input) {
-            (Phase::Idle, Input::Call(Call::Acquire(mode))) => self.begin(mode, cx, out),
+            (Phase::Idle, Input::Call(Call::Acquire { lock, mode })) => self.ask(lock, mode, cx, out),
             // The library cleans up; the call waits.
-            (Phase::CleanSearch { guid, call: None }, Input::Call(Call::Acquire(mode))) => {
-                self.phase = Phase::CleanSearch { guid, call: Some(mode) };
+            (Phase::CleanSearch { guid, call: None }, Input::Call(Call::Acquire { lock, mode })) => {
+                self.phase = Phase::CleanSearch { guid, call: Some((lock, mode)) };
             }
-            (Phase::CleanDelete { path, call: None }, Input::Call(Call::Acquire(mode))) => {
-                self.phase = Phase::CleanDelete { path, call: Some(mode) };
+            (Phase::CleanDelete { path, call: None }, Input::Call(Call::Acquire { lock, mode })) => {
+                self.phase = Phase::CleanDelete { path, call: Some((lock, mode)) };
             }
 
             // Step 1.
@@ -156,7 +152,7 @@ impl ZookeeperLock {
                 (Retries::UntilKnown, None) => {}
                 (Retries::BackgroundDelete, Some(guid)) => {
                     let call = match self.mode {
-                        Mode::Lock => Some(Mode::Lock),
+                        Mode::Lock => Some((self.lock, Mode::Lock)),
                         Mode::TryLock => None,
                     };
                     self.phase = Phase::CleanSearch { guid, call };
@@ -344,25 +340,31 @@ impl ZookeeperLock {
 
     /// What a phase asks of the ensemble.
     fn operation(&self, cx: &Cx) -> Option<Operation> {
-        let list = |watch| Some(Operation::GetChildren { path: PARENT, watch });
+        let list = |watch| Some(Operation::GetChildren { path: self.parent(), watch });
         let delete = |path| Some(Operation::Write(Write::Delete { path, version: None }));
         match self.phase {
             Phase::Idle | Phase::Wait | Phase::Held | Phase::Lost => None,
             Phase::Create => Some(Operation::Write(Write::Create {
-                path: Path::Child { lock: 0, guid: self.guid, suffix: None },
+                path: Path::Child { lock: self.lock.0, guid: self.guid, suffix: None },
                 mode: CreateMode::EphemeralSequential,
                 data: 0,
             })),
-            Phase::CreateParent => {
-                Some(Operation::Write(Write::Create { path: PARENT, mode: CreateMode::Persistent, data: 0 }))
-            }
+            Phase::CreateParent => Some(Operation::Write(Write::Create {
+                path: self.parent(),
+                mode: CreateMode::Persistent,
+                data: 0,
+            })),
             Phase::Sync => Some(Operation::Sync),
             Phase::Search | Phase::CleanSearch { .. } => list(false),
             Phase::List => list(cx.settings.watch == Watch::Parent && self.mode == Mode::Lock),
             Phase::Token => self.own.map(|path| Operation::Exists { path, watch: false }),
             Phase::Watch { target } => Some(Operation::Exists { path: target, watch: true }),
             Phase::Write => {
-                let write = Write::SetData { path: WORK, data: u32::from(cx.me) + 1, version: None };
+                let write = Write::SetData {
+                    path: Path::Work(self.lock.0),
+                    data: u32::from(cx.me) + 1,
+                    version: None,
+                };
                 Some(match (cx.settings.fence, self.own) {
                     (Fence::Check, Some(path)) => {
                         Operation::Multi(vec![Write::Check { path, version: None }, write])
@@ -372,7 +374,7 @@ impl ZookeeperLock {
                 })
             }
             Phase::Leave { .. } => self.own.and_then(delete),
-            Phase::DropParent => delete(PARENT),
+            Phase::DropParent => delete(self.parent()),
             Phase::CleanDelete { path, .. } => delete(path),
         }
     }
@@ -393,6 +395,16 @@ impl ZookeeperLock {
     }
 
     /// Step 1, with a new guid.
+    /// The lock's parent, `_locknode_`.
+    fn parent(&self) -> Path {
+        Path::Lock(self.lock.0)
+    }
+
+    fn ask(&mut self, lock: LockId, mode: Mode, cx: &Cx, out: &mut Out) {
+        self.lock = lock;
+        self.begin(mode, cx, out);
+    }
+
     fn begin(&mut self, mode: Mode, cx: &Cx, out: &mut Out) {
         self.forget_call();
         self.mode = mode;
@@ -439,10 +451,10 @@ impl ZookeeperLock {
         out.answer(if released { Answer::Released } else { Answer::Refused });
     }
 
-    fn cleaned(&mut self, call: Option<Mode>, cx: &Cx, out: &mut Out) {
+    fn cleaned(&mut self, call: Option<(LockId, Mode)>, cx: &Cx, out: &mut Out) {
         self.phase = Phase::Idle;
-        if let Some(mode) = call {
-            self.begin(mode, cx, out);
+        if let Some((lock, mode)) = call {
+            self.ask(lock, mode, cx, out);
         }
     }
 
@@ -493,6 +505,7 @@ impl Lock for ZookeeperLock {
     fn new(me: u8, _settings: &Settings) -> Self {
         ZookeeperLock {
             session: Session::new(me),
+            lock: LockId::default(),
             mode: Mode::Lock,
             phase: Phase::Idle,
             guid: None,

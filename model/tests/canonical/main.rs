@@ -179,7 +179,7 @@ impl<'a, L: Walkable> Plain<'a, L> {
 
     fn crash(&mut self, node: Node) {
         let Plain { cluster, effects, broken, .. } = self;
-        cluster.crash(node, true, effects, &mut |violation| {
+        cluster.crash(node, true, &self.space.setup, effects, &mut |violation| {
             broken.get_or_insert(violation);
         });
     }

@@ -114,6 +114,8 @@ fn run<L: Lock>(
             writes: Writes::None,
             resource_checks: false,
             resource_forgets: false,
+            locks: 1,
+            attendants: 0,
         },
         promises: [Promise::MutualExclusion].into_iter().collect(),
     };

@@ -13,10 +13,8 @@ const WAITS: usize = 1 << 14;
 pub(super) struct Tally {
     from: Micros,
     until: Micros,
-    /// How many calls there have been: each has its number.
-    calls: u64,
-    /// Of each thread, its call that is not granted yet.
-    waiting: Vec<Option<Call>>,
+    /// Of each thread that waits, since when.
+    waiting: Vec<Option<Micros>>,
     /// Of each thread, how often it was granted.
     acquired: Vec<u64>,
     /// How long those waited who were granted, in microseconds.
@@ -29,19 +27,12 @@ pub(super) struct Tally {
     overtakes: u64,
 }
 
-#[derive(Clone, Copy)]
-struct Call {
-    nth: u64,
-    at: Micros,
-}
-
 impl Tally {
     /// Counts what happens at or after `from`, and before `until`.
     pub(super) fn new(threads: u8, from: Micros, until: Micros) -> Tally {
         Tally {
             from,
             until,
-            calls: 0,
             waiting: vec![None; usize::from(threads)],
             acquired: vec![0; usize::from(threads)],
             waits: Vec::with_capacity(WAITS),
@@ -55,14 +46,14 @@ impl Tally {
     }
 
     fn granted(&mut self, client: u8, at: Micros) {
-        let Some(call) = self.waiting[usize::from(client)].take() else { return };
+        let Some(called) = self.waiting[usize::from(client)].take() else { return };
         if at < self.from {
             return;
         }
         self.acquired[usize::from(client)] += 1;
-        self.waits.push((at - call.at).0);
-        self.overtakes +=
-            self.waiting.iter().flatten().filter(|earlier| earlier.nth < call.nth).count() as u64;
+        self.waits.push((at - called).0);
+        // Who called in the same moment was not overtaken: at the beginning all do.
+        self.overtakes += self.waiting.iter().flatten().filter(|earlier| **earlier < called).count() as u64;
         self.run = if self.last == Some(client) { self.run + 1 } else { 1 };
         self.last = Some(client);
         self.longest_run = self.longest_run.max(self.run);
@@ -71,9 +62,8 @@ impl Tally {
     /// What it comes to.
     pub(super) fn figures(mut self, broken: bool) -> Figures {
         // Whoever still waits has waited for that long at least. Left out, those who starve would make waits look short.
-        for call in self.waiting.iter().flatten() {
-            self.waits.push((self.until - call.at).0);
-        }
+        let until = self.until;
+        self.waits.extend(self.waiting.iter().flatten().map(|called| (until - *called).0));
         self.waits.sort_unstable();
         let acquisitions: u64 = self.acquired.iter().sum();
         let per_acquisition = |count: u64| (acquisitions > 0).then(|| count as f64 / acquisitions as f64);
@@ -109,8 +99,7 @@ impl<L: Lock> Observer<L> for Tally {
         for event in &step.effects.events {
             match *event {
                 Event::Called { client, .. } => {
-                    self.calls += 1;
-                    self.waiting[usize::from(client.0)] = Some(Call { nth: self.calls, at: step.at });
+                    self.waiting[usize::from(client.0)] = Some(step.at);
                 }
                 Event::Granted { client, .. } => self.granted(client.0, step.at),
                 _ => {}
@@ -139,8 +128,7 @@ mod tests {
     }
 
     fn called(tally: &mut Tally, client: u8, at: Micros) {
-        tally.calls += 1;
-        tally.waiting[usize::from(client)] = Some(Call { nth: tally.calls, at });
+        tally.waiting[usize::from(client)] = Some(at);
     }
 
     #[test]

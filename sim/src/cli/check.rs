@@ -187,7 +187,7 @@ impl Check {
                 "--progress with --servers {servers}: progress is judged with one server, whose links are unbounded"
             )));
         }
-        let mut goals = goals(options.clients, options.promises);
+        let mut goals = goals(options.clients, 1, options.promises);
         if !options.promises.is_empty() {
             goals.retain(|goal| options.promises.contains(goal.promise()));
         }

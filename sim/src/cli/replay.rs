@@ -5,7 +5,9 @@ use super::{BadCall, Ending, names};
 use clap::{Args, ValueEnum};
 use picklock_properties::Promise;
 use picklock_sim::registry::Replay;
-use picklock_sim::report::{JsonEvent, TextOptions, TimeColumn, violation_words};
+use picklock_sim::report::{
+    JsonEvent, Story, TextOptions, TimeColumn, Window, page, perfetto, shiviz, svg, violation_words,
+};
 use picklock_sim::token::{Token, TokenError};
 use serde::Serialize;
 use std::fmt::Write;
@@ -43,6 +45,7 @@ const EXAMPLES: &str = "\
 Examples:
   picklock replay pk2_…
   picklock replay pk2_… --all | less
+  picklock replay pk2_… --format html --out run.html
   picklock replay pk2_… --json | jq '.events[] | select(.violations != [])'
 
 Exits 1 if the run breaks a promise, else 0.";
@@ -53,6 +56,14 @@ enum Format {
     Text,
     /// One document; the same as --json
     Json,
+    /// A page with a space-time diagram to step through, which loads nothing from anywhere
+    Html,
+    /// The diagram alone
+    Svg,
+    /// A trace for https://ui.perfetto.dev
+    Perfetto,
+    /// A log for ShiViz
+    Shiviz,
 }
 
 #[derive(Serialize)]
@@ -104,10 +115,15 @@ impl ReplayToken {
 
         let broken = broken(&replay);
         let ending = Ending::broken_if(!broken.is_empty());
-        let shown = if self.format == Format::Json || screen.wants_json() {
-            json(&document(&token, replay, broken))
-        } else {
-            text(replay, &broken, paint)
+        let window = if self.all { Window::All } else { Window::Last(self.last) };
+        let format = if screen.wants_json() { Format::Json } else { self.format };
+        let shown = match format {
+            Format::Json => json(&document(&token, replay, broken)),
+            Format::Text => text(replay, &broken, paint),
+            Format::Html => told(&token, &replay, &broken, |story| page(story, window)),
+            Format::Svg => told(&token, &replay, &broken, |story| svg(story, window)),
+            Format::Perfetto => told(&token, &replay, &broken, perfetto),
+            Format::Shiviz => told(&token, &replay, &broken, shiviz),
         };
         match (&mut file, &self.out) {
             (Some(file), Some(path)) => file
@@ -149,6 +165,25 @@ fn document(token: &Token, replay: Replay, broken: Vec<Broken>) -> Document {
         plan: replay.plan.map(|plan| plan.lines().map(str::to_owned).collect()),
         events: replay.events,
     }
+}
+
+/// The run as one of the pictures or traces.
+fn told(token: &Token, replay: &Replay, broken: &[Broken], as_text: impl Fn(Story) -> String) -> String {
+    let broken: Vec<String> =
+        broken.iter().map(|broken| format!("{}: {}", broken.property, broken.words)).collect();
+    let plan: Vec<String> = replay.plan.iter().flat_map(|plan| plan.lines()).map(str::to_owned).collect();
+    as_text(Story {
+        lock: &token.lock,
+        settings: &replay.settings,
+        token: &token.encode(),
+        broken: &broken,
+        plan: &plan,
+        nodes: &replay.nodes,
+        locks: replay.locks,
+        events: &replay.events,
+        loop_start: replay.loop_start,
+        in_ticks: replay.in_ticks,
+    })
 }
 
 fn text(replay: Replay, broken: &[Broken], paint: Paint) -> String {

@@ -119,6 +119,8 @@ fn seeded_workload(resource_checks: bool) -> Workload {
         writes: Writes::Resource,
         resource_checks,
         resource_forgets: false,
+        locks: 1,
+        attendants: 0,
     }
 }
 

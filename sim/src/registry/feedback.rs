@@ -47,6 +47,8 @@ fn setup() -> Setup<FeedbackLock> {
             writes: Writes::Resource,
             resource_checks: true,
             resource_forgets: false,
+            locks: 1,
+            attendants: 0,
         },
         promises: judged(),
     }

@@ -86,6 +86,8 @@ fn workload(checks: bool) -> Workload {
         writes: Writes::Resource,
         resource_checks: checks,
         resource_forgets: false,
+        locks: 1,
+        attendants: 0,
     }
 }
 

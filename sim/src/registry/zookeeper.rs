@@ -54,6 +54,8 @@ fn setup(lock: Settings) -> Setup<ZookeeperLock> {
             writes: Writes::Resource,
             resource_checks: lock.fence != Fence::None,
             resource_forgets: false,
+            locks: 1,
+            attendants: 0,
         },
         promises: judged(),
     }

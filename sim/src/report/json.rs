@@ -138,7 +138,7 @@ impl<L: Lock> Observer<L> for JsonEvents {
                 .map(|(to, message)| JsonMessage { to: to.to_string(), message: message_words(message) })
                 .collect(),
             reported: step.effects.events.iter().map(event_words).collect(),
-            holders: step.cluster.monitors.usage().holding.iter().map(|client| client.to_string()).collect(),
+            holders: step.cluster.usage().holding.iter().map(|client| client.to_string()).collect(),
             violations: step.violations.iter().map(JsonViolation::from).collect(),
         };
         event.add_happening(step.happening);
@@ -151,9 +151,7 @@ impl<L: Lock> Observer<L> for JsonEvents {
             Some(Node::Server(server)) => {
                 event.stored = Some(step.cluster.servers[usize::from(server)].contents());
             }
-            Some(Node::Resource) => {
-                event.stored = Some(step.cluster.resource.contents().into_iter().collect())
-            }
+            Some(Node::Resource) => event.stored = Some(step.cluster.resource.contents()),
             None => {}
         }
         self.events.push(event);

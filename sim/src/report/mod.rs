@@ -1,16 +1,25 @@
-//! How a run is shown: as text for a person, as JSON for a tool, as a hash for a comparison.
+//! How a run is shown: as text or as a picture for a person, as JSON or a trace for a tool, as a hash for a comparison.
 //!
-//! Each is an [`Observer`] that an engine takes along; it makes no difference to it whether the steps come from a seeded
-//! run or from a path of the exhaustive search. Here is what they have in common: the words.
+//! Text, JSON and hash are [`Observer`]s that an engine takes along; it makes no difference to them whether the steps come
+//! from a seeded run or from a path of the exhaustive search. Pictures and traces are made of the JSON steps of a run that
+//! is over. Here is what they have in common: the words.
 
 mod hash;
 mod json;
+mod perfetto;
+mod picture;
+mod shiviz;
+mod story;
 mod text;
 #[cfg(test)]
 mod toy;
 
 pub use hash::TraceHash;
 pub use json::{JsonEvent, JsonEvents, JsonMessage, JsonViolation};
+pub use perfetto::perfetto;
+pub use picture::{Window, page, svg};
+pub use shiviz::shiviz;
+pub use story::Story;
 pub use text::{Heading, TextOptions, TextTrace, TimeColumn};
 
 use picklock_model::machine::{Lock, Message, Node, Store};

@@ -346,7 +346,7 @@ impl<L: Lock> Observer<L> for TextTrace {
 fn contents<L: Lock>(cluster: &Cluster<L>, node: Node) -> Vec<String> {
     match node {
         Node::Server(server) => cluster.servers[usize::from(server)].contents(),
-        Node::Resource => cluster.resource.contents().into_iter().collect(),
+        Node::Resource => cluster.resource.contents(),
         Node::Client(_) => unreachable!("what a client knows is shown by what it does"),
     }
 }

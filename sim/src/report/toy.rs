@@ -2,6 +2,7 @@
 //!
 //! Between line 1 and line 3 somebody else may do the same, which is what its traces show.
 
+use super::{JsonEvents, Story};
 use picklock_model::cluster::{Cluster, Entry, Setup, Status, Wake};
 use picklock_model::machine::{
     Answer, Call, Context, Effects, Line, Lock, Message, Node, Store, Visit, Visitor,
@@ -38,6 +39,25 @@ pub(super) fn overlap(observer: &mut impl Observer<Notice>) {
     bench.pass(Micros::seconds(1));
     bench.wake(A, Wake::App);
     bench.deliver(A, Node::Resource);
+}
+
+/// Tells `to` the story of a run.
+pub(super) fn story(run: impl FnOnce(&mut JsonEvents), to: impl FnOnce(Story)) {
+    let mut events = JsonEvents::default();
+    run(&mut events);
+    let nodes = [A, B, S1, S2, Node::Resource].map(|node| node.to_string());
+    to(Story {
+        lock: "notice-board",
+        settings: &[],
+        token: "pk0_toy",
+        broken: &[],
+        plan: &[],
+        nodes: &nodes,
+        locks: 1,
+        events: &events.finish(),
+        loop_start: None,
+        in_ticks: false,
+    });
 }
 
 /// B looks sixteen times while A holds, and gets the board when A has left.
@@ -97,6 +117,8 @@ pub(super) const WORKLOAD: Workload = Workload {
     writes: Writes::None,
     resource_checks: false,
     resource_forgets: false,
+    locks: 1,
+    attendants: 0,
 };
 
 /// The smallest of engines: the test says what happens.
@@ -168,7 +190,8 @@ impl<'o, O: Observer<Notice>> Bench<'o, O> {
 
     pub(super) fn crash(&mut self, node: Node, power_lost: bool) {
         let mut violations = Vec::new();
-        self.cluster.crash(node, power_lost, &mut self.effects, &mut |violation| violations.push(violation));
+        let on_violation = &mut |violation| violations.push(violation);
+        self.cluster.crash(node, power_lost, &self.setup, &mut self.effects, on_violation);
         self.show(&Happening::Crashed { node, power_lost }, &violations);
     }
 
@@ -260,7 +283,7 @@ impl Lock for Notice {
 
     fn on_call(&mut self, call: Call, cx: &Cx, effects: &mut Effects<Board>) {
         match call {
-            Call::Acquire(_) => self.look(effects),
+            Call::Acquire { .. } => self.look(effects),
             Call::Write => unreachable!("no setup has this lock write inside its store"),
             Call::Release => {
                 self.phase = Phase::TakesDown;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::machine::Message;
 
+const LOCK: LockId = LockId(0);
 const FENCE: FencingToken = FencingToken(7);
 
 /// One client, and a clock that the test moves.
@@ -38,7 +39,7 @@ impl Client {
     }
 
     fn calls(&mut self, mode: Mode) -> Vec<Request> {
-        self.does(|lock, cx, out| lock.on_call(Call::Acquire(mode), cx, out))
+        self.does(|lock, cx, out| lock.on_call(Call::Acquire { lock: LOCK, mode }, cx, out))
     }
 
     fn releases(&mut self) -> Vec<Request> {

@@ -4,7 +4,7 @@ use super::hold::{Extending, Hold};
 use super::round::Round;
 use super::settings::{ExtendBy, ValidityFrom};
 use super::validity::{from_now, has_come, is_over, validity_from_now};
-use super::{Cx, LOCK, Out, Phase, Redlock, send, token};
+use super::{Cx, Out, Phase, Redlock, send, token};
 use crate::machine::Answer;
 use crate::stores::redis::Command;
 use picklock_properties::{ClientId, Event};
@@ -38,7 +38,7 @@ impl Redlock {
             self.phase = Phase::Held(Hold { extensions_left: 0, ..hold }.without_unused(cx.settings));
             return;
         }
-        let (key, value) = (LOCK, token(hold.value, cx));
+        let (key, value) = (self.key(), token(hold.value, cx));
         let command = match extension.how {
             ExtendBy::CompareAndExtend => Command::CompareAndExtend { key, value, ttl },
             ExtendBy::ExtendOrCreate => Command::ExtendOrCreate { key, value, ttl },

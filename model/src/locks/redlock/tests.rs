@@ -64,7 +64,7 @@ impl Client {
     }
 
     fn acquire(&mut self, mode: Mode) {
-        self.enter(|lock, cx, out| lock.on_call(Call::Acquire(mode), cx, out));
+        self.enter(|lock, cx, out| lock.on_call(Call::Acquire { lock: LockId(0), mode }, cx, out));
     }
 
     fn release(&mut self) {
@@ -133,8 +133,9 @@ impl Client {
     }
 
     fn sent_set(&self) -> Vec<u8> {
-        let is_set =
-            |request: &Request| matches!(request.command, Command::Set { key: LOCK, if_absent: true, .. });
+        let is_set = |request: &Request| {
+            matches!(request.command, Command::Set { key: Key::Lock(0), if_absent: true, .. })
+        };
         self.sent().iter().filter(|(_, request)| is_set(request)).map(|(server, _)| *server).collect()
     }
 
@@ -144,7 +145,7 @@ impl Client {
 }
 
 fn unlocking(value: u32) -> Option<Command> {
-    Some(Command::CompareAndDelete { key: LOCK, value: signature(value) })
+    Some(Command::CompareAndDelete { key: Key::Lock(0), value: signature(value) })
 }
 
 fn signature(serial: u32) -> Value {

@@ -26,6 +26,8 @@ fn space(clients: u8, calls: Calls, promises: &[Promise]) -> Space<ZookeeperLock
                 writes: Writes::None,
                 resource_checks: false,
                 resource_forgets: false,
+                locks: 1,
+                attendants: 0,
             },
             promises: promises.iter().copied().collect::<PromiseSet>(),
         },

@@ -10,7 +10,7 @@ use super::protocol::{
 use super::{Cassandra, ExpiryClock, ReadRepair, ReadTargets, Settings};
 use crate::machine::{Context, Effects, Owner, StampGroup, Visitor};
 use crate::time::{Due, Micros, Wall};
-use picklock_properties::{ClientId, Event};
+use picklock_properties::{ClientId, Event, LockId};
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
@@ -51,7 +51,7 @@ impl Cassandra {
             if row.family == Family::Queue
                 && columns.iter().any(|column| matches!(column.cell.content, Content::Live { .. }))
             {
-                effects.record(Event::Enqueued { client: ClientId(client) });
+                effects.record(Event::Enqueued { client: ClientId(client), lock: LockId(row.lock) });
             }
             let serial = (cx.settings.writes.of(cx.servers) > 1).then(|| self.coordinator.draw_serial());
             if let Some(serial) = serial {

@@ -54,7 +54,7 @@ pub use protocol::{Peer, Reply, Request};
 
 use crate::machine::{Context, Effects, Store, Visitor};
 use crate::time::{Due, Micros, Monotonic};
-use picklock_properties::{ClientId, Event, FencingToken, Mode};
+use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
 use protocol::{call, numbers_of};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -100,7 +100,7 @@ pub struct FeedbackStore {
 /// A call in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 struct Place {
-    lock: u8,
+    lock: LockId,
     client: u8,
     ticket: u32,
     lease: Option<Micros>,
@@ -125,7 +125,7 @@ type Out = Effects<FeedbackStore>;
 
 impl FeedbackStore {
     /// Who has the lock, by the store's books.
-    pub fn owner(&self, lock: u8) -> Option<ClientId> {
+    pub fn owner(&self, lock: LockId) -> Option<ClientId> {
         self.places.iter().find(|place| place.lock == lock).map(|place| ClientId(place.client))
     }
 
@@ -147,7 +147,7 @@ impl FeedbackStore {
         let is_free = self.owner(lock).is_none();
         match mode {
             Mode::TryLock if !is_free => return out.reply(client, Reply::Refused { ticket }),
-            Mode::Lock => out.record(Event::Enqueued { client: ClientId(client) }),
+            Mode::Lock => out.record(Event::Enqueued { client: ClientId(client), lock }),
             Mode::TryLock => {}
         }
         self.places.push(place);
@@ -212,23 +212,23 @@ impl FeedbackStore {
     }
 
     /// Whose turn it is, is told, unless he has been already.
-    fn grant_first(&mut self, lock: u8, cx: &Cx, out: &mut Out) {
+    fn grant_first(&mut self, lock: LockId, cx: &Cx, out: &mut Out) {
         let Some(first) = self.places.iter_mut().find(|place| place.lock == lock) else { return };
         let Standing::Waits { heard } = first.standing else { return };
         self.fence += 1;
         let fence = FencingToken(self.fence);
         first.standing = Standing::Pushed { fence, heard, again_at: cx.settings.push_due(cx.monotonic) };
-        out.record(Event::Acquired { client: ClientId(first.client) });
+        out.record(Event::Acquired { client: ClientId(first.client), lock });
         out.reply(first.client, Reply::Granted { ticket: first.ticket, heard, fence });
     }
 
     /// Places whose lease is over go, all of them before anybody's turn comes.
     fn expire(&mut self, cx: &Cx, out: &mut Out) {
-        let mut locks: SmallVec<[u8; 4]> = SmallVec::new();
+        let mut locks: SmallVec<[LockId; 4]> = SmallVec::new();
         self.places.retain(|place| {
             let is_over = place.lapses_at.is_some_and(|at| at <= cx.monotonic);
             if is_over {
-                out.record(Event::RecordGone { client: ClientId(place.client), server: cx.me });
+                out.record(place.gone(cx.me));
                 locks.push(place.lock);
             }
             !is_over
@@ -271,6 +271,10 @@ impl Place {
     /// It was heard of.
     fn lives(&mut self, now: Monotonic) {
         self.lapses_at = self.lease.map(|lease| now + lease);
+    }
+
+    fn gone(&self, server: u8) -> Event {
+        Event::RecordGone { client: ClientId(self.client), lock: self.lock, server }
     }
 
     fn fence(&self) -> Option<FencingToken> {
@@ -333,7 +337,7 @@ impl Store for FeedbackStore {
         match (power_lost, cx.settings.log) {
             (true, Log::Unsynced) => {
                 for place in &self.places {
-                    out.record(Event::RecordGone { client: ClientId(place.client), server: cx.me });
+                    out.record(place.gone(cx.me));
                 }
                 *self = FeedbackStore::default();
             }

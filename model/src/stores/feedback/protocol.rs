@@ -2,7 +2,7 @@
 
 use crate::machine::{Node, Owner, Visit, Visitor};
 use crate::time::Micros;
-use picklock_properties::{ClientId, FencingToken, Mode};
+use picklock_properties::{ClientId, FencingToken, LockId, Mode};
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
 
@@ -14,7 +14,7 @@ pub enum Request {
     /// [`Reply::Over`].
     Enqueue {
         /// Which lock.
-        lock: u8,
+        lock: LockId,
         /// The call. A client's tickets grow from call to call, and each is used for one.
         ticket: u32,
         /// Tells this client's requests apart.

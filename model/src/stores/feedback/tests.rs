@@ -6,6 +6,7 @@ use crate::machine::{Message, Node};
 const A: u8 = 0;
 const B: u8 = 1;
 const C: u8 = 2;
+const LOCK: LockId = LockId(0);
 const LEASE: Micros = Micros::seconds(10);
 
 /// One server, and a clock that the test moves.
@@ -44,12 +45,15 @@ impl Server {
     }
 
     fn enqueue(&mut self, from: u8, ticket: u32, serial: u32) -> Vec<(u8, Reply)> {
-        self.hears(from, Request::Enqueue { lock: 0, ticket, serial, mode: Mode::Lock, lease: Some(LEASE) })
+        self.hears(
+            from,
+            Request::Enqueue { lock: LOCK, ticket, serial, mode: Mode::Lock, lease: Some(LEASE) },
+        )
     }
 
     fn tries(&mut self, from: u8, ticket: u32) -> Vec<(u8, Reply)> {
         let mode = Mode::TryLock;
-        self.hears(from, Request::Enqueue { lock: 0, ticket, serial: ticket, mode, lease: Some(LEASE) })
+        self.hears(from, Request::Enqueue { lock: LOCK, ticket, serial: ticket, mode, lease: Some(LEASE) })
     }
 
     fn release(&mut self, from: u8, ticket: u32) -> Vec<(u8, Reply)> {
@@ -82,8 +86,8 @@ fn who_comes_first_is_granted_and_the_others_in_the_order_of_their_coming() {
     assert_eq!(server.enqueue(A, 1, 1), [(A, queued(1, 1))]);
     assert_eq!(server.release(B, 1), [(C, granted(1, 1, 2)), (B, Reply::Released { ticket: 1 })]);
     assert_eq!(server.release(C, 1), [(A, granted(1, 1, 3)), (C, Reply::Released { ticket: 1 })]);
-    assert_eq!(server.store.owner(0), Some(ClientId(A)));
-    assert_eq!(server.store.owner(1), None);
+    assert_eq!(server.store.owner(LOCK), Some(ClientId(A)));
+    assert_eq!(server.store.owner(LockId(1)), None);
 }
 
 #[test]
@@ -105,7 +109,7 @@ fn a_request_that_comes_late_brings_no_call_back() {
     assert_eq!(server.enqueue(A, 1, 1), [(A, Reply::Over { ticket: 1 })]);
     assert_eq!(server.tries(A, 1), [(A, Reply::Over { ticket: 1 })]);
     assert_eq!(server.keep(A, 1, 1), [(A, Reply::Over { ticket: 1 })]);
-    assert_eq!(server.store.owner(0), None);
+    assert_eq!(server.store.owner(LOCK), None);
 }
 
 #[test]
@@ -151,7 +155,7 @@ fn a_lease_runs_anew_from_each_sign_of_life_and_when_it_is_over_the_next_one_has
     assert_eq!(server.after(Micros::seconds(6)), []);
     server.enqueue(B, 1, 3);
     assert_eq!(server.after(Micros::seconds(4)), [(B, granted(1, 3, 2))]);
-    assert!(server.out.events.contains(&Event::RecordGone { client: ClientId(A), server: 0 }));
+    assert!(server.out.events.contains(&Event::RecordGone { client: ClientId(A), lock: LOCK, server: 0 }));
     assert_eq!(server.keep(A, 1, 1), [(A, Reply::Over { ticket: 1 })]);
 }
 
@@ -183,7 +187,7 @@ fn a_restart_costs_no_place_and_starts_every_lease_anew() {
         server.now = Monotonic(0) + Micros::seconds(9);
         server.does(|store, cx, out| store.on_restart(power_lost, cx, out));
         assert_eq!(server.after(Micros::seconds(9)), []);
-        assert_eq!(server.store.owner(0), Some(ClientId(A)));
+        assert_eq!(server.store.owner(LOCK), Some(ClientId(A)));
         // What it had heard of the call it does not know any more, so that no client counts on it.
         assert_eq!(
             server.release(A, 1)[0],
@@ -197,9 +201,9 @@ fn a_server_that_has_written_nothing_forgets_everything_and_begins_its_tokens_an
     let mut server = Server::new(Settings { log: Log::Unsynced, ..Settings::default() });
     server.enqueue(A, 1, 1);
     server.does(|store, cx, out| store.on_restart(false, cx, out));
-    assert_eq!(server.store.owner(0), Some(ClientId(A)));
+    assert_eq!(server.store.owner(LOCK), Some(ClientId(A)));
     server.does(|store, cx, out| store.on_restart(true, cx, out));
-    assert_eq!(server.out.events, [Event::RecordGone { client: ClientId(A), server: 0 }]);
+    assert_eq!(server.out.events, [Event::RecordGone { client: ClientId(A), lock: LOCK, server: 0 }]);
     assert_eq!(server.enqueue(B, 1, 1), [(B, granted(1, 1, 1))]);
 }
 
@@ -207,7 +211,7 @@ fn a_server_that_has_written_nothing_forgets_everything_and_begins_its_tokens_an
 fn locks_of_different_ids_have_queues_of_their_own() {
     let mut server = Server::new(Settings::default());
     server.enqueue(A, 1, 1);
-    let other = Request::Enqueue { lock: 1, ticket: 1, serial: 1, mode: Mode::Lock, lease: None };
+    let other = Request::Enqueue { lock: LockId(1), ticket: 1, serial: 1, mode: Mode::Lock, lease: None };
     assert_eq!(server.hears(B, other), [(B, granted(1, 1, 2))]);
     assert_eq!(server.enqueue(C, 1, 1), [(C, queued(1, 1))]);
 }

@@ -109,14 +109,14 @@ impl Turn<'_> {
     fn came(&mut self, record: &Record) {
         let decides_alone = self.cx.servers == 1 || self.cx.settings.layout != Layout::Independent;
         if let Some(client) = record.signer().filter(|_| decides_alone && self.reports) {
-            self.effects.record(Event::Acquired { client });
+            self.effects.record(Event::Acquired { client, lock: record.key.lock() });
         }
     }
 
     /// The record is gone from this server by `by`'s doing: an event unless that is who signed it.
     fn gone(&mut self, record: &Record, by: Option<u8>) {
         if let Some(client) = record.signer().filter(|client| Some(client.0) != by && self.reports) {
-            self.effects.record(Event::RecordGone { client, server: self.cx.me });
+            self.effects.record(Event::RecordGone { client, lock: record.key.lock(), server: self.cx.me });
         }
     }
 }

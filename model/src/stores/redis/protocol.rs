@@ -4,7 +4,7 @@
 //! extends), and the commands that real implementations use instead of them.
 
 use crate::machine::{Owner, Visit, Visitor};
-use picklock_properties::ClientId;
+use picklock_properties::{ClientId, LockId};
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
 
@@ -17,6 +17,16 @@ pub enum Key {
     Counter(u8),
     /// A key of somebody else who uses the same server.
     Foreign(u32),
+}
+
+impl Key {
+    /// Which lock the key is about; the first, for keys that are about none.
+    pub fn lock(self) -> LockId {
+        match self {
+            Key::Lock(id) | Key::Counter(id) => LockId(id),
+            Key::Foreign(_) => LockId::default(),
+        }
+    }
 }
 
 impl Display for Key {

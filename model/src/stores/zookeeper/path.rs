@@ -1,7 +1,7 @@
 //! Names in ZooKeeper: znodes' paths, sessions, guids and transaction numbers.
 
 use crate::machine::{Node, Owner, Visitor};
-use picklock_properties::{ClientId, FencingToken};
+use picklock_properties::{ClientId, FencingToken, LockId};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::fmt::{Display, Formatter};
@@ -157,6 +157,14 @@ impl Path {
             Path::Root => None,
             Path::Lock(_) | Path::Work(_) => Some(Path::Root),
             Path::Child { lock, .. } => Some(Path::Lock(lock)),
+        }
+    }
+
+    /// Which lock the znode is about; the first, for the root.
+    pub fn lock(self) -> LockId {
+        match self {
+            Path::Root => LockId::default(),
+            Path::Lock(lock) | Path::Child { lock, .. } | Path::Work(lock) => LockId(lock),
         }
     }
 

@@ -5,11 +5,11 @@
 //! server works out the change when it applies it: the same, as all apply the same transactions in the same order.
 
 use super::protocol::{Applied, Error, Outcome, Write};
-use super::tree::{Change, Changes, Tree};
+use super::tree::{Change, Changes, First, Tree};
 use super::{Ephemerals, Path, SessionId, Settings, Zxid};
 use crate::machine::{Node, Owner, Visitor};
 use crate::time::Micros;
-use picklock_properties::{ClientId, Event};
+use picklock_properties::{ClientId, Event, LockId};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::fmt::{Display, Formatter};
@@ -113,11 +113,11 @@ pub(super) struct Effect {
     pub(super) outcome: Outcome,
     pub(super) changes: Changes,
     /// Clients whose ephemeral znodes are gone, and who did not delete or close anything themselves.
-    pub(super) bereft: SmallVec<[u8; 1]>,
+    pub(super) bereft: SmallVec<[(LockId, u8); 1]>,
     /// A client that took a place in a lock's queue.
-    pub(super) enqueued: Option<u8>,
+    pub(super) enqueued: Option<(LockId, u8)>,
     /// A client whose znode has become the first of a lock's queue.
-    pub(super) acquired: Option<u8>,
+    pub(super) acquired: SmallVec<[(LockId, u8); 1]>,
     /// A client that wrote to what the lock protects, and whether that was done.
     pub(super) written: Option<(u8, bool)>,
     /// The session that is over.
@@ -130,13 +130,15 @@ impl Effect {
     /// has ordered (`is_own` is false) it says nothing, though the old one may not have come to it. The ensemble keeps one record, whichever servers have it: the record of
     /// "server 0".
     pub(super) fn record(&self, is_own: bool, events: &mut Vec<Event>) {
-        events.extend(self.enqueued.map(|client| Event::Enqueued { client: ClientId(client) }));
-        let gone = |client: &u8| Event::RecordGone { client: ClientId(*client), server: 0 };
+        events.extend(self.enqueued.map(|(lock, client)| Event::Enqueued { client: ClientId(client), lock }));
+        let gone =
+            |&(lock, client): &(LockId, u8)| Event::RecordGone { client: ClientId(client), lock, server: 0 };
         events.extend(self.bereft.iter().map(gone));
         if !is_own {
             return;
         }
-        events.extend(self.acquired.map(|client| Event::Acquired { client: ClientId(client) }));
+        let acquired = |&(lock, client): &(LockId, u8)| Event::Acquired { client: ClientId(client), lock };
+        events.extend(self.acquired.iter().map(acquired));
         events.extend(self.written.map(|(client, accepted)| match accepted {
             true => Event::Accepted { client: ClientId(client), fence: None },
             false => Event::Rejected { client: ClientId(client), fence: None },
@@ -176,14 +178,14 @@ impl Replica {
             changes: Changes::new(),
             bereft: SmallVec::new(),
             enqueued: None,
-            acquired: None,
+            acquired: SmallVec::new(),
             written: None,
             closed: None,
         };
         let zxid = txn.zxid;
         self.last = zxid;
         let is_open = self.session(txn.session).is_some();
-        let first = self.tree.first_in_queue();
+        let before = self.tree.first_in_queues();
         effect.outcome = match &txn.action {
             Action::CreateSession { timeout } => {
                 let SessionId { client, serial } = txn.session;
@@ -227,10 +229,9 @@ impl Replica {
                 }
             }
         };
-        effect.acquired = match self.tree.first_in_queue() {
-            Some((path, owner)) if first != Some((path, owner)) => Some(owner.client),
-            Some(_) | None => None,
-        };
+        let is_new = |first: &First| !before.contains(first);
+        let now = self.tree.first_in_queues().into_iter().filter(is_new);
+        effect.acquired = now.map(|first| (LockId(first.lock), first.owner.client)).collect();
         if txn.action.is_work() {
             let accepted = matches!(effect.outcome, Outcome::Applied(_) | Outcome::Multi(_));
             effect.written = Some((txn.session.client, accepted));
@@ -253,11 +254,11 @@ impl Replica {
         effect.closed = Some(txn.session);
         match settings.ephemerals {
             Ephemerals::GoWithTheirSession => {
-                let own = self.tree.ephemerals(txn.session);
-                if !own.is_empty() && txn.origin.is_none() {
-                    effect.bereft.push(txn.session.client);
-                }
-                for path in own {
+                for path in self.tree.ephemerals(txn.session) {
+                    let bereft = (path.lock(), txn.session.client);
+                    if txn.origin.is_none() && !effect.bereft.contains(&bereft) {
+                        effect.bereft.push(bereft);
+                    }
                     self.tree.remove(path, txn.zxid, &mut effect.changes);
                 }
             }
@@ -265,23 +266,29 @@ impl Replica {
         }
     }
 
-    fn owner_of_deleted(&self, write: Write) -> Option<SessionId> {
+    fn owner_of_deleted(&self, write: Write) -> Option<(LockId, SessionId)> {
         match write {
-            Write::Delete { path, .. } => self.tree.node(path).ok()?.owner,
+            Write::Delete { path, .. } => Some((path.lock(), self.tree.node(path).ok()?.owner?)),
             Write::Create { .. } | Write::SetData { .. } | Write::Check { .. } => None,
         }
     }
 
-    fn note(&self, applied: Applied, deleted: Option<SessionId>, by: SessionId, effect: &mut Effect) {
-        if let Applied::Created { path: Path::Child { suffix: Some(_), .. }, stat } = applied
+    fn note(
+        &self,
+        applied: Applied,
+        deleted: Option<(LockId, SessionId)>,
+        by: SessionId,
+        effect: &mut Effect,
+    ) {
+        if let Applied::Created { path: Path::Child { lock, suffix: Some(_), .. }, stat } = applied
             && stat.owner.is_some()
         {
-            effect.enqueued = Some(by.client);
+            effect.enqueued = Some((LockId(lock), by.client));
         }
-        if let Some(owner) = deleted
+        if let Some((lock, owner)) = deleted
             && owner.client != by.client
         {
-            effect.bereft.push(owner.client);
+            effect.bereft.push((lock, owner.client));
         }
     }
 

@@ -35,6 +35,15 @@ pub(super) enum Change {
     Data(Path),
 }
 
+/// The znode that was created first of those queued for a lock.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct First {
+    pub(super) lock: u8,
+    czxid: Zxid,
+    path: Path,
+    pub(super) owner: SessionId,
+}
+
 pub(super) type Changes = SmallVec<[Change; 2]>;
 
 /// All znodes, in the order of their paths.
@@ -213,15 +222,21 @@ impl Tree {
         own.map(|(path, _)| *path).collect()
     }
 
-    /// The ephemeral znode that was created first of those in the queue of the first lock, and whose it is: by the recipe the
-    /// lock is its owner's. (By the zxid, which does not wrap or stick as sequence numbers do.)
-    pub(super) fn first_in_queue(&self) -> Option<(Path, SessionId)> {
-        let queue = self
-            .nodes
-            .iter()
-            .filter(|(path, _)| matches!(path, Path::Child { lock: 0, suffix: Some(_), .. }));
-        let owned = queue.filter_map(|(path, node)| Some((node.czxid, *path, node.owner?)));
-        owned.min().map(|(_, path, owner)| (path, owner))
+    /// For each lock that is queued for, the ephemeral znode that was created first, and whose it is: by the recipe the lock is
+    /// its owner's. (By the zxid, which does not wrap or stick as sequence numbers do.)
+    pub(super) fn first_in_queues(&self) -> SmallVec<[First; 1]> {
+        let mut firsts: SmallVec<[First; 1]> = SmallVec::new();
+        for (path, node) in &self.nodes {
+            let (Path::Child { lock, suffix: Some(_), .. }, Some(owner)) = (*path, node.owner) else {
+                continue;
+            };
+            let candidate = First { lock, czxid: node.czxid, path: *path, owner };
+            match firsts.iter_mut().find(|first| first.lock == lock) {
+                Some(first) => *first = candidate.min(*first),
+                None => firsts.push(candidate),
+            }
+        }
+        firsts
     }
 
     /// Takes a znode without children away.

@@ -94,7 +94,7 @@ impl Lines {
                     let plural = if servers.len() == 1 { "" } else { "s" };
                     self.add(Style::Plain, format!("has it on {} server{plural}", servers.len()))
                 }
-                Event::Acquired { client } => self.add(Style::Plain, format!("it is {client}'s")),
+                Event::Acquired { client, .. } => self.add(Style::Plain, format!("it is {client}'s")),
                 Event::RecordGone { client, .. } => {
                     self.add(Style::Strong, format!("{client}'s record is gone"))
                 }
@@ -103,7 +103,7 @@ impl Lines {
     }
 
     pub(super) fn add_doing<L: Lock>(&mut self, step: &Step<L>, client: u8) {
-        let holds = step.cluster.monitors.usage().holding.contains(ClientId(client));
+        let holds = step.cluster.usage().holding.contains(ClientId(client));
         let client = &step.cluster.clients[usize::from(client)];
         let line = client.lock.line().to_string();
         match self.0.last_mut() {

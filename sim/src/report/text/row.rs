@@ -112,7 +112,7 @@ impl Row {
 }
 
 pub(super) fn lanes<L: Lock>(cluster: &Cluster<L>) -> SmallVec<[Lane; 8]> {
-    let holding = cluster.monitors.usage().holding;
+    let holding = cluster.usage().holding;
     cluster
         .nodes()
         .map(|node| {

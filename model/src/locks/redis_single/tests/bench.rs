@@ -46,7 +46,7 @@ impl Bench {
     /// A client that was granted the lock at time 0, with value A#1.
     pub fn holding(settings: Settings) -> Bench {
         let mut bench = Bench::new(settings);
-        bench.call(Call::Acquire(Mode::Lock));
+        bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock });
         bench.reply(match settings.fencing {
             Fencing::None => Outcome::Ok,
             Fencing::WithGrant => Outcome::Integer(1),

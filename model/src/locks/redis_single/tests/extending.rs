@@ -16,7 +16,7 @@ const MINDS: Settings = Settings {
 };
 
 const SCRIPT: Command = Command::CompareAndExtend {
-    key: LOCK,
+    key: Key::Lock(0),
     value: Value::Token(Token { client: 0, serial: 1 }),
     ttl: Millis(10_000),
 };
@@ -107,7 +107,10 @@ fn a_client_that_does_not_mind_goes_on_without_its_lock_and_extends_no_more() {
 fn the_script_that_makes_the_key_anew_renews_a_lease_that_was_over() {
     let mut bench = Bench::holding(Settings { extension: Some(BY_CREATION), ..SLOPPY });
     bench.wake(seconds(60));
-    assert_eq!(bench.sent_to(0), Command::ExtendOrCreate { key: LOCK, value: token(1), ttl: Millis(10_000) });
+    assert_eq!(
+        bench.sent_to(0),
+        Command::ExtendOrCreate { key: Key::Lock(0), value: token(1), ttl: Millis(10_000) }
+    );
     bench.reply(Outcome::Ok);
     assert_eq!(bench.out.events, [secured(0), Event::Renewed { client: ClientId(0) }]);
     assert_eq!(bench.deadline(), Some(seconds(67)));

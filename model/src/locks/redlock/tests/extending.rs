@@ -27,7 +27,10 @@ fn as_written() -> Settings {
 fn an_extension_prolongs_the_validity_from_its_own_start() {
     let mut client = extending(as_written());
     let ttl = Millis(10_000);
-    assert_eq!(client.sent_to_all(), Some(Command::CompareAndExtend { key: LOCK, value: signature(1), ttl }));
+    assert_eq!(
+        client.sent_to_all(),
+        Some(Command::CompareAndExtend { key: Key::Lock(0), value: signature(1), ttl })
+    );
     client.now = Micros::millis(BEGINS + 20);
     client.reply(0, Outcome::Integer(1));
     client.reply(1, Outcome::Integer(0));
@@ -145,7 +148,10 @@ fn a_paused_holder_makes_its_lost_keys_again() {
     client.wake();
     assert_eq!(client.out.answer, None, "the old validity is not looked at");
     let ttl = Millis(10_000);
-    assert_eq!(client.sent_to_all(), Some(Command::ExtendOrCreate { key: LOCK, value: signature(1), ttl }));
+    assert_eq!(
+        client.sent_to_all(),
+        Some(Command::ExtendOrCreate { key: Key::Lock(0), value: signature(1), ttl })
+    );
     client.reply(0, Outcome::Ok);
     client.reply(1, Outcome::Nil);
     client.reply(2, Outcome::Ok);

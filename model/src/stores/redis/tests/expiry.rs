@@ -148,7 +148,7 @@ fn a_lock_is_acquired_where_one_server_alone_decides() {
             settings: &settings,
         };
         server.on_request(1, Request { serial: 1, command: take(1, 10), wait: false }, &cx, &mut effects);
-        effects.events.contains(&Event::Acquired { client: ClientId(1) })
+        effects.events.contains(&Event::Acquired { client: ClientId(1), lock: LockId(0) })
     };
     let replicated = Layout::Replicated { ping_period: Micros::seconds(1), down_after: Micros::seconds(5) };
     assert!(acquired(1, Layout::Independent) && acquired(2, replicated));

@@ -21,7 +21,7 @@ mod replication;
 mod schedules;
 
 use super::*;
-use picklock_properties::{ClientId, Event};
+use picklock_properties::{ClientId, Event, LockId};
 
 const LOCK: Key = Key::Lock(0);
 const COUNTER: Key = Key::Counter(0);
@@ -48,5 +48,5 @@ fn release(client: u8) -> Command {
 
 /// The client's record is gone from the server.
 fn gone(client: u8, server: u8) -> Event {
-    Event::RecordGone { client: ClientId(client), server }
+    Event::RecordGone { client: ClientId(client), lock: LockId(0), server }
 }

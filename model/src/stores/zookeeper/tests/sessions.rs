@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::machine::Node;
-use picklock_properties::{ClientId, Event};
+use picklock_properties::{ClientId, Event, LockId};
 
 const A_LONG_TIME: Micros = Micros::seconds(60);
 
@@ -25,7 +25,7 @@ fn a_session_of_a_silent_client_ends_with_its_ephemerals_and_nothing_else() {
     all.pass(Micros::seconds(7), &[Node::Client(0)]);
     assert!(!all.has(0, place) && all.has(0, kept) && all.has(0, other));
     assert!(!all.servers[0].has_session(session));
-    assert!(all.events.contains(&Event::RecordGone { client: ClientId(0), server: 0 }));
+    assert!(all.events.contains(&Event::RecordGone { client: ClientId(0), lock: LockId(0), server: 0 }));
 }
 
 #[test]

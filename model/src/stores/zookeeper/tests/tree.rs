@@ -143,7 +143,7 @@ fn a_multi_does_everything_or_nothing() {
 
 #[test]
 fn the_leader_alone_tells_in_which_order_the_lock_was_acquired_and_the_work_written() {
-    use picklock_properties::{ClientId, Event};
+    use picklock_properties::{ClientId, Event, LockId};
     const A: ClientId = ClientId(0);
     const B: ClientId = ClientId(1);
     for servers in [1, 3] {
@@ -170,9 +170,9 @@ fn the_leader_alone_tells_in_which_order_the_lock_was_acquired_and_the_work_writ
         assert_eq!(
             told,
             [
-                Event::Acquired { client: A },
+                Event::Acquired { client: A, lock: LockId(0) },
                 Event::Accepted { client: A, fence: None },
-                Event::Acquired { client: B },
+                Event::Acquired { client: B, lock: LockId(0) },
                 Event::Accepted { client: B, fence: None },
                 Event::Rejected { client: A, fence: None },
             ],

@@ -1,0 +1,149 @@
+//! The run as a trace that <https://ui.perfetto.dev> opens: the Chrome Trace Event Format, in its JSON object form.
+//!
+//! Each node is a thread of one process. Holding, pausing and being down are slices; steps are instants with their details
+//! as arguments; a message is a flow from the step that sent it to the step in which it arrived.
+
+use super::story::{Flight, Story, flights};
+use serde_json::{Value, json};
+
+/// Microseconds between steps that share an instant, where time passes in ticks or not at all.
+const STEP_MICROS: i64 = 1_000;
+
+/// The trace as one JSON document.
+pub fn perfetto(story: Story) -> String {
+    let times = times(&story);
+    let mut events = vec![json!({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": story.lock}})];
+    for (thread, node) in story.nodes.iter().enumerate() {
+        events.push(
+            json!({"ph": "M", "pid": 1, "tid": thread + 1, "name": "thread_name", "args": {"name": node}}),
+        );
+        events.push(json!({"ph": "M", "pid": 1, "tid": thread + 1, "name": "thread_sort_index", "args": {"sort_index": thread}}));
+    }
+    let thread = |node: &str| story.nodes.iter().position(|known| known == node).map_or(0, |at| at + 1);
+    events.extend(slices(&story, &times, &thread));
+    for (event, at) in story.events.iter().zip(&times) {
+        let Some(node) = &event.node else { continue };
+        let words: Vec<&str> = event.line.as_deref().into_iter().chain(event.doing).collect();
+        let name = if words.is_empty() { event.what.to_owned() } else { words.join(" ") };
+        events.push(json!({
+            "ph": "X", "pid": 1, "tid": thread(node), "ts": at, "dur": 1, "cat": "step", "name": name,
+            "args": {"step": event.step, "what": event.what, "message": event.message, "stored": event.stored,
+                     "reported": event.reported, "true_us": event.at_us, "wall_us": event.wall_us},
+        }));
+        for violation in &event.violations {
+            events.push(json!({
+                "ph": "i", "s": "g", "pid": 1, "tid": thread(node), "ts": at, "cat": "violation",
+                "name": format!("{}: {}", violation.property, violation.words),
+            }));
+        }
+    }
+    for (number, flight) in flights(story.events).iter().enumerate() {
+        events.extend(flow(number, flight, &times, &thread));
+    }
+    let document = json!({
+        "displayTimeUnit": "ms",
+        "otherData": {"token": story.token, "lock": story.lock, "broken": story.broken},
+        "traceEvents": events,
+    });
+    document.to_string() + "\n"
+}
+
+/// When each step is shown: at its true time, and after the one before it.
+fn times(story: &Story) -> Vec<i64> {
+    let mut times: Vec<i64> = Vec::with_capacity(story.events.len());
+    for event in story.events {
+        let apart = if story.in_ticks { STEP_MICROS } else { 1 };
+        let after = times.last().map_or(i64::MIN, |before| before + apart);
+        times.push(event.at_us.max(after));
+    }
+    times
+}
+
+/// What lasts: from the step in which it begins to the one in which it ends.
+fn slices(story: &Story, times: &[i64], thread: &dyn Fn(&str) -> usize) -> Vec<Value> {
+    let mut slices: Vec<Value> = Vec::new();
+    let end = times.last().map_or(0, |last| last + 1);
+    for node in story.nodes {
+        let mut slice = |what: &'static str, is_on: &dyn Fn(usize) -> Option<bool>| {
+            let mut since = None;
+            for (position, at) in times.iter().enumerate() {
+                match (since, is_on(position)) {
+                    (None, Some(true)) => since = Some(*at),
+                    (Some(start), Some(false)) => {
+                        slices.extend(lasting(what, thread(node), start, *at));
+                        since = None;
+                    }
+                    (None | Some(_), _) => {}
+                }
+            }
+            if let Some(start) = since {
+                slices.extend(lasting(what, thread(node), start, end));
+            }
+        };
+        let between = |begins: &'static str, ends: &'static [&'static str]| {
+            move |position: usize| {
+                let event = &story.events[position];
+                let is_here = event.node.as_ref() == Some(node);
+                match event.what {
+                    what if is_here && what == begins => Some(true),
+                    what if is_here && ends.contains(&what) => Some(false),
+                    _ => None,
+                }
+            }
+        };
+        slice("holds", &|position| Some(story.events[position].holders.contains(node)));
+        slice("paused", &between("paused", &["resumed", "crashed"]));
+        slice("down", &between("crashed", &["restarted"]));
+    }
+    slices
+}
+
+/// Slices of one thread must nest, which these need not: they are asynchronous ones.
+fn lasting(what: &'static str, thread: usize, start: i64, end: i64) -> [Value; 2] {
+    let id = format!("{what}-{thread}-{start}");
+    let part = |phase, at| json!({"ph": phase, "pid": 1, "tid": thread, "ts": at, "cat": what, "name": what, "id": id});
+    [part("b", start), part("e", end)]
+}
+
+fn flow(number: usize, flight: &Flight, times: &[i64], thread: &dyn Fn(&str) -> usize) -> Vec<Value> {
+    let Some(ended) = flight.ended.filter(|_| !flight.is_lost) else { return Vec::new() };
+    let part = |phase, node: &str, at: i64| {
+        json!({"ph": phase, "pid": 1, "tid": thread(node), "ts": at, "cat": "message", "name": flight.message,
+               "id": number, "bp": "e"})
+    };
+    vec![part("s", &flight.from, times[flight.sent]), part("f", &flight.to, times[ended])]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::toy;
+
+    #[test]
+    fn every_arrival_is_a_flow_between_two_steps_and_every_slice_that_begins_ends() {
+        toy::story(toy::overlap, |story| {
+            let trace: Value = serde_json::from_str(&perfetto(story)).unwrap();
+            let events = trace["traceEvents"].as_array().unwrap();
+            let phase = |phase: &str| events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>();
+            let arrivals = story.events.iter().filter(|event| event.what == "delivered").count();
+            assert_eq!((phase("s").len(), phase("f").len()), (arrivals, arrivals));
+            assert!(!phase("b").is_empty());
+            assert_eq!(phase("b").len(), phase("e").len());
+            for (begins, ends) in phase("b").iter().zip(phase("e")) {
+                assert!(begins["ts"].as_i64() < ends["ts"].as_i64(), "{begins}");
+            }
+            assert_eq!(
+                phase("i").len(),
+                story.events.iter().map(|event| event.violations.len()).sum::<usize>()
+            );
+        });
+    }
+
+    #[test]
+    fn steps_come_one_after_the_other_even_in_one_instant() {
+        toy::story(toy::patience, |story| {
+            let times = times(&Story { in_ticks: true, ..story });
+            assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
+        });
+    }
+}

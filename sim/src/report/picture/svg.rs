@@ -1,0 +1,303 @@
+//! The diagram itself.
+
+use super::layout::{LANE, LEFT, Lasting, Layout, ROW, Row, Span, TOP, Window};
+use crate::report::JsonEvent;
+use crate::report::story::{Flight, Story};
+use maud::{Markup, PreEscaped, html};
+
+/// What colours and lines mean, for light and dark.
+pub(super) const STYLE: &str = include_str!("style.css");
+
+/// Characters that fit into a lane beside its line.
+const LANE_CHARACTERS: usize = 33;
+
+/// The run as one SVG image that stands alone.
+pub fn svg(story: Story, window: Window) -> String {
+    let layout = Layout::new(story, window);
+    let (width, height) = (layout.width(), layout.height() + CAPTION);
+    let drawing = html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 " (-CAPTION) " " (width) " " (height) }
+            width=(width) height=(height) class="diagram alone" role="img" {
+            title { (story.lock) ": " (story.broken.join("; ")) }
+            style { (PreEscaped(STYLE)) }
+            rect class="paper" x="0" y=(-CAPTION) width=(width) height=(height) {}
+            text class="caption" x="12" y=(18 - CAPTION) { (story.lock) }
+            @for (number, broken) in (0_i32..).zip(story.broken.iter().take(1)) {
+                text class="broken" x="12" y=(38 + 20 * number - CAPTION) { (broken) }
+            }
+            (drawn(&layout))
+        }
+    };
+    drawing.into_string() + "\n"
+}
+
+/// Pixels above the diagram, for what broke.
+const CAPTION: i32 = 52;
+
+/// Everything inside the `svg` element.
+pub(super) fn drawn(layout: &Layout) -> Markup {
+    html! {
+        (defs())
+        @for span in layout.spans.iter().filter(|span| span.what == Lasting::Overlap) { (band(layout, span)) }
+        (loop_bracket(layout))
+        @for number in 0..layout.rows.len() {
+            rect class="row" x="0" y=(layout.y(number) - ROW / 2) width=(layout.width()) height=(ROW) data-row=(number) {}
+        }
+        (lanes(layout))
+        @for span in layout.spans.iter().filter(|span| span.what != Lasting::Overlap) { (band(layout, span)) }
+        @for flight in &layout.flights { (arrow(layout, flight)) }
+        @for (number, row) in layout.rows.iter().enumerate() { (step(layout, number, *row)) }
+    }
+}
+
+fn defs() -> Markup {
+    html! {
+        defs {
+            @for kind in ["sent", "lost", "late", "copy"] {
+                marker id={ "tip-" (kind) } class=(kind) viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7"
+                    orient="auto-start-reverse" { path d="M0,0 L8,4 L0,8 z" {} }
+            }
+            pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
+                line class="hatch" x1="0" y1="0" x2="0" y2="6" {}
+            }
+        }
+    }
+}
+
+fn lanes(layout: &Layout) -> Markup {
+    let bottom = layout.height() - 8;
+    html! {
+        text class="time head" x=(LEFT - 26) y="26" text-anchor="end" {
+            @if !layout.story.in_ticks { "true time" }
+            @else if layout.story.events.iter().any(|event| event.at_us > 0) { "tick" }
+        }
+        @for (lane, name) in layout.story.nodes.iter().enumerate() {
+            line class="lane" x1=(layout.x(lane)) y1=(TOP - 8) x2=(layout.x(lane)) y2=(bottom) {}
+            text class="head" x=(layout.x(lane)) y="26" { (name) }
+        }
+        @if layout.hidden.0 > 0 {
+            text class="hidden" x=(LEFT + 14) y=(TOP - 4) { (counted(layout.hidden.0)) " before" }
+        }
+        @if layout.hidden.1 > 0 {
+            text class="hidden" x=(LEFT + 14) y=(bottom + 6) { (counted(layout.hidden.1)) " after" }
+        }
+    }
+}
+
+fn counted(steps: usize) -> String {
+    if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") }
+}
+
+/// The part of a lasso that goes round for ever.
+fn loop_bracket(layout: &Layout) -> Markup {
+    let Some(start) = layout.story.loop_start.and_then(|start| layout.row_of(start)) else { return html! {} };
+    let (top, bottom) = (layout.y(start) - ROW / 2, layout.y(layout.rows.len().saturating_sub(1)) + ROW / 2);
+    html! {
+        rect class="loop" x="4" y=(top) width=(layout.width() - 8) height=(bottom - top) rx="8" {}
+        path class="loop-arrow" marker-end="url(#tip-sent)"
+            d={ "M16," (bottom - 10) " C2," (bottom - 30) " 2," (top + 30) " 16," (top + 10) } {}
+        text class="loop-word" x="20" y=(top + 14) { "again and again" }
+    }
+}
+
+fn band(layout: &Layout, span: &Span) -> Markup {
+    let (top, bottom) = (layout.y(span.rows.0) - ROW / 2, layout.y(span.rows.1) + ROW / 2);
+    let class = match &span.what {
+        Lasting::Overlap => "overlap",
+        Lasting::Holds => "holds",
+        Lasting::HoldsToo => "holds-too",
+        Lasting::Paused => "paused",
+        Lasting::Down => "down",
+        Lasting::CutOffFrom(_) => "cut",
+    };
+    let (x, width) = match (span.lane, &span.what) {
+        (None, _) => (LEFT - 4, layout.width() - LEFT),
+        (Some(lane), Lasting::Paused | Lasting::Down) => (layout.x(lane) - 10, 20),
+        (Some(lane), Lasting::CutOffFrom(from)) => {
+            // Beside the lane, each sender that is cut off at its own place.
+            let place = layout.lane_of(from).unwrap_or(0) as i32;
+            (layout.x(lane) + LANE - 44 - 5 * place, 3)
+        }
+        (Some(lane), Lasting::Overlap | Lasting::Holds | Lasting::HoldsToo) => (layout.x(lane) - 5, 10),
+    };
+    let words = match &span.what {
+        Lasting::Overlap => "more than one client holds".to_owned(),
+        Lasting::Holds => "holds".to_owned(),
+        Lasting::HoldsToo => "holds while another one holds".to_owned(),
+        Lasting::Paused => "pauses".to_owned(),
+        Lasting::Down => "is down".to_owned(),
+        Lasting::CutOffFrom(from) => format!("nothing from {from} arrives"),
+    };
+    html! {
+        rect class=(class) x=(x) y=(top) width=(width) height=(bottom - top) { title { (words) } }
+        @if let Lasting::CutOffFrom(from) = &span.what {
+            text class="cut-word" x=(x - 3) y=(top + 12) text-anchor="end" { "✂ " (from) }
+        }
+    }
+}
+
+fn arrow(layout: &Layout, flight: &Flight) -> Markup {
+    let (Some(from), Some(to)) = (layout.lane_of(&flight.from), layout.lane_of(&flight.to)) else {
+        return html! {};
+    };
+    let end = flight.ended.and_then(|ended| layout.row_of(ended));
+    let start = layout.row_of(flight.sent);
+    let side = if layout.x(to) > layout.x(from) { 1 } else { -1 };
+    let last = layout.rows.len().saturating_sub(1);
+    let (x1, y1) = match start {
+        Some(row) => (layout.x(from) + 6 * side, layout.y(row)),
+        // From above the first row.
+        None => (layout.x(to) - 60 * side, TOP - 6),
+    };
+    let (x2, y2) = match (end, start) {
+        (Some(row), _) if flight.is_lost => ((layout.x(from) + 2 * layout.x(to)) / 3, layout.y(row)),
+        (Some(row), _) => (layout.x(to) - 6 * side, layout.y(row)),
+        // Still under way below the last row.
+        (None, Some(_)) => (layout.x(from) + 60 * side, layout.y(last) + ROW / 2 + 4),
+        (None, None) => return html! {},
+    };
+    let class = match flight {
+        Flight { is_lost: true, .. } => "lost",
+        Flight { ended: None, .. } => "under-way",
+        Flight { is_copy: true, .. } => "copy",
+        Flight { is_late: true, .. } => "late",
+        Flight { .. } => "sent",
+    };
+    let adverb = match class {
+        "lost" => ", lost",
+        "copy" => ", a second time",
+        "late" => ", late",
+        "under-way" => ", still under way",
+        _ => "",
+    };
+    let arrives = end.is_some() && !flight.is_lost;
+    html! {
+        g class={ "flight " (class) } data-sent=[start] data-ended=[end] {
+            line x1=(x1) y1=(y1) x2=(x2) y2=(y2) marker-end=[arrives.then(|| format!("url(#tip-{class})"))] {
+                title { (flight.from) " to " (flight.to) ": " (flight.message) (adverb) }
+            }
+            @if flight.is_lost { text class="cross" x=(x2) y=(y2 + 5) text-anchor="middle" { "✕" } }
+        }
+    }
+}
+
+fn step(layout: &Layout, number: usize, row: Row) -> Markup {
+    let event = &layout.story.events[row.last];
+    let y = layout.y(number);
+    let lane = event.node.as_deref().and_then(|node| layout.lane_of(node));
+    let (said, did) = words(event);
+    let fault = is_fault(event.what);
+    html! {
+        g class={ "step" @if fault { " fault" } @if !event.violations.is_empty() { " breaks" } } data-row=(number) {
+            @if shows_time(layout, number) {
+                text class="time" x=(LEFT - 26) y=(y + 4) text-anchor="end" { (time(layout, event)) }
+            }
+            @if let Some(lane) = lane {
+                @let x = layout.x(lane);
+                circle class="dot" cx=(x) cy=(y) r="4.5" {}
+                @if !said.is_empty() {
+                    text class="said" x=(x + 14) y=(if did.is_empty() { y + 4 } else { y - 4 }) { (short(&said)) }
+                }
+                @if !did.is_empty() {
+                    text class="did" x=(x + 14) y=(if said.is_empty() { y + 4 } else { y + 11 }) { (short(&did)) }
+                }
+            } @else if event.what == "ticked" || event.what == "healed" {
+                line class="tick" x1=(LEFT - 4) y1=(y) x2=(layout.width() - 8) y2=(y) {}
+                text class="tick-word" x=(LEFT) y=(y - 4) { (between(layout, row, event)) }
+            }
+            @if !event.violations.is_empty() {
+                text class="broken" x=(LEFT) y=(y - ROW / 2 + 10) {
+                    @for violation in &event.violations { "✱ " (violation.words) "  " }
+                }
+            }
+        }
+    }
+}
+
+/// What nobody in particular does.
+fn between(layout: &Layout, row: Row, event: &JsonEvent) -> String {
+    match (event.what, row.last - row.first + 1) {
+        ("healed", _) => "no more faults from here on".to_owned(),
+        (_, _) if !layout.story.in_ticks => "time passes, and nothing else".to_owned(),
+        (_, 1) => "a tick of time passes".to_owned(),
+        (_, ticks) => format!("{ticks} ticks of time pass"),
+    }
+}
+
+/// A step's two lines: what arrived or struck; and what the node does then.
+fn words(event: &JsonEvent) -> (String, String) {
+    let clock = || event.by_us.map_or_else(String::new, |by| format!(" by {}", duration(by, true)));
+    let message = || event.message.clone().unwrap_or_default();
+    let said = match event.what {
+        "delivered" => message(),
+        "lost" => format!("lost: {}", message()),
+        "duplicated" => format!("doubled: {}", message()),
+        "woke" | "ticked" | "healed" => String::new(),
+        "crashed" if event.power_lost == Some(true) => "loses power".to_owned(),
+        "crashed" => "crashes".to_owned(),
+        "restarted" => "starts again".to_owned(),
+        "paused" => "pauses".to_owned(),
+        "resumed" => "goes on".to_owned(),
+        "clock-stepped" | "ticked-unevenly" => format!("clock is set{}", clock()),
+        "clock-drifts" => format!("clock drifts {} ppm", event.ppm.unwrap_or(0)),
+        "clock-froze" => "clock stands still".to_owned(),
+        "clock-thawed" => "clock goes on".to_owned(),
+        "link-cut" => format!("cut off from {}", event.from.clone().unwrap_or_default()),
+        "link-mended" => format!("hears {} again", event.from.clone().unwrap_or_default()),
+        other => other.to_owned(),
+    };
+    let place = event.line.clone().unwrap_or_default();
+    let doing = event.doing.unwrap_or_default();
+    let wrong_clock = event.wall_us.map(|wall| wall - event.at_us).filter(|wrong| wrong.abs() >= 1_000);
+    let clock = wrong_clock.map_or_else(String::new, |wrong| format!(" (clock {})", duration(wrong, true)));
+    let did = match (event.what, doing) {
+        ("duplicated" | "link-cut" | "link-mended", _) => String::new(),
+        (_, doing) => format!("{place} {doing}{clock}").trim().to_owned(),
+    };
+    (said, did)
+}
+
+pub(super) fn is_fault(what: &str) -> bool {
+    !matches!(what, "delivered" | "woke" | "ticked" | "healed" | "resumed" | "restarted" | "link-mended")
+}
+
+fn shows_time(layout: &Layout, number: usize) -> bool {
+    let at = |row: Row| layout.story.events[row.last].at_us;
+    let (now, before) = (layout.rows[number], number.checked_sub(1).map(|before| layout.rows[before]));
+    before.is_none_or(|before| at(before) != at(now))
+}
+
+/// True time: microseconds in seeded runs, ticks of a second in timed models; nothing where time does not pass.
+pub(super) fn time(layout: &Layout, event: &JsonEvent) -> String {
+    match layout.story.in_ticks {
+        true if event.at_us == 0 => String::new(),
+        true => format!("{}", event.at_us / 1_000_000),
+        false => duration(event.at_us, false),
+    }
+}
+
+/// `+1.5 s`, `20 ms`, `350 µs`.
+fn duration(micros: i64, signed: bool) -> String {
+    let sign = match (signed, micros < 0) {
+        (_, true) => "−",
+        (true, false) => "+",
+        (false, false) => "",
+    };
+    let micros = micros.unsigned_abs();
+    let trimmed = |whole: u64, thousandths: u64| {
+        let text = format!("{whole}.{thousandths:03}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    };
+    match micros {
+        0..1_000 => format!("{sign}{micros} µs"),
+        1_000..1_000_000 => format!("{sign}{} ms", trimmed(micros / 1_000, micros % 1_000)),
+        _ => format!("{sign}{} s", trimmed(micros / 1_000_000, micros % 1_000_000 / 1_000)),
+    }
+}
+
+fn short(text: &str) -> String {
+    if text.chars().count() <= LANE_CHARACTERS {
+        return text.to_owned();
+    }
+    text.chars().take(LANE_CHARACTERS - 1).chain(['…']).collect()
+}

@@ -1,0 +1,104 @@
+//! Pictures of runs: that a real browser draws the page and steps through it, and that the README's picture is the run's.
+
+use crate::evidence::replay;
+use crate::scenarios::{found, is_golden_file};
+use picklock_sim::report::{Story, TextOptions, Window, page, svg, violation_words};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A pause under Redlock, a session that expires, two holders by a clock step, and a lasso.
+const ROWS: [&str; 4] = ["R1", "Z3", "C1", "C6"];
+
+#[test]
+fn the_pictures_of_four_failures_are_as_they_were() {
+    for row in ROWS {
+        let drawn = picture(row, |story| svg(story, Window::Last(60)));
+        is_golden_file(&format!("{}.svg", row.to_lowercase()), &drawn);
+    }
+}
+
+#[test]
+fn a_browser_draws_the_page_of_each_failure_and_steps_through_all_of_it() {
+    let Some(browser) = browser() else {
+        eprintln!("skipped: no Chromium is installed, so no page was opened in a browser");
+        return;
+    };
+    for row in ROWS {
+        let page = picture(row, |story| page(story, Window::Last(60)));
+        assert!(!page.contains("src=") && !page.contains("@import"), "{row}: the page loads something");
+        let walk = format!("<script>{WALK}</script></body>");
+        let (head, tail) = page.rsplit_once("</body>").expect("a page ends with its body");
+        let seen = opened(&browser, row, &format!("{head}{walk}{tail}"));
+        let report =
+            seen.split_once("walk:").and_then(|(_, rest)| rest.split_once(";")).map(|(report, _)| report);
+        let rows = page.matches("class=\"row\"").count();
+        // From the last row up to the first: every row was shown, and nothing went wrong.
+        assert_eq!(report, Some(format!("{rows} rows, {rows} shown, 0 errors").as_str()), "{row}: {seen}");
+    }
+}
+
+/// Presses keys as a reader would, and writes what came of it into the page's title.
+const WALK: &str = r##"
+let errors = 0;
+addEventListener("error", () => errors += 1);
+const press = (key) => document.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+const shown = new Set();
+const note = () => {
+  const chosen = document.querySelectorAll(".row.chosen");
+  const details = document.querySelector("#details h2");
+  if (chosen.length === 1 && details && details.textContent.startsWith("step ")) shown.add(chosen[0].dataset.row);
+};
+const all = document.querySelectorAll(".row").length;
+press("End"); note();
+for (let row = 0; row < all; row++) { press("ArrowUp"); note(); }
+press("n"); press("p"); press("Home"); note();
+document.querySelector(".row").dispatchEvent(new MouseEvent("click", { bubbles: true })); note();
+if (document.body.dataset.ready !== "yes") errors += 1;
+document.title = `walk:${all} rows, ${shown.size} shown, ${errors} errors;`;
+"##;
+
+fn picture(row: &str, draw: impl Fn(Story) -> String) -> String {
+    let token = found(row);
+    let replay = replay(&token, &TextOptions::default());
+    let mut broken: Vec<String> = replay
+        .violations
+        .iter()
+        .map(|violation| format!("{}: {}", violation.promise, violation_words(violation)))
+        .collect();
+    broken.extend(replay.starved.map(|promise| format!("{promise}: never, however long the loop goes on")));
+    draw(Story {
+        lock: &token.lock,
+        settings: &replay.settings,
+        token: &token.encode(),
+        broken: &broken,
+        plan: &[],
+        nodes: &replay.nodes,
+        locks: replay.locks,
+        events: &replay.events,
+        loop_start: replay.loop_start,
+        in_ticks: replay.in_ticks,
+    })
+}
+
+fn browser() -> Option<PathBuf> {
+    let names = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+    let path = std::env::var_os("PATH")?;
+    let known = |directory: PathBuf| names.iter().map(move |name| directory.join(name)).collect::<Vec<_>>();
+    std::env::split_paths(&path).flat_map(known).find(|file| file.is_file())
+}
+
+/// What the browser makes of a page, scripts run.
+fn opened(browser: &Path, name: &str, page: &str) -> String {
+    let directory = std::env::temp_dir().join(format!("picklock-pictures-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("there is room for a page");
+    let file = directory.join("run.html");
+    std::fs::write(&file, page).expect("there is room for a page");
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", directory.join("profile").display()))
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .expect("the browser starts");
+    let _ = std::fs::remove_dir_all(&directory);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
