@@ -20,6 +20,9 @@ const COLOURS: [RGBColor; 6] = [
 
 const PANEL: (u32, u32) = (320, 230);
 const LEGEND_HEIGHT: u32 = 34;
+/// Sizes of text. What comes out is a fifth smaller.
+const LARGE: i32 = 17;
+const SMALL: i32 = 14;
 /// No logarithm is taken of less.
 const SMALLEST: f64 = 0.01;
 
@@ -95,11 +98,16 @@ fn legend(contestants: &[Contestant], area: &Area) -> Drawn {
     let mut left = 20;
     for (contestant, colour) in contestants.iter().zip(COLOURS) {
         area.draw(&PathElement::new([(left, 17), (left + 24, 17)], colour.stroke_width(3)))?;
-        let style = text(15).pos(Pos::new(HPos::Left, VPos::Center));
+        let style = text(LARGE).pos(Pos::new(HPos::Left, VPos::Center));
         area.draw(&Text::new(contestant.name, (left + 32, 17), style))?;
         left += 32 + 9 * contestant.name.len() as i32 + 24;
     }
-    Ok(())
+    let style = text(SMALL).pos(Pos::new(HPos::Left, VPos::Center));
+    area.draw(&Text::new(
+        "across: contending threads; bars: smallest to largest of the seeds",
+        (left, 17),
+        style,
+    ))
 }
 
 fn panel(grid: &Grid, points: &[Point], hold: Micros, panel: &Panel, area: &Area) -> Drawn {
@@ -124,7 +132,7 @@ fn panel(grid: &Grid, points: &[Point], hold: Micros, panel: &Panel, area: &Area
 
     let mut chart = ChartBuilder::on(area)
         .margin(8)
-        .caption(format!("{}, hold {}", panel.title, hold_words(hold)), text(14))
+        .caption(format!("{}, hold {}", panel.title, hold_words(hold)), text(LARGE))
         .x_label_area_size(26)
         .y_label_area_size(46)
         .build_cartesian_2d(first - 0.1..last.max(first + 1.0) + 0.1, bottom..top)?;
@@ -135,7 +143,7 @@ fn panel(grid: &Grid, points: &[Point], hold: Micros, panel: &Panel, area: &Area
         .light_line_style(TRANSPARENT)
         .bold_line_style(INK.mix(0.25))
         .axis_style(INK)
-        .label_style(text(12))
+        .label_style(text(SMALL))
         .x_label_formatter(&|x| whole(*x).map_or(String::new(), |x| format!("{}", x.exp2())))
         .y_label_formatter(&|y| match panel.is_logarithmic {
             true => whole(*y).map_or(String::new(), |y| format!("{}", 10_f64.powi(y as i32))),

@@ -221,7 +221,7 @@ impl Document {
         let columns = "per second: acquisitions (smallest to largest of the seeds). wait: from call to grant; who still waits at the \
              end counts with what he has waited. requests: of clients to the store per acquisition, with release; \
              replicas': what servers say to each other. Jain: 1 is equal shares, 1/n one thread has all. longest run: \
-             grants of one thread in a row. overtakes: who had called before, per acquisition.";
+             grants of one thread in a row. overtakes: who had called at an earlier moment, per acquisition.";
         let setups = format!(
             "Cassandra: 3 replicas, QUORUM, TTL {} s (no renewal within a run). Queue locks look every {} ms whether they are \
              first. Old lock: back-off of Listing 4. Feedback: one server, lease 30 s, a sign of life every 10 s.",
