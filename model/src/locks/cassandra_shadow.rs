@@ -44,7 +44,7 @@ use crate::stores::cassandra::{
     Row, Target, ThreadId,
 };
 use crate::time::{Due, Micros, Monotonic, Wall};
-use picklock_properties::{ClientId, Event, FencingToken, Mode};
+use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
 use renewer::Renewer;
 use serde::{Deserialize, Serialize};
 use settings::Refusal;
@@ -60,6 +60,8 @@ pub struct CassandraShadow {
     me: u8,
     /// Counts restarts: a thread that starts again is another thread.
     incarnation: u8,
+    /// The lock that was asked for last: `lockId`, the key of both rows.
+    lock: LockId,
     /// Which call is being served.
     mode: Mode,
     phase: Phase,
@@ -132,26 +134,13 @@ enum Input {
     Woken,
 }
 
-fn main_row() -> Row {
-    row(Family::Main)
-}
-
-fn shadow_row() -> Row {
-    row(Family::Shadow)
-}
-
-/// The row that the lock id has in each table.
-fn row(family: Family) -> Row {
-    Row { family, lock: 0 }
-}
-
 impl CassandraShadow {
     /// The calling thread: Listing 3, a line an arm, and Listing 4 around it.
     fn step(&mut self, input: Input, cx: &Cx, out: &mut Out) {
         match (self.phase, input) {
             // Listing 4, line 1.
-            (Phase::Idle, Input::Call(Call::Acquire { lock: _, mode })) => {
-                self.mode = mode;
+            (Phase::Idle, Input::Call(Call::Acquire { lock, mode })) => {
+                (self.lock, self.mode) = (lock, mode);
                 self.attempt = u8::from(cx.settings.backoff.counts_attempts() && mode == Mode::Lock);
                 self.try_lock(cx, out);
             }
@@ -304,6 +293,11 @@ impl CassandraShadow {
         }
     }
 
+    /// The row that the lock id has in a table.
+    fn row(&self, family: Family) -> Row {
+        Row { family, lock: self.lock.0 }
+    }
+
     fn column(&self, settings: &Settings) -> ColumnName {
         let number = if settings.shared_thread_id { 0 } else { self.me };
         ColumnName {
@@ -314,25 +308,25 @@ impl CassandraShadow {
 
     /// Line 1, and Listing 4, line 2.
     fn try_lock(&mut self, cx: &Cx, out: &mut Out) {
-        self.read(Phase::CheckOwner, main_row(), 2, cx, out);
+        self.read(Phase::CheckOwner, self.row(Family::Main), 2, cx, out);
     }
 
     fn add_shadow(&mut self, cx: &Cx, out: &mut Out) {
         let change = Change::Put { value: 0, ttl_seconds: cx.settings.shadow_ttl_seconds };
         let is_looked_at = cx.settings.validity_check && cx.settings.shadow_ttl_seconds.is_some();
         self.shadow_since = is_looked_at.then_some(cx.monotonic);
-        self.write(Phase::AddShadow, shadow_row(), change, cx, out);
+        self.write(Phase::AddShadow, self.row(Family::Shadow), change, cx, out);
         if cx.settings.reads_before_ack {
             self.check_rivals(cx, out);
         }
     }
 
     fn check_rivals(&mut self, cx: &Cx, out: &mut Out) {
-        self.read(Phase::CheckRivals, shadow_row(), 2, cx, out);
+        self.read(Phase::CheckRivals, self.row(Family::Shadow), 2, cx, out);
     }
 
     fn check_free(&mut self, cx: &Cx, out: &mut Out) {
-        self.read(Phase::CheckFree, main_row(), 1, cx, out);
+        self.read(Phase::CheckFree, self.row(Family::Main), 1, cx, out);
     }
 
     fn add_main(&mut self, cx: &Cx, out: &mut Out) {
@@ -345,8 +339,10 @@ impl CassandraShadow {
         self.phase = Phase::LookAgain;
         let own = self.column(cx.settings);
         let operation = match cx.settings.reread {
-            Reread::Main => Operation::ReadSlice { row: main_row(), from: None, count: 2 },
-            Reread::Shadow => Operation::ReadSlice { row: shadow_row(), from: Some(own), count: 1 },
+            Reread::Main => Operation::ReadSlice { row: self.row(Family::Main), from: None, count: 2 },
+            Reread::Shadow => {
+                Operation::ReadSlice { row: self.row(Family::Shadow), from: Some(own), count: 1 }
+            }
             Reread::Nothing => unreachable!("nothing is looked at again"),
         };
         self.send(operation, cx, out);
@@ -356,12 +352,12 @@ impl CassandraShadow {
         self.lease_since = None;
         self.main_sent = None;
         self.fence = None;
-        self.write(Phase::LeaveMain, main_row(), Change::Delete, cx, out);
+        self.write(Phase::LeaveMain, self.row(Family::Main), Change::Delete, cx, out);
     }
 
     fn leave_shadow(&mut self, succeeds: bool, cx: &Cx, out: &mut Out) {
         self.shadow_since = None;
-        self.write(Phase::LeaveShadow { succeeds }, shadow_row(), Change::Delete, cx, out);
+        self.write(Phase::LeaveShadow { succeeds }, self.row(Family::Shadow), Change::Delete, cx, out);
     }
 
     /// Line 6 or 15; what Listing 4 makes of it.
@@ -391,7 +387,7 @@ impl CassandraShadow {
         self.renewer = Renewer::Off;
         self.lease_since = None;
         self.main_sent = None;
-        self.write(Phase::Release, main_row(), Change::Delete, cx, out);
+        self.write(Phase::Release, self.row(Family::Main), Change::Delete, cx, out);
     }
 
     fn forget_call(&mut self) {
@@ -425,7 +421,7 @@ impl CassandraShadow {
 
     fn put_main(&mut self, cx: &Cx) -> Mutation {
         let change = Change::Put { value: 0, ttl_seconds: cx.settings.ttl_seconds };
-        let mutation = self.mutation(main_row(), change, cx);
+        let mutation = self.mutation(self.row(Family::Main), change, cx);
         self.fence = cx.settings.fencing.then(|| mutation.timestamp.unwrap_or(cx.wall));
         let is_looked_at = cx.settings.validity_check && cx.settings.ttl_seconds.is_some();
         self.main_sent = is_looked_at.then_some(cx.monotonic);
@@ -504,6 +500,7 @@ impl Lock for CassandraShadow {
         CassandraShadow {
             me,
             incarnation: 0,
+            lock: LockId(0),
             mode: Mode::Lock,
             phase: Phase::Idle,
             attempt: 0,

@@ -4,10 +4,10 @@
 //! `CassandraRemoteLockImplementation.TryRelock`): it writes without looking whether the cell is still there, and gives
 //! up only if its last success is older than half the TTL (`RemoteLocker.TryRelock`, by the wall clock).
 
-use super::{CassandraShadow, Cx, Out, Phase, main_row};
+use super::{CassandraShadow, Cx, Out, Phase};
 use crate::locks::awaited::Awaited;
 use crate::machine::{Answer, Visitor};
-use crate::stores::cassandra::{Operation, Outcome};
+use crate::stores::cassandra::{Family, Operation, Outcome};
 use crate::time::{Micros, Monotonic};
 use picklock_properties::{ClientId, Event};
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ impl CassandraShadow {
 
     fn renew(&mut self, cx: &Cx, out: &mut Out) {
         if cx.settings.conditional_renewal {
-            let operation = Operation::ReadSlice { row: main_row(), from: None, count: 2 };
+            let operation = Operation::ReadSlice { row: self.row(Family::Main), from: None, count: 2 };
             self.renewer = Renewer::ReadsMain(self.request(operation, cx, out));
         } else {
             self.write_again(cx, out);
