@@ -21,6 +21,10 @@ use serde::{Deserialize, Serialize};
 /// Grants count in the order in which the store made them, where it says so ([`Event::Acquired`]), else in the order in
 /// which the clients learned of them: a client that learns late is granted early.
 ///
+/// What a client has acquired and lost again before it learned of it is void once it stands in the queue anew: the grant
+/// that it learns of later rests on another record, of which the store may have said nothing (a leader does not repeat
+/// what another one has ordered).
+///
 /// A client that holds for the second time is not told apart from its own earlier self: a write from its first hold,
 /// accepted during its second one, passes.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -30,6 +34,8 @@ pub struct FencedResource {
     order: Vec<ClientId>,
     /// Who has acquired the lock and not learned it yet.
     acquired: ClientSet,
+    /// Whose record is gone, of those.
+    gone: ClientSet,
     /// Whose write was accepted last.
     writer: Option<ClientId>,
 }
@@ -40,11 +46,14 @@ impl Monitor for FencedResource {
             Event::Acquired { client, .. } => {
                 self.put_last(client);
                 self.acquired.insert(client);
+                self.gone.remove(client);
             }
-            Event::Granted { client, .. } if self.acquired.contains(client) => self.acquired.remove(client),
+            Event::Granted { client, .. } if self.acquired.contains(client) => self.forget_acquired(client),
             Event::Granted { client, .. } => self.put_last(client),
             // What was acquired in an earlier call is not what this one is granted.
-            Event::Called { client, .. } => self.acquired.remove(client),
+            Event::Called { client, .. } => self.forget_acquired(client),
+            Event::RecordGone { client, .. } if self.acquired.contains(client) => self.gone.insert(client),
+            Event::Enqueued { client, .. } if self.gone.contains(client) => self.forget_acquired(client),
             Event::Accepted { client, .. } => match self.order.iter().position(|granted| *granted == client) {
                 Some(place) => {
                     self.order.drain(..place);
@@ -67,13 +76,21 @@ impl Monitor for FencedResource {
             | Event::Renewed { .. }
             | Event::RowRead { .. }
             | Event::Secured { .. }
-            | Event::RecordGone { .. } => {}
+            | Event::RecordGone { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => {}
         }
         Ok(())
     }
 }
 
 impl FencedResource {
+    fn forget_acquired(&mut self, client: ClientId) {
+        self.acquired.remove(client);
+        self.gone.remove(client);
+    }
+
     fn put_last(&mut self, client: ClientId) {
         self.order.retain(|granted| *granted != client);
         self.order.push(client);
@@ -83,12 +100,24 @@ impl FencedResource {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LockId;
     use crate::notation::*;
 
     #[test]
     fn a_write_of_an_earlier_grant_after_one_of_a_later_grant_is_rejected() {
         let history = [granted(A), granted(B), accepted(B), accepted(A)];
         assert_broken(FencedResource::default(), &history, A, B);
+    }
+
+    #[test]
+    fn what_was_acquired_and_lost_before_the_client_learned_of_it_dates_no_grant_after_it_queued_again() {
+        let gone = Event::RecordGone { client: C, lock: LockId(0), server: 0 };
+        let history =
+            [acquired(C), gone, enqueued(C), acquired(B), granted(B), accepted(B), granted(C), accepted(C)];
+        assert_kept(FencedResource::default(), &history);
+        // Without a new place in the queue it is the same grant, learned late.
+        let late = [acquired(C), gone, acquired(B), granted(B), accepted(B), granted(C), accepted(C)];
+        assert_broken(FencedResource::default(), &late, C, B);
     }
 
     #[test]

@@ -89,7 +89,10 @@ impl Monitor for Fifo {
             | Event::RowRead { .. }
             | Event::Secured { .. }
             | Event::Acquired { .. }
-            | Event::RecordGone { .. } => {}
+            | Event::RecordGone { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => {}
         }
         Ok(())
     }

@@ -200,7 +200,8 @@ pub enum Event {
         /// The fencing token that was too small, if the write carried one.
         fence: Option<FencingToken>,
     },
-    /// The client read the row it had written to before, and saw the records of these clients (Lemma 1).
+    /// The client read, and saw the records of these clients: of the row it had written to before (Lemma 1), or of
+    /// whatever it began to read ([`Event::ReadBegun`]).
     RowRead {
         /// Who read.
         client: ClientId,
@@ -231,6 +232,22 @@ pub enum Event {
         lock: LockId,
         /// The server's number.
         server: u8,
+    },
+    /// The client waited for the lock, and is told that something it watches has changed: it looks again.
+    Woken {
+        /// Who waited.
+        client: ClientId,
+    },
+    /// The store has acknowledged the client's record: from here on the client may tell anybody of it, by whatever way.
+    Written {
+        /// Whose record it is.
+        client: ClientId,
+    },
+    /// The client begins to read. It may have been told, and not by the store, of every record acknowledged before.
+    /// [`Event::RowRead`] is the end of it.
+    ReadBegun {
+        /// Who reads.
+        client: ClientId,
     },
 }
 
@@ -295,7 +312,10 @@ impl Event {
             | Event::RowRead { client, .. }
             | Event::Secured { client, .. }
             | Event::Acquired { client, .. }
-            | Event::RecordGone { client, .. } => client,
+            | Event::RecordGone { client, .. }
+            | Event::Woken { client }
+            | Event::Written { client }
+            | Event::ReadBegun { client } => client,
         }
     }
 
@@ -317,7 +337,10 @@ impl Event {
             | Event::Accepted { .. }
             | Event::Rejected { .. }
             | Event::RowRead { .. }
-            | Event::Secured { .. } => None,
+            | Event::Secured { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => None,
         }
     }
 }

@@ -51,7 +51,10 @@ impl Monitor for LeaseLoss {
             | Event::RowRead { .. }
             | Event::Secured { .. }
             | Event::Acquired { .. }
-            | Event::RecordGone { .. } => {}
+            | Event::RecordGone { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => {}
         }
         Ok(())
     }

@@ -82,7 +82,10 @@ impl Monitor for Lemma1 {
             | Event::Granted { .. }
             | Event::Renewed { .. }
             | Event::Accepted { .. }
-            | Event::Rejected { .. } => Ok(()),
+            | Event::Rejected { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => Ok(()),
         }
     }
 }

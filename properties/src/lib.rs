@@ -32,6 +32,8 @@
 //! | [`Theorem3`] | of several `try_lock` callers one is granted | 000, section 5.2 | each event, on cycles |
 //! | [`Lemma1`] | of two writers who then read, one sees the other | 000, section 5.1 | each event |
 //! | [`MinValidity`] | the records a hold rests on outlive it | 001, MIN_VALIDITY | each event |
+//! | [`NoHerd`] | a release wakes one waiter, not all | 003, recipe, step 4 | each event |
+//! | [`FreshRead`] | what is known to be written is read | 003, WTF #4 | each event |
 //!
 //! A promise that can be broken by a finite history is a [`Monitor`]. One that can only be broken by an infinite
 //! history is a pair of predicates, "owed leads to served", over the [`Usage`] of a state; finding the cycle is the
@@ -68,6 +70,7 @@
 mod deadlock_freedom;
 mod fenced_resource;
 mod fifo;
+mod fresh_read;
 mod history;
 mod lease_loss;
 mod lemma_1;
@@ -75,6 +78,7 @@ mod min_validity;
 mod monitor;
 mod monitors;
 mod mutual_exclusion;
+mod no_herd;
 #[cfg(test)]
 mod notation;
 mod promise_set;
@@ -87,6 +91,7 @@ mod usage;
 pub use deadlock_freedom::DeadlockFreedom;
 pub use fenced_resource::FencedResource;
 pub use fifo::Fifo;
+pub use fresh_read::FreshRead;
 pub use history::{ClientId, ClientSet, Event, FencingToken, LockId, Mode, ServerSet};
 pub use lease_loss::LeaseLoss;
 pub use lemma_1::Lemma1;
@@ -94,6 +99,7 @@ pub use min_validity::MinValidity;
 pub use monitor::{Monitor, Violation};
 pub use monitors::Monitors;
 pub use mutual_exclusion::MutualExclusion;
+pub use no_herd::NoHerd;
 pub use promise_set::{PromiseSet, StrayPromises};
 pub use starvation_freedom::StarvationFreedom;
 pub use theorem_1::Theorem1;
@@ -133,11 +139,15 @@ pub enum Promise {
     Lemma1,
     /// While a client holds, no record that its grant rests on goes.
     MinValidity,
+    /// Between a release and the next grant at most one waiter is woken.
+    NoHerd,
+    /// Whoever begins to read once a record is known to be written sees it.
+    FreshRead,
 }
 
 impl Promise {
     /// Every promise, in the order of every table.
-    pub const ALL: [Promise; 11] = [
+    pub const ALL: [Promise; 13] = [
         Promise::MutualExclusion,
         Promise::FencedResource,
         Promise::DeadlockFreedom,
@@ -149,6 +159,8 @@ impl Promise {
         Promise::Theorem3,
         Promise::Lemma1,
         Promise::MinValidity,
+        Promise::NoHerd,
+        Promise::FreshRead,
     ];
 
     /// The name that the command line takes, that JSON carries, and that [`FromStr`](std::str::FromStr) reads.
@@ -165,6 +177,8 @@ impl Promise {
             Promise::Theorem3 => "theorem-3",
             Promise::Lemma1 => "lemma-1",
             Promise::MinValidity => "min-validity",
+            Promise::NoHerd => "no-herd",
+            Promise::FreshRead => "fresh-read",
         }
     }
 
@@ -194,6 +208,8 @@ impl Promise {
             Promise::MinValidity => {
                 "While a client holds, every record on a server that its grant rests on is alive."
             }
+            Promise::NoHerd => "From a holder's leaving until the next grant, at most one waiter is woken.",
+            Promise::FreshRead => "Whoever begins to read after a record was acknowledged sees the record.",
         }
     }
 
@@ -211,6 +227,8 @@ impl Promise {
             Promise::Theorem3 => "document 000, section 5.2, Theorem 3",
             Promise::Lemma1 => "document 000, section 5.1, Lemma 1",
             Promise::MinValidity => "document 001, safety arguments, MIN_VALIDITY",
+            Promise::NoHerd => "document 003, recipe, step 4",
+            Promise::FreshRead => "document 003, WTF #4",
         }
     }
 

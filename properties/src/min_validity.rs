@@ -53,7 +53,10 @@ impl Monitor for MinValidity {
             | Event::Renewed { .. }
             | Event::Accepted { .. }
             | Event::Rejected { .. }
-            | Event::RowRead { .. } => {}
+            | Event::RowRead { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => {}
         }
         Ok(())
     }

@@ -3,12 +3,14 @@
 use crate::Promise;
 use crate::fenced_resource::FencedResource;
 use crate::fifo::Fifo;
+use crate::fresh_read::FreshRead;
 use crate::history::Event;
 use crate::lease_loss::LeaseLoss;
 use crate::lemma_1::Lemma1;
 use crate::min_validity::MinValidity;
 use crate::monitor::{Monitor, Violation};
 use crate::mutual_exclusion::MutualExclusion;
+use crate::no_herd::NoHerd;
 use crate::promise_set::PromiseSet;
 use crate::theorem_1::Theorem1;
 use crate::theorem_2::Theorem2;
@@ -35,6 +37,8 @@ pub struct Monitors {
     theorem_3: Theorem3,
     lemma_1: Lemma1,
     min_validity: MinValidity,
+    no_herd: NoHerd,
+    fresh_read: FreshRead,
 }
 
 impl Monitors {
@@ -88,6 +92,12 @@ impl Monitors {
         }
         if self.promises.contains(Promise::MinValidity) {
             report(self.min_validity.observe(event));
+        }
+        if self.promises.contains(Promise::NoHerd) {
+            report(self.no_herd.observe(event));
+        }
+        if self.promises.contains(Promise::FreshRead) {
+            report(self.fresh_read.observe(event));
         }
     }
 
@@ -147,6 +157,12 @@ impl Serialize for Monitors {
         if self.promises.contains(Promise::MinValidity) {
             parts.serialize_element(&self.min_validity)?;
         }
+        if self.promises.contains(Promise::NoHerd) {
+            parts.serialize_element(&self.no_herd)?;
+        }
+        if self.promises.contains(Promise::FreshRead) {
+            parts.serialize_element(&self.fresh_read)?;
+        }
         parts.end()
     }
 }
@@ -197,6 +213,12 @@ impl<'de> Visitor<'de> for PartsVisitor {
         }
         if promises.contains(Promise::MinValidity) {
             monitors.min_validity = next_part(&mut parts)?;
+        }
+        if promises.contains(Promise::NoHerd) {
+            monitors.no_herd = next_part(&mut parts)?;
+        }
+        if promises.contains(Promise::FreshRead) {
+            monitors.fresh_read = next_part(&mut parts)?;
         }
         Ok(monitors)
     }

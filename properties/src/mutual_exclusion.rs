@@ -51,7 +51,10 @@ impl MutualExclusion {
             | Event::RowRead { .. }
             | Event::Secured { .. }
             | Event::Acquired { .. }
-            | Event::RecordGone { .. } => None,
+            | Event::RecordGone { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => None,
         }
     }
 }
@@ -84,7 +87,10 @@ impl ExclusionWithinMode {
             | Event::RowRead { .. }
             | Event::Secured { .. }
             | Event::Acquired { .. }
-            | Event::RecordGone { .. } => {}
+            | Event::RecordGone { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => {}
         }
         self.exclusion.judge(event)
     }

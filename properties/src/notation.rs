@@ -67,6 +67,18 @@ pub(crate) fn read(client: ClientId, saw: &[ClientId]) -> Event {
     Event::RowRead { client, saw: saw.iter().copied().collect::<ClientSet>() }
 }
 
+pub(crate) fn woken(client: ClientId) -> Event {
+    Event::Woken { client }
+}
+
+pub(crate) fn written(client: ClientId) -> Event {
+    Event::Written { client }
+}
+
+pub(crate) fn begins_to_read(client: ClientId) -> Event {
+    Event::ReadBegun { client }
+}
+
 /// The monitor after a history that keeps the promise.
 #[track_caller]
 pub(crate) fn after<M: Monitor>(mut monitor: M, history: &[Event]) -> M {

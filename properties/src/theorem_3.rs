@@ -165,7 +165,10 @@ impl Monitor for Theorem3 {
             | Event::RowRead { .. }
             | Event::Secured { .. }
             | Event::Acquired { .. }
-            | Event::RecordGone { .. } => None,
+            | Event::RecordGone { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => None,
         };
         match refused_for_nobody {
             Some(other) => Err(Violation { promise: Promise::Theorem3, client: event.client(), other }),

@@ -58,7 +58,10 @@ impl Usage {
             | Event::RowRead { .. }
             | Event::Secured { .. }
             | Event::Acquired { .. }
-            | Event::RecordGone { .. } => {}
+            | Event::RecordGone { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => {}
         }
     }
 

@@ -10,8 +10,9 @@
 //! - how often all of this had anything to judge
 
 use picklock_properties::{
-    ClientId, ClientSet, Event, FencedResource, Fifo, LeaseLoss, Lemma1, LockId, MinValidity, Mode, Monitor,
-    Monitors, MutualExclusion, Promise, PromiseSet, Theorem1, Theorem2, Theorem3, Usage, Violation,
+    ClientId, ClientSet, Event, FencedResource, Fifo, FreshRead, LeaseLoss, Lemma1, LockId, MinValidity,
+    Mode, Monitor, Monitors, MutualExclusion, NoHerd, Promise, PromiseSet, Theorem1, Theorem2, Theorem3,
+    Usage, Violation,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -68,6 +69,15 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
                 ),
                 (Event::RecordGone { client, lock: LockId(0), server: seen % 3 }, doing),
                 (Event::Acquired { client, lock: LockId(0) }, doing),
+                (Event::Woken { client }, doing),
+                (Event::Woken { client }, doing),
+                (Event::Woken { client }, doing),
+                (Event::Woken { client }, doing),
+                (Event::Written { client }, doing),
+                (Event::Written { client }, doing),
+                (Event::ReadBegun { client }, doing),
+                (Event::ReadBegun { client }, doing),
+                (Event::RowRead { client, saw }, doing),
                 (Event::Granted { client, fence: None }, Doing::Holding),
                 (Event::Granted { client, fence: None }, Doing::Holding),
                 (Event::Refused { client }, Doing::Nothing),
@@ -94,6 +104,7 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
             (Event::Accepted { client, fence: None }, doing),
             (Event::Rejected { client, fence: None }, doing),
             (Event::RowRead { client, saw }, doing),
+            (Event::ReadBegun { client }, doing),
             crashed,
         ],
         Doing::Releasing => vec![
@@ -195,11 +206,18 @@ fn fenced_resource(history: &[Event]) -> Verdicts {
         let dates = |place: usize, event: &Event| match event {
             Event::Acquired { .. } => true,
             Event::Granted { .. } => {
-                let since_call = before[..place].iter().rev().filter(|event| of_client(event));
+                let own: Vec<&Event> = before[..place].iter().filter(|event| of_client(event)).collect();
                 let decides = |event: &&Event| {
                     matches!(event, Event::Acquired { .. } | Event::Granted { .. } | Event::Called { .. })
                 };
-                !matches!(since_call.into_iter().find(decides), Some(Event::Acquired { .. }))
+                let decided = own.iter().rposition(decides);
+                let acquired = decided.filter(|place| matches!(own[*place], Event::Acquired { .. }));
+                let is_void = |acquired: usize| {
+                    let mut after = own[acquired..].iter();
+                    after.any(|event| matches!(event, Event::RecordGone { .. }))
+                        && after.any(|event| matches!(event, Event::Enqueued { .. }))
+                };
+                acquired.is_none_or(is_void)
             }
             _ => false,
         };
@@ -252,6 +270,52 @@ fn min_validity(history: &[Event]) -> Verdicts {
             Some(Event::Secured { servers, .. }) if servers.contains(server) => Some((client, client)),
             _ => None,
         }
+    })
+}
+
+fn no_herd(history: &[Event]) -> Verdicts {
+    let drops_out =
+        |event: &Event| matches!(event, Event::Crashed { .. } | Event::Refused { .. } | Event::Called { .. });
+    reference(history, |before, event| {
+        let Event::Woken { client } = event else { return None };
+        let decides =
+            |event: &Event| matches!(event, Event::Left { .. } | Event::Lost { .. } | Event::Granted { .. });
+        let since = before.iter().rposition(decides).filter(|at| !is_granted(&before[*at]))?;
+        let is_woken = |other: &ClientId| {
+            let of_other = before[since..].iter().rev().filter(|event| event.client() == *other);
+            let last =
+                of_other.filter(|event| drops_out(event) || matches!(event, Event::Woken { .. })).next();
+            *other != client && last.is_some_and(|event| !drops_out(event))
+        };
+        clients().find(is_woken).map(|other| (client, other))
+    })
+}
+
+fn fresh_read(history: &[Event]) -> Verdicts {
+    let ends_call = |event: &Event| {
+        ends_hold(event)
+            || matches!(event, Event::Called { .. } | Event::Refused { .. } | Event::Released { .. })
+    };
+    reference(history, |before, event| {
+        let Event::RowRead { client, saw } = event else { return None };
+        let decides = |event: &Event| {
+            event.client() == client
+                && (ends_call(event) || matches!(event, Event::ReadBegun { .. } | Event::RowRead { .. }))
+        };
+        let begun = before.iter().rposition(decides)?;
+        if before[begun] != (Event::ReadBegun { client }) {
+            return None;
+        }
+        // The last thing that says whether the record stands is its acknowledgement, and that came before the read.
+        let stands = |writer: &ClientId| {
+            let says = |event: &Event| {
+                event.client() == *writer && (ends_call(event) || matches!(event, Event::Written { .. }))
+            };
+            let written = before[..begun].iter().rposition(says);
+            written.is_some_and(|at| !ends_call(&before[at]))
+                && !before[begun..].iter().any(|event| event.client() == *writer && ends_call(event))
+        };
+        clients().find(|writer| stands(writer) && !saw.contains(*writer)).map(|writer| (client, writer))
     })
 }
 
@@ -395,6 +459,8 @@ fn reference_of(promise: Promise, history: &[Event]) -> Verdicts {
         Promise::Theorem3 => theorem_3(history),
         Promise::Lemma1 => lemma_1(history),
         Promise::MinValidity => min_validity(history),
+        Promise::NoHerd => no_herd(history),
+        Promise::FreshRead => fresh_read(history),
     }
 }
 
@@ -442,6 +508,16 @@ proptest! {
     }
 
     #[test]
+    fn no_herd_agrees_with_a_search_for_others_woken_since_the_release(history in histories()) {
+        prop_assert_eq!(verdicts(NoHerd::default(), &history), no_herd(&history));
+    }
+
+    #[test]
+    fn fresh_read_agrees_with_a_search_for_records_that_stood_when_it_began(history in histories()) {
+        prop_assert_eq!(verdicts(FreshRead::default(), &history), fresh_read(&history));
+    }
+
+    #[test]
     fn lemma_1_agrees_with_a_search_for_standing_reads(history in histories()) {
         prop_assert_eq!(verdicts(Lemma1::default(), &history), lemma_1(&history));
     }
@@ -466,7 +542,7 @@ proptest! {
     }
 
     #[test]
-    fn the_composite_reports_what_its_monitors_would_one_by_one(history in histories(), bits in 0u16..1 << 10) {
+    fn the_composite_reports_what_its_monitors_would_one_by_one(history in histories(), bits in 0u16..1 << Promise::ALL.len()) {
         let promises = PromiseSet::try_from(bits).unwrap();
         let mut monitors = Monitors::new(promises);
         let mut reported = Vec::new();
@@ -488,7 +564,7 @@ proptest! {
     }
 
     #[test]
-    fn the_composite_comes_back_from_its_bytes(history in histories(), bits in 0u16..1 << 10) {
+    fn the_composite_comes_back_from_its_bytes(history in histories(), bits in 0u16..1 << Promise::ALL.len()) {
         let mut monitors = Monitors::new(PromiseSet::try_from(bits).unwrap()).allowing_overtakes(2);
         history.iter().for_each(|event| monitors.observe(*event, &mut |_| {}));
         let bytes = postcard::to_stdvec(&monitors).unwrap();

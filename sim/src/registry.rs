@@ -37,6 +37,7 @@ pub fn locks() -> Vec<Box<dyn AnyLock>> {
     locks.extend(zookeeper::locks());
     locks.push(feedback::lock());
     locks.push(cassandra::row_probe());
+    locks.push(zookeeper::znode_probe());
     locks
 }
 
@@ -170,6 +171,8 @@ pub trait AnyLock: Send + Sync {
     fn summary(&self) -> &'static str;
     /// Whether it is a lock, and belongs into the matrix.
     fn is_lock(&self) -> bool;
+    /// The promises that its setup watches: if it is not a lock, there is nothing else that it could break.
+    fn watched(&self) -> PromiseSet;
     /// The settings, as `name=value` in one line.
     fn settings(&self) -> Vec<String>;
     /// The setup of seeded runs, packed; with other promises watched, if any are given.
@@ -310,6 +313,10 @@ impl<L: Lock> AnyLock for Registered<L> {
 
     fn is_lock(&self) -> bool {
         self.is_lock
+    }
+
+    fn watched(&self) -> PromiseSet {
+        (self.setup)().promises
     }
 
     fn settings(&self) -> Vec<String> {

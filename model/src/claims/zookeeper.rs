@@ -9,6 +9,7 @@ use super::Assumption;
 use super::cassandra::workload;
 use crate::cluster::Setup;
 use crate::explore::Space;
+use crate::locks::znode_probe::{self, ZnodeProbe};
 use crate::locks::zookeeper_lock::{self, OnConnectionLoss, ZookeeperLock};
 use crate::stores::zookeeper::session::SessionSettings;
 use crate::stores::zookeeper::{self as store, Acknowledgements, Counter, Election, Log};
@@ -49,6 +50,14 @@ pub fn zookeeper_lock(clients: u8, servers: u8, calls: Calls, promises: &[Promis
         },
         bounds: Bounds::default(),
     }
+}
+
+/// WTF #4: one client writes, the others read, on servers that lag behind the first one.
+pub fn znode(clients: u8, servers: u8, sync_before_read: bool) -> Space<ZnodeProbe> {
+    let recipe = zookeeper_lock(clients, servers, Calls::Lock, &[Promise::FreshRead]);
+    let Setup { lock, store, servers, workload, promises } = recipe.setup;
+    let lock = znode_probe::Settings { session: lock.session, sync_before_read };
+    Space { setup: Setup { lock, store, servers, workload, promises }, bounds: recipe.bounds }
 }
 
 /// The same in ticks, with sessions that end. Servers that lag behind a leader that nothing happens to are no ensemble any

@@ -71,10 +71,12 @@ pub struct Coverage {
     pub accepted: u64,
     /// Writes turned down by the resource.
     pub rejected: u64,
-    /// Rows read back after an own write.
+    /// Rows read back after an own write, or after somebody else's.
     pub row_reads: u64,
     /// Records that went without their client's doing: expired, lost, evicted.
     pub records_gone: u64,
+    /// Waiters woken.
+    pub woken: u64,
     /// Ticks of time.
     pub ticks: u64,
     /// Faults: messages lost or duplicated, pauses, crashes, power losses, clock steps and freezes.
@@ -117,8 +119,11 @@ impl Coverage {
                 | Event::Left { .. }
                 | Event::Crashed { .. }
                 | Event::Secured { .. }
-                | Event::Acquired { .. } => {}
+                | Event::Acquired { .. }
+                | Event::Written { .. }
+                | Event::ReadBegun { .. } => {}
                 Event::RecordGone { .. } => self.records_gone += 1,
+                Event::Woken { .. } => self.woken += 1,
             }
         }
     }
@@ -133,6 +138,7 @@ impl Coverage {
         self.rejected += other.rejected;
         self.row_reads += other.row_reads;
         self.records_gone += other.records_gone;
+        self.woken += other.woken;
         self.ticks += other.ticks;
         self.faults += other.faults;
     }

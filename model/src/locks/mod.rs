@@ -7,6 +7,7 @@ pub mod feedback_lock;
 pub mod redis_single;
 pub mod redlock;
 pub mod row_probe;
+pub mod znode_probe;
 pub mod zookeeper_lock;
 
 pub use cassandra_queue::CassandraQueue;
@@ -15,4 +16,5 @@ pub use feedback_lock::FeedbackLock;
 pub use redis_single::RedisSingle;
 pub use redlock::Redlock;
 pub use row_probe::RowProbe;
+pub use znode_probe::ZnodeProbe;
 pub use zookeeper_lock::ZookeeperLock;

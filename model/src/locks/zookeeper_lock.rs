@@ -209,8 +209,13 @@ impl ZookeeperLock {
 
             // Step 5.
             (Phase::Watch { .. }, Input::Answered(_)) => self.go(Phase::List, cx, out),
-            (Phase::Wait, Input::Fired) if cx.settings.relists => self.go(Phase::List, cx, out),
-            (Phase::Wait, Input::Fired) => self.hold(cx, out),
+            (Phase::Wait, Input::Fired) => {
+                out.record(Event::Woken { client: ClientId(cx.me) });
+                match cx.settings.relists {
+                    true => self.go(Phase::List, cx, out),
+                    false => self.hold(cx, out),
+                }
+            }
 
             // Reads are repeated on the next connection, and so is what may be done twice without harm. A waiter's watch is
             // the library's to set again.

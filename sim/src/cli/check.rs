@@ -146,11 +146,10 @@ impl Check {
                 let option = if self.try_lock { "--try-lock" } else { "--progress" };
                 return Err(BadCall(format!("{name} is not a lock: leave out {option}")));
             }
-            if let Some(promise) = promises.iter().find(|promise| *promise != Promise::Lemma1) {
-                return Err(BadCall(format!(
-                    "{name} cannot break {promise}: it is there for {}",
-                    Promise::Lemma1
-                )));
+            let asks = lock.watched();
+            if let Some(promise) = promises.iter().find(|promise| !asks.contains(*promise)) {
+                let asks = names_of(asks).join(", ");
+                return Err(BadCall(format!("{name} cannot break {promise}: it is there for {asks}")));
             }
         }
         let &Check { clients, rounds, try_lock, .. } = self;
@@ -252,7 +251,7 @@ impl Document {
         let exploration = &checked.exploration;
         let counterexample = checked.counterexample.as_ref();
         let (judged, properties) = match judgement {
-            Judgement::Safety if !lock.is_lock() => ("safety", vec![Promise::Lemma1.name()]),
+            Judgement::Safety if !lock.is_lock() => ("safety", names_of(lock.watched())),
             Judgement::Safety if promises.is_empty() => ("safety", vec![Promise::MutualExclusion.name()]),
             Judgement::Safety => ("safety", names_of(promises)),
             Judgement::Progress { goals, .. } => {
@@ -321,11 +320,27 @@ impl Document {
             self.seconds,
             coverage_words(&self.coverage),
         );
-        if self.verdict == CheckVerdict::Holds && self.coverage.granted + self.coverage.row_reads == 0 {
-            let warning = "nobody was ever granted the lock: that nothing was broken proves nothing\n";
-            text += &paint.text(Tone::Unclear, warning);
+        if self.verdict == CheckVerdict::Holds
+            && let Some(missing) = self.what_never_happened()
+        {
+            let warning = format!("{missing}: that nothing was broken proves nothing\n");
+            text += &paint.text(Tone::Unclear, &warning);
         }
         text
+    }
+}
+
+impl Document {
+    /// What must happen for the verdict to mean anything, and did not.
+    fn what_never_happened(&self) -> Option<&'static str> {
+        let Coverage { granted, row_reads, woken, .. } = self.coverage;
+        let asks = |promise: Promise| self.properties.contains(&promise.name());
+        match (granted + row_reads, row_reads, woken) {
+            (0, _, _) => Some("nobody was ever granted the lock"),
+            (_, 0, _) if asks(Promise::Lemma1) || asks(Promise::FreshRead) => Some("nobody ever read"),
+            (_, _, 0) if asks(Promise::NoHerd) => Some("nobody was ever woken"),
+            (_, _, _) => None,
+        }
     }
 }
 
@@ -347,6 +362,7 @@ fn coverage_words(coverage: &Coverage) -> String {
         ("writes accepted", coverage.accepted),
         ("writes turned down", coverage.rejected),
         ("rows read", coverage.row_reads),
+        ("waiters woken", coverage.woken),
         ("ticks", coverage.ticks),
         ("faults", coverage.faults),
     ];

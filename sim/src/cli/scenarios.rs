@@ -67,8 +67,9 @@ struct Searched {
     states: Option<u64>,
     /// Of a seeded search: how many seeds were run.
     runs: Option<u64>,
-    /// How often the lock was granted: what never gives it to anybody breaks nothing, and proves nothing.
-    grants: u64,
+    /// How often the lock was granted, or, where there is none, something was read: where that never happened, nothing is
+    /// broken, and nothing proved.
+    happened: u64,
 }
 
 impl Scenarios {
@@ -138,7 +139,10 @@ fn run(
         Search::Space { space, judgement } => {
             let on_progress = |states| progress.set(states);
             let limits = Limits { states_max: STATES_MAX, stop, on_progress: &on_progress };
-            let checked = names::lock(space.lock)?.check(space, judgement, &limits)?;
+            let lock = names::lock(space.lock)?;
+            let checked = lock.check(space, judgement, &limits)?;
+            let coverage = &checked.exploration.coverage;
+            let happened = if lock.is_lock() { coverage.granted } else { coverage.row_reads };
             let counterexample =
                 checked.counterexample.filter(|found| breaks.is_none_or(|breaks| found.promise == breaks));
             Ok(Searched {
@@ -147,7 +151,7 @@ fn run(
                 complete: checked.verdict != CheckVerdict::Incomplete,
                 states: Some(checked.exploration.states),
                 runs: None,
-                grants: checked.exploration.coverage.granted,
+                happened,
             })
         }
         Search::Seeds { lock, setup, faults, seeds } => {
@@ -160,7 +164,7 @@ fn run(
                 complete: tried.complete,
                 states: None,
                 runs: Some(tried.runs),
-                grants: tried.grants,
+                happened: tried.grants,
             })
         }
     }
@@ -185,7 +189,7 @@ impl Row {
             steps: found.steps,
             token: found.token,
             fix: scenario.fix,
-            fix_holds: fixed.complete && fixed.token.is_none() && fixed.grants > 0,
+            fix_holds: fixed.complete && fixed.token.is_none() && fixed.happened > 0,
             fix_states: fixed.states,
             fix_runs: fixed.runs,
             fix_token: fixed.token,

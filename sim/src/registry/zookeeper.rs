@@ -4,8 +4,8 @@ use super::{AnyLock, CheckOptions, Registered, judged};
 use picklock_model::claims::zookeeper as spaces;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
-use picklock_model::locks::ZookeeperLock;
 use picklock_model::locks::zookeeper_lock::{Fence, Settings};
+use picklock_model::locks::{ZnodeProbe, ZookeeperLock};
 use picklock_model::stores::zookeeper as store;
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, Workload, Writes};
@@ -34,6 +34,19 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             is_lock: true,
         }),
     ]
+}
+
+/// What WTF #4 speaks of.
+pub(super) fn znode_probe() -> Box<dyn AnyLock> {
+    Box::new(Registered::<ZnodeProbe> {
+        name: "znode-probe",
+        summary: "not a lock: one client writes and tells the others, who read (document 003, WTF #4)",
+        default_settings: Default::default(),
+        setup: || spaces::znode(2, 2, false).setup,
+        space: |options| spaces::znode(options.clients, options.servers, false),
+        servers: 2,
+        is_lock: false,
+    })
 }
 
 /// Three clients that each take the lock four times, each time for half of a session's timeout, on an ensemble of three: a

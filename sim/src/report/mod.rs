@@ -74,6 +74,13 @@ pub fn violation_words(violation: &Violation) -> String {
         Promise::DeadlockFreedom => format!("{client} and {other} wait, and nobody is ever granted the lock"),
         Promise::StarvationFreedom => format!("{client} waits and is never granted the lock"),
         Promise::MinValidity => format!("{client} holds, and a record that its grant rests on is gone"),
+        Promise::NoHerd => format!("{client} is woken by the same release as {other}"),
+        Promise::FreshRead if alone => format!("{client} does not see what it wrote itself"),
+        Promise::FreshRead => {
+            format!(
+                "{client} does not see what {other} had written, as it could know, before it began to read"
+            )
+        }
     }
 }
 
@@ -97,6 +104,9 @@ fn event_words(event: &Event) -> String {
         Event::Secured { servers, .. } => format!("secured {client} on {} servers", servers.len()),
         Event::Acquired { .. } => format!("acquired {client}"),
         Event::RecordGone { server, .. } => format!("record-gone {client} on {}", Node::Server(*server)),
+        Event::Woken { .. } => format!("woken {client}"),
+        Event::Written { .. } => format!("written {client}"),
+        Event::ReadBegun { .. } => format!("read-begun {client}"),
     }
 }
 

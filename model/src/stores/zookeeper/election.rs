@@ -5,10 +5,15 @@
 //! server that hears a leader answers nobody.
 
 use super::ensemble::{patience, quorum};
-use super::peer::{History, Peer, Role};
+use super::peer::{Beat, History, LastHeard, Peer, Role};
 use super::{Cx, Out, ZooKeeper, Zxid};
 use crate::time::Monotonic;
 use smallvec::SmallVec;
+
+/// All servers count as there until then.
+fn nothing_heard(lost_at: Monotonic, cx: &Cx) -> SmallVec<[LastHeard; 3]> {
+    SmallVec::from_elem(LastHeard { lost_at, answered: 0 }, usize::from(cx.servers))
+}
 
 impl ZooKeeper {
     /// One of the member's timers has come, perhaps.
@@ -23,20 +28,30 @@ impl ZooKeeper {
             return;
         }
         match &mut member.role {
-            Role::Leader { beat_at, lost_at, .. } => {
+            Role::Leader { beat_at, heard, .. } => {
                 let Some(election) = cx.settings.election else { return };
                 *beat_at = Some(cx.monotonic + election.heartbeat);
-                if lost_at.is_empty() {
-                    *lost_at = SmallVec::from_elem(cx.monotonic + election.timeout, usize::from(cx.servers));
+                let lost_at = cx.monotonic + election.timeout;
+                if heard.is_empty() {
+                    *heard = nothing_heard(lost_at, cx);
                 }
-                lost_at[usize::from(cx.me)] = cx.monotonic + election.timeout;
-                let in_touch = lost_at.iter().filter(|at| **at > cx.monotonic).count();
+                heard[usize::from(cx.me)].lost_at = lost_at;
+                let in_touch = heard.iter().filter(|heard| heard.lost_at > cx.monotonic).count();
                 if in_touch < quorum(cx.servers) {
                     return self.look(cx, out);
                 }
-                let epoch = member.current;
+                let heard = heard.clone();
+                member.beats += 1;
+                let (epoch, number) = (member.current, member.beats);
                 let (last, committed) = (self.last_logged(), self.replica.last);
-                Self::tell_all(&Peer::Beat { epoch, last, committed }, cx, out);
+                for server in (0..cx.servers).filter(|server| *server != cx.me) {
+                    let LastHeard { lost_at, answered } = heard[usize::from(server)];
+                    let has_closed = lost_at <= cx.monotonic;
+                    out.peer(
+                        server,
+                        Peer::Beat(Beat { epoch, number, answered, has_closed, last, committed }),
+                    );
+                }
             }
             Role::Follower { .. } => {
                 self.look(cx, out);
@@ -46,13 +61,16 @@ impl ZooKeeper {
         }
     }
 
-    /// A follower lives.
-    pub(super) fn on_sign_of_life(&mut self, from: u8, cx: &Cx) {
-        let Some(election) = cx.settings.election else { return };
-        if let Role::Leader { lost_at, .. } = &mut self.part().role
-            && let Some(at) = lost_at.get_mut(usize::from(from))
-        {
-            *at = cx.monotonic + election.timeout;
+    /// A follower lives, and answers this beat; 0 if none. Which one is the last that it was known to have answered before.
+    pub(super) fn on_sign_of_life(&mut self, from: u8, beat: u32, cx: &Cx) -> u32 {
+        let Some(election) = cx.settings.election else { return 0 };
+        match &mut self.part().role {
+            Role::Leader { heard, .. } if !heard.is_empty() => {
+                let LastHeard { lost_at, answered } = &mut heard[usize::from(from)];
+                *lost_at = cx.monotonic + election.timeout;
+                std::mem::replace(answered, beat.max(*answered))
+            }
+            Role::Leader { .. } | Role::Follower { .. } | Role::Candidate { .. } | Role::Looking { .. } => 0,
         }
     }
 
@@ -162,6 +180,7 @@ impl ZooKeeper {
         }
         let zxid = self.last_logged();
         let lost_at: Option<Monotonic> = cx.settings.election.map(|election| cx.monotonic + election.timeout);
+        let heard = lost_at.map_or_else(SmallVec::new, |at| nothing_heard(at, cx));
         let member = self.part();
         member.promised = epoch;
         member.current = epoch;
@@ -171,7 +190,7 @@ impl ZooKeeper {
         member.role = Role::Leader {
             established: false,
             logged,
-            lost_at: lost_at.map_or_else(SmallVec::new, |at| SmallVec::from_elem(at, servers)),
+            heard,
             beat_at: cx.settings.election.map(|election| cx.monotonic + election.heartbeat),
         };
         let history = self.history();

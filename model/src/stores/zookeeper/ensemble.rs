@@ -20,16 +20,17 @@ impl Member {
             0 => Role::Leader {
                 established: true,
                 logged: SmallVec::from_elem(Some(Zxid::NONE), usize::from(servers)),
-                lost_at: SmallVec::new(),
+                heard: SmallVec::new(),
                 beat_at: begin,
             },
-            _ => Role::Follower { leader: 0, synced: true, give_up: begin, touched: SmallVec::new() },
+            _ => Role::follower(0, true, begin),
         };
         Member {
             promised: FIRST_EPOCH,
             current: FIRST_EPOCH,
             log: Vec::new(),
             role,
+            beats: 0,
             has_begun: false,
             early: Vec::new(),
             committed: None,
@@ -132,10 +133,10 @@ impl ZooKeeper {
                     self.on_ack(from, zxid, cx, out);
                 }
             }
-            Peer::BeatAck { epoch, logged, touched } => {
+            Peer::BeatAck { epoch, beat, logged, touched } => {
                 if leading == Some(epoch) {
-                    self.on_sign_of_life(from, cx);
-                    for session in touched {
+                    let known = self.on_sign_of_life(from, beat, cx);
+                    for (session, _) in touched.into_iter().filter(|(_, beat)| *beat > known) {
                         self.hear(session, cx);
                     }
                     self.on_ack(from, logged, cx, out);
@@ -143,6 +144,7 @@ impl ZooKeeper {
             }
             Peer::Resync { epoch } => {
                 if leading == Some(epoch) {
+                    self.on_sign_of_life(from, 0, cx);
                     let history = self.history();
                     out.peer(from, Peer::State { epoch, history });
                 }
@@ -175,7 +177,7 @@ impl ZooKeeper {
                     self.on_commit(from, epoch, zxid, cx, out);
                 }
             }
-            Peer::Beat { epoch, last, committed } => self.on_beat(from, epoch, last, committed, cx, out),
+            Peer::Beat(beat) => self.on_beat(from, beat, cx, out),
             Peer::State { epoch, history } => {
                 if epoch >= self.part().promised && leading != Some(epoch) {
                     self.on_state(from, epoch, *history, cx, out);
@@ -291,7 +293,7 @@ impl ZooKeeper {
             }
             Peer::Propose { epoch, .. } => *epoch < member.promised,
             Peer::Forward { .. }
-            | Peer::Beat { .. }
+            | Peer::Beat(_)
             | Peer::BeatAck { .. }
             | Peer::Resync { .. }
             | Peer::State { .. }

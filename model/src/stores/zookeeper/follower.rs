@@ -1,10 +1,9 @@
 //! What a follower does with its leader's word (`Follower.java`, `Learner.java`).
 
 use super::ensemble::patience;
-use super::peer::{History, Peer, Role};
+use super::peer::{Beat, History, Peer, Role};
 use super::replica::Txn;
 use super::{Acknowledgements, Cx, Flaw, Out, ZooKeeper, Zxid};
-use smallvec::SmallVec;
 
 impl ZooKeeper {
     /// The leader's next transaction, or one that overtook it.
@@ -69,35 +68,52 @@ impl ZooKeeper {
     }
 
     /// The leader lives, or a server that was one.
-    pub(super) fn on_beat(
-        &mut self,
-        from: u8,
-        epoch: u32,
-        last: Zxid,
-        committed: Zxid,
-        cx: &Cx,
-        out: &mut Out,
-    ) {
+    ///
+    /// Its answer reports whose clients this server has heard from (`Learner.ping`). Over TCP what does not arrive now
+    /// arrives later, and once: so a session is reported in every answer until the leader shows, by a later beat, that it
+    /// has one of them; and the leader minds only what no answer that it has told it before. If nothing arrives for so
+    /// long that the leader closes the connection, the follower begins anew (`LearnerHandler`'s socket has a time-out).
+    pub(super) fn on_beat(&mut self, from: u8, beat: Beat, cx: &Cx, out: &mut Out) {
+        let Beat { epoch, number, last, committed, .. } = beat;
         let member = self.part();
         member.has_begun = true;
         if epoch < member.promised {
             let epoch = member.promised;
             return out.peer(from, Peer::Newer { epoch });
         }
-        let follows = matches!(member.role, Role::Follower { leader, .. } if leader == from);
+        let follows = match member.role {
+            Role::Follower { leader, synced, answered, .. } if leader == from => {
+                !(synced && beat.has_closed && number > answered)
+            }
+            Role::Follower { .. } | Role::Leader { .. } | Role::Candidate { .. } | Role::Looking { .. } => {
+                false
+            }
+        };
         if epoch > member.promised || !follows {
             self.follow(from, epoch, cx, out);
         }
         let logged = self.last_logged();
-        if let Role::Follower { synced: true, give_up, touched, .. } = &mut self.part().role {
+        if let Role::Follower { synced, give_up, answered, touched, reported, .. } = &mut self.part().role
+            && *synced
+        {
             *give_up = patience(cx);
-            let touched = std::mem::take(touched);
-            out.peer(from, Peer::BeatAck { epoch, logged, touched });
+            reported.retain(|(_, told)| *told > beat.answered);
+            if number > *answered {
+                *answered = number;
+                reported.retain(|(session, _)| !touched.contains(session));
+                reported.extend(touched.drain(..).map(|session| (session, number)));
+                reported.sort_unstable();
+            }
+            let touched = reported.clone();
+            out.peer(from, Peer::BeatAck { epoch, beat: number, logged, touched });
             self.on_commit(from, epoch, committed, cx, out);
             if last > logged && committed <= logged {
                 out.peer(from, Peer::Resync { epoch });
             }
         } else {
+            if let Role::Follower { answered, .. } = &mut self.part().role {
+                *answered = number.max(*answered);
+            }
             out.peer(from, Peer::Resync { epoch });
         }
     }
@@ -141,7 +157,6 @@ impl ZooKeeper {
         member.early.clear();
         member.committed = None;
         member.promised = epoch;
-        member.role =
-            Role::Follower { leader, synced: false, give_up: patience(cx), touched: SmallVec::new() };
+        member.role = Role::follower(leader, false, patience(cx));
     }
 }

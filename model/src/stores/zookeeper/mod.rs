@@ -40,10 +40,13 @@
 //!   becomes of pipelined requests when a connection ends in their midst.
 //! - *TCP.* See [`protocol`]: no reset tells a client that its server's process is gone; it learns that when it sends
 //!   something to the new process, or by its own time-out. A server never closes a connection for being silent.
-//! - *What a follower reports of its clients' signs of life* goes with its answer to the leader's beat, once. Over TCP a
-//!   report that does not arrive now arrives later; here it is lost for good, and the leader may end a session that it
-//!   would have heard of in time. Added by that: a few expired sessions under loss and short one-way cuts. A cut that
-//!   outlasts a session does the same to the real leader, which drops a silent follower only after `syncLimit` ticks.
+//! - *What a follower reports of its clients' signs of life* goes with its answer to the leader's beat (`Learner.ping`),
+//!   and again with every later answer until the leader shows that it has it: over TCP, too, what does not arrive now
+//!   arrives later, once. It waits for the next beat, not for TCP's timer: with more loss it comes later than over TCP.
+//! - *The end of a connection between servers* is told by the leader's next beat: one that has heard nothing of a follower
+//!   for [`Election::timeout`] has closed the connection (`LearnerHandler`'s read fails after `syncLimit` ticks), and the
+//!   follower lets its clients go and takes the history anew. If that beat is lost, the next one says so. With a timeout
+//!   as long as a session's, the leader ends sessions of clients that a silent follower still serves: so does the real one.
 //! - *Observers, reconfiguration, read-only mode, local sessions, ACLs, quotas, containers and TTL znodes, persistent
 //!   watches, limits on sizes and numbers, `lastZxid` of a log that ends within a transaction.*
 
@@ -66,7 +69,7 @@ mod visit;
 mod wording;
 
 pub use path::{Guid, Path, SessionId, Suffix, Zxid};
-pub use peer::{History, Peer};
+pub use peer::{Beat, History, Peer};
 pub use protocol::*;
 pub use replica::{Action, Origin, Txn};
 pub use settings::*;

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::fmt::{Display, Formatter};
 
+/// Whose counter the numbers of beats are shown as, whoever leads: the first leader's is that of the zxids.
+const BEATS: Owner = Owner::Node(Node::Server(1));
+
 /// Everything a server has on its disk about the past.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct History {
@@ -27,6 +30,23 @@ impl History {
         self.replica.visit(visitor);
         self.log.iter_mut().for_each(|txn| txn.visit(visitor));
     }
+}
+
+/// What a leader says in regular intervals.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Beat {
+    /// The leader's.
+    pub(super) epoch: u32,
+    /// Which one this is.
+    pub(super) number: u32,
+    /// The last one that the receiver is known to have answered.
+    pub(super) answered: u32,
+    /// The leader has heard nothing of the receiver for too long: over TCP it has closed the connection.
+    pub(super) has_closed: bool,
+    /// The leader's last proposal.
+    pub(super) last: Zxid,
+    /// What it has committed.
+    pub(super) committed: Zxid,
 }
 
 /// A message between servers. `epoch` is the leader's whose message it is, or that it is meant for.
@@ -67,22 +87,17 @@ pub enum Peer {
         zxid: Zxid,
     },
     /// The leader lives (PING), and has come so far.
-    Beat {
-        /// The leader's.
-        epoch: u32,
-        /// Its last proposal.
-        last: Zxid,
-        /// What it has committed.
-        committed: Zxid,
-    },
+    Beat(Beat),
     /// The follower lives, and so do these sessions.
     BeatAck {
         /// The leader's.
         epoch: u32,
+        /// Which beat this answers.
+        beat: u32,
         /// What it has on its disk.
         logged: Zxid,
-        /// Sessions whose clients it has heard from.
-        touched: SmallVec<[SessionId; 2]>,
+        /// Whose clients it has heard from, in the answers that the leader is not known to have.
+        touched: Touched,
     },
     /// A follower misses something.
     Resync {
@@ -166,13 +181,19 @@ impl Visit for Peer {
                 txn.visit(visitor);
             }
             Peer::Ack { zxid, .. } | Peer::Commit { zxid, .. } => zxid.visit(visitor),
-            Peer::Beat { last, committed, .. } => {
-                last.visit(visitor);
-                committed.visit(visitor);
+            Peer::Beat(beat) => {
+                visitor.serial(BEATS, &mut beat.number);
+                visitor.serial(BEATS, &mut beat.answered);
+                beat.last.visit(visitor);
+                beat.committed.visit(visitor);
             }
-            Peer::BeatAck { logged, touched, .. } => {
+            Peer::BeatAck { beat, logged, touched, .. } => {
+                visitor.serial(BEATS, beat);
                 logged.visit(visitor);
-                touched.iter_mut().for_each(|session| session.visit(visitor));
+                for (session, beat) in touched {
+                    session.visit(visitor);
+                    visitor.serial(BEATS, beat);
+                }
             }
             Peer::State { history, .. } | Peer::Promise { history, .. } => history.visit(visitor),
             Peer::Revalidate { connect, .. } | Peer::Revalidated { connect, .. } => {
@@ -197,7 +218,10 @@ impl Display for Peer {
             Peer::Propose { txn, .. } => write!(f, "propose {}: {}", txn.zxid, txn.action),
             Peer::Ack { zxid, .. } => write!(f, "ack {zxid}"),
             Peer::Commit { zxid, .. } => write!(f, "commit {zxid}"),
-            Peer::Beat { epoch, last, .. } => write!(f, "leader of epoch {epoch} is at {last}"),
+            Peer::Beat(Beat { epoch, last, has_closed, .. }) => {
+                let closed = if *has_closed { ", and has not heard of you for too long" } else { "" };
+                write!(f, "leader of epoch {epoch} is at {last}{closed}")
+            }
             Peer::BeatAck { logged, .. } => write!(f, "follower is at {logged}"),
             Peer::Resync { .. } => f.write_str("what did I miss?"),
             Peer::State { epoch, history } => write!(f, "history of epoch {epoch} up to {}", history.last()),
@@ -216,6 +240,18 @@ impl Display for Peer {
     }
 }
 
+/// Sessions whose clients a follower has heard from, each with the beat in whose answer it said so last.
+pub(super) type Touched = SmallVec<[(SessionId, u32); 2]>;
+
+/// What a leader knows of a server's being there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(super) struct LastHeard {
+    /// When it counts as lost.
+    pub(super) lost_at: Monotonic,
+    /// The last beat that it has answered.
+    pub(super) answered: u32,
+}
+
 /// A server's part in its ensemble.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(super) struct Member {
@@ -230,6 +266,8 @@ pub(super) struct Member {
     /// What is committed, if it is not applied for want of the proposal.
     pub(super) committed: Option<Zxid>,
     pub(super) role: Role,
+    /// How often it has told that it leads, in whichever epoch; so that no number comes twice.
+    pub(super) beats: u32,
     /// It has read its clock at least once: there is nothing else a timer could begin with.
     pub(super) has_begun: bool,
 }
@@ -243,8 +281,8 @@ pub(super) enum Role {
         established: bool,
         /// By server: what it has on its disk, as far as known; `None`: it has not taken this leader's history.
         logged: SmallVec<[Option<Zxid>; 3]>,
-        /// By server: when it counts as lost.
-        lost_at: SmallVec<[Monotonic; 3]>,
+        /// By server; of none before the first beat.
+        heard: SmallVec<[LastHeard; 3]>,
         /// When the followers are told that it lives.
         beat_at: Option<Monotonic>,
     },
@@ -255,8 +293,12 @@ pub(super) enum Role {
         synced: bool,
         /// When the leader counts as lost.
         give_up: Option<Monotonic>,
-        /// Sessions heard of since the last answer to the leader.
+        /// The last of the leader's beats that it has answered.
+        answered: u32,
+        /// Sessions heard of since.
         touched: SmallVec<[SessionId; 2]>,
+        /// Those it has reported, and does not know whether the leader has heard it: they are reported again.
+        reported: Touched,
     },
     /// Wants to lead.
     Candidate {
@@ -271,8 +313,17 @@ pub(super) enum Role {
     Looking { stand_at: Option<Monotonic> },
 }
 
+impl Role {
+    /// Follows, and has reported nothing yet.
+    pub(super) fn follower(leader: u8, synced: bool, give_up: Option<Monotonic>) -> Role {
+        let (touched, reported) = (SmallVec::new(), SmallVec::new());
+        Role::Follower { leader, synced, give_up, answered: 0, touched, reported }
+    }
+}
+
 impl Member {
     pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        visitor.serial(BEATS, &mut self.beats);
         self.log.iter_mut().for_each(|txn| txn.visit(visitor));
         for (prev, txn) in &mut self.early {
             prev.visit(visitor);
@@ -280,13 +331,22 @@ impl Member {
         }
         self.committed.iter_mut().for_each(|zxid| zxid.visit(visitor));
         match &mut self.role {
-            Role::Leader { logged, lost_at, beat_at, .. } => {
+            Role::Leader { logged, heard, beat_at, .. } => {
                 logged.iter_mut().flatten().for_each(|zxid| zxid.visit(visitor));
-                lost_at.iter_mut().chain(beat_at).for_each(|at| visitor.wake(at));
+                for LastHeard { lost_at, answered } in heard {
+                    visitor.wake(lost_at);
+                    visitor.serial(BEATS, answered);
+                }
+                beat_at.iter_mut().for_each(|at| visitor.wake(at));
             }
-            Role::Follower { give_up, touched, .. } => {
+            Role::Follower { give_up, answered, touched, reported, .. } => {
                 give_up.iter_mut().for_each(|at| visitor.wake(at));
+                visitor.serial(BEATS, answered);
                 touched.iter_mut().for_each(|session| session.visit(visitor));
+                for (session, beat) in reported {
+                    session.visit(visitor);
+                    visitor.serial(BEATS, beat);
+                }
             }
             Role::Candidate { best, give_up, .. } => {
                 if let Some((_, history)) = best {

@@ -4,6 +4,11 @@
 //! its watches again. It never judges for itself that the session is over (document 003, WTF #2): only a server that it
 //! can reach tells it so. What it cannot know it says: [`Notice::Disconnected`] leaves the outcome of a request open.
 //!
+//! The real library waits up to a second by chance before it connects again; here all wait for the same time
+//! ([`SessionSettings::reconnect_delay`]), and go through the servers in the same order, not shuffled. Clients that lose
+//! their server at the same moment therefore come to the next one at the same moment, too. Hidden by that: orders in which
+//! they come back that differ by more than the network's latencies, such as a waiter who is back long before the holder.
+//!
 //! ```text
 //!             connect                 Connected                       silence, Closed
 //!   not yet ──────────▶ connecting ──────────────▶ up ───────────────────────────────────┐

@@ -203,11 +203,11 @@ fn step(layout: &Layout, number: usize, row: Row) -> Markup {
                 }
             } @else if event.what == "ticked" || event.what == "healed" {
                 line class="tick" x1=(LEFT - 4) y1=(y) x2=(layout.width() - 8) y2=(y) {}
-                text class="tick-word" x=(LEFT) y=(y - 4) { (between(layout, row, event)) }
+                text class="tick-word" x=(layout.width() - 10) y=(y - 4) text-anchor="end" { (between(layout, row, event)) }
             }
             @if !event.violations.is_empty() {
-                text class="broken" x=(LEFT) y=(y - ROW / 2 + 10) {
-                    @for violation in &event.violations { "✱ " (violation.words) "  " }
+                text class="broken" x=(layout.width() - 10) y=(y - ROW / 2 + 12) text-anchor="end" {
+                    @for violation in &event.violations { "  ✱ " (violation.words) }
                 }
             }
         }
@@ -232,6 +232,7 @@ fn words(event: &JsonEvent) -> (String, String) {
         "delivered" => message(),
         "lost" => format!("lost: {}", message()),
         "duplicated" => format!("doubled: {}", message()),
+        "woke" if event.doing.is_none() => "wakes".to_owned(),
         "woke" | "ticked" | "healed" => String::new(),
         "crashed" if event.power_lost == Some(true) => "loses power".to_owned(),
         "crashed" => "crashes".to_owned(),
@@ -252,6 +253,8 @@ fn words(event: &JsonEvent) -> (String, String) {
     let clock = wrong_clock.map_or_else(String::new, |wrong| format!(" (clock {})", duration(wrong, true)));
     let did = match (event.what, doing) {
         ("duplicated" | "link-cut" | "link-mended", _) => String::new(),
+        // What a server does is seen from what it reports.
+        (_, "") => event.reported.join(", "),
         (_, doing) => format!("{place} {doing}{clock}").trim().to_owned(),
     };
     (said, did)

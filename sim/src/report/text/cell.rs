@@ -89,7 +89,9 @@ impl Lines {
                 Event::Accepted { .. } => self.add(Style::Strong, "accepted"),
                 Event::Rejected { .. } => self.add(Style::Strong, "turned down"),
                 // The fault itself, and the message read, are shown already.
-                Event::Crashed { .. } | Event::RowRead { .. } => {}
+                Event::Crashed { .. } | Event::RowRead { .. } | Event::Woken { .. } => {}
+                Event::Written { .. } => self.add(Style::Strong, "knows it is written, and tells"),
+                Event::ReadBegun { .. } => self.add(Style::Strong, "begins to read"),
                 Event::Secured { servers, .. } => {
                     let plural = if servers.len() == 1 { "" } else { "s" };
                     self.add(Style::Plain, format!("has it on {} server{plural}", servers.len()))

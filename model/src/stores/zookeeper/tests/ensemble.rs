@@ -33,7 +33,7 @@ macro_rules! here {
     };
 }
 
-type Flight = (Node, Node, Message<ZooKeeper>);
+pub type Flight = (Node, Node, Message<ZooKeeper>);
 
 /// The whole of it, in one time.
 pub struct Ensemble {
@@ -46,6 +46,8 @@ pub struct Ensemble {
     pub in_flight: VecDeque<Flight>,
     /// Nodes whose messages are lost, both ways.
     pub cut: Vec<Node>,
+    /// Which messages are lost besides.
+    pub loses: fn(&Flight) -> bool,
     pub now: Micros,
     /// What the servers' wall clocks show more than the time.
     pub wall_offset: Micros,
@@ -62,6 +64,7 @@ impl Ensemble {
             events: Vec::new(),
             in_flight: VecDeque::new(),
             cut: Vec::new(),
+            loses: |_| false,
             now: Micros::ZERO,
             wall_offset: Micros::ZERO,
             settings,
@@ -122,8 +125,10 @@ impl Ensemble {
 
     /// Delivers the oldest message. Whether there was one.
     pub fn deliver(&mut self) -> bool {
-        let Some((from, to, message)) = self.in_flight.pop_front() else { return false };
-        if self.cut.contains(&from) || self.cut.contains(&to) {
+        let Some(flight) = self.in_flight.pop_front() else { return false };
+        let is_lost = (self.loses)(&flight);
+        let (from, to, message) = flight;
+        if is_lost || self.cut.contains(&from) || self.cut.contains(&to) {
             return true;
         }
         self.now = self.now + Micros(1);

@@ -1,5 +1,6 @@
 //! Leader change and restarts.
 
+use super::ensemble::Flight;
 use super::*;
 use crate::machine::{Message, Node};
 
@@ -17,6 +18,53 @@ fn a_leader_that_is_heard_stays() {
     all.pass(Micros::seconds(60), &[]);
     assert_eq!(all.leader(), Some(0));
     assert!((0..3).all(|client| all.told(client).is_empty()));
+}
+
+#[test]
+fn a_report_of_signs_of_life_that_is_lost_is_made_again() {
+    // Pings come with every other beat, so that one of the two loses all reports that are made but once.
+    let heartbeat = Micros::seconds(1);
+    let odd: fn(&Flight) -> bool =
+        |flight| matches!(flight.2, Message::Peer(Peer::BeatAck { beat, .. }) if beat % 2 == 1);
+    let even: fn(&Flight) -> bool =
+        |flight| matches!(flight.2, Message::Peer(Peer::BeatAck { beat, .. }) if beat % 2 == 0);
+    for loses in [odd, even] {
+        let election = Some(Election { heartbeat, timeout: Micros::seconds(5) });
+        let mut all = Ensemble::connected(3, 3, Settings { election, ..Settings::default() });
+        let place = created(all.does(1, enqueue()));
+        all.loses = loses;
+        all.pass(Micros::seconds(60), &[]);
+        assert!(all.has(0, place));
+        assert_eq!(all.told(1), []);
+    }
+}
+
+#[test]
+fn a_follower_that_its_leader_does_not_hear_lets_its_clients_go_before_their_sessions_end() {
+    let mut all = started(3, 3);
+    let place = created(all.does(1, enqueue()));
+    all.loses = |(from, to, _)| (*from, *to) == (Node::Server(1), Node::Server(0));
+    all.pass(Micros::seconds(3), &[]);
+    assert_eq!(all.told(1).first(), Some(&Notice::Disconnected));
+    all.pass(Micros::seconds(20), &[]);
+    assert!(all.has(0, place), "its client has gone on to another server");
+    all.loses = |_| false;
+    all.pass(Micros::seconds(5), &[]);
+    assert!(all.servers[1].serves() && all.leader() == Some(0));
+}
+
+#[test]
+fn a_leader_more_patient_than_sessions_ends_them_while_a_follower_serves_their_clients() {
+    // The defaults: a `tickTime` of 2 s, a `syncLimit` of 5, and sessions that may be as short as twice the former.
+    let election = Some(Election { heartbeat: Micros::seconds(1), timeout: Micros::seconds(10) });
+    let mut all = Ensemble::connected(3, 3, Settings { election, ..Settings::default() });
+    let place = created(all.does(1, enqueue()));
+    all.loses = |(from, to, _)| (*from, *to) == (Node::Server(1), Node::Server(0));
+    all.pass(Micros::seconds(5), &[]);
+    assert_eq!(all.told(1), [], "its server answers");
+    assert!(all.has(0, place));
+    all.pass(Micros::seconds(3), &[]);
+    assert!(!all.has(0, place), "its leader has heard nothing");
 }
 
 #[test]

@@ -1,0 +1,115 @@
+//! No herd: a release wakes one waiter, not all.
+//!
+//! Source: document 003, the recipe, step 4: each waiter watches the znode «который в полученном списке находиться перед
+//! тем, что создан нами на шаге 1», so that one release concerns one waiter. The document does not say what for; with a
+//! watch on the parent the lock is as safe, and every release makes all of them ask again, of whom all but one in vain.
+//!
+//! What is judged is the time between a holder's leaving and the next grant. A woken client that drops out in it has
+//! passed its place on, and whoever is woken for that is no herd. Wake-ups at other times are not judged: a watch on the
+//! parent wakes at each arrival, too, but no release did that.
+
+use crate::Promise;
+use crate::history::{ClientSet, Event};
+use crate::monitor::{Monitor, Violation};
+use serde::{Deserialize, Serialize};
+
+/// No two waiters are woken between a holder's leaving and the next grant. Broken by the second one; `other` is the one
+/// with the smallest number among those woken before.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct NoHerd {
+    /// A holder has left, and nobody was granted since.
+    is_free: bool,
+    /// Who was woken since, and has not dropped out.
+    woken: ClientSet,
+}
+
+impl Monitor for NoHerd {
+    fn observe(&mut self, event: Event) -> Result<(), Violation> {
+        match event {
+            Event::Woken { client } if self.is_free => {
+                let mut others = self.woken;
+                others.remove(client);
+                self.woken.insert(client);
+                match others.first() {
+                    Some(other) => Err(Violation { promise: Promise::NoHerd, client, other }),
+                    None => Ok(()),
+                }
+            }
+            Event::Left { .. } | Event::Lost { .. } => {
+                *self = NoHerd { is_free: true, woken: ClientSet::EMPTY };
+                Ok(())
+            }
+            Event::Granted { .. } => {
+                *self = NoHerd::default();
+                Ok(())
+            }
+            Event::Crashed { client } | Event::Refused { client } | Event::Called { client, .. } => {
+                self.woken.remove(client);
+                Ok(())
+            }
+            Event::Woken { .. }
+            | Event::FoundFree { .. }
+            | Event::Enqueued { .. }
+            | Event::Released { .. }
+            | Event::Renewed { .. }
+            | Event::Accepted { .. }
+            | Event::Rejected { .. }
+            | Event::RowRead { .. }
+            | Event::Secured { .. }
+            | Event::Acquired { .. }
+            | Event::RecordGone { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notation::*;
+
+    #[test]
+    fn two_waiters_woken_by_one_release_are_rejected() {
+        for leaves in [left(A), lost(A)] {
+            assert_broken(NoHerd::default(), &[granted(A), leaves, woken(C), woken(B)], B, C);
+        }
+    }
+
+    #[test]
+    fn every_further_one_is_rejected_too() {
+        let mut monitor = after(NoHerd::default(), &[left(A), woken(B)]);
+        assert!(monitor.observe(woken(C)).is_err());
+        assert!(monitor.observe(woken(A)).is_err());
+    }
+
+    #[test]
+    fn one_waiter_per_release_is_no_herd() {
+        let one_by_one = [granted(A), left(A), woken(B), granted(B), left(B), woken(C), granted(C)];
+        assert_kept(NoHerd::default(), &one_by_one);
+    }
+
+    #[test]
+    fn one_waiter_woken_twice_is_no_herd() {
+        assert_kept(NoHerd::default(), &[left(A), woken(B), woken(B)]);
+    }
+
+    #[test]
+    fn who_is_woken_before_a_release_or_after_the_next_grant_is_not_judged() {
+        let arrivals = [granted(A), woken(B), woken(C), left(A), woken(B), granted(B), woken(C)];
+        assert_kept(NoHerd::default(), &arrivals);
+    }
+
+    #[test]
+    fn a_woken_client_that_drops_out_passes_its_place_on() {
+        for out in [crashed(B), refused(B), lock(B)] {
+            assert_kept(NoHerd::default(), &[left(A), woken(B), out, woken(C)]);
+        }
+        assert_broken(NoHerd::default(), &[left(A), woken(B), crashed(A), woken(C)], C, B);
+    }
+
+    #[test]
+    fn nothing_is_remembered_once_somebody_holds() {
+        assert_eq!(after(NoHerd::default(), &[left(A), woken(B), granted(B)]), NoHerd::default());
+    }
+}
