@@ -435,7 +435,9 @@ fn has_reported(token: &Token, event: &str) -> bool {
 /// What a packed setup of this lock watches.
 fn watched(lock: &str, setup: &[u8]) -> PromiseSet {
     let promises = match lock.split_once('-') {
-        Some(("cassandra", "shadow")) => unpack_setup::<CassandraShadow>(setup).map(|setup| setup.promises),
+        Some(("cassandra", lock)) if lock.starts_with("shadow") => {
+            unpack_setup::<CassandraShadow>(setup).map(|setup| setup.promises)
+        }
         Some(("cassandra", _)) => unpack_setup::<CassandraQueue>(setup).map(|setup| setup.promises),
         Some(("redis", _)) => unpack_setup::<RedisSingle>(setup).map(|setup| setup.promises),
         Some(("znode", _)) => unpack_setup::<ZnodeProbe>(setup).map(|setup| setup.promises),

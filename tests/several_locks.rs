@@ -3,7 +3,9 @@
 
 use picklock_model::claims::unpack_setup;
 use picklock_model::cluster::Setup;
-use picklock_model::locks::{CassandraQueue, FeedbackLock, RedisSingle, Redlock, ZookeeperLock};
+use picklock_model::locks::{
+    CassandraQueue, CassandraShadow, FeedbackLock, RedisSingle, Redlock, ZookeeperLock,
+};
 use picklock_model::machine::Lock;
 use picklock_model::trace::{Observer, Step};
 use picklock_model::workload::Workload;
@@ -19,6 +21,7 @@ mod seeded {
     #[test]
     fn two_locks_in_one_store_are_held_at_once_and_each_by_one_client() {
         crowded::<CassandraQueue>("cassandra-queue-repaired");
+        crowded::<CassandraShadow>("cassandra-shadow-repaired");
         crowded::<RedisSingle>("redis-single-fenced");
         crowded::<Redlock>("redlock");
         crowded::<ZookeeperLock>("zookeeper-lock");

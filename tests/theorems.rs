@@ -180,7 +180,7 @@ fn where_a_lease_is_held_longer_than_it_lasts_it_is_renewed() {
         assert!(checked.exploration.coverage.renewed > 0, "{}: {:?}", claim.theorem, checked.exploration);
         seen += 1;
     }
-    assert_eq!(seen, 4, "both theorems, with prompt messages and with slow ones");
+    assert_eq!(seen, 6, "Theorems 1 and 2 and the old lock, with prompt messages and with slow ones");
 }
 
 #[test]

@@ -282,9 +282,8 @@ fn no_herd(history: &[Event]) -> Verdicts {
             |event: &Event| matches!(event, Event::Left { .. } | Event::Lost { .. } | Event::Granted { .. });
         let since = before.iter().rposition(decides).filter(|at| !is_granted(&before[*at]))?;
         let is_woken = |other: &ClientId| {
-            let of_other = before[since..].iter().rev().filter(|event| event.client() == *other);
-            let last =
-                of_other.filter(|event| drops_out(event) || matches!(event, Event::Woken { .. })).next();
+            let mut of_other = before[since..].iter().rev().filter(|event| event.client() == *other);
+            let last = of_other.find(|event| drops_out(event) || matches!(event, Event::Woken { .. }));
             *other != client && last.is_some_and(|event| !drops_out(event))
         };
         clients().find(is_woken).map(|other| (client, other))

@@ -38,6 +38,7 @@ mod progress;
 pub mod registry;
 pub mod report;
 pub mod run;
+pub mod shrink;
 mod strike;
 pub mod swarm;
 pub mod sweep;

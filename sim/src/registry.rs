@@ -13,6 +13,7 @@ use crate::outcome::{Limits as RunLimits, Outcome};
 use crate::plan::Plan;
 use crate::report::{Both, Heading, JsonEvent, JsonEvents, TextOptions, TextTrace, TimeColumn, TraceHash};
 use crate::run::{self, Engine};
+use crate::shrink::{Failing, Size, shrink};
 use crate::swarm::Scale;
 use crate::sweep::{SweepError, SweepOptions, SweepReport, sweep};
 use crate::token::{Body, Token};
@@ -163,6 +164,35 @@ pub enum RunError {
     Listen(#[from] std::io::Error),
 }
 
+/// What shrinking a token came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reduced {
+    /// The run breaks no promise, or not the one that was asked for.
+    NothingBroken,
+    /// A path of the exhaustive search: there is no shorter one.
+    Shortest {
+        /// What it breaks.
+        promise: Promise,
+    },
+    /// A seeded run.
+    Shrunk {
+        /// What it still breaks.
+        promise: Promise,
+        /// The run.
+        token: Token,
+        /// How large it was.
+        before: Size,
+        /// How large it is.
+        after: Size,
+        /// Its plan, a line per fault.
+        plan: String,
+        /// How many runs it took.
+        runs: u64,
+        /// Whether more might have gone.
+        interrupted: bool,
+    },
+}
+
 /// A lock whose type nobody needs to know.
 pub trait AnyLock: Send + Sync {
     /// The name it goes by.
@@ -200,6 +230,14 @@ pub trait AnyLock: Send + Sync {
         plan: &Plan,
         seeds: std::ops::Range<u64>,
     ) -> Result<Vec<Outcome>, RunError>;
+    /// Makes a token's run small while it breaks the same promise: `promise`, or the first one that it breaks.
+    fn shrink(
+        &self,
+        token: &Token,
+        promise: Option<Promise>,
+        stop: &AtomicBool,
+        on_run: &dyn Fn(u64),
+    ) -> Result<Reduced, RunError>;
     /// Runs a token's run again.
     fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError>;
 }
@@ -402,6 +440,50 @@ impl<L: Lock> AnyLock for Registered<L> {
         let setup: Setup<L> = unpack_setup(setup)?;
         let (limits, mut engine) = (RunLimits::of(&setup), Engine::new());
         Ok(seeds.map(|seed| engine.run(&setup, plan, seed, &limits, &mut ())).collect())
+    }
+
+    fn shrink(
+        &self,
+        token: &Token,
+        promise: Option<Promise>,
+        stop: &AtomicBool,
+        on_run: &dyn Fn(u64),
+    ) -> Result<Reduced, RunError> {
+        let broken = self.replay(token, &TextOptions::default())?;
+        let breaks = |promise: Promise| {
+            let violated = broken.violations.iter().any(|violation| violation.promise == promise);
+            violated || broken.starved == Some(promise)
+        };
+        let first = broken.violations.first().map(|violation| violation.promise).or(broken.starved);
+        let Some(promise) = promise.or(first).filter(|promise| breaks(*promise)) else {
+            return Ok(Reduced::NothingBroken);
+        };
+        let (setup, plan, seed): (Setup<L>, Plan, u64) = match &token.body {
+            Body::Path { .. } => return Ok(Reduced::Shortest { promise }),
+            Body::Seeded { setup, faults, seed } => {
+                let setup = unpack_setup(setup)?;
+                let faults = FaultSet::try_from(*faults).map_err(|_| RunError::Faults)?;
+                let plan = Plan::random(faults, *seed, &Scale::of(&setup));
+                (setup, plan, *seed)
+            }
+            Body::Planned { setup, plan, seed } => {
+                (unpack_setup(setup)?, postcard::from_bytes(plan).map_err(|_| RunError::Plan)?, *seed)
+            }
+        };
+        let Some(shrunk) = shrink(&setup, &plan, seed, promise, stop, on_run) else {
+            return Ok(Reduced::NothingBroken);
+        };
+        let Failing { setup, plan, seed, size } = shrunk.run;
+        let body = Body::Planned { setup: pack_setup(&setup), plan: pack(&plan), seed };
+        Ok(Reduced::Shrunk {
+            promise,
+            token: Token { lock: self.name.to_owned(), body },
+            before: shrunk.from,
+            after: size,
+            plan: plan.to_string(),
+            runs: shrunk.runs,
+            interrupted: shrunk.interrupted,
+        })
     }
 
     fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError> {

@@ -33,15 +33,16 @@
 //! the thread goes on to line 7, and turns back at line 10).
 
 mod renewer;
+mod requests;
 mod settings;
+mod validity;
 
 pub use settings::{Backoff, Reread, Settings};
 
 use super::awaited::Awaited;
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, StampGroup, Visitor};
 use crate::stores::cassandra::{
-    Cassandra, Change, ColumnName, FENCE_TIMES, Family, Mutation, Operation, Outcome, Prefix, Reply, Request,
-    Row, Target, ThreadId,
+    Cassandra, Change, ColumnName, FENCE_TIMES, Family, Operation, Outcome, Reply,
 };
 use crate::time::{Due, Micros, Monotonic, Wall};
 use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
@@ -293,19 +294,6 @@ impl CassandraShadow {
         }
     }
 
-    /// The row that the lock id has in a table.
-    fn row(&self, family: Family) -> Row {
-        Row { family, lock: self.lock.0 }
-    }
-
-    fn column(&self, settings: &Settings) -> ColumnName {
-        let number = if settings.shared_thread_id { 0 } else { self.me };
-        ColumnName {
-            prefix: Prefix::None,
-            thread: ThreadId(u16::from(self.incarnation) << 8 | u16::from(number)),
-        }
-    }
-
     /// Line 1, and Listing 4, line 2.
     fn try_lock(&mut self, cx: &Cx, out: &mut Out) {
         self.read(Phase::CheckOwner, self.row(Family::Main), 2, cx, out);
@@ -399,65 +387,6 @@ impl CassandraShadow {
         self.fence = None;
     }
 
-    /// Whether the shadow cell cannot have expired yet, by the client's own clock.
-    fn shadow_is_valid(&self, cx: &Cx) -> bool {
-        let end = end(self.shadow_since, cx.settings.shadow_ttl(), cx.settings);
-        !cx.settings.validity_check || end.is_none_or(|end| cx.monotonic < end)
-    }
-
-    /// Whether the main cell cannot have expired yet, by the client's own clock.
-    fn lease_is_valid(&self, cx: &Cx) -> bool {
-        let end = end(self.lease_since, cx.settings.ttl(), cx.settings);
-        !cx.settings.validity_check || end.is_none_or(|end| cx.monotonic < end)
-    }
-
-    /// When the thread that holds must notice that its lease is over.
-    fn validity_deadline(&self, settings: &Settings) -> Option<Monotonic> {
-        let holds = settings.validity_check && self.phase == Phase::Held;
-        if holds { end(self.lease_since, settings.ttl(), settings) } else { None }
-    }
-
-    // Requests.
-
-    fn put_main(&mut self, cx: &Cx) -> Mutation {
-        let change = Change::Put { value: 0, ttl_seconds: cx.settings.ttl_seconds };
-        let mutation = self.mutation(self.row(Family::Main), change, cx);
-        self.fence = cx.settings.fencing.then(|| mutation.timestamp.unwrap_or(cx.wall));
-        let is_looked_at = cx.settings.validity_check && cx.settings.ttl_seconds.is_some();
-        self.main_sent = is_looked_at.then_some(cx.monotonic);
-        mutation
-    }
-
-    fn mutation(&mut self, row: Row, change: Change, cx: &Cx) -> Mutation {
-        let timestamp = cx.settings.timestamps.next(&mut self.last_timestamp, cx.wall);
-        Mutation { row, target: Target::Column(self.column(cx.settings)), change, timestamp }
-    }
-
-    fn write(&mut self, phase: Phase, row: Row, change: Change, cx: &Cx, out: &mut Out) {
-        let mutation = self.mutation(row, change, cx);
-        self.phase = phase;
-        self.send(Operation::Write(mutation), cx, out);
-    }
-
-    fn read(&mut self, phase: Phase, row: Row, count: u8, cx: &Cx, out: &mut Out) {
-        self.phase = phase;
-        self.send(Operation::ReadSlice { row, from: None, count }, cx, out);
-    }
-
-    /// Sends the request that the phase waits for.
-    fn send(&mut self, operation: Operation, cx: &Cx, out: &mut Out) {
-        self.awaited = Some(self.request(operation, cx, out));
-    }
-
-    fn request(&mut self, operation: Operation, cx: &Cx, out: &mut Out) -> Awaited {
-        self.serial = self.serial.wrapping_add(1);
-        out.request(self.contact, Request { serial: self.serial, operation });
-        Awaited {
-            serial: self.serial,
-            until: cx.settings.request_timeout.map(|length| cx.monotonic + length),
-        }
-    }
-
     /// Whether this entry ends a run of Listing 3 without success, so that a length is drawn.
     fn refusal(&self, outcome: Option<&Outcome>, settings: &Settings) -> Option<Refusal> {
         match (self.phase, outcome) {
@@ -485,11 +414,6 @@ enum Ownership {
     Ours,
     /// Line 6.
     Theirs,
-}
-
-/// When a cell that was sent then is taken for expired; `None` if it never is.
-fn end(since: Option<Monotonic>, ttl: Option<Micros>, settings: &Settings) -> Option<Monotonic> {
-    Some(since? + (ttl? - settings.validity_margin))
 }
 
 impl Lock for CassandraShadow {

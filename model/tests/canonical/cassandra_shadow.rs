@@ -89,7 +89,7 @@ fn timed_repaired_lock_with_pauses_losses_and_writes_to_the_resource() {
     space.setup.promises = [Promise::FencedResource, Promise::LeaseLoss].into_iter().collect();
     walks_alike(space.clone(), |walked| walked.grants > 50 && walked.ticks > 500 && walked.faults > 200);
     space.setup.lock.retry_deletes = RetryDeletes::Never;
-    walks_alike(space, |walked| walked.grants > 50 && walked.dismissed > 5);
+    walks_alike(space, |walked| walked.grants > 50 && walked.faults > 200);
 }
 
 fn untimed(lock: Settings) -> Settings {

@@ -22,6 +22,7 @@ mod scenarios;
 mod screen;
 mod seeded;
 mod seeds;
+mod shrink;
 mod sweep;
 mod theorems;
 
@@ -56,6 +57,7 @@ Examples:
   picklock check cassandra-queue --drop no-pause --drop no-expiry
   picklock sweep cassandra-queue --faults pause,clock --seeds 0..100000
   picklock replay pk2_…                          the same run again, step by step
+  picklock shrink pk2_…                          as little of it as still breaks the promise
   picklock hunt C6                               how many random plans until the failure shows
 
 Exit codes: 0 nothing was violated; 1 something was, or (matrix, theorems, scenarios, hunt, herd) a verdict differs from the
@@ -69,6 +71,7 @@ enum Command {
     Check(check::Check),
     Sweep(sweep::Sweep),
     Replay(replay::ReplayToken),
+    Shrink(shrink::ShrinkToken),
     Scenarios(scenarios::Scenarios),
     Hunt(hunt::Hunt),
     Herd(herd::Herd),
@@ -123,6 +126,7 @@ pub fn main() -> ExitCode {
         Command::Check(command) => command.run(&mut screen),
         Command::Sweep(command) => command.run(&mut screen),
         Command::Replay(command) => command.run(&mut screen),
+        Command::Shrink(command) => command.run(&mut screen),
         Command::Scenarios(command) => command.run(&mut screen),
         Command::Hunt(command) => command.run(&mut screen),
         Command::Herd(command) => command.run(&mut screen),

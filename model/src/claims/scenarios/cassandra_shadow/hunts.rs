@@ -6,8 +6,7 @@ use crate::claims::pack_setup;
 use crate::claims::scenarios::Hunt;
 use crate::cluster::Setup;
 use crate::locks::CassandraShadow;
-use crate::locks::cassandra_queue::RetryDeletes;
-use crate::locks::cassandra_shadow::{Reread, Settings};
+use crate::locks::cassandra_shadow::Settings;
 use crate::stores::cassandra as store;
 use crate::time::Micros;
 use crate::workload::{Calls, Workload};
@@ -20,22 +19,6 @@ pub(super) fn c17() -> Hunt {
         Promise::DeadlockFreedom,
         |lock| lock,
         |lock| Settings { shadow_ttl_seconds: Some(TTL_SECONDS), ..lock },
-    )
-}
-
-/// With deletions that are repeated: else line 4 takes a cell for its own whose deletion, given up by the release before,
-/// is still under way.
-pub(super) fn c18() -> Hunt {
-    hunt(
-        &["pause"],
-        Promise::MutualExclusion,
-        |lock| Settings {
-            ttl_seconds: None,
-            shadow_ttl_seconds: Some(TTL_SECONDS),
-            retry_deletes: RetryDeletes::UntilAcknowledged,
-            ..lock
-        },
-        |lock| Settings { reread: Reread::Main, ..lock },
     )
 }
 

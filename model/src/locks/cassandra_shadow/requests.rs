@@ -1,0 +1,61 @@
+//! What a thread asks of the store, and how its rows and columns are named.
+
+use super::{CassandraShadow, Cx, Out, Phase, Settings};
+use crate::locks::awaited::Awaited;
+use crate::stores::cassandra::{
+    Change, ColumnName, Family, Mutation, Operation, Prefix, Request, Row, Target, ThreadId,
+};
+
+impl CassandraShadow {
+    /// The row that the lock id has in a table.
+    pub(super) fn row(&self, family: Family) -> Row {
+        Row { family, lock: self.lock.0 }
+    }
+
+    pub(super) fn column(&self, settings: &Settings) -> ColumnName {
+        let number = if settings.shared_thread_id { 0 } else { self.me };
+        ColumnName {
+            prefix: Prefix::None,
+            thread: ThreadId(u16::from(self.incarnation) << 8 | u16::from(number)),
+        }
+    }
+
+    pub(super) fn put_main(&mut self, cx: &Cx) -> Mutation {
+        let change = Change::Put { value: 0, ttl_seconds: cx.settings.ttl_seconds };
+        let mutation = self.mutation(self.row(Family::Main), change, cx);
+        self.fence = cx.settings.fencing.then(|| mutation.timestamp.unwrap_or(cx.wall));
+        let is_looked_at = cx.settings.validity_check && cx.settings.ttl_seconds.is_some();
+        self.main_sent = is_looked_at.then_some(cx.monotonic);
+        mutation
+    }
+
+    pub(super) fn mutation(&mut self, row: Row, change: Change, cx: &Cx) -> Mutation {
+        let timestamp = cx.settings.timestamps.next(&mut self.last_timestamp, cx.wall);
+        Mutation { row, target: Target::Column(self.column(cx.settings)), change, timestamp }
+    }
+
+    pub(super) fn write(&mut self, phase: Phase, row: Row, change: Change, cx: &Cx, out: &mut Out) {
+        let mutation = self.mutation(row, change, cx);
+        self.phase = phase;
+        self.send(Operation::Write(mutation), cx, out);
+    }
+
+    pub(super) fn read(&mut self, phase: Phase, row: Row, count: u8, cx: &Cx, out: &mut Out) {
+        self.phase = phase;
+        self.send(Operation::ReadSlice { row, from: None, count }, cx, out);
+    }
+
+    /// Sends the request that the phase waits for.
+    pub(super) fn send(&mut self, operation: Operation, cx: &Cx, out: &mut Out) {
+        self.awaited = Some(self.request(operation, cx, out));
+    }
+
+    pub(super) fn request(&mut self, operation: Operation, cx: &Cx, out: &mut Out) -> Awaited {
+        self.serial = self.serial.wrapping_add(1);
+        out.request(self.contact, Request { serial: self.serial, operation });
+        Awaited {
+            serial: self.serial,
+            until: cx.settings.request_timeout.map(|length| cx.monotonic + length),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `picklock shrink TOKEN`: a failing run with as little in it as possible.
+
+use super::progress::Progress;
+use super::screen::{Screen, Tone, counted, grouped};
+use super::{BadCall, Ending, interrupt, names};
+use clap::Args;
+use picklock_properties::Promise;
+use picklock_sim::registry::Reduced;
+use picklock_sim::shrink::Size;
+use picklock_sim::token::{Token, TokenError};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Makes a failing run small: the fewest faults, clients, servers, rounds and steps that still break the promise
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ShrinkToken {
+    /// What matrix, sweep, hunt and scenarios print: pk3_…
+    token: String,
+    /// Keeps this promise broken, not the first one that the run breaks
+    #[arg(long = "property", value_name = "P")]
+    property: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  picklock shrink pk3_…
+  picklock replay $(picklock shrink pk3_… --json | jq -r .token) --format html --out run.html
+
+^C ends it with the smallest run so far. Exits 1, for what is left still breaks the promise; 0 if nothing is broken.";
+
+#[derive(Serialize)]
+struct Document {
+    token: String,
+    property: Option<Promise>,
+    before: Option<Size>,
+    after: Option<Size>,
+    plan: Vec<String>,
+    runs: u64,
+    interrupted: bool,
+}
+
+impl ShrinkToken {
+    /// Shrinks it.
+    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+        let token: Token = self.token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
+        let lock = names::lock_of(&token)?;
+        let wanted = names::promises(self.property.as_slice())?.iter().next();
+        let progress = Progress::seeds();
+        let on_run = |runs| progress.set(runs);
+        let reduced = lock
+            .shrink(&token, wanted, interrupt::flag(), &on_run)
+            .map_err(|error| BadCall(format!("this token cannot be shrunk: {error}")))?;
+        drop(progress);
+        let document = Document::of(&token, reduced);
+        screen.text(&text(&document, screen));
+        screen.document(&document);
+        Ok(Ending::broken_if(document.property.is_some()))
+    }
+}
+
+impl Document {
+    fn of(token: &Token, reduced: Reduced) -> Document {
+        let plain = |property| Document {
+            token: token.encode(),
+            property,
+            before: None,
+            after: None,
+            plan: Vec::new(),
+            runs: 0,
+            interrupted: false,
+        };
+        match reduced {
+            Reduced::NothingBroken => plain(None),
+            Reduced::Shortest { promise } => plain(Some(promise)),
+            Reduced::Shrunk { promise, token, before, after, plan, runs, interrupted } => Document {
+                token: token.encode(),
+                property: Some(promise),
+                before: Some(before),
+                after: Some(after),
+                plan: plan.lines().map(str::to_owned).collect(),
+                runs,
+                interrupted,
+            },
+        }
+    }
+}
+
+fn text(document: &Document, screen: &Screen) -> String {
+    let paint = screen.paint();
+    let mut text = String::new();
+    let Some(promise) = document.property else {
+        return format!("{}\n", paint.text(Tone::Good, "no promise was broken: there is nothing to shrink"));
+    };
+    let (Some(before), Some(after)) = (document.before, document.after) else {
+        let _ = writeln!(
+            text,
+            "{promise} is broken by a path of the exhaustive search, which goes from the shortest to the longest: there is no \
+             shorter one\n\n{}",
+            document.token
+        );
+        return text;
+    };
+    let _ = writeln!(text, "{}", paint.text(Tone::Bad, &format!("{promise} broken, with")));
+    let parts = [
+        ("fault", before.faults as u64, after.faults as u64),
+        ("client", before.clients.into(), after.clients.into()),
+        ("server", before.servers.into(), after.servers.into()),
+        ("round", before.rounds.into(), after.rounds.into()),
+        ("step", before.steps, after.steps),
+    ];
+    for (what, before, after) in parts {
+        let was = if before == after { String::new() } else { format!("  (was {})", grouped(before)) };
+        let _ = writeln!(text, "  {}{}", counted(after, what), paint.text(Tone::Faint, &was));
+    }
+    text.push('\n');
+    document.plan.iter().for_each(|line| {
+        let _ = writeln!(text, "  {line}");
+    });
+    let _ = writeln!(text, "\npicklock replay {}", document.token);
+    if document.interrupted {
+        let _ = writeln!(
+            text,
+            "\n{}",
+            paint.text(
+                Tone::Unclear,
+                &format!("stopped after {}: more may go", counted(document.runs, "run"))
+            )
+        );
+    }
+    text
+}
