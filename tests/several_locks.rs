@@ -3,7 +3,9 @@
 
 use picklock_model::claims::unpack_setup;
 use picklock_model::cluster::Setup;
-use picklock_model::locks::{CassandraQueue, CassandraShadow, RedisSingle, Redlock, ZookeeperLock};
+use picklock_model::locks::{
+    CassandraQueue, CassandraShadow, FeedbackLock, RedisSingle, Redlock, ZookeeperLock,
+};
 use picklock_model::machine::Lock;
 use picklock_model::trace::{Observer, Step};
 use picklock_model::workload::Workload;
@@ -23,6 +25,7 @@ mod seeded {
         crowded::<RedisSingle>("redis-single-fenced");
         crowded::<Redlock>("redlock");
         crowded::<ZookeeperLock>("zookeeper-lock");
+        crowded::<FeedbackLock>("feedback-lock");
     }
 
     /// Four clients take two locks in turn, with nothing going wrong.

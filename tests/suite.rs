@@ -12,12 +12,14 @@
 //!    which faults it gets over, what an extension may do.
 //! 6. `redis`: the same of the lock on one Redis instance, with and without a replica.
 //! 7. `zookeeper`: the four surprises of document 003, each as a test; that followers that lag do not break the recipe.
-//! 8. `several_locks`: several locks in one store do not get into each other's way.
-//! 9. `pictures`: a browser draws the page of a failure and steps through it.
-//! 10. `hosted`: the machines on tokio under turmoil come to the verdicts of the seeded engine, row by row of the catalogue.
-//! 11. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
-//! 12. `regressions`: runs that once broke a promise, as tokens, each with its story.
-//! 13. `guard_example`: to copy from. An application works under a guard while hosts crash and links break, under turmoil.
+//! 8. `feedback_lock`: the store that document 000 wishes for, and what each precaution of the lock on it is for.
+//! 9. `bench`: what document 000 claims of its benchmark, on the benchmark's numbers.
+//! 10. `several_locks`: several locks in one store do not get into each other's way.
+//! 11. `pictures`: a browser draws the page of a failure and steps through it.
+//! 12. `hosted`: the machines on tokio under turmoil come to the verdicts of the seeded engine, row by row of the catalogue.
+//! 13. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
+//! 14. `regressions`: runs that once broke a promise, as tokens, each with its story.
+//! 15. `guard_example`: to copy from. An application works under a guard while hosts crash and links break, under turmoil.
 //!
 //! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run.
 //!
@@ -30,10 +32,12 @@
 //! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*` again instead of comparing them |
 //! | `UPDATE_EXPECT=1` | writes the expected tables in the tests again (expect-test) |
 
+mod bench;
 mod cassandra_queue;
 mod cassandra_shadow;
 mod determinism;
 mod evidence;
+mod feedback_lock;
 mod guard_example;
 mod hosted;
 mod leases;

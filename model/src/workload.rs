@@ -38,7 +38,7 @@ pub struct Workload {
     pub attendants: u8,
 }
 
-/// Clients that ask again and again. Only the exhaustive engine comes to an end with them.
+/// Clients that ask again and again. The exhaustive engine comes to an end with them; a seeded run is ended by its limits.
 pub const ROUNDS_WITHOUT_END: u8 = u8::MAX;
 
 /// What the clients ask for.

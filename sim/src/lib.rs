@@ -27,6 +27,7 @@
 //! ```
 
 mod agenda;
+pub mod bench;
 mod cast;
 pub mod dice;
 pub mod fault;

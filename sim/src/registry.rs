@@ -4,6 +4,7 @@
 //! bytes. Registering a lock is one entry in [`locks`]; nothing else here, and no engine, knows any lock.
 
 mod cassandra;
+mod feedback;
 mod redis;
 mod zookeeper;
 
@@ -35,6 +36,7 @@ pub fn locks() -> Vec<Box<dyn AnyLock>> {
     let mut locks = cassandra::locks();
     locks.extend(redis::locks());
     locks.extend(zookeeper::locks());
+    locks.push(feedback::lock());
     locks.push(cassandra::row_probe());
     locks.push(zookeeper::znode_probe());
     locks

@@ -113,6 +113,14 @@ fn a_wrong_call_exits_2_after_one_line_that_says_what_would_be_right() {
         ("serve redis --lease 0", "1 to"),
         ("serve redis --round 0", "1 to"),
         ("serve redis --plan /nowhere", "cannot be read"),
+        ("bench --locks cassandra-quue", "cassandra-queue"),
+        ("bench --threads 0", "1 to 128"),
+        ("bench --threads 2,129", "1 to 128"),
+        ("bench --hold-ms 60001", "0 to 60000"),
+        ("bench --seconds 0", "1 to 3600"),
+        ("bench --seeds 5..5", "5..6"),
+        ("bench --seeds 0..1001", "at most 1000"),
+        ("bench --jobs 0", "1 to"),
         ("sweep cassandra-queue --seeds 5..5", "5..6"),
         ("sweep cassandra-queue --seeds 9..3", "3..9"),
         ("sweep cassandra-queue --seeds many", "0..1000"),
@@ -527,4 +535,43 @@ fn an_interrupted_check_says_what_it_has_and_is_no_pass() {
     assert_eq!(ended.code, 1, "{}", ended.stderr);
     assert!(ended.stdout.contains("interrupted: this is NOT a pass"), "{}", ended.stdout);
     assert!(ended.stdout.contains("states"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_benchmark_is_the_same_on_any_number_of_threads_and_draws_its_plot() {
+    let plot = folder("bench").join("plot.svg");
+    let line = |jobs: u8| {
+        format!(
+            "bench --threads 1,3 --hold-ms 5 --seconds 1 --seeds 0..2 --jobs {jobs} --svg {}",
+            plot.display()
+        )
+    };
+    let measured = document(&line(1));
+    has_keys(
+        &measured,
+        "latency_ms warm_up_seconds seconds first_seed seeds poll_interval_ms ttl_seconds locks points",
+    );
+    let points = measured["points"].as_array().expect("a list");
+    assert_eq!(points.len(), 2 * measured["locks"].as_array().expect("a list").len());
+    for point in points {
+        has_keys(
+            point,
+            "lock threads hold_ms per_second wait_p50_ms wait_p99_ms wait_max_ms jain longest_run",
+        );
+        has_keys(
+            point,
+            "requests_per_acquisition replica_messages_per_acquisition overtakes_per_acquisition",
+        );
+        assert_eq!(point["mutual_exclusion_broken"], false);
+    }
+    let drawn = std::fs::read_to_string(&plot).expect("the plot is there");
+    assert!(drawn.starts_with("<svg") && drawn.contains("feedback-lock"));
+    assert_eq!(measured, document(&line(3)));
+    assert_eq!(drawn, std::fs::read_to_string(&plot).expect("the plot is there"));
+}
+
+#[test]
+fn a_plot_that_cannot_be_written_is_a_wrong_call() {
+    let ended = run("bench --threads 1 --hold-ms 5 --seconds 1 --seeds 0..1 --svg /nowhere/plot.svg");
+    assert_eq!((ended.code, ended.stderr.lines().count()), (2, 1), "{}", ended.stderr);
 }

@@ -4,6 +4,7 @@
 pub mod cassandra;
 pub mod cassandra_served;
 pub mod cassandra_shadow;
+pub mod feedback;
 pub mod lease_lengths;
 mod matrix;
 pub mod redis;

@@ -1,4 +1,5 @@
 //! The stores, one per file or folder.
 pub mod cassandra;
+pub mod feedback;
 pub mod redis;
 pub mod zookeeper;

@@ -9,6 +9,7 @@
 
 mod cassandra;
 mod cassandra_shadow;
+mod feedback;
 mod redis;
 mod zookeeper;
 

@@ -5,6 +5,7 @@
 //! [`BadCall`] exits 2 after one line that says what was wrong and what would be right. Nothing else goes to stdout,
 //! and progress goes to stderr, and only to a terminal.
 
+mod bench;
 mod check;
 mod completions;
 mod herd;
@@ -79,6 +80,7 @@ enum Command {
     Herd(herd::Herd),
     Ttl(ttl::Ttl),
     Serve(serve::Serve),
+    Bench(bench::Bench),
     /// Lists the locks
     Locks,
     /// Lists the kinds of faults
@@ -135,6 +137,7 @@ pub fn main() -> ExitCode {
         Command::Herd(command) => command.run(&mut screen),
         Command::Ttl(command) => command.run(&mut screen),
         Command::Serve(command) => command.run(&mut screen),
+        Command::Bench(command) => command.run(&mut screen),
         Command::Locks => lists::locks(&mut screen),
         Command::Faults => lists::faults(&mut screen),
         Command::Properties => lists::properties(&mut screen),

@@ -6,6 +6,7 @@
 mod cassandra;
 mod cassandra_services;
 mod cassandra_shadow;
+mod feedback;
 mod redis;
 mod zookeeper;
 
@@ -32,8 +33,14 @@ const fn broken(lock: &'static str, fault: &'static str, promise: Promise, reaso
 }
 
 /// The verdicts that differ from "holds", by family of locks.
-pub const MATRIX: [&[Cell]; 5] =
-    [cassandra::CELLS, cassandra_shadow::CELLS, cassandra_services::CELLS, redis::CELLS, zookeeper::CELLS];
+pub const MATRIX: [&[Cell]; 6] = [
+    cassandra::CELLS,
+    cassandra_shadow::CELLS,
+    cassandra_services::CELLS,
+    redis::CELLS,
+    zookeeper::CELLS,
+    feedback::CELLS,
+];
 
 /// The entry for a lock under a fault, if there is one.
 pub fn known_cell(lock: &str, fault: &str, promise: Promise) -> Option<&'static Cell> {

@@ -1,0 +1,25 @@
+//! The lock on the store with feedback.
+//!
+//! Its queue is in the order in which one server hears of the calls, so that nobody is overtaken as long as places last: what
+//! breaks first-in-first-out is that a waiter's place has a lease, too.
+
+use super::{Cell, broken};
+use picklock_properties::Promise;
+
+const LOCK: &str = "feedback-lock";
+
+const OUTLIVED: &str =
+    "no lease helps against a holder that outlives it while it pauses; the fencing token does";
+const LAPSED: &str = "a waiter is not heard of for longer than its lease, loses its place, and stands at the end of the queue again";
+
+/// The verdicts that differ from "holds".
+pub(super) const CELLS: &[Cell] = &{
+    use Promise::*;
+    [
+        broken(LOCK, "pause", MutualExclusion, OUTLIVED),
+        broken(LOCK, "pause", Fifo, LAPSED),
+        broken(LOCK, "partition", Fifo, LAPSED),
+        broken(LOCK, "all", MutualExclusion, OUTLIVED),
+        broken(LOCK, "all", Fifo, LAPSED),
+    ]
+};

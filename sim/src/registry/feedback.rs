@@ -1,0 +1,74 @@
+//! The lock on the store that document 000 wishes for (section 6).
+
+use super::{AnyLock, CheckOptions, Registered, judged};
+use picklock_model::claims::feedback as spaces;
+use picklock_model::cluster::Setup;
+use picklock_model::explore::Space;
+use picklock_model::locks::FeedbackLock;
+use picklock_model::locks::feedback_lock::Settings;
+use picklock_model::stores::feedback as store;
+use picklock_model::time::Micros;
+use picklock_model::workload::{Calls, Workload, Writes};
+use picklock_model::world::TICK;
+use picklock_properties::Promise;
+
+pub(super) fn lock() -> Box<dyn AnyLock> {
+    Box::new(Registered::<FeedbackLock> {
+        name: "feedback-lock",
+        summary: "a store that queues, pushes its grants and owns the lease (document 000, section 6: what it wishes for)",
+        default_settings: Settings::careful(),
+        setup,
+        space,
+        servers: 1,
+        is_lock: true,
+    })
+}
+
+/// Three clients that each take the lock three times, each time for longer than a lease, so that it has to be prolonged.
+fn setup() -> Setup<FeedbackLock> {
+    Setup {
+        lock: Settings {
+            lease: Some(Micros::seconds(6)),
+            drift_margin: Micros::millis(62),
+            heartbeat: Some(Micros::seconds(2)),
+            request_timeout: Some(Micros::millis(500)),
+            ..Settings::careful()
+        },
+        store: store::Settings::default(),
+        servers: 1,
+        workload: Workload {
+            clients: 3,
+            rounds: 3,
+            retries: false,
+            calls: Calls::Lock,
+            think: Micros::seconds(2),
+            hold: Micros::seconds(8),
+            releases: true,
+            writes: Writes::Resource,
+            resource_checks: true,
+            resource_forgets: false,
+            locks: 1,
+            attendants: 0,
+        },
+        promises: judged(),
+    }
+}
+
+fn space(options: &CheckOptions) -> Space<FeedbackLock> {
+    let calls = if options.try_lock { Calls::TryLock } else { Calls::Lock };
+    let mut space = spaces::feedback_lock(options.clients, calls, &[]);
+    space.setup.promises = match options.promises.is_empty() {
+        true => [Promise::MutualExclusion].into_iter().collect(),
+        false => options.promises,
+    };
+    space.setup.workload.rounds = options.rounds;
+    options.drop.iter().for_each(|assumption| spaces::drop_from_feedback_lock(&mut space, *assumption));
+    let watches_writes = options.promises.contains(Promise::FencedResource);
+    space.setup.workload.writes = Writes::resource_if(watches_writes);
+    space.setup.workload.resource_checks = watches_writes;
+    if watches_writes {
+        // Else a pause would be over before the next holder has written.
+        space.setup.workload.hold = TICK;
+    }
+    space
+}
