@@ -1,7 +1,7 @@
 //! A run as a piece of text that fits into an issue: everything the run depends on, and nothing else.
 //!
 //! ```text
-//!   pk2_   3mJr7AoUXx2Wqd…        base58: no character is mistaken for another, a double click selects it all
+//!   pk3_   3mJr7AoUXx2Wqd…        base58: no character is mistaken for another, a double click selects it all
 //!   ─┬─    ──────┬────────
 //!  format   postcard bytes of a Token, then their CRC-32 (with the format's number before them), 4 bytes
 //! ```
@@ -14,7 +14,7 @@
 //! let body = Body::Seeded { setup: vec![], faults: 0b101, seed: 4711 };
 //! let token = Token { lock: "redlock".to_owned(), body };
 //! let text = token.encode();
-//! assert!(text.starts_with("pk2_"));
+//! assert!(text.starts_with("pk3_"));
 //! assert_eq!(text.parse(), Ok(token));
 //! assert_eq!(text[..text.len() - 1].parse::<Token>(), Err(TokenError::Damaged));
 //! ```
@@ -25,7 +25,7 @@ use std::str::FromStr;
 
 /// The format that is written and read here. Raised whenever an old token would mean another run: by a change of this
 /// file, of a setup's or a plan's fields, of an engine's order, or of a lock's behaviour under it.
-pub const FORMAT_VERSION: u8 = 2;
+pub const FORMAT_VERSION: u8 = 3;
 
 /// A run that can be had again.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -208,7 +208,7 @@ mod tests {
     }
 
     fn sealed(payload: &[u8]) -> String {
-        format!("pk2_{}", bs58::encode([payload, &checksum(payload)].concat()).into_string())
+        format!("pk3_{}", bs58::encode([payload, &checksum(payload)].concat()).into_string())
     }
 
     proptest! {
@@ -261,7 +261,7 @@ mod tests {
         #[test]
         fn no_text_whatever_makes_the_reader_panic(text in any::<String>()) {
             prop_assert!(read(&text).is_err());
-            let text = format!("pk2_{text}");
+            let text = format!("pk3_{text}");
             prop_assert!(read(&text).is_err());
         }
 
@@ -300,13 +300,13 @@ mod tests {
         {
             assert_eq!(read(text), Err(TokenError::NotAToken), "{text}");
         }
-        let expected = "this is not a token: a token begins with pk2_ and goes on with letters and digits";
+        let expected = "this is not a token: a token begins with pk3_ and goes on with letters and digits";
         assert_eq!(TokenError::NotAToken.to_string(), expected);
     }
 
     #[test]
     fn a_token_of_another_format_is_refused_with_both_numbers() {
-        let other = example().encode().replacen("pk2_", "pk1_", 1);
+        let other = example().encode().replacen("pk3_", "pk1_", 1);
         let expected = "this token was made by format 1; this picklock reads format 2";
         assert_eq!(read(&other).unwrap_err().to_string(), expected);
     }
@@ -334,5 +334,5 @@ mod tests {
     }
 
     /// Changes only together with [`FORMAT_VERSION`].
-    const GOLDEN: &str = "pk2_ABRiARzdQWLbo33NxZbQuwzkwy5gZ8NTcQLfiv";
+    const GOLDEN: &str = "pk3_ABRiARzdQWLbo33NxZbQuwzkwy5gZ8NTcQLfiv";
 }

@@ -146,8 +146,8 @@ fn a_wrong_call_exits_2_after_one_line_that_says_what_would_be_right() {
         ("check znode-probe --property lemma-1", "fresh-read"),
         ("check cassandra-queue --explore nowhere", "localhost:3000"),
         ("sweep cassandra-queue --plan /no/such/file", "cannot be read"),
-        ("replay pk2_", "cut or altered"),
-        ("replay nonsense", "begins with pk2_"),
+        ("replay pk3_", "cut or altered"),
+        ("replay nonsense", "begins with pk3_"),
         ("replay pk9_abc", "format 9"),
     ];
     for (line, right) in wrong {
@@ -171,7 +171,7 @@ fn exit_codes_tell_kept_broken_and_unknown_apart() {
     assert_eq!(kept.code, 0, "{}", kept.stdout);
     let broken = run("check cassandra-queue --drop unique-ids");
     assert_eq!(broken.code, 1, "{}", broken.stdout);
-    assert!(broken.stdout.contains("picklock replay pk2_") && broken.stdout.contains("HOLDS"));
+    assert!(broken.stdout.contains("picklock replay pk3_") && broken.stdout.contains("HOLDS"));
     let unknown = run("check cassandra-queue --clients 3 --max-states 100");
     assert_eq!(unknown.code, 1, "{}", unknown.stdout);
     assert!(unknown.stdout.contains("NOT a pass"), "{}", unknown.stdout);

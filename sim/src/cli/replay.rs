@@ -19,7 +19,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ReplayToken {
-    /// What matrix, theorems, check, sweep and scenarios print: pk2_…
+    /// What matrix, theorems, check, sweep and scenarios print: pk3_…
     token: String,
     /// How it is shown
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -43,10 +43,10 @@ pub struct ReplayToken {
 
 const EXAMPLES: &str = "\
 Examples:
-  picklock replay pk2_…
-  picklock replay pk2_… --all | less
-  picklock replay pk2_… --format html --out run.html
-  picklock replay pk2_… --json | jq '.events[] | select(.violations != [])'
+  picklock replay pk3_…
+  picklock replay pk3_… --all | less
+  picklock replay pk3_… --format html --out run.html
+  picklock replay pk3_… --json | jq '.events[] | select(.violations != [])'
 
 Exits 1 if the run breaks a promise, else 0.";
 
@@ -60,7 +60,7 @@ enum Format {
     Html,
     /// The diagram alone
     Svg,
-    /// A trace for https://ui.perfetto.dev
+    /// A trace for Perfetto (ui.perfetto.dev)
     Perfetto,
     /// A log for ShiViz
     Shiviz,
