@@ -3,7 +3,8 @@
 use crate::evidence::{STATES_MAX, breaks, check, evidence, first_seed, lock, replay, seeded_token, sweep};
 use picklock_model::claims::{Judgement, NamedSpace, Scenario, Search, scenarios, unpack_setup};
 use picklock_model::locks::{
-    CassandraQueue, CassandraServed, CassandraShadow, RedisSingle, Redlock, ZnodeProbe, ZookeeperLock,
+    CassandraLwt, CassandraQueue, CassandraServed, CassandraShadow, RedisSingle, Redlock, ZnodeProbe,
+    ZookeeperLock,
 };
 use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::fault::FaultSet;
@@ -130,6 +131,11 @@ fn c24_a_caller_of_try_lock_that_meets_a_dead_record_gets_no_answer() {
 #[test]
 fn c25_a_crash_after_line_5_leaves_all_callers_of_try_lock_refused() {
     is_found_and_repaired("C25");
+}
+
+#[test]
+fn c29_a_conditional_insert_repeated_blindly_waits_for_itself_for_ever() {
+    is_found_and_repaired("C29");
 }
 
 #[test]
@@ -468,6 +474,7 @@ fn watched(lock: &str, setup: &[u8]) -> PromiseSet {
         Some(("cassandra", kind)) if kind.starts_with("timed") || kind.starts_with("kept") => {
             unpack_setup::<CassandraServed>(setup).map(|setup| setup.promises)
         }
+        Some(("cassandra", "lwt")) => unpack_setup::<CassandraLwt>(setup).map(|setup| setup.promises),
         Some(("cassandra", _)) => unpack_setup::<CassandraQueue>(setup).map(|setup| setup.promises),
         Some(("redis", _)) => unpack_setup::<RedisSingle>(setup).map(|setup| setup.promises),
         Some(("znode", _)) => unpack_setup::<ZnodeProbe>(setup).map(|setup| setup.promises),

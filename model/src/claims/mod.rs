@@ -2,6 +2,7 @@
 //! verdicts that the matrix is expected to show. The command and the tests both read it from here.
 
 pub mod cassandra;
+pub mod cassandra_lwt;
 pub mod cassandra_served;
 pub mod cassandra_shadow;
 pub mod feedback;

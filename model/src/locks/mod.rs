@@ -1,6 +1,7 @@
 //! The lock algorithms, one per file.
 
 mod awaited;
+pub mod cassandra_lwt;
 pub mod cassandra_queue;
 pub mod cassandra_served;
 pub mod cassandra_shadow;
@@ -11,6 +12,7 @@ pub mod row_probe;
 pub mod znode_probe;
 pub mod zookeeper_lock;
 
+pub use cassandra_lwt::CassandraLwt;
 pub use cassandra_queue::CassandraQueue;
 pub use cassandra_served::CassandraServed;
 pub use cassandra_shadow::CassandraShadow;

@@ -8,6 +8,7 @@
 //! as dismissed is delivered to the plain cluster, sooner or later, and must change nothing there.
 
 mod cassandra;
+mod cassandra_lwt;
 mod cassandra_shadow;
 mod feedback;
 mod redis;

@@ -1,13 +1,16 @@
 //! The locks of document 000.
 
 use super::{AnyLock, CheckOptions, Registered, judged};
-use picklock_model::claims::{cassandra as spaces, cassandra_served, cassandra_shadow as shadow_spaces};
+use picklock_model::claims::{
+    cassandra as spaces, cassandra_lwt as lwt_spaces, cassandra_served, cassandra_shadow as shadow_spaces,
+};
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
 use picklock_model::locks::cassandra_served::{LeaseService, Settings as Served, TimeService};
 use picklock_model::locks::cassandra_shadow::Backoff;
 use picklock_model::locks::{
-    CassandraQueue, CassandraServed, CassandraShadow, RowProbe, cassandra_queue, cassandra_shadow,
+    CassandraLwt, CassandraQueue, CassandraServed, CassandraShadow, RowProbe, cassandra_lwt, cassandra_queue,
+    cassandra_shadow,
 };
 use picklock_model::stores::cassandra::Consistency;
 use picklock_model::time::Micros;
@@ -106,6 +109,15 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             servers: 1,
             is_lock: true,
         }),
+        Box::new(Registered::<CassandraLwt> {
+            name: "cassandra-lwt",
+            summary: "a lock by one conditional insert (INSERT IF NOT EXISTS), repeated blindly after a time-out",
+            default_settings: cassandra_lwt::Settings::as_written(),
+            setup: || lwt_setup(cassandra_lwt::Settings::as_written()),
+            space: |options| lwt_space(options, cassandra_lwt::Settings::listing()),
+            servers: 1,
+            is_lock: true,
+        }),
     ]
 }
 
@@ -189,6 +201,28 @@ fn shadow_space(options: &CheckOptions, settings: cassandra_shadow::Settings) ->
     space.setup.workload.writes = Writes::resource_if(watches_writes);
     space.setup.workload.resource_checks = watches_writes && settings.fencing;
     options.drop.iter().for_each(|assumption| shadow_spaces::drop_from_shadow_lock(&mut space, *assumption));
+    space
+}
+
+/// How seeded runs use the lock by conditional write: as they use the queue lock, but for the hold, which nothing renews.
+fn lwt_setup(lock: cassandra_lwt::Settings) -> Setup<CassandraLwt> {
+    Setup {
+        lock,
+        store: Default::default(),
+        servers: 3,
+        workload: seeded_workload(false),
+        promises: judged(),
+    }
+}
+
+fn lwt_space(options: &CheckOptions, settings: cassandra_lwt::Settings) -> Space<CassandraLwt> {
+    let mut space = lwt_spaces::lwt_lock(options.clients, options.servers, calls(options), &[]);
+    space.setup.promises = promises(options);
+    space.setup.lock = settings;
+    space.setup.workload.rounds = options.rounds;
+    let watches_writes = space.setup.promises.contains(Promise::FencedResource);
+    space.setup.workload.writes = Writes::resource_if(watches_writes);
+    options.drop.iter().for_each(|assumption| lwt_spaces::drop_from_lwt_lock(&mut space, *assumption));
     space
 }
 

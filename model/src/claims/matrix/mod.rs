@@ -4,6 +4,7 @@
 //! matrix says what such runs show, the catalogue (`super::scenarios`) what is true.
 
 mod cassandra;
+mod cassandra_lwt;
 mod cassandra_services;
 mod cassandra_shadow;
 mod feedback;
@@ -33,10 +34,11 @@ const fn broken(lock: &'static str, fault: &'static str, promise: Promise, reaso
 }
 
 /// The verdicts that differ from "holds", by family of locks.
-pub const MATRIX: [&[Cell]; 6] = [
+pub const MATRIX: [&[Cell]; 7] = [
     cassandra::CELLS,
     cassandra_shadow::CELLS,
     cassandra_services::CELLS,
+    cassandra_lwt::CELLS,
     redis::CELLS,
     zookeeper::CELLS,
     feedback::CELLS,

@@ -1,6 +1,7 @@
 //! The catalogue: known failures, each with the search that finds it and the repair under which the same search does not.
 
 mod cassandra;
+mod cassandra_lwt;
 mod cassandra_shadow;
 mod redis;
 mod zookeeper;
@@ -79,6 +80,7 @@ impl Search {
 pub fn scenarios() -> Vec<Scenario> {
     let mut rows = cassandra::scenarios();
     rows.extend(cassandra_shadow::scenarios());
+    rows.extend(cassandra_lwt::scenarios());
     rows.extend(redis::scenarios());
     rows.extend(zookeeper::scenarios());
     rows

@@ -67,14 +67,14 @@ impl Bench {
         match self.asked.as_ref().map(|request| &request.operation) {
             Some(Operation::Write(mutation)) => vec![seen(mutation)],
             Some(Operation::Batch(mutations)) => mutations.iter().map(seen).collect(),
-            Some(Operation::ReadSlice { .. }) | None => Vec::new(),
+            Some(Operation::ReadSlice { .. } | Operation::Conditional { .. }) | None => Vec::new(),
         }
     }
 
     fn reads(&self) -> Option<Row> {
         match self.asked.as_ref()?.operation {
             Operation::ReadSlice { row, .. } => Some(row),
-            Operation::Write(_) | Operation::Batch(_) => None,
+            Operation::Write(_) | Operation::Batch(_) | Operation::Conditional { .. } => None,
         }
     }
 }

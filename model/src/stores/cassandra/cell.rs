@@ -1,6 +1,6 @@
 //! A cell: what a column holds, when it counts as live, and which of two cells of one column wins.
 
-use super::protocol::{ColumnName, Row, Value, timestamp_group};
+use super::protocol::{Change, ColumnName, Row, Value, timestamp_group};
 use crate::machine::Visitor;
 use crate::time::Wall;
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,19 @@ pub enum Content {
         /// When, in whole seconds of the coordinator that took the delete.
         local_deletion_seconds: i64,
     },
+}
+
+impl Content {
+    /// What a change leaves in the column when its coordinator takes it at `now_seconds`. In CQL a TTL of zero is none.
+    pub(super) fn of(change: Change, now_seconds: i64) -> Content {
+        match change {
+            Change::Put { value, ttl_seconds } => Content::Live {
+                value,
+                expiry_seconds: ttl_seconds.filter(|&ttl| ttl > 0).map(|ttl| now_seconds + i64::from(ttl)),
+            },
+            Change::Delete => Content::Tombstone { local_deletion_seconds: now_seconds },
+        }
+    }
 }
 
 /// A column: its name and one cell.

@@ -2,11 +2,10 @@
 //! as many as the consistency level asks for have done their part.
 
 use super::cell::{Cell, Column, Columns, Content, merge_into};
+use super::paxos::Ballot;
 use super::peer::Peer;
 use super::pending::{Awaited, Pending, RowAcks, Servers};
-use super::protocol::{
-    Change, ColumnName, Family, Found, Mutation, NAME_GROUP, Outcome, Prefix, Reply, Row, Target,
-};
+use super::protocol::{ColumnName, Family, Found, Mutation, NAME_GROUP, Outcome, Prefix, Reply, Row, Target};
 use super::{Cassandra, ExpiryClock, ReadRepair, ReadTargets, Settings};
 use crate::machine::{Context, Effects, Owner, StampGroup, Visitor};
 use crate::time::{Due, Micros, Wall};
@@ -208,9 +207,16 @@ impl Cassandra {
 }
 
 impl Coordinator {
-    fn draw_serial(&mut self) -> u32 {
+    pub(super) fn draw_serial(&mut self) -> u32 {
         self.next_serial += 1;
         self.next_serial
+    }
+
+    /// A ballot after all timestamps given and after the one in the way (`service/ClientState.java`
+    /// `getTimestampForPaxos`).
+    pub(super) fn draw_ballot(&mut self, in_the_way: Option<Ballot>, cx: &Context<Settings>) -> Ballot {
+        let at_least = in_the_way.map_or(cx.wall, |ballot| cx.wall.max(ballot.at + Micros(1)));
+        Ballot { at: after(&mut self.last_timestamp, at_least), server: cx.me }
     }
 
     fn wait(&mut self, client: u8, request: u32, awaited: Awaited, cx: &Context<Settings>) {
@@ -237,16 +243,7 @@ impl Coordinator {
             let timestamp = mutation
                 .timestamp
                 .unwrap_or_else(|| *given.get_or_insert_with(|| after(&mut self.last_timestamp, cx.wall)));
-            let content = match mutation.change {
-                Change::Put { value, ttl_seconds } => Content::Live {
-                    value,
-                    // In CQL a TTL of zero is none.
-                    expiry_seconds: ttl_seconds
-                        .filter(|&ttl| ttl > 0)
-                        .map(|ttl| now_seconds + i64::from(ttl)),
-                },
-                Change::Delete => Content::Tombstone { local_deletion_seconds: now_seconds },
-            };
+            let content = Content::of(mutation.change, now_seconds);
             let column = Column { name, cell: Cell { timestamp, content } };
             match rows.iter_mut().find(|(row, _)| *row == mutation.row) {
                 Some((_, columns)) => merge_into(columns, column, cx.settings.ties),

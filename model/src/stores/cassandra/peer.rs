@@ -1,6 +1,7 @@
 //! What servers say to each other: the coordinator's half of a client's request, and the replicas' answers.
 
 use super::cell::{Cell, Column, Columns, Content};
+use super::paxos::Paxos;
 use super::protocol::{ColumnName, Row};
 use crate::machine::{Owner, Visit, Visitor};
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,8 @@ pub enum Peer {
         /// The number of what is acknowledged.
         serial: u32,
     },
+    /// Part of a conditional write.
+    Paxos(Paxos),
 }
 
 impl Visit for Peer {
@@ -72,6 +75,7 @@ impl Visit for Peer {
                 columns.iter_mut().for_each(|column| column.visit(*row, visitor));
             }
             Peer::Ack { serial } => visitor.serial(Owner::Receiver, serial),
+            Peer::Paxos(paxos) => paxos.visit(visitor),
         }
     }
 }
@@ -105,6 +109,7 @@ impl Display for Peer {
                 Ok(())
             }
             Peer::Ack { .. } => f.write_str("ack"),
+            Peer::Paxos(paxos) => write!(f, "{paxos}"),
         }
     }
 }

@@ -43,9 +43,14 @@ pub struct ColumnName {
     pub thread: ThreadId,
 }
 
+/// The column whose name is the same for all threads, and the only one that conditional writes change: all ballots of a
+/// row are then write timestamps of one column. The thread in it is nobody's.
+pub const OWNER: ColumnName = ColumnName { prefix: Prefix::None, thread: ThreadId(u16::MAX) };
+
 impl Display for ColumnName {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self.prefix {
+            Prefix::None if *self == OWNER => f.write_str("owner"),
             Prefix::Time(at) => write!(f, "{:020}{}", at.unix_micros(), self.thread),
             Prefix::None => write!(f, "{}", self.thread),
         }
@@ -196,6 +201,25 @@ pub enum Operation {
         /// How many columns at most.
         count: u8,
     },
+    /// Change the [`OWNER`] column of `row` if `condition` holds: a lightweight transaction
+    /// (`INSERT … IF NOT EXISTS`, `DELETE … IF owner = …`). If it does not hold, the answer is a slice: what is there.
+    Conditional {
+        /// In which row.
+        row: Row,
+        /// What to write.
+        change: Change,
+        /// On which condition.
+        condition: Condition,
+    },
+}
+
+/// On what a conditional write depends: the live value of the [`OWNER`] column.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Condition {
+    /// There is none.
+    Absent,
+    /// It is this.
+    Equals(Value),
 }
 
 /// A coordinator's reply to a client.
@@ -257,6 +281,26 @@ pub(super) fn visit_found<V: Visitor>(found: &mut Found, visitor: &mut V) {
     }
 }
 
+impl Change {
+    /// Shows the time in the value.
+    pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        match self {
+            Change::Put { value, .. } => value.visit(visitor),
+            Change::Delete => {}
+        }
+    }
+}
+
+impl Condition {
+    /// Shows the time in the value.
+    pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        match self {
+            Condition::Absent => {}
+            Condition::Equals(value) => value.visit(visitor),
+        }
+    }
+}
+
 impl Visit for Mutation {
     fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         let thread = match &mut self.target {
@@ -266,9 +310,7 @@ impl Visit for Mutation {
             }
             Target::CoordinatorTime(thread) => *thread,
         };
-        if let Change::Put { value, .. } = &mut self.change {
-            value.visit(visitor);
-        }
+        self.change.visit(visitor);
         if let Some(timestamp) = &mut self.timestamp {
             visitor.stamp(timestamp_group(self.row, thread), timestamp);
         }
@@ -282,6 +324,10 @@ impl Visit for Request {
             Operation::Write(mutation) => mutation.visit(visitor),
             Operation::Batch(mutations) => mutations.iter_mut().for_each(|mutation| mutation.visit(visitor)),
             Operation::ReadSlice { from, .. } => from.iter_mut().for_each(|name| name.visit(visitor)),
+            Operation::Conditional { change, condition, .. } => {
+                change.visit(visitor);
+                condition.visit(visitor);
+            }
         }
     }
 }
@@ -331,6 +377,16 @@ impl Display for Request {
             Operation::ReadSlice { row, from: None, count } => write!(f, "read {row} first {count}"),
             Operation::ReadSlice { row, from: Some(name), count } => {
                 write!(f, "read {row} from {name} first {count}")
+            }
+            Operation::Conditional { row, change, condition } => {
+                match change {
+                    Change::Put { .. } => write!(f, "insert {row}[{OWNER}]")?,
+                    Change::Delete => write!(f, "delete {row}[{OWNER}]")?,
+                }
+                match condition {
+                    Condition::Absent => f.write_str(" if not exists"),
+                    Condition::Equals(_) => f.write_str(" if mine"),
+                }
             }
         }
     }

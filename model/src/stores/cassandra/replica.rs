@@ -1,6 +1,7 @@
 //! A server as replica: it keeps cells, and what of them survives a power loss.
 
 use super::cell::{Cell, Column, Columns, reconcile};
+use super::paxos::Promises;
 use super::protocol::{ColumnName, Family, Row};
 use super::{CommitLog, ExpiryClock, Settings};
 use crate::machine::{Context, Visitor};
@@ -29,6 +30,10 @@ pub(super) struct Replica {
     /// What a power loss leaves, with [`CommitLog::Periodic`]; with [`CommitLog::Batch`] that is `cells`, and this
     /// empty.
     synced: Vec<Entry>,
+    /// What it remembers of conditional writes, by row.
+    paxos: SmallVec<[Promises; 1]>,
+    /// What of that a power loss leaves: as `synced`.
+    synced_paxos: Vec<Promises>,
     /// When the commit log is synced next: set while `synced` is behind.
     sync_due: Option<Due>,
 }
@@ -47,9 +52,31 @@ impl Replica {
             }
         }
         self.purge(row, cx);
+        self.log(cx);
+    }
+
+    fn log(&mut self, cx: &Context<Settings>) {
         if let CommitLog::Periodic { period } = cx.settings.commit_log {
             self.sync_due.get_or_insert(Due::Monotonic(cx.monotonic + period));
         }
+    }
+
+    /// What it remembers of the rounds about this row, to be changed: `system.paxos` is written through the same log.
+    pub fn promises(&mut self, row: Row, cx: &Context<Settings>) -> &mut Promises {
+        self.log(cx);
+        let at = match self.paxos.binary_search_by(|probe| probe.row.cmp(&row)) {
+            Ok(at) => at,
+            Err(at) => {
+                self.paxos.insert(at, Promises::new(row));
+                at
+            }
+        };
+        &mut self.paxos[at]
+    }
+
+    /// Whether it remembers rounds about this row: it may send a commit again, which must not find its column forgotten.
+    pub fn has_promised(&self, row: Row) -> bool {
+        self.paxos.iter().chain(&self.synced_paxos).any(|promises| promises.row == row)
     }
 
     /// All columns of `row` from `from` on, live or not. With [`ExpiryClock::Replica`] this server's clock turns what
@@ -93,6 +120,8 @@ impl Replica {
     pub fn sync(&mut self) {
         self.synced.clear();
         self.synced.extend_from_slice(&self.cells);
+        self.synced_paxos.clear();
+        self.synced_paxos.extend_from_slice(&self.paxos);
         self.sync_due = None;
     }
 
@@ -105,6 +134,8 @@ impl Replica {
                 if power_lost {
                     self.cells.clear();
                     self.cells.extend_from_slice(&self.synced);
+                    self.paxos.clear();
+                    self.paxos.extend_from_slice(&self.synced_paxos);
                 }
                 self.sync();
             }
@@ -137,6 +168,7 @@ impl Replica {
         for Entry { row, column } in self.cells.iter_mut().chain(&mut self.synced) {
             column.visit(*row, visitor);
         }
+        self.paxos.iter_mut().chain(&mut self.synced_paxos).for_each(|promises| promises.visit(visitor));
         self.sync_due.iter_mut().for_each(|due| visitor.due(due));
     }
 

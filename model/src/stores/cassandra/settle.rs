@@ -56,7 +56,11 @@ pub(super) fn settle(
     dead.retain(|&mut (row, name)| {
         let versions = servers.iter().flat_map(|server| server.replica.versions(row, name));
         let last_expiry_seconds = versions.filter_map(Cell::expiry_seconds).max();
-        !servers.iter().any(|server| server.coordinator.needs(row, name, last_expiry_seconds))
+        !servers.iter().any(|server| {
+            server.replica.has_promised(row)
+                || server.proposer.needs(row)
+                || server.coordinator.needs(row, name, last_expiry_seconds)
+        })
     });
     for message in messages {
         if dead.is_empty() {
@@ -99,12 +103,14 @@ fn mentions(message: &Message<Cassandra>, row: Row, name: ColumnName) -> bool {
             Operation::Write(mutation) => changes(mutation),
             Operation::Batch(mutations) => mutations.iter().any(changes),
             Operation::ReadSlice { .. } => false,
+            Operation::Conditional { row: of, .. } => *of == row,
         },
         Message::Peer(
             Peer::Mutation { row: of, columns, .. }
             | Peer::Cells { row: of, columns, .. }
             | Peer::Repair { row: of, columns, .. },
         ) => *of == row && columns.iter().any(|column| column.name == name),
+        Message::Peer(Peer::Paxos(paxos)) => paxos.row == row,
         Message::Peer(Peer::Read { .. } | Peer::Ack { .. })
         | Message::Reply(_)
         | Message::Write { .. }

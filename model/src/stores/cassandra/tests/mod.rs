@@ -3,12 +3,14 @@
 //! - `cells`: which of two cells wins, and when a cell is live
 //! - `one_server`: a single server against a plain reference
 //! - `replication`: consistency levels, convergence, time-outs, repair
+//! - `conditional`: lightweight transactions
 //! - `durability`: restarts and the commit log
 //! - `settling`: forgetting changes no answer
 //! - `cluster`: the driver of all of them
 
 mod cells;
 mod cluster;
+mod conditional;
 mod durability;
 mod one_server;
 mod replication;

@@ -1,0 +1,28 @@
+//! The lock by conditional write.
+
+use super::{Cell, broken};
+use picklock_properties::Promise;
+
+const LOCK: &str = "cassandra-lwt";
+
+const OUTLIVED: &str = "a holder outlives its lease while it pauses, and does not look";
+const KEPT_WAITING: &str =
+    "a holder whose work hangs in a partition outlives its lease, which nothing renews, and does not look";
+const UNFENCED: &str =
+    "there is no fencing token: the write of a holder that has outlived its lease is accepted";
+const SKEW: &str =
+    "coordinators' clocks differ by more than the lease has left: the cell has expired for one of them";
+
+/// The verdicts that differ from "holds".
+pub(super) const CELLS: &[Cell] = &{
+    use Promise::*;
+    [
+        broken(LOCK, "pause", MutualExclusion, OUTLIVED),
+        broken(LOCK, "pause", FencedResource, UNFENCED),
+        broken(LOCK, "clock", MutualExclusion, SKEW),
+        broken(LOCK, "partition", MutualExclusion, KEPT_WAITING),
+        broken(LOCK, "partition", FencedResource, UNFENCED),
+        broken(LOCK, "all", MutualExclusion, "all of the above"),
+        broken(LOCK, "all", FencedResource, UNFENCED),
+    ]
+};
