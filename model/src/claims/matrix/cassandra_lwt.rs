@@ -7,7 +7,7 @@ const LOCK: &str = "cassandra-lwt";
 
 const OUTLIVED: &str = "a holder outlives its lease while it pauses, and does not look";
 const KEPT_WAITING: &str =
-    "a holder whose work hangs in a partition outlives its lease, which nothing renews, and does not look";
+    "a holder whose work waits for the network outlives its lease, which nothing renews, and does not look";
 const UNFENCED: &str =
     "there is no fencing token: the write of a holder that has outlived its lease is accepted";
 const SKEW: &str =
@@ -20,6 +20,8 @@ pub(super) const CELLS: &[Cell] = &{
         broken(LOCK, "pause", MutualExclusion, OUTLIVED),
         broken(LOCK, "pause", FencedResource, UNFENCED),
         broken(LOCK, "clock", MutualExclusion, SKEW),
+        broken(LOCK, "delay", MutualExclusion, KEPT_WAITING),
+        broken(LOCK, "delay", FencedResource, UNFENCED),
         broken(LOCK, "partition", MutualExclusion, KEPT_WAITING),
         broken(LOCK, "partition", FencedResource, UNFENCED),
         broken(LOCK, "all", MutualExclusion, "all of the above"),
