@@ -173,6 +173,7 @@ fn cassandra() -> Vec<Row> {
             "C24",
             |setup: &mut Setup<L>| {
                 polling(setup);
+                setup.promises.insert(Promise::StarvationFreedom);
                 let work = &mut setup.workload;
                 (work.hold, work.think, work.rounds) = (Micros::millis(100), Micros::millis(700), 2);
             },
