@@ -351,8 +351,9 @@ mod tests {
         let Failing { setup, plan, seed, size } = &shrunk.run;
         let outcome = Engine::new().run(setup, plan, *seed, &Limits::of(setup), &mut ());
         assert!(outcome.breaks(Promise::MutualExclusion), "{plan}");
-        assert!(size.faults <= 2 && size.clients == 2 && size.rounds == 1, "{size:?}\n{plan}");
-        assert!(size.faults < shrunk.from.faults && size.steps <= shrunk.from.steps, "{shrunk:?}");
+        // One fault is enough, and most of the work was in its way.
+        assert!(size.faults == 1 && size.rounds < shrunk.from.rounds, "{size:?}\n{plan}");
+        assert!(size.faults < shrunk.from.faults && size.steps <= shrunk.from.steps / 2, "{shrunk:?}");
     }
 
     #[test]

@@ -8,9 +8,13 @@ use super::plans::*;
 use crate::scenarios::row;
 use picklock_model::claims::{Search, unpack_setup};
 use picklock_model::cluster::Setup;
+use picklock_model::locks::cassandra_served::KEEPER_READS;
+use picklock_model::locks::cassandra_shadow::Backoff;
 use picklock_model::locks::redlock::Contact;
 use picklock_model::locks::zookeeper_lock::OnConnectionLoss;
-use picklock_model::locks::{CassandraQueue, RedisSingle, Redlock, ZookeeperLock};
+use picklock_model::locks::{
+    CassandraQueue, CassandraServed, CassandraShadow, RedisSingle, Redlock, ZnodeProbe, ZookeeperLock,
+};
 use picklock_model::machine::Lock;
 use picklock_model::time::Micros;
 use picklock_model::workload::Workload;
@@ -18,8 +22,8 @@ use picklock_properties::Promise;
 use picklock_sim::fault::FaultKind;
 use picklock_sim::hosted::turmoil::NotExpressible;
 use picklock_sim::plan::Side::{Everybody, Servers};
-use picklock_sim::plan::Trigger::{Granted, Left};
-use picklock_sim::plan::{Plan, Target};
+use picklock_sim::plan::Trigger::{self, Granted, Left};
+use picklock_sim::plan::{Plan, Planned, Target, When};
 use std::time::Duration;
 
 /// A row of the table.
@@ -31,11 +35,17 @@ pub(super) struct Row {
     pub plan: Plan,
     /// For how long connections put up with silence, where the usual second is too short: a slow link is silent.
     pub silence: Option<Duration>,
+    /// Whether there is a lock to hold: what only writes and reads grants nothing.
+    pub grants: bool,
 }
 
 impl Row {
     fn patient(self) -> Row {
         Row { silence: Some(Duration::from_secs(15)), ..self }
+    }
+
+    fn without_grants(self) -> Row {
+        Row { grants: false, ..self }
     }
 }
 
@@ -55,7 +65,22 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
         "C9",
         Why::NoPlan("two deletions that overtake each other: over one stream they arrive as they were sent"),
     ),
-    ("C22", Why::NoPlan("both must add and delete in step within a round trip; no trigger says that")),
+    (
+        "C10",
+        Why::NoPlan(
+            "a renewal overtaken by the deletion that was sent after it: over one stream they arrive as sent",
+        ),
+    ),
+    (
+        "C21",
+        Why::NoPlan("they refuse each other for ever only in step; after the healing two clients are not"),
+    ),
+    (
+        "C22a",
+        Why::NoPlan(
+            "time stands still for as long as a clock was ahead, and progress is owed twice that later",
+        ),
+    ),
     ("R18", Why::NoPlan("votes are split for ever only in step; after the healing two clients are not")),
     ("R20", Why::NoPlan("progress is owed once healed, and healing brings the node back")),
     ("R24", Why::Refused { faults: &[FaultKind::Duplicate], error: NotExpressible::Duplicate }),
@@ -65,14 +90,14 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
         "F4",
         Why::NoPlan("it takes two quorums that count apart for eight rounds: one in 3000 random plans does"),
     ),
-    ("Z8", Why::NoPlan("not aimed at yet")),
-    ("Z9", Why::NoPlan("not aimed at yet")),
     ("Z19", Why::Refused { faults: &[FaultKind::Delay], error: NotExpressible::Overtaking }),
 ];
 
 /// The table.
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = cassandra();
+    rows.extend(shadow());
+    rows.extend(served());
     rows.extend(redlock());
     rows.extend(redis());
     rows.extend(zookeeper());
@@ -83,6 +108,7 @@ fn cassandra() -> Vec<Row> {
     type L = CassandraQueue;
     // The searches poll without a pause, which costs nothing where time is ticks.
     let polling = |setup: &mut Setup<L>| setup.lock.poll_interval = Micros::millis(200);
+    let cut_short = [S1, S2, S3].map(|node| later(Granted, 100, power_loss(node, 500)));
     vec![
         searched::<L, L>(
             "C2",
@@ -118,6 +144,7 @@ fn cassandra() -> Vec<Row> {
                 [at_first(cut(nodes([S1]), Servers, 30_000)), at_first(cut(nodes([S2]), Servers, 30_000))],
             ),
         ),
+        hunted::<L, L>("C12", usual, plan(30, [late(8_000)].into_iter().chain(cut_short))),
         hunted::<L, L>("C14", usual, plan(60, [on(Left, cut(nodes([S1]), nodes([S2, S3]), 10_000))])),
         searched::<L, L>(
             "C15",
@@ -141,8 +168,111 @@ fn cassandra() -> Vec<Row> {
             },
             plan(30, [at_first(slow(nodes([A]), Servers, 600, 5_000))]),
         ),
+        // B takes its time early and is late with the cell: it is first in the queue after A, who dies in its second round.
+        searched_with(
+            "C24",
+            |setup: &mut Setup<L>| {
+                polling(setup);
+                setup.promises.insert(Promise::StarvationFreedom);
+                let work = &mut setup.workload;
+                (work.hold, work.think, work.rounds) = (Micros::millis(100), Micros::millis(700), 2);
+            },
+            plan(20, [at_first(slow(nodes([B]), Servers, 600, 5_000)), on_a(line(7, 6), 2, 0, crash(A))]),
+        ),
         searched::<L, L>("C25", usual, plan(20, [on(line(7, 6), crash(STRUCK))])),
         hunted::<L, L>("C31", usual, plan(60, [on(Left, cut(nodes([STRUCK]), Everybody, 10_000))])),
+    ]
+}
+
+fn shadow() -> Vec<Row> {
+    type L = CassandraShadow;
+    vec![
+        hunted::<L, L>("C17", usual, plan(20, [on(line(3, 8), crash(STRUCK))])),
+        searched_with(
+            "C18",
+            |setup: &mut Setup<L>| {
+                setup.lock.backoff = Backoff::Fixed(Micros::millis(200));
+                setup.workload.hold = Micros::seconds(10);
+            },
+            plan(30, [late(2_000), on_a(line(3, 10), 1, 0, pause(A, 8_000))]),
+        ),
+        // B stands in the shadow row, and has seen the main row empty, when A comes back with its clock behind.
+        hunted::<L, L>(
+            "C19",
+            |work| (work.hold, work.think) = (Micros::seconds(2), Micros::seconds(3)),
+            plan(60, [late(6_500), on_a(Left, 1, 0, step(A, -30)), on_b(line(3, 10), pause(B, 2_500))]),
+        ),
+        hunted::<L, L>(
+            "C30",
+            |work| (work.hold, work.rounds) = (Micros::seconds(40), 1),
+            plan(60, [late(18_000), on_a(Granted, 1, 0, pause(A, 28_000))]),
+        ),
+    ]
+}
+
+/// Attendants are numbered after the clients, keepers before replicas.
+fn served() -> Vec<Row> {
+    type L = CassandraServed;
+    let attendant = |number: u8| Target::Client(2 + number);
+    let line_of = |number: u8, event, nth, delay_ms, fault| Planned {
+        when: When::Trigger { client: Some(2 + number), event, nth, delay: Micros::millis(delay_ms) },
+        fault,
+    };
+    vec![
+        searched_with(
+            "C22b",
+            |setup: &mut Setup<L>| {
+                setup.lock.queue.poll_interval = Micros::millis(200);
+                setup.workload.hold = Micros::seconds(5);
+            },
+            plan(20, [at_first(pause(A, 1_000))]),
+        ),
+        searched_with(
+            "C22c",
+            |setup: &mut Setup<L>| {
+                setup.lock.queue.poll_interval = Micros::millis(50);
+                let work = &mut setup.workload;
+                (work.hold, work.think, work.rounds) = (Micros::millis(50), Micros::millis(50), 20);
+            },
+            plan(
+                20,
+                [
+                    at_first(slow(Servers, nodes([Target::Client(1)]), 600, 5_000)),
+                    at_first(pause(Target::Client(2), 300)),
+                ],
+            ),
+        ),
+        searched_with(
+            "C32",
+            |setup: &mut Setup<L>| {
+                setup.lock.queue.poll_interval = Micros::millis(200);
+                setup.workload.hold = Micros::seconds(10);
+            },
+            plan(30, [late(3_000), on_a(Granted, 1, 0, crash(attendant(1)))]),
+        ),
+        // B took its time before A, its cell arrives when the keeper has just deleted A's record.
+        searched_with(
+            "C33",
+            |setup: &mut Setup<L>| {
+                setup.lock.queue.ttl_seconds = Some(8);
+                setup.workload.think = Micros::millis(200);
+            },
+            plan(
+                30,
+                [
+                    at_first(pause(A, 300)),
+                    on_b(line(7, 1), slow(nodes([B]), Servers, 13_000, 1_000)),
+                    at_first(slow(Servers, nodes([attendant(0)]), 300, 5_000)),
+                    line_of(0, Trigger::Line(KEEPER_READS), 3, 450, pause(STRUCK, 9_000)),
+                ],
+            ),
+        )
+        .patient(),
+        searched::<L, L>(
+            "C34",
+            usual,
+            plan(20, [on(Granted, crash(STRUCK)), on(Granted, crash(attendant(0)))]),
+        ),
     ]
 }
 
@@ -307,6 +437,14 @@ fn zookeeper() -> Vec<Row> {
         ),
         searched::<L, L>("Z5", again, plan(10, [])),
         searched::<L, L>("Z7", again, plan(10, [])),
+        searched::<L, L>("Z8", again, plan(10, [])),
+        // B's session is older than what A writes, and both are told to B's server late.
+        searched::<ZnodeProbe, ZnodeProbe>(
+            "Z9",
+            usual,
+            plan(20, [at_first(pause(A, 300)), at_first(slow(nodes([S1]), nodes([S2]), 700, 10_000))]),
+        )
+        .without_grants(),
         searched::<L, L>("Z11", again, plan(10, [on(Granted, crash(STRUCK))])),
         searched_with(
             "Z12",
@@ -378,7 +516,15 @@ fn built<B: Lock, R: Lock>(
     if repaired.promises.is_empty() {
         repaired.promises.insert(Promise::DeadlockFreedom);
     }
-    Row { id, breaks, broken: Box::new(broken), repaired: Box::new(repaired), plan, silence: None }
+    Row {
+        id,
+        breaks,
+        broken: Box::new(broken),
+        repaired: Box::new(repaired),
+        plan,
+        silence: None,
+        grants: true,
+    }
 }
 
 fn setup_of<L: Lock>(search: &Search) -> Setup<L> {

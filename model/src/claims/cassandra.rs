@@ -57,49 +57,79 @@ pub fn queue_lock(clients: u8, servers: u8, calls: Calls, promises: &[Promise]) 
 
 /// Drops an assumption of the queue lock's theorems. Several may be dropped, one after the other.
 pub fn drop_from_queue_lock(space: &mut Space<CassandraQueue>, assumption: Assumption) {
-    let Space { setup, bounds } = space;
+    drop_from_surroundings(&mut space.setup.store, &mut space.bounds, assumption);
+    let setup = &mut space.setup;
     match assumption {
         Assumption::UniqueIds => setup.lock.shared_thread_id = true,
-        Assumption::NoClockStep => {
-            bounds.clock_steps = 1;
-            bounds.clock_step_ticks = -1;
-        }
-        Assumption::NoClockFreeze => bounds.freezes = 1,
-        Assumption::ClocksAgree => bounds.last_client_ahead_ticks = -1,
         Assumption::NoExpiry => {
             setup.lock.ttl_seconds = Some(TTL_SECONDS);
             timed(space);
         }
-        Assumption::NoPause => {
-            bounds.pauses = 1;
-            bounds.pause_ticks = TTL_SECONDS as u8 + 1;
-            timed(space);
-        }
-        Assumption::Durable => {
-            setup.store.commit_log = CommitLog::Periodic { period: Micros::seconds(10) };
-            bounds.power_losses = 1;
-        }
-        Assumption::QuorumsMeet => {
-            setup.store.writes = Consistency::One;
-            setup.store.reads = Consistency::One;
-        }
+        Assumption::NoPause => timed(space),
         Assumption::ReadAfterAck => setup.lock.reads_before_ack = true,
-        Assumption::NoCrash => bounds.crashes = 1,
         Assumption::NoLoss => {
-            bounds.losses = 1;
+            setup.lock.request_timeout = Some(LOST_AFTER);
             timed(space);
-            // Longer than a request and its reply can take: a time-out means that one of them was lost.
-            space.setup.lock.request_timeout = Some(Micros(3 * TICK.0));
         }
-        Assumption::NoDuplicate => bounds.duplicates = 1,
         Assumption::FreeAtStart => setup.workload.releases = true,
-        Assumption::BoundedDrift
+        Assumption::NoClockStep
+        | Assumption::NoClockFreeze
+        | Assumption::ClocksAgree
+        | Assumption::Durable
+        | Assumption::QuorumsMeet
+        | Assumption::NoCrash
+        | Assumption::NoDuplicate
+        | Assumption::BoundedDrift
         | Assumption::NoServerClockStep
         | Assumption::StopsInTime
         | Assumption::KeysKept
         | Assumption::MajorityUp => {}
     }
 }
+
+/// Drops from the world around a lock on Cassandra what an assumption says of its clocks, nodes, network and store; what it
+/// says of the lock itself is the lock's to drop.
+pub(super) fn drop_from_surroundings(
+    store: &mut store::Settings,
+    bounds: &mut Bounds,
+    assumption: Assumption,
+) {
+    match assumption {
+        Assumption::NoClockStep => {
+            bounds.clock_steps = 1;
+            bounds.clock_step_ticks = -1;
+        }
+        Assumption::NoClockFreeze => bounds.freezes = 1,
+        Assumption::ClocksAgree => bounds.last_client_ahead_ticks = -1,
+        Assumption::NoPause => {
+            bounds.pauses = 1;
+            bounds.pause_ticks = TTL_SECONDS as u8 + 1;
+        }
+        Assumption::Durable => {
+            store.commit_log = CommitLog::Periodic { period: Micros::seconds(10) };
+            bounds.power_losses = 1;
+        }
+        Assumption::QuorumsMeet => {
+            store.writes = Consistency::One;
+            store.reads = Consistency::One;
+        }
+        Assumption::NoCrash => bounds.crashes = 1,
+        Assumption::NoLoss => bounds.losses = 1,
+        Assumption::NoDuplicate => bounds.duplicates = 1,
+        Assumption::UniqueIds
+        | Assumption::NoExpiry
+        | Assumption::ReadAfterAck
+        | Assumption::FreeAtStart
+        | Assumption::BoundedDrift
+        | Assumption::NoServerClockStep
+        | Assumption::StopsInTime
+        | Assumption::KeysKept
+        | Assumption::MajorityUp => {}
+    }
+}
+
+/// Longer than a request and its reply can take: a time-out means that one of them was lost.
+pub(super) const LOST_AFTER: Micros = Micros(3 * TICK.0);
 
 /// Lets time pass: messages take up to a tick, waiting threads poll every tick.
 pub fn timed(space: &mut Space<CassandraQueue>) {

@@ -1,12 +1,10 @@
 //! The spaces in which the old Cassandra lock is judged, and how each assumption is dropped from them.
 
 use super::Assumption;
-use super::cassandra::{TTL_SECONDS, patient_store, workload};
+use super::cassandra::{LOST_AFTER, TTL_SECONDS, drop_from_surroundings, patient_store, workload};
 use crate::cluster::Setup;
 use crate::explore::Space;
 use crate::locks::{CassandraShadow, cassandra_shadow};
-use crate::stores::cassandra::{CommitLog, Consistency};
-use crate::time::Micros;
 use crate::workload::Calls;
 use crate::world::{Bounds, TICK};
 use cassandra_shadow::Backoff;
@@ -32,43 +30,29 @@ pub fn shadow_lock(clients: u8, servers: u8, calls: Calls, promises: &[Promise])
 
 /// Drops an assumption of the old lock's theorems. Several may be dropped, one after the other.
 pub fn drop_from_shadow_lock(space: &mut Space<CassandraShadow>, assumption: Assumption) {
-    let Space { setup, bounds } = space;
+    drop_from_surroundings(&mut space.setup.store, &mut space.bounds, assumption);
+    let lock = &mut space.setup.lock;
     match assumption {
-        Assumption::UniqueIds => setup.lock.shared_thread_id = true,
-        Assumption::NoClockStep => {
-            bounds.clock_steps = 1;
-            bounds.clock_step_ticks = -1;
-        }
-        Assumption::NoClockFreeze => bounds.freezes = 1,
-        Assumption::ClocksAgree => bounds.last_client_ahead_ticks = -1,
+        Assumption::UniqueIds => lock.shared_thread_id = true,
         Assumption::NoExpiry => {
-            setup.lock.ttl_seconds = Some(TTL_SECONDS);
-            setup.lock.shadow_ttl_seconds = Some(TTL_SECONDS);
+            lock.ttl_seconds = Some(TTL_SECONDS);
+            lock.shadow_ttl_seconds = Some(TTL_SECONDS);
             timed(space);
         }
-        Assumption::NoPause => {
-            bounds.pauses = 1;
-            bounds.pause_ticks = TTL_SECONDS as u8 + 1;
-            timed(space);
-        }
-        Assumption::Durable => {
-            setup.store.commit_log = CommitLog::Periodic { period: Micros::seconds(10) };
-            bounds.power_losses = 1;
-        }
-        Assumption::QuorumsMeet => {
-            setup.store.writes = Consistency::One;
-            setup.store.reads = Consistency::One;
-        }
-        Assumption::ReadAfterAck => setup.lock.reads_before_ack = true,
-        Assumption::NoCrash => bounds.crashes = 1,
+        Assumption::NoPause => timed(space),
+        Assumption::ReadAfterAck => lock.reads_before_ack = true,
         Assumption::NoLoss => {
-            bounds.losses = 1;
+            lock.request_timeout = Some(LOST_AFTER);
             timed(space);
-            // Longer than a request and its reply can take: a time-out means that one of them was lost.
-            space.setup.lock.request_timeout = Some(Micros(3 * TICK.0));
         }
-        Assumption::NoDuplicate => bounds.duplicates = 1,
-        Assumption::FreeAtStart
+        Assumption::NoClockStep
+        | Assumption::NoClockFreeze
+        | Assumption::ClocksAgree
+        | Assumption::Durable
+        | Assumption::QuorumsMeet
+        | Assumption::NoCrash
+        | Assumption::NoDuplicate
+        | Assumption::FreeAtStart
         | Assumption::BoundedDrift
         | Assumption::NoServerClockStep
         | Assumption::StopsInTime
