@@ -7,7 +7,7 @@
 //!    the counterexamples are kept to be read, in `golden/`.
 //! 3. `cassandra_queue`: what else is true of the Cassandra queue lock, exhaustively and by seeds.
 //!    `leases`: how long its TTL must be, what its time service guarantees, and what a lease service saves.
-//! 4. `cassandra_shadow`: the same of the old Cassandra lock.
+//! 4. `cassandra_shadow`: the same of the old Cassandra lock. `cassandra_lwt`: of one on conditional writes.
 //! 5. `redlock`: what else is true of Redlock, exhaustively and by seeds: for how long the keys of a quorum live together,
 //!    which faults it gets over, what an extension may do.
 //! 6. `redis`: the same of the lock on one Redis instance, with and without a replica.
@@ -33,6 +33,7 @@
 //! | `UPDATE_EXPECT=1` | writes the expected tables in the tests again (expect-test) |
 
 mod bench;
+mod cassandra_lwt;
 mod cassandra_queue;
 mod cassandra_shadow;
 mod determinism;

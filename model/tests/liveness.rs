@@ -6,7 +6,9 @@
 use picklock_model::claims::{Judgement, NamedSpace, Search, scenarios, unpack_setup};
 use picklock_model::cluster::{Setup, Wake};
 use picklock_model::explore::{Draws, Exploration, Goal, Lasso, Limits, Space, Verdict, check_liveness};
-use picklock_model::locks::{CassandraQueue, CassandraServed, CassandraShadow, Redlock, ZookeeperLock};
+use picklock_model::locks::{
+    CassandraLwt, CassandraQueue, CassandraServed, CassandraShadow, Redlock, ZookeeperLock,
+};
 use picklock_model::machine::{Answer, Call, Context, Effects, Line, Lock, Node, Store, Visit, Visitor};
 use picklock_model::time::{Due, Micros, Monotonic};
 use picklock_model::workload::{Calls, Workload, Writes};
@@ -539,6 +541,7 @@ fn the_lassos_of_the_catalogue_are_lassos() {
             let is_lasso = match space.lock {
                 "cassandra-queue" => has_lasso::<CassandraQueue>(&space, goal, draws),
                 "cassandra-shadow" => has_lasso::<CassandraShadow>(&space, goal, draws),
+                "cassandra-lwt" => has_lasso::<CassandraLwt>(&space, goal, draws),
                 "cassandra-timed" | "cassandra-kept" => has_lasso::<CassandraServed>(&space, goal, draws),
                 "redlock" => has_lasso::<Redlock>(&space, goal, draws),
                 "zookeeper-lock" => has_lasso::<ZookeeperLock>(&space, goal, draws),

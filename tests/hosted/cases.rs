@@ -76,6 +76,12 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
         Why::NoPlan("they refuse each other for ever only in step; after the healing two clients are not"),
     ),
     (
+        "C29",
+        Why::NoPlan(
+            "the reply alone must be lost: over TCP its connection is, between two messages no trigger names",
+        ),
+    ),
+    (
         "C22a",
         Why::NoPlan(
             "time stands still for as long as a clock was ahead, and progress is owed twice that later",
