@@ -24,7 +24,7 @@ fn untimed_lock_and_try_lock_of_three_with_crashes_and_duplicates() {
     for calls in [Calls::Lock, Calls::TryLock] {
         let mut space = shadow_lock(3, calls, &[Assumption::NoCrash, Assumption::NoDuplicate]);
         space.bounds.duplicates = 3;
-        walks_alike(space, |walked| walked.grants > 100 && walked.faults > 300);
+        walks_alike(space, |walked| walked.grants > 100 && walked.faults > 300 && walked.dismissed > 100);
     }
 }
 
