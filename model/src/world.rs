@@ -706,12 +706,10 @@ impl<L: Lock> World<L> {
     }
 
     fn is_aimed_at(&self, client: u8, aim: Aim) -> bool {
-        let usage = self.cluster.usage();
-        let id = ClientId(client);
         match aim {
             Aim::Always => true,
             Aim::Holding => self.cluster.clients[usize::from(client)].holds(),
-            Aim::Asking => usage.waiting.contains(id),
+            Aim::Asking => self.cluster.usage().waiting.contains(ClientId(client)),
             Aim::At(line) => self.cluster.clients[usize::from(client)].lock.line() == line,
         }
     }
