@@ -1,8 +1,8 @@
 //! A request to Cassandra whose reply is waited for.
 
-use crate::machine::{Owner, Visitor};
-use crate::stores::cassandra::Reply;
-use crate::time::Monotonic;
+use crate::machine::{Effects, Owner, Visitor};
+use crate::stores::cassandra::{Cassandra, Operation, Reply, Request};
+use crate::time::{Micros, Monotonic};
 use serde::{Deserialize, Serialize};
 
 /// Which reply it is, and when its outcome becomes unknown.
@@ -14,6 +14,19 @@ pub(super) struct Awaited {
 }
 
 impl Awaited {
+    /// Sends a request to a server, under the next number of `serial`; after `timeout` its outcome becomes unknown.
+    pub fn sent(
+        operation: Operation,
+        server: u8,
+        serial: &mut u32,
+        (now, timeout): (Monotonic, Option<Micros>),
+        out: &mut Effects<Cassandra>,
+    ) -> Awaited {
+        *serial = serial.wrapping_add(1);
+        out.request(server, Request { serial: *serial, operation });
+        Awaited { serial: *serial, until: timeout.map(|length| now + length) }
+    }
+
     /// Whether this is the reply.
     pub fn is_answered_by(self, reply: &Reply) -> bool {
         self.serial == reply.serial

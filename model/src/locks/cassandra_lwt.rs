@@ -26,9 +26,7 @@
 
 use super::awaited::Awaited;
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
-use crate::stores::cassandra::{
-    Cassandra, Change, Condition, Family, Operation, Outcome, Reply, Request, Row, Value,
-};
+use crate::stores::cassandra::{Cassandra, Change, Condition, Family, Operation, Outcome, Reply, Row, Value};
 use crate::time::{Due, Micros, Monotonic};
 use picklock_properties::{LockId, Mode};
 use serde::{Deserialize, Serialize};
@@ -191,12 +189,10 @@ impl CassandraLwt {
     }
 
     fn request(&mut self, change: Change, condition: Condition, cx: &Cx, out: &mut Out) {
-        self.serial = self.serial.wrapping_add(1);
-        let until = cx.settings.request_timeout.map(|timeout| cx.monotonic + timeout);
-        self.awaited = Some(Awaited { serial: self.serial, until });
         let operation = Operation::Conditional { row: self.row(), change, condition };
         self.contact %= cx.servers;
-        out.request(self.contact, Request { serial: self.serial, operation });
+        let time = (cx.monotonic, cx.settings.request_timeout);
+        self.awaited = Some(Awaited::sent(operation, self.contact, &mut self.serial, time, out));
     }
 
     fn row(&self) -> Row {

@@ -5,7 +5,7 @@ use super::settings::{Expiry, Timestamps};
 use super::{CassandraQueue, Cx, Out};
 use crate::locks::awaited::Awaited;
 use crate::stores::cassandra::{
-    Change, ColumnName, Family, Found, Mutation, Operation, Prefix, Request, Row, TIME, Target, Value,
+    Change, ColumnName, Family, Found, Mutation, Operation, Prefix, Row, TIME, Target, Value,
 };
 use crate::time::Wall;
 
@@ -95,11 +95,7 @@ impl CassandraQueue {
     }
 
     pub(super) fn request(&mut self, operation: Operation, cx: &Cx, out: &mut Out) -> Awaited {
-        self.serial = self.serial.wrapping_add(1);
-        out.request(self.contact, Request { serial: self.serial, operation });
-        Awaited {
-            serial: self.serial,
-            until: cx.settings.request_timeout.map(|length| cx.monotonic + length),
-        }
+        let time = (cx.monotonic, cx.settings.request_timeout);
+        Awaited::sent(operation, self.contact, &mut self.serial, time, out)
     }
 }

@@ -3,7 +3,7 @@
 use super::{CassandraShadow, Cx, Out, Phase, Settings};
 use crate::locks::awaited::Awaited;
 use crate::stores::cassandra::{
-    Change, ColumnName, Family, Mutation, Operation, Prefix, Request, Row, Target, ThreadId, Value,
+    Change, ColumnName, Family, Mutation, Operation, Prefix, Row, Target, ThreadId, Value,
 };
 
 impl CassandraShadow {
@@ -51,11 +51,7 @@ impl CassandraShadow {
     }
 
     pub(super) fn request(&mut self, operation: Operation, cx: &Cx, out: &mut Out) -> Awaited {
-        self.serial = self.serial.wrapping_add(1);
-        out.request(self.contact, Request { serial: self.serial, operation });
-        Awaited {
-            serial: self.serial,
-            until: cx.settings.request_timeout.map(|length| cx.monotonic + length),
-        }
+        let time = (cx.monotonic, cx.settings.request_timeout);
+        Awaited::sent(operation, self.contact, &mut self.serial, time, out)
     }
 }
