@@ -276,8 +276,10 @@ pub trait Lock: Data {
         None
     }
 
-    /// Where in its source the machine stands.
-    fn line(&self) -> Line;
+    /// Where in its source the machine stands: nowhere, if it has none. Faults of a plan can be aimed at lines.
+    fn line(&self) -> Line {
+        Line::NONE
+    }
 
     /// What the machine does right now, in a few words, for the reader of a trace.
     fn doing(&self) -> &'static str;

@@ -26,9 +26,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+// The command reads like a program over this library, and was one.
+extern crate self as picklock_sim;
+
 mod agenda;
 pub mod bench;
 mod cast;
+pub mod cli;
 pub mod dice;
 pub mod fault;
 pub mod herd;

@@ -13,6 +13,7 @@ use count::Count;
 use picklock_model::claims::{Hunt as Grounds, Scenario, scenarios};
 use picklock_properties::Promise;
 use picklock_sim::fault::{FaultKind, FaultSet};
+use picklock_sim::registry::Locks;
 use serde::Serialize;
 use std::fmt::Write;
 use std::ops::Range;
@@ -87,7 +88,7 @@ struct Repaired {
 
 impl Hunt {
     /// Hunts all rows.
-    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let chosen = self.chosen()?;
         self.check_numbers()?;
         let jobs = self.jobs.count()?;
@@ -99,7 +100,7 @@ impl Hunt {
             if interrupt::happened() || screen.is_closed() {
                 break;
             }
-            let row = self.hunt(scenario, grounds, jobs)?;
+            let row = self.hunt(locks, scenario, grounds, jobs)?;
             if interrupt::happened() {
                 break;
             }
@@ -161,10 +162,16 @@ impl Hunt {
     }
 
     /// From every start, until it is found or given up; then the repaired lock over the seeds that were tried.
-    fn hunt(&self, scenario: &Scenario, grounds: &Grounds, jobs: usize) -> Result<Row, BadCall> {
+    fn hunt(
+        &self,
+        locks: &Locks,
+        scenario: &Scenario,
+        grounds: &Grounds,
+        jobs: usize,
+    ) -> Result<Row, BadCall> {
         let progress = Progress::seeds();
         progress.name(scenario.id.to_owned());
-        let broken = Seeded::new(grounds.lock, &grounds.setup, grounds.faults)?;
+        let broken = Seeded::new(locks, grounds.lock, &grounds.setup, grounds.faults)?;
         let mut count = Count::new(self.seeds_max);
         let (mut token, mut tried) = (None, Vec::<Range<u64>>::new());
         let watch = Stopwatch::start();
@@ -181,7 +188,7 @@ impl Hunt {
         }
         let seconds = watch.seconds();
         progress.name(format!("{}, repaired", scenario.id));
-        let fixed = Seeded::new(grounds.fixed_lock, &grounds.fixed, grounds.faults)?;
+        let fixed = Seeded::new(locks, grounds.fixed_lock, &grounds.fixed, grounds.faults)?;
         let repaired = repaired(&fixed, tried, jobs, &progress)?;
         Ok(Row {
             id: scenario.id,

@@ -4,7 +4,7 @@ use super::screen::{Paint, Screen, Tone, json};
 use super::{BadCall, Ending, names};
 use clap::{Args, ValueEnum};
 use picklock_properties::Promise;
-use picklock_sim::registry::Replay;
+use picklock_sim::registry::{Locks, Replay};
 use picklock_sim::report::{
     JsonEvent, Story, TextOptions, TimeColumn, Window, page, perfetto, shiviz, svg, violation_words,
 };
@@ -90,9 +90,9 @@ const WIDTH_OF_FILES: usize = 120;
 
 impl ReplayToken {
     /// Runs it again.
-    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let token: Token = self.token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
-        let lock = names::lock_of(&token)?;
+        let lock = names::lock_of(locks, &token)?;
         let file = self.out.as_ref().map(|path| {
             File::create(path)
                 .map_err(|error| BadCall(format!("--out {}: cannot be written: {error}", path.display())))

@@ -5,12 +5,12 @@ use super::sweep::seeded_token;
 use super::{BadCall, interrupt, names};
 use picklock_properties::Promise;
 use picklock_sim::fault::{FaultKind, FaultSet, UnknownFault};
-use picklock_sim::registry::{AnyLock, SweepHow};
+use picklock_sim::registry::{AnyLock, Locks, SweepHow};
 use std::ops::Range;
 
 /// Random plans of these kinds of faults on one setup of a lock.
 pub struct Seeded<'a> {
-    lock: Box<dyn AnyLock>,
+    lock: &'a dyn AnyLock,
     setup: &'a [u8],
     faults: FaultSet,
 }
@@ -30,11 +30,16 @@ pub struct Tried {
 
 impl<'a> Seeded<'a> {
     /// By the lock's registered name and the faults' names on the command line.
-    pub fn new(lock: &str, setup: &'a [u8], faults: &[&str]) -> Result<Seeded<'a>, BadCall> {
+    pub fn new(
+        locks: &'a Locks,
+        lock: &str,
+        setup: &'a [u8],
+        faults: &[&str],
+    ) -> Result<Seeded<'a>, BadCall> {
         let faults: Result<FaultSet, UnknownFault> =
             faults.iter().map(|name| name.parse::<FaultKind>()).collect();
         let faults = faults.map_err(|error| BadCall(error.to_string()))?;
-        Ok(Seeded { lock: names::lock(lock)?, setup, faults })
+        Ok(Seeded { lock: names::lock(locks, lock)?, setup, faults })
     }
 
     /// Tries seeds until one breaks `promise`, or any if none is named; goes on after those that break others only.
@@ -73,7 +78,7 @@ impl<'a> Seeded<'a> {
 
     /// The lock.
     pub fn lock(&self) -> &dyn AnyLock {
-        self.lock.as_ref()
+        self.lock
     }
 
     /// Replays a seed.

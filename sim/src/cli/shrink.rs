@@ -5,7 +5,7 @@ use super::screen::{Screen, Tone, counted, grouped};
 use super::{BadCall, Ending, interrupt, names};
 use clap::Args;
 use picklock_properties::Promise;
-use picklock_sim::registry::Reduced;
+use picklock_sim::registry::{Locks, Reduced};
 use picklock_sim::shrink::Size;
 use picklock_sim::token::{Token, TokenError};
 use serde::Serialize;
@@ -42,9 +42,9 @@ struct Document {
 
 impl ShrinkToken {
     /// Shrinks it.
-    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let token: Token = self.token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
-        let lock = names::lock_of(&token)?;
+        let lock = names::lock_of(locks, &token)?;
         let wanted = names::promises(self.property.as_slice())?.iter().next();
         let progress = Progress::seeds();
         let on_run = |runs| progress.set(runs);
@@ -117,7 +117,7 @@ fn text(document: &Document, screen: &Screen) -> String {
     document.plan.iter().for_each(|line| {
         let _ = writeln!(text, "  {line}");
     });
-    let _ = writeln!(text, "\npicklock replay {}", document.token);
+    let _ = writeln!(text, "\n{} replay {}", names::program(), document.token);
     if document.interrupted {
         let _ = writeln!(
             text,

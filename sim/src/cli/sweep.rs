@@ -11,7 +11,7 @@ use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::fault::{FaultKind, FaultSet};
 use picklock_sim::outcome::Strikes;
 use picklock_sim::plan::Plan;
-use picklock_sim::registry::SweepHow;
+use picklock_sim::registry::{Locks, SweepHow};
 use picklock_sim::report::violation_words;
 use picklock_sim::sweep::{Found, SweepReport};
 use picklock_sim::token::{Body, Token};
@@ -92,8 +92,8 @@ struct Violated {
 
 impl Sweep {
     /// Runs them.
-    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
-        let lock = names::lock(&self.lock)?;
+    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
+        let lock = names::lock(locks, &self.lock)?;
         let faults = names::faults(&self.faults)?;
         let promises = names::promises(&self.properties)?;
         let mut range = seeds::range(&self.seeds)?;
@@ -110,7 +110,7 @@ impl Sweep {
         let how = SweepHow { jobs, keep_going: self.keep_going, on_progress: &on_progress, stop };
         let watch = Stopwatch::start();
         let report = match &plan {
-            Some(plan) => plan.sweep(lock.as_ref(), &setup, range.clone(), &how, &self.jobs.pool()?)?,
+            Some(plan) => plan.sweep(lock, &setup, range.clone(), &how, &self.jobs.pool()?)?,
             None => lock.sweep(&setup, faults, range.clone(), &how)?,
         };
         let seconds = watch.seconds();
@@ -257,7 +257,7 @@ impl Document {
             let _ =
                 writeln!(text, "… and {more} more: --json lists up to {} of each", SweepReport::LISTED_MAX);
         }
-        let _ = writeln!(text, "\n{}:\n  picklock replay {}", first.words, first.token);
+        let _ = writeln!(text, "\n{}:\n  {} replay {}", first.words, names::program(), first.token);
         text
     }
 }
