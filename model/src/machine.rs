@@ -356,6 +356,16 @@ pub trait Store: Data {
         false
     }
 
+    /// Whether this server decides for the others, for all it knows. For who watches a run; stores without a leader have none.
+    fn leads(&self) -> bool {
+        false
+    }
+
+    /// Whether a reply answers no request: the store has something to tell (a watch that fired).
+    fn is_notice(_reply: &Self::Reply) -> bool {
+        false
+    }
+
     /// Shows every time and number in the state to `visitor`: see [`Visitor`].
     fn visit<V: Visitor>(&mut self, visitor: &mut V);
 

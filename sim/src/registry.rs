@@ -14,6 +14,7 @@ use crate::plan::Plan;
 use crate::report::{Both, Heading, JsonEvent, JsonEvents, TextOptions, TextTrace, TimeColumn, TraceHash};
 use crate::run::{self, Engine};
 use crate::shrink::{Failing, Size, shrink};
+use crate::strategy::Strategy;
 use crate::swarm::Scale;
 use crate::sweep::{SweepError, SweepOptions, SweepReport, sweep};
 use crate::token::{Body, Token};
@@ -316,10 +317,22 @@ pub struct SweepHow<'a> {
     pub jobs: usize,
     /// Goes on after the first seed that breaks a promise.
     pub keep_going: bool,
+    /// If not: the seed that breaks this promise; `None`: any.
+    pub sought: Option<Promise>,
+    /// How plans are drawn.
+    pub strategy: Strategy,
     /// Told the number of finished runs.
     pub on_progress: &'a (dyn Fn(u64) + Sync),
     /// Set from outside to stop.
     pub stop: &'a AtomicBool,
+}
+
+impl<'a> SweepHow<'a> {
+    /// The usual plans on one thread, up to the first seed that breaks any promise.
+    pub fn new(on_progress: &'a (dyn Fn(u64) + Sync), stop: &'a AtomicBool) -> SweepHow<'a> {
+        let strategy = Strategy::default();
+        SweepHow { jobs: 1, keep_going: false, sought: None, strategy, on_progress, stop }
+    }
 }
 
 /// A lock with what the command has to know of it: the one entry that makes matrix, check, sweep, replay, shrink and the
@@ -518,6 +531,8 @@ impl<L: Lock> AnyLock for Registered<L> {
         let options = SweepOptions {
             jobs: how.jobs,
             keep_going: how.keep_going,
+            sought: how.sought,
+            strategy: how.strategy,
             limits: RunLimits::of(&setup),
             scale: Scale::of(&setup),
             on_progress: how.on_progress,
@@ -555,10 +570,10 @@ impl<L: Lock> AnyLock for Registered<L> {
         };
         let (setup, plan, seed): (Setup<L>, Plan, u64) = match &token.body {
             Body::Path { .. } => return Ok(Reduced::Shortest { promise }),
-            Body::Seeded { setup, faults, seed } => {
+            Body::Seeded { setup, faults, seed, strategy } => {
                 let setup = unpack_setup(setup)?;
                 let faults = FaultSet::try_from(*faults).map_err(|_| RunError::Faults)?;
-                let plan = Plan::random(faults, *seed, &Scale::of(&setup));
+                let plan = strategy.plan(faults, *seed, &Scale::of(&setup));
                 (setup, plan, *seed)
             }
             Body::Planned { setup, plan, seed } => {
@@ -583,10 +598,10 @@ impl<L: Lock> AnyLock for Registered<L> {
 
     fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError> {
         match &token.body {
-            Body::Seeded { setup, faults, seed } => {
+            Body::Seeded { setup, faults, seed, strategy } => {
                 let setup = unpack_setup(setup)?;
                 let faults = FaultSet::try_from(*faults).map_err(|_| RunError::Faults)?;
-                let plan = Plan::random(faults, *seed, &Scale::of(&setup));
+                let plan = strategy.plan(faults, *seed, &Scale::of(&setup));
                 Ok(self.replay_seeded(token, &setup, &plan, *seed, options))
             }
             Body::Planned { setup, plan, seed } => {

@@ -79,7 +79,7 @@ impl Matrix {
         let progress = Progress::runs(planned as u64 * self.seeds);
         let on_progress = |runs| progress.add(runs);
         let stop = interrupt::flag();
-        let how = SweepHow { jobs, keep_going: true, on_progress: &on_progress, stop };
+        let how = SweepHow { jobs, keep_going: true, ..SweepHow::new(&on_progress, stop) };
         let promises: PromiseSet = PROMISES.into_iter().collect();
         let mut rows = Vec::new();
         for lock in &locks {

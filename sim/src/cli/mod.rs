@@ -58,8 +58,8 @@ Examples:
   picklock theorems theorem-1                    is it true, and what does it lean on
   picklock check cassandra-queue --drop no-pause --drop no-expiry
   picklock sweep cassandra-queue --faults pause,clock --seeds 0..100000
-  picklock replay pk3_…                          the same run again, step by step
-  picklock shrink pk3_…                          as little of it as still breaks the promise
+  picklock replay pk4_…                          the same run again, step by step
+  picklock shrink pk4_…                          as little of it as still breaks the promise
   picklock hunt C6                               how many random plans until the failure shows
   picklock serve redis --faults pause,clock      a Redis for your own client to fail on
 

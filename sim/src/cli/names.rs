@@ -5,6 +5,7 @@ use picklock_model::claims::Assumption;
 use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::fault::FaultSet;
 use picklock_sim::registry::{AnyLock, Locks};
+use picklock_sim::strategy::{Strategy, UnknownStrategy};
 use picklock_sim::token::Token;
 use std::path::PathBuf;
 
@@ -64,4 +65,22 @@ pub fn assumptions(names: &[String]) -> Result<Vec<Assumption>, BadCall> {
 /// Kinds of faults, with commas between, `none`, or `all`.
 pub fn faults(names: &str) -> Result<FaultSet, BadCall> {
     names.parse().map_err(|error: picklock_sim::fault::UnknownFault| BadCall(error.to_string()))
+}
+
+/// A strategy.
+pub fn strategy(name: &str) -> Result<Strategy, BadCall> {
+    name.parse().map_err(|error: UnknownStrategy| BadCall(error.to_string()))
+}
+
+/// Strategies, each once.
+pub fn strategies(names: &[String]) -> Result<Vec<Strategy>, BadCall> {
+    let mut all = Vec::new();
+    for name in names {
+        let one = strategy(name)?;
+        if all.contains(&one) {
+            return Err(BadCall(format!("--strategy {one}: it is named twice; once is enough")));
+        }
+        all.push(one);
+    }
+    Ok(all)
 }

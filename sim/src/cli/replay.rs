@@ -19,7 +19,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ReplayToken {
-    /// What matrix, theorems, check, sweep and scenarios print: pk3_…
+    /// What matrix, theorems, check, sweep and scenarios print: pk4_…
     token: String,
     /// How it is shown
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -43,10 +43,10 @@ pub struct ReplayToken {
 
 const EXAMPLES: &str = "\
 Examples:
-  picklock replay pk3_…
-  picklock replay pk3_… --all | less
-  picklock replay pk3_… --format html --out run.html
-  picklock replay pk3_… --json | jq '.events[] | select(.violations != [])'
+  picklock replay pk4_…
+  picklock replay pk4_… --all | less
+  picklock replay pk4_… --format html --out run.html
+  picklock replay pk4_… --json | jq '.events[] | select(.violations != [])'
 
 Exits 1 if the run breaks a promise, else 0.";
 

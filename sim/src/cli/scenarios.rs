@@ -11,6 +11,7 @@ use picklock_model::explore::Limits;
 use picklock_properties::Promise;
 use picklock_sim::registry::{CheckVerdict, Locks};
 use picklock_sim::report::TextOptions;
+use picklock_sim::strategy::Strategy;
 use picklock_sim::token::TokenError;
 use serde::Serialize;
 use std::fmt::Write;
@@ -163,8 +164,8 @@ fn run(
         }
         Search::Seeds { lock, setup, faults, seeds } => {
             let seeded = Seeded::new(locks, lock, setup, faults)?;
-            let tried = seeded.first_break(0..*seeds, breaks, jobs, progress)?;
-            let token = tried.broken.map(|seed| seeded.token(seed));
+            let tried = seeded.first_break(Strategy::Swarm, 0..*seeds, breaks, jobs, progress)?;
+            let token = tried.token;
             Ok(Searched {
                 steps: token.as_deref().map(|token| steps(&seeded, token)).transpose()?,
                 token,

@@ -15,7 +15,7 @@ use std::fmt::Write;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ShrinkToken {
-    /// What matrix, sweep, hunt and scenarios print: pk3_…
+    /// What matrix, sweep, hunt and scenarios print: pk4_…
     token: String,
     /// Keeps this promise broken, not the first one that the run breaks
     #[arg(long = "property", value_name = "P")]
@@ -24,8 +24,8 @@ pub struct ShrinkToken {
 
 const EXAMPLES: &str = "\
 Examples:
-  picklock shrink pk3_…
-  picklock replay $(picklock shrink pk3_… --json | jq -r .token) --format html --out run.html
+  picklock shrink pk4_…
+  picklock replay $(picklock shrink pk4_… --json | jq -r .token) --format html --out run.html
 
 ^C ends it with the smallest run so far. Exits 1, for what is left still breaks the promise; 0 if nothing is broken.";
 

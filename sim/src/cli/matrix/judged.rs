@@ -278,7 +278,7 @@ mod tests {
             runs: 100,
             first_seed,
             violations: u64::from(first_seed.is_some()),
-            token: first_seed.map(|_| "pk3_token".to_owned()),
+            token: first_seed.map(|_| "pk4_token".to_owned()),
         }
     }
 
@@ -318,7 +318,7 @@ mod tests {
             surprise.differs() && text.contains("✗ 17 ×1 !") && text.contains("broken by seed 17"),
             "{text}"
         );
-        assert!(text.contains("replay pk3_token"), "{text}");
+        assert!(text.contains("replay pk4_token"), "{text}");
         let known = judged(CheckVerdict::Violated, Expected::Violated, 1);
         assert!(!known.differs() && !known.text(Paint::NONE).contains("not as expected\n"));
     }
