@@ -14,7 +14,8 @@
 //! 7. `zookeeper`: the four surprises of document 003, each as a test; that followers that lag do not break the recipe.
 //! 8. `feedback_lock`: the store that document 000 wishes for, and what each precaution of the lock on it is for.
 //! 9. `bench`: what document 000 claims of its benchmark, on the benchmark's numbers.
-//! 10. `several_locks`: several locks in one store do not get into each other's way.
+//! 10. `several_locks`: several locks in one store do not get into each other's way. `broken_locks`: locks with a mistake in them
+//!     are caught, and those without are not accused.
 //! 11. `pictures`: a browser draws the page of a failure and steps through it.
 //! 12. `hosted`: the machines on tokio under turmoil come to the verdicts of the seeded engine, row by row of the catalogue.
 //! 13. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
@@ -33,6 +34,7 @@
 //! | `UPDATE_EXPECT=1` | writes the expected tables in the tests again (expect-test) |
 
 mod bench;
+mod broken_locks;
 mod cassandra_lwt;
 mod cassandra_queue;
 mod cassandra_shadow;

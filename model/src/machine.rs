@@ -396,6 +396,22 @@ pub trait Visit {
     fn visit<V: Visitor>(&mut self, visitor: &mut V);
 }
 
+/// What servers say to each other that have nothing to say: the [`Store::Peer`] of a store with one server.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Silence {}
+
+impl Visit for Silence {
+    fn visit<V: Visitor>(&mut self, _visitor: &mut V) {
+        match *self {}
+    }
+}
+
+impl Display for Silence {
+    fn fmt(&self, _f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {}
+    }
+}
+
 /// Sees, and may rewrite, the times and counters in a state.
 ///
 /// The seeded engine lets time and counters run; the exhaustive engine must find out that two states differ in nothing

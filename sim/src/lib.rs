@@ -42,6 +42,7 @@ pub mod hosted;
 pub mod marks;
 pub mod network;
 pub mod outcome;
+pub mod own;
 pub mod plan;
 mod progress;
 pub mod registry;

@@ -5,7 +5,9 @@
 //! the key is lent for a time only, and by a power loss always.
 
 use picklock_model::cluster::Setup;
-use picklock_model::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Store, Visit, Visitor};
+use picklock_model::machine::{
+    Answer, Call, Context, Effects, Line, Lock, Owner, Silence, Store, Visit, Visitor,
+};
 use picklock_model::time::{Due, Micros, Monotonic, Wall};
 use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_properties::{FencingToken, Mode, Promise, PromiseSet};
@@ -232,10 +234,6 @@ pub(crate) enum Verdict {
     Back,
 }
 
-/// There is one desk: nobody to talk to.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(crate) enum Peer {}
-
 impl Desk {
     fn lend(&mut self, client: u8, serial: u32, cx: &Context<DeskSettings>) -> Verdict {
         let is_away = self.holder.is_some_and(|(holder, _, since)| {
@@ -258,7 +256,7 @@ impl Store for Desk {
     type Settings = DeskSettings;
     type Request = Request;
     type Reply = Reply;
-    type Peer = Peer;
+    type Peer = Silence;
 
     fn new(_me: u8, _servers: u8, _settings: &DeskSettings) -> Self {
         Desk { holder: None, over: vec![0; 8], given: 0 }
@@ -286,7 +284,13 @@ impl Store for Desk {
         out.reply(from, Reply { serial, verdict });
     }
 
-    fn on_peer(&mut self, _from: u8, message: Peer, _cx: &Context<DeskSettings>, _out: &mut Effects<Self>) {
+    fn on_peer(
+        &mut self,
+        _from: u8,
+        message: Silence,
+        _cx: &Context<DeskSettings>,
+        _out: &mut Effects<Self>,
+    ) {
         match message {}
     }
 
@@ -323,12 +327,6 @@ impl Visit for Reply {
     }
 }
 
-impl Visit for Peer {
-    fn visit<V: Visitor>(&mut self, _visitor: &mut V) {
-        match *self {}
-    }
-}
-
 impl Display for Request {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.wants { "the key, please" } else { "here is the key" })
@@ -338,11 +336,5 @@ impl Display for Request {
 impl Display for Reply {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}", self.verdict)
-    }
-}
-
-impl Display for Peer {
-    fn fmt(&self, _f: &mut Formatter<'_>) -> std::fmt::Result {
-        match *self {}
     }
 }

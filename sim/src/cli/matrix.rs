@@ -1,18 +1,19 @@
 //! `picklock matrix`, and `picklock` alone: which lock keeps which promise under which fault.
 
 mod judged;
+mod report;
 
 use super::jobs::Jobs;
 use super::progress::Progress;
-use super::screen::{Paint, Screen, json};
+use super::screen::Screen;
 use super::{BadCall, Ending, interrupt, names};
 use clap::Args;
 use judged::{Judged, Row};
 use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::fault::{FaultKind, FaultSet};
 use picklock_sim::registry::{AnyLock, Locks, SweepHow};
-use std::fs::OpenOptions;
-use std::path::{Path, PathBuf};
+use report::Folder;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 /// Shows which lock keeps which promise under which fault
@@ -30,7 +31,8 @@ pub struct Matrix {
     seeds: u64,
     #[command(flatten)]
     jobs: Jobs,
-    /// Writes report.txt and report.json into this folder, too
+    /// Writes the report into this folder: index.html, with the picture of a small run for each broken promise, and
+    /// report.txt and report.json
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -95,13 +97,12 @@ impl Matrix {
         }
         drop(progress);
 
-        let judged = Judged { rows, seeds: self.seeds, planned, interrupted: interrupt::happened() };
+        let mut judged = Judged { rows, seeds: self.seeds, planned, interrupted: interrupt::happened() };
         screen.text(&judged.text(screen.paint()));
+        let written = out.map(|out| out.fill(locks, &mut judged, &self.jobs.pool()?)).transpose()?;
         screen.document(&judged.cells());
-        if let Some(out) = out {
-            out.write("report.txt", &judged.text(Paint::NONE))?;
-            out.write("report.json", &json(&judged.cells()))?;
-            screen.text(&format!("\nthe same in {}: report.txt, report.json\n", out.path.display()));
+        if let Some(written) = written {
+            screen.text(&written);
         }
         Ok(Ending::broken_if(judged.differs()))
     }
@@ -124,31 +125,5 @@ impl Matrix {
             .iter()
             .map(|name| names::find("fault", name, rows.clone(), |row| row.0.to_owned()))
             .collect()
-    }
-}
-
-/// Where the report goes.
-struct Folder<'a> {
-    path: &'a Path,
-}
-
-impl Folder<'_> {
-    /// Makes sure, before anything is run, that the report can be written.
-    fn open(path: &Path) -> Result<Folder<'_>, BadCall> {
-        let folder = Folder { path };
-        std::fs::create_dir_all(path).map_err(|error| folder.unwritable(&error))?;
-        for name in ["report.txt", "report.json"] {
-            let opened = OpenOptions::new().append(true).create(true).open(path.join(name));
-            opened.map_err(|error| folder.unwritable(&error))?;
-        }
-        Ok(folder)
-    }
-
-    fn write(&self, name: &str, text: &str) -> Result<(), BadCall> {
-        std::fs::write(self.path.join(name), text).map_err(|error| self.unwritable(&error))
-    }
-
-    fn unwritable(&self, error: &std::io::Error) -> BadCall {
-        BadCall(format!("--out {}: nothing can be written there: {error}", self.path.display()))
     }
 }

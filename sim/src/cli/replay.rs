@@ -79,7 +79,7 @@ struct Document {
 
 /// A broken promise. Where it is broken by what never comes, by nobody in particular.
 #[derive(Clone, Serialize)]
-struct Broken {
+pub struct Broken {
     property: Promise,
     client: Option<String>,
     other: Option<String>,
@@ -135,7 +135,8 @@ impl ReplayToken {
     }
 }
 
-fn broken(replay: &Replay) -> Vec<Broken> {
+/// What it breaks.
+pub fn broken(replay: &Replay) -> Vec<Broken> {
     let mut broken: Vec<Broken> = replay
         .violations
         .iter()
@@ -168,7 +169,7 @@ fn document(token: &Token, replay: Replay, broken: Vec<Broken>) -> Document {
 }
 
 /// The run as one of the pictures or traces.
-fn told(token: &Token, replay: &Replay, broken: &[Broken], as_text: impl Fn(Story) -> String) -> String {
+pub fn told(token: &Token, replay: &Replay, broken: &[Broken], as_text: impl Fn(Story) -> String) -> String {
     let broken: Vec<String> =
         broken.iter().map(|broken| format!("{}: {}", broken.property, broken.words)).collect();
     let plan: Vec<String> = replay.plan.iter().flat_map(|plan| plan.lines()).map(str::to_owned).collect();

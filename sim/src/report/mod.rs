@@ -17,7 +17,7 @@ mod toy;
 pub use hash::TraceHash;
 pub use json::{JsonEvent, JsonEvents, JsonMessage, JsonViolation};
 pub use perfetto::perfetto;
-pub use picture::{Window, page, svg};
+pub use picture::{STYLE, Window, page, svg};
 pub use shiviz::shiviz;
 pub use story::Story;
 pub use text::{Heading, TextOptions, TextTrace, TimeColumn};

@@ -18,4 +18,4 @@ mod svg;
 
 pub use layout::Window;
 pub use page::page;
-pub use svg::svg;
+pub use svg::{STYLE, svg};

@@ -50,9 +50,9 @@ mod protocol;
 #[cfg(test)]
 mod tests;
 
-pub use protocol::{Peer, Reply, Request};
+pub use protocol::{Reply, Request};
 
-use crate::machine::{Context, Effects, Store, Visitor};
+use crate::machine::{Context, Effects, Silence, Store, Visitor};
 use crate::time::{Due, Micros, Monotonic};
 use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
 use protocol::{call, numbers_of};
@@ -303,7 +303,7 @@ impl Store for FeedbackStore {
     type Settings = Settings;
     type Request = Request;
     type Reply = Reply;
-    type Peer = Peer;
+    type Peer = Silence;
 
     /// A second server would have nothing to do: clients ask the first.
     fn new(_me: u8, _servers: u8, _settings: &Settings) -> Self {
@@ -324,7 +324,7 @@ impl Store for FeedbackStore {
         }
     }
 
-    fn on_peer(&mut self, _from: u8, message: Peer, _cx: &Cx, _out: &mut Out) {
+    fn on_peer(&mut self, _from: u8, message: Silence, _cx: &Cx, _out: &mut Out) {
         match message {}
     }
 

@@ -85,10 +85,6 @@ pub enum Reply {
     },
 }
 
-/// Nothing: there is one server.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Peer {}
-
 impl Reply {
     /// The call it is about.
     pub fn ticket(&self) -> u32 {
@@ -133,12 +129,6 @@ impl Visit for Reply {
     }
 }
 
-impl Visit for Peer {
-    fn visit<V: Visitor>(&mut self, _visitor: &mut V) {
-        match *self {}
-    }
-}
-
 impl Display for Request {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -160,12 +150,6 @@ impl Display for Reply {
             Reply::Over { ticket } => write!(f, "#{ticket} is over"),
             Reply::Released { ticket } => write!(f, "#{ticket} is released"),
         }
-    }
-}
-
-impl Display for Peer {
-    fn fmt(&self, _f: &mut Formatter<'_>) -> std::fmt::Result {
-        match *self {}
     }
 }
 

@@ -14,24 +14,36 @@ use std::fmt::Write;
 
 /// A lock under a fault.
 pub struct Row {
-    lock: &'static str,
-    fault: &'static str,
+    /// Which lock.
+    pub lock: &'static str,
+    /// Which fault.
+    pub fault: &'static str,
     /// One for each promise; none for what could not have been broken.
-    cells: Vec<Option<Cell>>,
+    pub cells: Vec<Option<Cell>>,
 }
 
 /// A promise of a lock under a fault.
 #[derive(Serialize)]
 pub struct Cell {
-    lock: &'static str,
-    fault: &'static str,
-    property: Promise,
+    /// Which lock.
+    pub lock: &'static str,
+    /// Which fault.
+    pub fault: &'static str,
+    /// Which promise.
+    pub property: Promise,
     verdict: CheckVerdict,
     expected: Expected,
     runs: u64,
     first_seed: Option<u64>,
     violations: u64,
-    token: Option<String>,
+    /// Replays the first run that breaks it.
+    pub token: Option<String>,
+    /// Replays as little of that as breaks it still, if a report was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shrunk: Option<String>,
+    /// The file with its picture, in the report's folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub picture: Option<String>,
 }
 
 /// How a verdict stands to the expected one.
@@ -92,6 +104,8 @@ impl Row {
                 first_seed,
                 violations: report.broken.get(&promise).copied().unwrap_or(0),
                 token: first_seed.map(|seed| seeded_token(lock, setup, faults, seed)),
+                shrunk: None,
+                picture: None,
             })
         };
         Row { lock, fault, cells: PROMISES.map(cell).into() }
@@ -108,6 +122,19 @@ impl Cell {
             (CheckVerdict::Holds, Expected::Violated)
             | (CheckVerdict::Violated, Expected::Holds)
             | (CheckVerdict::Incomplete, _) => Standing::Differs,
+        }
+    }
+
+    /// What kind of cell it is on a page, and its text.
+    pub fn mark(&self, seeds: u64) -> (&'static str, String) {
+        let (class, text) = match self.verdict {
+            CheckVerdict::Holds => ("kept", "✓".to_owned()),
+            CheckVerdict::Violated => ("broken", format!("✗ {}", grouped(self.violations))),
+            CheckVerdict::Incomplete => ("unclear", "?".to_owned()),
+        };
+        match self.standing(seeds) {
+            Standing::AsExpected | Standing::NotFound => (class, text),
+            Standing::Differs => (class, text + " !"),
         }
     }
 
@@ -211,9 +238,13 @@ impl Judged {
         lines(&table)
     }
 
+    /// Every verdict that is not as expected, in a line.
+    pub fn differences_listed(&self) -> Vec<String> {
+        self.cells().iter().filter_map(|cell| cell.difference(self.seeds)).collect()
+    }
+
     fn differences(&self, paint: Paint) -> String {
-        let differences: Vec<String> =
-            self.cells().iter().filter_map(|cell| cell.difference(self.seeds)).collect();
+        let differences = self.differences_listed();
         if differences.is_empty() {
             return String::new();
         }
@@ -279,6 +310,8 @@ mod tests {
             first_seed,
             violations: u64::from(first_seed.is_some()),
             token: first_seed.map(|_| "pk4_token".to_owned()),
+            shrunk: None,
+            picture: None,
         }
     }
 

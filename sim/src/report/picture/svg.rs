@@ -6,7 +6,8 @@ use crate::report::story::{Flight, Story};
 use maud::{Markup, PreEscaped, html};
 
 /// What colours and lines mean, for light and dark.
-pub(super) const STYLE: &str = include_str!("style.css");
+/// Colours, light, dark and printed, and what the parts of a diagram look like.
+pub const STYLE: &str = include_str!("style.css");
 
 /// Characters that fit into a lane beside its line.
 const LANE_CHARACTERS: usize = 33;

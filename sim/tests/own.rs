@@ -1,0 +1,99 @@
+//! The examples for those who bring a lock or a store of their own do what the README says of them.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// cargo builds the examples before it runs these tests.
+fn example(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_BIN_EXE_picklock")).parent().expect("it lies in a folder");
+    folder.join("examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
+fn run(name: &str, args: &[&str]) -> Output {
+    let output = Command::new(example(name)).args(args).env("NO_COLOR", "1").output();
+    output.unwrap_or_else(|error| panic!("{}: {error}", example(name).display()))
+}
+
+fn json(output: &Output) -> Value {
+    let said = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
+fn code_lines(source: &str) -> usize {
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
+    source.lines().filter(is_code).count()
+}
+
+#[test]
+fn a_lock_of_ones_own_takes_less_than_a_hundred_lines_and_so_does_a_store() {
+    assert!(code_lines(include_str!("../examples/own_lock.rs")) < 100);
+    let (store, lock) =
+        include_str!("../examples/own_store.rs").split_once("// The lock on it.").expect("two parts");
+    assert!(code_lines(store) < 100 && code_lines(lock) < 100);
+}
+
+#[test]
+fn a_lock_of_ones_own_is_checked_swept_replayed_shrunk_and_stands_in_the_matrix() {
+    let lock = "my-lock";
+    assert_eq!(run("own_lock", &["check", lock]).status.code(), Some(0));
+    let checked = json(&run("own_lock", &["check", lock, "--drop", "no-pause", "--json"]));
+    assert_eq!((&checked["verdict"], &checked["property"]), (&"violated".into(), &"mutual-exclusion".into()));
+
+    let swept = run("own_lock", &["sweep", lock, "--faults", "pause", "--json"]);
+    assert_eq!(swept.status.code(), Some(1));
+    let swept = json(&swept);
+    let token = swept["violations"][0]["token"].as_str().expect("a pause outlasts its lease");
+    let replayed = json(&run("own_lock", &["replay", token, "--json"]));
+    assert_eq!(replayed["violation"]["property"], swept["violations"][0]["property"]);
+    let shrunk = json(&run("own_lock", &["shrink", token, "--json"]));
+    assert_eq!(shrunk["property"], swept["violations"][0]["property"]);
+    assert_eq!(shrunk["after"]["faults"], 1);
+
+    let matrix =
+        json(&run("own_lock", &["matrix", "--lock", lock, "--fault", "pause", "--seeds", "200", "--json"]));
+    let cells = matrix.as_array().expect("cells");
+    assert!(cells.iter().all(|cell| cell["lock"] == lock) && cells.len() >= 4, "{matrix}");
+    let broken = |cell: &&Value| cell["property"] == "mutual-exclusion" && cell["verdict"] == "violated";
+    assert_eq!(cells.iter().filter(broken).count(), 1, "{matrix}");
+
+    // Ours are there beside it, and it has its place in the list.
+    let listed = String::from_utf8_lossy(&run("own_lock", &["locks"]).stdout).into_owned();
+    assert!(listed.contains(lock) && listed.contains("redlock"), "{listed}");
+    let text =
+        String::from_utf8_lossy(&run("own_lock", &["sweep", lock, "--faults", "pause"]).stdout).into_owned();
+    assert!(text.contains("own_lock replay pk"), "it names the command that it is: {text}");
+}
+
+#[test]
+fn a_store_of_ones_own_keeps_what_it_wrote_down_and_loses_what_it_did_not() {
+    assert_eq!(run("own_store", &["check", "pen"]).status.code(), Some(0));
+    assert_eq!(run("own_store", &["check", "pen", "--drop", "durable"]).status.code(), Some(0));
+    let checked = json(&run("own_store", &["check", "pen-unwritten", "--drop", "durable", "--json"]));
+    assert_eq!(
+        (&checked["verdict"], &checked["dropped"]),
+        (&"violated".into(), &serde_json::json!(["durable"]))
+    );
+    let faults = ["--faults", "power-loss", "--property", "mutual-exclusion"];
+    assert_eq!(run("own_store", &[&["sweep", "pen"], &faults[..]].concat()).status.code(), Some(0));
+    assert_eq!(run("own_store", &[&["sweep", "pen-unwritten"], &faults[..]].concat()).status.code(), Some(1));
+}
+
+#[test]
+fn a_lock_that_looks_where_it_must_not_is_reported_with_the_first_step_that_differs() {
+    let sweep = ["sweep", "undetermined", "--faults", "none", "--seeds", "0..10"];
+    let output = run("undetermined", &sweep);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("DEFECT: of 1 run repeated in a second process, 1 not the same"), "{text}");
+    let document = json(&run("undetermined", &[&sweep[..], &["--json"]].concat()));
+    let difference = &document["watch"]["differences"][0];
+    let step = difference["step"].as_u64().expect("a step differs");
+    assert!(step <= 2 && difference["here"] != difference["there"], "{difference}");
+
+    // The same lock without it.
+    let output = run("own_lock", &["sweep", "redis-single", "--faults", "none", "--seeds", "0..10"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("1 run repeated in a second process: the same, step by step"), "{text}");
+}
