@@ -82,7 +82,7 @@ struct Repaired {
     token: Option<String>,
     /// Whether every run ended by itself.
     complete: bool,
-    grants: u64,
+    happened: u64,
 }
 
 impl Hunt {
@@ -213,12 +213,12 @@ fn repaired(
     jobs: usize,
     progress: &Progress,
 ) -> Result<Repaired, BadCall> {
-    let mut repaired = Repaired { runs: 0, token: None, complete: true, grants: 0 };
+    let mut repaired = Repaired { runs: 0, token: None, complete: true, happened: 0 };
     for seeds in tried {
         let run = fixed.first_break(seeds, None, jobs, progress)?;
         repaired.runs += run.runs;
         repaired.complete &= run.complete;
-        repaired.grants += run.grants;
+        repaired.happened += run.happened;
         repaired.token = run.broken.map(|seed| fixed.token(seed));
         if repaired.token.is_some() || interrupt::happened() {
             break;
@@ -230,7 +230,7 @@ fn repaired(
 impl Repaired {
     /// What never gives the lock to anybody keeps promises too, and proves nothing.
     fn holds(&self) -> bool {
-        self.token.is_none() && self.complete && self.grants > 0
+        self.token.is_none() && self.complete && self.happened > 0
     }
 }
 

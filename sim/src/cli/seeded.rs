@@ -22,8 +22,9 @@ pub struct Tried {
     pub broken: Option<u64>,
     /// How many seeds were tried, that one included.
     pub runs: u64,
-    /// How often the lock was granted in them.
-    pub grants: u64,
+    /// How often the lock was granted in them, or, where there is none, something was read: where that never happened,
+    /// nothing is broken, and nothing proved.
+    pub happened: u64,
     /// Whether every run ended by itself and none was left out: only then nothing found is nothing there.
     pub complete: bool,
 }
@@ -53,7 +54,7 @@ impl<'a> Seeded<'a> {
             let report = self.lock.sweep(self.setup, self.faults, next..seeds.end, &how)?;
             next += report.runs;
             tried.runs += report.runs;
-            tried.grants += report.grants;
+            tried.happened += if self.lock.is_lock() { report.grants } else { report.row_reads };
             tried.complete &= report.truncated == 0 && !report.stopped;
             tried.broken = match promise {
                 Some(promise) => report.first_seed(promise),
