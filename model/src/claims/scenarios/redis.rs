@@ -254,7 +254,6 @@ fn r8() -> Scenario {
         fix: "independent masters (Redlock)",
         fix_search: safety(masters),
         note: "with clocks that agree nothing is found: what is replicated in time is not enough",
-        hunt: Some(hunts::r8()),
         ..REDIS
     }
 }

@@ -112,7 +112,7 @@ pub(super) fn r23() -> Hunt {
         &[],
         |setup| {
             setup.store.keys_max = Some(4);
-            setup.store.tenant = Some(Tenant { period: Micros::millis(20), does: TenantDoes::Writes });
+            setup.store.tenant = Some(Tenant { period: Micros::millis(100), does: TenantDoes::Writes });
             setup.store.eviction = Eviction::AllKeysLru;
         },
         |setup| setup.store.eviction = Eviction::No,
@@ -128,16 +128,6 @@ pub(super) fn r7() -> Hunt {
         fixed_lock: REDLOCK,
         fixed: crowded(|_| {}),
         faults: &["crash", "power-loss"],
-    }
-}
-
-pub(super) fn r8() -> Hunt {
-    Hunt {
-        lock: FAILING_OVER,
-        setup: failing_over(|setup| setup.lock.waits_for_replicas = true),
-        fixed_lock: REDLOCK,
-        fixed: crowded(|setup| setup.servers = 9),
-        faults: &["clock", "crash"],
     }
 }
 
