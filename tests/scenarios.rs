@@ -1,7 +1,7 @@
 //! The catalogue: each known failure is found again where its row looks for it, and its repair survives the same search.
 
 use crate::evidence::{STATES_MAX, breaks, check, evidence, first_seed, lock, replay, seeded_token, sweep};
-use picklock_model::claims::{Judgement, NamedSpace, Scenario, Search, scenarios, unpack_setup};
+use picklock_model::claims::{Judgement, NamedSpace, Scenario, Search, UNHUNTED, scenarios, unpack_setup};
 use picklock_model::locks::{
     CassandraLwt, CassandraQueue, CassandraServed, CassandraShadow, RedisSingle, Redlock, ZnodeProbe,
     ZookeeperLock,
@@ -359,6 +359,14 @@ fn every_row_of_the_catalogue_has_a_test_above() {
     for row in scenarios() {
         let call = format!("    is_found_and_repaired({:?});", row.id);
         assert!(tests.contains(&call), "no test runs row {}", row.id);
+    }
+}
+
+#[test]
+fn a_row_of_redis_or_zookeeper_is_hunted_or_says_why_not() {
+    for row in scenarios().into_iter().filter(|row| row.system != "cassandra") {
+        let reasons = UNHUNTED.iter().filter(|(id, _)| *id == row.id).count();
+        assert_eq!(reasons, usize::from(row.hunt.is_none()), "row {}", row.id);
     }
 }
 

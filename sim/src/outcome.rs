@@ -72,6 +72,8 @@ pub struct Outcome {
     pub enqueued: u64,
     /// How often a lease was prolonged.
     pub renewals: u64,
+    /// How often a client has told what it read.
+    pub row_reads: u64,
     /// How often a client was overtaken, up to one more than allowed; 0 unless first-in-first-out is watched.
     pub overtakes: u32,
 }

@@ -352,6 +352,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
                 Event::Refused { .. } => self.outcome.refusals += 1,
                 Event::Enqueued { .. } => self.outcome.enqueued += 1,
                 Event::Renewed { .. } => self.outcome.renewals += 1,
+                Event::RowRead { .. } => self.outcome.row_reads += 1,
                 _ => {}
             }
         }

@@ -75,6 +75,8 @@ pub struct SweepReport {
     pub enqueued: u64,
     /// How often a lease was prolonged: never, and none can be prolonged wrongly.
     pub renewals: u64,
+    /// How often a client has told what it read: never, and none has read what was stale.
+    pub row_reads: u64,
     /// The most overtakes in one run; 0 unless first-in-first-out is watched.
     pub overtakes_max: u32,
     /// Whether the sweep was stopped before its end.
@@ -176,6 +178,7 @@ impl SweepReport {
         self.refusals += outcome.refusals;
         self.enqueued += outcome.enqueued;
         self.renewals += outcome.renewals;
+        self.row_reads += outcome.row_reads;
         self.overtakes_max = self.overtakes_max.max(outcome.overtakes);
         for violation in &outcome.violations {
             let broken = self.broken.entry(violation.promise).or_default();
@@ -197,6 +200,7 @@ impl SweepReport {
         self.refusals += next.refusals;
         self.enqueued += next.enqueued;
         self.renewals += next.renewals;
+        self.row_reads += next.row_reads;
         self.overtakes_max = self.overtakes_max.max(next.overtakes_max);
         let listed = self.broken.clone();
         let mut more: BTreeMap<Promise, u64> = BTreeMap::new();

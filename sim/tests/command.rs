@@ -268,6 +268,12 @@ fn a_hunt_finds_from_every_start_and_the_repaired_lock_survives_the_same_seeds()
 }
 
 #[test]
+fn a_repaired_row_without_a_lock_holds_by_what_is_read() {
+    let hunt = &document("hunt Z9 --starts 3")[0];
+    assert_eq!((&hunt["found"], &hunt["fix_holds"]), (&3.into(), &true.into()), "{hunt}");
+}
+
+#[test]
 fn a_herd_is_counted_for_both_watches_and_each_number_of_clients() {
     let herds = document("herd --clients 2,8");
     let keys = "clients watch first_seed seeds releases wake_ups_per_release wake_ups_max requests_per_acquisition \

@@ -114,7 +114,7 @@ struct Repaired {
     token: Option<String>,
     /// Whether every run ended by itself.
     complete: bool,
-    grants: u64,
+    happened: u64,
 }
 
 impl Hunt {
@@ -281,12 +281,12 @@ fn repaired(
     jobs: usize,
     progress: &Progress,
 ) -> Result<Repaired, BadCall> {
-    let mut repaired = Repaired { runs: 0, token: None, complete: true, grants: 0 };
+    let mut repaired = Repaired { runs: 0, token: None, complete: true, happened: 0 };
     for seeds in tried {
         let run = fixed.first_break(strategy, seeds, None, jobs, progress)?;
         repaired.runs += run.runs;
         repaired.complete &= run.complete;
-        repaired.grants += run.grants;
+        repaired.happened += run.happened;
         repaired.token = run.token;
         if repaired.token.is_some() || interrupt::happened() {
             break;
@@ -298,7 +298,7 @@ fn repaired(
 impl Repaired {
     /// What never gives the lock to anybody keeps promises too, and proves nothing.
     fn holds(&self) -> bool {
-        self.token.is_none() && self.complete && self.grants > 0
+        self.token.is_none() && self.complete && self.happened > 0
     }
 }
 

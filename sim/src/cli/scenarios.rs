@@ -172,7 +172,7 @@ fn run(
                 complete: tried.complete,
                 states: None,
                 runs: Some(tried.runs),
-                happened: tried.grants,
+                happened: tried.happened,
             })
         }
     }

@@ -25,8 +25,9 @@ pub struct Tried {
     pub token: Option<String>,
     /// How many seeds were tried, that one included.
     pub runs: u64,
-    /// How often the lock was granted in them.
-    pub grants: u64,
+    /// How often the lock was granted in them, or, where there is none, something was read: where that never happened,
+    /// nothing is broken, and nothing proved.
+    pub happened: u64,
     /// Whether every run ended by itself and none was left out: only then nothing found is nothing there.
     pub complete: bool,
 }
@@ -68,7 +69,7 @@ impl<'a> Seeded<'a> {
             broken,
             token: broken.map(token),
             runs: report.runs,
-            grants: report.grants,
+            happened: if self.lock.is_lock() { report.grants } else { report.row_reads },
             complete: report.truncated == 0 && !report.stopped,
         })
     }

@@ -1,19 +1,17 @@
 //! The rows of Redis and Redlock, and of fencing tokens.
 
+mod hunts;
+
 use super::{Hunt, Scenario, Search};
-use crate::claims::cassandra::workload;
-use crate::claims::redis::{self as spaces, FAILOVER, LONG_TICKS, TTL, redis_single, redlock};
+use crate::claims::redis::{self as spaces, LONG_TICKS, TTL, redis_single, redlock};
 use crate::claims::{Assumption, Judgement, NamedSpace, pack_setup};
-use crate::cluster::Setup;
 use crate::explore::{Draws, Goal, Space};
 use crate::locks::redis_single::{self as single, Fencing, RedisSingle, Release};
-use crate::locks::redlock::{
-    self as many, Contact, ElapsedClock, ExtendBy, Extension, Redlock, Settles, ValidityFrom,
-};
+use crate::locks::redlock::{Contact, ElapsedClock, ExtendBy, Extension, Redlock, Settles, ValidityFrom};
 use crate::machine::Lock;
-use crate::stores::redis::{self as store, Eviction, ExpiryClock, Layout, Persistence, Tenant, TenantDoes};
+use crate::stores::redis::{Eviction, ExpiryClock, Layout, Persistence, Tenant, TenantDoes};
 use crate::time::Micros;
-use crate::workload::{Calls, Workload, Writes};
+use crate::workload::{Calls, Writes};
 use crate::world::{Aim, TICK, WITHOUT_END};
 use picklock_properties::Promise;
 
@@ -47,7 +45,7 @@ fn r1() -> Scenario {
               can write",
         fix_search: safety_single(fenced),
         note: "repaired on one instance: Redlock has no such token, and the largest of its nodes' counters is none (row F4)",
-        hunt: Some(hunt_pause()),
+        hunt: Some(hunts::r1()),
         ..REDIS
     }
 }
@@ -67,6 +65,7 @@ fn r2() -> Scenario {
         search: space(ValidityFrom::Replies),
         fix: "step 3 of the algorithm: the elapsed time is taken off",
         fix_search: space(ValidityFrom::Start),
+        hunt: Some(hunts::r2()),
         ..REDIS
     }
 }
@@ -86,7 +85,7 @@ fn r3() -> Scenario {
         search: space(ExpiryClock::Wall),
         fix: "expiry by the monotonic clock",
         fix_search: space(ExpiryClock::Monotonic),
-        hunt: Some(hunt_clock()),
+        hunt: Some(hunts::r3()),
         ..REDIS
     }
 }
@@ -106,6 +105,7 @@ fn r9() -> Scenario {
         search: space(ElapsedClock::Wall),
         fix: "the client measures by its monotonic clock",
         fix_search: space(ElapsedClock::Monotonic),
+        hunt: Some(hunts::r9()),
         ..REDIS
     }
 }
@@ -127,6 +127,7 @@ fn r10() -> Scenario {
         fix: "a larger margin",
         fix_search: space(4),
         note: "the margin must cover the drift over a whole TTL, and the time that the holder needs to stop",
+        hunt: Some(hunts::r10()),
         ..REDIS
     }
 }
@@ -155,6 +156,7 @@ fn r16() -> Scenario {
         search: space(ValidityFrom::Replies),
         fix: "as at acquisition: from before the extension was sent",
         fix_search: space(ValidityFrom::Start),
+        hunt: Some(hunts::r16()),
         ..REDIS
     }
 }
@@ -175,7 +177,7 @@ fn r4() -> Scenario {
         search: space(None),
         fix: "delayed restart: the node stays away for a tick more than the TTL",
         fix_search: space(Some(Micros(i64::from(LONG_TICKS) * TICK.0))),
-        hunt: Some(hunt_restart()),
+        hunt: Some(hunts::r4()),
         ..REDIS
     }
 }
@@ -189,6 +191,7 @@ fn r5() -> Scenario {
         search: space(Persistence::AofEverySecond),
         fix: "AOF always",
         fix_search: space(Persistence::AofAlways),
+        hunt: Some(hunts::r5()),
         ..REDIS
     }
 }
@@ -209,6 +212,7 @@ fn r23() -> Scenario {
         fix: "noeviction: whoever wants more memory is turned down",
         fix_search: space(Eviction::No),
         note: "FLUSHALL does the same, and no setting helps: picklock check redlock --drop keys-kept",
+        hunt: Some(hunts::r23()),
         ..REDIS
     }
 }
@@ -229,7 +233,7 @@ fn r7() -> Scenario {
         search: safety_named("redis-failover", space),
         fix: "independent masters (Redlock)",
         fix_search: safety(masters),
-        hunt: Some(hunt_failover()),
+        hunt: Some(hunts::r7()),
         ..REDIS
     }
 }
@@ -257,7 +261,12 @@ fn r8() -> Scenario {
 // How a lock is given back.
 
 fn r11() -> Scenario {
-    release("R11", Release::Delete, "the holder's DEL comes late, and deletes the key of the next one")
+    release(
+        "R11",
+        Release::Delete,
+        "the holder's DEL comes late, and deletes the key of the next one",
+        hunts::r11(),
+    )
 }
 
 fn r12() -> Scenario {
@@ -265,10 +274,11 @@ fn r12() -> Scenario {
         "R12",
         Release::GetThenDelete,
         "between the holder's GET and its DEL the key expires and becomes another's, and is deleted",
+        hunts::r12(),
     )
 }
 
-fn release(id: &'static str, flaw: Release, story: &'static str) -> Scenario {
+fn release(id: &'static str, flaw: Release, story: &'static str, hunt: Hunt) -> Scenario {
     let space = |release| {
         let mut space = redis_single(3, Calls::TryLock, &[Promise::MutualExclusion]);
         space.bounds.power_losses = 0;
@@ -287,6 +297,7 @@ fn release(id: &'static str, flaw: Release, story: &'static str) -> Scenario {
         search: space(flaw),
         fix: "the compare-and-delete script",
         fix_search: space(Release::CompareAndDelete),
+        hunt: Some(hunt),
         ..REDIS
     }
 }
@@ -307,30 +318,17 @@ fn r15() -> Scenario {
         fix: "the script that wants the key to be there with the own value",
         fix_search: space(ExtendBy::CompareAndExtend),
         note: "mutual exclusion is broken by the pause itself (row R1), with either script",
+        hunt: Some(hunts::r15()),
         ..REDIS
     }
 }
 
 fn r24() -> Scenario {
-    let seeds = |ttl| {
-        let lock = single::Settings {
-            ttl,
-            request_timeout: Some(Micros::millis(20)),
-            ..single::Settings::as_written()
-        };
-        let mut workload = workload(2, Calls::Lock);
-        workload.rounds = 4;
-        workload.hold = Micros::seconds(1);
-        workload.think = Micros::seconds(1);
-        let promises = [Promise::DeadlockFreedom].into_iter().collect();
-        let store = store::Settings { persistence: Persistence::AofAlways, ..store::Settings::default() };
-        let setup = Setup { lock, store, servers: 1, workload, promises };
-        Search::Seeds {
-            lock: "redis-single",
-            setup: pack_setup::<RedisSingle>(&setup),
-            faults: &["duplicate"],
-            seeds: 1000,
-        }
+    let seeds = |ttl| Search::Seeds {
+        lock: "redis-single",
+        setup: pack_setup::<RedisSingle>(&hunts::resent(ttl)),
+        faults: &["duplicate"],
+        seeds: 1000,
     };
     Scenario {
         id: "R24",
@@ -340,6 +338,7 @@ fn r24() -> Scenario {
         fix: "a TTL bounds it",
         fix_search: seeds(Some(Micros::seconds(10))),
         note: "searched with messages that arrive twice (a client library that sends again), the second time late",
+        hunt: Some(hunts::r24()),
         ..REDIS
     }
 }
@@ -360,6 +359,7 @@ fn r18() -> Scenario {
         fix: "release, and a random delay",
         fix_search: space(2),
         note: "judged with dice for the delays: with an adversary's draws no delay is random enough",
+        hunt: Some(hunts::r18()),
         ..REDIS
     }
 }
@@ -378,6 +378,7 @@ fn r19() -> Scenario {
         search: space(Settles::Majority),
         fix: "settle when all have answered",
         fix_search: space(Settles::All),
+        hunt: Some(hunts::r19()),
         ..REDIS
     }
 }
@@ -396,6 +397,7 @@ fn r20() -> Scenario {
         search: space(true),
         fix: "count the quorum",
         fix_search: space(false),
+        hunt: Some(hunts::r20()),
         ..REDIS
     }
 }
@@ -415,6 +417,7 @@ fn r21() -> Scenario {
         fix: "always unlock",
         fix_search: space(true),
         note: "searched without a TTL; with one, what is left behind blocks for that long, each time",
+        hunt: Some(hunts::r21()),
         ..REDIS
     }
 }
@@ -433,6 +436,7 @@ fn r25() -> Scenario {
         search: space(None),
         fix: "a time-out per node, far below the TTL",
         fix_search: space(Some(TICK)),
+        hunt: Some(hunts::r25()),
         ..REDIS
     }
 }
@@ -476,6 +480,7 @@ fn f1() -> Scenario {
         search: space(Fencing::AfterGrant),
         fix: "token and grant in one step",
         fix_search: space(Fencing::WithGrant),
+        hunt: Some(hunts::f1()),
         ..REDIS
     }
 }
@@ -505,6 +510,7 @@ fn f2() -> Scenario {
         search: safety_named("redis-failover-fenced", space),
         fix: "a counter that forgets nothing: on one durable server (AOF always), or by consensus if it is to fail over",
         fix_search: safety_single(durable),
+        hunt: Some(hunts::f2()),
         ..REDIS
     }
 }
@@ -541,25 +547,19 @@ fn f4() -> Scenario {
         breaks: Promise::FencedResource,
         search: Search::Seeds {
             lock: "redlock-fenced",
-            setup: crowded(|setup| {
-                setup.servers = 5;
-                setup.workload.rounds = 8;
-                setup.lock.fencing = true;
-                setup.workload.writes = Writes::Resource;
-                setup.workload.resource_checks = true;
-                setup.promises = [Promise::FencedResource].into_iter().collect();
-            }),
+            setup: hunts::fenced_by_quorum(),
             faults: &["pause", "loss", "partition"],
             seeds: 3000,
         },
         fix: "one counter",
         fix_search: Search::Seeds {
             lock: "redis-single-fenced",
-            setup: one_fenced(),
+            setup: hunts::one_fenced(),
             faults: &["pause", "loss", "partition"],
             seeds: 3000,
         },
         note: "not in the catalogue: what the critique means when it says that Redlock has no token to offer",
+        hunt: Some(hunts::f4()),
         ..REDIS
     }
 }
@@ -654,106 +654,4 @@ fn safety_named(lock: &'static str, space: Space<RedisSingle>) -> Search {
 fn progress(space: Space<Redlock>) -> Search {
     let judgement = Judgement::Progress { goals: vec![Goal::DeadlockFreedom], draws: Draws::Dice };
     Search::Space { space: NamedSpace::new("redlock", &space), judgement }
-}
-
-// What random plans are let loose on.
-
-/// Clients that come in each other's way all the time, and work for a good part of a lock's life.
-fn rush() -> Workload {
-    Workload { rounds: 6, think: Micros::millis(50), hold: Micros::seconds(4), ..workload(3, Calls::Lock) }
-}
-
-/// Redlock on three nodes with clients that come in each other's way, so that nobody has more than a majority.
-fn crowded(change: impl Fn(&mut Setup<Redlock>)) -> Vec<u8> {
-    let mut setup = Setup {
-        lock: many::Settings::multiplexed(),
-        store: store::Settings { persistence: Persistence::AofAlways, ..store::Settings::default() },
-        servers: 3,
-        workload: rush(),
-        promises: [Promise::MutualExclusion].into_iter().collect(),
-    };
-    change(&mut setup);
-    pack_setup::<Redlock>(&setup)
-}
-
-/// The same on one node, with a token from its counter, checked by the resource.
-fn one_fenced() -> Vec<u8> {
-    let setup = Setup {
-        lock: single::Settings::repaired(),
-        store: store::Settings { persistence: Persistence::AofAlways, ..store::Settings::default() },
-        servers: 1,
-        workload: Workload { writes: Writes::Resource, resource_checks: true, ..rush() },
-        promises: [Promise::FencedResource].into_iter().collect(),
-    };
-    pack_setup::<RedisSingle>(&setup)
-}
-
-fn hunt_pause() -> Hunt {
-    Hunt {
-        lock: "redlock",
-        setup: crowded(|_| {}),
-        fixed_lock: "redis-single-fenced",
-        fixed: one_fenced(),
-        faults: &["pause"],
-    }
-}
-
-fn hunt_clock() -> Hunt {
-    // Wide enough for any drift that a plan draws: what is left is clocks that are set.
-    let margin = |setup: &mut Setup<Redlock>| setup.lock.drift_margin = Micros::seconds(5);
-    Hunt {
-        lock: "redlock",
-        setup: crowded(margin),
-        fixed_lock: "redlock",
-        fixed: crowded(|setup| {
-            margin(setup);
-            setup.store.expiry_clock = ExpiryClock::Monotonic;
-        }),
-        faults: &["clock"],
-    }
-}
-
-fn hunt_restart() -> Hunt {
-    let forgets = |setup: &mut Setup<Redlock>| setup.store.persistence = Persistence::None;
-    Hunt {
-        lock: "redlock",
-        setup: crowded(forgets),
-        fixed_lock: "redlock",
-        fixed: crowded(|setup| {
-            forgets(setup);
-            setup.store.restart_delay = Some(Micros::seconds(11));
-        }),
-        faults: &["crash"],
-    }
-}
-
-fn hunt_failover() -> Hunt {
-    let setup = {
-        let mut workload = workload(3, Calls::Lock);
-        workload.rounds = 6;
-        workload.think = Micros::millis(50);
-        workload.hold = Micros::seconds(4);
-        let setup = Setup {
-            lock: single::Settings {
-                validity_margin: Some(Micros::millis(102)),
-                ..single::Settings::as_written()
-            },
-            store: store::Settings {
-                persistence: Persistence::AofAlways,
-                layout: FAILOVER,
-                ..store::Settings::default()
-            },
-            servers: 2,
-            workload,
-            promises: [Promise::MutualExclusion].into_iter().collect(),
-        };
-        pack_setup::<RedisSingle>(&setup)
-    };
-    Hunt {
-        lock: "redis-failover",
-        setup,
-        fixed_lock: "redlock",
-        fixed: crowded(|_| {}),
-        faults: &["crash", "power-loss"],
-    }
 }

@@ -1,17 +1,15 @@
 //! The rows of ZooKeeper and its recipe.
 
-use super::{Hunt, Scenario, Search};
-use crate::claims::cassandra::workload;
+mod hunts;
+
+use super::{Scenario, Search};
 use crate::claims::zookeeper::{self as spaces, LONG_TICKS, zookeeper_lock, zookeeper_sessions};
-use crate::claims::{Assumption, Judgement, NamedSpace, pack_setup};
-use crate::cluster::Setup;
+use crate::claims::{Assumption, Judgement, NamedSpace};
 use crate::explore::{Draws, Goal, Space};
-use crate::locks::zookeeper_lock::{
-    Fence, OnConnectionLoss, Parent, Retries, Settings, Watch, ZookeeperLock,
-};
-use crate::stores::zookeeper::{self as store, Counter, Election, Ephemerals, SessionClock};
+use crate::locks::zookeeper_lock::{Fence, OnConnectionLoss, Parent, Retries, Watch, ZookeeperLock};
+use crate::stores::zookeeper::{Counter, Ephemerals, SessionClock};
 use crate::time::Micros;
-use crate::workload::{Calls, Workload, Writes};
+use crate::workload::{Calls, Writes};
 use crate::world::{Aim, TICK};
 use picklock_properties::Promise;
 
@@ -36,6 +34,7 @@ fn z1() -> Scenario {
         search: space(false),
         fix: "a guid in the name: the client looks for its own child first",
         fix_search: space(true),
+        hunt: Some(hunts::z1()),
         ..ZOOKEEPER
     }
 }
@@ -53,6 +52,7 @@ fn z2() -> Scenario {
         search: space(Retries::GivenUp),
         fix: "the library deletes it in the background",
         fix_search: space(Retries::BackgroundDelete),
+        hunt: Some(hunts::z2()),
         ..ZOOKEEPER
     }
 }
@@ -60,13 +60,7 @@ fn z2() -> Scenario {
 fn z19() -> Scenario {
     let seeds = |sync_before_search| Search::Seeds {
         lock: "zookeeper-lock",
-        setup: crowded(|setup| {
-            setup.lock.sync_before_search = sync_before_search;
-            setup.store.election = Some(SLOW_ELECTION);
-            setup.workload.rounds = 8;
-            setup.workload.hold = Micros::millis(500);
-            setup.promises = [Promise::DeadlockFreedom].into_iter().collect();
-        }),
+        setup: hunts::lagging(sync_before_search),
         faults: &["delay", "partition"],
         seeds: 5000,
     };
@@ -80,6 +74,7 @@ fn z19() -> Scenario {
         fix_search: seeds(true),
         note: "not in the catalogue: the stale read of row Z9, within the recipe as written, with the real servers' default \
                times",
+        hunt: Some(hunts::z19()),
         ..ZOOKEEPER
     }
 }
@@ -95,7 +90,7 @@ fn z3() -> Scenario {
         fix: "the czxid of the own znode as fencing token, checked by the resource: two may believe to hold, only the \
               later one can write",
         fix_search: fenced(Fence::Czxid),
-        hunt: Some(hunt_pause()),
+        hunt: Some(hunts::z3()),
         ..ZOOKEEPER
     }
 }
@@ -119,7 +114,7 @@ fn z4() -> Scenario {
         fix_search: space(OnConnectionLoss::Stop),
         note: "on one server; in an ensemble it takes a leader that gives a silent follower up sooner than a session, or \
                that follower goes on serving a client whose session the leader ends, and the holder learns it too late",
-        hunt: Some(hunt_partition()),
+        hunt: Some(hunts::z4()),
         ..ZOOKEEPER
     }
 }
@@ -138,6 +133,7 @@ fn z12() -> Scenario {
         search: space(SessionClock::Wall),
         fix: "sessions counted by the monotonic clock (since 3.5)",
         fix_search: space(SessionClock::Monotonic),
+        hunt: Some(hunts::z12()),
         ..ZOOKEEPER
     }
 }
@@ -156,6 +152,7 @@ fn z11() -> Scenario {
         search: space(Ephemerals::StayBehind),
         fix: "the server's: ephemeral znodes go with their session",
         fix_search: space(Ephemerals::GoWithTheirSession),
+        hunt: Some(hunts::z11()),
         ..ZOOKEEPER
     }
 }
@@ -178,6 +175,7 @@ fn z5() -> Scenario {
         fix: "delete the parent while it has no children, and create it again: it counts from zero",
         fix_search: space(Parent::RecreatedWhenEmpty),
         note: "so up to 3.5; since 3.6 the counter sticks at 2147483647, and every later child has that number",
+        hunt: Some(hunts::z5()),
         ..ZOOKEEPER
     }
 }
@@ -198,6 +196,7 @@ fn z7() -> Scenario {
         fix_search: space(Watch::Predecessor),
         note: "searched without step 5's way back to step 2, which makes up for it: who lists again may watch any of those \
                before it, and pays with a herd",
+        hunt: Some(hunts::z7()),
         ..ZOOKEEPER
     }
 }
@@ -216,6 +215,7 @@ fn z8() -> Scenario {
         fix: "watch the next smaller one",
         fix_search: space(Watch::Predecessor),
         note: "the lock is as safe; `picklock herd` counts what it costs",
+        hunt: Some(hunts::z8()),
         ..ZOOKEEPER
     }
 }
@@ -236,6 +236,7 @@ fn z9() -> Scenario {
         fix_search: space(true),
         note: "not a lock, but two clients: the recipe does not lean on anything told elsewhere, and lagging followers do not \
                break it",
+        hunt: Some(hunts::z9()),
         ..ZOOKEEPER
     }
 }
@@ -257,6 +258,7 @@ fn z13() -> Scenario {
         search: space(Fence::Sequence),
         fix: "the czxid as token: it never comes again",
         fix_search: space(Fence::Czxid),
+        hunt: Some(hunts::z13()),
         ..ZOOKEEPER
     }
 }
@@ -270,6 +272,7 @@ fn z18() -> Scenario {
         search: fenced(Fence::None),
         fix: "a fencing token, checked by the resource",
         fix_search: fenced(Fence::Czxid),
+        hunt: Some(hunts::z18()),
         ..ZOOKEEPER
     }
 }
@@ -322,66 +325,4 @@ fn safety(space: Space<ZookeeperLock>) -> Search {
 fn progress(space: Space<ZookeeperLock>) -> Search {
     let judgement = Judgement::Progress { goals: vec![Goal::DeadlockFreedom], draws: Draws::Adversary };
     Search::Space { space: NamedSpace::new("zookeeper-lock", &space), judgement }
-}
-
-// What random plans are let loose on.
-
-/// The real servers' defaults: `tickTime` 2 s, `syncLimit` 5. A session may be shorter than what a follower is given.
-const SLOW_ELECTION: Election = Election { heartbeat: Micros::seconds(1), timeout: Micros::seconds(10) };
-
-/// Clients that stand in a queue all the time, on an ensemble of three.
-fn crowded(change: impl Fn(&mut Setup<ZookeeperLock>)) -> Vec<u8> {
-    let mut setup = Setup {
-        lock: Settings::as_written(),
-        store: store::Settings { election: Some(spaces::ELECTION), ..store::Settings::default() },
-        servers: 3,
-        workload: Workload {
-            rounds: 6,
-            think: Micros::millis(50),
-            hold: Micros::seconds(4),
-            ..workload(3, Calls::Lock)
-        },
-        promises: [Promise::MutualExclusion].into_iter().collect(),
-    };
-    change(&mut setup);
-    pack_setup::<ZookeeperLock>(&setup)
-}
-
-/// The same with czxids as tokens, which the resource checks, and holders that stop.
-fn crowded_and_fenced(change: impl Fn(&mut Setup<ZookeeperLock>)) -> Vec<u8> {
-    crowded(|setup| {
-        setup.lock = Settings::repaired();
-        setup.workload.writes = Writes::Resource;
-        setup.workload.resource_checks = true;
-        setup.promises = [Promise::FencedResource].into_iter().collect();
-        change(setup);
-    })
-}
-
-/// What holders do is done only when the resource has answered: who is cut off holds for as long as that takes.
-fn holds_until_answered(setup: &mut Setup<ZookeeperLock>) {
-    setup.workload.rounds = 4;
-    setup.workload.think = Micros::seconds(2);
-    setup.workload.hold = Micros::seconds(3);
-    setup.workload.writes = Writes::Resource;
-}
-
-fn hunt_pause() -> Hunt {
-    Hunt {
-        lock: "zookeeper-lock",
-        setup: crowded(|_| {}),
-        fixed_lock: "zookeeper-lock-repaired",
-        fixed: crowded_and_fenced(|_| {}),
-        faults: &["pause"],
-    }
-}
-
-fn hunt_partition() -> Hunt {
-    // Stopping alone does not do on every ensemble, as the row's note says: what is repaired is the resource's side.
-    Hunt {
-        setup: crowded(holds_until_answered),
-        fixed: crowded_and_fenced(holds_until_answered),
-        faults: &["partition"],
-        ..hunt_pause()
-    }
 }

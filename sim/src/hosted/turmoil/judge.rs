@@ -68,6 +68,7 @@ impl Judge {
                 Event::Refused { .. } => self.outcome.refusals += 1,
                 Event::Enqueued { .. } => self.outcome.enqueued += 1,
                 Event::Renewed { .. } => self.outcome.renewals += 1,
+                Event::RowRead { .. } => self.outcome.row_reads += 1,
                 _ => {}
             }
             let about = event.lock().or(about);
