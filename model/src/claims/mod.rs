@@ -16,7 +16,7 @@ mod theorems;
 
 pub use matrix::{Cell, MATRIX, expected_cell, known_cell};
 
-pub use scenarios::{Hunt, Scenario, Search, scenarios};
+pub use scenarios::{Hunt, Scenario, Search, UNHUNTED, scenarios};
 pub use theorems::{Claim, THEOREMS, Theorem, claims};
 
 use crate::cluster::Setup;

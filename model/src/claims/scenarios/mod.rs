@@ -28,7 +28,7 @@ pub struct Scenario {
     pub fix_search: Search,
     /// What the search taught that the row does not say; may be empty.
     pub note: &'static str,
-    /// Where random plans come upon the failure by themselves; not every row has been tried.
+    /// Where random plans come upon the failure by themselves; [`UNHUNTED`] says why a row has none.
     pub hunt: Option<Hunt>,
 }
 
@@ -75,6 +75,13 @@ impl Search {
     /// What a row replaces.
     const NOWHERE: Search = Search::Seeds { lock: "", setup: Vec::new(), faults: &[], seeds: 0 };
 }
+
+/// The rows that random plans are not let loose on, and why.
+pub const UNHUNTED: &[(&str, &str)] = &[(
+    "C22a",
+    "the service's time stands still for as long as the dead replica's clock was ahead, and after a clock has erred a \
+         seeded run waits for twice that long before it calls anybody starved",
+)];
 
 /// Every row that can be run.
 pub fn scenarios() -> Vec<Scenario> {
