@@ -94,7 +94,7 @@ fn a_wrong_call_exits_2_after_one_line_that_says_what_would_be_right() {
         ("scenarios C999", "C"),
         ("scenarios --system casandra", "cassandra"),
         ("hunt C999", "C"),
-        ("hunt C2", "C2 has no hunt; these have one: C4, C6"),
+        ("hunt C22a", "C22a has no hunt: the service's time stands still"),
         ("hunt C6 --system casandra", "cassandra"),
         ("hunt C6 --starts 0", "1 to"),
         ("hunt C6 --starts 18446744073710", "1 to 18446744073709"),

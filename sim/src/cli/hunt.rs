@@ -8,12 +8,13 @@ mod times;
 
 use super::jobs::Jobs;
 use super::progress::{Progress, Stopwatch};
+use super::scenarios::is_it;
 use super::screen::{Screen, Tone};
 use super::seeded::Seeded;
 use super::{BadCall, Ending, interrupt, names};
 use clap::Args;
 use count::Count;
-use picklock_model::claims::{Hunt as Grounds, Scenario, scenarios};
+use picklock_model::claims::{Hunt as Grounds, Scenario, UNHUNTED, scenarios};
 use picklock_properties::Promise;
 use picklock_sim::fault::FaultKind;
 use picklock_sim::registry::Locks;
@@ -162,16 +163,19 @@ impl Hunt {
         let hunted: Vec<&str> = all.iter().filter(|row| row.hunt.is_some()).map(|row| row.id).collect();
         let these = format!("these have one: {}", hunted.join(", "));
         for id in &self.ids {
-            let row = names::find("scenario", &id.to_uppercase(), all.clone(), |row| row.id.to_owned())?;
-            if row.hunt.is_none() {
-                return Err(BadCall(format!("{} has no hunt; {these}", row.id)));
+            let asked: Vec<&Scenario> = all.iter().filter(|row| is_it(id, row.id)).collect();
+            if asked.is_empty() {
+                names::find("scenario", &id.to_uppercase(), all.clone(), |row| row.id.to_owned())?;
+            }
+            if asked.iter().all(|row| row.hunt.is_none()) {
+                return Err(BadCall(format!("{} has no hunt{}; {these}", id, why_not(&asked))));
             }
         }
         for system in &self.systems {
             names::find("system", system, all.clone(), |row| row.system.to_owned())?;
         }
         let is_chosen = |row: &Scenario| {
-            (self.ids.is_empty() || self.ids.iter().any(|id| id.eq_ignore_ascii_case(row.id)))
+            (self.ids.is_empty() || self.ids.iter().any(|id| is_it(id, row.id)))
                 && (self.systems.is_empty() || self.systems.iter().any(|system| system == row.system))
         };
         let with_grounds = |row: Scenario| row.hunt.clone().map(|grounds| (row, grounds));
@@ -271,6 +275,12 @@ impl Hunt {
         }
         Ok(Hunted { strategy, count, times, seconds: watch.seconds(), token, tried })
     }
+}
+
+/// Why none of the rows is hunted, after a colon.
+fn why_not(rows: &[&Scenario]) -> String {
+    let reasons = rows.iter().filter_map(|row| UNHUNTED.iter().find(|(id, _)| *id == row.id));
+    reasons.map(|(_, why)| format!(": {why}")).collect()
 }
 
 /// Runs the repaired lock over all these seeds, up to the first that breaks anything: it may be held to another promise.

@@ -129,7 +129,7 @@ impl Scenarios {
 }
 
 /// Whether the row is asked for: by its id, or by that of all forms that it has (C22 for C22a, C22b, C22c).
-fn is_it(asked: &str, id: &str) -> bool {
+pub(super) fn is_it(asked: &str, id: &str) -> bool {
     asked.eq_ignore_ascii_case(id)
         || asked.eq_ignore_ascii_case(id.trim_end_matches(|letter: char| letter.is_ascii_lowercase()))
 }

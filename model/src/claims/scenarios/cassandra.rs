@@ -46,6 +46,7 @@ fn c1() -> Scenario {
             timestamps: Timestamps::ClientMonotonic,
             ..lock
         }),
+        hunt: Some(hunts::c1()),
         ..CASSANDRA
     }
 }
@@ -66,6 +67,7 @@ fn c2() -> Scenario {
         fix_search: space(|lock| Settings { own_id_check: true, ..valid(lock) }),
         note: "the own-id check alone, which the catalogue names, is not enough: the reply that names A alone may have \
                been on its way before the pause",
+        hunt: Some(hunts::c2()),
         ..CASSANDRA
     }
 }
@@ -86,6 +88,7 @@ fn c3() -> Scenario {
         fix: "fencing token (the timestamp of the record the grant rests on), checked by the resource: two may believe \
               to hold, only the later one can write",
         fix_search: space(Promise::FencedResource, |lock| Settings { fencing: true, ..lock }, true),
+        hunt: Some(hunts::c3()),
         ..CASSANDRA
     }
 }
@@ -131,7 +134,14 @@ fn c6() -> Scenario {
 }
 
 fn c7() -> Scenario {
-    crash("C7", Aim::Asking, "the head of the queue crashes, and all others wait behind its cell for ever")
+    Scenario {
+        hunt: Some(hunts::c7()),
+        ..crash(
+            "C7",
+            Aim::Asking,
+            "the head of the queue crashes, and all others wait behind its cell for ever",
+        )
+    }
 }
 
 fn c8() -> Scenario {
@@ -171,6 +181,7 @@ fn c9() -> Scenario {
         fix: "delete the queue cell first, then the main cell",
         fix_search: space(|lock| Settings { release_order: ReleaseOrder::QueueThenMain, ..lock }),
         note: "the source names no order of the two deletions",
+        hunt: Some(hunts::c9()),
         ..CASSANDRA
     }
 }
@@ -233,6 +244,7 @@ fn c15() -> Scenario {
         search: space(2),
         fix: "a TTL far above the skew",
         fix_search: space(12),
+        hunt: Some(hunts::c15()),
         ..CASSANDRA
     }
 }
@@ -248,6 +260,7 @@ fn c16() -> Scenario {
         search: space(|lock| Settings { shared_thread_id: true, ..lock }),
         fix: "unique ids",
         fix_search: space(|lock| lock),
+        hunt: Some(hunts::c16()),
         ..CASSANDRA
     }
 }
@@ -290,6 +303,7 @@ fn c25() -> Scenario {
         fix: "a TTL, and callers that try again after it: somebody is granted in the end",
         fix_search: progress(retrying(), |lock| lock, vec![Goal::SomebodyIsGranted]),
         note: "the first round of refusals stays: Theorem 3 itself cannot be repaired against a crash",
+        hunt: Some(hunts::c25()),
         ..CASSANDRA
     }
 }

@@ -63,7 +63,10 @@ fn c18() -> Scenario {
         note: "a look at the shadow row, for the own cell, does as well, and so does a client that measures by its own clock \
                that the shadow cell still stood; where main cells expire too, only the last does, and must be asked of \
                both cells. No pause is needed if lines 7 to 11, seven messages in turn, can take longer than the TTL. \
-               Ten thousand random plans of pauses do not come upon it: the moment is short",
+               Random plans of pauses come upon it if the shadow TTL is a second: the moment is short. And they come \
+               upon another failure, which no second look repairs: a release whose deletion is taken for done leaves a \
+               main cell, line 3 takes it for a grant, and then the deletion arrives",
+        hunt: Some(hunts::c18()),
         ..SHADOW
     }
 }
@@ -103,6 +106,7 @@ fn c21() -> Scenario {
         fix_search: space(Backoff::Drawn { unit: TICK, below: 2 }),
         note: "judged with dice for the waits. One draw of two lengths is random enough for two threads to end one fight; \
                that everybody is served in the end is not to be had: see the theorem old-lock-progress",
+        hunt: Some(hunts::c21()),
         ..SHADOW
     }
 }

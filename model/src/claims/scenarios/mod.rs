@@ -85,6 +85,11 @@ pub const UNHUNTED: &[(&str, &str)] = &[
     ),
     ("R28", "progress is owed once a run has healed, and healing ends the partitions that the row speaks of"),
     ("F3", "no fault of a plan restarts the resource"),
+    (
+        "C22a",
+        "the service's time stands still for as long as the dead replica's clock was ahead, and after a clock has erred a \
+         seeded run waits for twice that long before it calls anybody starved",
+    ),
 ];
 
 /// Every row that can be run.

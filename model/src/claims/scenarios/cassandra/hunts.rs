@@ -6,33 +6,93 @@ use crate::claims::pack_setup;
 use crate::claims::scenarios::Hunt;
 use crate::cluster::Setup;
 use crate::locks::CassandraQueue;
-use crate::locks::cassandra_queue::{QueueOrder, RetryDeletes, Settings};
+use crate::locks::cassandra_queue::{QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps};
 use crate::stores::cassandra::{self as store, CommitLog, Consistency, ReadRepair, ReadTargets};
 use crate::time::Micros;
-use crate::workload::{Calls, Workload};
-use picklock_properties::Promise;
+use crate::workload::{Calls, Workload, Writes};
+use picklock_properties::{Promise, PromiseSet};
 
-/// The margin is a second for the store, which counts in whole ones, and one for messages.
-pub(super) fn c4() -> Hunt {
-    hunt(&["pause"], leased(Promise::LeaseLoss), |lock| Settings {
-        conditional_renewal: true,
-        validity_check: true,
-        validity_margin: Micros::seconds(2),
+/// A thread battles in the main row, as the row has it, while it is first in the queue and another one holds: it has to be
+/// behind by its clock. Short rounds give it many chances.
+pub(super) fn c1() -> Hunt {
+    let mut setup = unleased(Promise::MutualExclusion);
+    let work = &mut setup.workload;
+    (work.rounds, work.think, work.hold) = (10, Micros::seconds(1), Micros::seconds(1));
+    hunt(&["clock"], setup, |lock| Settings {
+        own_id_check: true,
+        timestamps: Timestamps::ClientMonotonic,
         ..lock
     })
+}
+
+/// A late reply does to line 4 what a pause does. The plans have no pause, for of a paused holder two hold, whatever is
+/// repaired (row C3); the TTL is shorter than the 12 s for which a driver waits for a reply, and no hold needs a renewal.
+pub(super) fn c2() -> Hunt {
+    let mut setup = leased(Promise::MutualExclusion);
+    (setup.lock.ttl_seconds, setup.lock.request_timeout) = (Some(4), Some(Micros::seconds(12)));
+    let work = &mut setup.workload;
+    (work.rounds, work.think, work.hold) = (10, Micros::seconds(1), Micros::seconds(1));
+    hunt(&["delay"], setup, |lock| Settings { own_id_check: true, ..valid(lock) })
+}
+
+/// With the repairs of row C2 from the beginning, so that nothing but a paused holder is left. The repaired setup watches
+/// what the resource accepts: two hold as before.
+pub(super) fn c3() -> Hunt {
+    let mut setup = leased(Promise::MutualExclusion);
+    setup.lock = Settings { own_id_check: true, ..valid(setup.lock) };
+    setup.workload.writes = Writes::Resource;
+    let mut fixed = setup.clone();
+    fixed.lock.fencing = true;
+    fixed.workload.resource_checks = true;
+    fixed.promises = PromiseSet::from_iter([Promise::FencedResource]);
+    repaired(&["pause"], &setup, &fixed)
+}
+
+pub(super) fn c4() -> Hunt {
+    hunt(&["pause"], leased(Promise::LeaseLoss), |lock| Settings { conditional_renewal: true, ..valid(lock) })
 }
 
 pub(super) fn c6() -> Hunt {
     hunt(&["pause"], leased(Promise::StarvationFreedom), |lock| Settings { waiters_renew: true, ..lock })
 }
 
+/// Whoever crashes, it is mostly one who asks: a client holds for no time at all.
+pub(super) fn c7() -> Hunt {
+    let mut setup = unleased(Promise::DeadlockFreedom);
+    (setup.workload.think, setup.workload.hold) = (Micros::millis(10), Micros::ZERO);
+    hunt(&["crash"], setup, outlived)
+}
+
 /// Whoever crashes, it is mostly a holder: a client holds longer than it asks.
 pub(super) fn c8() -> Hunt {
-    hunt(&["crash"], unleased(Promise::DeadlockFreedom), |lock| Settings {
-        ttl_seconds: Some(TTL_SECONDS),
-        waiters_renew: true,
-        ..lock
-    })
+    hunt(&["crash"], unleased(Promise::DeadlockFreedom), outlived)
+}
+
+fn outlived(lock: Settings) -> Settings {
+    Settings { ttl_seconds: Some(TTL_SECONDS), waiters_renew: true, ..lock }
+}
+
+/// Both deletions are sent at once, and the one of the queue cell has to be late by as long as `try_lock` takes from line 1
+/// to line 4: some milliseconds. In any order it would break the promise to take a deletion for done after a time-out, and
+/// so does a reply to line 1 that is under way for as long as another one holds: holds are long.
+pub(super) fn c9() -> Hunt {
+    let mut setup = unleased(Promise::Theorem3);
+    setup.lock.retry_deletes = RetryDeletes::UntilAcknowledged;
+    let work = &mut setup.workload;
+    (work.calls, work.retries, work.rounds) = (Calls::TryLock, true, 5);
+    (work.think, work.hold) = (Micros::millis(20), Micros::seconds(1));
+    hunt(&["delay"], setup, |lock| Settings { release_order: ReleaseOrder::QueueThenMain, ..lock })
+}
+
+/// A hold that ends a moment after a renewal was due: no fault is needed.
+pub(super) fn c10() -> Hunt {
+    let mut setup = leased(Promise::Theorem3);
+    setup.lock.timestamps = Timestamps::Coordinator;
+    let renewal = Micros::seconds(i64::from(TTL_SECONDS) / 2);
+    let work = &mut setup.workload;
+    (work.clients, work.calls) = (1, Calls::TryLock);
+    (work.think, work.hold) = (Micros::seconds(1), renewal + Micros::millis(4));
+    hunt(&[], setup, |lock| Settings { join_renewer: true, ..lock })
 }
 
 pub(super) fn c11() -> Hunt {
@@ -94,8 +154,52 @@ pub(super) fn c14() -> Hunt {
     })
 }
 
+/// With what else it takes against the clocks of clients. Random clocks err by up to three TTLs, however long those are:
+/// none is far above the skew but one without end.
+pub(super) fn c15() -> Hunt {
+    let mut setup = leased(Promise::MutualExclusion);
+    setup.lock = Settings {
+        own_id_check: true,
+        timestamps: Timestamps::ClientMonotonic,
+        waiters_renew: true,
+        ..setup.lock
+    };
+    hunt(&["clock"], setup, |lock| Settings { ttl_seconds: None, ..lock })
+}
+
+pub(super) fn c16() -> Hunt {
+    let mut setup = unleased(Promise::MutualExclusion);
+    setup.lock.shared_thread_id = true;
+    hunt(&[], setup, |lock| Settings { shared_thread_id: false, ..lock })
+}
+
 pub(super) fn c23() -> Hunt {
     hunt(&[], unleased(Promise::Fifo), |lock| Settings { queue_order: QueueOrder::Coordinator, ..lock })
+}
+
+/// Who is first in the queue has to have come after the dead one: by a clock that is behind, and in a crowd. Timestamps that
+/// never go back keep a wrong clock from leaving a record of somebody who lives.
+pub(super) fn c24() -> Hunt {
+    let mut setup = unleased(Promise::StarvationFreedom);
+    setup.lock.timestamps = Timestamps::ClientMonotonic;
+    setup.lock.poll_interval = Micros::millis(20);
+    let work = &mut setup.workload;
+    (work.clients, work.rounds, work.calls) = (4, 30, Calls::TryLock);
+    (work.think, work.hold) = (Micros::millis(20), Micros::millis(20));
+    hunt(&["crash", "clock"], setup, |lock| Settings { try_attempts_max: Some(2), ..lock })
+}
+
+/// Each calls once, at the same time, and holds for good, so that whose crash leaves refusals behind had not been granted.
+/// The repaired setup has the TTL, and callers of `lock`: they are those who try again until they are granted.
+pub(super) fn c25() -> Hunt {
+    let mut setup = unleased(Promise::Theorem3);
+    let work = &mut setup.workload;
+    (work.calls, work.rounds, work.releases, work.think) = (Calls::TryLock, 1, false, Micros::millis(10));
+    let mut fixed = setup.clone();
+    fixed.lock = outlived(fixed.lock);
+    (fixed.workload.calls, fixed.workload.releases) = (Calls::Lock, true);
+    fixed.promises = PromiseSet::from_iter([Promise::DeadlockFreedom]);
+    repaired(&["crash"], &setup, &fixed)
 }
 
 /// Any deletion may be the lost one, and mostly it is that of a release: the end is the same, and so is the repair.
@@ -118,7 +222,21 @@ fn hunt(
     repair: fn(Settings) -> Settings,
 ) -> Hunt {
     let fixed = Setup { lock: repair(setup.lock), ..setup.clone() };
-    Hunt { lock: LOCK, fixed_lock: LOCK, setup: pack_setup(&setup), fixed: pack_setup(&fixed), faults }
+    repaired(faults, &setup, &fixed)
+}
+
+fn repaired(
+    faults: &'static [&'static str],
+    setup: &Setup<CassandraQueue>,
+    fixed: &Setup<CassandraQueue>,
+) -> Hunt {
+    Hunt { lock: LOCK, fixed_lock: LOCK, setup: pack_setup(setup), fixed: pack_setup(fixed), faults }
+}
+
+/// The lease as the client itself can judge it. The margin is a second for the store, which counts in whole ones, and one
+/// for messages.
+fn valid(lock: Settings) -> Settings {
+    Settings { validity_check: true, validity_margin: Micros::seconds(2), ..lock }
 }
 
 /// The lock with its lease, used by two threads three times each, with a hold that needs a renewal.

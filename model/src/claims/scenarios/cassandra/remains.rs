@@ -32,6 +32,7 @@ pub(super) fn c10() -> Scenario {
         fix_search: space(|lock| Settings { join_renewer: true, ..lock }),
         note: "it wants two clocks: a renewal stamped by the client's own clock is older than the deletion, whenever it \
                arrives; and it lasts no longer than a TTL, so that what breaks is a needless refusal, not progress",
+        hunt: Some(hunts::c10()),
         ..CASSANDRA
     }
 }
@@ -79,6 +80,7 @@ pub(super) fn c24() -> Scenario {
         fix_search: space(|lock| Settings { try_attempts_max: Some(2), ..lock }),
         note: "what is owed to a caller of try_lock is an answer; without TTL it waits for ever, with one until the record \
                expires. The bound gives up Theorem 3: its proof needs a first in the queue that stays",
+        hunt: Some(hunts::c24()),
         ..CASSANDRA
     }
 }

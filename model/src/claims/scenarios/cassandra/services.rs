@@ -1,5 +1,7 @@
 //! The rows of the queue lock's services: the time service of section 5.4, the lease service of section 6.
 
+mod hunts;
+
 use super::{CASSANDRA, Scenario, Search};
 use crate::claims::cassandra_served::{for_ever, kept, one_replica_ahead, published_past_the_last, timed};
 use crate::claims::{Judgement, NamedSpace};
@@ -73,6 +75,7 @@ fn c22b() -> Scenario {
         note: "no replica needs to be ahead or to die: the time between two publications is enough. The authors' code adds \
                with the service's time and deletes with the client's own, which breaks it as well; the own-id check \
                alone keeps mutual exclusion in all of these",
+        hunt: Some(hunts::c22b()),
         ..CASSANDRA
     }
 }
@@ -97,6 +100,7 @@ fn c22c() -> Scenario {
         }),
         note: "section 5.4 guarantees a time that does not decrease, and names no timestamp; the authors' code has the \
                repair. One replica alone keeps it without. max(last + 1, now) without it does not",
+        hunt: Some(hunts::c22c()),
         ..CASSANDRA
     }
 }
@@ -123,6 +127,7 @@ fn c32() -> Scenario {
         fix: "renewals are stamped by the thread's own clock, and never twice with one time",
         fix_search: space(Timestamps::ClientMonotonic),
         note: "a keeper compares timestamps of one thread with each other: it needs no common clock",
+        hunt: Some(hunts::c32()),
         ..CASSANDRA
     }
 }
@@ -149,6 +154,7 @@ fn c33() -> Scenario {
         fix: "it deletes with the timestamp of the cell that it saw: what was written later stays",
         fix_search: space(Tombstones::Seen),
         note: "the holder neither pauses nor errs; no TTL fails like this",
+        hunt: Some(hunts::c33()),
         ..CASSANDRA
     }
 }
@@ -173,6 +179,7 @@ fn c34() -> Scenario {
         fix: "a second keeper: they need not know of each other",
         fix_search: space(2),
         note: "with a TTL the store does the keeper's work, and it is replicated",
+        hunt: Some(hunts::c34()),
         ..CASSANDRA
     }
 }

@@ -6,7 +6,8 @@ use crate::claims::pack_setup;
 use crate::claims::scenarios::Hunt;
 use crate::cluster::Setup;
 use crate::locks::CassandraShadow;
-use crate::locks::cassandra_shadow::Settings;
+use crate::locks::cassandra_queue::RetryDeletes;
+use crate::locks::cassandra_shadow::{Backoff, Reread, Settings};
 use crate::stores::cassandra as store;
 use crate::time::Micros;
 use crate::workload::{Calls, Workload};
@@ -22,6 +23,27 @@ pub(super) fn c17() -> Hunt {
     )
 }
 
+/// The shorter the TTL of shadow cells, the more pauses outlast it. Main cells stay, and deletions are repeated, or line 3
+/// grants on a cell whose deletion is late.
+pub(super) fn c18() -> Hunt {
+    let setup = Setup {
+        lock: Settings {
+            ttl_seconds: None,
+            shadow_ttl_seconds: Some(1),
+            retry_deletes: RetryDeletes::UntilAcknowledged,
+            ..Settings::as_written()
+        },
+        workload: Workload {
+            rounds: 3,
+            think: Micros::millis(100),
+            hold: Micros::seconds(5),
+            ..workload(2, Calls::Lock)
+        },
+        ..used(Promise::MutualExclusion)
+    };
+    repaired(&["pause"], setup, |lock| Settings { reread: Reread::Main, ..lock })
+}
+
 pub(super) fn c19() -> Hunt {
     hunt(
         &["clock"],
@@ -29,6 +51,15 @@ pub(super) fn c19() -> Hunt {
         |lock| Settings { ttl_seconds: None, ..lock },
         |lock| Settings { own_id_check: true, ..lock },
     )
+}
+
+/// No fault: messages that take a little more or less time end a fight in the end, and within the minute that is the bound
+/// of progress here there are six rounds of it.
+pub(super) fn c21() -> Hunt {
+    let mut setup = used(Promise::DeadlockFreedom);
+    setup.lock = Settings { ttl_seconds: None, backoff: Backoff::Fixed(Micros::seconds(10)), ..setup.lock };
+    setup.workload.rounds = 10;
+    repaired(&[], setup, |lock| Settings { backoff: Backoff::AsWritten, ..lock })
 }
 
 /// The margin is a second for the store, which counts in whole ones, and one for messages.
@@ -50,15 +81,31 @@ const LOCK: &str = "cassandra-shadow";
 
 const TTL_SECONDS: u32 = 20;
 
-/// Two threads, three times each, with a hold that needs a renewal; on the lock as it is set up, and on the same repaired.
+/// On the lock as it is set up, and on the same repaired.
 fn hunt(
     faults: &'static [&'static str],
     promise: Promise,
     variant: fn(Settings) -> Settings,
     repair: fn(Settings) -> Settings,
 ) -> Hunt {
-    let setup = Setup::<CassandraShadow> {
-        lock: variant(Settings { ttl_seconds: Some(TTL_SECONDS), ..Settings::as_written() }),
+    let mut setup = used(promise);
+    setup.lock = variant(setup.lock);
+    repaired(faults, setup, repair)
+}
+
+fn repaired(
+    faults: &'static [&'static str],
+    setup: Setup<CassandraShadow>,
+    repair: fn(Settings) -> Settings,
+) -> Hunt {
+    let fixed = Setup { lock: repair(setup.lock), ..setup.clone() };
+    Hunt { lock: LOCK, fixed_lock: LOCK, setup: pack_setup(&setup), fixed: pack_setup(&fixed), faults }
+}
+
+/// Two threads, three times each, with a hold that needs a renewal.
+fn used(promise: Promise) -> Setup<CassandraShadow> {
+    Setup {
+        lock: Settings { ttl_seconds: Some(TTL_SECONDS), ..Settings::as_written() },
         store: store::Settings::default(),
         servers: 3,
         workload: Workload {
@@ -68,7 +115,5 @@ fn hunt(
             ..workload(2, Calls::Lock)
         },
         promises: [promise].into_iter().collect(),
-    };
-    let fixed = Setup { lock: repair(setup.lock), ..setup.clone() };
-    Hunt { lock: LOCK, fixed_lock: LOCK, setup: pack_setup(&setup), fixed: pack_setup(&fixed), faults }
+    }
 }
