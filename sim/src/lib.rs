@@ -42,6 +42,7 @@ pub mod report;
 pub mod run;
 pub mod serve;
 pub mod shrink;
+pub mod strategies;
 mod strike;
 pub mod swarm;
 pub mod sweep;

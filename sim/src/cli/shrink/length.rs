@@ -1,0 +1,151 @@
+//! How long a run is, so that one of the seeded engine can be laid beside a path of the exhaustive search.
+//!
+//! Time passes in the exhaustive search in ticks, and clients ask when they like; in a seeded run a client that waits for a
+//! lease to end asks a hundred times. So ticks, faults, and messages that are lost on their way do not count; and what a node
+//! does again counts once, until the lock changes hands or a fault strikes: as in a trace, where it is folded.
+
+use picklock_properties::Promise;
+use picklock_sim::registry::Replay;
+use picklock_sim::report::JsonEvent;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Up to the step that breaks the promise; of a promise of progress, all of the run, or stem and loop.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
+pub struct Length {
+    /// Steps in which a node is entered: by a message, a deadline, or a start after a crash.
+    pub entries: u64,
+    /// Those that are no repetition.
+    pub once: u64,
+}
+
+impl Length {
+    /// Of a run that was shown again.
+    pub fn of(replay: &Replay, promise: Promise) -> Length {
+        let breaks = |event: &&JsonEvent| event.violations.iter().any(|broken| broken.property == promise);
+        let events = &replay.events;
+        let until = events.iter().find(breaks).map_or(events.len(), |event| event.step as usize);
+        let (mut length, mut known) = (Length::default(), Known::default());
+        for event in events.iter().take(until) {
+            let is_entry = ENTRIES.contains(&event.what);
+            let is_new = known.is_new(event);
+            length.entries += u64::from(is_entry);
+            length.once += u64::from(is_entry && is_new);
+        }
+        length
+    }
+}
+
+const ENTRIES: [&str; 3] = ["delivered", "woke", "restarted"];
+/// What happens on the way or of itself: after it, who repeats itself goes on doing so.
+const NOBODY_CARES: [&str; 5] = ["lost", "duplicated", "ticked", "ticked-unevenly", "healed"];
+/// The lock changes hands, or somebody asks for it.
+const CHANGES_HANDS: [&str; 5] = ["called", "granted", "refused", "left", "crashed"];
+
+/// What nodes did since something changed.
+#[derive(Default)]
+struct Known {
+    likenesses: BTreeSet<(Option<String>, String)>,
+    stored: BTreeMap<String, String>,
+}
+
+impl Known {
+    fn is_new(&mut self, event: &JsonEvent) -> bool {
+        if NOBODY_CARES.contains(&event.what) {
+            return false;
+        }
+        let changes_hands = |reported: &String| CHANGES_HANDS.iter().any(|word| reported.starts_with(word));
+        if self.is_stored_anew(event)
+            || !matches!(event.what, "delivered" | "woke")
+            || event.reported.iter().any(changes_hands)
+        {
+            self.likenesses.clear();
+            return true;
+        }
+        self.likenesses.insert((event.node.clone(), likeness(event)))
+    }
+
+    /// Whether the server stores something else than before, numbers aside: that a lease was prolonged is no news.
+    fn is_stored_anew(&mut self, event: &JsonEvent) -> bool {
+        let (Some(node), Some(stored)) = (&event.node, &event.stored) else { return false };
+        let stored = without_numbers(&stored.join("\n"));
+        self.stored.insert(node.clone(), stored.clone()).unwrap_or_default() != stored
+    }
+}
+
+/// What the step looks like, numbers aside.
+fn likeness(event: &JsonEvent) -> String {
+    let message = event.message.as_deref().unwrap_or_default();
+    let sent = event.sent.iter().map(|sent| format!("{} {}", sent.to, without_numbers(&sent.message)));
+    let sent: Vec<String> = sent.collect();
+    format!(
+        "{:?} {} {:?} {:?} {} {}",
+        event.from,
+        without_numbers(message),
+        event.line,
+        event.doing,
+        without_numbers(&event.reported.join(" ")),
+        sent.join(" ")
+    )
+}
+
+fn without_numbers(text: &str) -> String {
+    text.chars().filter(|character| !character.is_ascii_digit()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(node: &str, what: &'static str, message: &str, reported: &[&str]) -> JsonEvent {
+        JsonEvent {
+            step: 0,
+            at_us: 0,
+            node: Some(node.to_owned()),
+            what,
+            from: None,
+            to: None,
+            message: Some(message.to_owned()),
+            wake: None,
+            power_lost: None,
+            by_us: None,
+            ppm: None,
+            line: None,
+            wall_us: None,
+            doing: None,
+            stored: None,
+            sent: Vec::new(),
+            reported: reported.iter().map(|words| (*words).to_owned()).collect(),
+            holders: Vec::new(),
+            violations: Vec::new(),
+        }
+    }
+
+    fn once(events: &[JsonEvent]) -> Vec<bool> {
+        let mut known = Known::default();
+        events.iter().map(|event| known.is_new(event)).collect()
+    }
+
+    #[test]
+    fn who_asks_the_same_again_does_nothing_new_until_the_lock_changes_hands_or_a_fault_strikes() {
+        let poll = || event("B", "delivered", "nil 17", &[]);
+        let again = || event("B", "delivered", "nil 18", &[]);
+        let tick = || event("B", "ticked", "", &[]);
+        assert_eq!(once(&[poll(), again(), tick(), again()]), [true, false, false, false]);
+        let left = || event("A", "woke", "", &["left A"]);
+        assert_eq!(once(&[poll(), left(), again(), again()]), [true, true, true, false]);
+        let paused = || event("A", "paused", "", &[]);
+        assert_eq!(once(&[poll(), paused(), again()]), [true, true, true]);
+    }
+
+    #[test]
+    fn what_a_server_stores_is_news_unless_only_numbers_changed() {
+        let stores = |contents: &str| JsonEvent {
+            stored: Some(vec![contents.to_owned()]),
+            ..event("s1", "delivered", "set", &[])
+        };
+        assert_eq!(once(&[stores("A@1"), stores("A@2"), stores("A@3"), stores("B@3")]), [
+            true, true, false, true
+        ]);
+    }
+}
