@@ -79,6 +79,22 @@ pub(super) fn change(planned: &mut Planned, how: Change, aims: &[Trigger]) -> bo
     }
 }
 
+/// The same fault where a client does this for the first time, so many times as long; `None` if it has no length to be
+/// multiplied. No reduction, for it may be longer: worth something only if the run gets shorter.
+pub(super) fn elsewhere(planned: &Planned, event: Trigger, times: i64) -> Option<Planned> {
+    let when = When::Trigger { client: None, event, nth: 1, delay: Micros::ZERO };
+    let mut moved = Planned { when, fault: planned.fault.clone() };
+    if let Some(node @ Target::Client(_)) = node_of(&mut moved.fault) {
+        *node = Target::Struck;
+    }
+    match length_of(&mut moved.fault) {
+        Some(length) => *length = Micros(length.0.saturating_mul(times)),
+        None if times > 1 => return None,
+        None => {}
+    }
+    Some(moved)
+}
+
 /// What strikes at time 0 is how the run begins, and stays so.
 fn aim(planned: &mut Planned, event: Trigger) -> bool {
     match planned.when {
@@ -172,9 +188,7 @@ fn halve(fault: &mut Fault) -> bool {
             *times /= 2;
             true
         }
-        Fault::SlowLink { extra, length, .. } => {
-            shorten(length, Length::Half) | shorten(extra, Length::Half)
-        }
+        Fault::SlowLink { extra, length, .. } => shorten(length, Length::Half) | shorten(extra, Length::Half),
         Fault::LoseNext { count, .. } if *count > 1 => {
             *count /= 2;
             true
@@ -229,8 +243,13 @@ mod tests {
         let when = When::Trigger { client: Some(2), event: Trigger::Left, nth: 5, delay: Micros(7) };
         let fault = Fault::Pause { node: Target::Client(2), length: Micros(1_234_567) };
         let mut planned = Planned { when, fault };
-        let wanted =
-            [Change::First, Change::AnyClient, Change::FirstNode, Change::Sooner(Length::Nothing), Change::Round];
+        let wanted = [
+            Change::First,
+            Change::AnyClient,
+            Change::FirstNode,
+            Change::Sooner(Length::Nothing),
+            Change::Round,
+        ];
         for how in wanted {
             assert!(change(&mut planned, how, &[]), "{how:?}: {planned}");
             assert!(!change(&mut planned, how, &[]), "{how:?} twice: {planned}");

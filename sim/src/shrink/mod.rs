@@ -10,7 +10,8 @@
 //! What could go next is listed in `reductions`, for proptest's sake ([`strategies`](crate::strategies)) too. A candidate runs
 //! under the seed that failed last and, because a run with less in it draws its latencies for other messages, under a few
 //! more. What takes away nothing that one would count (a shorter pause, a trigger in place of a time) must not make
-//! the run longer. Nothing is left to chance: the same run shrinks to the same run, on every machine. A counterexample of
+//! the run longer. When nothing can go any more, each fault is tried at other moments and for longer, and the run under other
+//! seeds: what makes it shorter may let something else go. Nothing is left to chance: the same run shrinks to the same run, on every machine. A counterexample of
 //! the exhaustive engine needs none of this: the search is breadth first, and there is no shorter one.
 
 mod changes;
@@ -18,7 +19,7 @@ pub(crate) mod reductions;
 
 use crate::network::Network;
 use crate::outcome::Limits;
-use crate::plan::Plan;
+use crate::plan::{Plan, Planned};
 use crate::run::Engine;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
@@ -83,8 +84,12 @@ pub struct Shrunk<L: Lock> {
 const OTHER_SEEDS: u64 = 24;
 /// Under how many seeds the smallest run is looked for the one with the fewest steps.
 const LAST_SEEDS: u64 = 256;
-/// How often what the last seeds made shorter is reduced again.
-const AGAIN_MAX: u32 = 4;
+/// Under how many seeds a fault is tried elsewhere.
+const ELSEWHERE_SEEDS: u64 = 8;
+/// How many times as long it is there.
+const ELSEWHERE_TIMES: [i64; 3] = [1, 2, 4];
+/// How often what became shorter is reduced again.
+const AGAIN_MAX: u32 = 6;
 
 /// Shrinks a run; `None` if it breaks no such promise. `stop` is looked at between runs, `on_run` told of each.
 pub fn shrink<L: Lock>(
@@ -102,7 +107,8 @@ pub fn shrink<L: Lock>(
     let mut shrinker = Shrinker { best: Failing { trial, size: from }, trials };
     for _ in 0..=AGAIN_MAX {
         shrinker.reduce();
-        if !shrinker.fewest_steps() {
+        let went = shrinker.faults_elsewhere();
+        if !(shrinker.fewest_steps() || went) {
             break;
         }
     }
@@ -233,6 +239,49 @@ impl<L: Lock> Shrinker<'_, L> {
             self.best = Failing { trial, size };
         }
         size.is_some()
+    }
+
+    /// A fault at another moment may break it sooner, or alone; whether one does.
+    fn faults_elsewhere(&mut self) -> bool {
+        if self.trials.is_stopped() || self.best.trial.plan.faults.is_empty() {
+            return false;
+        }
+        let reductions = Reductions::of(&self.best.trial.setup, 0);
+        let ways = reductions.aims().iter().flat_map(|event| ELSEWHERE_TIMES.map(|times| (*event, times)));
+        let mut went = false;
+        for (event, times) in ways {
+            let mut place = 0;
+            while let Some(planned) = self.best.trial.plan.faults.get(place) {
+                if let Some(moved) = changes::elsewhere(planned, event, times) {
+                    went |= self.keep_if_shorter_with(place, moved);
+                }
+                place += 1;
+            }
+        }
+        went
+    }
+
+    /// Tries this in place of that fault: alone, or else with the others.
+    fn keep_if_shorter_with(&mut self, place: usize, moved: Planned) -> bool {
+        let Trial { setup, plan, .. } = self.best.trial.clone();
+        let mut others = plan.clone();
+        others.faults[place] = moved.clone();
+        let alone = (plan.faults.len() > 1).then(|| Plan { faults: vec![moved], ..plan });
+        for plan in alone.into_iter().chain([others]) {
+            for seed in std::iter::once(self.best.trial.seed).chain(0..ELSEWHERE_SEEDS) {
+                if self.trials.is_stopped() {
+                    return false;
+                }
+                let trial = Trial { setup: setup.clone(), plan: plan.clone(), seed };
+                let before = self.best.size;
+                let is_less = |size: &Size| (size.faults, size.steps) < (before.faults, before.steps);
+                if let Some(size) = self.trials.size(&trial, before.steps).filter(is_less) {
+                    self.best = Failing { trial, size };
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// The same with another seed may break sooner; whether it does.

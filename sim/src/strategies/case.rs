@@ -38,8 +38,8 @@ impl<L: Lock> Case<L> {
     /// Replays it: `picklock replay TOKEN`.
     pub fn token(&self) -> Token {
         let Trial { setup, plan, seed } = &self.trial;
-        let plan = postcard::to_stdvec(plan)
-            .unwrap_or_else(|error| unreachable!("a plan is plain data: {error}"));
+        let plan =
+            postcard::to_stdvec(plan).unwrap_or_else(|error| unreachable!("a plan is plain data: {error}"));
         Token { lock: self.lock.clone(), body: Body::Planned { setup: pack_setup(setup), plan, seed: *seed } }
     }
 

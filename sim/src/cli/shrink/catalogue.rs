@@ -109,7 +109,8 @@ fn exhaustive(scenario: &Scenario, progress: &Progress) -> Result<Option<Length>
             let lock = names::lock(space.lock)?;
             let found = lock.check(space, judgement, &limits)?.counterexample;
             let Some(found) = found.filter(|found| found.promise == scenario.breaks) else { return Ok(None) };
-            let replay = lock.replay(&found.token, &TextOptions { last: Some(0), ..TextOptions::default() })?;
+            let replay =
+                lock.replay(&found.token, &TextOptions { last: Some(0), ..TextOptions::default() })?;
             Ok(Some(Length::of(&replay, scenario.breaks)))
         }
         Search::Seeds { .. } => Ok(None),
@@ -127,11 +128,9 @@ fn shrunk(
 ) -> Result<Option<Row>, BadCall> {
     let seeded = Seeded::new(hunt.lock, &hunt.setup, hunt.faults)?;
     let first = start * STRIDE;
-    let tried =
-        seeded.first_break(first..first + SEEDS_MAX, Some(scenario.breaks), threads, progress)?;
+    let tried = seeded.first_break(first..first + SEEDS_MAX, Some(scenario.breaks), threads, progress)?;
     let Some(seed) = tried.broken else { return Ok(None) };
-    let token: Token =
-        seeded.token(seed).parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
+    let token: Token = seeded.token(seed).parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
     let watch = Stopwatch::start();
     let reduced =
         seeded.lock().shrink(&token, Some(scenario.breaks), interrupt::flag(), &|_| progress.add(1))?;
