@@ -7,6 +7,7 @@ use picklock_properties::Promise;
 use picklock_sim::fault::FaultSet;
 use picklock_sim::registry::{AnyLock, Checked, Replay, SweepHow, locks};
 use picklock_sim::report::TextOptions;
+use picklock_sim::strategy::Strategy;
 use picklock_sim::sweep::SweepReport;
 use picklock_sim::token::{Body, Token};
 use std::ops::Range;
@@ -43,7 +44,7 @@ pub fn sweep(
     keep_going: bool,
 ) -> SweepReport {
     let stop = AtomicBool::new(false);
-    let how = SweepHow { jobs: 2, keep_going, on_progress: &|_| {}, stop: &stop };
+    let how = SweepHow { jobs: 2, keep_going, ..SweepHow::new(&|_| {}, &stop) };
     let report = match lock(lock_name).sweep(setup, faults, seeds.clone(), &how) {
         Ok(report) => report,
         Err(error) => panic!("the seeds {seeds:?} of {lock_name} cannot be run: {error}"),
@@ -74,7 +75,9 @@ pub fn first_seed(
 
 /// The run of a seed, as a token.
 pub fn seeded_token(lock: &str, setup: &[u8], faults: FaultSet, seed: u64) -> Token {
-    Token { lock: lock.to_owned(), body: Body::Seeded { setup: setup.to_vec(), faults: faults.into(), seed } }
+    let strategy = Strategy::Swarm;
+    let body = Body::Seeded { setup: setup.to_vec(), faults: faults.into(), seed, strategy };
+    Token { lock: lock.to_owned(), body }
 }
 
 /// Runs a token's run again.

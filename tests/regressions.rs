@@ -15,27 +15,27 @@ const FOUND: &[(Promise, &str)] = &[
     // N/2 later, at 14.3 s; the record is over at 10 s, and B enters at 12.3 s. Nobody paused, and no clock was wrong.
     (
         Promise::MutualExclusion,
-        "pk3_4GUQ3cqCNvEabzAtsdLJ6zTXt1CXskQLQn2APE8q2jLZuRSQrKYzGeo838z5vk32RvMsbtjnQwMmiDbW8vc3x8ZnEafGyLQZ9Romo3VJUJmQo4hh",
+        "pk4_FRHviZ9jDjxwKRLfxTNAVSc7J7suGzZzfwi8R6yYzdsNENsAGgtBn5pa4SExkCwwJzX8M1MqSevgLvbHbybi2LPgewZwVeextCVSiDyv7XPSgnKJn",
     ),
     // Seed 141 of 0..2000 under `pause`, likewise. It is a server that pauses, s2 for 26 s: A's record is of 11.7 s, its
     // line 4 times out at its coordinator until 19.7 s, and the record that the grant rests on expires at 21 s, while the
     // renewer sleeps until 24.7 s. B enters at 22.0 s.
     (
         Promise::MutualExclusion,
-        "pk3_FRHviZ9jDjxwKRLfxTNAVSc7J7suGzZzfwi8R6yYzdsNENsAGgtBn5pa4SExkCwwJzX8M1MqSevgLvbHbybi2LPgewZwVeextCVSiDyus2KDtT9EG",
+        "pk4_26eDi6QuXMEdtkJRpwmNQtY1xnZMfjb6dYtUXjPNcDPjJi3WPvF2vZzGxvAQd3hjUiQsyRJaxpEPvewYLHNpC4tb82TrPXTCZeyiYUxJCKnoQVP2wkW",
     ),
     // Seed 163 of 0..300 under `clock`, likewise. The clock of s3 is 4.6 s ahead, less than half the TTL. A record that A
     // wrote through s1 is valid until 22 s; for C, whose coordinator is s3, that is over at 17.4 s, just before A's next
     // renewal is due by A's own clock. A TTL above the skew (row C15) is not enough: it must be so in what renewal leaves.
     (
         Promise::MutualExclusion,
-        "pk3_FRHviZ9jDjxwKRLfxTNAVSc7J7suGzZzfwi8R6yYzdsNENsAGgtBn5pa4SExkCwwJzX8M1MqSevgLvbHbybi2LPgewZwVeextCVSiDyuuQkVxG1ET",
+        "pk4_26eDi6QuXMEdtkJRpwmNQtY1xnZMfjb6dYtUXjPNcDPjJi3WPvF2vZzGxvAQd3hjUiQsyRJaxpEPvewYLHNpC4tb82TrPXTCZeyiYUxJCWKpzRwUnW2",
     ),
     // Row C2, found exhaustively, with the own-id check that the catalogue names as its repair: the reply that names A's
     // record alone was on its way before A paused past the TTL.
     (
         Promise::MutualExclusion,
-        "pk3_38iFMx1ps3JZeHnPaHD3JbCFv2yWn6Pbr6veeoNT2Mem8yHj9kFr86WmQVr2w4iuGgSWhfYju6BGLkpxZEigbVFKA6qFsUrjrV8ivDaP5YtcDK9tJcgmfbuNycbuLAWV3kBrtga1wfhvZW965ZWpXrEnGLUkzBsmZZCD",
+        "pk4_38iFMx1ps3JZeHnPaHD3JbCFv2yWn6Pbr6veeoNT2Mem8yHj9kFr86WmQVr2w4iuGgSWhfYju6BGLkpxZEigbVFKA6qFsUrjrV8ivDaP5YtcDK9tJcgmfbuNycbuLAWV3kBrtga1wfhvZW965ZWpXrEnGLUkzBmVswtP",
     ),
 ];
 

@@ -23,6 +23,19 @@ pub struct Setup<L: Lock> {
     pub promises: PromiseSet,
 }
 
+impl<L: Lock> Default for Setup<L> {
+    /// Lock and store with their defaults, one server, the usual work, the usual promises.
+    fn default() -> Setup<L> {
+        Setup {
+            lock: L::Settings::default(),
+            store: <L::Store as Store>::Settings::default(),
+            servers: 1,
+            workload: Workload::default(),
+            promises: PromiseSet::usual(),
+        }
+    }
+}
+
 /// Whether a node works.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Status {

@@ -276,8 +276,10 @@ pub trait Lock: Data {
         None
     }
 
-    /// Where in its source the machine stands.
-    fn line(&self) -> Line;
+    /// Where in its source the machine stands: nowhere, if it has none. Faults of a plan can be aimed at lines.
+    fn line(&self) -> Line {
+        Line::NONE
+    }
 
     /// What the machine does right now, in a few words, for the reader of a trace.
     fn doing(&self) -> &'static str;
@@ -351,6 +353,16 @@ pub trait Store: Data {
 
     /// Whether the server will dismiss this message, now and at any later time, without a trace.
     fn dismisses(&self, _message: &Self::Peer) -> bool {
+        false
+    }
+
+    /// Whether this server decides for the others, for all it knows. For who watches a run; stores without a leader have none.
+    fn leads(&self) -> bool {
+        false
+    }
+
+    /// Whether a reply answers no request: the store has something to tell (a watch that fired).
+    fn is_notice(_reply: &Self::Reply) -> bool {
         false
     }
 

@@ -69,6 +69,27 @@ impl Writes {
     }
 }
 
+impl Default for Workload {
+    /// Two clients that each take the lock three times for a second, with two seconds between, and write to a resource that
+    /// checks nothing.
+    fn default() -> Workload {
+        Workload {
+            clients: 2,
+            rounds: 3,
+            retries: false,
+            calls: Calls::Lock,
+            think: Micros::seconds(2),
+            hold: Micros::seconds(1),
+            releases: true,
+            writes: Writes::Resource,
+            resource_checks: false,
+            resource_forgets: false,
+            locks: 1,
+            attendants: 0,
+        }
+    }
+}
+
 impl Workload {
     /// Clients and attendants together.
     pub fn processes(&self) -> u8 {

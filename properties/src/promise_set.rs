@@ -15,6 +15,12 @@ impl PromiseSet {
     /// Every promise there is.
     pub const ALL: PromiseSet = PromiseSet((1 << Promise::ALL.len()) - 1);
 
+    /// What a run watches unless it is told otherwise: what everybody expects of a lock.
+    pub fn usual() -> PromiseSet {
+        use Promise::*;
+        [MutualExclusion, FencedResource, DeadlockFreedom, StarvationFreedom, LeaseLoss].into_iter().collect()
+    }
+
     /// The promises that a finite history can break: those that have a monitor.
     pub fn safety() -> PromiseSet {
         Promise::ALL.into_iter().filter(|promise| !promise.is_liveness()).collect()

@@ -13,6 +13,12 @@ pub enum Stream {
     Choice,
     /// Which faults there are.
     Plan,
+    /// Whether messages travel by rank, and whose rank it is.
+    Schedule,
+    /// Who has which rank, and when it falls.
+    Ranks,
+    /// Which plan a guided search changes, and how.
+    Guide,
 }
 
 /// A stream of random numbers.
@@ -29,6 +35,9 @@ impl Dice {
             Stream::Network => 0x6e65_7477_6f72_6b21,
             Stream::Choice => 0x6368_6f69_6365_7321,
             Stream::Plan => 0x706c_616e_6e69_6e67,
+            Stream::Schedule => 0x7363_6865_6475_6c65,
+            Stream::Ranks => 0x7072_696f_7269_7479,
+            Stream::Guide => 0x6775_6964_6564_2121,
         };
         Dice(Xoshiro256PlusPlus::seed_from_u64(seed ^ salt))
     }

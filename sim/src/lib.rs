@@ -20,19 +20,26 @@
 //! use std::sync::atomic::AtomicBool;
 //!
 //! let lock = locks().into_iter().find(|lock| lock.name() == "cassandra-queue").expect("it is registered");
-//! let how = SweepHow { jobs: 1, keep_going: false, on_progress: &|_| {}, stop: &AtomicBool::new(false) };
+//! let stop = AtomicBool::new(false);
+//! let how = SweepHow { jobs: 1, ..SweepHow::new(&|_| {}, &stop) };
 //! let report = lock.sweep(&lock.setup(None), "pause".parse()?, 0..100, &how)?;
 //! assert_eq!(report.first_seed(Promise::MutualExclusion), Some(3));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+// The command reads like a program over this library, and was one.
+extern crate self as picklock_sim;
+
 mod agenda;
 pub mod bench;
 mod cast;
+pub mod cli;
 pub mod dice;
 pub mod fault;
+pub mod guided;
 pub mod herd;
 pub mod hosted;
+pub mod marks;
 pub mod network;
 pub mod outcome;
 pub mod plan;
@@ -40,9 +47,11 @@ mod progress;
 pub mod registry;
 pub mod report;
 pub mod run;
+pub mod schedule;
 pub mod serve;
 pub mod shrink;
 pub mod strategies;
+pub mod strategy;
 mod strike;
 pub mod swarm;
 pub mod sweep;
@@ -50,3 +59,4 @@ pub mod token;
 #[cfg(test)]
 mod toy;
 mod trigger;
+mod witness;

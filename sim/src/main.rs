@@ -1,9 +1,9 @@
 //! The `picklock` command: which distributed lock keeps which promise under which fault.
 
-mod cli;
-
+use picklock_sim::cli;
+use picklock_sim::registry::Locks;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::main()
+    cli::main(&Locks::builtin())
 }

@@ -2,6 +2,7 @@
 
 use crate::dice::Dice;
 use crate::outcome::Strikes;
+use crate::schedule::Ranks;
 use picklock_model::time::Micros;
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
@@ -86,6 +87,8 @@ pub(crate) struct Wires {
     nodes: usize,
     /// Row by row, sender by sender; empty as long as no link was ever touched.
     links: Vec<Link>,
+    /// Who gets its messages first; `None`: nobody.
+    ranks: Option<Ranks>,
 }
 
 /// What is wrong with one link in one direction.
@@ -102,7 +105,7 @@ pub(crate) struct Link {
 impl Wires {
     /// Whole links.
     pub fn new() -> Wires {
-        Wires { network: Network::default(), whole: true, nodes: 0, links: Vec::new() }
+        Wires { network: Network::default(), whole: true, nodes: 0, links: Vec::new(), ranks: None }
     }
 
     /// Whole links again, between this many nodes.
@@ -112,6 +115,12 @@ impl Wires {
         self.whole = network.is_whole();
         self.nodes = nodes;
         self.links.clear();
+        self.ranks = None;
+    }
+
+    /// From now on messages travel by rank, if there are ranks.
+    pub fn rank(&mut self, ranks: Option<Ranks>) {
+        self.ranks = ranks;
     }
 
     /// Nothing goes wrong any more; the longest latency from now on.
@@ -144,7 +153,12 @@ impl Wires {
         dice: &mut Dice,
         strikes: &mut Strikes,
     ) -> Fate {
-        let latency = Micros(dice.between(self.network.latency_min.0, self.network.latency_max.0));
+        let (min, max) = (self.network.latency_min, self.network.latency_max);
+        let (min, max) = match &mut self.ranks {
+            None => (min, max),
+            Some(ranks) => ranks.band(from, to, min, max),
+        };
+        let latency = Micros(dice.between(min.0, max.0));
         if self.whole && self.links.is_empty() {
             return Fate { first: Some(latency), again: None };
         }

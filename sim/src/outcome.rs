@@ -1,5 +1,6 @@
 //! What a run is held to, and what it came to.
 
+use crate::marks::{Features, Marks};
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
 use picklock_model::time::Micros;
@@ -59,6 +60,10 @@ pub struct Outcome {
     pub truncated: bool,
     /// How often which fault struck.
     pub strikes: Strikes,
+    /// How often which rare situation arose.
+    pub marks: Marks,
+    /// Which blows found clients at which lines.
+    pub features: Features,
     /// How often the lock was granted.
     pub grants: u64,
     /// How often `try_lock` was refused.

@@ -6,6 +6,7 @@
 //! numbered modulo how many there are, so that a plan stays valid when a shrinker takes clients away.
 
 use crate::network::Network;
+use crate::schedule::Schedule;
 use picklock_model::machine::{Line, Node};
 use picklock_model::time::Micros;
 use picklock_properties::ClientId;
@@ -22,6 +23,9 @@ pub struct Plan {
     pub faults: Vec<Planned>,
     /// From this true time on nothing goes wrong any more, and progress is owed.
     pub heal_at: Micros,
+    /// Who gets its messages first. A file may leave it out: nobody.
+    #[serde(default)]
+    pub schedule: Schedule,
 }
 
 /// A fault and its moment.
@@ -194,9 +198,12 @@ pub enum Fault {
 }
 
 impl Display for Plan {
-    /// The network, then a line per fault, then when the run heals.
+    /// The network, the schedule unless it is uniform, then a line per fault, then when the run heals.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "network: {}", self.network)?;
+        if self.schedule != Schedule::Uniform {
+            writeln!(f, "schedule: {}", self.schedule)?;
+        }
         self.faults.iter().try_for_each(|planned| writeln!(f, "{planned}"))?;
         write!(f, "at {}: heals", self.heal_at)
     }
@@ -318,6 +325,7 @@ impl Display for Restart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::Ranked;
     use smallvec::smallvec;
 
     fn written_by_hand() -> Plan {
@@ -349,6 +357,7 @@ mod tests {
                 Planned { when: When::At(Micros::millis(1)), fault: cut },
             ],
             heal_at: Micros::seconds(60),
+            schedule: Schedule::Uniform,
         }
     }
 
@@ -367,6 +376,25 @@ mod tests {
                 "at 60s: heals",
             ]
         );
+    }
+
+    #[test]
+    fn a_schedule_has_a_line_of_its_own_unless_it_is_uniform() {
+        let of = Ranked::Nodes;
+        let line = |changes| {
+            let schedule = Schedule::Priorities { of, changes, messages: 120 };
+            Plan { schedule, ..written_by_hand() }.to_string().lines().nth(1).unwrap().to_owned()
+        };
+        assert_eq!(line(0), "schedule: nodes by rank");
+        let falls = "schedule: nodes by rank, one of which falls to the last among the first 120 messages";
+        assert_eq!(line(1), falls);
+    }
+
+    #[test]
+    fn a_file_may_leave_the_schedule_out() {
+        let mut json = serde_json::to_value(written_by_hand()).unwrap();
+        assert!(json.as_object_mut().unwrap().remove("schedule").is_some());
+        assert_eq!(serde_json::from_value::<Plan>(json).unwrap(), written_by_hand());
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::plan::Plan;
 use crate::report::{Both, Heading, JsonEvent, JsonEvents, TextOptions, TextTrace, TimeColumn, TraceHash};
 use crate::run::{self, Engine};
 use crate::shrink::{Failing, Size, Trial, shrink};
+use crate::strategy::Strategy;
 use crate::swarm::Scale;
 use crate::sweep::{SweepError, SweepOptions, SweepReport, sweep};
 use crate::token::{Body, Token};
@@ -23,15 +24,56 @@ use picklock_model::explore::{
     Exploration, Goal, Limits, NoSuchPath, Space, Verdict, check_liveness, search, serve_explorer,
 };
 use picklock_model::machine::{Lock, Node};
+use picklock_model::time::Micros;
 use picklock_model::trace::{Observer, Step};
-use picklock_model::workload::Writes;
+use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_model::world::{Bounds, TICK};
 use picklock_properties::{ClientId, LockId, Promise, PromiseSet, Violation};
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
-/// All locks, in the order of the tables.
+/// The locks that a command knows: those of this crate, others, or both.
+///
+/// ```
+/// use picklock_sim::registry::Locks;
+///
+/// let names: Vec<&str> = Locks::builtin().iter().map(|lock| lock.name()).collect();
+/// assert_eq!(names[0], "cassandra-lock");
+/// ```
+pub struct Locks(Vec<Box<dyn AnyLock>>);
+
+impl Locks {
+    /// Those of this crate, in the order of the tables.
+    pub fn builtin() -> Locks {
+        Locks(locks())
+    }
+
+    /// None: for a command that knows the locks of others only.
+    pub fn none() -> Locks {
+        Locks(Vec::new())
+    }
+
+    /// One more, after the others. A lock of the same name, whose tokens it would read, makes way.
+    #[must_use]
+    pub fn and<L: Lock>(mut self, lock: Registered<L>) -> Locks {
+        self.0.retain(|known| known.name() != lock.name);
+        self.0.push(Box::new(lock));
+        self
+    }
+
+    /// The one of this name.
+    pub fn named(&self, name: &str) -> Option<&dyn AnyLock> {
+        self.iter().find(|lock| lock.name() == name)
+    }
+
+    /// All, in the order of the tables.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn AnyLock> {
+        self.0.iter().map(AsRef::as_ref)
+    }
+}
+
+/// All locks of this crate, in the order of the tables.
 pub fn locks() -> Vec<Box<dyn AnyLock>> {
     let mut locks = cassandra::locks();
     locks.extend(redis::locks());
@@ -40,12 +82,6 @@ pub fn locks() -> Vec<Box<dyn AnyLock>> {
     locks.push(cassandra::row_probe());
     locks.push(zookeeper::znode_probe());
     locks
-}
-
-/// What seeded runs watch unless told otherwise.
-fn judged() -> PromiseSet {
-    use Promise::*;
-    [MutualExclusion, FencedResource, DeadlockFreedom, StarvationFreedom, LeaseLoss].into_iter().collect()
 }
 
 /// What `picklock check` asks for.
@@ -63,6 +99,39 @@ pub struct CheckOptions {
     pub drop: Vec<Assumption>,
     /// What is watched; empty: mutual exclusion.
     pub promises: PromiseSet,
+}
+
+impl CheckOptions {
+    /// The space that these options ask for, of a lock in this setup: its clients ask as often as they should, never
+    /// think, and hold for a tick of a second at most. Time passes if the lock has a lease ([`Lock::lease`]), or an
+    /// assumption about time is dropped; else every deadline may come at any moment, which covers every speed of
+    /// everybody. All assumptions hold but those that are dropped; a few, which only a lock or its store can
+    /// drop ([`Bounds::drop_assumption`] says which), stay.
+    ///
+    /// Durations in the setup should be a few seconds at most: time is counted in ticks of one, and every tick costs states.
+    pub fn space_of<L: Lock>(&self, setup: Setup<L>) -> Space<L> {
+        let lease_ticks = L::lease(&setup.lock).map(|lease| (lease.0 / TICK.0).clamp(1, 100) as u8);
+        let lasts = lease_ticks.unwrap_or(1) + 1;
+        let mut bounds =
+            Bounds { latency_ticks: lease_ticks.map(|_| 0), unhurried: true, ..Bounds::default() };
+        self.drop.iter().for_each(|assumption| bounds.drop_assumption(*assumption, lasts));
+        let promises = match self.promises.is_empty() {
+            true => [Promise::MutualExclusion].into_iter().collect(),
+            false => self.promises,
+        };
+        let calls = if self.try_lock { Calls::TryLock } else { Calls::Lock };
+        let writes = Writes::resource_if(promises.contains(Promise::FencedResource));
+        let workload = Workload {
+            clients: self.clients,
+            rounds: self.rounds,
+            calls,
+            think: Micros::ZERO,
+            hold: setup.workload.hold.min(TICK),
+            writes,
+            ..setup.workload
+        };
+        Space { setup: Setup { servers: self.servers, workload, promises, ..setup }, bounds }
+    }
 }
 
 /// What an exhaustive check came to.
@@ -248,23 +317,58 @@ pub struct SweepHow<'a> {
     pub jobs: usize,
     /// Goes on after the first seed that breaks a promise.
     pub keep_going: bool,
+    /// If not: the seed that breaks this promise; `None`: any.
+    pub sought: Option<Promise>,
+    /// How plans are drawn.
+    pub strategy: Strategy,
     /// Told the number of finished runs.
     pub on_progress: &'a (dyn Fn(u64) + Sync),
     /// Set from outside to stop.
     pub stop: &'a AtomicBool,
 }
 
-struct Registered<L: Lock> {
+impl<'a> SweepHow<'a> {
+    /// The usual plans on one thread, up to the first seed that breaks any promise.
+    pub fn new(on_progress: &'a (dyn Fn(u64) + Sync), stop: &'a AtomicBool) -> SweepHow<'a> {
+        let strategy = Strategy::default();
+        SweepHow { jobs: 1, keep_going: false, sought: None, strategy, on_progress, stop }
+    }
+}
+
+/// A lock with what the command has to know of it: the one entry that makes matrix, check, sweep, replay, shrink and the
+/// rest of the command work for it.
+#[derive(Clone, Debug)]
+pub struct Registered<L: Lock> {
     name: &'static str,
     summary: &'static str,
     default_settings: L::Settings,
     setup: fn() -> Setup<L>,
-    space: fn(&CheckOptions) -> Space<L>,
+    space: Option<fn(&CheckOptions) -> Space<L>>,
     servers: u8,
     is_lock: bool,
 }
 
 impl<L: Lock> Registered<L> {
+    /// A lock of this name, and what it is in a line. `setup` is what seeded runs run, and the promises that they watch:
+    /// [`Setup::default`] will do to begin with. `check` explores [`CheckOptions::space_of`] the same setup.
+    pub fn new(name: &'static str, summary: &'static str, setup: fn() -> Setup<L>) -> Registered<L> {
+        let Setup { lock, servers, .. } = setup();
+        Registered { name, summary, default_settings: lock, setup, space: None, servers, is_lock: true }
+    }
+
+    /// What `check` explores instead: for a lock that is judged in another setup than seeded runs have, or has assumptions
+    /// of its own to drop.
+    #[must_use]
+    pub fn checked_in(self, space: fn(&CheckOptions) -> Space<L>) -> Registered<L> {
+        Registered { space: Some(space), ..self }
+    }
+
+    /// How many servers `check` gives it unless told otherwise; as many as the setup has, unless this says so.
+    #[must_use]
+    pub fn checked_with_servers(self, servers: u8) -> Registered<L> {
+        Registered { servers, ..self }
+    }
+
     fn unpack(&self, space: &NamedSpace) -> Result<Space<L>, RunError> {
         Ok(Space { setup: unpack_setup(&space.setup)?, bounds: space.bounds.clone() })
     }
@@ -371,7 +475,11 @@ impl<L: Lock> AnyLock for Registered<L> {
     }
 
     fn space(&self, options: &CheckOptions) -> NamedSpace {
-        NamedSpace::new(self.name, &(self.space)(options))
+        let space = match self.space {
+            Some(space) => space(options),
+            None => options.space_of((self.setup)()),
+        };
+        NamedSpace::new(self.name, &space)
     }
 
     fn check(&self, named: &NamedSpace, judgement: &Judgement, limits: &Limits) -> Result<Checked, RunError> {
@@ -423,6 +531,8 @@ impl<L: Lock> AnyLock for Registered<L> {
         let options = SweepOptions {
             jobs: how.jobs,
             keep_going: how.keep_going,
+            sought: how.sought,
+            strategy: how.strategy,
             limits: RunLimits::of(&setup),
             scale: Scale::of(&setup),
             on_progress: how.on_progress,
@@ -460,10 +570,10 @@ impl<L: Lock> AnyLock for Registered<L> {
         };
         let (setup, plan, seed): (Setup<L>, Plan, u64) = match &token.body {
             Body::Path { .. } => return Ok(Reduced::Shortest { promise }),
-            Body::Seeded { setup, faults, seed } => {
+            Body::Seeded { setup, faults, seed, strategy } => {
                 let setup = unpack_setup(setup)?;
                 let faults = FaultSet::try_from(*faults).map_err(|_| RunError::Faults)?;
-                let plan = Plan::random(faults, *seed, &Scale::of(&setup));
+                let plan = strategy.plan(faults, *seed, &Scale::of(&setup));
                 (setup, plan, *seed)
             }
             Body::Planned { setup, plan, seed } => {
@@ -488,10 +598,10 @@ impl<L: Lock> AnyLock for Registered<L> {
 
     fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError> {
         match &token.body {
-            Body::Seeded { setup, faults, seed } => {
+            Body::Seeded { setup, faults, seed, strategy } => {
                 let setup = unpack_setup(setup)?;
                 let faults = FaultSet::try_from(*faults).map_err(|_| RunError::Faults)?;
-                let plan = Plan::random(faults, *seed, &Scale::of(&setup));
+                let plan = strategy.plan(faults, *seed, &Scale::of(&setup));
                 Ok(self.replay_seeded(token, &setup, &plan, *seed, options))
             }
             Body::Planned { setup, plan, seed } => {

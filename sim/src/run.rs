@@ -16,9 +16,11 @@ use crate::network::Wires;
 use crate::outcome::{Limits, Outcome};
 use crate::plan::{Plan, When};
 use crate::progress::Progress;
+use crate::schedule::Ranks;
 use crate::trigger::Armed;
+use crate::witness::Witness;
 use picklock_model::cluster::{Cluster, Entry, Setup, Status, Wake};
-use picklock_model::machine::{Effects, Line, Lock, Message, Node};
+use picklock_model::machine::{Effects, Line, Lock, Message, Node, Store};
 use picklock_model::time::{Clock, Micros};
 use picklock_model::trace::{Happening, Observer, Step};
 use picklock_properties::{Event, Monitors, Violation};
@@ -49,6 +51,7 @@ pub struct Engine<L: Lock> {
     pub(crate) waiting: Vec<(usize, u32)>,
     pub(crate) nodes: Vec<NodeState>,
     pub(crate) triggers: Vec<Armed>,
+    pub(crate) witness: Witness,
 }
 
 /// What the engine remembers of a node.
@@ -64,6 +67,10 @@ pub(crate) struct NodeState {
     pub restarts: bool,
     /// The line a client stood at after its last step.
     pub line: Option<Line>,
+    /// Whether a client's renewal was under way after its last step.
+    pub renews: bool,
+    /// Whether a server took itself for the leader after its last step.
+    pub leads: bool,
 }
 
 impl<L: Lock> Default for Engine<L> {
@@ -85,6 +92,7 @@ impl<L: Lock> Engine<L> {
             waiting: Vec::new(),
             nodes: Vec::new(),
             triggers: Vec::new(),
+            witness: Witness::default(),
         }
     }
 
@@ -103,6 +111,7 @@ impl<L: Lock> Engine<L> {
         let mut run = Run {
             setup,
             plan,
+            seed,
             limits,
             observer,
             engine: self,
@@ -125,6 +134,7 @@ impl<L: Lock> Engine<L> {
 pub(crate) struct Run<'a, L: Lock, O: Observer<L>> {
     pub setup: &'a Setup<L>,
     pub plan: &'a Plan,
+    seed: u64,
     pub limits: &'a Limits,
     observer: &'a mut O,
     pub engine: &'a mut Engine<L>,
@@ -146,11 +156,16 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         let nodes = self.cluster.conditions().len();
         self.engine.agenda.reset(2 * nodes);
         self.engine.wires.reset(self.plan.network, nodes + 1);
+        self.engine.wires.rank(Ranks::of(self.plan.schedule, self.seed, nodes + 1));
         self.engine.progress.reset(&self.setup.workload);
         self.engine.waiting.clear();
         self.engine.triggers.clear();
         self.engine.nodes.clear();
         self.engine.nodes.resize(nodes + 1, NodeState::default());
+        self.engine.witness.reset(self.cluster.clients.len());
+        for (server, state) in self.engine.nodes[self.cluster.clients.len()..nodes].iter_mut().enumerate() {
+            state.leads = self.cluster.servers[server].leads();
+        }
         for (index, planned) in (0..).zip(&self.plan.faults) {
             match planned.when {
                 When::At(at) => {
@@ -221,7 +236,9 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
             return self.set_alarms(node, true);
         }
         self.outcome.events += 1;
+        self.engine.witness.waited_in_vain = wake == Wake::Machine;
         self.step(node, wake.entry(), || Happening::Woke { node, wake });
+        self.engine.witness.waited_in_vain = false;
     }
 
     fn happen(&mut self, pending: Pending) {
@@ -272,6 +289,9 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
     /// The message is lost because its receiver's process has ended, or its sender has lost power.
     pub(crate) fn lose_connection(&mut self, slot: u32) {
         self.outcome.strikes.reset += 1;
+        if !self.engine.agenda.parcel(slot).unsent {
+            self.witness_dead_receiver();
+        }
         self.lose(slot);
     }
 
@@ -279,6 +299,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         self.outcome.events += 1;
         let Parcel { from, to, .. } = *self.engine.agenda.parcel(slot);
         let message = self.engine.agenda.open(slot);
+        self.witness_loss(from, to, &message);
         self.show_on_the_way(|| Happening::Lost { from, to, message });
     }
 
@@ -305,6 +326,14 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         if !self.engine.effects.events.is_empty() {
             self.take_events();
         }
+        match node {
+            Node::Client(client) => {
+                let lock = &self.cluster.clients[usize::from(client)].lock;
+                self.engine.nodes[position].renews = lock.is_renewing();
+            }
+            Node::Server(server) => self.witness_lead(server, position),
+            Node::Resource => {}
+        }
         self.show(happening);
         if !self.engine.triggers.is_empty() {
             self.pull_triggers(node, position);
@@ -315,7 +344,9 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
 
     /// Something happened that the monitors have seen.
     pub(crate) fn take_events(&mut self) {
-        for event in &self.engine.effects.events {
+        for place in 0..self.engine.effects.events.len() {
+            let event = self.engine.effects.events[place];
+            self.witness(event);
             match event {
                 Event::Granted { .. } => self.outcome.grants += 1,
                 Event::Refused { .. } => self.outcome.refusals += 1,
@@ -358,6 +389,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
                 self.engine.agenda.send(at, from, to, life, message);
                 continue;
             }
+            self.witness_request(from, to);
             let is_reply = matches!(message, Message::Reply(_));
             let (dice, strikes) = (&mut self.network_dice, &mut self.outcome.strikes);
             let fate = self.engine.wires.fate(from_position, to_position, is_reply, dice, strikes);
@@ -369,7 +401,10 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
             }
             match fate.first {
                 Some(latency) => self.engine.agenda.send(self.now + latency, from, to, life, message),
-                None => self.show_on_the_way(|| Happening::Lost { from, to, message: message.clone() }),
+                None => {
+                    self.witness_loss(from, to, message);
+                    self.show_on_the_way(|| Happening::Lost { from, to, message: message.clone() });
+                }
             }
         }
         sends.clear();

@@ -2,6 +2,7 @@
 
 use crate::agenda::Pending;
 use crate::cast::Cast;
+use crate::marks::Blow;
 use crate::network::Link;
 use crate::plan::{Fault, Side, Target};
 use crate::run::{Run, later};
@@ -33,10 +34,12 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
             Fault::Freeze { node, length } => self.freeze(self.target(*node, struck), *length),
             Fault::Strobe { times, .. } => self.strobe(index, struck, *times),
             Fault::Cut { length, .. } | Fault::Isolate { length, .. } => {
+                self.witness_blow(Blow::Cut, Node::Client(struck));
                 self.cut(index, struck);
                 self.engine.agenda.push(later(self.now, *length), Pending::Mend { index, struck });
             }
             Fault::SlowLink { from, to, extra, length } => {
+                self.witness_blow(Blow::Slow, Node::Client(struck));
                 self.each_link(from, to, struck, |_, link, _, _| link.extra = link.extra + *extra);
                 self.engine.agenda.push(later(self.now, *length), Pending::Mend { index, struck });
             }
@@ -75,6 +78,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
             Status::Up if self.is_done(node) => return,
             Status::Up => {
                 self.outcome.strikes.pauses += 1;
+                self.witness_blow(Blow::Pause, node);
                 self.set_status(node, Status::Paused { ticks_left: 0 });
                 self.set_alarms(node, true);
                 self.show_on_the_way(|| Happening::Paused { node });
@@ -129,6 +133,10 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         }
         self.outcome.strikes.crashes += u64::from(!power_lost);
         self.outcome.strikes.power_losses += u64::from(power_lost);
+        self.witness_blow(if power_lost { Blow::PowerLoss } else { Blow::Crash }, node);
+        if let Node::Client(client) = node {
+            self.witness_crash(client);
+        }
         self.engine.violations.clear();
         let (effects, violations) = (&mut self.engine.effects, &mut self.engine.violations);
         let on_violation = &mut |violation| violations.push(violation);
@@ -190,6 +198,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
 
     /// Changes a node's clock, and with it when its deadlines come.
     fn change_clock(&mut self, node: Node, change: impl FnOnce(&mut Clock, Micros)) {
+        self.witness_blow(Blow::Clock, node);
         self.note_wall_error(node);
         let now = self.now;
         if let Some(condition) = self.cluster.condition_mut(node) {

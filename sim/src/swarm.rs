@@ -30,6 +30,8 @@ pub struct Scale {
     pub lease: Option<Micros>,
     /// Faults begin before this true time; the run heals later, when even a long pause is over.
     pub horizon: Micros,
+    /// How many messages are sent in that time.
+    pub messages: u32,
     /// The lines of the listing at which faults may be aimed.
     pub lines: Vec<Line>,
 }
@@ -39,10 +41,13 @@ impl Scale {
     /// clients come by, some of them only when things go somewhat wrong.
     pub fn of<L: Lock>(setup: &Setup<L>) -> Scale {
         let limits = Limits { events_max: 100_000, ..Limits::of(setup) };
-        let (mut engine, mut survey, mut busy) = (Engine::new(), Survey::default(), Micros::ZERO);
+        let (mut engine, mut survey) = (Engine::new(), Survey::default());
+        let (mut busy, mut messages) = (Micros::ZERO, 0);
         for seed in 0..4 {
+            survey.messages = 0;
             engine.run(setup, &Plan::default(), seed, &limits, &mut survey);
             busy = busy.max(survey.busy_until);
+            messages = messages.max(survey.messages);
             let network = Network { loss_per_mille: 20, duplicate_per_mille: 20, ..Network::default() };
             let slow = Network { latency_max: Micros::millis(50), ..network };
             engine.run(setup, &Plan { network: slow, ..Plan::default() }, seed, &limits, &mut survey);
@@ -54,12 +59,13 @@ impl Scale {
             lease: L::lease(&setup.lock),
             // Runs in which something goes wrong take longer.
             horizon: Micros((busy.0 + busy.0 / 2).clamp(100_000, 3_600_000_000)),
+            messages: messages.saturating_add(messages / 2),
             lines: survey.lines.into_iter().collect(),
         }
     }
 
     /// The longest pause, and the largest error of a clock.
-    fn longest(&self) -> Micros {
+    pub(crate) fn longest(&self) -> Micros {
         self.lease.map_or(Micros::seconds(10), |lease| Micros(3 * lease.0)).max(Micros::millis(2))
     }
 }
@@ -71,10 +77,13 @@ struct Survey {
     lines: BTreeSet<Line>,
     /// When the lock changed hands for the last time, in the last run.
     busy_until: Micros,
+    /// How many messages were sent, in the last run.
+    messages: u32,
 }
 
 impl<L: Lock> Observer<L> for Survey {
     fn observe(&mut self, step: &Step<L>) {
+        self.messages = self.messages.saturating_add(step.effects.sends.len() as u32);
         self.lines.extend(step.cluster.clients.iter().map(|client| client.lock.line()));
         let changes_hands = |event: &Event| {
             matches!(
@@ -95,24 +104,35 @@ impl Plan {
         if kinds.is_empty() {
             return Plan::default();
         }
-        let mut draw = Draw { dice: Dice::new(seed, Stream::Plan), scale, plan: Plan::default() };
-        for kind in draw.some_of(kinds).iter() {
-            match kind {
-                FaultKind::Pause => draw.times(4, Draw::pause),
-                FaultKind::Clock => draw.times(4, Draw::clock),
-                FaultKind::Delay => draw.delay(),
-                FaultKind::Loss => draw.loss(),
-                FaultKind::Duplicate => {
-                    draw.plan.network.duplicate_per_mille = draw.dice.log_uniform(5, 300) as u16;
-                }
-                FaultKind::Partition => draw.times(4, Draw::partition),
-                FaultKind::Crash => draw.times(3, Draw::crash),
-                FaultKind::PowerLoss => draw.times(3, Draw::power_loss),
-            }
+        let mut draw = Draw::new(Dice::new(seed, Stream::Plan), scale, true);
+        let some = draw.some_of(kinds);
+        draw.all_of(some)
+    }
+
+    /// The same with every kind in every plan, and no moment aimed: the baseline of [`crate::strategy`].
+    pub(crate) fn plain(kinds: FaultSet, seed: u64, scale: &Scale) -> Plan {
+        if kinds.is_empty() {
+            return Plan::default();
         }
-        let longest = scale.longest();
-        draw.plan.heal_at = scale.horizon + longest + Micros(longest.0 / 3);
+        Draw::new(Dice::new(seed, Stream::Plan), scale, false).all_of(kinds)
+    }
+
+    /// The plan and some more of this kind of fault.
+    pub(crate) fn with_more(self, kind: FaultKind, dice: &mut Dice, scale: &Scale) -> Plan {
+        let mut draw = Draw { dice: dice.clone(), scale, aims: true, plan: self };
+        draw.one_of(kind);
+        *dice = draw.dice;
         draw.plan
+    }
+
+    /// The plan, and one of its moments is another one.
+    pub(crate) fn with_another_moment(mut self, place: usize, dice: &mut Dice, scale: &Scale) -> Plan {
+        let mut draw = Draw { dice: dice.clone(), scale, aims: true, plan: Plan::default() };
+        if let Some(planned) = self.faults.get_mut(place) {
+            planned.when = draw.moment();
+        }
+        *dice = draw.dice;
+        self
     }
 }
 
@@ -120,10 +140,38 @@ impl Plan {
 struct Draw<'a> {
     dice: Dice,
     scale: &'a Scale,
+    /// Whether moments are aimed at what clients do.
+    aims: bool,
     plan: Plan,
 }
 
-impl Draw<'_> {
+impl<'a> Draw<'a> {
+    fn new(dice: Dice, scale: &'a Scale, aims: bool) -> Self {
+        Draw { dice, scale, aims, plan: Plan::default() }
+    }
+
+    fn all_of(mut self, kinds: FaultSet) -> Plan {
+        kinds.iter().for_each(|kind| self.one_of(kind));
+        let longest = self.scale.longest();
+        self.plan.heal_at = self.scale.horizon + longest + Micros(longest.0 / 3);
+        self.plan
+    }
+
+    fn one_of(&mut self, kind: FaultKind) {
+        match kind {
+            FaultKind::Pause => self.times(4, Draw::pause),
+            FaultKind::Clock => self.times(4, Draw::clock),
+            FaultKind::Delay => self.delay(),
+            FaultKind::Loss => self.loss(),
+            FaultKind::Duplicate => {
+                self.plan.network.duplicate_per_mille = self.dice.log_uniform(5, 300) as u16;
+            }
+            FaultKind::Partition => self.times(4, Draw::partition),
+            FaultKind::Crash => self.times(3, Draw::crash),
+            FaultKind::PowerLoss => self.times(3, Draw::power_loss),
+        }
+    }
+
     fn some_of(&mut self, kinds: FaultSet) -> FaultSet {
         let mut some: FaultSet = kinds.iter().filter(|_| self.dice.coin()).collect();
         let all: SmallVec<[FaultKind; 8]> = kinds.iter().collect();
@@ -148,9 +196,9 @@ impl Draw<'_> {
         When::At(Micros(self.dice.between(0, self.scale.horizon.0)))
     }
 
-    /// Half of the moments are aimed at what a client does.
+    /// Half of the moments are aimed at what a client does, if any are.
     fn moment(&mut self) -> When {
-        if self.dice.coin() { self.at_random() } else { self.aimed() }
+        if !self.aims || self.dice.coin() { self.at_random() } else { self.aimed() }
     }
 
     fn aimed(&mut self) -> When {
@@ -297,9 +345,10 @@ impl Draw<'_> {
             self.plan.network.reply_loss_per_mille = self.dice.log_uniform(1, 200) as u16;
         }
         if self.dice.coin() {
-            let when = self.aimed();
+            let when = if self.aims { self.aimed() } else { self.at_random() };
             let count = self.dice.log_uniform(1, 4) as u16;
-            let struck = Side::Nodes(SmallVec::from_iter([Target::Struck]));
+            let whom = if self.aims { Target::Struck } else { Target::Client(self.client()) };
+            let struck = Side::Nodes(SmallVec::from_iter([whom]));
             // What it is about to be told, or about to say.
             let (from, to) = if self.dice.coin() { (Side::Servers, struck) } else { (struck, Side::Servers) };
             self.add(when, Fault::LoseNext { from, to, count });
@@ -335,6 +384,7 @@ mod tests {
             servers: 5,
             lease: Some(Micros::seconds(30)),
             horizon: Micros::seconds(2),
+            messages: 500,
             lines: vec![Line { listing: 6, number: 3 }, Line { listing: 6, number: 4 }],
         }
     }

@@ -4,9 +4,12 @@
 //! the order of the seeds, and so nothing in the whole depends on who was faster.
 
 use crate::fault::FaultSet;
+use crate::guided;
+use crate::marks::Marks;
 use crate::outcome::{Limits, Outcome, Strikes};
 use crate::plan::Plan;
 use crate::run::Engine;
+use crate::strategy::Strategy;
 use crate::swarm::Scale;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
@@ -23,6 +26,10 @@ pub struct SweepOptions<'a> {
     pub jobs: usize,
     /// Whether to go on after the first seed that breaks a promise.
     pub keep_going: bool,
+    /// If not: which promise it is; `None`: any.
+    pub sought: Option<Promise>,
+    /// How plans are drawn.
+    pub strategy: Strategy,
     /// What each run is held to.
     pub limits: Limits,
     /// What the plans are measured by.
@@ -46,6 +53,10 @@ pub struct SweepReport {
     pub broken: BTreeMap<Promise, u64>,
     /// How often which fault struck.
     pub strikes: Strikes,
+    /// How often which rare situation arose.
+    pub marks: Marks,
+    /// By seed: the runs listed above whose plans are not those that their seeds draw, for a guided search changed them.
+    pub planned: BTreeMap<u64, PlannedRun>,
     /// How many runs were cut short, and are no evidence for anything that they did not break.
     pub truncated: u64,
     /// How often the lock was granted.
@@ -62,6 +73,15 @@ pub struct SweepReport {
     pub stopped: bool,
 }
 
+/// What a run depends on beside its setup.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PlannedRun {
+    /// What goes wrong.
+    pub plan: Plan,
+    /// Decides what the plan leaves open.
+    pub seed: u64,
+}
+
 /// A promise that a seed breaks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Found {
@@ -76,13 +96,17 @@ const BLOCK: u64 = 64;
 
 /// Runs every seed of `seeds`, each with the plan that it draws from `faults`.
 ///
-/// Without `keep_going` the report covers the seeds up to the first one that breaks a promise, that one included.
+/// Without `keep_going` the report covers the seeds up to the first one that breaks a promise, or the one that is sought,
+/// that seed included. A guided sweep learns from the first seed on: what a seed runs depends on where the seeds begin.
 pub fn sweep<L: Lock>(
     setup: &Setup<L>,
     faults: FaultSet,
     seeds: Range<u64>,
     options: &SweepOptions,
 ) -> Result<SweepReport, SweepError> {
+    if options.strategy == Strategy::Guided {
+        return guided::sweep(setup, faults, seeds, options);
+    }
     let sweep = Sweep {
         setup,
         faults,
@@ -92,12 +116,24 @@ pub fn sweep<L: Lock>(
         last_block: AtomicU64::new(u64::MAX),
         merged: Mutex::default(),
     };
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.jobs)
-        .build()
-        .map_err(|error| SweepError::Threads(error.to_string()))?;
-    pool.broadcast(|_| sweep.work());
+    threads(options.jobs)?.broadcast(|_| sweep.work());
     Ok(sweep.finish())
+}
+
+pub(crate) fn threads(jobs: usize) -> Result<rayon::ThreadPool, SweepError> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+    pool.map_err(|error| SweepError::Threads(error.to_string()))
+}
+
+impl SweepOptions<'_> {
+    /// Whether the report ends here: what was looked for is in it.
+    pub(crate) fn ends(&self, report: &SweepReport) -> bool {
+        let found = match self.sought {
+            Some(promise) => report.broken.contains_key(&promise),
+            None => !report.is_clean(),
+        };
+        found && !self.keep_going
+    }
 }
 
 /// Why a sweep could not be begun.
@@ -122,10 +158,11 @@ impl SweepReport {
         self.violations.iter().find(|found| found.violation.promise == promise).map(|found| found.seed)
     }
 
-    fn add(&mut self, seed: u64, outcome: &Outcome) {
+    pub(crate) fn add(&mut self, seed: u64, outcome: &Outcome) {
         self.runs += 1;
         self.events += outcome.events;
         self.strikes += outcome.strikes;
+        self.marks += outcome.marks;
         self.truncated += u64::from(outcome.truncated);
         self.grants += outcome.grants;
         self.refusals += outcome.refusals;
@@ -146,6 +183,7 @@ impl SweepReport {
         self.runs += next.runs;
         self.events += next.events;
         self.strikes += next.strikes;
+        self.marks += next.marks;
         self.truncated += next.truncated;
         self.grants += next.grants;
         self.refusals += next.refusals;
@@ -198,7 +236,7 @@ impl<L: Lock> Sweep<'_, L> {
                 break;
             }
             let report = self.run_block(&mut engine, seeds);
-            if !self.options.keep_going && !report.is_clean() {
+            if self.options.ends(&report) {
                 self.last_block.fetch_min(block, Ordering::Relaxed);
             }
             (self.options.on_progress)(report.runs);
@@ -216,10 +254,10 @@ impl<L: Lock> Sweep<'_, L> {
         let mut report = SweepReport::default();
         for seed in seeds {
             let _named = NamedInPanic { seed, faults: self.faults };
-            let plan = Plan::random(self.faults, seed, &self.options.scale);
+            let plan = self.options.strategy.plan(self.faults, seed, &self.options.scale);
             let outcome = engine.run(self.setup, &plan, seed, &self.options.limits, &mut ());
             report.add(seed, &outcome);
-            if !self.options.keep_going && !report.is_clean() {
+            if self.options.ends(&report) {
                 break;
             }
         }
@@ -232,7 +270,7 @@ impl<L: Lock> Sweep<'_, L> {
         early.insert(block, report);
         while let Some(next) = early.remove(blocks) {
             // What a block after the last one found, because it was begun earlier, is left out.
-            if self.options.keep_going || whole.is_clean() {
+            if !self.options.ends(whole) {
                 whole.append(next);
             }
             *blocks += 1;
@@ -243,15 +281,15 @@ impl<L: Lock> Sweep<'_, L> {
         let merged = self.merged.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut report = merged.report;
         let asked = self.seeds.end.saturating_sub(self.seeds.start);
-        report.stopped = report.runs < asked && (self.options.keep_going || report.is_clean());
+        report.stopped = report.runs < asked && !self.options.ends(&report);
         report
     }
 }
 
 /// A machine that panics is a bug of ours: says which run it was.
-struct NamedInPanic {
-    seed: u64,
-    faults: FaultSet,
+pub(crate) struct NamedInPanic {
+    pub seed: u64,
+    pub faults: FaultSet,
 }
 
 impl Drop for NamedInPanic {

@@ -1,7 +1,7 @@
 //! A run as a piece of text that fits into an issue: everything the run depends on, and nothing else.
 //!
 //! ```text
-//!   pk3_   3mJr7AoUXx2Wqd…        base58: no character is mistaken for another, a double click selects it all
+//!   pk4_   3mJr7AoUXx2Wqd…        base58: no character is mistaken for another, a double click selects it all
 //!   ─┬─    ──────┬────────
 //!  format   postcard bytes of a Token, then their CRC-32 (with the format's number before them), 4 bytes
 //! ```
@@ -9,23 +9,25 @@
 //! The number of the format stands in front, unpacked, so that a later picklock can say what it cannot read.
 //!
 //! ```
+//! use picklock_sim::strategy::Strategy;
 //! use picklock_sim::token::{Body, Token, TokenError};
 //!
-//! let body = Body::Seeded { setup: vec![], faults: 0b101, seed: 4711 };
+//! let body = Body::Seeded { setup: vec![], faults: 0b101, seed: 4711, strategy: Strategy::Swarm };
 //! let token = Token { lock: "redlock".to_owned(), body };
 //! let text = token.encode();
-//! assert!(text.starts_with("pk3_"));
+//! assert!(text.starts_with("pk4_"));
 //! assert_eq!(text.parse(), Ok(token));
 //! assert_eq!(text[..text.len() - 1].parse::<Token>(), Err(TokenError::Damaged));
 //! ```
 
+use crate::strategy::Strategy;
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 
 /// The format that is written and read here. Raised whenever an old token would mean another run: by a change of this
 /// file, of a setup's or a plan's fields, of an engine's order, or of a lock's behaviour under it.
-pub const FORMAT_VERSION: u8 = 3;
+pub const FORMAT_VERSION: u8 = 4;
 
 /// A run that can be had again.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -47,6 +49,8 @@ pub enum Body {
         faults: u16,
         /// Decides everything that is left to chance.
         seed: u64,
+        /// How the plan is drawn.
+        strategy: Strategy,
     },
     /// The seeded engine, with a plan that is given: shrunk, or written by hand.
     Planned {
@@ -173,16 +177,16 @@ fn checksum(payload: &[u8]) -> [u8; CHECKSUM_BYTES] {
 mod tests {
     use super::*;
     use proptest::collection::vec;
-    use proptest::prelude::*;
+    use proptest::prelude::{
+        Strategy as _, any, prop, prop_assert, prop_assert_eq, prop_assume, prop_oneof, proptest,
+    };
+    use proptest::sample::select;
 
-    fn bodies() -> impl Strategy<Value = Body> {
+    fn bodies() -> impl proptest::strategy::Strategy<Value = Body> {
         let bytes = || vec(any::<u8>(), 0..40);
         prop_oneof![
-            (bytes(), any::<u16>(), any::<u64>()).prop_map(|(setup, faults, seed)| Body::Seeded {
-                setup,
-                faults,
-                seed
-            }),
+            (bytes(), any::<u16>(), any::<u64>(), select(Strategy::ALL.to_vec()))
+                .prop_map(|(setup, faults, seed, strategy)| Body::Seeded { setup, faults, seed, strategy }),
             (bytes(), bytes(), any::<u64>()).prop_map(|(setup, plan, seed)| Body::Planned {
                 setup,
                 plan,
@@ -194,12 +198,13 @@ mod tests {
         ]
     }
 
-    fn tokens() -> impl Strategy<Value = Token> {
+    fn tokens() -> impl proptest::strategy::Strategy<Value = Token> {
         ("[a-z0-9-]{0,20}", bodies()).prop_map(|(lock, body)| Token { lock, body })
     }
 
     fn example() -> Token {
-        let body = Body::Seeded { setup: vec![1, 2, 3], faults: 0b101, seed: 4711 };
+        let body =
+            Body::Seeded { setup: vec![1, 2, 3], faults: 0b101, seed: 4711, strategy: Strategy::Swarm };
         Token { lock: "cassandra-queue".to_owned(), body }
     }
 
@@ -208,7 +213,7 @@ mod tests {
     }
 
     fn sealed(payload: &[u8]) -> String {
-        format!("pk3_{}", bs58::encode([payload, &checksum(payload)].concat()).into_string())
+        format!("pk4_{}", bs58::encode([payload, &checksum(payload)].concat()).into_string())
     }
 
     proptest! {
@@ -261,7 +266,7 @@ mod tests {
         #[test]
         fn no_text_whatever_makes_the_reader_panic(text in any::<String>()) {
             prop_assert!(read(&text).is_err());
-            let text = format!("pk3_{text}");
+            let text = format!("pk4_{text}");
             prop_assert!(read(&text).is_err());
         }
 
@@ -300,14 +305,14 @@ mod tests {
         {
             assert_eq!(read(text), Err(TokenError::NotAToken), "{text}");
         }
-        let expected = "this is not a token: a token begins with pk3_ and goes on with letters and digits";
+        let expected = "this is not a token: a token begins with pk4_ and goes on with letters and digits";
         assert_eq!(TokenError::NotAToken.to_string(), expected);
     }
 
     #[test]
     fn a_token_of_another_format_is_refused_with_both_numbers() {
-        let other = example().encode().replacen("pk3_", "pk1_", 1);
-        let expected = "this token was made by format 1; this picklock reads format 3";
+        let other = example().encode().replacen("pk4_", "pk1_", 1);
+        let expected = "this token was made by format 1; this picklock reads format 4";
         assert_eq!(read(&other).unwrap_err().to_string(), expected);
     }
 
@@ -334,5 +339,5 @@ mod tests {
     }
 
     /// Changes only together with [`FORMAT_VERSION`].
-    const GOLDEN: &str = "pk3_ABRiARzdQWLbo33NxZbQuwzkwy5gZ8NTganp9n";
+    const GOLDEN: &str = "pk4_hX24gdKMgkVWaC1VvErtYhjvycXfaoXiHyTECW9";
 }

@@ -12,6 +12,7 @@ pub mod redis;
 pub mod zookeeper;
 
 mod scenarios;
+mod surroundings;
 mod theorems;
 
 pub use matrix::{Cell, MATRIX, expected_cell, known_cell};

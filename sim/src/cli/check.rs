@@ -10,7 +10,7 @@ use picklock_model::claims::{Assumption, Judgement, NamedSpace};
 
 use picklock_model::explore::{Coverage, Draws, Limits, Verdict};
 use picklock_properties::{Promise, PromiseSet};
-use picklock_sim::registry::{AnyLock, CheckOptions, CheckVerdict, Checked, goals};
+use picklock_sim::registry::{AnyLock, CheckOptions, CheckVerdict, Checked, Locks, goals};
 use picklock_sim::report::TextOptions;
 use serde::Serialize;
 use std::fmt::Write;
@@ -69,6 +69,8 @@ const GOALS_MAX: usize = 8;
 #[derive(Serialize)]
 struct Document {
     lock: &'static str,
+    #[serde(skip)]
+    is_lock: bool,
     clients: u8,
     servers: u8,
     rounds: u8,
@@ -91,14 +93,14 @@ struct Document {
 
 impl Check {
     /// Explores.
-    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
-        let lock = names::lock(&self.lock)?;
-        let options = self.options(lock.as_ref())?;
+    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
+        let lock = names::lock(locks, &self.lock)?;
+        let options = self.options(lock)?;
         let space = lock.space(&options);
         let judgement = self.judgement(&options, &space)?;
         let pool = self.jobs.pool()?;
         if let Some(address) = &self.explore {
-            return explore(lock.as_ref(), &space, address, screen);
+            return explore(lock, &space, address, screen);
         }
 
         let progress = Progress::states();
@@ -110,7 +112,7 @@ impl Check {
         let seconds = watch.seconds();
         drop(progress);
 
-        let document = Document::new(lock.as_ref(), &options, &judgement, &checked, seconds);
+        let document = Document::new(lock, &options, &judgement, &checked, seconds);
         screen.document(&document);
         if !screen.wants_json() {
             screen.text(&document.text(screen.paint()));
@@ -120,7 +122,11 @@ impl Check {
                 let options = TextOptions { width, colour, ..TextOptions::default() };
                 let replay = lock.replay(&counterexample.token, &options)?;
                 screen.text(&format!("\n{}", replay.text));
-                screen.text(&format!("\nto see it again:\n  picklock replay {}\n", counterexample.token));
+                screen.text(&format!(
+                    "\nto see it again:\n  {} replay {}\n",
+                    names::program(),
+                    counterexample.token
+                ));
             }
         }
         Ok(Ending::broken_if(checked.verdict != CheckVerdict::Holds))
@@ -260,6 +266,7 @@ impl Document {
         };
         Document {
             lock: lock.name(),
+            is_lock: lock.is_lock(),
             clients,
             servers,
             rounds,
@@ -295,10 +302,10 @@ impl Document {
                 (Tone::Unclear, format!("? incomplete: {promises}; {why}: this is NOT a pass"))
             }
         };
-        let calls = match (names::real_lock(self.lock), self.try_lock) {
-            (Err(_), _) => "write and read a row",
-            (Ok(_), true) => "call try_lock",
-            (Ok(_), false) => "call lock",
+        let calls = match (self.is_lock, self.try_lock) {
+            (false, _) => "write and read a row",
+            (true, true) => "call try_lock",
+            (true, false) => "call lock",
         };
         let dropped = if self.dropped.is_empty() { "none".to_owned() } else { self.dropped.join(", ") };
         let _ = write!(

@@ -2,20 +2,26 @@
 //! goes through the same seeds unharmed.
 
 mod count;
+mod summary;
+mod table;
+mod times;
 
 use super::jobs::Jobs;
 use super::progress::{Progress, Stopwatch};
-use super::screen::{Paint, Screen, Tone, counted, wrapped};
+use super::screen::{Screen, Tone};
 use super::seeded::Seeded;
 use super::{BadCall, Ending, interrupt, names};
 use clap::Args;
 use count::Count;
 use picklock_model::claims::{Hunt as Grounds, Scenario, scenarios};
 use picklock_properties::Promise;
-use picklock_sim::fault::{FaultKind, FaultSet};
+use picklock_sim::fault::FaultKind;
+use picklock_sim::registry::Locks;
+use picklock_sim::strategy::Strategy;
 use serde::Serialize;
-use std::fmt::Write;
 use std::ops::Range;
+use table::Widths;
+use times::{Spread, Times};
 
 /// Lets random plans find the known failures without a script, and counts the seeds that it takes
 #[derive(Debug, Args)]
@@ -32,6 +38,9 @@ pub struct Hunt {
     /// After how many seeds a start gives up
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     seeds_max: u64,
+    /// How plans are drawn: plain, swarm, pct, mixed, guided; several, with commas between, are compared
+    #[arg(long = "strategy", value_name = "S,S", value_delimiter = ',', default_value = "swarm")]
+    strategies: Vec<String>,
     #[command(flatten)]
     jobs: Jobs,
 }
@@ -41,18 +50,26 @@ Examples:
   picklock hunt
   picklock hunt C6 --starts 100
   picklock hunt --system cassandra --seeds-max 1000 --json
+  picklock hunt C6 C14 --strategy plain,swarm,pct,mixed,guided
 
 Of the starts' numbers of seeds: the median (of an even number the lower one of the two in the
-middle), the least and the most; a start that gave up counts as more than --seeds-max. Seconds are
-those of the hunt from all starts together, without the repaired lock's runs. Its seeds are those
-that were tried, its plans are drawn anew, by its own measure; only the row's promise counts.
+middle), the least and the most; a start that gave up counts as more than --seeds-max. Likewise of
+their seconds, the repaired lock's runs left out. Its seeds are those that were tried by the first
+strategy, its plans are drawn anew, by its own measure; only the row's promise counts.
+
+Strategies:
+  plain   every kind of fault in every plan, at random times
+  swarm   each seed a few kinds of faults, half of them aimed at what clients do
+  pct     as swarm, and the messages of some nodes or links are always the faster ones
+  mixed   as swarm for half of the seeds, as pct for the others
+  guided  as swarm, and plans that met something new are changed and tried again
 
 Exits 1 if a failure was not found from every start, or a repaired run breaks the promise.";
 
 /// From one start's first seed to the next one's: so many seeds a start can try at most.
 const STRIDE: u64 = 1_000_000;
 
-/// A row that was hunted.
+/// A row that was hunted by one strategy. What is said of the repaired lock is the same for all of them.
 #[derive(Serialize)]
 struct Row {
     id: &'static str,
@@ -62,18 +79,33 @@ struct Row {
     breaks: Promise,
     lock: &'static str,
     faults: Vec<FaultKind>,
+    strategy: Strategy,
     starts: u64,
     seeds_max: u64,
     found: u64,
     median_seeds: Option<u64>,
     least_seeds: Option<u64>,
     most_seeds: Option<u64>,
+    /// Of all starts together.
     seconds: f64,
+    #[serde(flatten)]
+    seconds_to_find: Spread,
     token: Option<String>,
     fix: &'static str,
     fix_holds: bool,
     fix_runs: u64,
     fix_token: Option<String>,
+}
+
+/// What one strategy came to.
+struct Hunted {
+    strategy: Strategy,
+    count: Count,
+    times: Times,
+    seconds: f64,
+    token: Option<String>,
+    /// The seeds of each start that were tried.
+    tried: Vec<Range<u64>>,
 }
 
 /// What the repaired lock did with the seeds of all starts.
@@ -87,28 +119,33 @@ struct Repaired {
 
 impl Hunt {
     /// Hunts all rows.
-    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let chosen = self.chosen()?;
+        let strategies = names::strategies(&self.strategies)?;
         self.check_numbers()?;
         let jobs = self.jobs.count()?;
         let paint = screen.paint();
-        let widths = Widths::of(&chosen, self.seeds_max);
+        let widths = Widths::of(&chosen, &strategies, self.seeds_max);
         screen.text(&widths.header(paint));
         let mut rows: Vec<Row> = Vec::new();
         for (scenario, grounds) in &chosen {
             if interrupt::happened() || screen.is_closed() {
                 break;
             }
-            let row = self.hunt(scenario, grounds, jobs)?;
+            let of_row = self.hunt(locks, scenario, grounds, &strategies, jobs)?;
             if interrupt::happened() {
                 break;
             }
-            screen.text(&widths.row(&row, paint));
-            rows.push(row);
+            for (place, row) in of_row.iter().enumerate() {
+                screen.text(&widths.row(row, place == 0, paint));
+            }
+            rows.extend(of_row);
         }
-        let missing: Vec<&str> = chosen[rows.len()..].iter().map(|(scenario, _)| scenario.id).collect();
+        screen.text(&summary::text(&rows, &strategies, paint));
+        let hunted = rows.len() / strategies.len();
+        let missing: Vec<&str> = chosen[hunted..].iter().map(|(scenario, _)| scenario.id).collect();
         if !missing.is_empty() {
-            let (hunted, all) = (rows.len(), chosen.len());
+            let all = chosen.len();
             let note = format!(
                 "\nstopped after {hunted} of {all} rows, without {}: the rest is NOT a pass\n",
                 missing.join(", ")
@@ -160,12 +197,63 @@ impl Hunt {
         Ok(())
     }
 
-    /// From every start, until it is found or given up; then the repaired lock over the seeds that were tried.
-    fn hunt(&self, scenario: &Scenario, grounds: &Grounds, jobs: usize) -> Result<Row, BadCall> {
+    /// By every strategy; then the repaired lock over the seeds that the first one tried.
+    fn hunt(
+        &self,
+        locks: &Locks,
+        scenario: &Scenario,
+        grounds: &Grounds,
+        strategies: &[Strategy],
+        jobs: usize,
+    ) -> Result<Vec<Row>, BadCall> {
         let progress = Progress::seeds();
-        progress.name(scenario.id.to_owned());
-        let broken = Seeded::new(grounds.lock, &grounds.setup, grounds.faults)?;
-        let mut count = Count::new(self.seeds_max);
+        let broken = Seeded::new(locks, grounds.lock, &grounds.setup, grounds.faults)?;
+        let mut hunted = Vec::new();
+        for strategy in strategies {
+            progress.name(format!("{}, {strategy}", scenario.id));
+            hunted.push(self.by_strategy(*strategy, &broken, scenario.breaks, jobs, &progress)?);
+        }
+        progress.name(format!("{}, repaired", scenario.id));
+        let fixed = Seeded::new(locks, grounds.fixed_lock, &grounds.fixed, grounds.faults)?;
+        let repaired = match hunted.first() {
+            Some(first) => repaired(first.strategy, &fixed, first.tried.clone(), jobs, &progress)?,
+            None => unreachable!("the command line names one strategy at least"),
+        };
+        let row = |hunted: Hunted| Row {
+            id: scenario.id,
+            system: scenario.system,
+            story: scenario.story,
+            breaks: scenario.breaks,
+            lock: grounds.lock,
+            faults: broken.faults().iter().collect(),
+            strategy: hunted.strategy,
+            starts: self.starts,
+            seeds_max: self.seeds_max,
+            found: hunted.count.found(),
+            median_seeds: hunted.count.median(),
+            least_seeds: hunted.count.least(),
+            most_seeds: hunted.count.most(),
+            seconds: hunted.seconds,
+            seconds_to_find: hunted.times.spread(),
+            token: hunted.token,
+            fix: scenario.fix,
+            fix_holds: repaired.holds(),
+            fix_runs: repaired.runs,
+            fix_token: repaired.token.clone(),
+        };
+        Ok(hunted.into_iter().map(row).collect())
+    }
+
+    /// From every start, until it is found or given up.
+    fn by_strategy(
+        &self,
+        strategy: Strategy,
+        broken: &Seeded,
+        breaks: Promise,
+        jobs: usize,
+        progress: &Progress,
+    ) -> Result<Hunted, BadCall> {
+        let (mut count, mut times) = (Count::new(self.seeds_max), Times::default());
         let (mut token, mut tried) = (None, Vec::<Range<u64>>::new());
         let watch = Stopwatch::start();
         for start in 0..self.starts {
@@ -174,40 +262,20 @@ impl Hunt {
             }
             let first = start * STRIDE;
             let seeds = first..first + self.seeds_max;
-            let found = broken.first_break(seeds, Some(scenario.breaks), jobs, &progress)?;
+            let of_start = Stopwatch::start();
+            let found = broken.first_break(strategy, seeds, Some(breaks), jobs, progress)?;
+            times.add(found.broken.map(|_| of_start.seconds()));
             count.add(found.broken.map(|_| found.runs));
             tried.push(first..first + found.runs);
-            token = token.or_else(|| found.broken.map(|seed| broken.token(seed)));
+            token = token.or(found.token);
         }
-        let seconds = watch.seconds();
-        progress.name(format!("{}, repaired", scenario.id));
-        let fixed = Seeded::new(grounds.fixed_lock, &grounds.fixed, grounds.faults)?;
-        let repaired = repaired(&fixed, tried, jobs, &progress)?;
-        Ok(Row {
-            id: scenario.id,
-            system: scenario.system,
-            story: scenario.story,
-            breaks: scenario.breaks,
-            lock: grounds.lock,
-            faults: broken.faults().iter().collect(),
-            starts: self.starts,
-            seeds_max: self.seeds_max,
-            found: count.found(),
-            median_seeds: count.median(),
-            least_seeds: count.least(),
-            most_seeds: count.most(),
-            seconds,
-            token,
-            fix: scenario.fix,
-            fix_holds: repaired.holds(),
-            fix_runs: repaired.runs,
-            fix_token: repaired.token,
-        })
+        Ok(Hunted { strategy, count, times, seconds: watch.seconds(), token, tried })
     }
 }
 
 /// Runs the repaired lock over all these seeds, up to the first that breaks anything: it may be held to another promise.
 fn repaired(
+    strategy: Strategy,
     fixed: &Seeded,
     tried: Vec<Range<u64>>,
     jobs: usize,
@@ -215,11 +283,11 @@ fn repaired(
 ) -> Result<Repaired, BadCall> {
     let mut repaired = Repaired { runs: 0, token: None, complete: true, grants: 0 };
     for seeds in tried {
-        let run = fixed.first_break(seeds, None, jobs, progress)?;
+        let run = fixed.first_break(strategy, seeds, None, jobs, progress)?;
         repaired.runs += run.runs;
         repaired.complete &= run.complete;
         repaired.grants += run.grants;
-        repaired.token = run.broken.map(|seed| fixed.token(seed));
+        repaired.token = run.token;
         if repaired.token.is_some() || interrupt::happened() {
             break;
         }
@@ -240,69 +308,33 @@ impl Row {
     }
 }
 
-struct Widths {
-    id: usize,
-    system: usize,
-    breaks: usize,
-    seeds: usize,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// `✓ from 20 of 20`.
-const FOUND: usize = 17;
-
-impl Widths {
-    fn of(rows: &[(Scenario, Grounds)], seeds_max: u64) -> Widths {
-        let widest =
-            |length: fn(&Scenario) -> usize| rows.iter().map(|(row, _)| length(row)).max().unwrap_or(0);
-        Widths {
-            id: widest(|row| row.id.len()).max("id".len()),
-            system: widest(|row| row.system.len()).max("system".len()),
-            breaks: widest(|row| row.breaks.name().len()).max("breaks".len()),
-            seeds: count::shown(None, seeds_max).len().max("median".len()),
+    /// A row of which only this matters.
+    pub fn row(id: &'static str, strategy: Strategy, found: u64, median_seeds: Option<u64>) -> Row {
+        Row {
+            id,
+            system: "",
+            story: "",
+            breaks: Promise::MutualExclusion,
+            lock: "",
+            faults: Vec::new(),
+            strategy,
+            starts: 20,
+            seeds_max: 10_000,
+            found,
+            median_seeds,
+            least_seeds: None,
+            most_seeds: None,
+            seconds: 1.0,
+            seconds_to_find: Times::default().spread(),
+            token: None,
+            fix: "",
+            fix_holds: true,
+            fix_runs: 0,
+            fix_token: None,
         }
-    }
-
-    fn header(&self, paint: Paint) -> String {
-        let &Widths { id, system, breaks, seeds } = self;
-        let titles = format!(
-            "{:id$}  {:system$}  {:breaks$}  {:FOUND$}  {:>seeds$}  {:>seeds$}  {:>seeds$}  {:>7}  repaired",
-            "id", "system", "breaks", "found", "median", "least", "most", "seconds"
-        );
-        format!("{}\n{}\n", paint.text(Tone::Strong, &titles), "─".repeat(titles.chars().count() + 12))
-    }
-
-    fn row(&self, row: &Row, paint: Paint) -> String {
-        let &Widths { id, system, breaks, seeds } = self;
-        let (tone, mark) = if row.found == row.starts { (Tone::Good, "✓") } else { (Tone::Bad, "✗") };
-        let found = format!("{mark} {} of {} starts", row.found, row.starts);
-        let size = counted(row.fix_runs, "run");
-        let (fix_tone, holds) = match (row.fix_holds, &row.fix_token) {
-            (true, _) => (Tone::Good, format!("✓ holds, {size}")),
-            (false, Some(_)) => (Tone::Bad, format!("✗ does not hold, {size}")),
-            (false, None) => (Tone::Unclear, format!("? {size} prove nothing")),
-        };
-        let shown = |number| count::shown(number, row.seeds_max);
-        let mut text = format!(
-            "{:id$}  {:system$}  {:breaks$}  {}  {:>seeds$}  {:>seeds$}  {:>seeds$}  {:>7.1}  {}\n",
-            row.id,
-            row.system,
-            row.breaks.name(),
-            paint.text(tone, &format!("{found:FOUND$}")),
-            shown(row.median_seeds),
-            shown(row.least_seeds),
-            shown(row.most_seeds),
-            row.seconds,
-            paint.text(fix_tone, &holds),
-        );
-        let indent = " ".repeat(id + 2);
-        let faults: FaultSet = row.faults.iter().copied().collect();
-        let ground = format!("lock {}, faults {faults}", row.lock);
-        for words in [ground.as_str(), row.story, &format!("repair: {}", row.fix)] {
-            text += &wrapped(words, 118, &indent);
-        }
-        for token in [&row.token, &row.fix_token].into_iter().flatten() {
-            let _ = writeln!(text, "{indent}{}", paint.text(Tone::Faint, token));
-        }
-        text
     }
 }

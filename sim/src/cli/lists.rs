@@ -5,6 +5,7 @@ use super::{BadCall, Ending};
 use picklock_model::claims::Assumption;
 use picklock_properties::Promise;
 use picklock_sim::fault::FaultKind;
+use picklock_sim::registry::{AnyLock, Locks};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -18,15 +19,15 @@ struct LockRow {
 }
 
 /// The locks, and what else can be checked and swept.
-pub fn locks(screen: &mut Screen) -> Result<Ending, BadCall> {
-    let row = |lock: Box<dyn picklock_sim::registry::AnyLock>| LockRow {
+pub fn locks(locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
+    let row = |lock: &dyn AnyLock| LockRow {
         name: lock.name(),
         description: lock.summary(),
         is_lock: lock.is_lock(),
         servers: lock.usual_servers(),
         settings: lock.settings(),
     };
-    let rows: Vec<LockRow> = picklock_sim::registry::locks().into_iter().map(row).collect();
+    let rows: Vec<LockRow> = locks.iter().map(row).collect();
     let servers = |row: &LockRow| match row.servers {
         1 => "1 server".to_owned(),
         several => format!("{several} servers"),

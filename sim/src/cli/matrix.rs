@@ -10,7 +10,7 @@ use clap::Args;
 use judged::{Judged, Row};
 use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::fault::{FaultKind, FaultSet};
-use picklock_sim::registry::{AnyLock, SweepHow, locks};
+use picklock_sim::registry::{AnyLock, Locks, SweepHow};
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -66,8 +66,8 @@ impl Default for Matrix {
 
 impl Matrix {
     /// Runs all seeds of all rows.
-    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
-        let locks = self.chosen_locks()?;
+    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
+        let locks = self.chosen_locks(locks)?;
         let faults = self.chosen_faults()?;
         let jobs = self.jobs.count()?;
         if self.seeds == 0 {
@@ -79,7 +79,7 @@ impl Matrix {
         let progress = Progress::runs(planned as u64 * self.seeds);
         let on_progress = |runs| progress.add(runs);
         let stop = interrupt::flag();
-        let how = SweepHow { jobs, keep_going: true, on_progress: &on_progress, stop };
+        let how = SweepHow { jobs, keep_going: true, ..SweepHow::new(&on_progress, stop) };
         let promises: PromiseSet = PROMISES.into_iter().collect();
         let mut rows = Vec::new();
         for lock in &locks {
@@ -106,11 +106,11 @@ impl Matrix {
         Ok(Ending::broken_if(judged.differs()))
     }
 
-    fn chosen_locks(&self) -> Result<Vec<Box<dyn AnyLock>>, BadCall> {
+    fn chosen_locks<'a>(&self, locks: &'a Locks) -> Result<Vec<&'a dyn AnyLock>, BadCall> {
         if self.locks.is_empty() {
-            return Ok(locks().into_iter().filter(|lock| lock.is_lock()).collect());
+            return Ok(locks.iter().filter(|lock| lock.is_lock()).collect());
         }
-        self.locks.iter().map(|name| names::real_lock(name)).collect()
+        self.locks.iter().map(|name| names::real_lock(locks, name)).collect()
     }
 
     fn chosen_faults(&self) -> Result<Vec<(&'static str, FaultSet)>, BadCall> {

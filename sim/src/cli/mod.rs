@@ -29,7 +29,7 @@ mod theorems;
 mod ttl;
 
 use clap::{Parser, Subcommand};
-use picklock_sim::registry::RunError;
+use picklock_sim::registry::{Locks, RunError};
 use screen::Screen;
 use std::io::Write;
 use std::process::ExitCode;
@@ -58,8 +58,8 @@ Examples:
   picklock theorems theorem-1                    is it true, and what does it lean on
   picklock check cassandra-queue --drop no-pause --drop no-expiry
   picklock sweep cassandra-queue --faults pause,clock --seeds 0..100000
-  picklock replay pk3_…                          the same run again, step by step
-  picklock shrink pk3_…                          as little of it as still breaks the promise
+  picklock replay pk4_…                          the same run again, step by step
+  picklock shrink pk4_…                          as little of it as still breaks the promise
   picklock hunt C6                               how many random plans until the failure shows
   picklock serve redis --faults pause,clock      a Redis for your own client to fail on
 
@@ -118,27 +118,28 @@ impl From<RunError> for BadCall {
     }
 }
 
-/// Parses, runs, and says how it ended.
-pub fn main() -> ExitCode {
+/// The whole command over these locks: parses the arguments of this process, runs, and says how it ended. A binary of
+/// your own with a lock of your own calls nothing else.
+pub fn main(locks: &Locks) -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         complain(&format!("picklock has a bug, please report it with the command line: {panic}"));
     }));
     let CommandLine { command, json } = CommandLine::parse();
     let mut screen = Screen::new(json);
     let ended = match command.unwrap_or_else(|| Command::Matrix(matrix::Matrix::default())) {
-        Command::Matrix(command) => command.run(&mut screen),
-        Command::Theorems(command) => command.run(&mut screen),
-        Command::Check(command) => command.run(&mut screen),
-        Command::Sweep(command) => command.run(&mut screen),
-        Command::Replay(command) => command.run(&mut screen),
-        Command::Shrink(command) => command.run(&mut screen),
-        Command::Scenarios(command) => command.run(&mut screen),
-        Command::Hunt(command) => command.run(&mut screen),
+        Command::Matrix(command) => command.run(locks, &mut screen),
+        Command::Theorems(command) => command.run(locks, &mut screen),
+        Command::Check(command) => command.run(locks, &mut screen),
+        Command::Sweep(command) => command.run(locks, &mut screen),
+        Command::Replay(command) => command.run(locks, &mut screen),
+        Command::Shrink(command) => command.run(locks, &mut screen),
+        Command::Scenarios(command) => command.run(locks, &mut screen),
+        Command::Hunt(command) => command.run(locks, &mut screen),
         Command::Herd(command) => command.run(&mut screen),
         Command::Ttl(command) => command.run(&mut screen),
         Command::Serve(command) => command.run(&mut screen),
         Command::Bench(command) => command.run(&mut screen),
-        Command::Locks => lists::locks(&mut screen),
+        Command::Locks => lists::locks(locks, &mut screen),
         Command::Faults => lists::faults(&mut screen),
         Command::Properties => lists::properties(&mut screen),
         Command::Assumptions => lists::assumptions(&mut screen),

@@ -4,8 +4,16 @@ use super::BadCall;
 use picklock_model::claims::Assumption;
 use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::fault::FaultSet;
-use picklock_sim::registry::{AnyLock, locks};
+use picklock_sim::registry::{AnyLock, Locks};
+use picklock_sim::strategy::{Strategy, UnknownStrategy};
 use picklock_sim::token::Token;
+use std::path::PathBuf;
+
+/// What this command is called: `picklock`, or as whoever built it over locks of their own calls it.
+pub fn program() -> String {
+    let path = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    path.file_stem().map_or_else(|| "picklock".to_owned(), |name| name.to_string_lossy().into_owned())
+}
 
 /// The one of `things` that has this name. `what` is the kind of thing, in one word.
 pub fn find<T>(what: &str, name: &str, things: Vec<T>, name_of: impl Fn(&T) -> String) -> Result<T, BadCall> {
@@ -20,13 +28,13 @@ pub fn find<T>(what: &str, name: &str, things: Vec<T>, name_of: impl Fn(&T) -> S
 }
 
 /// A registered lock.
-pub fn lock(name: &str) -> Result<Box<dyn AnyLock>, BadCall> {
-    find("lock", name, locks(), |lock| lock.name().to_owned())
+pub fn lock<'a>(locks: &'a Locks, name: &str) -> Result<&'a dyn AnyLock, BadCall> {
+    find("lock", name, locks.iter().collect(), |lock| lock.name().to_owned())
 }
 
 /// A registered lock that is one: what is there to probe a store does not count.
-pub fn real_lock(name: &str) -> Result<Box<dyn AnyLock>, BadCall> {
-    let lock = lock(name)?;
+pub fn real_lock<'a>(locks: &'a Locks, name: &str) -> Result<&'a dyn AnyLock, BadCall> {
+    let lock = lock(locks, name)?;
     if lock.is_lock() {
         return Ok(lock);
     }
@@ -34,8 +42,8 @@ pub fn real_lock(name: &str) -> Result<Box<dyn AnyLock>, BadCall> {
 }
 
 /// The lock that a token is a run of.
-pub fn lock_of(token: &Token) -> Result<Box<dyn AnyLock>, BadCall> {
-    locks().into_iter().find(|lock| lock.name() == token.lock).ok_or_else(|| {
+pub fn lock_of<'a>(locks: &'a Locks, token: &Token) -> Result<&'a dyn AnyLock, BadCall> {
+    locks.named(&token.lock).ok_or_else(|| {
         BadCall(format!(
             "this token is a run of a lock called {:?}, which this picklock does not have",
             token.lock
@@ -57,4 +65,22 @@ pub fn assumptions(names: &[String]) -> Result<Vec<Assumption>, BadCall> {
 /// Kinds of faults, with commas between, `none`, or `all`.
 pub fn faults(names: &str) -> Result<FaultSet, BadCall> {
     names.parse().map_err(|error: picklock_sim::fault::UnknownFault| BadCall(error.to_string()))
+}
+
+/// A strategy.
+pub fn strategy(name: &str) -> Result<Strategy, BadCall> {
+    name.parse().map_err(|error: UnknownStrategy| BadCall(error.to_string()))
+}
+
+/// Strategies, each once.
+pub fn strategies(names: &[String]) -> Result<Vec<Strategy>, BadCall> {
+    let mut all = Vec::new();
+    for name in names {
+        let one = strategy(name)?;
+        if all.contains(&one) {
+            return Err(BadCall(format!("--strategy {one}: it is named twice; once is enough")));
+        }
+        all.push(one);
+    }
+    Ok(all)
 }

@@ -95,6 +95,7 @@ fn add(report: &mut SweepReport, seed: u64, outcome: &Outcome) {
     report.runs += 1;
     report.events += outcome.events;
     report.strikes += outcome.strikes;
+    report.marks += outcome.marks;
     report.truncated += u64::from(outcome.truncated);
     report.grants += outcome.grants;
     report.refusals += outcome.refusals;

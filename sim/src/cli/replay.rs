@@ -4,7 +4,7 @@ use super::screen::{Paint, Screen, Tone, json};
 use super::{BadCall, Ending, names};
 use clap::{Args, ValueEnum};
 use picklock_properties::Promise;
-use picklock_sim::registry::Replay;
+use picklock_sim::registry::{Locks, Replay};
 use picklock_sim::report::{
     JsonEvent, Story, TextOptions, TimeColumn, Window, page, perfetto, shiviz, svg, violation_words,
 };
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ReplayToken {
-    /// What matrix, theorems, check, sweep and scenarios print: pk3_…
+    /// What matrix, theorems, check, sweep and scenarios print: pk4_…
     token: String,
     /// How it is shown
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -43,10 +43,10 @@ pub struct ReplayToken {
 
 const EXAMPLES: &str = "\
 Examples:
-  picklock replay pk3_…
-  picklock replay pk3_… --all | less
-  picklock replay pk3_… --format html --out run.html
-  picklock replay pk3_… --json | jq '.events[] | select(.violations != [])'
+  picklock replay pk4_…
+  picklock replay pk4_… --all | less
+  picklock replay pk4_… --format html --out run.html
+  picklock replay pk4_… --json | jq '.events[] | select(.violations != [])'
 
 Exits 1 if the run breaks a promise, else 0.";
 
@@ -90,9 +90,9 @@ const WIDTH_OF_FILES: usize = 120;
 
 impl ReplayToken {
     /// Runs it again.
-    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let token: Token = self.token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
-        let lock = names::lock_of(&token)?;
+        let lock = names::lock_of(locks, &token)?;
         let file = self.out.as_ref().map(|path| {
             File::create(path)
                 .map_err(|error| BadCall(format!("--out {}: cannot be written: {error}", path.display())))

@@ -9,8 +9,9 @@ use clap::Args;
 use picklock_model::claims::{Scenario, Search, scenarios};
 use picklock_model::explore::Limits;
 use picklock_properties::Promise;
-use picklock_sim::registry::CheckVerdict;
+use picklock_sim::registry::{CheckVerdict, Locks};
 use picklock_sim::report::TextOptions;
+use picklock_sim::strategy::Strategy;
 use picklock_sim::token::TokenError;
 use serde::Serialize;
 use std::fmt::Write;
@@ -74,7 +75,7 @@ struct Searched {
 
 impl Scenarios {
     /// Runs all rows.
-    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let chosen = self.chosen()?;
         let pool = self.jobs.pool()?;
         let jobs = self.jobs.count()?;
@@ -88,7 +89,7 @@ impl Scenarios {
             }
             let progress = Progress::states();
             progress.name(scenario.id.to_owned());
-            let run = |search, breaks| pool.install(|| run(search, breaks, jobs, &progress));
+            let run = |search, breaks| pool.install(|| run(locks, search, breaks, jobs, &progress));
             let found = run(&scenario.search, Some(scenario.breaks))?;
             progress.name(format!("{}, repaired", scenario.id));
             // The repaired lock may be held to another promise, and must keep whatever it is held to.
@@ -135,6 +136,7 @@ fn is_it(asked: &str, id: &str) -> bool {
 
 /// Looks for a violation of this promise, or of any.
 fn run(
+    locks: &Locks,
     search: &Search,
     breaks: Option<Promise>,
     jobs: usize,
@@ -145,7 +147,7 @@ fn run(
         Search::Space { space, judgement } => {
             let on_progress = |states| progress.set(states);
             let limits = Limits { states_max: STATES_MAX, stop, on_progress: &on_progress };
-            let lock = names::lock(space.lock)?;
+            let lock = names::lock(locks, space.lock)?;
             let checked = lock.check(space, judgement, &limits)?;
             let coverage = &checked.exploration.coverage;
             let happened = if lock.is_lock() { coverage.granted } else { coverage.row_reads };
@@ -161,9 +163,9 @@ fn run(
             })
         }
         Search::Seeds { lock, setup, faults, seeds } => {
-            let seeded = Seeded::new(lock, setup, faults)?;
-            let tried = seeded.first_break(0..*seeds, breaks, jobs, progress)?;
-            let token = tried.broken.map(|seed| seeded.token(seed));
+            let seeded = Seeded::new(locks, lock, setup, faults)?;
+            let tried = seeded.first_break(Strategy::Swarm, 0..*seeds, breaks, jobs, progress)?;
+            let token = tried.token;
             Ok(Searched {
                 steps: token.as_deref().map(|token| steps(&seeded, token)).transpose()?,
                 token,

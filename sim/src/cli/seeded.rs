@@ -1,25 +1,28 @@
 //! Seeds in order, up to the first whose random plan breaks one promise: the search that rows of the catalogue share.
 
 use super::progress::Progress;
-use super::sweep::seeded_token;
+use super::sweep::swept_token;
 use super::{BadCall, interrupt, names};
 use picklock_properties::Promise;
 use picklock_sim::fault::{FaultKind, FaultSet, UnknownFault};
-use picklock_sim::registry::{AnyLock, SweepHow};
+use picklock_sim::registry::{AnyLock, Locks, SweepHow};
+use picklock_sim::strategy::Strategy;
 use std::ops::Range;
 
 /// Random plans of these kinds of faults on one setup of a lock.
 pub struct Seeded<'a> {
-    lock: Box<dyn AnyLock>,
+    lock: &'a dyn AnyLock,
     setup: &'a [u8],
     faults: FaultSet,
 }
 
 /// What seeds that were tried came to.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Tried {
     /// The first seed that breaks the promise: the last one tried.
     pub broken: Option<u64>,
+    /// Replays that one.
+    pub token: Option<String>,
     /// How many seeds were tried, that one included.
     pub runs: u64,
     /// How often the lock was granted in them.
@@ -30,40 +33,44 @@ pub struct Tried {
 
 impl<'a> Seeded<'a> {
     /// By the lock's registered name and the faults' names on the command line.
-    pub fn new(lock: &str, setup: &'a [u8], faults: &[&str]) -> Result<Seeded<'a>, BadCall> {
+    pub fn new(
+        locks: &'a Locks,
+        lock: &str,
+        setup: &'a [u8],
+        faults: &[&str],
+    ) -> Result<Seeded<'a>, BadCall> {
         let faults: Result<FaultSet, UnknownFault> =
             faults.iter().map(|name| name.parse::<FaultKind>()).collect();
         let faults = faults.map_err(|error| BadCall(error.to_string()))?;
-        Ok(Seeded { lock: names::lock(lock)?, setup, faults })
+        Ok(Seeded { lock: names::lock(locks, lock)?, setup, faults })
     }
 
     /// Tries seeds until one breaks `promise`, or any if none is named; goes on after those that break others only.
     pub fn first_break(
         &self,
+        strategy: Strategy,
         seeds: Range<u64>,
         promise: Option<Promise>,
         jobs: usize,
         progress: &Progress,
     ) -> Result<Tried, BadCall> {
         let on_progress = |runs| progress.add(runs);
-        let how = SweepHow { jobs, keep_going: false, on_progress: &on_progress, stop: interrupt::flag() };
-        let mut tried = Tried { complete: true, ..Tried::default() };
-        let mut next = seeds.start;
-        while next < seeds.end {
-            let report = self.lock.sweep(self.setup, self.faults, next..seeds.end, &how)?;
-            next += report.runs;
-            tried.runs += report.runs;
-            tried.grants += report.grants;
-            tried.complete &= report.truncated == 0 && !report.stopped;
-            tried.broken = match promise {
-                Some(promise) => report.first_seed(promise),
-                None => report.violations.first().map(|found| found.seed),
-            };
-            if tried.broken.is_some() || report.stopped || report.runs == 0 {
-                break;
-            }
-        }
-        Ok(tried)
+        let how =
+            SweepHow { jobs, sought: promise, strategy, ..SweepHow::new(&on_progress, interrupt::flag()) };
+        let report = self.lock.sweep(self.setup, self.faults, seeds, &how)?;
+        let broken = match promise {
+            Some(promise) => report.first_seed(promise),
+            None => report.violations.first().map(|found| found.seed),
+        };
+        let token =
+            |seed| swept_token(self.lock.name(), self.setup, self.faults, strategy, seed, &report.planned);
+        Ok(Tried {
+            broken,
+            token: broken.map(token),
+            runs: report.runs,
+            grants: report.grants,
+            complete: report.truncated == 0 && !report.stopped,
+        })
     }
 
     /// The kinds of faults.
@@ -73,11 +80,6 @@ impl<'a> Seeded<'a> {
 
     /// The lock.
     pub fn lock(&self) -> &dyn AnyLock {
-        self.lock.as_ref()
-    }
-
-    /// Replays a seed.
-    pub fn token(&self, seed: u64) -> String {
-        seeded_token(self.lock.name(), self.setup, self.faults, seed)
+        self.lock
     }
 }

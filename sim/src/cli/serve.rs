@@ -162,6 +162,7 @@ impl Redis {
                     servers: count,
                     lease: Some(Micros::millis(lease)),
                     horizon: Micros::seconds(round),
+                    messages: 0,
                     lines: Vec::new(),
                 };
                 Ok(Faults::Random { kinds, scale })

@@ -9,7 +9,7 @@ use super::screen::{Screen, Tone, counted, grouped};
 use super::{BadCall, Ending, interrupt, names};
 use clap::Args;
 use picklock_properties::Promise;
-use picklock_sim::registry::Reduced;
+use picklock_sim::registry::{Locks, Reduced};
 use picklock_sim::shrink::Size;
 use picklock_sim::token::{Token, TokenError};
 use serde::Serialize;
@@ -19,7 +19,7 @@ use std::fmt::Write;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ShrinkToken {
-    /// What matrix, sweep, hunt and scenarios print: pk3_…
+    /// What matrix, sweep, hunt and scenarios print: pk4_…
     #[arg(required_unless_present = "catalogue")]
     token: Option<String>,
     /// Keeps this promise broken, not the first one that the run breaks
@@ -37,8 +37,8 @@ pub struct ShrinkToken {
 
 const EXAMPLES: &str = "\
 Examples:
-  picklock shrink pk3_…
-  picklock replay $(picklock shrink pk3_… --json | jq -r .token) --format html --out run.html
+  picklock shrink pk4_…
+  picklock replay $(picklock shrink pk4_… --json | jq -r .token) --format html --out run.html
   picklock shrink --catalogue
 
 Of the catalogue: steps are all that a trace shows, up to the one that breaks the promise; of promises of
@@ -62,10 +62,10 @@ struct Document {
 
 impl ShrinkToken {
     /// Shrinks it.
-    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
-        let Some(token) = &self.token else { return catalogue::run(self.starts, &self.jobs, screen) };
+    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
+        let Some(token) = &self.token else { return catalogue::run(locks, self.starts, &self.jobs, screen) };
         let token: Token = token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
-        let lock = names::lock_of(&token)?;
+        let lock = names::lock_of(locks, &token)?;
         let wanted = names::promises(self.property.as_slice())?.iter().next();
         let progress = Progress::seeds();
         let on_run = |runs| progress.set(runs);
@@ -138,7 +138,7 @@ fn text(document: &Document, screen: &Screen) -> String {
     document.plan.iter().for_each(|line| {
         let _ = writeln!(text, "  {line}");
     });
-    let _ = writeln!(text, "\npicklock replay {}", document.token);
+    let _ = writeln!(text, "\n{} replay {}", names::program(), document.token);
     if document.interrupted {
         let _ = writeln!(
             text,

@@ -9,11 +9,13 @@ use clap::Args;
 use comfy_table::CellAlignment;
 use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::fault::{FaultKind, FaultSet};
+use picklock_sim::marks::Marks;
 use picklock_sim::outcome::Strikes;
 use picklock_sim::plan::Plan;
-use picklock_sim::registry::SweepHow;
+use picklock_sim::registry::{Locks, SweepHow};
 use picklock_sim::report::violation_words;
-use picklock_sim::sweep::{Found, SweepReport};
+use picklock_sim::strategy::Strategy;
+use picklock_sim::sweep::{Found, PlannedRun, SweepReport};
 use picklock_sim::token::{Body, Token};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -30,6 +32,9 @@ pub struct Sweep {
     /// Which kinds of faults a seed may draw, with commas between; `none`, or `all`
     #[arg(long, value_name = "F,F", default_value = "all", conflicts_with = "plan")]
     faults: String,
+    /// How plans are drawn: plain, swarm, pct, mixed or guided; guided learns from the first seed on
+    #[arg(long, value_name = "S", default_value = "swarm", conflicts_with = "plan")]
+    strategy: String,
     /// From seed A up to but without seed B
     #[arg(long, value_name = "A..B", default_value = "0..1000")]
     seeds: String,
@@ -54,6 +59,7 @@ Examples:
   picklock sweep cassandra-queue --faults pause --keep-going
   picklock sweep cassandra-queue-repaired --seeds 0..1000000 --shard 3/8
   picklock sweep cassandra-queue --property fifo --faults none
+  picklock sweep redlock-repaired --strategy mixed --keep-going
   picklock sweep cassandra-queue --plan plan.json
 
 A plan, times in microseconds; replay shows the plans of random runs in words:
@@ -68,6 +74,7 @@ A plan, times in microseconds; replay shows the plans of random runs in words:
 struct Document {
     lock: &'static str,
     faults: Vec<FaultKind>,
+    strategy: Option<Strategy>,
     plan: Option<Plan>,
     seeds: [u64; 2],
     runs: u64,
@@ -76,6 +83,7 @@ struct Document {
     violations: Vec<Violated>,
     broken: BTreeMap<Promise, u64>,
     strikes: Strikes,
+    marks: Marks,
     never_struck: Vec<FaultKind>,
     grants: u64,
     truncated: u64,
@@ -92,9 +100,10 @@ struct Violated {
 
 impl Sweep {
     /// Runs them.
-    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
-        let lock = names::lock(&self.lock)?;
+    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
+        let lock = names::lock(locks, &self.lock)?;
         let faults = names::faults(&self.faults)?;
+        let strategy = names::strategy(&self.strategy)?;
         let promises = names::promises(&self.properties)?;
         let mut range = seeds::range(&self.seeds)?;
         if let Some(shard) = &self.shard {
@@ -107,22 +116,25 @@ impl Sweep {
         let progress = Progress::runs(range.end - range.start);
         let on_progress = |runs| progress.add(runs);
         let stop = interrupt::flag();
-        let how = SweepHow { jobs, keep_going: self.keep_going, on_progress: &on_progress, stop };
+        let usual = SweepHow::new(&on_progress, stop);
+        let how = SweepHow { jobs, keep_going: self.keep_going, strategy, ..usual };
         let watch = Stopwatch::start();
-        let report = match &plan {
-            Some(plan) => plan.sweep(lock.as_ref(), &setup, range.clone(), &how, &self.jobs.pool()?)?,
+        let mut report = match &plan {
+            Some(plan) => plan.sweep(lock, &setup, range.clone(), &how, &self.jobs.pool()?)?,
             None => lock.sweep(&setup, faults, range.clone(), &how)?,
         };
         let seconds = watch.seconds();
         drop(progress);
 
+        let planned = std::mem::take(&mut report.planned);
         let token = |seed| match &plan {
             Some(plan) => plan.token(lock.name(), &setup, seed),
-            None => seeded_token(lock.name(), &setup, faults, seed),
+            None => swept_token(lock.name(), &setup, faults, strategy, seed, &planned),
         };
         let given = plan.as_ref().map(PlanFile::plan).cloned();
         let faults = if plan.is_some() { FaultSet::EMPTY } else { faults };
-        let document = Document::new(lock.name(), faults, given, range, report, seconds, token);
+        let drawn = plan.is_none().then_some(strategy);
+        let document = Document::new(lock.name(), (faults, drawn), given, range, report, seconds, token);
         screen.text(&document.text(screen.paint()));
         screen.document(&document);
         let no_verdict = document.truncated > 0 || document.interrupted;
@@ -130,9 +142,28 @@ impl Sweep {
     }
 }
 
-/// Replays a seed of a sweep.
+/// Replays a seed of a sweep with the usual plans.
 pub fn seeded_token(lock: &str, setup: &[u8], faults: FaultSet, seed: u64) -> String {
-    let body = Body::Seeded { setup: setup.to_vec(), faults: faults.into(), seed };
+    swept_token(lock, setup, faults, Strategy::Swarm, seed, &BTreeMap::new())
+}
+
+/// Replays a seed of a sweep, with the plan that was changed for it if one was.
+pub fn swept_token(
+    lock: &str,
+    setup: &[u8],
+    faults: FaultSet,
+    strategy: Strategy,
+    seed: u64,
+    planned: &BTreeMap<u64, PlannedRun>,
+) -> String {
+    let setup = setup.to_vec();
+    let body = match planned.get(&seed) {
+        None => Body::Seeded { setup, faults: faults.into(), seed, strategy },
+        Some(PlannedRun { plan, seed }) => match postcard::to_stdvec(plan) {
+            Ok(plan) => Body::Planned { setup, plan, seed: *seed },
+            Err(error) => unreachable!("a plan is plain data: {error}"),
+        },
+    };
     Token { lock: lock.to_owned(), body }.encode()
 }
 
@@ -156,7 +187,7 @@ const LINES_MAX: usize = 20;
 impl Document {
     fn new(
         lock: &'static str,
-        faults: FaultSet,
+        (faults, strategy): (FaultSet, Option<Strategy>),
         plan: Option<Plan>,
         seeds: Range<u64>,
         report: SweepReport,
@@ -172,6 +203,7 @@ impl Document {
         Document {
             lock,
             faults: faults.iter().collect(),
+            strategy,
             plan,
             seeds: [seeds.start, seeds.end],
             runs: report.runs,
@@ -181,6 +213,7 @@ impl Document {
             never_struck: faults.iter().filter(|kind| struck(*kind, &report.strikes) == 0).collect(),
             broken: report.broken,
             strikes: report.strikes,
+            marks: report.marks,
             grants: report.grants,
             truncated: report.truncated,
             interrupted: report.stopped,
@@ -192,6 +225,11 @@ impl Document {
         let faults = match &self.plan {
             Some(plan) => format!("{plan}\n"),
             None => format!("faults  {}\n", self.faults.iter().copied().collect::<FaultSet>()),
+        };
+        // The usual strategy needs no word.
+        let faults = match self.strategy.filter(|strategy| *strategy != Strategy::Swarm) {
+            Some(strategy) => format!("{faults}plans   {strategy}: {}\n", strategy.description()),
+            None => faults,
         };
         let rate = if self.seconds > 0.0 { self.events as f64 / self.seconds } else { 0.0 };
         let _ = write!(
@@ -207,6 +245,7 @@ impl Document {
             grouped(self.grants),
         );
         text += &self.what_struck(paint);
+        text += &self.what_arose(paint);
         text += &self.what_broke(paint);
         if self.truncated > 0 {
             let runs = counted(self.truncated, "run");
@@ -238,6 +277,15 @@ impl Document {
         text + "\n"
     }
 
+    fn what_arose(&self, paint: Paint) -> String {
+        let mut table = paint.table(&["situation", "arose"]);
+        for (mark, times) in self.marks.iter().filter(|(_, times)| *times > 0) {
+            let times = cell(Tone::Plain, &grouped(times)).set_alignment(CellAlignment::Right);
+            table.add_row([cell(Tone::Plain, mark.description()), times]);
+        }
+        if table.is_empty() { String::new() } else { lines(&table) + "\n" }
+    }
+
     fn what_broke(&self, paint: Paint) -> String {
         let Some(first) = self.violations.first() else {
             return paint.text(Tone::Good, "no promise was broken\n");
@@ -257,7 +305,7 @@ impl Document {
             let _ =
                 writeln!(text, "… and {more} more: --json lists up to {} of each", SweepReport::LISTED_MAX);
         }
-        let _ = writeln!(text, "\n{}:\n  picklock replay {}", first.words, first.token);
+        let _ = writeln!(text, "\n{}:\n  {} replay {}", first.words, names::program(), first.token);
         text
     }
 }

@@ -11,7 +11,7 @@ use clap::Args;
 use leaning::leaning;
 use picklock_model::claims::{Claim, Expected, THEOREMS, claims};
 use picklock_model::explore::{Coverage, Limits};
-use picklock_sim::registry::{CheckVerdict, Checked};
+use picklock_sim::registry::{CheckVerdict, Checked, Locks};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -62,7 +62,7 @@ struct Row {
 
 impl Theorems {
     /// Checks all claims.
-    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let all = self.chosen()?;
         let pool = self.jobs.pool()?;
         let (long, chosen): (Vec<Claim>, Vec<Claim>) =
@@ -81,7 +81,7 @@ impl Theorems {
             }
             progress.set(0);
             progress.name(name(claim));
-            let lock = names::lock(claim.space.lock)?;
+            let lock = names::lock(locks, claim.space.lock)?;
             let limits = Limits { states_max: STATES_MAX, stop, on_progress: &on_progress };
             let watch = Stopwatch::start();
             let checked = pool.install(|| lock.check(&claim.space, &claim.judgement, &limits))?;
@@ -127,7 +127,8 @@ impl Theorems {
             let _ = writeln!(text, "\n{}", paint.text(Tone::Bad, &note));
         }
         if let Some(token) = rows.iter().find_map(|row| row.token.as_ref()) {
-            let _ = writeln!(text, "\nto see the first counterexample:\n  picklock replay {token}");
+            let _ =
+                writeln!(text, "\nto see the first counterexample:\n  {} replay {token}", names::program());
         }
         text
     }

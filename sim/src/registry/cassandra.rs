@@ -1,6 +1,6 @@
 //! The locks of document 000.
 
-use super::{AnyLock, CheckOptions, Registered, judged};
+use super::{AnyLock, CheckOptions, Registered};
 use picklock_model::claims::{
     cassandra as spaces, cassandra_lwt as lwt_spaces, cassandra_served, cassandra_shadow as shadow_spaces,
 };
@@ -25,7 +25,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "the Cassandra queue lock as written (document 000, Listings 5-7, lease of section 5.3)",
             default_settings: cassandra_queue::Settings::as_written(),
             setup: || cassandra_setup(cassandra_queue::Settings::as_written()),
-            space: |options| queue_space(options, cassandra_queue::Settings::listing()),
+            space: Some(|options| queue_space(options, cassandra_queue::Settings::listing())),
             servers: 1,
             is_lock: true,
         }),
@@ -34,7 +34,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "the same with every repair of the catalogue, and a fencing token",
             default_settings: cassandra_queue::Settings::repaired(),
             setup: || cassandra_setup(cassandra_queue::Settings::repaired()),
-            space: |options| {
+            space: Some(|options| {
                 let listing = cassandra_queue::Settings {
                     ttl_seconds: None,
                     poll_interval: Micros::ZERO,
@@ -42,7 +42,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
                     ..cassandra_queue::Settings::repaired()
                 };
                 queue_space(options, listing)
-            },
+            }),
             servers: 1,
             is_lock: true,
         }),
@@ -51,7 +51,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "the old Cassandra lock as written (document 000, Listings 3 and 4, lease of section 5.3)",
             default_settings: cassandra_shadow::Settings::as_written(),
             setup: || shadow_setup(cassandra_shadow::Settings::as_written()),
-            space: |options| shadow_space(options, cassandra_shadow::Settings::listing()),
+            space: Some(|options| shadow_space(options, cassandra_shadow::Settings::listing())),
             servers: 1,
             is_lock: true,
         }),
@@ -60,7 +60,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "the same with every repair of the catalogue, and a fencing token",
             default_settings: cassandra_shadow::Settings::repaired(),
             setup: || shadow_setup(cassandra_shadow::Settings::repaired()),
-            space: |options| {
+            space: Some(|options| {
                 let listing = cassandra_shadow::Settings {
                     ttl_seconds: None,
                     shadow_ttl_seconds: None,
@@ -69,7 +69,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
                     ..cassandra_shadow::Settings::repaired()
                 };
                 shadow_space(options, listing)
-            },
+            }),
             servers: 1,
             is_lock: true,
         }),
@@ -78,7 +78,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "the queue lock with names from the time service, as written (document 000, section 5.4)",
             default_settings: Served::timed(),
             setup: || served_setup(Served::timed()),
-            space: |options| served_space(options, Served::timed()),
+            space: Some(|options| served_space(options, Served::timed())),
             servers: 1,
             is_lock: true,
         }),
@@ -87,7 +87,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "the same with every repair, and a service whose time neither stands still nor goes back",
             default_settings: Served::timed_repaired(),
             setup: || served_setup(Served::timed_repaired()),
-            space: |options| served_space(options, Served::timed_repaired()),
+            space: Some(|options| served_space(options, Served::timed_repaired())),
             servers: 1,
             is_lock: true,
         }),
@@ -96,7 +96,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "the queue lock with leases that a service ends, not a TTL (document 000, section 6)",
             default_settings: Served::kept(),
             setup: || served_setup(Served::kept()),
-            space: |options| served_space(options, Served::kept()),
+            space: Some(|options| served_space(options, Served::kept())),
             servers: 1,
             is_lock: true,
         }),
@@ -105,7 +105,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "the same with every repair, and two keepers that delete only what they saw",
             default_settings: Served::kept_repaired(),
             setup: || served_setup(Served::kept_repaired()),
-            space: |options| served_space(options, Served::kept_repaired()),
+            space: Some(|options| served_space(options, Served::kept_repaired())),
             servers: 1,
             is_lock: true,
         }),
@@ -114,7 +114,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "a lock by one conditional insert (INSERT IF NOT EXISTS), repeated blindly after a time-out",
             default_settings: cassandra_lwt::Settings::as_written(),
             setup: || lwt_setup(cassandra_lwt::Settings::as_written()),
-            space: |options| lwt_space(options, cassandra_lwt::Settings::listing()),
+            space: Some(|options| lwt_space(options, cassandra_lwt::Settings::listing())),
             servers: 1,
             is_lock: true,
         }),
@@ -128,12 +128,12 @@ pub(super) fn row_probe() -> Box<dyn AnyLock> {
         summary: "not a lock: two threads that do what Lemma 1 of document 000 speaks of",
         default_settings: Default::default(),
         setup: || spaces::row(2, 3, Consistency::Quorum, Consistency::Quorum).setup,
-        space: |options| {
+        space: Some(|options| {
             let mut space =
                 spaces::row(options.clients, options.servers, Consistency::Quorum, Consistency::Quorum);
             options.drop.iter().for_each(|assumption| spaces::drop_from_row(&mut space, *assumption));
             space
-        },
+        }),
         servers: 3,
         is_lock: false,
     })
@@ -154,7 +154,7 @@ fn cassandra_setup(settings: cassandra_queue::Settings) -> Setup<CassandraQueue>
         store: Default::default(),
         servers: 3,
         workload: seeded_workload(lock.fencing),
-        promises: judged(),
+        promises: PromiseSet::usual(),
     }
 }
 
@@ -188,7 +188,7 @@ fn shadow_setup(settings: cassandra_shadow::Settings) -> Setup<CassandraShadow> 
         store: Default::default(),
         servers: 3,
         workload: seeded_workload(lock.fencing),
-        promises: judged(),
+        promises: PromiseSet::usual(),
     }
 }
 
@@ -211,7 +211,7 @@ fn lwt_setup(lock: cassandra_lwt::Settings) -> Setup<CassandraLwt> {
         store: Default::default(),
         servers: 3,
         workload: seeded_workload(false),
-        promises: judged(),
+        promises: PromiseSet::usual(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The lock on the store that document 000 wishes for (section 6).
 
-use super::{AnyLock, CheckOptions, Registered, judged};
+use super::{AnyLock, CheckOptions, Registered};
 use picklock_model::claims::feedback as spaces;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
@@ -10,7 +10,7 @@ use picklock_model::stores::feedback as store;
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_model::world::TICK;
-use picklock_properties::Promise;
+use picklock_properties::{Promise, PromiseSet};
 
 pub(super) fn lock() -> Box<dyn AnyLock> {
     Box::new(Registered::<FeedbackLock> {
@@ -18,7 +18,7 @@ pub(super) fn lock() -> Box<dyn AnyLock> {
         summary: "a store that queues, pushes its grants and owns the lease (document 000, section 6: what it wishes for)",
         default_settings: Settings::careful(),
         setup,
-        space,
+        space: Some(space),
         servers: 1,
         is_lock: true,
     })
@@ -50,7 +50,7 @@ fn setup() -> Setup<FeedbackLock> {
             locks: 1,
             attendants: 0,
         },
-        promises: judged(),
+        promises: PromiseSet::usual(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The locks of document 001.
 
-use super::{AnyLock, CheckOptions, Registered, judged};
+use super::{AnyLock, CheckOptions, Registered};
 use picklock_model::claims::redis as spaces;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
@@ -20,7 +20,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "SET NX PX on one Redis, released by script (document 001, \"one instance\")",
             default_settings: redis_single::Settings::as_written(),
             setup: || single(redis_single::Settings::as_written(), 1),
-            space: |options| single_space(options, Fencing::None, Layout::Independent),
+            space: Some(|options| single_space(options, Fencing::None, Layout::Independent)),
             servers: 1,
             is_lock: true,
         }),
@@ -29,7 +29,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "the same, with a fencing token from the script that takes the lock, and a client that minds its lease",
             default_settings: redis_single::Settings::repaired(),
             setup: || single(redis_single::Settings::repaired(), 1),
-            space: |options| single_space(options, Fencing::WithGrant, Layout::Independent),
+            space: Some(|options| single_space(options, Fencing::WithGrant, Layout::Independent)),
             servers: 1,
             is_lock: true,
         }),
@@ -38,7 +38,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "SET NX PX on a master with an asynchronous replica that is promoted (document 001, why not)",
             default_settings: redis_single::Settings::as_written(),
             setup: || single(redis_single::Settings::as_written(), 2),
-            space: |options| single_space(options, Fencing::None, spaces::FAILOVER),
+            space: Some(|options| single_space(options, Fencing::None, spaces::FAILOVER)),
             servers: 2,
             is_lock: true,
         }),
@@ -47,7 +47,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "the same, with a fencing token from the script that takes the lock, and a client that minds its lease",
             default_settings: redis_single::Settings::repaired(),
             setup: || single(redis_single::Settings::repaired(), 2),
-            space: |options| single_space(options, Fencing::WithGrant, spaces::FAILOVER),
+            space: Some(|options| single_space(options, Fencing::WithGrant, spaces::FAILOVER)),
             servers: 2,
             is_lock: true,
         }),
@@ -56,7 +56,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "Redlock as written, on independent masters (document 001, \"the algorithm\")",
             default_settings: redlock::Settings::as_written(),
             setup: || many(redlock::Settings::as_written()),
-            space: |options| many_space(options, false),
+            space: Some(|options| many_space(options, false)),
             servers: 3,
             is_lock: true,
         }),
@@ -65,7 +65,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "the same, with the largest of the quorum's counters as fencing token",
             default_settings: redlock::Settings { fencing: true, ..redlock::Settings::as_written() },
             setup: || many(redlock::Settings { fencing: true, ..redlock::Settings::as_written() }),
-            space: |options| many_space(options, true),
+            space: Some(|options| many_space(options, true)),
             servers: 3,
             is_lock: true,
         }),
@@ -100,13 +100,19 @@ fn default_store(layout: Layout) -> store::Settings {
 fn single(lock: redis_single::Settings, servers: u8) -> Setup<RedisSingle> {
     let layout = if servers == 1 { Layout::Independent } else { spaces::FAILOVER };
     let checks = lock.fencing != Fencing::None;
-    Setup { lock, store: default_store(layout), servers, workload: workload(checks), promises: judged() }
+    Setup {
+        lock,
+        store: default_store(layout),
+        servers,
+        workload: workload(checks),
+        promises: PromiseSet::usual(),
+    }
 }
 
 /// Five independent masters: document 001, "a reasonable value".
 fn many(lock: redlock::Settings) -> Setup<Redlock> {
     let store = default_store(Layout::Independent);
-    Setup { lock, store, servers: 5, workload: workload(lock.fencing), promises: judged() }
+    Setup { lock, store, servers: 5, workload: workload(lock.fencing), promises: PromiseSet::usual() }
 }
 
 fn watched(options: &CheckOptions) -> PromiseSet {

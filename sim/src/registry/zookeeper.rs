@@ -1,6 +1,6 @@
 //! The lock of document 003.
 
-use super::{AnyLock, CheckOptions, Registered, judged};
+use super::{AnyLock, CheckOptions, Registered};
 use picklock_model::claims::zookeeper as spaces;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
@@ -10,7 +10,7 @@ use picklock_model::stores::zookeeper as store;
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_model::world::TICK;
-use picklock_properties::Promise;
+use picklock_properties::{Promise, PromiseSet};
 
 /// The locks, in the order of the tables.
 pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
@@ -20,7 +20,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "the first of the ephemeral sequential znodes, as written (document 003, five steps)",
             default_settings: Settings::as_written(),
             setup: || setup(Settings::as_written()),
-            space: |options| space(options, Settings::as_written()),
+            space: Some(|options| space(options, Settings::as_written())),
             servers: 1,
             is_lock: true,
         }),
@@ -29,7 +29,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "the same, with czxids as fencing tokens, and a holder that stops when its connection is gone",
             default_settings: Settings::repaired(),
             setup: || setup(Settings::repaired()),
-            space: |options| space(options, Settings::repaired()),
+            space: Some(|options| space(options, Settings::repaired())),
             servers: 1,
             is_lock: true,
         }),
@@ -43,7 +43,7 @@ pub(super) fn znode_probe() -> Box<dyn AnyLock> {
         summary: "not a lock: one client writes and tells the others, who read (document 003, WTF #4)",
         default_settings: Default::default(),
         setup: || spaces::znode(2, 2, false).setup,
-        space: |options| spaces::znode(options.clients, options.servers, false),
+        space: Some(|options| spaces::znode(options.clients, options.servers, false)),
         servers: 2,
         is_lock: false,
     })
@@ -70,7 +70,7 @@ fn setup(lock: Settings) -> Setup<ZookeeperLock> {
             locks: 1,
             attendants: 0,
         },
-        promises: judged(),
+        promises: PromiseSet::usual(),
     }
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn at(at: Micros, fault: Fault) -> Planned {
 }
 
 pub(crate) fn plan(faults: Vec<Planned>) -> Plan {
-    Plan { faults, heal_at: Micros::seconds(100), network: Network::default() }
+    Plan { faults, heal_at: Micros::seconds(100), network: Network::default(), ..Plan::default() }
 }
 
 fn rough() -> Network {

@@ -21,6 +21,7 @@ use crate::network::Network;
 use crate::outcome::Limits;
 use crate::plan::{Plan, Planned};
 use crate::run::Engine;
+use crate::schedule::Schedule;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
 use picklock_model::trace::{Happening, Observer, Step};
@@ -52,7 +53,8 @@ pub struct Failing<L: Lock> {
 /// How much there is in a failing run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Size {
-    /// Planned faults, and one for each way in which the network is worse than on a good day.
+    /// Planned faults, one for each way in which the network is worse than on a good day, and one for messages that travel
+    /// by rank.
     pub faults: usize,
     /// Clients.
     pub clients: u8,
@@ -126,6 +128,7 @@ impl Size {
             network.loss_per_mille > 0,
             network.duplicate_per_mille > 0,
             network.reply_loss_per_mille > 0,
+            trial.plan.schedule != Schedule::Uniform,
         ];
         let (steps, entries) = until.at.unwrap_or((until.steps, until.entries));
         Size {

@@ -16,6 +16,7 @@ use super::Trial;
 use super::changes::{Change, change, changes};
 use crate::network::Network;
 use crate::plan::{Plan, Trigger};
+use crate::schedule::Schedule;
 use crate::swarm::Scale;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
@@ -31,6 +32,8 @@ pub(crate) enum Reduction {
     Faults { count: Reverse<usize>, first: usize },
     /// What the network does beyond a good day.
     Network(Worse),
+    /// The ranks by which messages travel.
+    Schedule,
     /// How often each client asks.
     Rounds(Fewer),
     /// Clients.
@@ -83,6 +86,7 @@ impl Reduction {
         match self {
             Reduction::Faults { .. }
             | Reduction::Network(_)
+            | Reduction::Schedule
             | Reduction::Rounds(_)
             | Reduction::Clients(_)
             | Reduction::Servers(_)
@@ -240,6 +244,7 @@ impl Reduce for Plan {
         }
         use Worse::*;
         all.extend([All, Latency, Tail, Loss, Duplicates, ReplyLoss].map(Reduction::Network));
+        all.push(Reduction::Schedule);
         for place in 0..faults {
             all.extend(changes(aims.len()).map(|change| Reduction::Fault { place, change }));
         }
@@ -256,6 +261,7 @@ impl Reduce for Plan {
                 first < end && plan.faults.drain(first..end).count() > 0
             }
             Reduction::Network(worse) => improve(&mut plan.network, worse),
+            Reduction::Schedule => std::mem::take(&mut plan.schedule) != Schedule::Uniform,
             Reduction::Fault { place, change: how } => {
                 plan.faults.get_mut(place).is_some_and(|planned| change(planned, how, aims))
             }
@@ -303,6 +309,7 @@ impl Reduce for Workload {
             Reduction::Hold(how) => shorten(&mut workload.hold, how),
             Reduction::Faults { .. }
             | Reduction::Network(_)
+            | Reduction::Schedule
             | Reduction::Servers(_)
             | Reduction::Fault { .. }
             | Reduction::Heal(_)

@@ -12,6 +12,8 @@ fn swept(
     let options = SweepOptions {
         jobs,
         keep_going,
+        sought: None,
+        strategy: Strategy::Swarm,
         limits: Limits::of(setup),
         scale: Scale::of(setup),
         on_progress: &|_| {},
@@ -95,8 +97,16 @@ fn a_stopped_sweep_says_so_and_progress_is_told_in_runs() {
     };
     let limits = Limits::of(&setup);
     let scale = Scale::of(&setup);
-    let options =
-        SweepOptions { jobs: 1, keep_going: true, limits, scale, on_progress: &on_progress, stop: &stop };
+    let options = SweepOptions {
+        jobs: 1,
+        keep_going: true,
+        sought: None,
+        strategy: Strategy::Swarm,
+        limits,
+        scale,
+        on_progress: &on_progress,
+        stop: &stop,
+    };
     let report = sweep(&setup, FaultSet::EMPTY, 0..100_000, &options).unwrap();
     assert_eq!((report.runs, report.stopped), (256, true));
 }

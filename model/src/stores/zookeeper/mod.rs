@@ -147,6 +147,14 @@ impl Store for ZooKeeper {
     type Reply = Reply;
     type Peer = Peer;
 
+    fn leads(&self) -> bool {
+        ZooKeeper::leads(self)
+    }
+
+    fn is_notice(reply: &Reply) -> bool {
+        reply.is_event()
+    }
+
     fn new(me: u8, servers: u8, settings: &Settings) -> Self {
         let is_any = settings.acknowledgements == Acknowledgements::Assumed;
         assert!(is_any || matches!(servers, 1 | 3 | 5), "an ensemble of one, three or five servers");

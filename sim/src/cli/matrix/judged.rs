@@ -1,5 +1,6 @@
 //! The matrix once all is run: verdicts beside the expected ones.
 
+use super::super::names::program;
 use super::super::screen::{Paint, Tone, cell, counted, grouped, lines};
 use super::super::sweep::seeded_token;
 use super::{PROMISES, SEEDS_DEFAULT};
@@ -243,8 +244,9 @@ impl Judged {
         }
         let _ = write!(
             text,
-            "\n{}\n  picklock replay {first}\n  picklock theorems\n",
-            paint.text(Tone::Strong, "to see how it happened, and what the lock leans on")
+            "\n{}\n  {program} replay {first}\n  {program} theorems\n",
+            paint.text(Tone::Strong, "to see how it happened, and what the lock leans on"),
+            program = program(),
         );
         text
     }
@@ -276,7 +278,7 @@ mod tests {
             runs: 100,
             first_seed,
             violations: u64::from(first_seed.is_some()),
-            token: first_seed.map(|_| "pk3_token".to_owned()),
+            token: first_seed.map(|_| "pk4_token".to_owned()),
         }
     }
 
@@ -316,7 +318,7 @@ mod tests {
             surprise.differs() && text.contains("✗ 17 ×1 !") && text.contains("broken by seed 17"),
             "{text}"
         );
-        assert!(text.contains("picklock replay pk3_token"), "{text}");
+        assert!(text.contains("replay pk4_token"), "{text}");
         let known = judged(CheckVerdict::Violated, Expected::Violated, 1);
         assert!(!known.differs() && !known.text(Paint::NONE).contains("not as expected\n"));
     }

@@ -9,9 +9,10 @@ use crate::cli::{BadCall, Ending, interrupt, jobs::Jobs, names};
 use picklock_model::claims::{Hunt, Scenario, Search, scenarios};
 use picklock_model::explore::Limits;
 use picklock_properties::Promise;
-use picklock_sim::registry::Reduced;
+use picklock_sim::registry::{Locks, Reduced};
 use picklock_sim::report::TextOptions;
 use picklock_sim::shrink::Size;
+use picklock_sim::strategy::Strategy;
 use picklock_sim::token::{Token, TokenError};
 use serde::Serialize;
 
@@ -63,7 +64,7 @@ struct Summary {
 }
 
 /// Shrinks what each row's hunt finds from so many starts.
-pub fn run(starts: u64, jobs: &Jobs, screen: &mut Screen) -> Result<Ending, BadCall> {
+pub fn run(locks: &Locks, starts: u64, jobs: &Jobs, screen: &mut Screen) -> Result<Ending, BadCall> {
     if !(1..=u64::MAX / STRIDE).contains(&starts) {
         return Err(BadCall(format!("--starts {starts}: it takes 1 to {} starts", u64::MAX / STRIDE)));
     }
@@ -73,13 +74,13 @@ pub fn run(starts: u64, jobs: &Jobs, screen: &mut Screen) -> Result<Ending, BadC
     for (scenario, hunt) in hunted() {
         let progress = Progress::seeds();
         progress.name(scenario.id.to_owned());
-        let exhaustive = pool.install(|| exhaustive(&scenario, &progress))?;
+        let exhaustive = pool.install(|| exhaustive(locks, &scenario, &progress))?;
         for start in 0..starts {
             if interrupt::happened() || screen.is_closed() {
                 missing.push(format!("{} from start {start}", scenario.id));
                 continue;
             }
-            match shrunk(&scenario, &hunt, start, exhaustive, threads, &progress)? {
+            match shrunk(locks, &scenario, &hunt, start, exhaustive, threads, &progress)? {
                 Some(found) => {
                     progress.aside(|| screen.text(&line(&found, paint)));
                     rows.push(found);
@@ -100,13 +101,13 @@ fn hunted() -> Vec<(Scenario, Hunt)> {
 }
 
 /// The shortest path to the same failure, where the row looks for it exhaustively.
-fn exhaustive(scenario: &Scenario, progress: &Progress) -> Result<Option<Length>, BadCall> {
+fn exhaustive(locks: &Locks, scenario: &Scenario, progress: &Progress) -> Result<Option<Length>, BadCall> {
     match &scenario.search {
         Search::Space { space, judgement } => {
             let on_progress = |states| progress.set(states);
             let limits =
                 Limits { states_max: STATES_MAX, stop: interrupt::flag(), on_progress: &on_progress };
-            let lock = names::lock(space.lock)?;
+            let lock = names::lock(locks, space.lock)?;
             let found = lock.check(space, judgement, &limits)?.counterexample;
             let Some(found) = found.filter(|found| found.promise == scenario.breaks) else { return Ok(None) };
             let replay =
@@ -119,6 +120,7 @@ fn exhaustive(scenario: &Scenario, progress: &Progress) -> Result<Option<Length>
 
 /// The first seed of this start that breaks the promise, shrunk; `None` if none does, or it was stopped.
 fn shrunk(
+    locks: &Locks,
     scenario: &Scenario,
     hunt: &Hunt,
     start: u64,
@@ -126,11 +128,12 @@ fn shrunk(
     threads: usize,
     progress: &Progress,
 ) -> Result<Option<Row>, BadCall> {
-    let seeded = Seeded::new(hunt.lock, &hunt.setup, hunt.faults)?;
+    let seeded = Seeded::new(locks, hunt.lock, &hunt.setup, hunt.faults)?;
     let first = start * STRIDE;
-    let tried = seeded.first_break(first..first + SEEDS_MAX, Some(scenario.breaks), threads, progress)?;
-    let Some(seed) = tried.broken else { return Ok(None) };
-    let token: Token = seeded.token(seed).parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
+    let seeds = first..first + SEEDS_MAX;
+    let tried = seeded.first_break(Strategy::Swarm, seeds, Some(scenario.breaks), threads, progress)?;
+    let (Some(seed), Some(token)) = (tried.broken, &tried.token) else { return Ok(None) };
+    let token: Token = token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
     let watch = Stopwatch::start();
     let reduced =
         seeded.lock().shrink(&token, Some(scenario.breaks), interrupt::flag(), &|_| progress.add(1))?;

@@ -10,7 +10,7 @@ const A: Target = Target::Client(0);
 
 fn plan(faults: impl IntoIterator<Item = (When, Fault)>) -> Plan {
     let faults = faults.into_iter().map(|(when, fault)| Planned { when, fault }).collect();
-    Plan { faults, heal_at: Micros::seconds(20), network: Network::default() }
+    Plan { faults, heal_at: Micros::seconds(20), network: Network::default(), ..Plan::default() }
 }
 
 fn at(millis: i64) -> When {
@@ -114,7 +114,7 @@ fn clocks_are_those_of_the_plan() {
 #[test]
 fn what_a_connection_does_not_do_is_refused_by_name() {
     let refused = |network: Network, faults: Vec<Planned>, tick| {
-        let plan = Plan { network, faults, heal_at: Micros::ZERO };
+        let plan = Plan { network, faults, ..Plan::default() };
         let setup = toy::setup();
         run(&setup, &plan, 1, &Limits::of(&setup), &Hosting { tick, ..Hosting::default() }).err()
     };

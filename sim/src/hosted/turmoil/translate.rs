@@ -2,6 +2,7 @@
 
 use crate::network::Network;
 use crate::plan::{Fault, Plan};
+use crate::schedule::Schedule;
 use picklock_model::time::Micros;
 
 /// What a plan asks for that a connection of TCP does not do: the run is refused, for without it the run would prove
@@ -17,6 +18,9 @@ pub enum NotExpressible {
     /// [`Network::tail_per_mille`].
     #[error("over TCP no message overtakes another: a slow one holds up all that come after it")]
     Overtaking,
+    /// [`Schedule::Priorities`].
+    #[error("turmoil draws latencies of its own: nobody can be given the shorter ones")]
+    Schedule,
     /// No tick, or one so long that nothing can be told from anything else.
     #[error("a tick of {0}: it must be 1 ms to 1 s, in whole milliseconds")]
     Tick(Micros),
@@ -41,6 +45,9 @@ pub(super) fn check(plan: &Plan, tick: Micros) -> Result<(), NotExpressible> {
     }
     if tail_per_mille > 0 {
         return Err(NotExpressible::Overtaking);
+    }
+    if plan.schedule != Schedule::Uniform {
+        return Err(NotExpressible::Schedule);
     }
     let loses_next = plan.faults.iter().any(|planned| match planned.fault {
         Fault::LoseNext { .. } => true,

@@ -206,7 +206,7 @@ fn time_is_shown_in_ticks_or_not_at_all() {
 
 #[test]
 fn the_head_names_lock_settings_promise_and_the_command_that_replays() {
-    let token = format!("pk3_{}", "x".repeat(150));
+    let token = format!("pk4_{}", "x".repeat(150));
     let heading = Heading {
         settings: vec!["ttl_seconds=2".to_owned(), "own_id_check=true".to_owned()],
         token: Some(token.clone()),

@@ -1,0 +1,116 @@
+//! A lock of one's own on one of picklock's stores: what everybody writes first, `SET NX PX`, and a plain `DEL` at the end.
+//!
+//! ```sh
+//! cargo run --release --example own_lock -- matrix --lock my-lock
+//! cargo run --release --example own_lock -- check my-lock --drop no-pause
+//! cargo run --release --example own_lock -- sweep my-lock --faults loss
+//! ```
+
+use picklock_model::cluster::Setup;
+use picklock_model::machine::{Answer, Call, Context, Effects, Lock, Owner, Visitor};
+use picklock_model::stores::redis::{Command, Key, Millis, Outcome, Redis, Reply, Request, Token, Value};
+use picklock_model::time::{Due, Micros, Monotonic};
+use picklock_properties::Mode;
+use picklock_sim::cli;
+use picklock_sim::registry::{Locks, Registered};
+use serde::{Deserialize, Serialize};
+use std::process::ExitCode;
+
+const LOCK: Key = Key::Lock(0);
+const LEASE: Micros = Micros::seconds(3);
+const RETRY: Micros = Micros::millis(500);
+
+/// One client's machine: small plain data, no handles, no history.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+struct MyLock {
+    phase: Phase,
+    /// The number of the last request, which its reply repeats.
+    serial: u32,
+    /// When it is sent again.
+    again: Option<Monotonic>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+enum Phase {
+    Idle,
+    Asks(Mode),
+    Holds,
+    Leaves,
+}
+
+impl MyLock {
+    fn send(&mut self, phase: Phase, cx: &Context<()>, out: &mut Effects<Redis>) {
+        let value = Value::Token(Token { client: cx.me, serial: 0 });
+        let command = match phase {
+            Phase::Leaves => Command::Del(LOCK),
+            _ => Command::Set { key: LOCK, value, if_absent: true, ttl: Some(Millis(LEASE.0 / 1000)) },
+        };
+        *self = MyLock { phase, serial: self.serial + 1, again: Some(cx.monotonic + RETRY) };
+        out.request(0, Request { serial: self.serial, command, wait: false });
+    }
+}
+
+impl Lock for MyLock {
+    type Store = Redis;
+    type Settings = ();
+
+    fn new(_me: u8, _settings: &()) -> Self {
+        MyLock { phase: Phase::Idle, serial: 0, again: None }
+    }
+
+    fn on_call(&mut self, call: Call, cx: &Context<()>, out: &mut Effects<Redis>) {
+        match call {
+            Call::Acquire { mode, .. } => self.send(Phase::Asks(mode), cx, out),
+            Call::Release => self.send(Phase::Leaves, cx, out),
+            Call::Write => unreachable!("only a lock that says so writes in its own store"),
+        }
+    }
+
+    fn on_reply(&mut self, _from: u8, reply: Reply, _cx: &Context<()>, out: &mut Effects<Redis>) {
+        let (phase, answer) = match (self.phase, reply.outcome) {
+            _ if reply.serial != self.serial => return,
+            (Phase::Asks(_), Outcome::Ok) => (Phase::Holds, Answer::Granted { fence: None }),
+            (Phase::Asks(Mode::TryLock), _) => (Phase::Idle, Answer::Refused),
+            (Phase::Leaves, _) => (Phase::Idle, Answer::Released),
+            // Somebody else has it (or an answer came twice): again, later.
+            _ => return,
+        };
+        *self = MyLock { phase, again: None, ..*self };
+        out.answer(answer);
+    }
+
+    fn on_deadline(&mut self, cx: &Context<()>, out: &mut Effects<Redis>) {
+        self.send(self.phase, cx, out);
+    }
+
+    fn on_restart(&mut self, _cx: &Context<()>) {
+        *self = MyLock { phase: Phase::Idle, again: None, ..*self };
+    }
+
+    fn deadline(&self, _settings: &()) -> Option<Due> {
+        self.again.map(Due::Monotonic)
+    }
+
+    fn visit<V: Visitor>(&mut self, _settings: &(), visitor: &mut V) {
+        visitor.serial(Owner::Me, &mut self.serial);
+        self.again.iter_mut().for_each(|again| visitor.wake(again));
+    }
+
+    fn doing(&self) -> &'static str {
+        match self.phase {
+            Phase::Idle => "idle",
+            Phase::Asks(_) => "SET NX PX",
+            Phase::Holds => "holds",
+            Phase::Leaves => "DEL",
+        }
+    }
+
+    fn lease(_settings: &()) -> Option<Micros> {
+        Some(LEASE)
+    }
+}
+
+fn main() -> ExitCode {
+    let mine = Registered::<MyLock>::new("my-lock", "SET NX PX, and DEL", Setup::default);
+    cli::main(&Locks::builtin().and(mine))
+}

@@ -1,0 +1,279 @@
+//! A search that learns: plans that got a run into something new are changed a little and tried again, beside fresh ones.
+//!
+//! ```text
+//!   seed ──▶ a fresh swarm plan ─────────────┐
+//!      or    a kept plan, changed in places ─┴─▶ run ──▶ new marks or features? keep the plan
+//!                     ▲                                         │
+//!                     └──── plans kept so far ◀─────────────────┘
+//! ```
+//!
+//! What is new is judged by [`Marks`](crate::marks::Marks) and [`Features`] (coverage-guided fuzzing, as AFL does it with branches). A
+//! failure that needs several things in a row is then met step by step, not all at once.
+//!
+//! The same for any number of threads: seeds are taken in generations of a fixed size, the plans of a generation depend on
+//! what was kept before it and on nothing within it, and what it met is merged in the order of the seeds.
+
+use crate::dice::{Dice, Stream};
+use crate::fault::{FaultKind, FaultSet};
+use crate::marks::Features;
+use crate::outcome::Outcome;
+use crate::plan::{Fault, Plan, When};
+use crate::run::Engine;
+use crate::swarm::Scale;
+use crate::sweep::{NamedInPanic, PlannedRun, SweepError, SweepOptions, SweepReport, threads};
+use picklock_model::cluster::Setup;
+use picklock_model::machine::Lock;
+use picklock_model::time::Micros;
+use rayon::prelude::*;
+use smallvec::SmallVec;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+/// So many seeds do not learn from each other: few, for a failure that is found soon needs no search.
+const GENERATION: u64 = 32;
+
+/// Of a thousand seeds of a later generation so many change a kept plan.
+const CHANGED_PER_MILLE: u16 = 500;
+
+/// So many times at most a plan is changed before it is tried.
+const CHANGES_MAX: i64 = 4;
+
+/// A plan is not made worse without end.
+const FAULTS_MAX: usize = 24;
+
+/// [`crate::sweep::sweep`] with [`Strategy::Guided`](crate::strategy::Strategy::Guided).
+pub(crate) fn sweep<L: Lock>(
+    setup: &Setup<L>,
+    faults: FaultSet,
+    seeds: Range<u64>,
+    options: &SweepOptions,
+) -> Result<SweepReport, SweepError> {
+    let pool = threads(options.jobs)?;
+    let mut guide = Guide { faults, scale: &options.scale, kept: Vec::new(), known: Features::default() };
+    let mut report = SweepReport::default();
+    let mut next = seeds.start;
+    while next < seeds.end && !options.ends(&report) {
+        if options.stop.load(Ordering::Relaxed) {
+            report.stopped = true;
+            break;
+        }
+        let end = next.saturating_add(GENERATION).min(seeds.end);
+        let candidates: Vec<(u64, PlannedRun)> =
+            (next..end).map(|seed| (seed, guide.candidate(seed))).collect();
+        let run = |engine: &mut Engine<L>, (seed, candidate): &(u64, PlannedRun)| {
+            let _named = NamedInPanic { seed: *seed, faults };
+            engine.run(setup, &candidate.plan, candidate.seed, &options.limits, &mut ())
+        };
+        let outcomes: Vec<Outcome> =
+            pool.install(|| candidates.par_iter().map_init(Engine::new, run).collect());
+        let before = report.runs;
+        for ((seed, candidate), outcome) in candidates.into_iter().zip(outcomes) {
+            report.add(seed, &outcome);
+            let is_listed = report.violations.last().is_some_and(|found| found.seed == seed);
+            if is_listed {
+                report.planned.insert(seed, candidate.clone());
+            }
+            if options.ends(&report) {
+                break;
+            }
+            guide.learn(candidate, &outcome);
+        }
+        (options.on_progress)(report.runs - before);
+        next = end;
+    }
+    Ok(report)
+}
+
+/// What the search has learnt.
+struct Guide<'a> {
+    faults: FaultSet,
+    scale: &'a Scale,
+    /// The runs that met something new, in order.
+    kept: Vec<PlannedRun>,
+    /// What all runs together have met.
+    known: Features,
+}
+
+impl Guide<'_> {
+    /// What this seed runs.
+    fn candidate(&self, seed: u64) -> PlannedRun {
+        let mut dice = Dice::new(seed, Stream::Guide);
+        let is_changed = dice.per_mille(CHANGED_PER_MILLE);
+        match self.one_kept(&mut dice).filter(|_| is_changed) {
+            None => PlannedRun { plan: Plan::random(self.faults, seed, self.scale), seed },
+            Some(kept) => {
+                let changes = dice.log_uniform(1, CHANGES_MAX);
+                let plan = (0..changes).fold(kept.plan.clone(), |plan, _| self.changed(plan, &mut dice));
+                // The same luck shows what the change does, other luck what the plan does at other times.
+                PlannedRun { plan, seed: if dice.coin() { kept.seed } else { seed } }
+            }
+        }
+    }
+
+    /// A kept run; the later ones, which met what is harder to meet, more often.
+    fn one_kept(&self, dice: &mut Dice) -> Option<&PlannedRun> {
+        let count = self.kept.len() as u64;
+        let one = dice.below(count).max(dice.below(count));
+        self.kept.get(one as usize)
+    }
+
+    fn learn(&mut self, candidate: PlannedRun, outcome: &Outcome) {
+        if outcome.features.new_to(&self.known) > 0 {
+            self.known.add(&outcome.features);
+            self.kept.push(candidate);
+        }
+    }
+
+    /// The plan with one thing changed.
+    fn changed(&self, mut plan: Plan, dice: &mut Dice) -> Plan {
+        let kinds: SmallVec<[FaultKind; 8]> = self.faults.iter().collect();
+        let place = dice.below(plan.faults.len() as u64) as usize;
+        let has_room = plan.faults.len() < FAULTS_MAX;
+        match (dice.below(6), dice.pick(&kinds)) {
+            (0, Some(kind)) if has_room => plan.with_more(*kind, dice, self.scale),
+            (1, _) if plan.faults.len() > 1 => {
+                plan.faults.remove(place);
+                plan
+            }
+            (2, _) => plan.with_another_moment(place, dice, self.scale),
+            (3, _) if has_room => self.crossed(plan, dice),
+            (4, _) => {
+                if let Some(planned) = plan.faults.get_mut(place) {
+                    stretch(&mut planned.fault, dice, self.scale);
+                }
+                plan
+            }
+            (_, _) => {
+                if let Some(planned) = plan.faults.get_mut(place) {
+                    shift(&mut planned.when, dice, self.scale);
+                }
+                plan
+            }
+        }
+    }
+
+    /// The plan with a fault of another kept one.
+    fn crossed(&self, mut plan: Plan, dice: &mut Dice) -> Plan {
+        if let Some(other) = self.one_kept(dice)
+            && let Some(planned) = dice.pick(&other.plan.faults)
+        {
+            plan.faults.push(planned.clone());
+        }
+        plan
+    }
+}
+
+/// A little earlier or later.
+fn shift(when: &mut When, dice: &mut Dice, scale: &Scale) {
+    match when {
+        When::At(at) => {
+            let by = dice.log_uniform(100, (scale.horizon.0 / 8).max(100));
+            at.0 = (at.0 + dice.sign(by)).clamp(0, scale.horizon.0);
+        }
+        When::Trigger { nth, delay, .. } => match dice.below(3) {
+            0 => *nth = nth.saturating_add(1),
+            1 => *nth = nth.saturating_sub(1).max(1),
+            _ => delay.0 = if delay.0 == 0 { dice.log_uniform(100, 100_000) } else { delay.0 / 2 },
+        },
+    }
+}
+
+/// Half or twice as long, but not longer than any other fault.
+fn stretch(fault: &mut Fault, dice: &mut Dice, scale: &Scale) {
+    let longest = scale.longest().0;
+    let doubles = dice.coin();
+    let change = |length: &mut Micros| {
+        length.0 = if doubles { (2 * length.0).clamp(-longest, longest) } else { length.0 / 2 };
+    };
+    match fault {
+        Fault::Pause { length, .. }
+        | Fault::Freeze { length, .. }
+        | Fault::Cut { length, .. }
+        | Fault::Isolate { length, .. }
+        | Fault::SlowLink { length, .. } => change(length),
+        Fault::Crash { restart_after: Some(after), .. }
+        | Fault::PowerLoss { restart_after: Some(after), .. } => change(after),
+        Fault::ClockStep { by, .. } | Fault::Strobe { by, .. } => change(by),
+        Fault::LoseNext { count, .. } => {
+            *count = if doubles { (2 * *count).min(8) } else { (*count / 2).max(1) }
+        }
+        Fault::Drift { ppm, .. } => {
+            *ppm = if doubles { (2 * *ppm).clamp(-200_000, 200_000) } else { *ppm / 2 }
+        }
+        Fault::Crash { restart_after: None, .. } | Fault::PowerLoss { restart_after: None, .. } => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Limits;
+    use crate::strategy::Strategy;
+    use crate::sweep::sweep;
+    use crate::toy::{self, Key};
+    use picklock_properties::Promise;
+    use std::sync::atomic::AtomicBool;
+
+    fn swept(setup: &Setup<Key>, seeds: Range<u64>, jobs: usize, keep_going: bool) -> SweepReport {
+        let options = SweepOptions {
+            jobs,
+            keep_going,
+            sought: Some(Promise::MutualExclusion),
+            strategy: Strategy::Guided,
+            limits: Limits::of(setup),
+            scale: Scale::of(setup),
+            on_progress: &|_| {},
+            stop: &AtomicBool::new(false),
+        };
+        sweep(setup, FaultSet::ALL, seeds, &options).unwrap()
+    }
+
+    #[test]
+    fn a_guided_sweep_is_the_same_for_any_number_of_jobs() {
+        for keep_going in [false, true] {
+            let one = swept(&toy::leased_setup(), 100..700, 1, keep_going);
+            assert!(!one.is_clean());
+            for jobs in [2, 3] {
+                assert_eq!(swept(&toy::leased_setup(), 100..700, jobs, keep_going), one);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_guided_sweep_finds_is_found_again_by_its_plan() {
+        let setup = toy::leased_setup();
+        let report = swept(&setup, 0..1000, 2, true);
+        assert_eq!(report.runs, 1000);
+        for found in &report.violations {
+            let PlannedRun { plan, seed } = &report.planned[&found.seed];
+            let outcome = Engine::new().run(&setup, plan, *seed, &Limits::of(&setup), &mut ());
+            assert!(outcome.violations.contains(&found.violation), "seed {}: {plan}", found.seed);
+        }
+        assert!(report.planned.iter().any(|(seed, run)| *seed != run.seed), "some plans keep their luck");
+    }
+
+    #[test]
+    fn a_changed_plan_has_no_other_kinds_of_faults_and_no_longer_ones() {
+        let setup = toy::leased_setup();
+        let scale = Scale::of(&setup);
+        let mut guide = Guide {
+            faults: FaultKind::Pause.into(),
+            scale: &scale,
+            kept: Vec::new(),
+            known: Features::default(),
+        };
+        let mut engine = Engine::new();
+        for seed in 0..500 {
+            let candidate = guide.candidate(seed);
+            for planned in &candidate.plan.faults {
+                let Fault::Pause { length, .. } = planned.fault else {
+                    unreachable!("only pauses were asked for")
+                };
+                assert!(length <= scale.longest(), "{}", candidate.plan);
+            }
+            let outcome = engine.run(&setup, &candidate.plan, candidate.seed, &Limits::of(&setup), &mut ());
+            guide.learn(candidate, &outcome);
+        }
+        assert!(!guide.kept.is_empty() && guide.kept.len() < 250, "{} of 500 are kept", guide.kept.len());
+    }
+}
