@@ -13,7 +13,7 @@ use picklock_sim::report::TextOptions;
 use picklock_sim::shrink::Size;
 use picklock_sim::strategies::runs;
 use picklock_sim::token::Token;
-use proptest::test_runner::{TestCaseError, TestError, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use std::sync::atomic::AtomicBool;
 
 #[test]
@@ -54,7 +54,10 @@ fn a_failing_case_of_proptest_shrinks_to_one_fault_and_still_fails() {
     let mut setup: Setup<RedisSingle> = unpack_setup(&lock("redis-single").setup(None)).unwrap();
     setup.promises = [Promise::MutualExclusion].into_iter().collect();
     let cases = runs("redis-single", setup, FaultKind::Pause.into());
-    let failed = TestRunner::deterministic().run(&cases, |case| case.keeps(Promise::MutualExclusion));
+    // Proptest gives up after 1024 candidates unless told otherwise.
+    let config = Config { max_shrink_iters: 20_000, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let failed = runner.run(&cases, |case| case.keeps(Promise::MutualExclusion));
     let Err(TestError::Fail(why, case)) = failed else { panic!("a lease breaks by a pause: {failed:?}") };
     assert_eq!((case.trial.plan.faults.len(), case.trial.setup.workload.rounds), (1, 1), "{case}");
     let Err(TestCaseError::Fail(again)) = case.keeps(Promise::MutualExclusion) else {

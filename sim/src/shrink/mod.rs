@@ -22,6 +22,7 @@ use crate::outcome::Limits;
 use crate::plan::{Plan, Planned};
 use crate::run::Engine;
 use crate::schedule::Schedule;
+use crate::swarm::Scale;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
 use picklock_model::trace::{Happening, Observer, Step};
@@ -108,9 +109,11 @@ pub fn shrink<L: Lock>(
     let from = trials.size(&trial, u64::MAX)?;
     let mut shrinker = Shrinker { best: Failing { trial, size: from }, trials };
     for _ in 0..=AGAIN_MAX {
+        let before = shrinker.best.clone();
         shrinker.reduce();
-        let went = shrinker.faults_elsewhere();
-        if !(shrinker.fewest_steps() || went) {
+        shrinker.put_faults_elsewhere();
+        shrinker.try_other_seeds();
+        if shrinker.best == before {
             break;
         }
     }
@@ -244,63 +247,58 @@ impl<L: Lock> Shrinker<'_, L> {
         size.is_some()
     }
 
-    /// A fault at another moment may break it sooner, or alone; whether one does.
-    fn faults_elsewhere(&mut self) -> bool {
+    /// A fault at another moment may break it sooner, or alone.
+    fn put_faults_elsewhere(&mut self) {
         if self.trials.is_stopped() || self.best.trial.plan.faults.is_empty() {
-            return false;
+            return;
         }
-        let reductions = Reductions::of(&self.best.trial.setup, 0);
-        let ways = reductions.aims().iter().flat_map(|event| ELSEWHERE_TIMES.map(|times| (*event, times)));
-        let mut went = false;
-        for (event, times) in ways {
+        let aims = reductions::aims(&Scale::of(&self.best.trial.setup));
+        for (event, times) in aims.iter().flat_map(|event| ELSEWHERE_TIMES.map(|times| (*event, times))) {
             let mut place = 0;
             while let Some(planned) = self.best.trial.plan.faults.get(place) {
                 if let Some(moved) = changes::elsewhere(planned, event, times) {
-                    went |= self.keep_if_shorter_with(place, moved);
+                    self.keep_if_shorter_with(place, moved);
                 }
                 place += 1;
             }
         }
-        went
     }
 
     /// Tries this in place of that fault: alone, or else with the others.
-    fn keep_if_shorter_with(&mut self, place: usize, moved: Planned) -> bool {
+    fn keep_if_shorter_with(&mut self, place: usize, moved: Planned) {
         let Trial { setup, plan, .. } = self.best.trial.clone();
         let mut others = plan.clone();
         others.faults[place] = moved.clone();
         let alone = (plan.faults.len() > 1).then(|| Plan { faults: vec![moved], ..plan });
         for plan in alone.into_iter().chain([others]) {
             for seed in std::iter::once(self.best.trial.seed).chain(0..ELSEWHERE_SEEDS) {
-                if self.trials.is_stopped() {
-                    return false;
-                }
                 let trial = Trial { setup: setup.clone(), plan: plan.clone(), seed };
-                let before = self.best.size;
-                let is_less = |size: &Size| (size.faults, size.steps) < (before.faults, before.steps);
-                if let Some(size) = self.trials.size(&trial, before.steps).filter(is_less) {
-                    self.best = Failing { trial, size };
-                    return true;
+                if self.trials.is_stopped() || self.keep_if_less(trial) {
+                    return;
                 }
             }
         }
-        false
     }
 
-    /// The same with another seed may break sooner; whether it does.
-    fn fewest_steps(&mut self) -> bool {
-        let before = self.best.size.steps;
+    /// Keeps a run with fewer faults, or as many and fewer steps.
+    fn keep_if_less(&mut self, trial: Trial<L>) -> bool {
+        let best = self.best.size;
+        let is_less = |size: &Size| (size.faults, size.steps) < (best.faults, best.steps);
+        let size = self.trials.size(&trial, best.steps).filter(is_less);
+        if let Some(size) = size {
+            self.best = Failing { trial, size };
+        }
+        size.is_some()
+    }
+
+    /// The same with another seed may break sooner.
+    fn try_other_seeds(&mut self) {
         for seed in 0..LAST_SEEDS {
             if self.trials.is_stopped() {
                 break;
             }
-            let trial = Trial { seed, ..self.best.trial.clone() };
-            let size = self.trials.size(&trial, self.best.size.steps);
-            if let Some(size) = size.filter(|size| size.steps < self.best.size.steps) {
-                self.best = Failing { trial, size };
-            }
+            self.keep_if_less(Trial { seed, ..self.best.trial.clone() });
         }
-        self.best.size.steps < before
     }
 }
 
@@ -308,7 +306,6 @@ impl<L: Lock> Shrinker<'_, L> {
 mod tests {
     use super::*;
     use crate::fault::FaultSet;
-    use crate::swarm::Scale;
     use crate::toy::{self, Key};
 
     fn shrunk(setup: &Setup<Key>, plan: &Plan, seed: u64) -> Shrunk<Key> {

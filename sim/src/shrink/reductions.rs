@@ -139,11 +139,6 @@ impl Reductions {
         Reductions::new(aims(&Scale::of(setup)), others)
     }
 
-    /// At what faults can be aimed.
-    pub fn aims(&self) -> &[Trigger] {
-        &self.aims
-    }
-
     /// The next candidate that is smaller than `kept`, what was kept last; `None` if a whole pass has found none worth keeping.
     pub fn next<T: Reduce>(&mut self, kept: &T) -> Option<(Reduction, T)> {
         if let Some(again) = self.again(kept) {
