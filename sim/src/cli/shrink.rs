@@ -124,7 +124,7 @@ fn text(document: &Document, screen: &Screen) -> String {
     };
     let _ = writeln!(text, "{}", paint.text(Tone::Bad, &format!("{promise} broken, with")));
     let parts = [
-        ("fault", before.faults as u64, after.faults as u64),
+        ("fault", before.faults.into(), after.faults.into()),
         ("client", before.clients.into(), after.clients.into()),
         ("server", before.servers.into(), after.servers.into()),
         ("round", before.rounds.into(), after.rounds.into()),

@@ -56,7 +56,7 @@ pub struct Failing<L: Lock> {
 pub struct Size {
     /// Planned faults, one for each way in which the network is worse than on a good day, and one for messages that travel
     /// by rank.
-    pub faults: usize,
+    pub faults: u32,
     /// Clients.
     pub clients: u8,
     /// Servers.
@@ -135,7 +135,7 @@ impl Size {
         ];
         let (steps, entries) = until.at.unwrap_or((until.steps, until.entries));
         Size {
-            faults: trial.plan.faults.len() + worse.into_iter().filter(|worse| *worse).count(),
+            faults: (trial.plan.faults.len() + worse.into_iter().filter(|worse| *worse).count()) as u32,
             clients: trial.setup.workload.clients,
             servers: trial.setup.servers,
             rounds: trial.setup.workload.rounds,

@@ -162,7 +162,7 @@ fn shrunk(
 impl Summary {
     fn of(rows: &[Row]) -> Summary {
         let steps = |row: &Row| ratio(row.shrunk.steps, row.found.steps);
-        let faults = |row: &Row| ratio(row.shrunk.faults as u64, row.found.faults as u64);
+        let faults = |row: &Row| ratio(row.shrunk.faults.into(), row.found.faults.into());
         let beside = |row: &Row, part: fn(Length) -> u64| {
             row.exhaustive.and_then(|exhaustive| ratio(part(row.length), part(exhaustive)))
         };
