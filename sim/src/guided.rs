@@ -223,6 +223,7 @@ mod tests {
             limits: Limits::of(setup),
             scale: Scale::of(setup),
             on_progress: &|_| {},
+            on_merged: None,
             stop: &AtomicBool::new(false),
         };
         sweep(setup, FaultSet::ALL, seeds, &options).unwrap()

@@ -16,7 +16,7 @@ use crate::run::{self, Engine};
 use crate::shrink::{Failing, Size, Trial, shrink};
 use crate::strategy::Strategy;
 use crate::swarm::Scale;
-use crate::sweep::{SweepError, SweepOptions, SweepReport, sweep};
+use crate::sweep::{OnMerged, SweepError, SweepOptions, SweepReport, sweep};
 use crate::token::{Body, Token};
 use picklock_model::claims::{Assumption, BadSetup, Judgement, NamedSpace, pack_setup, unpack_setup};
 use picklock_model::cluster::Setup;
@@ -307,6 +307,8 @@ pub trait AnyLock: Send + Sync {
         stop: &AtomicBool,
         on_run: &dyn Fn(u64),
     ) -> Result<Reduced, RunError>;
+    /// What tells this token's run from every other: equal in every process, on every machine.
+    fn fingerprint(&self, token: &Token) -> Result<String, RunError>;
     /// Runs a token's run again.
     fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError>;
 }
@@ -323,6 +325,8 @@ pub struct SweepHow<'a> {
     pub strategy: Strategy,
     /// Told the number of finished runs.
     pub on_progress: &'a (dyn Fn(u64) + Sync),
+    /// Given reports in the order of the seeds; see [`SweepOptions::on_merged`].
+    pub on_merged: Option<&'a OnMerged<'a>>,
     /// Set from outside to stop.
     pub stop: &'a AtomicBool,
 }
@@ -331,7 +335,7 @@ impl<'a> SweepHow<'a> {
     /// The usual plans on one thread, up to the first seed that breaks any promise.
     pub fn new(on_progress: &'a (dyn Fn(u64) + Sync), stop: &'a AtomicBool) -> SweepHow<'a> {
         let strategy = Strategy::default();
-        SweepHow { jobs: 1, keep_going: false, sought: None, strategy, on_progress, stop }
+        SweepHow { jobs: 1, keep_going: false, sought: None, strategy, on_progress, on_merged: None, stop }
     }
 }
 
@@ -382,6 +386,23 @@ impl<L: Lock> Registered<L> {
                 actions,
                 loop_start: loop_start.map(|start| start as u16),
             },
+        }
+    }
+
+    /// What the seeded engine needs for the run of a token, if it is one of its runs.
+    fn seeded(&self, token: &Token) -> Result<Option<(Setup<L>, Plan, u64)>, RunError> {
+        match &token.body {
+            Body::Seeded { setup, faults, seed, strategy } => {
+                let setup = unpack_setup(setup)?;
+                let faults = FaultSet::try_from(*faults).map_err(|_| RunError::Faults)?;
+                let plan = strategy.plan(faults, *seed, &Scale::of(&setup));
+                Ok(Some((setup, plan, *seed)))
+            }
+            Body::Planned { setup, plan, seed } => {
+                let plan = postcard::from_bytes(plan).map_err(|_| RunError::Plan)?;
+                Ok(Some((unpack_setup(setup)?, plan, *seed)))
+            }
+            Body::Path { .. } => Ok(None),
         }
     }
 
@@ -536,6 +557,7 @@ impl<L: Lock> AnyLock for Registered<L> {
             limits: RunLimits::of(&setup),
             scale: Scale::of(&setup),
             on_progress: how.on_progress,
+            on_merged: how.on_merged,
             stop: how.stop,
         };
         Ok(sweep(&setup, faults, seeds, &options)?)
@@ -568,17 +590,8 @@ impl<L: Lock> AnyLock for Registered<L> {
         let Some(promise) = promise.or(first).filter(|promise| breaks(*promise)) else {
             return Ok(Reduced::NothingBroken);
         };
-        let (setup, plan, seed): (Setup<L>, Plan, u64) = match &token.body {
-            Body::Path { .. } => return Ok(Reduced::Shortest { promise }),
-            Body::Seeded { setup, faults, seed, strategy } => {
-                let setup = unpack_setup(setup)?;
-                let faults = FaultSet::try_from(*faults).map_err(|_| RunError::Faults)?;
-                let plan = strategy.plan(faults, *seed, &Scale::of(&setup));
-                (setup, plan, *seed)
-            }
-            Body::Planned { setup, plan, seed } => {
-                (unpack_setup(setup)?, postcard::from_bytes(plan).map_err(|_| RunError::Plan)?, *seed)
-            }
+        let Some((setup, plan, seed)) = self.seeded(token)? else {
+            return Ok(Reduced::Shortest { promise });
         };
         let Some(shrunk) = shrink(&setup, &plan, seed, promise, stop, on_run) else {
             return Ok(Reduced::NothingBroken);
@@ -596,25 +609,29 @@ impl<L: Lock> AnyLock for Registered<L> {
         })
     }
 
+    fn fingerprint(&self, token: &Token) -> Result<String, RunError> {
+        let Some((setup, plan, seed)) = self.seeded(token)? else {
+            return Ok(self.replay(token, &TextOptions::default())?.trace_hash);
+        };
+        let (limits, mut engine, mut hash) = (RunLimits::of(&setup), Engine::new(), TraceHash::default());
+        // Watched or not, in fresh memory or in used: the same run.
+        let watched = engine.run(&setup, &plan, seed, &limits, &mut hash);
+        let unwatched = engine.run(&setup, &plan, seed, &limits, &mut ());
+        let mut outcomes = TraceHash::default();
+        outcomes.add(&(watched, unwatched));
+        Ok(format!("{hash} {outcomes}"))
+    }
+
     fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError> {
-        match &token.body {
-            Body::Seeded { setup, faults, seed, strategy } => {
-                let setup = unpack_setup(setup)?;
-                let faults = FaultSet::try_from(*faults).map_err(|_| RunError::Faults)?;
-                let plan = strategy.plan(faults, *seed, &Scale::of(&setup));
-                Ok(self.replay_seeded(token, &setup, &plan, *seed, options))
-            }
-            Body::Planned { setup, plan, seed } => {
-                let setup = unpack_setup(setup)?;
-                let plan = postcard::from_bytes(plan).map_err(|_| RunError::Plan)?;
-                Ok(self.replay_seeded(token, &setup, &plan, *seed, options))
-            }
-            Body::Path { setup, bounds, actions, loop_start } => {
-                let bounds: Bounds = postcard::from_bytes(bounds).map_err(|_| RunError::Bounds)?;
-                let space = Space { setup: unpack_setup(setup)?, bounds };
-                self.replay_path(token, &space, actions, loop_start.map(usize::from), options)
-            }
+        if let Some((setup, plan, seed)) = self.seeded(token)? {
+            return Ok(self.replay_seeded(token, &setup, &plan, seed, options));
         }
+        let Body::Path { setup, bounds, actions, loop_start } = &token.body else {
+            unreachable!("what is no seeded run is a path");
+        };
+        let bounds: Bounds = postcard::from_bytes(bounds).map_err(|_| RunError::Bounds)?;
+        let space = Space { setup: unpack_setup(setup)?, bounds };
+        self.replay_path(token, &space, actions, loop_start.map(usize::from), options)
     }
 }
 

@@ -1,7 +1,10 @@
 //! Many seeds, on all cores, with the same report for any number of them.
 //!
 //! Seeds are run in blocks; whoever has nothing to do takes the next block. The reports of the blocks are put together in
-//! the order of the seeds, and so nothing in the whole depends on who was faster.
+//! the order of the seeds, and so nothing in the whole depends on who was faster. A sweep that is too long for one process writes
+//! [`results`] into a file.
+
+pub mod results;
 
 use crate::fault::FaultSet;
 use crate::guided;
@@ -36,9 +39,14 @@ pub struct SweepOptions<'a> {
     pub scale: Scale,
     /// Told after each block how many more runs are finished, from any thread.
     pub on_progress: &'a (dyn Fn(u64) + Sync),
+    /// Given the report on the seeds up to this one, from those of the last such report on: in the order of the seeds.
+    pub on_merged: Option<&'a OnMerged<'a>>,
     /// Once set, no further block is begun.
     pub stop: &'a AtomicBool,
 }
+
+/// Takes reports on the seeds up to a seed, one after the other, from any thread.
+pub type OnMerged<'a> = dyn Fn(u64, SweepReport) + Sync + 'a;
 
 /// What a sweep came to.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -179,7 +187,7 @@ impl SweepReport {
     }
 
     /// Adds the report on the seeds that follow.
-    fn append(&mut self, next: SweepReport) {
+    pub(crate) fn append(&mut self, next: SweepReport) {
         self.runs += next.runs;
         self.events += next.events;
         self.strikes += next.strikes;
@@ -245,8 +253,10 @@ impl<L: Lock> Sweep<'_, L> {
     }
 
     fn seeds_of(&self, block: u64) -> Option<Range<u64>> {
-        let first = self.seeds.start.checked_add(block.checked_mul(BLOCK)?)?;
-        let seeds = first..first.saturating_add(BLOCK).min(self.seeds.end);
+        // Blocks begin at the same seeds wherever the sweep begins.
+        let first_block = self.seeds.start / BLOCK;
+        let first = first_block.checked_add(block)?.checked_mul(BLOCK)?;
+        let seeds = first.max(self.seeds.start)..first.saturating_add(BLOCK).min(self.seeds.end);
         (!seeds.is_empty()).then_some(seeds)
     }
 
@@ -271,6 +281,9 @@ impl<L: Lock> Sweep<'_, L> {
         while let Some(next) = early.remove(blocks) {
             // What a block after the last one found, because it was begun earlier, is left out.
             if !self.options.ends(whole) {
+                if let (Some(on_merged), Some(seeds)) = (self.options.on_merged, self.seeds_of(*blocks)) {
+                    on_merged(seeds.start + next.runs, next.clone());
+                }
                 whole.append(next);
             }
             *blocks += 1;

@@ -14,6 +14,7 @@ mod interrupt;
 mod jobs;
 mod lists;
 mod matrix;
+mod merge;
 mod names;
 mod plan_file;
 mod progress;
@@ -27,6 +28,7 @@ mod shrink;
 mod sweep;
 mod theorems;
 mod ttl;
+mod watch;
 
 use clap::{Parser, Subcommand};
 use picklock_sim::registry::{Locks, RunError};
@@ -73,6 +75,7 @@ enum Command {
     Theorems(theorems::Theorems),
     Check(check::Check),
     Sweep(sweep::Sweep),
+    Merge(merge::Merge),
     Replay(replay::ReplayToken),
     Shrink(shrink::ShrinkToken),
     Scenarios(scenarios::Scenarios),
@@ -90,6 +93,9 @@ enum Command {
     /// Lists the assumptions that theorems and checks can drop
     Assumptions,
     Completions(completions::Completions),
+    /// Reads tokens, a line each, and prints what tells their runs apart: the second process of a sweep
+    #[command(hide = true)]
+    Fingerprints,
 }
 
 /// What a command that ran came to.
@@ -131,6 +137,8 @@ pub fn main(locks: &Locks) -> ExitCode {
         Command::Theorems(command) => command.run(locks, &mut screen),
         Command::Check(command) => command.run(locks, &mut screen),
         Command::Sweep(command) => command.run(locks, &mut screen),
+        Command::Merge(command) => command.run(locks, &mut screen),
+        Command::Fingerprints => watch::fingerprints(locks, &mut screen),
         Command::Replay(command) => command.run(locks, &mut screen),
         Command::Shrink(command) => command.run(locks, &mut screen),
         Command::Scenarios(command) => command.run(locks, &mut screen),

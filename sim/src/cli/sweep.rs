@@ -1,9 +1,12 @@
 //! `picklock sweep LOCK`: many seeds, each with its own random faults, or all with one given plan.
 
+mod kept;
+
 use super::jobs::Jobs;
 use super::plan_file::PlanFile;
 use super::progress::{Progress, Stopwatch};
 use super::screen::{Paint, Screen, Tone, cell, counted, grouped, lines};
+use super::watch::{self, Watched};
 use super::{BadCall, Ending, interrupt, names, seeds};
 use clap::Args;
 use comfy_table::CellAlignment;
@@ -15,6 +18,7 @@ use picklock_sim::plan::Plan;
 use picklock_sim::registry::{Locks, SweepHow};
 use picklock_sim::report::violation_words;
 use picklock_sim::strategy::Strategy;
+use picklock_sim::sweep::results::{Question, Results};
 use picklock_sim::sweep::{Found, PlannedRun, SweepReport};
 use picklock_sim::token::{Body, Token};
 use serde::Serialize;
@@ -44,6 +48,13 @@ pub struct Sweep {
     /// Goes on after the first seed that breaks a promise
     #[arg(long)]
     keep_going: bool,
+    /// Writes the results into this file, and goes on where it ends if it is there: for sweeps that may be killed, and
+    /// for shards, which picklock merge puts together. Goes on after broken promises, too
+    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    results: Option<PathBuf>,
+    /// Repeats one seed of so many in a second process and compares the runs step by step; 0: none
+    #[arg(long, value_name = "N", default_value_t = watch::SHARE, conflicts_with = "plan")]
+    watch: u64,
     /// Watches this promise, not the lock's usual ones; may be repeated
     #[arg(long = "property", value_name = "P", value_delimiter = ',')]
     properties: Vec<String>,
@@ -57,7 +68,7 @@ pub struct Sweep {
 const EXAMPLES: &str = "\
 Examples:
   picklock sweep cassandra-queue --faults pause --keep-going
-  picklock sweep cassandra-queue-repaired --seeds 0..1000000 --shard 3/8
+  picklock sweep cassandra-queue-repaired --seeds 0..1000000 --shard 3/8 --results 3.jsonl
   picklock sweep cassandra-queue --property fifo --faults none
   picklock sweep redlock-repaired --strategy mixed --keep-going
   picklock sweep cassandra-queue --plan plan.json
@@ -71,7 +82,7 @@ A plan, times in microseconds; replay shows the plans of random runs in words:
    \"heal_at\": 60000000}";
 
 #[derive(Serialize)]
-struct Document {
+pub struct Document {
     lock: &'static str,
     faults: Vec<FaultKind>,
     strategy: Option<Strategy>,
@@ -88,6 +99,8 @@ struct Document {
     grants: u64,
     truncated: u64,
     interrupted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    watch: Option<Watched>,
 }
 
 #[derive(Serialize)]
@@ -105,25 +118,34 @@ impl Sweep {
         let faults = names::faults(&self.faults)?;
         let strategy = names::strategy(&self.strategy)?;
         let promises = names::promises(&self.properties)?;
-        let mut range = seeds::range(&self.seeds)?;
-        if let Some(shard) = &self.shard {
-            range = seeds::shard(range, shard)?;
-        }
+        let of = seeds::range(&self.seeds)?;
+        let range = match &self.shard {
+            Some(shard) => seeds::shard(of.clone(), shard)?,
+            None => of.clone(),
+        };
         let plan = self.plan.as_deref().map(PlanFile::read).transpose()?;
         let jobs = self.jobs.count()?;
         let setup = lock.setup((!promises.is_empty()).then_some(promises));
 
+        let question = Question::new(lock.name(), &setup, faults, strategy, range.clone(), of);
+        let mut results = self.results.as_deref().map(|path| kept::open(path, &question)).transpose()?;
+        let rest = results.as_ref().map_or(range.start, Results::next)..range.end;
+
         let progress = Progress::runs(range.end - range.start);
+        progress.set(rest.start - range.start);
         let on_progress = |runs| progress.add(runs);
         let stop = interrupt::flag();
         let usual = SweepHow::new(&on_progress, stop);
         let how = SweepHow { jobs, keep_going: self.keep_going, strategy, ..usual };
-        let watch = Stopwatch::start();
-        let mut report = match &plan {
-            Some(plan) => plan.sweep(lock, &setup, range.clone(), &how, &self.jobs.pool()?)?,
-            None => lock.sweep(&setup, faults, range.clone(), &how)?,
+        let stopwatch = Stopwatch::start();
+        let (mut report, seconds) = match (&plan, results.take()) {
+            (Some(plan), _) => {
+                let report = plan.sweep(lock, &setup, range.clone(), &how, &self.jobs.pool()?)?;
+                (report, stopwatch.seconds())
+            }
+            (None, Some(results)) => kept::sweep(lock, (&setup, faults), rest, how, results)?,
+            (None, None) => (lock.sweep(&setup, faults, rest, &how)?, stopwatch.seconds()),
         };
-        let seconds = watch.seconds();
         drop(progress);
 
         let planned = std::mem::take(&mut report.planned);
@@ -134,17 +156,25 @@ impl Sweep {
         let given = plan.as_ref().map(PlanFile::plan).cloned();
         let faults = if plan.is_some() { FaultSet::EMPTY } else { faults };
         let drawn = plan.is_none().then_some(strategy);
-        let document = Document::new(lock.name(), (faults, drawn), given, range, report, seconds, token);
-        screen.text(&document.text(screen.paint()));
-        screen.document(&document);
-        let no_verdict = document.truncated > 0 || document.interrupted;
-        Ok(Ending::broken_if(!document.violations.is_empty() || no_verdict))
+        let seen = range.start..range.start + report.runs;
+        let mut document = Document::new(lock.name(), (faults, drawn), given, range, report, seconds, &token);
+        if self.watch > 0 && plan.is_none() && !document.interrupted {
+            let first_broken = document.violations.first().map(|violated| violated.seed);
+            let tokens = watch::chosen(seen, self.watch).chain(first_broken).map(token);
+            document.watch = Some(watch::watch(locks, tokens)?);
+        }
+        document.show(screen)
     }
 }
 
 /// Replays a seed of a sweep with the usual plans.
 pub fn seeded_token(lock: &str, setup: &[u8], faults: FaultSet, seed: u64) -> String {
     swept_token(lock, setup, faults, Strategy::Swarm, seed, &BTreeMap::new())
+}
+
+/// Replays a seed of a sweep by this strategy, whose plans nobody changed.
+pub fn seeded_token_by(strategy: Strategy, lock: &str, setup: &[u8], faults: FaultSet, seed: u64) -> String {
+    swept_token(lock, setup, faults, strategy, seed, &BTreeMap::new())
 }
 
 /// Replays a seed of a sweep, with the plan that was changed for it if one was.
@@ -185,7 +215,8 @@ fn struck(kind: FaultKind, strikes: &Strikes) -> u64 {
 const LINES_MAX: usize = 20;
 
 impl Document {
-    fn new(
+    /// Of a report on these seeds.
+    pub fn new(
         lock: &'static str,
         (faults, strategy): (FaultSet, Option<Strategy>),
         plan: Option<Plan>,
@@ -217,7 +248,17 @@ impl Document {
             grants: report.grants,
             truncated: report.truncated,
             interrupted: report.stopped,
+            watch: None,
         }
+    }
+
+    /// Prints it.
+    pub fn show(&self, screen: &mut Screen) -> Result<Ending, BadCall> {
+        screen.text(&self.text(screen.paint()));
+        screen.document(self);
+        let no_verdict = self.truncated > 0 || self.interrupted;
+        let differs = self.watch.as_ref().is_some_and(Watched::differs);
+        Ok(Ending::broken_if(!self.violations.is_empty() || no_verdict || differs))
     }
 
     fn text(&self, paint: Paint) -> String {
@@ -254,6 +295,9 @@ impl Document {
         }
         if self.interrupted {
             text += &paint.text(Tone::Unclear, "interrupted: the seeds that were not run are NOT a pass\n");
+        }
+        if let Some(watch) = &self.watch {
+            text += &watch.text(paint);
         }
         text
     }

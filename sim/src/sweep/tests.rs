@@ -17,6 +17,7 @@ fn swept(
         limits: Limits::of(setup),
         scale: Scale::of(setup),
         on_progress: &|_| {},
+        on_merged: None,
         stop: &AtomicBool::new(false),
     };
     sweep(setup, faults, seeds, &options).unwrap()
@@ -105,6 +106,7 @@ fn a_stopped_sweep_says_so_and_progress_is_told_in_runs() {
         limits,
         scale,
         on_progress: &on_progress,
+        on_merged: None,
         stop: &stop,
     };
     let report = sweep(&setup, FaultSet::EMPTY, 0..100_000, &options).unwrap();

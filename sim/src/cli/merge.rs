@@ -1,0 +1,52 @@
+//! `picklock merge FILE…`: what the shards of a sweep say together.
+
+use super::screen::{Screen, Tone};
+use super::sweep::{Document, seeded_token_by};
+use super::{BadCall, Ending, names};
+use clap::Args;
+use picklock_sim::registry::Locks;
+use picklock_sim::sweep::results::{Merged, merge};
+use std::path::PathBuf;
+
+/// Puts the results of a sweep's shards together, as if one process had run them all
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Merge {
+    /// The files that sweep --results has written, in any order
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  picklock sweep redlock --seeds 0..1000000 --shard 1/2 --results 1.jsonl
+  picklock sweep redlock --seeds 0..1000000 --shard 2/2 --results 2.jsonl
+  picklock merge 1.jsonl 2.jsonl
+
+Seconds are those of all processes together. Exits 1 if a promise was broken, or seeds are missing.";
+
+impl Merge {
+    /// Puts them together.
+    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
+        let merged = merge(&self.files).map_err(|error| BadCall(error.to_string()))?;
+        let Some(Merged { question, report, seconds, missing }) = merged else {
+            return Err(BadCall("there is nothing in these files yet".to_owned()));
+        };
+        let lock = names::lock(locks, &question.lock)?;
+        let faults = names::faults(&question.faults)?;
+        let setup =
+            question.setup().ok_or_else(|| BadCall("the setup in these files is damaged".to_owned()))?;
+        let token = |seed| seeded_token_by(question.strategy, lock.name(), &setup, faults, seed);
+        let [start, end] = question.of;
+        let drawn = (faults, Some(question.strategy));
+        let document = Document::new(lock.name(), drawn, None, start..end, report, seconds, token);
+        let ending = document.show(screen)?;
+        if !missing.is_empty() {
+            let missing: Vec<String> =
+                missing.iter().map(|seeds| format!("{}..{}", seeds.start, seeds.end)).collect();
+            let note = format!("no file has the seeds {}\n", missing.join(", "));
+            screen.text(&screen.paint().text(Tone::Unclear, &note));
+        }
+        Ok(ending)
+    }
+}
