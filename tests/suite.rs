@@ -20,7 +20,9 @@
 //! 12. `hosted`: the machines on tokio under turmoil come to the verdicts of the seeded engine, row by row of the catalogue.
 //! 13. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
 //! 14. `regressions`: runs that once broke a promise, as tokens, each with its story.
-//! 15. `guard_example`: to copy from. An application works under a guard while hosts crash and links break, under turmoil.
+//! 15. `shrinking`: what random plans find is made small, about as small as what the exhaustive search finds; and so is a case of
+//!     proptest.
+//! 16. `guard_example`: to copy from. An application works under a guard while hosts crash and links break, under turmoil.
 //!
 //! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run.
 //!
@@ -51,5 +53,6 @@ mod regressions;
 mod scenarios;
 mod seeds;
 mod several_locks;
+mod shrinking;
 mod theorems;
 mod zookeeper;

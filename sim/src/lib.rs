@@ -51,6 +51,7 @@ pub mod run;
 pub mod schedule;
 pub mod serve;
 pub mod shrink;
+pub mod strategies;
 pub mod strategy;
 mod strike;
 pub mod swarm;

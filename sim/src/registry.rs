@@ -13,7 +13,7 @@ use crate::outcome::{Limits as RunLimits, Outcome};
 use crate::plan::Plan;
 use crate::report::{Both, Heading, JsonEvent, JsonEvents, TextOptions, TextTrace, TimeColumn, TraceHash};
 use crate::run::{self, Engine};
-use crate::shrink::{Failing, Size, shrink};
+use crate::shrink::{Failing, Size, Trial, shrink};
 use crate::strategy::Strategy;
 use crate::swarm::Scale;
 use crate::sweep::{OnMerged, SweepError, SweepOptions, SweepReport, sweep};
@@ -596,7 +596,7 @@ impl<L: Lock> AnyLock for Registered<L> {
         let Some(shrunk) = shrink(&setup, &plan, seed, promise, stop, on_run) else {
             return Ok(Reduced::NothingBroken);
         };
-        let Failing { setup, plan, seed, size } = shrunk.run;
+        let Failing { trial: Trial { setup, plan, seed }, size } = shrunk.run;
         let body = Body::Planned { setup: pack_setup(&setup), plan: pack(&plan), seed };
         Ok(Reduced::Shrunk {
             promise,

@@ -18,6 +18,7 @@ pub(super) fn plan(heal_at: i64, faults: impl IntoIterator<Item = Planned>) -> P
         network: Network::default(),
         faults: faults.into_iter().collect(),
         heal_at: Micros::seconds(heal_at),
+        ..Plan::default()
     }
 }
 

@@ -1,5 +1,9 @@
-//! `picklock shrink TOKEN`: a failing run with as little in it as possible.
+//! `picklock shrink TOKEN`: a failing run with as little in it as possible; and how little that is, over the catalogue.
 
+mod catalogue;
+mod length;
+
+use super::jobs::Jobs;
 use super::progress::Progress;
 use super::screen::{Screen, Tone, counted, grouped};
 use super::{BadCall, Ending, interrupt, names};
@@ -16,16 +20,32 @@ use std::fmt::Write;
 #[command(after_help = EXAMPLES)]
 pub struct ShrinkToken {
     /// What matrix, sweep, hunt and scenarios print: pk4_…
-    token: String,
+    #[arg(required_unless_present = "catalogue")]
+    token: Option<String>,
     /// Keeps this promise broken, not the first one that the run breaks
     #[arg(long = "property", value_name = "P")]
     property: Option<String>,
+    /// Measures it: shrinks what random plans find of each row of the catalogue that has a hunt
+    #[arg(long, conflicts_with_all = ["token", "property"])]
+    catalogue: bool,
+    /// With --catalogue: from how many starting points each failure is looked for; start K, from 0, begins at seed K × 1000000
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "catalogue")]
+    starts: u64,
+    #[command(flatten)]
+    jobs: Jobs,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   picklock shrink pk4_…
   picklock replay $(picklock shrink pk4_… --json | jq -r .token) --format html --out run.html
+  picklock shrink --catalogue
+
+Of the catalogue: steps are all that a trace shows, up to the one that breaks the promise; of promises of
+progress, all of the run. Beside them, to compare with the shortest counterexample of the exhaustive search:
+steps in which a node does something (a message, a deadline or a restart, no ticks, no faults), what it does
+again counted once / every time. Exits 1 if in the middle more than half of the steps or faults is left, a
+failure was not found, or a shrunk run breaks another promise.
 
 ^C ends it with the smallest run so far. Exits 1, for what is left still breaks the promise; 0 if nothing is broken.";
 
@@ -43,7 +63,8 @@ struct Document {
 impl ShrinkToken {
     /// Shrinks it.
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
-        let token: Token = self.token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
+        let Some(token) = &self.token else { return catalogue::run(locks, self.starts, &self.jobs, screen) };
+        let token: Token = token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
         let lock = names::lock_of(locks, &token)?;
         let wanted = names::promises(self.property.as_slice())?.iter().next();
         let progress = Progress::seeds();
@@ -103,7 +124,7 @@ fn text(document: &Document, screen: &Screen) -> String {
     };
     let _ = writeln!(text, "{}", paint.text(Tone::Bad, &format!("{promise} broken, with")));
     let parts = [
-        ("fault", before.faults as u64, after.faults as u64),
+        ("fault", before.faults.into(), after.faults.into()),
         ("client", before.clients.into(), after.clients.into()),
         ("server", before.servers.into(), after.servers.into()),
         ("round", before.rounds.into(), after.rounds.into()),

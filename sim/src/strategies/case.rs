@@ -1,0 +1,148 @@
+//! A run that a property is about: what it depends on, what it comes to, and what is shown of it when the property fails.
+
+use crate::outcome::{Limits, Outcome};
+use crate::plan::Trigger;
+use crate::report::{Heading, TextOptions, TextTrace};
+use crate::run::run;
+use crate::shrink::Trial;
+use crate::shrink::reductions::{Reduce, Reduction};
+use crate::token::{Body, Token};
+use picklock_model::claims::pack_setup;
+use picklock_model::cluster::Setup;
+use picklock_model::machine::Lock;
+use picklock_model::trace::{Observer, Step};
+use picklock_properties::Promise;
+use proptest::test_runner::TestCaseError;
+use std::fmt::{Debug, Display, Formatter};
+
+/// A run of the seeded engine: setup, plan and seed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Case<L: Lock> {
+    /// Name of a registered lock; it says which machine the setup is of.
+    pub lock: String,
+    /// Setup, plan and seed.
+    pub trial: Trial<L>,
+}
+
+/// How many steps are shown of a run that breaks a promise.
+const LAST_STEPS: usize = 30;
+/// How many of them after the one that breaks it.
+const AFTERMATH_STEPS: usize = 6;
+
+impl<L: Lock> Case<L> {
+    /// What the run comes to: the same every time.
+    pub fn outcome(&self) -> Outcome {
+        self.observed(&mut ())
+    }
+
+    /// Replays it: `picklock replay TOKEN`.
+    pub fn token(&self) -> Token {
+        let Trial { setup, plan, seed } = &self.trial;
+        let plan =
+            postcard::to_stdvec(plan).unwrap_or_else(|error| unreachable!("a plan is plain data: {error}"));
+        Token { lock: self.lock.clone(), body: Body::Planned { setup: pack_setup(setup), plan, seed: *seed } }
+    }
+
+    /// Fails if the run breaks this promise, whether the setup watches it or not; and rejects a run that was cut short, and
+    /// is no verdict.
+    ///
+    /// # Errors
+    /// The failure says what `picklock replay` would: the promise, the token, and the last steps.
+    pub fn keeps(&self, promise: Promise) -> Result<(), TestCaseError> {
+        let case = self.watching(promise);
+        let outcome = case.outcome();
+        if outcome.breaks(promise) {
+            return Err(TestCaseError::fail(case.evidence(promise)));
+        }
+        match outcome.truncated {
+            true => Err(TestCaseError::reject("a run that was cut short is no verdict")),
+            false => Ok(()),
+        }
+    }
+
+    /// The same run, with this promise watched too.
+    fn watching(&self, promise: Promise) -> Case<L> {
+        let Trial { setup, plan, seed } = self.trial.clone();
+        let promises = setup.promises.iter().chain([promise]).collect();
+        Case { lock: self.lock.clone(), trial: Trial { setup: Setup { promises, ..setup }, plan, seed } }
+    }
+
+    fn evidence(&self, promise: Promise) -> String {
+        let token = self.token();
+        let heading = Heading {
+            lock: self.lock.clone(),
+            token: Some(token.encode()),
+            broken: Some(promise),
+            ..Heading::default()
+        };
+        let options = TextOptions { last: Some(LAST_STEPS), ..TextOptions::default() };
+        let text = TextTrace::new(heading, options);
+        let mut shown = UpTo { promise, text, more: AFTERMATH_STEPS, is_broken: false };
+        self.observed(&mut shown);
+        format!(
+            "promise: {promise}: {}\ntoken:   {token}\n{}again:   picklock replay {token}",
+            promise.statement(),
+            shown.text.finish()
+        )
+    }
+
+    fn observed(&self, observer: &mut impl Observer<L>) -> Outcome {
+        let Trial { setup, plan, seed } = &self.trial;
+        run(setup, plan, *seed, &Limits::of(setup), observer)
+    }
+}
+
+/// A trace up to the step that breaks the promise, and a little further.
+struct UpTo {
+    promise: Promise,
+    text: TextTrace,
+    more: usize,
+    is_broken: bool,
+}
+
+impl<L: Lock> Observer<L> for UpTo {
+    fn observe(&mut self, step: &Step<L>) {
+        if self.is_broken {
+            let Some(more) = self.more.checked_sub(1) else { return };
+            self.more = more;
+        }
+        Observer::<L>::observe(&mut self.text, step);
+        self.is_broken |= step.violations.iter().any(|violation| violation.promise == self.promise);
+    }
+}
+
+impl<L: Lock> Display for Case<L> {
+    /// How large it is and its seed, the plan, a line a fault, and how to see it again.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Trial { setup, plan, seed } = &self.trial;
+        let (workload, token) = (&setup.workload, self.token());
+        writeln!(
+            f,
+            "{}, clients {}, servers {}, rounds {}, seed {seed}",
+            self.lock, workload.clients, setup.servers, workload.rounds
+        )?;
+        writeln!(f, "{plan}\ntoken:   {token}")?;
+        write!(f, "again:   picklock replay {token}")
+    }
+}
+
+impl<L: Lock> Debug for Case<L> {
+    /// As [`Display`]: proptest prints what failed by this, and the fields of a setup are of no help there.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        Display::fmt(self, f)
+    }
+}
+
+impl<L: Lock> Reduce for Case<L> {
+    fn reductions(&self, aims: &[Trigger]) -> Vec<Reduction> {
+        self.trial.reductions(aims)
+    }
+
+    fn without(&self, reduction: Reduction, aims: &[Trigger]) -> Option<Self> {
+        Some(Case { lock: self.lock.clone(), trial: self.trial.without(reduction, aims)? })
+    }
+
+    fn otherwise(&self, nth: u64) -> Option<Self> {
+        Some(Case { lock: self.lock.clone(), trial: self.trial.otherwise(nth)? })
+    }
+}
