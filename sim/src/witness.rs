@@ -186,3 +186,6 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
