@@ -19,6 +19,7 @@ use crate::marks::Features;
 use crate::outcome::Outcome;
 use crate::plan::{Fault, Plan, When};
 use crate::run::Engine;
+use crate::schedule::Schedule;
 use crate::swarm::Scale;
 use crate::sweep::{NamedInPanic, PlannedRun, SweepError, SweepOptions, SweepReport, threads};
 use picklock_model::cluster::Setup;
@@ -118,7 +119,8 @@ impl Guide<'_> {
     }
 
     fn learn(&mut self, candidate: PlannedRun, outcome: &Outcome) {
-        if outcome.features.new_to(&self.known) > 0 {
+        // Where no kind of fault may strike nothing new is ever met, and one plan is there to be changed.
+        if outcome.features.new_to(&self.known) > 0 || self.kept.is_empty() {
             self.known.add(&outcome.features);
             self.kept.push(candidate);
         }
@@ -129,7 +131,7 @@ impl Guide<'_> {
         let kinds: SmallVec<[FaultKind; 8]> = self.faults.iter().collect();
         let place = dice.below(plan.faults.len() as u64) as usize;
         let has_room = plan.faults.len() < FAULTS_MAX;
-        match (dice.below(6), dice.pick(&kinds)) {
+        match (dice.below(7), dice.pick(&kinds)) {
             (0, Some(kind)) if has_room => plan.with_more(*kind, dice, self.scale),
             (1, _) if plan.faults.len() > 1 => {
                 plan.faults.remove(place);
@@ -138,6 +140,12 @@ impl Guide<'_> {
             (2, _) => plan.with_another_moment(place, dice, self.scale),
             (3, _) if has_room => self.crossed(plan, dice),
             (4, _) => {
+                plan.schedule = Schedule::random(dice, self.scale.messages);
+                // Ranks end when the run heals: without faults it must not heal before it begins.
+                plan.heal_at = plan.heal_at.max(self.scale.horizon);
+                plan
+            }
+            (5, _) => {
                 if let Some(planned) = plan.faults.get_mut(place) {
                     stretch(&mut planned.fault, dice, self.scale);
                 }

@@ -163,6 +163,8 @@ pub(crate) enum Blow {
     Crash,
     PowerLoss,
     Clock,
+    ClockAhead,
+    ClockBack,
     Cut,
     Slow,
     LostRequest,
@@ -172,37 +174,60 @@ pub(crate) enum Blow {
 }
 
 impl Blow {
-    fn number(self) -> u64 {
+    /// How many there are.
+    pub const COUNT: usize = 10 + Mark::ALL.len();
+
+    /// Its number, below [`Self::COUNT`].
+    pub fn number(self) -> u8 {
         match self {
             Blow::Pause => 0,
             Blow::Crash => 1,
             Blow::PowerLoss => 2,
             Blow::Clock => 3,
-            Blow::Cut => 4,
-            Blow::Slow => 5,
-            Blow::LostRequest => 6,
-            Blow::LostReply => 7,
-            Blow::Mark(mark) => 8 + mark as u64,
+            Blow::ClockAhead => 4,
+            Blow::ClockBack => 5,
+            Blow::Cut => 6,
+            Blow::Slow => 7,
+            Blow::LostRequest => 8,
+            Blow::LostReply => 9,
+            Blow::Mark(mark) => 10 + mark as u8,
         }
     }
 }
 
-/// Which pairs of a blow and a line of a listing at which it found a client a run has had: in no order, and hashed into so
-/// few bits that now and then two of them count as one, which costs a search a hint and no run its verdict.
+/// In what a blow found the run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Found {
+    /// The client that was struck, at this line.
+    Struck(Line),
+    /// A client at this line, when a server or a link was struck.
+    Bystander(Line),
+    /// The run, after a blow of this number.
+    After(u8),
+    /// The run, after so many of the same kind since the last grant.
+    Again(u8),
+}
+
+/// Which pairs of a blow and what it found a run has had: in no order, and hashed into so few bits that now and then two of
+/// them count as one, which costs a search a hint and no run its verdict.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Features([u64; WORDS]);
 
-const WORDS: usize = 16;
+const WORDS: usize = 32;
 
 impl Features {
-    /// The blow found a client at this line; `near`: the client itself was struck, and not a server or a message.
-    pub(crate) fn insert(&mut self, blow: Blow, line: Line, near: bool) {
-        let key = blow.number() << 17
-            | u64::from(near) << 16
-            | u64::from(line.listing) << 8
-            | u64::from(line.number);
+    /// Once, or once more: all the same.
+    pub(crate) fn insert(&mut self, blow: Blow, found: Found) {
+        let line = |line: Line| u64::from(line.listing) << 8 | u64::from(line.number);
+        let (kind, detail) = match found {
+            Found::Struck(at) => (0, line(at)),
+            Found::Bystander(at) => (1, line(at)),
+            Found::After(blow) => (2, u64::from(blow)),
+            Found::Again(times) => (3, u64::from(times)),
+        };
+        let key = u64::from(blow.number()) << 18 | kind << 16 | detail;
         // Fibonacci hashing: the upper bits of the product are well mixed.
-        let bit = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
+        let bit = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53) as usize;
         self.0[bit / 64] |= 1 << (bit % 64);
     }
 
@@ -256,16 +281,34 @@ mod tests {
 
     #[test]
     fn the_same_blow_at_another_line_is_another_feature_and_at_the_same_line_it_is_not() {
-        let line = |number| Line { listing: 6, number };
+        let at = |number| Found::Struck(Line { listing: 6, number });
         let (mut one, mut two) = (Features::default(), Features::default());
-        one.insert(Blow::Pause, line(3), true);
-        one.insert(Blow::Pause, line(3), true);
+        one.insert(Blow::Pause, at(3));
+        one.insert(Blow::Pause, at(3));
         assert_eq!((one.len(), two.is_empty()), (1, true));
-        two.insert(Blow::Pause, line(4), true);
-        two.insert(Blow::Crash, line(3), true);
-        two.insert(Blow::Pause, line(3), true);
+        two.insert(Blow::Pause, at(4));
+        two.insert(Blow::Crash, at(3));
+        two.insert(Blow::Pause, at(3));
         assert_eq!((two.new_to(&one), one.new_to(&two)), (2, 0));
         one.add(&two);
         assert_eq!((one, one.len()), (two, 3));
+    }
+
+    #[test]
+    fn every_blow_has_a_number_of_its_own() {
+        let plain = [
+            Blow::Pause,
+            Blow::Crash,
+            Blow::PowerLoss,
+            Blow::Clock,
+            Blow::ClockAhead,
+            Blow::ClockBack,
+            Blow::Cut,
+            Blow::Slow,
+            Blow::LostRequest,
+            Blow::LostReply,
+        ];
+        let all = plain.into_iter().chain(Mark::ALL.map(Blow::Mark));
+        assert!(all.map(|blow| usize::from(blow.number())).eq(0..Blow::COUNT));
     }
 }

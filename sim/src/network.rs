@@ -224,6 +224,7 @@ impl Wires {
 mod tests {
     use super::*;
     use crate::dice::Stream;
+    use crate::schedule::{Ranked, Schedule};
 
     fn fates(network: Network, touch: impl FnOnce(&mut Wires)) -> (Vec<Fate>, Strikes) {
         let mut wires = Wires::new();
@@ -242,6 +243,27 @@ mod tests {
         assert!(latencies.iter().all(|latency| (200..=2000).contains(latency)));
         assert!(latencies.windows(2).any(|pair| pair[0] > pair[1] + 100), "messages overtake each other");
         assert_eq!(strikes, Strikes::default());
+    }
+
+    #[test]
+    fn ranked_messages_stay_within_the_networks_latencies_until_it_heals_and_are_no_longer_ranked_then() {
+        let schedule = Schedule::Priorities { of: Ranked::Nodes, changes: 2, messages: 500 };
+        let latencies = |wires: &mut Wires, from: usize| -> Vec<i64> {
+            let (mut dice, mut strikes) = (Dice::new(7, Stream::Network), Strikes::default());
+            let mut one = || wires.fate(from, 3 - from, true, &mut dice, &mut strikes).first.unwrap().0;
+            (0..200).map(|_| one()).collect()
+        };
+        for seed in 0..20 {
+            let mut wires = Wires::new();
+            wires.reset(Network::default(), 4);
+            wires.rank(Ranks::of(schedule, seed, 4));
+            let ranked: Vec<i64> = (0..4).flat_map(|from| latencies(&mut wires, from)).collect();
+            assert!(ranked.iter().all(|latency| (200..=2000).contains(latency)), "seed {seed}");
+            wires.heal();
+            let healed = latencies(&mut wires, 1);
+            let (least, most) = (healed.iter().min().unwrap(), healed.iter().max().unwrap());
+            assert!(*least < 300 && *most > 1900, "seed {seed}: {least} to {most}");
+        }
     }
 
     #[test]

@@ -29,7 +29,9 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
             Fault::ClockStep { node, by } => self.step_clock(self.target(*node, struck), *by),
             Fault::Drift { node, ppm } => {
                 self.outcome.strikes.clock_drifts += 1;
-                self.set_drift(self.target(*node, struck), *ppm);
+                let node = self.target(*node, struck);
+                self.witness_blow(Blow::Clock, node);
+                self.set_drift(node, *ppm);
             }
             Fault::Freeze { node, length } => self.freeze(self.target(*node, struck), *length),
             Fault::Strobe { times, .. } => self.strobe(index, struck, *times),
@@ -198,7 +200,6 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
 
     /// Changes a node's clock, and with it when its deadlines come.
     fn change_clock(&mut self, node: Node, change: impl FnOnce(&mut Clock, Micros)) {
-        self.witness_blow(Blow::Clock, node);
         self.note_wall_error(node);
         let now = self.now;
         if let Some(condition) = self.cluster.condition_mut(node) {
@@ -215,6 +216,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
 
     fn step_clock(&mut self, node: Node, by: Micros) {
         self.outcome.strikes.clock_steps += 1;
+        self.witness_blow(if by.0 < 0 { Blow::ClockBack } else { Blow::ClockAhead }, node);
         self.change_clock(node, |clock, _| clock.step(by));
         self.show_on_the_way(|| Happening::ClockStepped { node, by });
     }
@@ -243,6 +245,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         let (position, until) = (self.position(node), later(self.now, length));
         if self.clock(position).frozen.is_none() {
             self.outcome.strikes.clock_freezes += 1;
+            self.witness_blow(Blow::Clock, node);
             self.change_clock(node, Clock::freeze);
             self.show_on_the_way(|| Happening::ClockFroze { node });
         }

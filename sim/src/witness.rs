@@ -1,9 +1,9 @@
 //! Where a run sees that it has got into one of the situations of [`crate::marks`]. Looks only where something rare happens:
 //! at grants and releases, where a fault strikes, where a message is lost.
 
-use crate::marks::{Blow, Mark};
+use crate::marks::{Blow, Found, Mark};
 use crate::run::Run;
-use picklock_model::machine::{Lock, Message, Node, Store};
+use picklock_model::machine::{Line, Lock, Message, Node, Store};
 use picklock_model::time::Micros;
 use picklock_model::trace::Observer;
 use picklock_properties::{ClientId, ClientSet, Event};
@@ -19,9 +19,16 @@ pub(crate) struct Witness {
     missed: Vec<u64>,
     /// Whether any client has missed any.
     any_missed: bool,
+    /// The number of the last blow.
+    last_blow: u8,
+    /// By blow: how often since the last grant, as far as it is counted.
+    since_grant: [u8; Blow::COUNT],
     /// The step under way was begun by a deadline of a client's lock.
     pub waited_in_vain: bool,
 }
+
+/// More often than this counts as this often.
+const AGAIN_MAX: u8 = 7;
 
 impl Witness {
     /// Of a run that begins.
@@ -31,6 +38,7 @@ impl Witness {
         self.missed.clear();
         self.missed.resize(clients, 0);
         (self.unreleased, self.any_missed, self.waited_in_vain) = (ClientSet::EMPTY, false, false);
+        (self.last_blow, self.since_grant) = (u8::MAX, [0; Blow::COUNT]);
     }
 }
 
@@ -38,7 +46,17 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
     fn mark(&mut self, mark: Mark, client: ClientId) {
         self.outcome.marks.count(mark);
         let line = self.cluster.clients[usize::from(client.0)].lock.line();
-        self.outcome.features.insert(Blow::Mark(mark), line, true);
+        self.feel(Blow::Mark(mark), Found::Struck(line));
+    }
+
+    /// A blow with what it found, what came before it, and how often it has come.
+    fn feel(&mut self, blow: Blow, found: Found) {
+        let witness = &mut self.engine.witness;
+        let times = &mut witness.since_grant[usize::from(blow.number())];
+        *times = (*times + 1).min(AGAIN_MAX);
+        let again = Found::Again(*times);
+        let after = Found::After(std::mem::replace(&mut witness.last_blow, blow.number()));
+        [found, after, again].into_iter().for_each(|found| self.outcome.features.insert(blow, found));
     }
 
     /// An event about who holds.
@@ -56,6 +74,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
                     self.mark(Mark::GrantedAgain, client);
                 }
                 self.engine.witness.lease_since[me] = self.now;
+                self.engine.witness.since_grant = [0; Blow::COUNT];
             }
             Event::Renewed { .. } if self.cluster.clients[me].holds() => {
                 self.look_at_lease(client);
@@ -80,12 +99,17 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         }
     }
 
-    /// A node stops, is set back, cut off: `blow` finds it, and every client, where they stand.
+    /// `blow` strikes a client, or a server while all clients stand where they stand.
     pub(crate) fn witness_blow(&mut self, blow: Blow, node: Node) {
-        for (number, client) in (0..).zip(&self.cluster.clients) {
-            let near = node == Node::Client(number);
-            if near || !matches!(node, Node::Client(_)) {
-                self.outcome.features.insert(blow, client.lock.line(), near);
+        match node {
+            Node::Client(client) => {
+                let line = self.cluster.clients[usize::from(client)].lock.line();
+                self.feel(blow, Found::Struck(line));
+            }
+            Node::Server(_) | Node::Resource => {
+                let lines = self.cluster.clients.iter().map(|client| client.lock.line());
+                lines.for_each(|line| self.outcome.features.insert(blow, Found::Bystander(line)));
+                self.feel(blow, Found::Bystander(Line::NONE));
             }
         }
         let holder = match node {
@@ -126,7 +150,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
             (_, _, _) => return,
         };
         let line = self.cluster.clients[usize::from(client)].lock.line();
-        self.outcome.features.insert(blow, line, true);
+        self.feel(blow, Found::Struck(line));
     }
 
     /// A message arrived where there is nobody any more.
@@ -162,3 +186,6 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -101,6 +101,9 @@ fn a_wrong_call_exits_2_after_one_line_that_says_what_would_be_right() {
         ("hunt C6 --seeds-max 0", "1 to 1000000"),
         ("hunt C6 --seeds-max 1000001", "1 to 1000000"),
         ("hunt C6 --jobs 0", "1 to"),
+        ("hunt C6 --strategy swam", "the nearest name is swarm"),
+        ("hunt C6 --strategy pct,pct", "named twice"),
+        ("sweep cassandra-queue --strategy ptc", "the nearest name is pct"),
         ("herd --clients 2,1", "--clients 1: it takes 2 to 128"),
         ("herd --clients 256", "2 to 128"),
         ("ttl --skew 10", "--skew 10: it takes 0 to 9"),
@@ -212,8 +215,9 @@ fn every_document_has_the_keys_of_the_contract() {
     });
 
     let sweep = document("sweep cassandra-queue --faults clock --seeds 0..20 --keep-going");
-    let keys = "lock faults seeds runs events seconds violations strikes truncated";
+    let keys = "lock faults strategy seeds runs events seconds violations strikes marks truncated";
     has_keys(&sweep, keys);
+    assert_eq!((&sweep["strategy"], sweep["marks"]["lease-outlived"].is_u64()), (&"swarm".into(), true));
     assert_eq!(sweep["faults"], serde_json::json!(["clock"]));
     assert_eq!(sweep["seeds"], serde_json::json!([0, 20]));
     assert!(sweep["strikes"]["clock_steps"].as_u64() > Some(0));
@@ -271,6 +275,48 @@ fn a_hunt_finds_from_every_start_and_the_repaired_lock_survives_the_same_seeds()
 fn a_repaired_row_without_a_lock_holds_by_what_is_read() {
     let hunt = &document("hunt Z9 --starts 3")[0];
     assert_eq!((&hunt["found"], &hunt["fix_holds"]), (&3.into(), &true.into()), "{hunt}");
+}
+
+#[test]
+fn strategies_are_compared_line_by_line_and_in_the_end_all_together() {
+    let line = "hunt C6 C14 --starts 2 --strategy swarm,guided,pct";
+    let rows = document(line);
+    let shown = |row: &Value| (text_of(&row["id"]), text_of(&row["strategy"]));
+    let shown: Vec<(String, String)> = rows.as_array().expect("an array").iter().map(shown).collect();
+    let of = |id: &str, strategy: &str| (id.to_owned(), strategy.to_owned());
+    let expected =
+        ["C6", "C14"].map(|id| ["swarm", "guided", "pct"].map(|strategy| of(id, strategy))).concat();
+    assert_eq!(shown, expected);
+    for row in rows.as_array().expect("an array") {
+        let replay = document(&format!("replay {}", text_of(&row["token"])));
+        assert_eq!(replay["violation"]["property"], row["breaks"], "{row}");
+        assert!(row["seconds_median"].is_number() && row["fix_holds"] == true, "{row}");
+    }
+    let text = run(line).stdout;
+    let summary = text.split("from every start").nth(1).unwrap_or_else(|| panic!("no summary: {text}"));
+    for strategy in ["swarm", "guided", "pct"] {
+        assert!(summary.contains(strategy), "{text}");
+    }
+}
+
+#[test]
+fn replicas_that_have_not_heard_are_found_sooner_by_ranks_than_by_equal_latencies() {
+    let rows = document("hunt C11 --starts 5 --strategy plain,pct");
+    let seeds = |place: usize| rows[place]["median_seeds"].as_u64().expect("it was found");
+    assert!(4 * seeds(1) < seeds(0), "pct {}, plain {}", seeds(1), seeds(0));
+}
+
+#[test]
+fn plans_of_a_strategy_are_in_its_tokens() {
+    for strategy in ["plain", "swarm", "pct", "mixed"] {
+        let sweep =
+            document(&format!("sweep cassandra-queue --faults pause --strategy {strategy} --seeds 0..500"));
+        let found = &sweep["violations"][0];
+        let replay = document(&format!("replay {}", text_of(&found["token"])));
+        assert_eq!(replay["violation"]["property"], found["property"], "{strategy}");
+        let is_ranked = text_of(&replay["plan"]).contains("schedule: ");
+        assert!(strategy == "mixed" || is_ranked == (strategy == "pct"), "{strategy}: {}", replay["plan"]);
+    }
 }
 
 #[test]
@@ -361,6 +407,8 @@ fn one_thread_and_two_print_the_same() {
         "check cassandra-queue --drop no-clock-step",
         "scenarios C16",
         "hunt C6 C14 --starts 2",
+        "sweep cassandra-queue --faults pause --strategy guided --seeds 0..200 --keep-going",
+        "hunt C6 C14 --starts 2 --strategy plain,swarm,pct,mixed,guided",
     ] {
         let [one, two] = ["1", "2"].map(|jobs| timeless(document(&format!("{line} --jobs {jobs}"))));
         assert_eq!(one, two, "{line}");

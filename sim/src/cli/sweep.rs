@@ -73,7 +73,8 @@ Examples:
   picklock sweep redlock-repaired --strategy mixed --keep-going
   picklock sweep cassandra-queue --plan plan.json
 
-A plan, times in microseconds; replay shows the plans of random runs in words:
+A plan, times in microseconds; replay shows the plans of random runs in words. A schedule may be added:
+\"schedule\": {\"priorities\": {\"of\": \"nodes\", \"changes\": 2, \"messages\": 200}}, of nodes or of links:
   {\"network\": {\"latency_min\": 200, \"latency_max\": 2000, \"tail_per_mille\": 0, \"tail_max\": 0,
      \"loss_per_mille\": 0, \"duplicate_per_mille\": 0, \"reply_loss_per_mille\": 0},
    \"faults\": [{\"when\": {\"trigger\": {\"client\": null, \"event\": \"granted\", \"nth\": 1, \"delay\": 3000}},
