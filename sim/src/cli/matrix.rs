@@ -69,7 +69,7 @@ impl Default for Matrix {
 impl Matrix {
     /// Runs all seeds of all rows.
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
-        let locks = self.chosen_locks(locks)?;
+        let chosen = self.chosen_locks(locks)?;
         let faults = self.chosen_faults()?;
         let jobs = self.jobs.count()?;
         if self.seeds == 0 {
@@ -77,14 +77,14 @@ impl Matrix {
         }
         let out = self.out.as_deref().map(Folder::open).transpose()?;
 
-        let planned = locks.len() * faults.len();
+        let planned = chosen.len() * faults.len();
         let progress = Progress::runs(planned as u64 * self.seeds);
         let on_progress = |runs| progress.add(runs);
         let stop = interrupt::flag();
         let how = SweepHow { jobs, keep_going: true, ..SweepHow::new(&on_progress, stop) };
         let promises: PromiseSet = PROMISES.into_iter().collect();
         let mut rows = Vec::new();
-        for lock in &locks {
+        for lock in &chosen {
             let setup = lock.setup(Some(promises));
             for (name, faults) in &faults {
                 if stop.load(Ordering::Relaxed) {
