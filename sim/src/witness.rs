@@ -76,9 +76,12 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
                 self.engine.witness.lease_since[me] = self.now;
                 self.engine.witness.since_grant = [0; Blow::COUNT];
             }
-            Event::Renewed { .. } if self.cluster.clients[me].holds() => {
-                self.look_at_lease(client);
-                self.engine.witness.lease_since[me] = self.now;
+            Event::Renewed { .. } => {
+                // An answer to a renewal may come when the lock is long given back.
+                if self.cluster.clients[me].holds() {
+                    self.look_at_lease(client);
+                    self.engine.witness.lease_since[me] = self.now;
+                }
             }
             Event::Left { .. } => {
                 self.look_at_lease(client);
@@ -88,7 +91,21 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
             }
             Event::Lost { .. } => self.look_at_lease(client),
             Event::Released { .. } => self.engine.witness.unreleased.remove(client),
-            _ => {}
+            Event::Called { .. }
+            | Event::FoundFree { .. }
+            | Event::Enqueued { .. }
+            | Event::Refused { .. }
+            | Event::Crashed { .. }
+            | Event::Accepted { .. }
+            | Event::Rejected { .. }
+            | Event::RowRead { .. }
+            | Event::Secured { .. }
+            | Event::Acquired { .. }
+            | Event::RecordGone { .. }
+            | Event::TimeGiven { .. }
+            | Event::Woken { .. }
+            | Event::Written { .. }
+            | Event::ReadBegun { .. } => {}
         }
     }
 
@@ -119,11 +136,22 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
             }
             Node::Server(_) | Node::Resource => self.cluster.usage().holding.first(),
         };
-        match (blow, node, holder) {
-            (Blow::Pause, Node::Client(_), Some(holder)) => self.mark(Mark::HolderPaused, holder),
-            (Blow::Crash, Node::Client(_), Some(holder)) => self.mark(Mark::HolderCrashed, holder),
-            (Blow::PowerLoss, Node::Server(_), Some(holder)) => self.mark(Mark::PowerLostWhileHeld, holder),
-            (_, _, _) => {}
+        let is_client = matches!(node, Node::Client(_));
+        let mark = match blow {
+            Blow::Pause => is_client.then_some(Mark::HolderPaused),
+            Blow::Crash => is_client.then_some(Mark::HolderCrashed),
+            Blow::PowerLoss => (!is_client).then_some(Mark::PowerLostWhileHeld),
+            Blow::Clock
+            | Blow::ClockAhead
+            | Blow::ClockBack
+            | Blow::Cut
+            | Blow::Slow
+            | Blow::LostRequest
+            | Blow::LostReply
+            | Blow::Mark(_) => None,
+        };
+        if let (Some(mark), Some(holder)) = (mark, holder) {
+            self.mark(mark, holder);
         }
     }
 
@@ -140,14 +168,17 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
     pub(crate) fn witness_loss(&mut self, from: Node, to: Node, message: &Message<L::Store>) {
         let (client, blow) = match (from, to, message) {
             (Node::Server(server), Node::Client(client), Message::Reply(reply)) => {
-                self.engine.witness.missed[usize::from(client)] |= 1 << (server % 64);
-                self.engine.witness.any_missed = true;
-                let is_notice = L::Store::is_notice(reply);
-                self.mark(if is_notice { Mark::WatchUnheard } else { Mark::ReplyLost }, ClientId(client));
+                if L::Store::is_notice(reply) {
+                    self.mark(Mark::WatchUnheard, ClientId(client));
+                } else {
+                    self.engine.witness.missed[usize::from(client)] |= 1 << (server % 64);
+                    self.engine.witness.any_missed = true;
+                    self.mark(Mark::ReplyLost, ClientId(client));
+                }
                 (client, Blow::LostReply)
             }
             (Node::Client(client), _, _) => (client, Blow::LostRequest),
-            (_, _, _) => return,
+            (Node::Server(_) | Node::Resource, _, _) => return,
         };
         let line = self.cluster.clients[usize::from(client)].lock.line();
         self.feel(blow, Found::Struck(line));

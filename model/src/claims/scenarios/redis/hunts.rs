@@ -320,8 +320,8 @@ pub(super) fn f2() -> Hunt {
     }
 }
 
-/// Clients in step, as in row R18: the votes are split again and again, and each time other nodes count. Whoever holds is
-/// one in two, so that the counts stay near to each other.
+/// Clients in step, as in row R18: the votes are split again and again, and each time other nodes count further. They ask no
+/// more than once while somebody holds, so that the counts stay near to each other.
 pub(super) fn f4() -> Hunt {
     let ttl = Micros::seconds(2);
     let in_step = Workload { rounds: 4, hold: Micros::seconds(1), ..workload(5, Calls::Lock) };
