@@ -126,11 +126,8 @@ impl Spoil for CassandraQueue {
 
 impl Spoil for FeedbackLock {
     fn spoil_reply(mistake: Mistake, _from: u8, reply: &mut feedback::Reply) {
-        match (mistake, *reply) {
-            (Mistake::QueuedIsGranted, feedback::Reply::Queued { ticket, serial }) => {
-                *reply = feedback::Reply::Granted { ticket, heard: Some(serial), fence: FencingToken(1) };
-            }
-            (_, _) => {}
+        if let (Mistake::QueuedIsGranted, feedback::Reply::Queued { ticket, serial }) = (mistake, *reply) {
+            *reply = feedback::Reply::Granted { ticket, heard: Some(serial), fence: FencingToken(1) };
         }
     }
 }

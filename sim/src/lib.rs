@@ -27,9 +27,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-// The command reads like a program over this library, and was one.
-extern crate self as picklock_sim;
-
 mod agenda;
 pub mod bench;
 mod cast;

@@ -39,7 +39,7 @@ use std::sync::atomic::AtomicBool;
 /// use picklock_sim::registry::Locks;
 ///
 /// let names: Vec<&str> = Locks::builtin().iter().map(|lock| lock.name()).collect();
-/// assert_eq!(names[0], "cassandra-lock");
+/// assert_eq!(names[0], "cassandra-queue");
 /// ```
 pub struct Locks(Vec<Box<dyn AnyLock>>);
 

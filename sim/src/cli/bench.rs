@@ -4,12 +4,12 @@ use super::jobs::Jobs;
 use super::progress::Progress;
 use super::screen::{Screen, Tone, cell, counted, lines, wrapped};
 use super::{BadCall, Ending, interrupt, names, seeds};
+use crate::bench::{
+    Contestant, Grid, LATENCY, POLL_INTERVAL, Point, Spread, TTL_SECONDS, WARM_UP, contestants, plot,
+};
 use clap::Args;
 use comfy_table::CellAlignment;
 use picklock_model::time::Micros;
-use picklock_sim::bench::{
-    Contestant, Grid, LATENCY, POLL_INTERVAL, Point, Spread, TTL_SECONDS, WARM_UP, contestants, plot,
-};
 use serde::Serialize;
 use std::path::PathBuf;
 

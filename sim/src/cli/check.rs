@@ -8,10 +8,10 @@ use super::{BadCall, Ending, interrupt, names};
 use clap::Args;
 use picklock_model::claims::{Assumption, Judgement, NamedSpace};
 
+use crate::registry::{AnyLock, CheckOptions, CheckVerdict, Checked, Locks, goals};
+use crate::report::TextOptions;
 use picklock_model::explore::{Coverage, Draws, Limits, Verdict};
 use picklock_properties::{Promise, PromiseSet};
-use picklock_sim::registry::{AnyLock, CheckOptions, CheckVerdict, Checked, Locks, goals};
-use picklock_sim::report::TextOptions;
 use serde::Serialize;
 use std::fmt::Write;
 use std::net::{SocketAddr, ToSocketAddrs};

@@ -2,10 +2,10 @@
 
 use super::screen::{Screen, Tone, cell, lines};
 use super::{BadCall, Ending, interrupt};
+use crate::herd::{Herd as Counted, SEEDS, measure};
 use clap::Args;
 use comfy_table::CellAlignment;
 use picklock_model::locks::zookeeper_lock::Watch;
-use picklock_sim::herd::{Herd as Counted, SEEDS, measure};
 use serde::Serialize;
 
 /// Counts whom a release of the ZooKeeper recipe wakes, and what the lock costs (row Z8)

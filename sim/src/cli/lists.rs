@@ -2,10 +2,10 @@
 
 use super::screen::{Screen, list};
 use super::{BadCall, Ending};
+use crate::fault::FaultKind;
+use crate::registry::{AnyLock, Locks};
 use picklock_model::claims::Assumption;
 use picklock_properties::Promise;
-use picklock_sim::fault::FaultKind;
-use picklock_sim::registry::{AnyLock, Locks};
 use serde::Serialize;
 
 #[derive(Serialize)]

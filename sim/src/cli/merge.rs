@@ -3,9 +3,9 @@
 use super::screen::{Screen, Tone};
 use super::sweep::{Document, seeded_token_by};
 use super::{BadCall, Ending, names};
+use crate::registry::Locks;
+use crate::sweep::results::{Merged, merge};
 use clap::Args;
-use picklock_sim::registry::Locks;
-use picklock_sim::sweep::results::{Merged, merge};
 use std::path::PathBuf;
 
 /// Puts the results of a sweep's shards together, as if one process had run them all

@@ -1,8 +1,8 @@
 //! The command line: one file per command; the rest of the files is what commands share.
 //!
 //! A command parses its arguments into what the library asks for, calls it, and prints what comes back, as text or, with
-//! `--json`, as one document. It ends in one of three ways: [`Ending::Fine`] exits 0, [`Ending::Broken`] exits 1, and a
-//! [`BadCall`] exits 2 after one line that says what was wrong and what would be right. Nothing else goes to stdout,
+//! `--json`, as one document. It ends in one of three ways: `Ending::Fine` exits 0, `Ending::Broken` exits 1, and a
+//! `BadCall` exits 2 after one line that says what was wrong and what would be right. Nothing else goes to stdout,
 //! and progress goes to stderr, and only to a terminal.
 
 mod bench;
@@ -30,8 +30,8 @@ mod theorems;
 mod ttl;
 mod watch;
 
+use crate::registry::{Locks, RunError};
 use clap::{Parser, Subcommand};
-use picklock_sim::registry::{Locks, RunError};
 use screen::Screen;
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,12 +1,12 @@
 //! Things that are asked for by name: a name that nothing has is answered with the nearest one.
 
 use super::BadCall;
+use crate::fault::FaultSet;
+use crate::registry::{AnyLock, Locks};
+use crate::strategy::{Strategy, UnknownStrategy};
+use crate::token::Token;
 use picklock_model::claims::Assumption;
 use picklock_properties::{Promise, PromiseSet};
-use picklock_sim::fault::FaultSet;
-use picklock_sim::registry::{AnyLock, Locks};
-use picklock_sim::strategy::{Strategy, UnknownStrategy};
-use picklock_sim::token::Token;
 use std::path::PathBuf;
 
 /// What this command is called: `picklock`, or as whoever built it over locks of their own calls it.
@@ -64,7 +64,7 @@ pub fn assumptions(names: &[String]) -> Result<Vec<Assumption>, BadCall> {
 
 /// Kinds of faults, with commas between, `none`, or `all`.
 pub fn faults(names: &str) -> Result<FaultSet, BadCall> {
-    names.parse().map_err(|error: picklock_sim::fault::UnknownFault| BadCall(error.to_string()))
+    names.parse().map_err(|error: crate::fault::UnknownFault| BadCall(error.to_string()))
 }
 
 /// A strategy.

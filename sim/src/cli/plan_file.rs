@@ -1,11 +1,11 @@
 //! `--plan FILE`: the same faults at the same moments for every seed.
 
 use super::BadCall;
-use picklock_sim::outcome::Outcome;
-use picklock_sim::plan::Plan;
-use picklock_sim::registry::{AnyLock, RunError, SweepHow};
-use picklock_sim::sweep::{Found, SweepReport};
-use picklock_sim::token::{Body, Token};
+use crate::outcome::Outcome;
+use crate::plan::Plan;
+use crate::registry::{AnyLock, RunError, SweepHow};
+use crate::sweep::{Found, SweepReport};
+use crate::token::{Body, Token};
 use rayon::prelude::*;
 use serde_json::Value;
 use std::ops::Range;

@@ -2,13 +2,13 @@
 
 use super::screen::{Paint, Screen, Tone, json};
 use super::{BadCall, Ending, names};
-use clap::{Args, ValueEnum};
-use picklock_properties::Promise;
-use picklock_sim::registry::{Locks, Replay};
-use picklock_sim::report::{
+use crate::registry::{Locks, Replay};
+use crate::report::{
     JsonEvent, Story, TextOptions, TimeColumn, Window, page, perfetto, shiviz, svg, violation_words,
 };
-use picklock_sim::token::{Token, TokenError};
+use crate::token::{Token, TokenError};
+use clap::{Args, ValueEnum};
+use picklock_properties::Promise;
 use serde::Serialize;
 use std::fmt::Write;
 use std::fs::File;

@@ -5,14 +5,14 @@ use super::progress::Progress;
 use super::screen::{Paint, Screen, Tone, counted, wrapped};
 use super::seeded::Seeded;
 use super::{BadCall, Ending, interrupt, names};
+use crate::registry::{CheckVerdict, Locks};
+use crate::report::TextOptions;
+use crate::strategy::Strategy;
+use crate::token::TokenError;
 use clap::Args;
 use picklock_model::claims::{Scenario, Search, scenarios};
 use picklock_model::explore::Limits;
 use picklock_properties::Promise;
-use picklock_sim::registry::{CheckVerdict, Locks};
-use picklock_sim::report::TextOptions;
-use picklock_sim::strategy::Strategy;
-use picklock_sim::token::TokenError;
 use serde::Serialize;
 use std::fmt::Write;
 

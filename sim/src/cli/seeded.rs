@@ -3,10 +3,10 @@
 use super::progress::Progress;
 use super::sweep::swept_token;
 use super::{BadCall, interrupt, names};
+use crate::fault::{FaultKind, FaultSet, UnknownFault};
+use crate::registry::{AnyLock, Locks, SweepHow};
+use crate::strategy::Strategy;
 use picklock_properties::Promise;
-use picklock_sim::fault::{FaultKind, FaultSet, UnknownFault};
-use picklock_sim::registry::{AnyLock, Locks, SweepHow};
-use picklock_sim::strategy::Strategy;
 use std::ops::Range;
 
 /// Random plans of these kinds of faults on one setup of a lock.

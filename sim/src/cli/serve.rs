@@ -3,13 +3,13 @@
 use super::plan_file::PlanFile;
 use super::screen::{Screen, counted};
 use super::{BadCall, Ending, names};
+use crate::fault::FaultSet;
+use crate::plan::{Plan, Planned, When};
+use crate::serve::redis::{Servers, for_servers, serve};
+use crate::swarm::Scale;
 use clap::{Args, Subcommand, ValueEnum};
 use picklock_model::stores::redis::{Eviction, Layout, Persistence, Settings};
 use picklock_model::time::Micros;
-use picklock_sim::fault::FaultSet;
-use picklock_sim::plan::{Plan, Planned, When};
-use picklock_sim::serve::redis::{Servers, for_servers, serve};
-use picklock_sim::swarm::Scale;
 use serde::Serialize;
 use std::convert::Infallible;
 use std::net::SocketAddr;

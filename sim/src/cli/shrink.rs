@@ -7,11 +7,11 @@ use super::jobs::Jobs;
 use super::progress::Progress;
 use super::screen::{Screen, Tone, counted, grouped};
 use super::{BadCall, Ending, interrupt, names};
+use crate::registry::{Locks, Reduced};
+use crate::shrink::Size;
+use crate::token::{Token, TokenError};
 use clap::Args;
 use picklock_properties::Promise;
-use picklock_sim::registry::{Locks, Reduced};
-use picklock_sim::shrink::Size;
-use picklock_sim::token::{Token, TokenError};
 use serde::Serialize;
 use std::fmt::Write;
 

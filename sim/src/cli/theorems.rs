@@ -7,11 +7,11 @@ use super::jobs::Jobs;
 use super::progress::{Progress, Stopwatch};
 use super::screen::{Paint, Screen, Tone, counted, grouped};
 use super::{BadCall, Ending, interrupt, names};
+use crate::registry::{CheckVerdict, Checked, Locks};
 use clap::Args;
 use leaning::leaning;
 use picklock_model::claims::{Claim, Expected, THEOREMS, claims};
 use picklock_model::explore::{Coverage, Limits};
-use picklock_sim::registry::{CheckVerdict, Checked, Locks};
 use serde::Serialize;
 use std::fmt::Write;
 

@@ -13,9 +13,9 @@
 
 use super::screen::{Paint, Screen, Tone, counted};
 use super::{BadCall, Ending, names};
-use picklock_sim::registry::{Locks, RunError};
-use picklock_sim::report::TextOptions;
-use picklock_sim::token::{Token, TokenError};
+use crate::registry::{Locks, RunError};
+use crate::report::TextOptions;
+use crate::token::{Token, TokenError};
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write as _;

@@ -2,8 +2,8 @@
 
 use super::Row;
 use crate::cli::screen::{Paint, Tone, cell, lines};
+use crate::strategy::Strategy;
 use comfy_table::CellAlignment;
-use picklock_sim::strategy::Strategy;
 
 /// A strategy over all rows.
 #[derive(Clone, Copy, PartialEq, Debug)]

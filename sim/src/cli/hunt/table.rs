@@ -2,9 +2,9 @@
 
 use super::{Row, count};
 use crate::cli::screen::{Paint, Tone, counted, wrapped};
+use crate::fault::FaultSet;
+use crate::strategy::Strategy;
 use picklock_model::claims::{Hunt as Grounds, Scenario};
-use picklock_sim::fault::FaultSet;
-use picklock_sim::strategy::Strategy;
 use std::fmt::Write;
 
 /// How wide the columns are.

@@ -4,11 +4,11 @@ use super::super::names::program;
 use super::super::screen::{Paint, Tone, cell, counted, grouped, lines};
 use super::super::sweep::seeded_token;
 use super::{PROMISES, SEEDS_DEFAULT};
+use crate::fault::FaultSet;
+use crate::registry::CheckVerdict;
+use crate::sweep::SweepReport;
 use picklock_model::claims::{Expected, expected_cell, known_cell};
 use picklock_properties::Promise;
-use picklock_sim::fault::FaultSet;
-use picklock_sim::registry::CheckVerdict;
-use picklock_sim::sweep::SweepReport;
 use serde::Serialize;
 use std::fmt::Write;
 

@@ -15,10 +15,10 @@ use crate::cli::progress::Progress;
 use crate::cli::replay::{broken, told};
 use crate::cli::screen::{Paint, json};
 use crate::cli::{BadCall, interrupt, names};
+use crate::registry::{Locks, Reduced, RunError};
+use crate::report::{STYLE, TextOptions, Window, page};
+use crate::token::Token;
 use maud::{DOCTYPE, PreEscaped, html};
-use picklock_sim::registry::{Locks, Reduced, RunError};
-use picklock_sim::report::{STYLE, TextOptions, Window, page};
-use picklock_sim::token::Token;
 use rayon::prelude::*;
 use std::path::Path;
 

@@ -6,14 +6,14 @@ use crate::cli::progress::{Progress, Stopwatch};
 use crate::cli::screen::{Paint, Screen, Tone, grouped};
 use crate::cli::seeded::Seeded;
 use crate::cli::{BadCall, Ending, interrupt, jobs::Jobs, names};
+use crate::registry::{Locks, Reduced};
+use crate::report::TextOptions;
+use crate::shrink::Size;
+use crate::strategy::Strategy;
+use crate::token::{Token, TokenError};
 use picklock_model::claims::{Hunt, Scenario, Search, scenarios};
 use picklock_model::explore::Limits;
 use picklock_properties::Promise;
-use picklock_sim::registry::{Locks, Reduced};
-use picklock_sim::report::TextOptions;
-use picklock_sim::shrink::Size;
-use picklock_sim::strategy::Strategy;
-use picklock_sim::token::{Token, TokenError};
 use serde::Serialize;
 
 /// From one start's first seed to the next one's, as `picklock hunt` counts them.

@@ -4,9 +4,9 @@
 //! lease to end asks a hundred times. So ticks, faults, and messages that are lost on their way do not count; and what a node
 //! does again, to the same effect, counts once until the lock changes hands or a fault strikes: much as a trace folds it.
 
+use crate::registry::Replay;
+use crate::report::JsonEvent;
 use picklock_properties::Promise;
-use picklock_sim::registry::Replay;
-use picklock_sim::report::JsonEvent;
 use serde::Serialize;
 use std::collections::BTreeSet;
 

@@ -2,11 +2,11 @@
 
 use crate::cli::progress::Stopwatch;
 use crate::cli::{BadCall, interrupt};
-use picklock_sim::fault::FaultSet;
-use picklock_sim::registry::{AnyLock, SweepHow};
-use picklock_sim::strategy::Strategy;
-use picklock_sim::sweep::SweepReport;
-use picklock_sim::sweep::results::{Question, Results, ResultsError};
+use crate::fault::FaultSet;
+use crate::registry::{AnyLock, SweepHow};
+use crate::strategy::Strategy;
+use crate::sweep::SweepReport;
+use crate::sweep::results::{Question, Results, ResultsError};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,8 +2,8 @@
 
 use super::super::screen::{Paint, Tone, cell, lines};
 use super::Row;
+use crate::registry::CheckVerdict;
 use picklock_model::claims::THEOREMS;
-use picklock_sim::registry::CheckVerdict;
 
 /// A row for each set of assumptions that was dropped, a column for each theorem that was checked.
 pub fn leaning(rows: &[Row], paint: Paint) -> String {
