@@ -37,6 +37,22 @@ const FOUND: &[(Promise, &str)] = &[
         Promise::MutualExclusion,
         "pk4_38iFMx1ps3JZeHnPaHD3JbCFv2yWn6Pbr6veeoNT2Mem8yHj9kFr86WmQVr2w4iuGgSWhfYju6BGLkpxZEigbVFKA6qFsUrjrV8ivDaP5YtcDK9tJcgmfbuNycbuLAWV3kBrtga1wfhvZW965ZWpXrEnGLUkzBmVswtP",
     ),
+    // The old lock with the repair of row C18, a second look after line 4's pause; seeds 0..20000 under `pause`, shrunk to one
+    // pause of s1 for 8 s. The deletion that gives the lock back times out, and is taken for done. On its next call the thread
+    // finds its own cell, which was never deleted, and is granted the lock on it; then the deletion arrives, removes the
+    // cell under the holder, and the other thread enters. The second look sees the same cell and cannot know.
+    (
+        Promise::MutualExclusion,
+        "pk4_7BNhbAr53HVT9x2kems4Z2irWt2SumWXRQEkunKqbxprM3eJs3Abp5wUMBuhnMfhrCbteNwMR5sRoFr6wFjeJAVrbqj6dwHAjyETyRFEc1RiGcPJCfEkzJ7MnU9f3kqMNBNwhxDGutJSqQ2imz",
+    ),
+    // The queue lock with the repair of row C9, which leaves the queue first, under `delay`; 7 of 20000 seeds with holds of 5 ms.
+    // The reply to A's line 1, that the main row is empty, is under way for as long as B's whole grant and hold. It comes when B
+    // is leaving, and so A finds the lock free; line 4 still finds B's cell in the queue, whose deletion is under way, and
+    // A is refused. Since the lock was free nobody was granted it.
+    (
+        Promise::Theorem3,
+        "pk4_jvnYroiYhcFQnaWRcRJvU4kBnzWkydLK9GeEbHrzox9hx7YQrAtTsYok3xefFjkcj6dsmooumcwLRXbfFTthVRXHog2ErDBTxC9ThLcb8goBXu",
+    ),
 ];
 
 #[test]
