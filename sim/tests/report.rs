@@ -12,17 +12,12 @@ fn every_broken_promise_leads_to_the_picture_of_a_small_run_that_breaks_it() {
         Command::new(env!("CARGO_BIN_EXE_picklock")).args(args).output().expect("picklock runs")
     };
     let out = folder.to_str().expect("the folder's name is text");
-    picklock(&[
-        "matrix",
-        "--lock",
-        "redis-single,feedback-lock",
-        "--fault",
-        "pause,none",
-        "--seeds",
-        "100",
-        "--out",
-        out,
-    ]);
+    let matrix = |jobs: &str| {
+        let rows = "matrix --lock redis-single,feedback-lock --fault pause,none --seeds 100";
+        let args: Vec<&str> = rows.split(' ').chain(["--jobs", jobs, "--out", out]).collect();
+        picklock(&args)
+    };
+    matrix("2");
 
     let read = |name: &str| {
         std::fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -48,18 +43,6 @@ fn every_broken_promise_leads_to_the_picture_of_a_small_run_that_breaks_it() {
     assert!(read("report.txt").contains("redis-single"));
     // Made again, it is the same, byte for byte.
     let before = (index, read("redis-single/pause-mutual-exclusion.html"));
-    picklock(&[
-        "matrix",
-        "--lock",
-        "redis-single,feedback-lock",
-        "--fault",
-        "pause,none",
-        "--seeds",
-        "100",
-        "--out",
-        out,
-        "--jobs",
-        "1",
-    ]);
+    matrix("1");
     assert_eq!((read("index.html"), read("redis-single/pause-mutual-exclusion.html")), before);
 }
