@@ -597,10 +597,9 @@ impl<L: Lock> AnyLock for Registered<L> {
             return Ok(Reduced::NothingBroken);
         };
         let Failing { trial: Trial { setup, plan, seed }, size } = shrunk.run;
-        let body = Body::Planned { setup: pack_setup(&setup), plan: pack(&plan), seed };
         Ok(Reduced::Shrunk {
             promise,
-            token: Token { lock: self.name.to_owned(), body },
+            token: Token::planned(self.name, pack_setup(&setup), &plan, seed),
             before: shrunk.from,
             after: size,
             plan: plan.to_string(),

@@ -20,6 +20,7 @@
 //! assert_eq!(text[..text.len() - 1].parse::<Token>(), Err(TokenError::Damaged));
 //! ```
 
+use crate::plan::Plan;
 use crate::strategy::Strategy;
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
@@ -75,6 +76,13 @@ pub enum Body {
 }
 
 impl Token {
+    /// The run of a plan that is given.
+    pub fn planned(lock: &str, setup: Vec<u8>, plan: &Plan, seed: u64) -> Token {
+        let plan =
+            postcard::to_stdvec(plan).unwrap_or_else(|error| unreachable!("a plan is plain data: {error}"));
+        Token { lock: lock.to_owned(), body: Body::Planned { setup, plan, seed } }
+    }
+
     /// The token as text: one text for one token, always.
     pub fn encode(&self) -> String {
         let mut bytes = postcard::to_stdvec(self)

@@ -85,7 +85,7 @@ fn a_lock_that_looks_where_it_must_not_is_reported_with_the_first_step_that_diff
     let output = run("undetermined", &sweep);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("DEFECT: of 1 run repeated in a second process, 1 not the same"), "{text}");
+    assert!(text.contains("DEFECT: of 1 run repeated in a second process, 1 came out otherwise"), "{text}");
     let document = json(&run("undetermined", &[&sweep[..], &["--json"]].concat()));
     let difference = &document["watch"]["differences"][0];
     let step = difference["step"].as_u64().expect("a step differs");

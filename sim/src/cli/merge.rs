@@ -1,11 +1,12 @@
 //! `picklock merge FILE…`: what the shards of a sweep say together.
 
 use super::screen::{Screen, Tone};
-use super::sweep::{Document, seeded_token_by};
+use super::sweep::{Document, swept_token};
 use super::{BadCall, Ending, names};
 use crate::registry::Locks;
 use crate::sweep::results::{Merged, merge};
 use clap::Args;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Puts the results of a sweep's shards together, as if one process had run them all
@@ -36,7 +37,9 @@ impl Merge {
         let faults = names::faults(&question.faults)?;
         let setup =
             question.setup().ok_or_else(|| BadCall("the setup in these files is damaged".to_owned()))?;
-        let token = |seed| seeded_token_by(question.strategy, lock.name(), &setup, faults, seed);
+        // No guided search writes such files: nobody changed a plan.
+        let planned = BTreeMap::new();
+        let token = |seed| swept_token(lock.name(), &setup, faults, question.strategy, seed, &planned);
         let [start, end] = question.of;
         let drawn = (faults, Some(question.strategy));
         let document = Document::new(lock.name(), drawn, None, start..end, report, seconds, token);

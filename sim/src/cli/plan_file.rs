@@ -4,8 +4,8 @@ use super::BadCall;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::registry::{AnyLock, RunError, SweepHow};
-use crate::sweep::{Found, SweepReport};
-use crate::token::{Body, Token};
+use crate::sweep::SweepReport;
+use crate::token::Token;
 use rayon::prelude::*;
 use serde_json::Value;
 use std::ops::Range;
@@ -43,12 +43,7 @@ impl PlanFile {
 
     /// Replays a seed.
     pub fn token(&self, lock: &str, setup: &[u8], seed: u64) -> String {
-        let plan = match postcard::to_stdvec(&self.0) {
-            Ok(plan) => plan,
-            Err(error) => unreachable!("a plan is plain data: {error}"),
-        };
-        let body = Body::Planned { setup: setup.to_vec(), plan, seed };
-        Token { lock: lock.to_owned(), body }.encode()
+        Token::planned(lock, setup.to_vec(), &self.0, seed).encode()
     }
 
     /// Runs the seeds. The report is that of one thread, however many there are.
@@ -78,7 +73,7 @@ impl PlanFile {
             let outcomes: Vec<Vec<Outcome>> =
                 pool.install(|| blocks.into_par_iter().map(run).collect::<Result<_, _>>())?;
             for (seed, outcome) in (next..).zip(outcomes.into_iter().flatten()) {
-                add(&mut report, seed, &outcome);
+                report.add(seed, &outcome);
                 if !how.keep_going && !report.is_clean() {
                     return Ok(report);
                 }
@@ -88,24 +83,6 @@ impl PlanFile {
             block = (2 * block).min(BLOCK_MAX);
         }
         Ok(report)
-    }
-}
-
-fn add(report: &mut SweepReport, seed: u64, outcome: &Outcome) {
-    report.runs += 1;
-    report.events += outcome.events;
-    report.strikes += outcome.strikes;
-    report.marks += outcome.marks;
-    report.truncated += u64::from(outcome.truncated);
-    report.grants += outcome.grants;
-    report.refusals += outcome.refusals;
-    report.overtakes_max = report.overtakes_max.max(outcome.overtakes);
-    for violation in &outcome.violations {
-        let broken = report.broken.entry(violation.promise).or_default();
-        *broken += 1;
-        if *broken <= SweepReport::LISTED_MAX {
-            report.violations.push(Found { seed, violation: *violation });
-        }
     }
 }
 

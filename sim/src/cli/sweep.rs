@@ -173,11 +173,6 @@ pub fn seeded_token(lock: &str, setup: &[u8], faults: FaultSet, seed: u64) -> St
     swept_token(lock, setup, faults, Strategy::Swarm, seed, &BTreeMap::new())
 }
 
-/// Replays a seed of a sweep by this strategy, whose plans nobody changed.
-pub fn seeded_token_by(strategy: Strategy, lock: &str, setup: &[u8], faults: FaultSet, seed: u64) -> String {
-    swept_token(lock, setup, faults, strategy, seed, &BTreeMap::new())
-}
-
 /// Replays a seed of a sweep, with the plan that was changed for it if one was.
 pub fn swept_token(
     lock: &str,
@@ -188,14 +183,14 @@ pub fn swept_token(
     planned: &BTreeMap<u64, PlannedRun>,
 ) -> String {
     let setup = setup.to_vec();
-    let body = match planned.get(&seed) {
-        None => Body::Seeded { setup, faults: faults.into(), seed, strategy },
-        Some(PlannedRun { plan, seed }) => match postcard::to_stdvec(plan) {
-            Ok(plan) => Body::Planned { setup, plan, seed: *seed },
-            Err(error) => unreachable!("a plan is plain data: {error}"),
-        },
+    let token = match planned.get(&seed) {
+        None => {
+            let body = Body::Seeded { setup, faults: faults.into(), seed, strategy };
+            Token { lock: lock.to_owned(), body }
+        }
+        Some(PlannedRun { plan, seed }) => Token::planned(lock, setup, plan, *seed),
     };
-    Token { lock: lock.to_owned(), body }.encode()
+    token.encode()
 }
 
 /// How often a kind of fault struck.

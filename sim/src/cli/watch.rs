@@ -189,7 +189,7 @@ impl Watched {
         let mut text = paint.text(
             Tone::Bad,
             &format!(
-                "DEFECT: of {runs} repeated in a second process, {} not the same. The simulator, this lock or its store \
+                "DEFECT: of {runs} repeated in a second process, {} came out otherwise. The simulator, this lock or its store \
                  leans on something that is not in the token; please report it. Until it is repaired no verdict stands\n",
                 self.differences.len(),
             ),

@@ -11,8 +11,10 @@
 //! under the seed that failed last and, because a run with less in it draws its latencies for other messages, under a few
 //! more. What takes away nothing that one would count (a shorter pause, a trigger in place of a time) must not make
 //! the run longer. When nothing can go any more, each fault is tried at other moments and for longer, and the run under other
-//! seeds: what makes it shorter may let something else go. Nothing is left to chance: the same run shrinks to the same run, on every machine. A counterexample of
-//! the exhaustive engine needs none of this: the search is breadth first, and there is no shorter one.
+//! seeds: what makes it shorter may let something else go.
+//!
+//! Nothing is left to chance: the same run shrinks to the same run, on every machine. A counterexample of the exhaustive
+//! engine needs none of this: the search is breadth first, and there is no shorter one.
 
 mod changes;
 pub(crate) mod reductions;

@@ -6,7 +6,7 @@ use crate::report::{Heading, TextOptions, TextTrace};
 use crate::run::run;
 use crate::shrink::Trial;
 use crate::shrink::reductions::{Reduce, Reduction};
-use crate::token::{Body, Token};
+use crate::token::Token;
 use picklock_model::claims::pack_setup;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
@@ -38,9 +38,7 @@ impl<L: Lock> Case<L> {
     /// Replays it: `picklock replay TOKEN`.
     pub fn token(&self) -> Token {
         let Trial { setup, plan, seed } = &self.trial;
-        let plan =
-            postcard::to_stdvec(plan).unwrap_or_else(|error| unreachable!("a plan is plain data: {error}"));
-        Token { lock: self.lock.clone(), body: Body::Planned { setup: pack_setup(setup), plan, seed: *seed } }
+        Token::planned(&self.lock, pack_setup(setup), plan, *seed)
     }
 
     /// Fails if the run breaks this promise, whether the setup watches it or not; and rejects a run that was cut short, and
