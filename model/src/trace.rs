@@ -157,8 +157,10 @@ pub struct Step<'a, L: Lock> {
 
 /// Watches a run.
 pub trait Observer<L: Lock> {
-    /// Whether it looks at anything at all: if not, an engine need not prepare steps for it.
-    const WATCHES: bool = true;
+    /// Whether it looks at anything at all: if not, an engine need not prepare steps for it. Asked once a run.
+    fn watches(&self) -> bool {
+        true
+    }
 
     /// The next step of the run.
     fn observe(&mut self, step: &Step<L>);
@@ -166,7 +168,9 @@ pub trait Observer<L: Lock> {
 
 /// Nobody watches.
 impl<L: Lock> Observer<L> for () {
-    const WATCHES: bool = false;
+    fn watches(&self) -> bool {
+        false
+    }
 
     fn observe(&mut self, _step: &Step<L>) {}
 }

@@ -105,6 +105,20 @@ impl<L: Lock> Engine<L> {
         limits: &Limits,
         observer: &mut O,
     ) -> Outcome {
+        // The engine itself is compiled once a lock, whoever watches: a watched step costs a call through a pointer, an
+        // unwatched one a look whether there is one.
+        let observer: Option<&mut dyn Observer<L>> = if observer.watches() { Some(observer) } else { None };
+        self.run_watched(setup, plan, seed, limits, observer)
+    }
+
+    fn run_watched(
+        &mut self,
+        setup: &Setup<L>,
+        plan: &Plan,
+        seed: u64,
+        limits: &Limits,
+        observer: Option<&mut dyn Observer<L>>,
+    ) -> Outcome {
         let mut cluster = Cluster::new(setup, |_| Clock::default());
         let monitors = Monitors::new(setup.promises).allowing_overtakes(limits.overtakes_allowed);
         cluster.monitors.fill(monitors);
@@ -131,12 +145,13 @@ impl<L: Lock> Engine<L> {
 }
 
 /// A run under way.
-pub(crate) struct Run<'a, L: Lock, O: Observer<L>> {
+pub(crate) struct Run<'a, 'o, L: Lock> {
     pub setup: &'a Setup<L>,
     pub plan: &'a Plan,
     seed: u64,
     pub limits: &'a Limits,
-    observer: &'a mut O,
+    /// Nobody, or whoever is shown each step.
+    observer: Option<&'a mut (dyn Observer<L> + 'o)>,
     pub engine: &'a mut Engine<L>,
     pub cluster: Cluster<L>,
     pub network_dice: Dice,
@@ -151,7 +166,7 @@ pub(crate) struct Run<'a, L: Lock, O: Observer<L>> {
     pub outcome: Outcome,
 }
 
-impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
+impl<L: Lock> Run<'_, '_, L> {
     fn begin(&mut self) {
         let nodes = self.cluster.conditions().len();
         self.engine.agenda.reset(2 * nodes);
@@ -278,7 +293,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
     fn deliver(&mut self, slot: u32, from: Node, to: Node) {
         self.outcome.events += 1;
         let message = self.engine.agenda.open(slot);
-        if O::WATCHES {
+        if self.observer.is_some() {
             let happening = Happening::Delivered { from, to, message: message.clone() };
             self.step(to, Entry::Message { from, message }, || happening);
         } else {
@@ -395,7 +410,7 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
             let (dice, strikes) = (&mut self.network_dice, &mut self.outcome.strikes);
             let fate = self.engine.wires.fate(from_position, to_position, is_reply, dice, strikes);
             if let Some(latency) = fate.again {
-                if O::WATCHES {
+                if self.observer.is_some() {
                     self.show_on_the_way(|| Happening::Duplicated { from, to, message: message.clone() });
                 }
                 self.engine.agenda.send(self.now + latency, from, to, life, &mut message.clone());
@@ -455,8 +470,8 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
 
     /// Shows a step that had effects to whoever watches.
     pub(crate) fn show(&mut self, happening: impl FnOnce() -> Happening<L::Store>) {
-        if O::WATCHES {
-            self.observer.observe(&Step {
+        if let Some(observer) = &mut self.observer {
+            observer.observe(&Step {
                 at: self.now,
                 happening: &happening(),
                 effects: &self.engine.effects,
@@ -468,8 +483,8 @@ impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
 
     /// Shows something that no node did.
     pub(crate) fn show_on_the_way(&mut self, happening: impl FnOnce() -> Happening<L::Store>) {
-        if O::WATCHES {
-            self.observer.observe(&Step {
+        if let Some(observer) = &mut self.observer {
+            observer.observe(&Step {
                 at: self.now,
                 happening: &happening(),
                 effects: &self.engine.nothing,

@@ -9,9 +9,9 @@ use crate::run::{Run, later};
 use picklock_model::cluster::Status;
 use picklock_model::machine::{Lock, Node};
 use picklock_model::time::{Clock, Micros};
-use picklock_model::trace::{Happening, Observer};
+use picklock_model::trace::Happening;
 
-impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
+impl<L: Lock> Run<'_, '_, L> {
     /// The fault strikes, unless its node is past caring.
     pub(crate) fn strike(&mut self, index: u32, struck: u8) {
         if self.is_healed() {

@@ -5,7 +5,6 @@ use crate::plan::{Plan, Trigger, When};
 use crate::run::{Engine, Run, later};
 use picklock_model::machine::{Line, Lock, Node};
 use picklock_model::time::Micros;
-use picklock_model::trace::Observer;
 use picklock_properties::Event;
 
 /// A trigger that was not pulled yet.
@@ -53,7 +52,7 @@ impl Armed {
     }
 }
 
-impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
+impl<L: Lock> Run<'_, '_, L> {
     /// A node has taken a step, whose effects lie ready: the faults that waited for it will strike.
     pub(crate) fn pull_triggers(&mut self, node: Node, position: usize) {
         let Node::Client(client) = node else { return };

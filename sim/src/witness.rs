@@ -5,7 +5,6 @@ use crate::marks::{Blow, Found, Mark};
 use crate::run::Run;
 use picklock_model::machine::{Line, Lock, Message, Node, Store};
 use picklock_model::time::Micros;
-use picklock_model::trace::Observer;
 use picklock_properties::{ClientId, ClientSet, Event};
 
 /// What has to be remembered to see it.
@@ -42,7 +41,7 @@ impl Witness {
     }
 }
 
-impl<L: Lock, O: Observer<L>> Run<'_, L, O> {
+impl<L: Lock> Run<'_, '_, L> {
     fn mark(&mut self, mark: Mark, client: ClientId) {
         self.outcome.marks.count(mark);
         let line = self.cluster.clients[usize::from(client.0)].lock.line();

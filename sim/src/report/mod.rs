@@ -31,13 +31,15 @@ use picklock_properties::{Event, FencingToken, Mode, Promise, Violation};
 pub struct Both<A, B>(pub A, pub B);
 
 impl<L: Lock, A: Observer<L>, B: Observer<L>> Observer<L> for Both<A, B> {
-    const WATCHES: bool = A::WATCHES || B::WATCHES;
+    fn watches(&self) -> bool {
+        self.0.watches() || self.1.watches()
+    }
 
     fn observe(&mut self, step: &Step<L>) {
-        if A::WATCHES {
+        if self.0.watches() {
             self.0.observe(step);
         }
-        if B::WATCHES {
+        if self.1.watches() {
             self.1.observe(step);
         }
     }
