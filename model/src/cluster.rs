@@ -260,9 +260,17 @@ impl<L: Lock> Cluster<L> {
         self.clients[usize::from(client.0)].lock_id(client.0, workload)
     }
 
-    /// Tells an event to the monitors of the lock that it is about.
-    fn observe(&mut self, event: Event, about: LockId, on_violation: &mut impl FnMut(Violation)) {
-        self.monitors[usize::from(about.0)].observe(event, on_violation);
+    /// Tells an event to the monitors of the lock that it is about; returns the promises that it puts to the test.
+    fn observe(
+        &mut self,
+        event: Event,
+        about: LockId,
+        on_violation: &mut impl FnMut(Violation),
+    ) -> PromiseSet {
+        let monitors = &mut self.monitors[usize::from(about.0)];
+        let tested = monitors.tested_by(event);
+        monitors.observe(event, on_violation);
+        tested
     }
 
     /// One step of one node, at true time `now`. The node must be up. What it wants done is left in `effects`, what it
@@ -329,7 +337,7 @@ impl<L: Lock> Cluster<L> {
         for event in &effects.events {
             let about = event.lock().or(about);
             let about = about.unwrap_or_else(|| self.lock_of(event.client(), &setup.workload));
-            self.observe(*event, about, on_violation);
+            effects.tested = effects.tested.union(self.observe(*event, about, on_violation));
         }
     }
 
@@ -349,7 +357,7 @@ impl<L: Lock> Cluster<L> {
             let event = Event::Crashed { client: ClientId(client) };
             effects.record(event);
             let about = self.lock_of(event.client(), &setup.workload);
-            self.observe(event, about, on_violation);
+            effects.tested = self.observe(event, about, on_violation);
         }
     }
 
@@ -385,7 +393,7 @@ impl<L: Lock> Cluster<L> {
         }
         for event in &effects.events {
             let about = event.lock().unwrap_or_else(|| self.lock_of(event.client(), &setup.workload));
-            self.observe(*event, about, on_violation);
+            effects.tested = effects.tested.union(self.observe(*event, about, on_violation));
         }
     }
 }

@@ -19,7 +19,7 @@
 //! ```
 
 use crate::time::{Due, Micros, Monotonic, Wall};
-use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
+use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode, PromiseSet};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
@@ -145,11 +145,18 @@ pub struct Effects<S: Store> {
     pub events: Vec<Event>,
     /// What the lock tells its application; at most one per entry.
     pub answer: Option<Answer>,
+    /// The promises that the events put to the test. The cluster's to say, no machine's.
+    pub tested: PromiseSet,
 }
 
 impl<S: Store> Default for Effects<S> {
     fn default() -> Self {
-        Effects { sends: Vec::with_capacity(8), events: Vec::with_capacity(8), answer: None }
+        Effects {
+            sends: Vec::with_capacity(8),
+            events: Vec::with_capacity(8),
+            answer: None,
+            tested: PromiseSet::EMPTY,
+        }
     }
 }
 
@@ -159,6 +166,7 @@ impl<S: Store> Effects<S> {
         self.sends.clear();
         self.events.clear();
         self.answer = None;
+        self.tested = PromiseSet::EMPTY;
     }
 
     /// A client sends a request to a server.

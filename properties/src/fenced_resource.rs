@@ -87,6 +87,11 @@ impl Monitor for FencedResource {
 }
 
 impl FencedResource {
+    /// Whose write was accepted last.
+    pub(crate) fn writer(&self) -> Option<ClientId> {
+        self.writer
+    }
+
     fn forget_acquired(&mut self, client: ClientId) {
         self.acquired.remove(client);
         self.gone.remove(client);

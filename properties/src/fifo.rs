@@ -40,6 +40,11 @@ impl Fifo {
         self.overtakes
     }
 
+    /// Who stands in the queue, and waits.
+    pub(crate) fn enqueued(&self) -> ClientSet {
+        self.order.iter().copied().collect()
+    }
+
     /// Takes a client out of the order and says what place it had there; the last one if it had none.
     fn leave(&mut self, client: ClientId) -> usize {
         self.waiting.remove(client);

@@ -26,6 +26,11 @@ pub struct FreshRead {
 }
 
 impl FreshRead {
+    /// Whether there is a record that the client's read, under way, must see.
+    pub(crate) fn must_see_some(&self, client: ClientId) -> bool {
+        self.owed.iter().any(|(reader, _)| *reader == client)
+    }
+
     /// Takes out what a client's read, under way, must see.
     fn take_owed(&mut self, client: ClientId) -> ClientSet {
         match self.owed.binary_search_by_key(&client, |(reader, _)| *reader) {

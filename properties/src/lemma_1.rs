@@ -32,6 +32,12 @@ impl Lemma1 {
     /// How many clients are watched: as many as make a square in one machine word.
     pub const CLIENTS_MAX: u8 = 8;
 
+    /// Whether another client's latest read missed the record of this one, whose own read must see both.
+    pub(crate) fn depends_on(&self, writer: ClientId) -> bool {
+        let others = (0..Self::CLIENTS_MAX).map(ClientId).filter(|other| *other != writer);
+        writer.0 < Self::CLIENTS_MAX && others.into_iter().any(|other| self.missed & miss(other, writer) != 0)
+    }
+
     fn forget(&mut self, reader: ClientId) {
         if reader.0 < Self::CLIENTS_MAX {
             self.missed &= !(0xff << (Self::CLIENTS_MAX * reader.0));

@@ -99,7 +99,7 @@ pub use lease_loss::LeaseLoss;
 pub use lemma_1::Lemma1;
 pub use min_validity::MinValidity;
 pub use monitor::{Monitor, Violation};
-pub use monitors::Monitors;
+pub use monitors::{Monitors, Tests};
 pub use mutual_exclusion::MutualExclusion;
 pub use no_herd::NoHerd;
 pub use promise_set::{PromiseSet, StrayPromises};

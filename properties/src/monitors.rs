@@ -1,5 +1,9 @@
 //! All monitors of a run in one value: what an engine puts into its state.
 
+mod tested;
+
+pub use tested::Tests;
+
 use crate::Promise;
 use crate::fenced_resource::FencedResource;
 use crate::fifo::Fifo;

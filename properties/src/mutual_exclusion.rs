@@ -69,6 +69,11 @@ pub(crate) struct ExclusionWithinMode {
 }
 
 impl ExclusionWithinMode {
+    /// Whose running call is of the mode.
+    pub(crate) fn callers(&self) -> ClientSet {
+        self.callers
+    }
+
     pub(crate) fn judge(&mut self, event: Event, mode: Mode) -> Option<(ClientId, ClientId)> {
         match event {
             Event::Called { client, mode: called } if called == mode => self.callers.insert(client),

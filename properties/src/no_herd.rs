@@ -23,6 +23,13 @@ pub struct NoHerd {
     woken: ClientSet,
 }
 
+impl NoHerd {
+    /// Whether a holder has left, and nobody was granted since.
+    pub(crate) fn is_free(&self) -> bool {
+        self.is_free
+    }
+}
+
 impl Monitor for NoHerd {
     fn observe(&mut self, event: Event) -> Result<(), Violation> {
         match event {

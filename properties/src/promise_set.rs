@@ -41,6 +41,12 @@ impl PromiseSet {
         self.0 & bit(promise) != 0
     }
 
+    /// The members of either set.
+    #[must_use]
+    pub fn union(self, other: PromiseSet) -> PromiseSet {
+        PromiseSet(self.0 | other.0)
+    }
+
     /// Whether there is no member.
     pub fn is_empty(self) -> bool {
         self.0 == 0

@@ -10,7 +10,7 @@
 //! [mutual exclusion](crate::MutualExclusion) covers a mixture of both.
 
 use crate::Promise;
-use crate::history::{Event, Mode};
+use crate::history::{ClientSet, Event, Mode};
 use crate::monitor::{Monitor, Violation};
 use crate::mutual_exclusion::ExclusionWithinMode;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,13 @@ use serde::{Deserialize, Serialize};
 /// At most one client holds by [`Mode::TryLock`]. Broken by a grant to such a caller while another such caller holds.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Theorem2(ExclusionWithinMode);
+
+impl Theorem2 {
+    /// Whose running call is one of `try_lock`.
+    pub(crate) fn callers(&self) -> ClientSet {
+        self.0.callers()
+    }
+}
 
 impl Monitor for Theorem2 {
     fn observe(&mut self, event: Event) -> Result<(), Violation> {

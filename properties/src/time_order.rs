@@ -7,13 +7,23 @@
 //! before, it might as well have given both to the same thread.
 
 use crate::Promise;
-use crate::history::Event;
+use crate::history::{ClientId, ClientSet, Event};
 use crate::monitor::{Monitor, Violation};
 use serde::{Deserialize, Serialize};
 
 /// No thread is given less than it was given before. Broken by whoever is; `other` is the same client.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct TimeOrder;
+pub struct TimeOrder {
+    /// Who was given the time, and remembers it.
+    given: ClientSet,
+}
+
+impl TimeOrder {
+    /// Whether the client has something to compare with.
+    pub(crate) fn has_given(&self, client: ClientId) -> bool {
+        self.given.contains(client)
+    }
+}
 
 impl Monitor for TimeOrder {
     fn observe(&mut self, event: Event) -> Result<(), Violation> {
@@ -21,8 +31,15 @@ impl Monitor for TimeOrder {
             Event::TimeGiven { client, less: true } => {
                 Err(Violation { promise: Promise::TimeOrder, client, other: client })
             }
-            Event::TimeGiven { less: false, .. }
-            | Event::Called { .. }
+            Event::TimeGiven { client, less: false } => {
+                self.given.insert(client);
+                Ok(())
+            }
+            Event::Crashed { client } => {
+                self.given.remove(client);
+                Ok(())
+            }
+            Event::Called { .. }
             | Event::FoundFree { .. }
             | Event::Enqueued { .. }
             | Event::Granted { .. }
@@ -31,7 +48,6 @@ impl Monitor for TimeOrder {
             | Event::Lost { .. }
             | Event::Released { .. }
             | Event::Renewed { .. }
-            | Event::Crashed { .. }
             | Event::Accepted { .. }
             | Event::Rejected { .. }
             | Event::RowRead { .. }
@@ -57,7 +73,7 @@ mod tests {
             Event::TimeGiven { client: B, less: false },
             Event::TimeGiven { client: B, less: true },
         ];
-        assert_broken(TimeOrder, &history, B, B);
+        assert_broken(TimeOrder::default(), &history, B, B);
     }
 
     #[test]
@@ -69,6 +85,6 @@ mod tests {
             lock(A),
             granted(A),
         ];
-        assert_kept(TimeOrder, &history);
+        assert_kept(TimeOrder::default(), &history);
     }
 }

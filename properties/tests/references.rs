@@ -525,7 +525,7 @@ proptest! {
 
     #[test]
     fn time_order_agrees_with_a_look_at_each_event(history in histories()) {
-        prop_assert_eq!(verdicts(TimeOrder, &history), time_order(&history));
+        prop_assert_eq!(verdicts(TimeOrder::default(), &history), time_order(&history));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::marks::{Features, Marks};
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
 use picklock_model::time::Micros;
-use picklock_properties::{Promise, Violation};
+use picklock_properties::{Promise, PromiseSet, Violation};
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
@@ -64,6 +64,8 @@ pub struct Outcome {
     pub marks: Marks,
     /// Which blows found clients at which lines.
     pub features: Features,
+    /// The promises that were put to the test, or broken.
+    pub tested: PromiseSet,
     /// How often the lock was granted.
     pub grants: u64,
     /// How often `try_lock` was refused.

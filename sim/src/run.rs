@@ -359,6 +359,7 @@ impl<L: Lock> Run<'_, '_, L> {
 
     /// Something happened that the monitors have seen.
     pub(crate) fn take_events(&mut self) {
+        self.outcome.tested = self.outcome.tested.union(self.engine.effects.tested);
         for place in 0..self.engine.effects.events.len() {
             let event = self.engine.effects.events[place];
             self.witness(event);
@@ -380,6 +381,7 @@ impl<L: Lock> Run<'_, '_, L> {
         for violation in &self.engine.violations {
             if !self.outcome.breaks(violation.promise) {
                 self.outcome.violations.push(*violation);
+                self.outcome.tested.insert(violation.promise);
             }
         }
     }

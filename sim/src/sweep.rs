@@ -16,7 +16,7 @@ use crate::strategy::Strategy;
 use crate::swarm::Scale;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
-use picklock_properties::{Promise, Violation};
+use picklock_properties::{Promise, Tests, Violation};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -67,6 +67,8 @@ pub struct SweepReport {
     pub planned: BTreeMap<u64, PlannedRun>,
     /// How many runs were cut short, and are no evidence for anything that they did not break.
     pub truncated: u64,
+    /// In how many runs each promise was put to the test: in none, and that nothing broke it proves nothing.
+    pub tested: Tests,
     /// How often the lock was granted.
     pub grants: u64,
     /// How often `try_lock` was refused.
@@ -173,6 +175,7 @@ impl SweepReport {
         self.events += outcome.events;
         self.strikes += outcome.strikes;
         self.marks += outcome.marks;
+        self.tested.count(outcome.tested);
         self.truncated += u64::from(outcome.truncated);
         self.grants += outcome.grants;
         self.refusals += outcome.refusals;
@@ -195,6 +198,7 @@ impl SweepReport {
         self.events += next.events;
         self.strikes += next.strikes;
         self.marks += next.marks;
+        self.tested += next.tested;
         self.truncated += next.truncated;
         self.grants += next.grants;
         self.refusals += next.refusals;

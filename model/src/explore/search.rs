@@ -11,7 +11,7 @@ use crate::machine::Lock;
 use crate::world::{Action, Workspace, World};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use picklock_properties::{Event, Violation};
+use picklock_properties::{Event, PromiseSet, Tests, Violation};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::hash::BuildHasher;
@@ -81,10 +81,13 @@ pub struct Coverage {
     pub ticks: u64,
     /// Faults: messages lost or duplicated, pauses, crashes, power losses, clock steps and freezes.
     pub faults: u64,
+    /// Transitions that put each promise to the test.
+    pub tested: Tests,
 }
 
 impl Coverage {
-    fn count(&mut self, action: Action, events: &[Event]) {
+    fn count(&mut self, action: Action, events: &[Event], tested: PromiseSet) {
+        self.tested.count(tested);
         match action {
             Action::Deliver { .. } | Action::Wake { .. } | Action::Resume { .. } => {}
             Action::Tick => self.ticks += 1,
@@ -142,6 +145,7 @@ impl Coverage {
         self.woken += other.woken;
         self.ticks += other.ticks;
         self.faults += other.faults;
+        self.tested += other.tested;
     }
 }
 
@@ -247,6 +251,10 @@ impl Shard {
     }
 }
 
+fn shard_of(hash: u64) -> usize {
+    hash as usize % SHARDS
+}
+
 fn hash_of(state: &[u8]) -> u64 {
     FixedState::with_seed(0x7069_636b_6c6f_636b).hash_one(state)
 }
@@ -295,7 +303,7 @@ impl Graph {
         let mut buffer = vec![0; STATE_BYTES_MAX];
         let packed = pack(&first, &mut buffer);
         let hash = hash_of(packed);
-        let shard = hash as usize % SHARDS;
+        let shard = shard_of(hash);
         shards[shard].insert(hash, packed, NO_PARENT, 0, flags.map_or(0, |flags| flags(&first)));
 
         let mut graph = Graph {
@@ -462,13 +470,14 @@ fn expand<L: Lock>(
                 expanded.is_flooded = true;
                 return expanded;
             }
-            expanded.coverage.count(*action, &workspace.effects.events);
+            let effects = &workspace.effects;
+            expanded.coverage.count(*action, &effects.events, effects.tested);
             if let (Some(violation), None) = (successor.broken, expanded.broken) {
                 expanded.broken = Some((violation, *id, number as u16));
             }
             let packed = pack(&successor, &mut buffer);
             let hash = hash_of(packed);
-            let outbox = &mut expanded.outboxes[hash as usize % SHARDS];
+            let outbox = &mut expanded.outboxes[shard_of(hash)];
             outbox.bytes.extend_from_slice(packed);
             outbox.successors.push(Successor {
                 hash,

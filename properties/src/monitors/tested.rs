@@ -1,0 +1,283 @@
+//! What puts a promise to the test: the one table of what must have happened for a pass to mean anything.
+//!
+//! A lock that nobody contends for excludes everybody from nothing, one without a queue overtakes nobody, one that is never
+//! renewed prolongs no lease wrongly. Such a pass is *vacuous*: it says nothing of the lock, and no engine may show it as
+//! a pass. So every engine counts, for each promise, the events at which it was at stake.
+
+use super::Monitors;
+use crate::history::{ClientSet, Event, Mode};
+use crate::{Promise, PromiseSet};
+use serde::de::MapAccess;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+impl Promise {
+    /// What puts the promise to the test: where it never happened, that nothing was broken proves nothing.
+    pub fn tested_by(self) -> &'static str {
+        match self {
+            Promise::MutualExclusion | Promise::DeadlockFreedom | Promise::StarvationFreedom => {
+                "a client asked while another one held, or was granted while another one waited or held"
+            }
+            Promise::FencedResource => "a write reached the resource after another client's was accepted",
+            Promise::Fifo => "a client was granted while another one stood in the queue",
+            Promise::LeaseLoss => "a lease was renewed while another client waited or held",
+            Promise::Theorem1 => {
+                "a caller of lock asked while another one held, or was granted while another one waited or held"
+            }
+            Promise::Theorem2 => {
+                "a caller of try_lock asked while another one held, or was granted while another one waited or held"
+            }
+            Promise::Theorem3 => "a call of try_lock ended while another one contended for the free lock",
+            Promise::Lemma1 => "a client read after another one had read and missed its record",
+            Promise::MinValidity => "a grant rested on records on servers",
+            Promise::NoHerd => "after a holder had left, a waiter was woken while another one waited",
+            Promise::FreshRead => "a client read what was acknowledged before it began to read",
+            Promise::TimeOrder => "the time service gave a client the time for the second time",
+        }
+    }
+}
+
+impl Monitors {
+    /// The promises that this event, coming next, puts to the test. Promises of progress are tested whether they are
+    /// watched or not; others only if they are.
+    pub fn tested_by(&self, event: Event) -> PromiseSet {
+        let judged = |promise: &Promise| promise.is_liveness() || self.promises.contains(*promise);
+        Promise::ALL.into_iter().filter(judged).filter(|promise| self.is_tested_by(*promise, event)).collect()
+    }
+
+    fn is_tested_by(&self, promise: Promise, event: Event) -> bool {
+        let client = event.client();
+        let besides = |clients: ClientSet| clients.iter().any(|other| other != client);
+        let (waiting, holding) = (self.usage.waiting, self.usage.holding);
+        match promise {
+            Promise::MutualExclusion | Promise::DeadlockFreedom | Promise::StarvationFreedom => match event {
+                Event::Called { .. } => besides(holding),
+                Event::Granted { .. } => besides(waiting) || besides(holding),
+                _ => false,
+            },
+            Promise::FencedResource => {
+                matches!(event, Event::Accepted { .. } | Event::Rejected { .. })
+                    && self.fenced_resource.writer().is_some_and(|writer| writer != client)
+            }
+            Promise::Fifo => matches!(event, Event::Granted { .. }) && besides(self.fifo.enqueued()),
+            Promise::LeaseLoss => {
+                matches!(event, Event::Renewed { .. }) && (besides(waiting) || besides(holding))
+            }
+            Promise::Theorem1 => self.is_contended_by(Mode::Lock, self.theorem_1.callers(), event),
+            Promise::Theorem2 => self.is_contended_by(Mode::TryLock, self.theorem_2.callers(), event),
+            Promise::Theorem3 => {
+                let contending = self.theorem_3.contending();
+                matches!(event, Event::Granted { .. } | Event::Refused { .. } | Event::Crashed { .. })
+                    && contending.contains(client)
+                    && besides(contending)
+            }
+            Promise::Lemma1 => matches!(event, Event::RowRead { .. }) && self.lemma_1.depends_on(client),
+            Promise::MinValidity => matches!(event, Event::Secured { servers, .. } if !servers.is_empty()),
+            Promise::NoHerd => {
+                matches!(event, Event::Woken { .. }) && self.no_herd.is_free() && besides(waiting)
+            }
+            Promise::FreshRead => {
+                matches!(event, Event::RowRead { .. }) && self.fresh_read.must_see_some(client)
+            }
+            Promise::TimeOrder => {
+                matches!(event, Event::TimeGiven { .. }) && self.time_order.has_given(client)
+            }
+        }
+    }
+
+    /// As mutual exclusion is tested, among the callers of one mode.
+    fn is_contended_by(&self, mode: Mode, callers: ClientSet, event: Event) -> bool {
+        let client = event.client();
+        let besides =
+            |clients: ClientSet| clients.iter().any(|other| other != client && callers.contains(other));
+        match event {
+            Event::Called { mode: called, .. } => called == mode && besides(self.usage.holding),
+            Event::Granted { .. } => {
+                callers.contains(client) && (besides(self.usage.waiting) || besides(self.usage.holding))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// How often each promise was put to the test.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
+pub struct Tests([u64; Promise::ALL.len()]);
+
+impl Tests {
+    /// Each of these once more.
+    pub fn count(&mut self, tested: PromiseSet) {
+        if !tested.is_empty() {
+            tested.iter().for_each(|promise| self.0[promise as usize] += 1);
+        }
+    }
+
+    /// How often this one.
+    pub fn times(&self, promise: Promise) -> u64 {
+        self.0[promise as usize]
+    }
+
+    /// Those of `promises` that never were.
+    pub fn untested(&self, promises: PromiseSet) -> PromiseSet {
+        promises.iter().filter(|promise| self.times(*promise) == 0).collect()
+    }
+
+    /// Those that were, with how often, in the order of every table.
+    pub fn iter(&self) -> impl Iterator<Item = (Promise, u64)> {
+        Promise::ALL.into_iter().zip(self.0).filter(|(_, times)| *times > 0)
+    }
+}
+
+impl std::ops::AddAssign for Tests {
+    fn add_assign(&mut self, other: Tests) {
+        self.0.iter_mut().zip(other.0).for_each(|(times, more)| *times += more);
+    }
+}
+
+/// The promises that were tested, by name, with how often.
+impl Serialize for Tests {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.iter().count()))?;
+        for (promise, times) in self.iter() {
+            map.serialize_entry(&promise, &times)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Tests {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Tests, D::Error> {
+        deserializer.deserialize_map(TestsVisitor)
+    }
+}
+
+struct TestsVisitor;
+
+impl<'de> serde::de::Visitor<'de> for TestsVisitor {
+    type Value = Tests;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("promises, each with how often it was put to the test")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Tests, M::Error> {
+        let mut tests = Tests::default();
+        while let Some((promise, times)) = map.next_entry::<Promise, u64>()? {
+            tests.0[promise as usize] = times;
+        }
+        Ok(tests)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::ServerSet;
+    use crate::notation::*;
+
+    /// Which promises a history puts to the test.
+    fn tested(history: &[Event]) -> PromiseSet {
+        let mut monitors = Monitors::new(PromiseSet::ALL);
+        let mut tests = Tests::default();
+        for event in history {
+            tests.count(monitors.tested_by(*event));
+            monitors.observe(*event, &mut |_| {});
+        }
+        tests.iter().map(|(promise, _)| promise).collect()
+    }
+
+    fn set<const N: usize>(promises: [Promise; N]) -> PromiseSet {
+        promises.into_iter().collect()
+    }
+
+    /// One history that tests the promise and, as near to it as can be, one that does not.
+    fn histories(promise: Promise) -> (Vec<Event>, Vec<Event>) {
+        let time = Event::TimeGiven { client: A, less: false };
+        let secured = |servers: &[u8]| Event::Secured {
+            client: A,
+            servers: servers.iter().fold(ServerSet::EMPTY, |mut all, server| {
+                all.insert(*server);
+                all
+            }),
+        };
+        match promise {
+            Promise::MutualExclusion
+            | Promise::DeadlockFreedom
+            | Promise::StarvationFreedom
+            | Promise::Theorem1 => (
+                vec![lock(A), lock(B), granted(A)],
+                vec![lock(A), granted(A), left(A), released(A), lock(B), granted(B)],
+            ),
+            Promise::Theorem2 => (
+                vec![try_lock(A), granted(A), try_lock(B)],
+                vec![try_lock(A), granted(A), lock(B), left(A), released(A)],
+            ),
+            Promise::FencedResource => (
+                vec![granted(A), accepted(A), granted(B), accepted(B)],
+                vec![granted(A), accepted(A), granted(B), accepted(A)],
+            ),
+            Promise::Fifo => (
+                vec![lock(A), enqueued(A), lock(B), enqueued(B), granted(A)],
+                vec![lock(A), enqueued(A), lock(B), granted(A)],
+            ),
+            Promise::LeaseLoss => (
+                vec![lock(A), granted(A), lock(B), renewed(A)],
+                vec![lock(A), granted(A), renewed(A), lock(B)],
+            ),
+            Promise::Theorem3 => (
+                vec![try_lock(A), try_lock(B), refused(A)],
+                vec![try_lock(A), refused(A), try_lock(B), refused(B)],
+            ),
+            Promise::Lemma1 => (vec![read(A, &[A]), read(B, &[A, B])], vec![read(A, &[A, B]), read(B, &[B])]),
+            Promise::MinValidity => (vec![secured(&[1])], vec![secured(&[])]),
+            Promise::NoHerd => (
+                vec![lock(A), granted(A), lock(B), lock(C), left(A), Event::Woken { client: B }],
+                vec![lock(A), granted(A), lock(B), left(A), Event::Woken { client: B }],
+            ),
+            Promise::FreshRead => (
+                vec![Event::Written { client: A }, Event::ReadBegun { client: B }, read(B, &[A])],
+                vec![Event::ReadBegun { client: B }, Event::Written { client: A }, read(B, &[A])],
+            ),
+            Promise::TimeOrder => (vec![time, time], vec![time]),
+        }
+    }
+
+    #[test]
+    fn every_promise_has_a_history_that_tests_it_and_a_near_one_that_does_not() {
+        for promise in Promise::ALL {
+            let (testing, idle) = histories(promise);
+            assert!(tested(&testing).contains(promise), "{promise} is tested by {testing:?}");
+            assert!(!tested(&idle).contains(promise), "{promise} is not tested by {idle:?}");
+        }
+    }
+
+    #[test]
+    fn what_breaks_mutual_exclusion_or_a_promise_of_order_tests_it_too() {
+        let overlap = [lock(A), enqueued(A), lock(B), enqueued(B), granted(B), granted(A)];
+        let all = tested(&overlap);
+        for promise in [Promise::MutualExclusion, Promise::Fifo, Promise::Theorem1] {
+            assert!(all.contains(promise), "{promise}");
+        }
+    }
+
+    #[test]
+    fn a_promise_that_is_not_watched_is_not_tested_unless_it_is_one_of_progress() {
+        let mut monitors = Monitors::new(PromiseSet::EMPTY);
+        monitors.observe(lock(A), &mut |_| {});
+        monitors.observe(lock(B), &mut |_| {});
+        assert_eq!(monitors.tested_by(granted(A)), PromiseSet::liveness());
+    }
+
+    #[test]
+    fn tests_add_up_and_come_back_from_json_by_name() {
+        let mut tests = Tests::default();
+        tests.count(set([Promise::Fifo, Promise::LeaseLoss]));
+        tests.count(set([Promise::Fifo]));
+        tests += tests;
+        assert_eq!((tests.times(Promise::Fifo), tests.times(Promise::LeaseLoss)), (4, 2));
+        assert_eq!(tests.untested(set([Promise::Fifo, Promise::NoHerd])), set([Promise::NoHerd]),);
+        let json = serde_json::to_value(tests).unwrap();
+        assert_eq!(json, serde_json::json!({"fifo": 4, "lease-loss": 2}));
+        assert_eq!(serde_json::from_value::<Tests>(json).unwrap(), tests);
+    }
+}
