@@ -18,12 +18,11 @@ use crate::fault::{FaultKind, FaultSet};
 use crate::marks::Features;
 use crate::outcome::Outcome;
 use crate::plan::{Fault, Plan, When};
-use crate::run::Engine;
 use crate::schedule::Schedule;
 use crate::swarm::Scale;
-use crate::sweep::{NamedInPanic, PlannedRun, SweepError, SweepOptions, SweepReport, threads};
-use picklock_model::cluster::Setup;
-use picklock_model::machine::Lock;
+use crate::sweep::{
+    NamedInPanic, PlannedRun, Runner, Runners, SweepError, SweepOptions, SweepReport, threads,
+};
 use picklock_model::time::Micros;
 use rayon::prelude::*;
 use smallvec::SmallVec;
@@ -43,8 +42,8 @@ const CHANGES_MAX: i64 = 4;
 const FAULTS_MAX: usize = 24;
 
 /// [`crate::sweep::sweep`] with [`Strategy::Guided`](crate::strategy::Strategy::Guided).
-pub(crate) fn sweep<L: Lock>(
-    setup: &Setup<L>,
+pub(crate) fn sweep(
+    runner: Runners,
     faults: FaultSet,
     seeds: Range<u64>,
     options: &SweepOptions,
@@ -61,12 +60,11 @@ pub(crate) fn sweep<L: Lock>(
         let end = next.saturating_add(GENERATION).min(seeds.end);
         let candidates: Vec<(u64, PlannedRun)> =
             (next..end).map(|seed| (seed, guide.candidate(seed))).collect();
-        let run = |engine: &mut Engine<L>, (seed, candidate): &(u64, PlannedRun)| {
+        let run = |runner: &mut Runner, (seed, candidate): &(u64, PlannedRun)| {
             let _named = NamedInPanic { seed: *seed, faults };
-            engine.run(setup, &candidate.plan, candidate.seed, &options.limits, &mut ())
+            runner(&candidate.plan, candidate.seed)
         };
-        let outcomes: Vec<Outcome> =
-            pool.install(|| candidates.par_iter().map_init(Engine::new, run).collect());
+        let outcomes: Vec<Outcome> = pool.install(|| candidates.par_iter().map_init(runner, run).collect());
         let before = report.runs;
         for ((seed, candidate), outcome) in candidates.into_iter().zip(outcomes) {
             report.add(seed, &outcome);

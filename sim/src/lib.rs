@@ -30,11 +30,13 @@
 mod agenda;
 pub mod bench;
 mod cast;
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod dice;
 pub mod fault;
 pub mod guided;
 pub mod herd;
+#[cfg(feature = "hosted")]
 pub mod hosted;
 pub mod marks;
 pub mod network;
@@ -46,8 +48,10 @@ pub mod registry;
 pub mod report;
 pub mod run;
 pub mod schedule;
+#[cfg(feature = "serve")]
 pub mod serve;
 pub mod shrink;
+#[cfg(feature = "strategies")]
 pub mod strategies;
 pub mod strategy;
 mod strike;

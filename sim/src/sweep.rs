@@ -116,11 +116,35 @@ pub fn sweep<L: Lock>(
     seeds: Range<u64>,
     options: &SweepOptions,
 ) -> Result<SweepReport, SweepError> {
-    if options.strategy == Strategy::Guided {
-        return guided::sweep(setup, faults, seeds, options);
+    let runner = || runner(setup, &options.limits);
+    match options.strategy {
+        Strategy::Guided => guided::sweep(&runner, faults, seeds, options),
+        Strategy::Plain | Strategy::Swarm | Strategy::Pct | Strategy::Mixed => {
+            sweep_drawn(&runner, faults, seeds, options)
+        }
     }
+}
+
+/// Runs plans under seeds, one after the other: an engine, and the setup that it runs. What sweeps does not know the lock.
+pub(crate) type Runner<'a> = Box<dyn FnMut(&Plan, u64) -> Outcome + 'a>;
+
+/// A runner with an engine of its own.
+pub(crate) fn runner<'a, L: Lock>(setup: &'a Setup<L>, limits: &'a Limits) -> Runner<'a> {
+    let mut engine = Engine::new();
+    Box::new(move |plan, seed| engine.run(setup, plan, seed, limits, &mut ()))
+}
+
+/// Makes a runner for each thread.
+pub(crate) type Runners<'a> = &'a (dyn Fn() -> Runner<'a> + Sync);
+
+fn sweep_drawn<'a>(
+    runner: Runners<'a>,
+    faults: FaultSet,
+    seeds: Range<u64>,
+    options: &'a SweepOptions<'a>,
+) -> Result<SweepReport, SweepError> {
     let sweep = Sweep {
-        setup,
+        runner,
         faults,
         seeds,
         options,
@@ -222,8 +246,8 @@ impl SweepReport {
     }
 }
 
-struct Sweep<'a, L: Lock> {
-    setup: &'a Setup<L>,
+struct Sweep<'a> {
+    runner: Runners<'a>,
     faults: FaultSet,
     seeds: Range<u64>,
     options: &'a SweepOptions<'a>,
@@ -242,16 +266,16 @@ struct Merged {
     early: BTreeMap<u64, SweepReport>,
 }
 
-impl<L: Lock> Sweep<'_, L> {
+impl Sweep<'_> {
     fn work(&self) {
-        let mut engine = Engine::new();
+        let mut run = (self.runner)();
         loop {
             let block = self.next_block.fetch_add(1, Ordering::Relaxed);
             let Some(seeds) = self.seeds_of(block) else { break };
             if self.options.stop.load(Ordering::Relaxed) || block > self.last_block.load(Ordering::Relaxed) {
                 break;
             }
-            let report = self.run_block(&mut engine, seeds);
+            let report = self.run_block(&mut run, seeds);
             if self.options.ends(&report) {
                 self.last_block.fetch_min(block, Ordering::Relaxed);
             }
@@ -268,12 +292,12 @@ impl<L: Lock> Sweep<'_, L> {
         (!seeds.is_empty()).then_some(seeds)
     }
 
-    fn run_block(&self, engine: &mut Engine<L>, seeds: Range<u64>) -> SweepReport {
+    fn run_block(&self, run: &mut Runner, seeds: Range<u64>) -> SweepReport {
         let mut report = SweepReport::default();
         for seed in seeds {
             let _named = NamedInPanic { seed, faults: self.faults };
             let plan = self.options.strategy.plan(self.faults, seed, &self.options.scale);
-            let outcome = engine.run(self.setup, &plan, seed, &self.options.limits, &mut ());
+            let outcome = run(&plan, seed);
             report.add(seed, &outcome);
             if self.options.ends(&report) {
                 break;

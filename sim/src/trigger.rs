@@ -23,6 +23,7 @@ impl Armed {
     }
 
     /// The fault's place in the plan.
+    #[cfg(feature = "hosted")]
     pub fn index(&self) -> u32 {
         self.index
     }

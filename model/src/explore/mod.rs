@@ -5,11 +5,13 @@
 //! (`search`), level by level over packed states with an exact set: stateright keeps 64-bit fingerprints and
 //! allocates a path per state, and gives no edges, which liveness (`liveness`) needs.
 
+mod explorer;
 mod label;
 mod liveness;
 mod scc;
 mod search;
 
+pub use explorer::serve_explorer;
 pub use liveness::{Draws, Goal, Lasso, check_liveness};
 pub use search::{Coverage, Exploration, Limits, Verdict, search};
 
@@ -134,18 +136,6 @@ impl<L: Lock> stateright::Model for Space<L> {
     fn format_action(&self, action: &Action) -> String {
         format!("{action:?}")
     }
-}
-
-/// Serves stateright's Explorer, a local web page that steps through the space by hand, until the process ends.
-///
-/// # Errors
-/// If the address cannot be listened on.
-pub fn serve_explorer<L: Lock>(space: Space<L>, address: std::net::SocketAddr) -> std::io::Result<()> {
-    use stateright::Model;
-    // stateright panics when it cannot bind; find out first.
-    drop(std::net::TcpListener::bind(address)?);
-    space.checker().serve(address);
-    Ok(())
 }
 
 /// What stateright's own breadth-first checker says about the space: unique states, and whether a promise was broken.

@@ -289,6 +289,9 @@ struct Expanded {
 /// What a liveness check wants to know of every state, as up to 16 bits.
 pub(super) type Flags<'a, L> = &'a (dyn Fn(&World<L>) -> u16 + Sync);
 
+/// What a chunk of states, kept in these shards, leads to: the one part of the search that knows the lock.
+type Expand<'a> = &'a (dyn Fn(&[StateId], &[Shard]) -> Expanded + Sync);
+
 /// The explored space.
 pub(super) struct Graph {
     pub exploration: Exploration,
@@ -317,39 +320,45 @@ impl Graph {
             },
             shards,
         };
-        let mut frontier = vec![StateId::new(shard, 0)];
+        graph.explore(StateId::new(shard, 0), flags.is_some(), limits, &|chunk, shards| {
+            expand(space, chunk, shards, flags)
+        });
+        graph
+    }
+
+    /// All that the first state leads to. Nothing from here on is generic in the lock.
+    fn explore(&mut self, first: StateId, keep_edges: bool, limits: &Limits, expand: Expand) {
+        let mut frontier = vec![first];
         while !frontier.is_empty() {
             let mut next: Vec<Vec<StateId>> = (0..SHARDS).map(|_| Vec::new()).collect();
             for batch in frontier.chunks(CHUNK_STATES * BATCH_CHUNKS) {
-                if let Some(verdict) = graph.step(space, batch, flags, limits, &mut next) {
-                    graph.exploration.verdict = verdict;
-                    graph.finish();
-                    return graph;
+                if let Some(verdict) = self.step(batch, keep_edges, limits, &mut next, expand) {
+                    self.exploration.verdict = verdict;
+                    self.finish();
+                    return;
                 }
             }
             frontier = next.concat();
-            graph.exploration.depth += u32::from(!frontier.is_empty());
+            self.exploration.depth += u32::from(!frontier.is_empty());
         }
-        graph.finish();
-        graph
+        self.finish();
     }
 
     fn finish(&mut self) {
         self.exploration.bytes = self.shards.iter().map(|shard| shard.bytes.len() as u64).sum();
     }
 
-    fn step<L: Lock>(
+    fn step(
         &mut self,
-        space: &Space<L>,
         batch: &[StateId],
-        flags: Option<Flags<L>>,
+        keep_edges: bool,
         limits: &Limits,
         next: &mut [Vec<StateId>],
+        expand: Expand,
     ) -> Option<Verdict> {
         let shards = &self.shards;
         let expanded: Vec<Expanded> =
-            batch.par_chunks(CHUNK_STATES).map(|chunk| expand(space, chunk, shards, flags)).collect();
-        let keep_edges = flags.is_some();
+            batch.par_chunks(CHUNK_STATES).map(|chunk| expand(chunk, shards)).collect();
         let new: u64 = self
             .shards
             .par_iter_mut()
@@ -375,7 +384,7 @@ impl Graph {
         }
         let broken = expanded.iter().find_map(|chunk| chunk.broken);
         // A liveness check judges the whole graph; a broken state is an end in it.
-        if let (Some((violation, parent, action)), None) = (broken, flags) {
+        if let (Some((violation, parent, action)), false) = (broken, keep_edges) {
             let mut path = self.path_to(parent);
             path.push(action);
             self.exploration.depth += 1;

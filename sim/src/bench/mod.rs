@@ -26,11 +26,13 @@
 
 mod contestants;
 mod figures;
+#[cfg(feature = "cli")]
 mod plot;
 mod tally;
 
 pub use contestants::{Contestant, contestants};
 pub use figures::{Figures, Point, Spread};
+#[cfg(feature = "cli")]
 pub use plot::plot;
 
 use picklock_model::time::Micros;

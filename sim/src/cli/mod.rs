@@ -23,6 +23,7 @@ mod scenarios;
 mod screen;
 mod seeded;
 mod seeds;
+#[cfg(feature = "serve")]
 mod serve;
 mod shrink;
 mod sweep;
@@ -82,6 +83,7 @@ enum Command {
     Hunt(hunt::Hunt),
     Herd(herd::Herd),
     Ttl(ttl::Ttl),
+    #[cfg(feature = "serve")]
     Serve(serve::Serve),
     Bench(bench::Bench),
     /// Lists the locks
@@ -145,6 +147,7 @@ pub fn main(locks: &Locks) -> ExitCode {
         Command::Hunt(command) => command.run(locks, &mut screen),
         Command::Herd(command) => command.run(&mut screen),
         Command::Ttl(command) => command.run(&mut screen),
+        #[cfg(feature = "serve")]
         Command::Serve(command) => command.run(&mut screen),
         Command::Bench(command) => command.run(&mut screen),
         Command::Locks => lists::locks(locks, &mut screen),

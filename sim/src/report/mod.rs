@@ -7,6 +7,7 @@
 mod hash;
 mod json;
 mod perfetto;
+#[cfg(feature = "report")]
 mod picture;
 mod shiviz;
 mod story;
@@ -17,6 +18,7 @@ mod toy;
 pub use hash::TraceHash;
 pub use json::{JsonEvent, JsonEvents, JsonMessage, JsonViolation};
 pub use perfetto::perfetto;
+#[cfg(feature = "report")]
 pub use picture::{STYLE, Window, page, svg};
 pub use shiviz::shiviz;
 pub use story::Story;

@@ -33,6 +33,7 @@ impl Listener for tokio::net::TcpListener {
     }
 }
 
+#[cfg(feature = "hosted")]
 impl Listener for turmoil::net::TcpListener {
     type Stream = turmoil::net::TcpStream;
 

@@ -23,7 +23,8 @@
 //!
 //! # A store in your own turmoil test
 //!
-//! ```
+#![cfg_attr(feature = "hosted", doc = "```")]
+#![cfg_attr(not(feature = "hosted"), doc = "```ignore")]
 //! use picklock_model::time::Micros;
 //! use picklock_sim::plan::{Fault, Target};
 //! use picklock_sim::serve::redis::{Servers, serve};

@@ -127,7 +127,11 @@ impl Servers {
 
     /// True time: what has passed since the first server was served, or, inside of a turmoil simulation, since that began.
     pub fn now(&self) -> Micros {
-        let elapsed = turmoil::sim_elapsed().unwrap_or_else(|| {
+        #[cfg(feature = "hosted")]
+        let simulated = turmoil::sim_elapsed();
+        #[cfg(not(feature = "hosted"))]
+        let simulated = None;
+        let elapsed = simulated.unwrap_or_else(|| {
             let began = *self.state().began.get_or_insert_with(Instant::now);
             began.elapsed()
         });
