@@ -214,9 +214,11 @@ fn stretch(fault: &mut Fault, dice: &mut Dice, scale: &Scale) {
 mod tests {
     use super::*;
     use crate::outcome::Limits;
+    use crate::run::Engine;
     use crate::strategy::Strategy;
     use crate::sweep::sweep;
     use crate::toy::{self, Key};
+    use picklock_model::cluster::Setup;
     use picklock_properties::Promise;
     use std::sync::atomic::AtomicBool;
 
