@@ -1,15 +1,16 @@
 //! How the tests search, sweep and replay; and what a failing one prints: the promise, the token, the last steps, and the
 //! command that replays it.
 
+use crate::truth;
 use picklock_model::claims::{Judgement, NamedSpace};
 use picklock_model::explore::Limits;
 use picklock_properties::Promise;
-use picklock_sim::fault::FaultSet;
+use picklock_sim::fault::{FaultKind, FaultSet};
 use picklock_sim::registry::{AnyLock, Checked, Replay, SweepHow, locks};
 use picklock_sim::report::TextOptions;
 use picklock_sim::strategy::Strategy;
-use picklock_sim::sweep::SweepReport;
-use picklock_sim::token::{Body, Token};
+use picklock_sim::sweep::{PlannedRun, SweepReport};
+use picklock_sim::token::Token;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
@@ -18,6 +19,10 @@ pub const STATES_MAX: u64 = 8_000_000;
 
 /// How many steps a failing test prints, from the end of the run.
 const LAST_STEPS: usize = 30;
+
+/// Faults of machines whose disks stay and whose clocks count every pause and show every microsecond: what a claim about *any*
+/// fault speaks of, if it says nothing else. Suspended machines, coarse clocks and replaced disks are their own rows.
+pub const USUAL_FAULTS: [FaultKind; 8] = FaultKind::USUAL;
 
 /// The lock of this name.
 pub fn lock(name: &str) -> Box<dyn AnyLock> {
@@ -30,7 +35,12 @@ pub fn lock(name: &str) -> Box<dyn AnyLock> {
 /// Explores the whole space.
 pub fn check(space: &NamedSpace, judgement: &Judgement) -> Checked {
     match lock(space.lock).check(space, judgement, &Limits::states(STATES_MAX)) {
-        Ok(checked) => checked,
+        Ok(checked) => {
+            if let Some(found) = &checked.counterexample {
+                replay(&found.token, &TextOptions::default());
+            }
+            checked
+        }
         Err(error) => panic!("the space of {} cannot be explored: {error}", space.lock),
     }
 }
@@ -75,15 +85,19 @@ pub fn first_seed(
 
 /// The run of a seed, as a token.
 pub fn seeded_token(lock: &str, setup: &[u8], faults: FaultSet, seed: u64) -> Token {
-    let strategy = Strategy::Swarm;
-    let body = Body::Seeded { setup: setup.to_vec(), faults: faults.into(), seed, strategy };
-    Token { lock: lock.to_owned(), body }
+    let lock = self::lock(lock);
+    let plans = lock.plans(setup, faults, Strategy::Swarm, &[seed]).expect("the setup is one of this lock");
+    let run = PlannedRun { plan: plans[0].clone(), seed };
+    lock.token(setup, &run, None).expect("the run can be told by names")
 }
 
 /// Runs a token's run again.
 pub fn replay(token: &Token, options: &TextOptions) -> Replay {
     match lock(&token.lock).replay(token, options) {
-        Ok(replay) => replay,
+        Ok(replay) => {
+            truth::assert_true(token, &replay);
+            replay
+        }
         Err(error) => panic!("{token} cannot be replayed: {error}"),
     }
 }

@@ -182,7 +182,7 @@ mod exhaustive {
     }
 
     fn served(space: &Space<FeedbackLock>) {
-        let Checked { verdict, exploration, counterexample } = check_progress(space);
+        let Checked { verdict, exploration, counterexample, .. } = check_progress(space);
         if let Some(found) = counterexample {
             panic!("{:?}\n{}", space.setup.lock, evidence(found.promise, &found.token));
         }
@@ -199,7 +199,7 @@ mod exhaustive {
 
     /// Whether anything struck.
     fn kept_whatever(space: &Space<FeedbackLock>) -> bool {
-        let Checked { verdict, exploration, counterexample } = search(space);
+        let Checked { verdict, exploration, counterexample, .. } = search(space);
         if let Some(found) = counterexample {
             panic!("{:?}\n{}", space.setup.lock, evidence(found.promise, &found.token));
         }

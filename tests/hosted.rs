@@ -168,6 +168,8 @@ fn redlock() -> Setup<locks::Redlock> {
             resource_forgets: false,
             locks: 1,
             attendants: 0,
+            pace: None,
+            varies: false,
         },
         promises: PromiseSet::from_iter([Promise::MutualExclusion, Promise::DeadlockFreedom]),
     }

@@ -163,13 +163,13 @@ mod service {
 }
 
 fn broken(space: &Space<CassandraServed>, promise: Promise) {
-    let Checked { verdict, exploration, counterexample } = search(space);
+    let Checked { verdict, exploration, counterexample, .. } = search(space);
     assert_eq!(verdict, CheckVerdict::Violated, "{:?}: {exploration:?}", space.setup.lock);
     assert_eq!(counterexample.map(|found| found.promise), Some(promise));
 }
 
 fn kept_promise(space: &Space<CassandraServed>) {
-    let Checked { verdict, exploration, counterexample } = search(space);
+    let Checked { verdict, exploration, counterexample, .. } = search(space);
     if let Some(found) = counterexample {
         panic!("{:?}\n{}", space.setup.lock, evidence(found.promise, &found.token));
     }

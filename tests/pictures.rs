@@ -72,11 +72,12 @@ fn picture(row: &str, draw: impl Fn(Story) -> String) -> String {
         token: &token.encode(),
         broken: &broken,
         plan: &[],
+        shown_for: replay.shown_for,
         nodes: &replay.nodes,
         locks: replay.locks,
         events: &replay.events,
         loop_start: replay.loop_start,
-        in_ticks: replay.in_ticks,
+        time: replay.time,
     })
 }
 

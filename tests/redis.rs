@@ -85,7 +85,7 @@ fn broken(space: &NamedSpace) {
 }
 
 fn kept(space: &NamedSpace) {
-    let Checked { verdict, exploration, counterexample } = check(space, &Judgement::Safety);
+    let Checked { verdict, exploration, counterexample, .. } = check(space, &Judgement::Safety);
     if let Some(found) = counterexample {
         panic!("{:?}\n{}", space.bounds, evidence(found.promise, &found.token));
     }

@@ -74,7 +74,7 @@ mod exhaustive {
     }
 
     fn kept(space: &Space<Redlock>) {
-        let Checked { verdict, exploration, counterexample } = search(space);
+        let Checked { verdict, exploration, counterexample, .. } = search(space);
         if let Some(found) = counterexample {
             panic!("{:?}\n{}", space.setup.lock, evidence(found.promise, &found.token));
         }
@@ -250,6 +250,8 @@ mod seeded {
                 resource_forgets: false,
                 locks: 1,
                 attendants: 0,
+                pace: None,
+                varies: false,
             },
             promises,
         }

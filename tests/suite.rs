@@ -19,12 +19,16 @@
 //! 11. `pictures`: a browser draws the page of a failure and steps through it.
 //! 12. `hosted`: the machines on tokio under turmoil come to the verdicts of the seeded engine, row by row of the catalogue.
 //! 13. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
-//! 14. `regressions`: runs that once broke a promise, as tokens, each with its story.
+//! 14. `tokens`: runs that once broke a promise, and others, kept as tokens in `tokens/`, each with its story.
 //! 15. `shrinking`: what random plans find is made small, about as small as what the exhaustive search finds; and so is a case of
 //!     proptest.
 //! 16. `guard_example`: to copy from. An application works under a guard while hosts crash and links break, under turmoil.
+//! 17. `contradictions`: what the exhaustive engine calls kept, no random run breaks, over every lock, fault and promise.
 //!
-//! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run.
+//! 18. `monitors`: what one promise tells apart that others do not, and that correct locks are accused of nothing.
+//!
+//! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run. Every trace that
+//! is replayed, every counterexample of the exhaustive search among them, is held against `truth`: it happened as it is told.
 //!
 //! The explorer and the canonical form have tests of their own, in `model/tests`.
 //!
@@ -32,7 +36,8 @@
 //! |---|---|
 //! | `PICKLOCK_SEED=n` | seeded tests run seed n and no other |
 //! | `PICKLOCK_SEEDS=N` | seeded tests run the seeds 0 to N-1 |
-//! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*` again instead of comparing them |
+//! | `PICKLOCK_LONG=1` | what is cut short to be affordable goes through larger spaces and more seeds |
+//! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*`, and what stands below the tokens in `tokens/*`, again instead of comparing |
 //! | `UPDATE_EXPECT=1` | writes the expected tables in the tests again (expect-test) |
 
 mod bench;
@@ -40,19 +45,22 @@ mod broken_locks;
 mod cassandra_lwt;
 mod cassandra_queue;
 mod cassandra_shadow;
+mod contradictions;
 mod determinism;
 mod evidence;
 mod feedback_lock;
 mod guard_example;
 mod hosted;
 mod leases;
+mod monitors;
 mod pictures;
 mod redis;
 mod redlock;
-mod regressions;
 mod scenarios;
 mod seeds;
 mod several_locks;
 mod shrinking;
 mod theorems;
+mod tokens;
+mod truth;
 mod zookeeper;

@@ -3,10 +3,11 @@
 use crate::evidence::{breaks, check, evidence, lock, replay};
 use crate::scenarios::is_golden;
 use expect_test::expect;
-use picklock_model::claims::{Assumption, Claim, Expected, THEOREMS, claims};
+use picklock_model::claims::{Assumption, Claim, Expected, Judgement, THEOREMS, claims};
 use picklock_model::explore::Limits;
 use picklock_model::world::Bounds;
-use picklock_sim::registry::{CheckVerdict, Checked};
+use picklock_properties::Promise;
+use picklock_sim::registry::{CheckOptions, CheckVerdict, Checked};
 use picklock_sim::report::TextOptions;
 
 #[test]
@@ -166,6 +167,53 @@ fn the_spaces_of_the_theorems_have_their_sizes() {
         inside, 2 clients, 1 server: 432 states, 738 transitions, depth 28
     "#]]
     .assert_eq(&table);
+}
+
+#[test]
+fn etcds_mutex_excludes_others_exactly_under_its_assumptions() {
+    comes_out_as_claimed("etcd");
+}
+
+#[test]
+fn etcds_mutex_is_granted_in_the_order_of_create_revisions_as_long_as_leases_last() {
+    comes_out_as_claimed("etcd-fifo");
+}
+
+#[test]
+fn whoever_waits_for_etcds_mutex_is_served_exactly_under_its_assumptions() {
+    comes_out_as_claimed("etcd-progress");
+}
+
+#[test]
+fn a_create_revision_is_a_fencing_token_exactly_under_its_assumptions() {
+    comes_out_as_claimed("etcd-fencing");
+}
+
+/// A holder that always outlives its lock never comes to write, and a lock without tokens would seem to be safe.
+#[test]
+fn what_has_no_tokens_lets_late_writers_in_whatever_outlives_the_lock() {
+    use Assumption::{Durable, KeysKept, NoPause, NoServerClockStep};
+    let breaks = [
+        ("redis-single", NoPause),
+        ("redis-single", NoServerClockStep),
+        ("redis-single", Durable),
+        ("redis-single", KeysKept),
+        ("redis-single-fenced", Durable),
+        ("redlock", NoPause),
+    ];
+    for (name, assumption) in breaks {
+        let options = CheckOptions {
+            clients: 2,
+            servers: lock(name).usual_servers(),
+            rounds: 1,
+            try_lock: false,
+            drop: vec![assumption],
+            promises: [Promise::FencedResource].into_iter().collect(),
+        };
+        let checked = check(&lock(name).space(&options), &Judgement::Safety);
+        let broken = checked.counterexample.map(|found| found.promise);
+        assert_eq!(broken, Some(Promise::FencedResource), "{name} without {assumption}");
+    }
 }
 
 /// A lease that never has to be renewed says nothing about renewal.

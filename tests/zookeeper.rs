@@ -3,7 +3,7 @@
 
 mod servers;
 
-use crate::evidence::{breaks, check, evidence, replay};
+use crate::evidence::{breaks, check, evidence, lock, replay};
 use crate::scenarios::is_golden;
 use picklock_model::claims::{Judgement, NamedSpace, Scenario, Search, scenarios, zookeeper as spaces};
 use picklock_model::cluster::Setup;
@@ -22,7 +22,8 @@ use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::plan::{Fault, Plan, Planned, Side, Target, Trigger, When};
 use picklock_sim::registry::{CheckVerdict, Checked, Replay};
 use picklock_sim::report::TextOptions;
-use picklock_sim::token::{Body, Token};
+use picklock_sim::sweep::PlannedRun;
+use picklock_sim::token::Token;
 use servers::{Fate, Servers};
 
 const LOCK: &str = "zookeeper-lock";
@@ -362,6 +363,8 @@ fn setup(clients: u8, servers: u8, change: impl FnOnce(&mut Workload)) -> Setup<
         resource_forgets: false,
         locks: 1,
         attendants: 0,
+        pace: None,
+        varies: false,
     };
     change(&mut workload);
     let election = (servers > 1).then_some(spaces::ELECTION);
@@ -377,9 +380,9 @@ fn setup(clients: u8, servers: u8, change: impl FnOnce(&mut Workload)) -> Setup<
 /// The run of a plan written by hand, with seed 1.
 fn planned(setup: Setup<ZookeeperLock>, faults: Vec<Planned>) -> Replay {
     let plan = Plan { faults, heal_at: Micros::seconds(3600), ..Plan::default() };
-    let plan = postcard::to_stdvec(&plan).unwrap();
     let setup = picklock_model::claims::pack_setup(&setup);
-    trace(&Token { lock: LOCK.to_owned(), body: Body::Planned { setup, plan, seed: 1 } })
+    let token = lock(LOCK).token(&setup, &PlannedRun { plan, seed: 1 }, None);
+    trace(&token.expect("the run can be told by names"))
 }
 
 fn trace(token: &Token) -> Replay {

@@ -14,15 +14,16 @@
 //!   some ticks from now: those keep their tick, and within it the order in their group (from its middle on, so that the
 //!   largest may be counted on from, as in `max(last + 1, now)`, without leaving the tick). A lock that carries stamps
 //!   from one group over into another has one group;
-//! - *serials* keep their order per owner.
+//! - *serials* keep their order per owner; the numbers of a client's holds, which monitors remember, are among them.
 //!
 //! This is a bisimulation: what a machine can compare, it compares alike before and after. `tests/canonical` walks
 //! beside an executor that keeps absolute times and forgets nothing.
 
 use crate::cluster::Setup;
-use crate::machine::{Lock, Node, Owner, StampGroup, Store, Visit, Visitor};
+use crate::machine::{Lock, Message, Node, Owner, StampGroup, Store, Visit, Visitor};
 use crate::time::{Due, Micros, Monotonic, Wall};
-use crate::world::{Bounds, TICK, World};
+use crate::world::{Bounds, Envelope, TICK, World};
+use picklock_properties::{ClientId, HoldId};
 use smallvec::SmallVec;
 
 /// Memory for one rewrite, kept from step to step.
@@ -62,6 +63,7 @@ pub fn rewrite<L: Lock>(
 ) {
     let frame = Frame::new(world, now, setup, bounds);
     settle(world, setup, frame.horizon);
+    forget_holds(world);
     let clients = world.cluster.clients.len();
     buffers.recent.clear();
     buffers.small.clear();
@@ -83,6 +85,12 @@ pub fn rewrite<L: Lock>(
             }
         }
     }
+}
+
+/// Drops from a world that is not in canonical form, in which true time is `now`, what the canonical form of it drops.
+pub fn settle_at<L: Lock>(world: &mut World<L>, now: Micros, setup: &Setup<L>, bounds: &Bounds) {
+    let horizon = Frame::new(world, now, setup, bounds).horizon;
+    settle(world, setup, horizon);
 }
 
 /// How times are moved.
@@ -213,6 +221,12 @@ fn visit<L: Lock, V: PlacedVisitor>(world: &mut World<L>, setup: &Setup<L>, visi
     }
     visitor.place().enter(None, None, None);
     world.cluster.resource.visit::<L::Store, V>(visitor);
+    for monitors in &mut world.cluster.monitors {
+        monitors.each_hold(&mut |client, hold| {
+            visitor.serial(Owner::Node(Node::Client(client.0)), &mut hold.0);
+        });
+        monitors.each_token(&mut |token| L::Store::visit_fence(token, visitor));
+    }
     for envelope in &mut world.in_flight {
         visitor.place().enter(None, Some(envelope.from), Some(envelope.to));
         envelope.message.visit(visitor);
@@ -402,20 +416,43 @@ fn settle<L: Lock>(world: &mut World<L>, setup: &Setup<L>, horizon: i64) {
     L::Store::settle(&mut servers, &mut messages, Wall(horizon), &setup.store);
 }
 
-impl<S: Store> Visit for crate::machine::Message<S> {
+/// The monitors need not remember a hold from which nothing can arrive any more: none of the client's latest, and of no
+/// message under way.
+fn forget_holds<L: Lock>(world: &mut World<L>) {
+    let World { cluster, in_flight, .. } = world;
+    let is_over = |client: ClientId, hold: HoldId| {
+        let is_of_it = |envelope: &Envelope<L>| match envelope.message {
+            Message::Read { serial, .. } | Message::Write { serial, .. } => {
+                envelope.from == Node::Client(client.0) && serial == hold.0
+            }
+            Message::Request(_)
+            | Message::Reply(_)
+            | Message::Peer(_)
+            | Message::Shown { .. }
+            | Message::Written { .. } => false,
+        };
+        cluster.clients[usize::from(client.0)].latest_hold() != hold && !in_flight.iter().any(is_of_it)
+    };
+    for monitors in &mut cluster.monitors {
+        monitors.forget_holds(&is_over);
+    }
+}
+
+impl<S: Store> Visit for Message<S> {
     fn visit<V: Visitor>(&mut self, visitor: &mut V) {
-        use crate::machine::Message;
         match self {
             Message::Request(request) => request.visit(visitor),
             Message::Reply(reply) => reply.visit(visitor),
             Message::Peer(peer) => peer.visit(visitor),
-            Message::Write { serial, fence, lock: _ } => {
+            Message::Read { serial, fence, lock: _ } | Message::Write { serial, fence, lock: _ } => {
                 visitor.serial(Owner::Sender, serial);
                 if let Some(token) = fence {
                     S::visit_fence(token, visitor);
                 }
             }
-            Message::Written { serial, .. } => visitor.serial(Owner::Receiver, serial),
+            Message::Shown { serial } | Message::Written { serial, .. } => {
+                visitor.serial(Owner::Receiver, serial);
+            }
         }
     }
 }

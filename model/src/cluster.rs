@@ -294,7 +294,10 @@ impl<L: Lock> Cluster<L> {
         let clock = self.condition(node).clock;
         let about = match (node, &entry) {
             (Node::Client(client), _) => Some(self.lock_of(ClientId(client), &setup.workload)),
-            (Node::Resource, Entry::Message { message: Message::Write { lock, .. }, .. }) => Some(*lock),
+            (
+                Node::Resource,
+                Entry::Message { message: Message::Read { lock, .. } | Message::Write { lock, .. }, .. },
+            ) => Some(*lock),
             (Node::Server(_) | Node::Resource, _) => None,
         };
         match node {
@@ -325,6 +328,12 @@ impl<L: Lock> Cluster<L> {
                 }
             }
             Node::Resource => match entry {
+                Entry::Message {
+                    from: Node::Client(from),
+                    message: Message::Read { serial, lock, fence },
+                } => {
+                    self.resource.on_read::<L>(from, serial, lock, fence, &setup.workload, effects);
+                }
                 Entry::Message {
                     from: Node::Client(from),
                     message: Message::Write { serial, lock, fence },
@@ -361,6 +370,15 @@ impl<L: Lock> Cluster<L> {
         }
     }
 
+    /// A server that is down has lost its disk, or another machine comes in its place and under its name: it starts again
+    /// with nothing. Clients and the resource have nothing to lose beside what a loss of power takes from them.
+    pub fn lose_disk(&mut self, node: Node, setup: &Setup<L>) {
+        debug_assert!(matches!(self.condition(node).status, Status::Down { .. }), "{node} is not down");
+        if let Node::Server(me) = node {
+            self.servers[usize::from(me)] = L::Store::new(me, setup.servers, &setup.store);
+        }
+    }
+
     /// A crashed node starts again, with what it had made durable.
     pub fn restart(
         &mut self,
@@ -371,7 +389,9 @@ impl<L: Lock> Cluster<L> {
         on_violation: &mut impl FnMut(Violation),
     ) {
         effects.clear();
-        let Some(condition) = self.condition_mut(node) else { return };
+        let Some(condition) = self.condition_mut(node) else {
+            return self.resource.restart(&setup.workload);
+        };
         let Status::Down { power_lost } = condition.status else {
             unreachable!("only a node that is down is restarted");
         };
@@ -389,7 +409,7 @@ impl<L: Lock> Cluster<L> {
                 let cx = context(me, setup.servers, clock, now, 0, &setup.store);
                 self.servers[usize::from(me)].on_restart(power_lost, &cx, effects);
             }
-            Node::Resource => {}
+            Node::Resource => unreachable!("the resource has no condition, and has been restarted above"),
         }
         for event in &effects.events {
             let about = event.lock().unwrap_or_else(|| self.lock_of(event.client(), &setup.workload));

@@ -83,7 +83,7 @@ pub enum Message<S: Store> {
     Peer(S::Peer),
     /// From a client in its critical section to the resource.
     Write {
-        /// Counts the writes of this client, so that a late answer is not taken for a later one.
+        /// Which of the client's holds, so that a late answer is not taken for one of a later hold.
         serial: u32,
         /// The lock that protects what is written.
         lock: LockId,
@@ -92,10 +92,24 @@ pub enum Message<S: Store> {
     },
     /// From the resource to the client: the write was applied, or turned down because of its token.
     Written {
-        /// The write this answers.
+        /// The hold whose write this answers.
         serial: u32,
         /// Whether it was applied.
         accepted: bool,
+    },
+    /// From a client in its critical section to the resource: what is there to work on?
+    Read {
+        /// Which of the client's holds, so that a late answer is not taken for one of a later hold.
+        serial: u32,
+        /// The lock that protects what is read.
+        lock: LockId,
+        /// The token that came with the grant, if the client shows it already now.
+        fence: Option<FencingToken>,
+    },
+    /// From the resource to the client: this is there.
+    Shown {
+        /// The hold whose read this answers.
+        serial: u32,
     },
 }
 
@@ -200,6 +214,7 @@ impl<S: Store> Effects<S> {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Line {
     /// Listing number in the document; 0 for a numbered step outside a listing.
+    #[serde(default)]
     pub listing: u8,
     /// Line number within the listing, or the step's number; 0 for a state that no line stands for.
     pub number: u8,
@@ -303,8 +318,18 @@ pub trait Lock: Data {
         false
     }
 
+    /// With fewer servers it would be another algorithm: a run that is made small keeps so many, if it had them.
+    fn fewest_servers(_settings: &Self::Settings) -> u8 {
+        1
+    }
+
     /// How long a grant lasts without renewal, if it ends by itself: fault plans scale with it.
     fn lease(settings: &Self::Settings) -> Option<Micros>;
+
+    /// The settings for so many clients: other ones only where they name that number.
+    fn used_by(settings: &Self::Settings, _clients: u8) -> Self::Settings {
+        settings.clone()
+    }
 }
 
 /// One server's machine of a store, with what servers say to each other.

@@ -1,7 +1,7 @@
 //! Time, as integers with the unit in the type.
 //!
-//! Every clock counts microseconds from [`EPOCH`], which is zero so that states stay small; what a person reads
-//! ([`Wall`]'s `Display`, Listing 5's column names) is shifted to a real date by [`EPOCH_UNIX_MICROS`].
+//! Every clock counts microseconds from [`EPOCH`], which is zero so that states stay small; what must be a real date
+//! (Listing 5's column names, what a simulated Redis tells) is shifted to one by [`EPOCH_UNIX_MICROS`].
 
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, Neg, Sub};
@@ -89,6 +89,18 @@ impl Wall {
     }
 }
 
+impl std::fmt::Display for Wall {
+    /// To the microsecond, in seconds since the run began: `12.345678s`. Below a millisecond, where a world without time
+    /// counts its steps, `7us`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (sign, micros) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs());
+        match micros {
+            0..1_000 => write!(f, "{sign}{micros}us"),
+            _ => write!(f, "{sign}{}.{:06}s", micros / 1_000_000, micros % 1_000_000),
+        }
+    }
+}
+
 impl Add<Micros> for Wall {
     type Output = Wall;
     fn add(self, length: Micros) -> Wall {
@@ -103,7 +115,8 @@ impl Sub for Wall {
     }
 }
 
-/// What a node's monotonic clock shows, in microseconds: it drifts, but never steps, and goes on during a pause.
+/// What a node's monotonic clock shows, in microseconds: it drifts, but never steps. It goes on while a process is paused, and
+/// stands still while the whole machine is suspended (Linux: `CLOCK_MONOTONIC`).
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Monotonic(pub i64);
 
@@ -139,6 +152,8 @@ pub struct Clock {
     pub monotonic_offset: Micros,
     /// Microseconds gained per second of true time, on both clocks.
     pub drift_ppm: i32,
+    /// The wall clock shows whole multiples of so many microseconds only, so that readings in between tie. 0: each one.
+    pub granularity: u32,
     /// True time at which the present drift began.
     pub drift_since: Micros,
     /// The wall clock stands still at this reading.
@@ -157,7 +172,19 @@ impl Clock {
 
     /// What the wall clock shows at true time `now`.
     pub fn wall(&self, now: Micros) -> Wall {
-        self.frozen.unwrap_or(Wall(now.0 + self.wall_offset.0 + self.drift(now)))
+        self.frozen.unwrap_or_else(|| self.to_granularity(self.fine_wall(now)))
+    }
+
+    /// What the wall clock would show if it were not coarse.
+    fn fine_wall(&self, now: Micros) -> Wall {
+        Wall(now.0 + self.wall_offset.0 + self.drift(now))
+    }
+
+    fn to_granularity(&self, reading: Wall) -> Wall {
+        match i64::from(self.granularity) {
+            0 | 1 => reading,
+            granularity => Wall(reading.0.div_euclid(granularity) * granularity),
+        }
     }
 
     /// What the monotonic clock shows at true time `now`.
@@ -178,7 +205,9 @@ impl Clock {
         let missing = match due {
             Due::Wall(at) => match self.frozen {
                 Some(reading) if reading < at => return None,
-                _ => at.0 - self.wall(now).0,
+                Some(_) => return Some(now),
+                // The first reading that is shown as `at` or later.
+                None => -self.to_granularity(Wall(-at.0)).0 - self.fine_wall(now).0,
             },
             Due::Monotonic(at) => at.0 - self.monotonic(now).0,
         };
@@ -213,6 +242,22 @@ impl Clock {
         }
     }
 
+    /// From now on the wall clock shows whole multiples of `granularity` only.
+    pub fn coarsen(&mut self, granularity: Micros) {
+        self.granularity = u32::try_from(granularity.0.max(0)).unwrap_or(u32::MAX);
+    }
+
+    /// The machine wakes up at true time `now`, having been suspended when its monotonic clock showed `reading`: the clock
+    /// did not count that time, and goes on from there. The wall clock is right if the machine asks its hardware or its host
+    /// for the time, else it has lost the time, too (`wall_too`).
+    pub fn wake(&mut self, reading: Monotonic, wall_too: bool, now: Micros) {
+        let slept = self.monotonic(now) - reading;
+        self.monotonic_offset = self.monotonic_offset - slept;
+        if wall_too {
+            self.step(-slept);
+        }
+    }
+
     /// The wall clock stands still from `now` on.
     pub fn freeze(&mut self, now: Micros) {
         self.frozen = Some(self.wall(now));
@@ -221,5 +266,47 @@ impl Clock {
     /// The wall clock goes on, and shows again what it would have shown.
     pub fn unfreeze(&mut self) {
         self.frozen = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_coarse_wall_clock_shows_multiples_and_a_deadline_comes_with_the_first_that_is_late_enough() {
+        for (granularity, drift_ppm, offset) in [(7, 0, 3), (7, 250_000, -11), (10, -400_000, 5), (1, 0, 0)] {
+            let mut clock =
+                Clock { wall_offset: Micros(offset), drift_ppm, drift_since: Micros(2), ..Clock::default() };
+            let fine: Vec<Wall> = (0..200).map(|now| clock.wall(Micros(now))).collect();
+            clock.coarsen(Micros(granularity));
+            for (now, fine) in (0..200).zip(fine) {
+                let shown = clock.wall(Micros(now));
+                assert!(shown.0 % granularity == 0 && (0..granularity).contains(&(fine - shown).0));
+            }
+            for due in (-20..80).map(|at| Due::Wall(Wall(at))) {
+                let came = (5..200).map(Micros).find(|now| clock.is_due(due, *now)).unwrap();
+                let at = clock.true_time_of(due, Micros(5)).unwrap();
+                // A slow clock's readings are rounded up: noticed a microsecond late.
+                assert!(
+                    at == came || drift_ppm < 0 && at == came + Micros(1),
+                    "{at}, not {came}: {due:?} by {clock:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_machine_that_wakes_goes_on_from_the_monotonic_reading_at_which_it_was_suspended() {
+        for (wall_too, drift_ppm) in [(false, 0), (true, 0), (false, 100_000), (true, -100_000)] {
+            let mut clock = Clock { drift_ppm, ..Clock::default() };
+            let (suspended, woken) = (Micros::seconds(3), Micros::seconds(10));
+            let (reading, right) = (clock.monotonic(suspended), clock.wall(woken));
+            let slept = clock.monotonic(woken) - reading;
+            assert!(slept > Micros::seconds(6));
+            clock.wake(reading, wall_too, woken);
+            assert_eq!(clock.monotonic(woken), reading);
+            assert_eq!(right - clock.wall(woken), if wall_too { slept } else { Micros::ZERO });
+        }
     }
 }

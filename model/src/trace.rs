@@ -47,7 +47,7 @@ pub enum Happening<S: Store> {
     },
     /// A tick of true time passed (exhaustive engine, timed models).
     Ticked,
-    /// The node stopped: garbage collection, a stalled disk, a suspended machine.
+    /// The node stopped, and its clocks go on: garbage collection, a stalled disk.
     Paused {
         /// Where.
         node: Node,
@@ -116,6 +116,30 @@ pub enum Happening<S: Store> {
         /// How much more than the tick they counted; negative is less.
         gained: Micros,
     },
+    /// The node stopped with its machine, whose monotonic clock stands still meanwhile.
+    Suspended {
+        /// Where.
+        node: Node,
+    },
+    /// The node's wall clock shows whole multiples only from now on.
+    ClockCoarse {
+        /// Where.
+        node: Node,
+        /// Of this.
+        granularity: Micros,
+    },
+    /// The connection between the two ended, and with it what was under way between them; both go on.
+    ConnectionReset {
+        /// One of them.
+        from: Node,
+        /// The other one.
+        to: Node,
+    },
+    /// The node's disk is gone: it will start again with nothing.
+    DiskLost {
+        /// Where.
+        node: Node,
+    },
 }
 
 impl<S: Store> Happening<S> {
@@ -127,6 +151,9 @@ impl<S: Store> Happening<S> {
             | Happening::Duplicated { to, .. } => Some(to),
             Happening::Woke { node, .. }
             | Happening::Paused { node }
+            | Happening::Suspended { node }
+            | Happening::ClockCoarse { node, .. }
+            | Happening::DiskLost { node }
             | Happening::Resumed { node }
             | Happening::Crashed { node, .. }
             | Happening::Restarted { node }
@@ -135,7 +162,9 @@ impl<S: Store> Happening<S> {
             | Happening::TickedUnevenly { node, .. }
             | Happening::ClockFroze { node }
             | Happening::ClockThawed { node } => Some(node),
-            Happening::LinkCut { to, .. } | Happening::LinkMended { to, .. } => Some(to),
+            Happening::LinkCut { to, .. }
+            | Happening::LinkMended { to, .. }
+            | Happening::ConnectionReset { to, .. } => Some(to),
             Happening::Ticked | Happening::Healed => None,
         }
     }

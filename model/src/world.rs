@@ -29,7 +29,7 @@ pub struct Bounds {
     pub unhurried: bool,
     /// How many messages may be lost; [`WITHOUT_END`] has no last one.
     pub losses: u8,
-    /// How many messages may arrive twice.
+    /// How many messages may arrive twice, the second time as late as may be: the latency bound is not for duplicates.
     pub duplicates: u8,
     /// How many times a client may pause (timed worlds only).
     pub pauses: u8,
@@ -73,6 +73,12 @@ pub struct Bounds {
     pub colocated: bool,
     /// How many messages one link between servers holds; a server whose link is full waits (backpressure). 0: no limit.
     pub link_messages_max: u8,
+    /// Holders leave when they like (timed worlds only): time may pass over the end of a hold, so that one space has all holds
+    /// that are no shorter than the workload's, those that outlast every lease and those that need none prolonged.
+    pub unhurried_holders: bool,
+    /// Whether who pauses is suspended with its whole machine: its monotonic clock does not count the pause, its wall clock is
+    /// right again afterwards.
+    pub pauses_suspend: bool,
 }
 
 impl Bounds {
@@ -87,6 +93,9 @@ impl Bounds {
 
 /// A budget that is never used up.
 pub const WITHOUT_END: u8 = u8::MAX;
+
+/// The age of a message that may take as long as it likes.
+pub const LATE: u8 = u8::MAX;
 
 /// At which moments a pause or crash may strike a client: a trigger of the fault, as data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -110,7 +119,7 @@ pub struct Envelope<L: Lock> {
     pub from: Node,
     /// Receiver.
     pub to: Node,
-    /// For how many ticks it has been under way, up to the latency bound.
+    /// For how many ticks it has been under way, up to the latency bound; of a duplicate in a timed world [`LATE`].
     pub age: u8,
     /// What is said.
     pub message: Message<L::Store>,
@@ -224,6 +233,11 @@ pub enum Action {
 }
 
 impl Action {
+    /// Whether it takes a tick of true time; everything else takes no time that counts.
+    pub fn passes_time(&self) -> bool {
+        matches!(self, Action::Tick | Action::DriftingTick { .. })
+    }
+
     /// Whether a fair schedule cannot put it off for ever: steps, deliveries and the passing of time are owed, faults
     /// are not.
     pub fn is_fair(&self) -> bool {
@@ -298,6 +312,13 @@ impl<L: Lock> Default for Workspace<L> {
 impl<L: Lock> World<L> {
     /// The one state in which everything begins.
     pub fn new(setup: &Setup<L>, bounds: &Bounds) -> Self {
+        let mut world = World::as_set_up(setup, bounds);
+        world.canonicalise(Micros::ZERO, setup, bounds, &mut canonical::Buffers::default());
+        world
+    }
+
+    /// The same, not yet in canonical form.
+    pub(crate) fn as_set_up(setup: &Setup<L>, bounds: &Bounds) -> Self {
         let clock_of = |node| {
             let ticks = match node {
                 Node::Server(server) if server + 1 == setup.servers => bounds.last_server_ahead_ticks,
@@ -308,7 +329,7 @@ impl<L: Lock> World<L> {
             };
             Clock { wall_offset: Micros(i64::from(ticks) * TICK.0), ..Clock::default() }
         };
-        let mut world = World {
+        World {
             cluster: Cluster::new(setup, clock_of),
             in_flight: Vec::new(),
             budget: Budget {
@@ -325,9 +346,7 @@ impl<L: Lock> World<L> {
                 freezes: if bounds.latency_ticks.is_none() { bounds.freezes.min(1) } else { 0 },
             },
             broken: None,
-        };
-        world.canonicalise(Micros::ZERO, setup, bounds, &mut canonical::Buffers::default());
-        world
+        }
     }
 
     /// Lists what can happen next, in a fixed order: first what is owed, then faults.
@@ -341,7 +360,8 @@ impl<L: Lock> World<L> {
             if !self.handles_now(envelope.to) || self.is_blocked(envelope, setup, bounds) {
                 continue;
             }
-            time_may_pass &= bounds.latency_ticks.is_some_and(|latency| envelope.age < latency);
+            time_may_pass &=
+                envelope.age == LATE || bounds.latency_ticks.is_some_and(|latency| envelope.age < latency);
             let choices = self.choices(envelope, setup);
             actions.extend((0..choices).map(|choice| Action::Deliver { position, choice: choice as u8 }));
         }
@@ -364,7 +384,7 @@ impl<L: Lock> World<L> {
                         wake,
                         choice: choice as u8,
                     }));
-                    time_may_pass &= bounds.unhurried && self.is_thinking(node, wake);
+                    time_may_pass &= self.takes_its_time(node, wake, bounds);
                 }
             }
         }
@@ -378,9 +398,13 @@ impl<L: Lock> World<L> {
         if time_may_pass && !self.is_over(setup) {
             actions.push(Action::Tick);
             if self.budget.drifts > 0 {
-                let is_up =
-                    |node: &Node| !matches!(self.cluster.condition(*node).status, Status::Down { .. });
-                let nodes = self.cluster.nodes().filter(is_up);
+                // A clock that stands still with its machine does not drift.
+                let has_clock = |node: &Node| match self.cluster.condition(*node).status {
+                    Status::Up => true,
+                    Status::Paused { .. } => !bounds.pauses_suspend,
+                    Status::Down { .. } => false,
+                };
+                let nodes = self.cluster.nodes().filter(has_clock);
                 actions.extend(nodes.map(|node| Action::DriftingTick { node }));
             }
         }
@@ -444,40 +468,91 @@ impl<L: Lock> World<L> {
 
     /// Makes `action` happen; it must be one of [`Self::actions`].
     pub fn apply(&mut self, action: Action, setup: &Setup<L>, bounds: &Bounds, workspace: &mut Workspace<L>) {
-        // Every step takes a microsecond, so that no two readings of a clock are equal.
-        let mut now = Micros(1);
+        let now = self.act(action, setup, bounds, workspace);
+        self.canonicalise(now, setup, bounds, &mut workspace.canonical);
+    }
+
+    /// [`Self::apply`]; leaves in `places` where each message under way was before the canonical form dropped and sorted
+    /// them, so that a list kept beside this one can be put into the same order.
+    pub(crate) fn apply_and_place(
+        &mut self,
+        action: Action,
+        setup: &Setup<L>,
+        bounds: &Bounds,
+        workspace: &mut Workspace<L>,
+        places: &mut Vec<usize>,
+    ) {
+        let now = self.act(action, setup, bounds, workspace);
+        places.clear();
+        let kept =
+            |(_, envelope): &(usize, &Envelope<L>)| !self.cluster.dismisses(envelope.to, &envelope.message);
+        places.extend(self.in_flight.iter().enumerate().filter(kept).map(|(place, _)| place));
+        self.forget_dismissed();
+        canonical::rewrite(self, now, setup, bounds, &mut workspace.canonical);
+        // As `canonicalise` sorts: what is equal is the same.
+        let mut order: Vec<usize> = (0..places.len()).collect();
+        order.sort_by(|left, right| self.in_flight[*left].cmp(&self.in_flight[*right]));
+        *places = order.into_iter().map(|at| places[at]).collect();
+        self.in_flight.sort_unstable();
+    }
+
+    /// Makes `action` happen, and what follows at once; says what time it is then, relative to the time before.
+    fn act(
+        &mut self,
+        action: Action,
+        setup: &Setup<L>,
+        bounds: &Bounds,
+        workspace: &mut Workspace<L>,
+    ) -> Micros {
         let mut broken = None;
-        workspace.effects.clear();
-        let effects = &mut workspace.effects;
         let mut on_violation = |violation: Violation| {
             broken.get_or_insert(violation);
         };
+        let Workspace { effects, at_once, .. } = workspace;
+        let mut now = self.happen(action, Micros::ZERO, setup, bounds, effects, &mut on_violation);
+        if bounds.colocated {
+            while let Some(position) = self.due_at_once(setup) {
+                now = self.deliver_at_once(position, now, setup, at_once, &mut on_violation);
+                effects.sends.append(&mut at_once.sends);
+                effects.events.append(&mut at_once.events);
+            }
+        }
+        self.broken = broken;
+        now
+    }
+
+    /// Makes `action` happen, before which it is `now`, and says what time it is then. Nothing here needs the canonical form:
+    /// times may just as well run on from the beginning (`crate::explore::Telling`).
+    pub(crate) fn happen(
+        &mut self,
+        action: Action,
+        now: Micros,
+        setup: &Setup<L>,
+        bounds: &Bounds,
+        effects: &mut Effects<L::Store>,
+        on_violation: &mut impl FnMut(Violation),
+    ) -> Micros {
+        // Every step takes a microsecond, so that no two readings of a clock are equal.
+        let step = if action.passes_time() { TICK } else { Micros(1) };
+        let now = now + step;
+        effects.clear();
         match action {
             Action::Deliver { position, choice } => {
                 let Envelope { from, to, message, .. } = self.in_flight.remove(usize::from(position));
                 let entry = Entry::Message { from, message };
-                self.cluster.step(to, entry, u32::from(choice), now, setup, effects, &mut on_violation);
+                self.cluster.step(to, entry, u32::from(choice), now, setup, effects, on_violation);
                 self.send(to, effects);
             }
             Action::Wake { node, wake, choice } => {
-                self.cluster.step(
-                    node,
-                    wake.entry(),
-                    u32::from(choice),
-                    now,
-                    setup,
-                    effects,
-                    &mut on_violation,
-                );
+                self.cluster.step(node, wake.entry(), u32::from(choice), now, setup, effects, on_violation);
                 self.send(node, effects);
             }
             Action::Tick | Action::DriftingTick { .. } => {
                 if let Action::DriftingTick { node } = action {
                     self.drift(node, bounds);
                 }
-                now = TICK;
                 let latency = bounds.latency_ticks.unwrap_or(0);
-                for envelope in &mut self.in_flight {
+                for envelope in self.in_flight.iter_mut().filter(|envelope| envelope.age != LATE) {
                     envelope.age = (envelope.age + 1).min(latency);
                 }
                 for client in 0..setup.workload.processes() {
@@ -485,6 +560,10 @@ impl<L: Lock> World<L> {
                         self.cluster.condition_mut(Node::Client(client))
                     {
                         *ticks_left -= 1;
+                        if bounds.pauses_suspend {
+                            let clock = self.clock_mut(Node::Client(client));
+                            clock.monotonic_offset = clock.monotonic_offset - TICK;
+                        }
                     }
                 }
             }
@@ -493,7 +572,10 @@ impl<L: Lock> World<L> {
                 self.budget.losses -= u8::from(bounds.losses != WITHOUT_END);
             }
             Action::Duplicate { position } => {
-                let twin = self.in_flight[usize::from(position)].clone();
+                let mut twin = self.in_flight[usize::from(position)].clone();
+                if bounds.latency_ticks.is_some() {
+                    twin.age = LATE;
+                }
                 self.in_flight.push(twin);
                 self.budget.duplicates -= 1;
             }
@@ -503,20 +585,20 @@ impl<L: Lock> World<L> {
             }
             Action::Resume { client } => self.set_status(client, Status::Up),
             Action::Crash { client } => {
-                self.cluster.crash(Node::Client(client), true, setup, effects, &mut on_violation);
+                self.cluster.crash(Node::Client(client), true, setup, effects, on_violation);
                 self.budget.crashes -= 1;
             }
             Action::LosePower { server } => {
                 let node = Node::Server(server);
-                self.cluster.crash(node, true, setup, effects, &mut on_violation);
+                self.cluster.crash(node, true, setup, effects, on_violation);
                 self.in_flight.retain(|envelope| envelope.to != node);
-                self.cluster.restart(node, now, setup, effects, &mut on_violation);
+                self.cluster.restart(node, now, setup, effects, on_violation);
                 self.send(node, effects);
                 self.budget.power_losses -= 1;
             }
             Action::CrashServer { server } => {
                 let node = Node::Server(server);
-                self.cluster.crash(node, bounds.crashes_take_sent, setup, effects, &mut on_violation);
+                self.cluster.crash(node, bounds.crashes_take_sent, setup, effects, on_violation);
                 if bounds.crashes_take_sent {
                     // What it had said and what arrives nevertheless might as well have arrived before.
                     self.in_flight.retain(|envelope| envelope.from != node);
@@ -543,43 +625,39 @@ impl<L: Lock> World<L> {
                 self.budget.freezes -= 1;
             }
         }
-        if bounds.colocated {
-            now = self.deliver_at_once(now, setup, workspace, &mut on_violation);
-        }
-        self.broken = broken;
-        self.canonicalise(now, setup, bounds, &mut workspace.canonical);
+        now
     }
 
-    /// Delivers what colocated nodes said to each other in this step, and what comes of it ([`Bounds::colocated`]). Each
-    /// delivery takes a microsecond; returns what time it is then.
-    fn deliver_at_once(
-        &mut self,
-        mut now: Micros,
-        setup: &Setup<L>,
-        workspace: &mut Workspace<L>,
-        on_violation: &mut impl FnMut(Violation),
-    ) -> Micros {
+    /// The next message between colocated nodes that arrives within the step in which it was sent ([`Bounds::colocated`]).
+    pub(crate) fn due_at_once(&self, setup: &Setup<L>) -> Option<usize> {
         let neighbours = |from: Node, to: Node| match (from, to) {
             (Node::Client(client), Node::Server(server)) | (Node::Server(server), Node::Client(client)) => {
                 client % setup.servers == server
             }
             _ => false,
         };
-        loop {
-            let found = self.in_flight.iter().position(|envelope| {
-                neighbours(envelope.from, envelope.to)
-                    && self.handles_now(envelope.to)
-                    && self.choices(envelope, setup) == 1
-            });
-            let Some(position) = found else { return now };
-            now = now + Micros(1);
-            let Envelope { from, to, message, .. } = self.in_flight.remove(position);
-            let entry = Entry::Message { from, message };
-            self.cluster.step(to, entry, 0, now, setup, &mut workspace.at_once, on_violation);
-            self.send(to, &mut workspace.at_once);
-            workspace.effects.sends.append(&mut workspace.at_once.sends);
-            workspace.effects.events.append(&mut workspace.at_once.events);
-        }
+        self.in_flight.iter().position(|envelope| {
+            neighbours(envelope.from, envelope.to)
+                && self.handles_now(envelope.to)
+                && self.choices(envelope, setup) == 1
+        })
+    }
+
+    /// Delivers that message, which takes a microsecond; says what time it is then.
+    pub(crate) fn deliver_at_once(
+        &mut self,
+        position: usize,
+        now: Micros,
+        setup: &Setup<L>,
+        effects: &mut Effects<L::Store>,
+        on_violation: &mut impl FnMut(Violation),
+    ) -> Micros {
+        let now = now + Micros(1);
+        let Envelope { from, to, message, .. } = self.in_flight.remove(position);
+        let entry = Entry::Message { from, message };
+        self.cluster.step(to, entry, 0, now, setup, effects, on_violation);
+        self.send(to, effects);
+        now
     }
 
     /// In how many ways the receiver can handle this message.
@@ -640,6 +718,9 @@ impl<L: Lock> World<L> {
                 let (from, to, message) = envelope(position);
                 Happening::Duplicated { from, to, message }
             }
+            Action::Pause { client } if bounds.pauses_suspend => {
+                Happening::Suspended { node: Node::Client(client) }
+            }
             Action::Pause { client } => Happening::Paused { node: Node::Client(client) },
             Action::Resume { client } => Happening::Resumed { node: Node::Client(client) },
             Action::Crash { client } => Happening::Crashed { node: Node::Client(client), power_lost: true },
@@ -683,9 +764,13 @@ impl<L: Lock> World<L> {
             .map(|(position, envelope)| (position as u8, envelope))
     }
 
-    fn is_thinking(&self, node: Node, wake: Wake) -> bool {
+    /// Whether a deadline that has come may wait: an application's that need not hurry.
+    fn takes_its_time(&self, node: Node, wake: Wake, bounds: &Bounds) -> bool {
         match (node, wake) {
-            (Node::Client(client), Wake::App) => self.cluster.clients[usize::from(client)].is_thinking(),
+            (Node::Client(client), Wake::App) => {
+                let client = &self.cluster.clients[usize::from(client)];
+                bounds.unhurried && client.is_thinking() || bounds.unhurried_holders && client.is_working()
+            }
             (Node::Client(_), Wake::Machine) | (Node::Server(_) | Node::Resource, _) => false,
         }
     }
@@ -749,11 +834,15 @@ impl<L: Lock> World<L> {
         bounds: &Bounds,
         buffers: &mut canonical::Buffers,
     ) {
-        let World { cluster, in_flight, .. } = self;
-        in_flight.retain(|envelope| !cluster.dismisses(envelope.to, &envelope.message));
+        self.forget_dismissed();
         canonical::rewrite(self, now, setup, bounds, buffers);
         if !self.in_flight.is_sorted() {
             self.in_flight.sort_unstable();
         }
+    }
+
+    fn forget_dismissed(&mut self) {
+        let World { cluster, in_flight, .. } = self;
+        in_flight.retain(|envelope| !cluster.dismisses(envelope.to, &envelope.message));
     }
 }

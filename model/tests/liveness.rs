@@ -163,6 +163,8 @@ fn maze(starts: &[u8], doors: &[&[u8]]) -> Space<Maze> {
         resource_forgets: false,
         locks: 1,
         attendants: 0,
+        pace: None,
+        varies: false,
     };
     let lock = Plan { starts: starts.to_vec(), doors };
     let promises = [].into_iter().collect();

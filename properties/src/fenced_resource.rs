@@ -6,83 +6,96 @@
 //! lease breaks mutual exclusion under every lock with leases, while a resource that compares fencing tokens still
 //! keeps this promise. The monitor does not look at the tokens: whether they do what they are for is the question.
 //!
-//! A write of a superseded holder that arrives before any write of its successor does no harm, and no resource could
-//! know better: to the resource the writes come in the order of the grants.
+//! A write rests on the grant that began the hold in which it was sent, whatever its client has been granted since.
+//!
+//! A write of a superseded holder that arrives before any write of its successor is in order: to the resource the writes
+//! come in the order of the grants. What such a write does to a successor that has read already is judged by
+//! [`LostUpdate`](crate::LostUpdate).
 
 use crate::Promise;
-use crate::history::{ClientId, ClientSet, Event};
-use crate::monitor::{Monitor, Violation};
+use crate::grant_order::GrantOrder;
+use crate::history::{ClientId, ClientSet, FencingToken, HoldId, Mode};
+use crate::monitor::{Monitor, Verdict, Violation};
 use serde::{Deserialize, Serialize};
 
-/// Accepted writes come in the order of the grants that they rest on. Broken by an accepted write whose client was granted
-/// before another one that has had a write accepted since (`other`), or that was never granted at all (`other` is the
-/// last writer, or the client itself).
+/// Accepted writes come in the order of the grants that they rest on. Broken by an accepted write that rests on a grant
+/// before that of a write accepted earlier (`other` is the last writer), or on none at all (`other` is the last writer, or
+/// the client itself).
 ///
-/// Grants count in the order in which the store made them, where it says so ([`Event::Acquired`]), else in the order in
-/// which the clients learned of them: a client that learns late is granted early.
-///
-/// What a client has acquired and lost again before it learned of it is void once it stands in the queue anew: the grant
-/// that it learns of later rests on another record, of which the store may have said nothing (a leader does not repeat
-/// what another one has ordered).
-///
-/// A client that holds for the second time is not told apart from its own earlier self: a write from its first hold,
-/// accepted during its second one, passes.
+/// Grants count in the order in which the store made them, where it says so
+/// ([`Event::Acquired`](crate::Event::Acquired)), else in the order in which the clients learned of them.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct FencedResource {
-    /// Who may still write, in the order of their latest grants: the last accepted writer and everybody granted since,
-    /// or, before any write, everybody granted.
-    order: Vec<ClientId>,
-    /// Who has acquired the lock and not learned it yet.
-    acquired: ClientSet,
-    /// Whose record is gone, of those.
-    gone: ClientSet,
+    /// The grants that writes may still rest on: that of the last accepted write and all later ones, or, before any write,
+    /// all of them.
+    order: GrantOrder<HoldId>,
+    /// Who has acquired the lock before the last accepted write's grant, and not learned it yet.
+    superseded: ClientSet,
     /// Whose write was accepted last.
     writer: Option<ClientId>,
 }
 
 impl Monitor for FencedResource {
-    fn observe(&mut self, event: Event) -> Result<(), Violation> {
-        match event {
-            Event::Acquired { client, .. } => {
-                self.put_last(client);
-                self.acquired.insert(client);
-                self.gone.remove(client);
-            }
-            Event::Granted { client, .. } if self.acquired.contains(client) => self.forget_acquired(client),
-            Event::Granted { client, .. } => self.put_last(client),
-            // What was acquired in an earlier call is not what this one is granted.
-            Event::Called { client, .. } => self.forget_acquired(client),
-            Event::RecordGone { client, .. } if self.acquired.contains(client) => self.gone.insert(client),
-            Event::Enqueued { client, .. } if self.gone.contains(client) => self.forget_acquired(client),
-            Event::Accepted { client, .. } => match self.order.iter().position(|granted| *granted == client) {
-                Some(place) => {
-                    self.order.drain(..place);
-                    self.writer = Some(client);
-                }
-                None => {
-                    let other = self.writer.unwrap_or(client);
-                    return Err(Violation { promise: Promise::FencedResource, client, other });
-                }
-            },
-            Event::Rejected { .. }
-            // A write may arrive after its sender has left or crashed: it is in order until a later grant's is there.
-            | Event::Left { .. }
-            | Event::Lost { .. }
-            | Event::Released { .. }
-            | Event::Crashed { .. }
-            | Event::FoundFree { .. }
-            | Event::Enqueued { .. }
-            | Event::Refused { .. }
-            | Event::Renewed { .. }
-            | Event::RowRead { .. }
-            | Event::Secured { .. }
-            | Event::RecordGone { .. }
-            | Event::TimeGiven { .. }
-            | Event::Woken { .. }
-            | Event::Written { .. }
-            | Event::ReadBegun { .. } => {}
+    fn on_called(&mut self, client: ClientId, _mode: Mode) -> Verdict {
+        self.order.on_called(client);
+        self.superseded.remove(client);
+        Ok(())
+    }
+
+    fn on_acquired(&mut self, client: ClientId) -> Verdict {
+        if !self.order.holding.contains(client) {
+            self.order.on_acquired(client);
+            self.superseded.remove(client);
         }
         Ok(())
+    }
+
+    fn on_granted(&mut self, client: ClientId, _fence: Option<FencingToken>, hold: HoldId) -> Verdict {
+        if self.superseded.contains(client) {
+            self.superseded.remove(client);
+            self.order.holding.insert(client);
+        } else {
+            self.order.on_granted(client, hold);
+        }
+        Ok(())
+    }
+
+    // A write may arrive after its sender has left or crashed: it is in order until a later grant's is there.
+    fn on_hold_ended(&mut self, client: ClientId) {
+        self.order.on_hold_ended(client);
+    }
+
+    fn on_accepted(&mut self, client: ClientId, hold: Option<HoldId>) -> Verdict {
+        let grants = &mut self.order.grants;
+        let rests_on = grants.iter().rposition(|grant| {
+            let is_meant = |learned: HoldId| hold.is_none_or(|hold| hold == learned);
+            grant.client == client && grant.learned.is_some_and(is_meant)
+        });
+        match rests_on {
+            Some(place) => {
+                let earlier = grants.drain(..place);
+                let unlearned = earlier.filter(|grant| grant.learned.is_none());
+                unlearned.for_each(|grant| self.superseded.insert(grant.client));
+                self.writer = Some(client);
+                Ok(())
+            }
+            None => {
+                let other = self.writer.unwrap_or(client);
+                Err(Violation { promise: Promise::FencedResource, client, other })
+            }
+        }
+    }
+
+    fn each_hold(&mut self, show: &mut dyn FnMut(ClientId, &mut HoldId)) {
+        for grant in &mut self.order.grants {
+            if let Some(hold) = &mut grant.learned {
+                show(grant.client, hold);
+            }
+        }
+    }
+
+    fn forget_holds(&mut self, is_over: &dyn Fn(ClientId, HoldId) -> bool) {
+        self.order.grants.retain(|grant| grant.learned.is_none_or(|hold| !is_over(grant.client, hold)));
     }
 }
 
@@ -91,39 +104,17 @@ impl FencedResource {
     pub(crate) fn writer(&self) -> Option<ClientId> {
         self.writer
     }
-
-    fn forget_acquired(&mut self, client: ClientId) {
-        self.acquired.remove(client);
-        self.gone.remove(client);
-    }
-
-    fn put_last(&mut self, client: ClientId) {
-        self.order.retain(|granted| *granted != client);
-        self.order.push(client);
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LockId;
     use crate::notation::*;
 
     #[test]
     fn a_write_of_an_earlier_grant_after_one_of_a_later_grant_is_rejected() {
         let history = [granted(A), granted(B), accepted(B), accepted(A)];
         assert_broken(FencedResource::default(), &history, A, B);
-    }
-
-    #[test]
-    fn what_was_acquired_and_lost_before_the_client_learned_of_it_dates_no_grant_after_it_queued_again() {
-        let gone = Event::RecordGone { client: C, lock: LockId(0), server: 0 };
-        let history =
-            [acquired(C), gone, enqueued(C), acquired(B), granted(B), accepted(B), granted(C), accepted(C)];
-        assert_kept(FencedResource::default(), &history);
-        // Without a new place in the queue it is the same grant, learned late.
-        let late = [acquired(C), gone, acquired(B), granted(B), accepted(B), granted(C), accepted(C)];
-        assert_broken(FencedResource::default(), &late, C, B);
     }
 
     #[test]
@@ -135,8 +126,18 @@ mod tests {
     }
 
     #[test]
+    fn it_is_rejected_even_if_its_sender_holds_again() {
+        let history =
+            [granted(A), left(A), granted(B), accepted(B), left(B), granted_again(A, 2), accepted_of(A, 1)];
+        assert_broken(FencedResource::default(), &history, A, B);
+        let own = [granted(A), left(A), granted_again(A, 2), accepted_of(A, 2), accepted_of(A, 1)];
+        assert_broken(FencedResource::default(), &own, A, A);
+    }
+
+    #[test]
     fn a_write_accepted_from_a_client_that_was_never_granted_is_rejected() {
         assert_broken(FencedResource::default(), &[accepted(A)], A, A);
+        assert_broken(FencedResource::default(), &[lock(A), acquired(A), accepted(A)], A, A);
     }
 
     #[test]
@@ -153,10 +154,24 @@ mod tests {
     }
 
     #[test]
+    fn a_late_write_of_its_senders_earlier_hold_is_accepted_before_any_later_one() {
+        let history = [granted(A), left(A), granted_again(A, 2), granted(B), accepted_of(A, 1), accepted(B)];
+        assert_kept(FencedResource::default(), &history);
+    }
+
+    #[test]
     fn a_write_that_arrives_after_its_sender_left_is_accepted() {
         for end in [left(A), lost(A), crashed(A)] {
             assert_kept(FencedResource::default(), &[granted(A), end, accepted(A)]);
         }
+    }
+
+    #[test]
+    fn a_write_of_which_nobody_knows_the_hold_rests_on_its_senders_latest_grant() {
+        let inside = crate::Event::Accepted { client: A, fence: None, hold: None };
+        let history = [granted(A), left(A), granted(B), accepted(B), left(B), granted_again(A, 2), inside];
+        assert_kept(FencedResource::default(), &history);
+        assert_broken(FencedResource::default(), &[granted(A), granted(B), accepted(B), inside], A, B);
     }
 
     #[test]
@@ -174,10 +189,34 @@ mod tests {
     }
 
     #[test]
+    fn of_several_records_that_a_client_acquires_before_it_learns_of_one_the_last_dates_its_grant() {
+        // B's record of a dead session is the first in the queue once more, and goes; B's new one comes after A.
+        let history = [lock(B), acquired(B), acquired(A), granted(A), accepted(A), left(A)];
+        let monitor = after(FencedResource::default(), &history);
+        assert_kept(monitor.clone(), &[acquired(B), granted(B), accepted(B)]);
+        // Without the second one it is the first that B has learned of late.
+        assert_broken(monitor, &[granted(B), accepted(B)], B, A);
+    }
+
+    #[test]
+    fn a_record_set_once_more_does_not_make_a_hold_younger() {
+        let history =
+            [acquired(A), granted(A), acquired(B), granted(B), acquired(A), accepted(B), accepted(A)];
+        assert_broken(FencedResource::default(), &history, A, B);
+    }
+
+    #[test]
     fn a_client_granted_again_may_write_again() {
         assert_kept(
             FencedResource::default(),
-            &[granted(A), granted(B), accepted(B), granted(A), accepted(A)],
+            &[granted(A), granted(B), accepted(B), left(A), granted_again(A, 2), accepted_of(A, 2)],
         );
+    }
+
+    #[test]
+    fn a_hold_that_nothing_can_arrive_from_any_more_is_forgotten() {
+        let mut monitor = after(FencedResource::default(), &[granted(A), left(A), granted(B)]);
+        monitor.forget_holds(&|client, hold| (client, hold) == (A, HoldId(1)));
+        assert_eq!(monitor, after(FencedResource::default(), &[granted(B)]));
     }
 }

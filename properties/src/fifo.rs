@@ -8,8 +8,8 @@
 //! was lost, keeps its place here: that it lost it in the store is the lock's fault.
 
 use crate::Promise;
-use crate::history::{ClientId, ClientSet, Event};
-use crate::monitor::{Monitor, Violation};
+use crate::history::{ClientId, ClientSet, FencingToken, HoldId, Mode};
+use crate::monitor::{Monitor, Verdict, Violation};
 use serde::{Deserialize, Serialize};
 
 /// Grants come in the order of enqueueing, up to an allowed number of overtakes. Broken by every grant that overtakes
@@ -64,43 +64,30 @@ impl Fifo {
 }
 
 impl Monitor for Fifo {
-    fn observe(&mut self, event: Event) -> Result<(), Violation> {
-        match event {
-            Event::Called { client, .. } => {
-                self.leave(client);
-                self.waiting.insert(client);
-            }
-            Event::Enqueued { client, .. } => {
-                if self.waiting.contains(client) && !self.order.contains(&client) {
-                    self.order.push(client);
-                }
-            }
-            Event::Granted { client, .. } => {
-                let overtaken = self.leave(client);
-                self.count(overtaken);
-                if overtaken > 0 && self.overtakes > self.allowed {
-                    return Err(Violation { promise: Promise::Fifo, client, other: self.order[0] });
-                }
-            }
-            Event::Refused { client } | Event::Released { client } | Event::Crashed { client } => {
-                self.leave(client);
-            }
-            Event::FoundFree { .. }
-            | Event::Left { .. }
-            | Event::Lost { .. }
-            | Event::Renewed { .. }
-            | Event::Accepted { .. }
-            | Event::Rejected { .. }
-            | Event::RowRead { .. }
-            | Event::Secured { .. }
-            | Event::Acquired { .. }
-            | Event::RecordGone { .. }
-            | Event::TimeGiven { .. }
-            | Event::Woken { .. }
-            | Event::Written { .. }
-            | Event::ReadBegun { .. } => {}
+    fn on_called(&mut self, client: ClientId, _mode: Mode) -> Verdict {
+        self.leave(client);
+        self.waiting.insert(client);
+        Ok(())
+    }
+
+    fn on_enqueued(&mut self, client: ClientId) -> Verdict {
+        if self.waiting.contains(client) && !self.order.contains(&client) {
+            self.order.push(client);
         }
         Ok(())
+    }
+
+    fn on_granted(&mut self, client: ClientId, _fence: Option<FencingToken>, _hold: HoldId) -> Verdict {
+        let overtaken = self.leave(client);
+        self.count(overtaken);
+        if overtaken > 0 && self.overtakes > self.allowed {
+            return Err(Violation { promise: Promise::Fifo, client, other: self.order[0] });
+        }
+        Ok(())
+    }
+
+    fn on_call_ended(&mut self, client: ClientId) {
+        self.leave(client);
     }
 }
 

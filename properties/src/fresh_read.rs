@@ -8,15 +8,15 @@
 //! so whoever begins to read later may know, and what it knows it must see.
 
 use crate::Promise;
-use crate::history::{ClientId, ClientSet, Event};
-use crate::monitor::{Monitor, Violation};
+use crate::history::{ClientId, ClientSet};
+use crate::monitor::{Monitor, Verdict, Violation};
 use serde::{Deserialize, Serialize};
 
 /// No read misses a record that was acknowledged before the read began. Broken by the end of the read; `other` is the
 /// missed writer with the smallest number.
 ///
 /// A record stands until its client's call ends: it may be withdrawn then, and need not be seen any more. Reads whose
-/// beginning is not told ([`Event::ReadBegun`]) are not judged.
+/// beginning is not told ([`Event::ReadBegun`](crate::Event::ReadBegun)) are not judged.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct FreshRead {
     /// Whose records are acknowledged.
@@ -38,48 +38,44 @@ impl FreshRead {
             Err(_) => ClientSet::EMPTY,
         }
     }
+
+    /// Its record may be withdrawn from now on, and its read is of no interest.
+    fn forget(&mut self, client: ClientId) {
+        self.take_owed(client);
+        self.written.remove(client);
+        self.owed.iter_mut().for_each(|(_, owed)| owed.remove(client));
+        self.owed.retain(|(_, owed)| !owed.is_empty());
+    }
 }
 
 impl Monitor for FreshRead {
-    fn observe(&mut self, event: Event) -> Result<(), Violation> {
-        match event {
-            Event::Written { client } => self.written.insert(client),
-            Event::ReadBegun { client } => {
-                self.take_owed(client);
-                if !self.written.is_empty() {
-                    let place = self.owed.partition_point(|(reader, _)| *reader < client);
-                    self.owed.insert(place, (client, self.written));
-                }
-            }
-            Event::RowRead { client, saw } => {
-                if let Some(other) = self.take_owed(client).without(saw).first() {
-                    return Err(Violation { promise: Promise::FreshRead, client, other });
-                }
-            }
-            Event::Called { client, .. }
-            | Event::Refused { client }
-            | Event::Left { client }
-            | Event::Lost { client }
-            | Event::Released { client }
-            | Event::Crashed { client } => {
-                self.take_owed(client);
-                self.written.remove(client);
-                self.owed.iter_mut().for_each(|(_, owed)| owed.remove(client));
-                self.owed.retain(|(_, owed)| !owed.is_empty());
-            }
-            Event::FoundFree { .. }
-            | Event::Enqueued { .. }
-            | Event::Granted { .. }
-            | Event::Renewed { .. }
-            | Event::Accepted { .. }
-            | Event::Rejected { .. }
-            | Event::Secured { .. }
-            | Event::Acquired { .. }
-            | Event::RecordGone { .. }
-            | Event::TimeGiven { .. }
-            | Event::Woken { .. } => {}
+    fn on_written(&mut self, client: ClientId) -> Verdict {
+        self.written.insert(client);
+        Ok(())
+    }
+
+    fn on_read_begun(&mut self, client: ClientId) -> Verdict {
+        self.take_owed(client);
+        if !self.written.is_empty() {
+            let place = self.owed.partition_point(|(reader, _)| *reader < client);
+            self.owed.insert(place, (client, self.written));
         }
         Ok(())
+    }
+
+    fn on_row_read(&mut self, client: ClientId, saw: ClientSet) -> Verdict {
+        match self.take_owed(client).without(saw).first() {
+            Some(other) => Err(Violation { promise: Promise::FreshRead, client, other }),
+            None => Ok(()),
+        }
+    }
+
+    fn on_hold_ended(&mut self, client: ClientId) {
+        self.forget(client);
+    }
+
+    fn on_call_ended(&mut self, client: ClientId) {
+        self.forget(client);
     }
 }
 

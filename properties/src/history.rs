@@ -123,6 +123,10 @@ impl std::fmt::Display for LockId {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct FencingToken(pub i64);
 
+/// Which of a client's holds: a number that tells them apart, drawn with the grant. It means nothing to other clients.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct HoldId(pub u32);
+
 /// One thing that happened, in the order of true time.
 ///
 /// An event is about one lock. What a client does is about the lock it has asked for last; a server knows of nobody's
@@ -155,6 +159,8 @@ pub enum Event {
         client: ClientId,
         /// The number that came with the grant, if this lock hands one out.
         fence: Option<FencingToken>,
+        /// Which of its holds begins.
+        hold: HoldId,
     },
     /// `try_lock` returned false: the call is over.
     Refused {
@@ -186,12 +192,21 @@ pub enum Event {
         /// Whose process ended.
         client: ClientId,
     },
+    /// The resource behind the lock answered a read that this client sent while it held.
+    ResourceRead {
+        /// Who sent the read.
+        client: ClientId,
+        /// In which of its holds.
+        hold: HoldId,
+    },
     /// The resource behind the lock accepted a write that this client sent while it held.
     Accepted {
         /// Who sent the write.
         client: ClientId,
         /// The fencing token that the write carried, if it carried one.
         fence: Option<FencingToken>,
+        /// In which of its holds it was sent; `None` where the resource cannot say, which means its latest one.
+        hold: Option<HoldId>,
     },
     /// The resource behind the lock turned a write of this client down because of its fencing token.
     Rejected {
@@ -199,6 +214,8 @@ pub enum Event {
         client: ClientId,
         /// The fencing token that was too small, if the write carried one.
         fence: Option<FencingToken>,
+        /// In which of its holds it was sent; `None` where the resource cannot say.
+        hold: Option<HoldId>,
     },
     /// The client read, and saw the records of these clients: of the row it had written to before (Lemma 1), or of
     /// whatever it began to read ([`Event::ReadBegun`]).
@@ -216,7 +233,8 @@ pub enum Event {
         servers: ServerSet,
     },
     /// The store made the lock this client's, by itself: recorded by a server that alone decides whose the lock is. The
-    /// client learns it later ([`Event::Granted`]), if at all.
+    /// client learns it later ([`Event::Granted`]), if at all. A store that records this records it of every record that
+    /// the lock passes to; saying it again of the same one is fine.
     Acquired {
         /// Whose the lock is.
         client: ClientId,
@@ -314,6 +332,7 @@ impl Event {
             | Event::Released { client }
             | Event::Renewed { client }
             | Event::Crashed { client }
+            | Event::ResourceRead { client, .. }
             | Event::Accepted { client, .. }
             | Event::Rejected { client, .. }
             | Event::RowRead { client, .. }
@@ -342,6 +361,7 @@ impl Event {
             | Event::Released { .. }
             | Event::Renewed { .. }
             | Event::Crashed { .. }
+            | Event::ResourceRead { .. }
             | Event::Accepted { .. }
             | Event::Rejected { .. }
             | Event::RowRead { .. }

@@ -7,68 +7,79 @@
 //! That a client outlives its lease cannot be prevented; that it takes a lease back which is another's by now can.
 
 use crate::Promise;
-use crate::history::{ClientId, ClientSet, Event};
-use crate::monitor::{Monitor, Violation};
+use crate::grant_order::GrantOrder;
+use crate::history::{ClientId, FencingToken, HoldId, Mode};
+use crate::monitor::{Monitor, Verdict, Violation};
 use serde::{Deserialize, Serialize};
 
-/// No lease is prolonged for a client that held while another was granted. Broken by the acknowledged renewal; `other`
-/// is the client of the latest grant.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+/// No lease is prolonged for a client that holds although another one was granted later. Broken by the acknowledged
+/// renewal; `other` is the client of the latest grant.
+///
+/// Grants count in the order in which the store made them, where it says so
+/// ([`Event::Acquired`](crate::Event::Acquired)), else in the order in which the clients learned of them: whoever learns
+/// late of a grant that is over supersedes nobody.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct LeaseLoss {
-    /// Who holds and was granted last. One suffices: every grant supersedes whoever held before.
-    holder: Option<ClientId>,
-    /// Who still holds although another was granted meanwhile.
-    superseded: ClientSet,
-    /// Whose grant was the latest to supersede somebody, for the report; forgotten with the last superseded client.
-    superseder: Option<ClientId>,
+    /// What is acquired and not learned yet, what is held, and the latest grant, if somebody may have been superseded by it.
+    order: GrantOrder<Learned>,
+}
+
+/// That a client has learned of its grant. (A unit type would be nothing in JSON, and so is what nobody has learned.)
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+enum Learned {
+    Granted,
 }
 
 impl Monitor for LeaseLoss {
-    fn observe(&mut self, event: Event) -> Result<(), Violation> {
-        match event {
-            Event::Granted { client, .. } => {
-                if let Some(held) = self.holder.replace(client) {
-                    self.superseded.insert(held);
-                }
-                self.superseded.remove(client);
-                self.superseder = (!self.superseded.is_empty()).then_some(client);
-            }
-            Event::Left { client } | Event::Lost { client } | Event::Crashed { client } => {
-                self.end_hold(client)
-            }
-            Event::Renewed { client } if self.superseded.contains(client) => {
-                let other = self.superseder.unwrap_or(client);
-                return Err(Violation { promise: Promise::LeaseLoss, client, other });
-            }
-            Event::Renewed { .. }
-            | Event::Called { .. }
-            | Event::FoundFree { .. }
-            | Event::Enqueued { .. }
-            | Event::Refused { .. }
-            | Event::Released { .. }
-            | Event::Accepted { .. }
-            | Event::Rejected { .. }
-            | Event::RowRead { .. }
-            | Event::Secured { .. }
-            | Event::Acquired { .. }
-            | Event::RecordGone { .. }
-            | Event::TimeGiven { .. }
-            | Event::Woken { .. }
-            | Event::Written { .. }
-            | Event::ReadBegun { .. } => {}
-        }
+    fn on_called(&mut self, client: ClientId, _mode: Mode) -> Verdict {
+        self.order.on_called(client);
+        self.tidy();
         Ok(())
+    }
+
+    fn on_acquired(&mut self, client: ClientId) -> Verdict {
+        self.order.on_acquired(client);
+        Ok(())
+    }
+
+    fn on_granted(&mut self, client: ClientId, _fence: Option<FencingToken>, _hold: HoldId) -> Verdict {
+        // What the client has held so far it holds anew.
+        self.order.on_hold_ended(client);
+        self.tidy();
+        self.order.on_granted(client, Learned::Granted);
+        self.tidy();
+        Ok(())
+    }
+
+    fn on_hold_ended(&mut self, client: ClientId) {
+        self.order.on_hold_ended(client);
+        self.tidy();
+    }
+
+    fn on_renewed(&mut self, client: ClientId) -> Verdict {
+        let latest = self.order.grants.iter().rev().find(|grant| grant.learned.is_some());
+        match latest {
+            Some(latest) if latest.client != client && self.order.holding.contains(client) => {
+                Err(Violation { promise: Promise::LeaseLoss, client, other: latest.client })
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 }
 
 impl LeaseLoss {
-    fn end_hold(&mut self, client: ClientId) {
-        if self.holder == Some(client) {
-            self.holder = None;
-        }
-        self.superseded.remove(client);
-        if self.superseded.is_empty() {
-            self.superseder = None;
+    /// Drops the grants that are over, but for the latest, and that too if nobody was granted or acquired before it.
+    fn tidy(&mut self) {
+        let GrantOrder { grants, holding } = &mut self.order;
+        let latest = grants.iter().rposition(|grant| grant.learned.is_some());
+        let mut place = 0;
+        grants.retain(|grant| {
+            let is_latest = Some(place) == latest;
+            place += 1;
+            is_latest || grant.learned.is_none() || holding.contains(grant.client)
+        });
+        if grants.first().is_some_and(|grant| grant.learned.is_some() && !holding.contains(grant.client)) {
+            grants.remove(0);
         }
     }
 }
@@ -121,6 +132,37 @@ mod tests {
     fn a_client_granted_again_may_renew_again() {
         assert_kept(LeaseLoss::default(), &[granted(A), granted(B), granted(A), renewed(A)]);
         assert_broken(LeaseLoss::default(), &[granted(A), granted(B), granted(A), renewed(B)], B, A);
+        let properly = [granted(A), left(A), granted(B), granted(A), renewed(A)];
+        assert_kept(LeaseLoss::default(), &properly);
+    }
+
+    #[test]
+    fn a_rightful_holder_may_renew_though_another_learns_late_of_an_older_grant() {
+        let late = [lock(A), lock(B), acquired(A), acquired(B), granted(B), granted(A)];
+        assert_kept(after(LeaseLoss::default(), &late), &[renewed(B)]);
+        assert_broken(after(LeaseLoss::default(), &late), &[renewed(A)], A, B);
+        // Where the store says nothing, the grant that was learned later is the later one.
+        let unknown = [lock(A), lock(B), granted(B), granted(A)];
+        assert_broken(after(LeaseLoss::default(), &unknown), &[renewed(B)], B, A);
+    }
+
+    #[test]
+    fn what_another_has_acquired_and_not_learned_supersedes_nobody() {
+        let history = [acquired(A), granted(A), acquired(B), renewed(A)];
+        assert_kept(LeaseLoss::default(), &history);
+        assert_broken(after(LeaseLoss::default(), &history), &[granted(B), renewed(A)], A, B);
+    }
+
+    #[test]
+    fn a_record_taken_back_is_no_grant() {
+        let history = [acquired(A), granted(A), acquired(B), granted(B), acquired(A), renewed(A)];
+        assert_broken(LeaseLoss::default(), &history, A, B);
+    }
+
+    #[test]
+    fn who_learns_late_may_be_superseded_by_one_who_has_left() {
+        let history = [acquired(A), acquired(B), granted(B), left(B), granted(A), renewed(A)];
+        assert_broken(LeaseLoss::default(), &history, A, B);
     }
 
     #[test]

@@ -13,8 +13,8 @@
 //! did not miss it. Three threads do not: A may have withdrawn because of C, and B, who comes later, rightly misses A.
 
 use crate::Promise;
-use crate::history::{ClientId, Event};
-use crate::monitor::{Monitor, Violation};
+use crate::history::{ClientId, ClientSet};
+use crate::monitor::{Monitor, Verdict, Violation};
 use serde::{Deserialize, Serialize};
 
 /// No two clients read the row after their own write and both miss the other's record. Broken by the second of the two
@@ -51,49 +51,32 @@ fn miss(reader: ClientId, writer: ClientId) -> u64 {
 }
 
 impl Monitor for Lemma1 {
-    fn observe(&mut self, event: Event) -> Result<(), Violation> {
-        match event {
-            Event::RowRead { client, saw } if client.0 < Self::CLIENTS_MAX => {
-                self.forget(client);
-                let unseen = (0..Self::CLIENTS_MAX)
-                    .map(ClientId)
-                    .filter(|writer| *writer != client && !saw.contains(*writer));
-                let mut missed_each_other = None;
-                for other in unseen {
-                    self.missed |= miss(client, other);
-                    if self.missed & miss(other, client) != 0 {
-                        missed_each_other = missed_each_other.or(Some(other));
-                    }
-                }
-                match missed_each_other {
-                    Some(other) => Err(Violation { promise: Promise::Lemma1, client, other }),
-                    None => Ok(()),
-                }
-            }
-            Event::Called { client, .. }
-            | Event::Refused { client }
-            | Event::Left { client }
-            | Event::Lost { client }
-            | Event::Released { client }
-            | Event::Crashed { client } => {
-                self.forget(client);
-                Ok(())
-            }
-            Event::RowRead { .. }
-            | Event::Secured { .. }
-            | Event::Acquired { .. }
-            | Event::RecordGone { .. }
-            | Event::TimeGiven { .. }
-            | Event::FoundFree { .. }
-            | Event::Enqueued { .. }
-            | Event::Granted { .. }
-            | Event::Renewed { .. }
-            | Event::Accepted { .. }
-            | Event::Rejected { .. }
-            | Event::Woken { .. }
-            | Event::Written { .. }
-            | Event::ReadBegun { .. } => Ok(()),
+    fn on_row_read(&mut self, client: ClientId, saw: ClientSet) -> Verdict {
+        if client.0 >= Self::CLIENTS_MAX {
+            return Ok(());
         }
+        self.forget(client);
+        let unseen =
+            (0..Self::CLIENTS_MAX).map(ClientId).filter(|writer| *writer != client && !saw.contains(*writer));
+        let mut missed_each_other = None;
+        for other in unseen {
+            self.missed |= miss(client, other);
+            if self.missed & miss(other, client) != 0 {
+                missed_each_other = missed_each_other.or(Some(other));
+            }
+        }
+        match missed_each_other {
+            Some(other) => Err(Violation { promise: Promise::Lemma1, client, other }),
+            None => Ok(()),
+        }
+    }
+
+    fn on_hold_ended(&mut self, client: ClientId) {
+        self.forget(client);
+    }
+
+    fn on_call_ended(&mut self, client: ClientId) {
+        self.forget(client);
     }
 }
 

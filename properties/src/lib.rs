@@ -35,6 +35,9 @@
 //! | [`NoHerd`] | a release wakes one waiter, not all | 003, recipe, step 4 | each event |
 //! | [`FreshRead`] | what is known to be written is read | 003, WTF #4 | each event |
 //! | [`TimeOrder`] | the time service never goes back | 000, 5.4 | each event |
+//! | [`TokenOrder`] | fencing tokens grow in the order of grants | 003, closing question | each event |
+//! | [`LostUpdate`] | no write undoes one that its writer has not read | 000, section 1 | each event |
+//! | [`ReleaseEnds`] | who gives the lock back is done in the end | 000, 5.3 | on cycles |
 //!
 //! A promise that can be broken by a finite history is a [`Monitor`]. One that can only be broken by an infinite
 //! history is a pair of predicates, "owed leads to served", over the [`Usage`] of a state; finding the cycle is the
@@ -47,16 +50,16 @@
 //! # Example
 //!
 //! ```
-//! use picklock_properties::{ClientId, Event, Monitors, Promise, PromiseSet};
+//! use picklock_properties::{ClientId, Event, HoldId, Monitors, Promise, PromiseSet};
 //!
-//! let (a, b) = (ClientId(0), ClientId(1));
+//! let (a, b, hold) = (ClientId(0), ClientId(1), HoldId(1));
 //! let history = [
-//!     Event::Granted { client: a, fence: None },
+//!     Event::Granted { client: a, fence: None, hold },
 //!     // A pauses, its lease expires, and the lock goes to B.
-//!     Event::Granted { client: b, fence: None },
-//!     Event::Accepted { client: b, fence: None },
+//!     Event::Granted { client: b, fence: None, hold },
+//!     Event::Accepted { client: b, fence: None, hold: Some(hold) },
 //!     // A wakes up in its critical section and writes.
-//!     Event::Accepted { client: a, fence: None },
+//!     Event::Accepted { client: a, fence: None, hold: Some(hold) },
 //! ];
 //!
 //! let mut monitors = Monitors::new(PromiseSet::safety());
@@ -72,9 +75,11 @@ mod deadlock_freedom;
 mod fenced_resource;
 mod fifo;
 mod fresh_read;
+mod grant_order;
 mod history;
 mod lease_loss;
 mod lemma_1;
+mod lost_update;
 mod min_validity;
 mod monitor;
 mod monitors;
@@ -83,31 +88,36 @@ mod no_herd;
 #[cfg(test)]
 mod notation;
 mod promise_set;
+mod release_ends;
 mod starvation_freedom;
 mod theorem_1;
 mod theorem_2;
 mod theorem_3;
 mod time_order;
+mod token_order;
 mod usage;
 
 pub use deadlock_freedom::DeadlockFreedom;
 pub use fenced_resource::FencedResource;
 pub use fifo::Fifo;
 pub use fresh_read::FreshRead;
-pub use history::{ClientId, ClientSet, Event, FencingToken, LockId, Mode, ServerSet};
+pub use history::{ClientId, ClientSet, Event, FencingToken, HoldId, LockId, Mode, ServerSet};
 pub use lease_loss::LeaseLoss;
 pub use lemma_1::Lemma1;
+pub use lost_update::LostUpdate;
 pub use min_validity::MinValidity;
-pub use monitor::{Monitor, Violation};
+pub use monitor::{Monitor, Verdict, Violation};
 pub use monitors::{Monitors, Tests};
 pub use mutual_exclusion::MutualExclusion;
 pub use no_herd::NoHerd;
 pub use promise_set::{PromiseSet, StrayPromises};
+pub use release_ends::ReleaseEnds;
 pub use starvation_freedom::StarvationFreedom;
 pub use theorem_1::Theorem1;
 pub use theorem_2::Theorem2;
 pub use theorem_3::Theorem3;
 pub use time_order::TimeOrder;
+pub use token_order::TokenOrder;
 pub use usage::Usage;
 
 use serde::{Deserialize, Serialize};
@@ -148,11 +158,46 @@ pub enum Promise {
     FreshRead,
     /// The time service never gives out less than it gave out before.
     TimeOrder,
+    /// The fencing tokens that come with grants are different and grow in the order of the grants.
+    TokenOrder,
+    /// Whoever has read and then writes overwrites nothing that it has not read.
+    LostUpdate,
+    /// Whoever releases the lock is done with that in the end.
+    ReleaseEnds,
 }
 
 impl Promise {
+    /// How grave it is that this promise is broken; 0 is the gravest. No two are equally grave: of several broken promises
+    /// one is spoken of first. (In tens, so that others fit between.)
+    pub const fn gravity(self) -> u8 {
+        match self {
+            Promise::MutualExclusion => 0,
+            Promise::Theorem1 => 10,
+            Promise::Theorem2 => 20,
+            Promise::FencedResource => 30,
+            Promise::LostUpdate => 33,
+            Promise::TokenOrder => 36,
+            Promise::MinValidity => 40,
+            Promise::LeaseLoss => 50,
+            Promise::DeadlockFreedom => 60,
+            Promise::StarvationFreedom => 70,
+            Promise::ReleaseEnds => 75,
+            Promise::Theorem3 => 80,
+            Promise::Fifo => 90,
+            Promise::Lemma1 => 100,
+            Promise::FreshRead => 110,
+            Promise::TimeOrder => 120,
+            Promise::NoHerd => 130,
+        }
+    }
+
+    /// The gravest of these.
+    pub fn gravest(promises: impl IntoIterator<Item = Promise>) -> Option<Promise> {
+        promises.into_iter().min_by_key(|promise| promise.gravity())
+    }
+
     /// Every promise, in the order of every table.
-    pub const ALL: [Promise; 14] = [
+    pub const ALL: [Promise; 17] = [
         Promise::MutualExclusion,
         Promise::FencedResource,
         Promise::DeadlockFreedom,
@@ -167,6 +212,9 @@ impl Promise {
         Promise::NoHerd,
         Promise::FreshRead,
         Promise::TimeOrder,
+        Promise::TokenOrder,
+        Promise::LostUpdate,
+        Promise::ReleaseEnds,
     ];
 
     /// The name that the command line takes, that JSON carries, and that [`FromStr`](std::str::FromStr) reads.
@@ -186,6 +234,9 @@ impl Promise {
             Promise::NoHerd => "no-herd",
             Promise::FreshRead => "fresh-read",
             Promise::TimeOrder => "time-order",
+            Promise::TokenOrder => "token-order",
+            Promise::LostUpdate => "lost-update",
+            Promise::ReleaseEnds => "release-ends",
         }
     }
 
@@ -218,6 +269,13 @@ impl Promise {
             Promise::NoHerd => "From a holder's leaving until the next grant, at most one waiter is woken.",
             Promise::FreshRead => "Whoever begins to read after a record was acknowledged sees the record.",
             Promise::TimeOrder => "The time service never gives out less than it gave out before.",
+            Promise::TokenOrder => {
+                "Of two grants that come with fencing tokens, the later one comes with the larger token."
+            }
+            Promise::LostUpdate => {
+                "No accepted write of a holder that has read overwrites a write accepted since that read."
+            }
+            Promise::ReleaseEnds => "Whoever gives the lock back is done with that in the end.",
         }
     }
 
@@ -238,6 +296,9 @@ impl Promise {
             Promise::NoHerd => "document 003, recipe, step 4",
             Promise::FreshRead => "document 003, WTF #4",
             Promise::TimeOrder => "document 000, section 5.4",
+            Promise::TokenOrder => "document 003, closing question",
+            Promise::LostUpdate => "document 000, section 1",
+            Promise::ReleaseEnds => "document 000, section 5.3",
         }
     }
 
@@ -245,7 +306,7 @@ impl Promise {
     ///
     /// [`Promise::Theorem3`] is not among them although it can be judged on cycles, too: see [`Theorem3::owed`].
     pub fn is_liveness(self) -> bool {
-        matches!(self, Promise::DeadlockFreedom | Promise::StarvationFreedom)
+        matches!(self, Promise::DeadlockFreedom | Promise::StarvationFreedom | Promise::ReleaseEnds)
     }
 }
 
@@ -302,6 +363,17 @@ mod tests {
         for (place, promise) in Promise::ALL.into_iter().enumerate() {
             assert_eq!(promise as usize, place);
         }
+    }
+
+    #[test]
+    fn of_several_broken_promises_one_is_the_gravest() {
+        let mut gravities = Promise::ALL.map(Promise::gravity);
+        gravities.sort_unstable();
+        assert!(gravities.windows(2).all(|pair| pair[0] < pair[1]), "{gravities:?}");
+        assert_eq!(Promise::gravest(Promise::ALL), Some(Promise::MutualExclusion));
+        let broken = [Promise::Fifo, Promise::StarvationFreedom, Promise::LeaseLoss];
+        assert_eq!(Promise::gravest(broken), Some(Promise::LeaseLoss));
+        assert_eq!(Promise::gravest([]), None);
     }
 
     #[test]

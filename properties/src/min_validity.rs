@@ -9,14 +9,14 @@
 //! not another client is there to make use of it.
 
 use crate::Promise;
-use crate::history::{ClientId, Event, ServerSet};
-use crate::monitor::{Monitor, Violation};
+use crate::history::{ClientId, ServerSet};
+use crate::monitor::{Monitor, Verdict, Violation};
 use serde::{Deserialize, Serialize};
 
 /// No record in the quorum of a holder goes while it holds. Broken by the record that goes; `other` is the client itself.
 ///
-/// Records on servers that do not report ([`Event::RecordGone`]) are not judged, nor is one that is given up for another
-/// ([`Event::Secured`] again).
+/// Records on servers that do not report ([`Event::RecordGone`](crate::Event::RecordGone)) are not judged, nor is one that is given up for another
+/// ([`Event::Secured`](crate::Event::Secured) again).
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct MinValidity {
     /// By client: where the records are that its grant rests on, in the order of the clients; none once it has left.
@@ -24,46 +24,38 @@ pub struct MinValidity {
 }
 
 impl Monitor for MinValidity {
-    fn observe(&mut self, event: Event) -> Result<(), Violation> {
-        match event {
-            Event::Secured { client, servers } => match self.place(client) {
-                Ok(place) => self.quorums[place].1 = servers,
-                Err(place) => self.quorums.insert(place, (client, servers)),
-            },
-            Event::Left { client }
-            | Event::Lost { client }
-            | Event::Crashed { client }
-            | Event::Refused { client }
-            | Event::Released { client }
-            | Event::Called { client, .. } => {
-                if let Ok(place) = self.place(client) {
-                    self.quorums.remove(place);
-                }
-            }
-            Event::RecordGone { client, server, .. } => {
-                let rests_on_it = |place: usize| self.quorums[place].1.contains(server);
-                if self.place(client).is_ok_and(rests_on_it) {
-                    return Err(Violation { promise: Promise::MinValidity, client, other: client });
-                }
-            }
-            Event::FoundFree { .. }
-            | Event::Enqueued { .. }
-            | Event::Granted { .. }
-            | Event::Acquired { .. }
-            | Event::Renewed { .. }
-            | Event::Accepted { .. }
-            | Event::Rejected { .. }
-            | Event::RowRead { .. }
-            | Event::TimeGiven { .. }
-            | Event::Woken { .. }
-            | Event::Written { .. }
-            | Event::ReadBegun { .. } => {}
+    fn on_secured(&mut self, client: ClientId, servers: ServerSet) -> Verdict {
+        match self.place(client) {
+            Ok(place) => self.quorums[place].1 = servers,
+            Err(place) => self.quorums.insert(place, (client, servers)),
         }
         Ok(())
+    }
+
+    fn on_record_gone(&mut self, client: ClientId, server: u8) -> Verdict {
+        let rests_on_it = |place: usize| self.quorums[place].1.contains(server);
+        match self.place(client).is_ok_and(rests_on_it) {
+            true => Err(Violation { promise: Promise::MinValidity, client, other: client }),
+            false => Ok(()),
+        }
+    }
+
+    fn on_hold_ended(&mut self, client: ClientId) {
+        self.forget(client);
+    }
+
+    fn on_call_ended(&mut self, client: ClientId) {
+        self.forget(client);
     }
 }
 
 impl MinValidity {
+    fn forget(&mut self, client: ClientId) {
+        if let Ok(place) = self.place(client) {
+            self.quorums.remove(place);
+        }
+    }
+
     fn place(&self, client: ClientId) -> Result<usize, usize> {
         self.quorums.binary_search_by_key(&client, |(whose, _)| *whose)
     }
@@ -72,8 +64,8 @@ impl MinValidity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LockId;
     use crate::notation::*;
+    use crate::{Event, LockId};
 
     fn secured(client: ClientId, servers: &[u8]) -> Event {
         Event::Secured { client, servers: servers.iter().copied().collect() }

@@ -8,9 +8,10 @@ use crate::Promise;
 use crate::fenced_resource::FencedResource;
 use crate::fifo::Fifo;
 use crate::fresh_read::FreshRead;
-use crate::history::Event;
+use crate::history::{ClientId, Event, FencingToken, HoldId};
 use crate::lease_loss::LeaseLoss;
 use crate::lemma_1::Lemma1;
+use crate::lost_update::LostUpdate;
 use crate::min_validity::MinValidity;
 use crate::monitor::{Monitor, Violation};
 use crate::mutual_exclusion::MutualExclusion;
@@ -20,19 +21,95 @@ use crate::theorem_1::Theorem1;
 use crate::theorem_2::Theorem2;
 use crate::theorem_3::Theorem3;
 use crate::time_order::TimeOrder;
+use crate::token_order::TokenOrder;
 use crate::usage::Usage;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::ser::SerializeTuple;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The usage of the lock and one monitor per wanted promise, fed together.
-///
-/// A promise that is not wanted costs nothing: its monitor is never fed, so that it tells no two states apart, and it
-/// is left out of the serialised form.
-#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Monitors {
-    promises: PromiseSet,
-    usage: Usage,
+/// Everything that does the same for each monitor, from one list of them.
+macro_rules! monitors {
+    ($($field:ident: $Promise:ident,)*) => {
+        /// The usage of the lock and one monitor per wanted promise, fed together.
+        ///
+        /// A promise that is not wanted costs nothing: its monitor is never fed, so that it tells no two states apart, and it
+        /// is left out of the serialised form.
+        #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub struct Monitors {
+            promises: PromiseSet,
+            usage: Usage,
+            $($field: $Promise,)*
+        }
+
+        impl Monitors {
+            /// Takes the next event of the history, and reports the promises that it breaks, in the order of
+            /// [`Promise::ALL`].
+            pub fn observe(&mut self, event: Event, on_violation: &mut impl FnMut(Violation)) {
+                self.usage.observe(event);
+                $(if self.promises.contains(Promise::$Promise)
+                    && let Err(violation) = self.$field.observe(event)
+                {
+                    on_violation(violation);
+                })*
+            }
+
+            /// Shows every number of a hold that the monitors remember, so that an engine can renumber a client's holds.
+            pub fn each_hold(&mut self, show: &mut dyn FnMut(ClientId, &mut HoldId)) {
+                $(if self.promises.contains(Promise::$Promise) {
+                    self.$field.each_hold(show);
+                })*
+            }
+
+            /// Shows every fencing token that the monitors remember, so that an engine can move tokens that are times.
+            pub fn each_token(&mut self, show: &mut dyn FnMut(&mut FencingToken)) {
+                $(if self.promises.contains(Promise::$Promise) {
+                    self.$field.each_token(show);
+                })*
+            }
+
+            /// Forgets the holds of which the engine knows that nothing can arrive from them any more.
+            pub fn forget_holds(&mut self, is_over: &dyn Fn(ClientId, HoldId) -> bool) {
+                $(if self.promises.contains(Promise::$Promise) {
+                    self.$field.forget_holds(is_over);
+                })*
+            }
+        }
+
+        /// The set of promises, the usage, and then the monitors that are watched, in the order of [`Promise::ALL`].
+        impl Serialize for Monitors {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let watched = self.promises.iter().filter(|promise| !promise.is_liveness()).count();
+                let mut parts = serializer.serialize_tuple(2 + watched)?;
+                parts.serialize_element(&self.promises)?;
+                parts.serialize_element(&self.usage)?;
+                $(if self.promises.contains(Promise::$Promise) {
+                    parts.serialize_element(&self.$field)?;
+                })*
+                parts.end()
+            }
+        }
+
+        impl<'de> Visitor<'de> for PartsVisitor {
+            type Value = Monitors;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a set of promises, the usage, and one monitor for each promise of the set that has one")
+            }
+
+            fn visit_seq<S: SeqAccess<'de>>(self, mut parts: S) -> Result<Monitors, S::Error> {
+                let mut monitors = Monitors::new(next_part(&mut parts)?);
+                monitors.usage = next_part(&mut parts)?;
+                $(if monitors.promises.contains(Promise::$Promise) {
+                    monitors.$field = next_part(&mut parts)?;
+                })*
+                Ok(monitors)
+            }
+        }
+    };
+}
+
+// In the order of `Promise::ALL`. The liveness promises need no monitor: they are predicates over the usage.
+monitors! {
     mutual_exclusion: MutualExclusion,
     fenced_resource: FencedResource,
     fifo: Fifo,
@@ -45,6 +122,8 @@ pub struct Monitors {
     no_herd: NoHerd,
     fresh_read: FreshRead,
     time_order: TimeOrder,
+    token_order: TokenOrder,
+    lost_update: LostUpdate,
 }
 
 impl Monitors {
@@ -62,52 +141,6 @@ impl Monitors {
             self.fifo = Fifo::allowing(overtakes);
         }
         self
-    }
-
-    /// Takes the next event of the history, and reports the promises that it breaks, in the order of [`Promise::ALL`].
-    pub fn observe(&mut self, event: Event, on_violation: &mut impl FnMut(Violation)) {
-        self.usage.observe(event);
-        let mut report = |verdict: Result<(), Violation>| {
-            if let Err(violation) = verdict {
-                on_violation(violation);
-            }
-        };
-        if self.promises.contains(Promise::MutualExclusion) {
-            report(self.mutual_exclusion.observe(event));
-        }
-        if self.promises.contains(Promise::FencedResource) {
-            report(self.fenced_resource.observe(event));
-        }
-        if self.promises.contains(Promise::Fifo) {
-            report(self.fifo.observe(event));
-        }
-        if self.promises.contains(Promise::LeaseLoss) {
-            report(self.lease_loss.observe(event));
-        }
-        if self.promises.contains(Promise::Theorem1) {
-            report(self.theorem_1.observe(event));
-        }
-        if self.promises.contains(Promise::Theorem2) {
-            report(self.theorem_2.observe(event));
-        }
-        if self.promises.contains(Promise::Theorem3) {
-            report(self.theorem_3.observe(event));
-        }
-        if self.promises.contains(Promise::Lemma1) {
-            report(self.lemma_1.observe(event));
-        }
-        if self.promises.contains(Promise::MinValidity) {
-            report(self.min_validity.observe(event));
-        }
-        if self.promises.contains(Promise::NoHerd) {
-            report(self.no_herd.observe(event));
-        }
-        if self.promises.contains(Promise::FreshRead) {
-            report(self.fresh_read.observe(event));
-        }
-        if self.promises.contains(Promise::TimeOrder) {
-            report(self.time_order.observe(event));
-        }
     }
 
     /// The promises that are watched.
@@ -132,53 +165,6 @@ impl Monitors {
     }
 }
 
-/// The set of promises, the usage, and then the monitors that are watched, in the order of [`Promise::ALL`].
-impl Serialize for Monitors {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let watched = self.promises.iter().filter(|promise| !promise.is_liveness()).count();
-        let mut parts = serializer.serialize_tuple(2 + watched)?;
-        parts.serialize_element(&self.promises)?;
-        parts.serialize_element(&self.usage)?;
-        if self.promises.contains(Promise::MutualExclusion) {
-            parts.serialize_element(&self.mutual_exclusion)?;
-        }
-        if self.promises.contains(Promise::FencedResource) {
-            parts.serialize_element(&self.fenced_resource)?;
-        }
-        if self.promises.contains(Promise::Fifo) {
-            parts.serialize_element(&self.fifo)?;
-        }
-        if self.promises.contains(Promise::LeaseLoss) {
-            parts.serialize_element(&self.lease_loss)?;
-        }
-        if self.promises.contains(Promise::Theorem1) {
-            parts.serialize_element(&self.theorem_1)?;
-        }
-        if self.promises.contains(Promise::Theorem2) {
-            parts.serialize_element(&self.theorem_2)?;
-        }
-        if self.promises.contains(Promise::Theorem3) {
-            parts.serialize_element(&self.theorem_3)?;
-        }
-        if self.promises.contains(Promise::Lemma1) {
-            parts.serialize_element(&self.lemma_1)?;
-        }
-        if self.promises.contains(Promise::MinValidity) {
-            parts.serialize_element(&self.min_validity)?;
-        }
-        if self.promises.contains(Promise::NoHerd) {
-            parts.serialize_element(&self.no_herd)?;
-        }
-        if self.promises.contains(Promise::FreshRead) {
-            parts.serialize_element(&self.fresh_read)?;
-        }
-        if self.promises.contains(Promise::TimeOrder) {
-            parts.serialize_element(&self.time_order)?;
-        }
-        parts.end()
-    }
-}
-
 impl<'de> Deserialize<'de> for Monitors {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Monitors, D::Error> {
         // How many parts there are is known only once the first is read; no self-delimiting format minds the bound.
@@ -187,57 +173,6 @@ impl<'de> Deserialize<'de> for Monitors {
 }
 
 struct PartsVisitor;
-
-impl<'de> Visitor<'de> for PartsVisitor {
-    type Value = Monitors;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a set of promises, the usage, and one monitor for each promise of the set that has one")
-    }
-
-    fn visit_seq<S: SeqAccess<'de>>(self, mut parts: S) -> Result<Monitors, S::Error> {
-        let mut monitors = Monitors::new(next_part(&mut parts)?);
-        let promises = monitors.promises;
-        monitors.usage = next_part(&mut parts)?;
-        if promises.contains(Promise::MutualExclusion) {
-            monitors.mutual_exclusion = next_part(&mut parts)?;
-        }
-        if promises.contains(Promise::FencedResource) {
-            monitors.fenced_resource = next_part(&mut parts)?;
-        }
-        if promises.contains(Promise::Fifo) {
-            monitors.fifo = next_part(&mut parts)?;
-        }
-        if promises.contains(Promise::LeaseLoss) {
-            monitors.lease_loss = next_part(&mut parts)?;
-        }
-        if promises.contains(Promise::Theorem1) {
-            monitors.theorem_1 = next_part(&mut parts)?;
-        }
-        if promises.contains(Promise::Theorem2) {
-            monitors.theorem_2 = next_part(&mut parts)?;
-        }
-        if promises.contains(Promise::Theorem3) {
-            monitors.theorem_3 = next_part(&mut parts)?;
-        }
-        if promises.contains(Promise::Lemma1) {
-            monitors.lemma_1 = next_part(&mut parts)?;
-        }
-        if promises.contains(Promise::MinValidity) {
-            monitors.min_validity = next_part(&mut parts)?;
-        }
-        if promises.contains(Promise::NoHerd) {
-            monitors.no_herd = next_part(&mut parts)?;
-        }
-        if promises.contains(Promise::FreshRead) {
-            monitors.fresh_read = next_part(&mut parts)?;
-        }
-        if promises.contains(Promise::TimeOrder) {
-            monitors.time_order = next_part(&mut parts)?;
-        }
-        Ok(monitors)
-    }
-}
 
 fn next_part<'de, T: Deserialize<'de>, S: SeqAccess<'de>>(parts: &mut S) -> Result<T, S::Error> {
     parts.next_element()?.ok_or_else(|| S::Error::custom("the monitors end too early"))
@@ -297,7 +232,10 @@ mod tests {
     fn what_is_not_watched_takes_no_bytes() {
         let bytes = |promises: PromiseSet| postcard::to_stdvec(&Monitors::new(promises)).unwrap().len();
         assert_eq!(bytes(PromiseSet::EMPTY), 6);
-        assert_eq!(bytes(PromiseSet::liveness()), 6);
+        let progress = [Promise::DeadlockFreedom, Promise::StarvationFreedom];
+        assert_eq!(bytes(progress.into_iter().collect()), 6);
+        // The set itself takes more for promises at the end of the table.
+        assert_eq!(bytes([Promise::ReleaseEnds].into_iter().collect()), 8);
         assert_eq!(bytes([Promise::MutualExclusion].into_iter().collect()), 7);
     }
 

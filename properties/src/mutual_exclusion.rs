@@ -4,59 +4,42 @@
 //!
 //! *Holding* means: from `Granted` until `Left`, `Lost` or `Crashed`. A paused client that has outlived its lease
 //! still holds, because the code in its critical section does not know: so neither an expiry nor the grant of another
-//! client ends a hold here.
+//! client ends a hold here. A second grant to one that still holds is a defect, too, of the lock or of what uses it: two of
+//! its threads believe that they are alone.
 
 use crate::Promise;
-use crate::history::{ClientId, ClientSet, Event, Mode};
-use crate::monitor::{Monitor, Violation};
+use crate::history::{ClientId, ClientSet, FencingToken, HoldId};
+use crate::monitor::{Monitor, Verdict, Violation};
 use serde::{Deserialize, Serialize};
 
-/// At most one client holds. Broken by a grant while another client holds; `other` is the holder with the smallest
-/// number.
+/// At most one client holds, and it is granted once for each time that it holds. Broken by a grant while another client
+/// holds, or while the client itself does; `other` is the holder with the smallest number, another client if there is one.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct MutualExclusion {
     holders: ClientSet,
 }
 
 impl Monitor for MutualExclusion {
-    fn observe(&mut self, event: Event) -> Result<(), Violation> {
-        self.judge(event).map_or(Ok(()), |(client, other)| {
-            Err(Violation { promise: Promise::MutualExclusion, client, other })
-        })
+    fn on_granted(&mut self, client: ClientId, _fence: Option<FencingToken>, _hold: HoldId) -> Verdict {
+        let is_holder = self.holders.contains(client);
+        match self.grant(client).or(is_holder.then_some(client)) {
+            Some(other) => Err(Violation { promise: Promise::MutualExclusion, client, other }),
+            None => Ok(()),
+        }
+    }
+
+    fn on_hold_ended(&mut self, client: ClientId) {
+        self.holders.remove(client);
     }
 }
 
 impl MutualExclusion {
-    /// The newcomer and the holder it met, if the event breaks mutual exclusion.
-    fn judge(&mut self, event: Event) -> Option<(ClientId, ClientId)> {
-        match event {
-            Event::Granted { client, .. } => {
-                self.holders.remove(client);
-                let met = self.holders.first();
-                self.holders.insert(client);
-                met.map(|other| (client, other))
-            }
-            Event::Left { client } | Event::Lost { client } | Event::Crashed { client } => {
-                self.holders.remove(client);
-                None
-            }
-            Event::Called { .. }
-            | Event::FoundFree { .. }
-            | Event::Enqueued { .. }
-            | Event::Refused { .. }
-            | Event::Released { .. }
-            | Event::Renewed { .. }
-            | Event::Accepted { .. }
-            | Event::Rejected { .. }
-            | Event::RowRead { .. }
-            | Event::Secured { .. }
-            | Event::Acquired { .. }
-            | Event::RecordGone { .. }
-            | Event::TimeGiven { .. }
-            | Event::Woken { .. }
-            | Event::Written { .. }
-            | Event::ReadBegun { .. } => None,
-        }
+    /// The other client that the new holder meets.
+    fn grant(&mut self, client: ClientId) -> Option<ClientId> {
+        self.holders.remove(client);
+        let met = self.holders.first();
+        self.holders.insert(client);
+        met
     }
 }
 
@@ -74,32 +57,24 @@ impl ExclusionWithinMode {
         self.callers
     }
 
-    pub(crate) fn judge(&mut self, event: Event, mode: Mode) -> Option<(ClientId, ClientId)> {
-        match event {
-            Event::Called { client, mode: called } if called == mode => self.callers.insert(client),
-            Event::Called { client, .. }
-            | Event::Refused { client }
-            | Event::Released { client }
-            | Event::Crashed { client } => self.callers.remove(client),
-            Event::Granted { client, .. } if !self.callers.contains(client) => return None,
-            Event::Granted { .. }
-            | Event::FoundFree { .. }
-            | Event::Enqueued { .. }
-            | Event::Left { .. }
-            | Event::Lost { .. }
-            | Event::Renewed { .. }
-            | Event::Accepted { .. }
-            | Event::Rejected { .. }
-            | Event::RowRead { .. }
-            | Event::Secured { .. }
-            | Event::Acquired { .. }
-            | Event::RecordGone { .. }
-            | Event::TimeGiven { .. }
-            | Event::Woken { .. }
-            | Event::Written { .. }
-            | Event::ReadBegun { .. } => {}
+    pub(crate) fn call(&mut self, client: ClientId, is_of_mode: bool) {
+        match is_of_mode {
+            true => self.callers.insert(client),
+            false => self.callers.remove(client),
         }
-        self.exclusion.judge(event)
+    }
+
+    /// The other caller of the mode that the new holder meets.
+    pub(crate) fn grant(&mut self, client: ClientId) -> Option<ClientId> {
+        if self.callers.contains(client) { self.exclusion.grant(client) } else { None }
+    }
+
+    pub(crate) fn end_hold(&mut self, client: ClientId) {
+        self.exclusion.on_hold_ended(client);
+    }
+
+    pub(crate) fn end_call(&mut self, client: ClientId) {
+        self.callers.remove(client);
     }
 }
 
@@ -146,8 +121,18 @@ mod tests {
     }
 
     #[test]
-    fn a_second_grant_to_the_holder_itself_is_no_violation() {
-        assert_kept(MutualExclusion::default(), &[granted(A), granted(A)]);
+    fn a_second_grant_to_the_holder_itself_is_rejected() {
+        assert_broken(MutualExclusion::default(), &[granted(A), granted_again(A, 2)], A, A);
+        for end in [left(A), lost(A), crashed(A)] {
+            assert_kept(MutualExclusion::default(), &[granted(A), end, granted_again(A, 2)]);
+        }
+    }
+
+    #[test]
+    fn another_holder_is_named_rather_than_the_client_itself() {
+        let mut monitor = after(MutualExclusion::default(), &[granted(B)]);
+        let _ = monitor.observe(granted(A));
+        assert_broken(monitor, &[granted_again(B, 2)], B, A);
     }
 
     #[test]

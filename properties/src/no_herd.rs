@@ -9,8 +9,8 @@
 //! parent wakes at each arrival, too, but no release did that.
 
 use crate::Promise;
-use crate::history::{ClientSet, Event};
-use crate::monitor::{Monitor, Violation};
+use crate::history::{ClientId, ClientSet, FencingToken, HoldId};
+use crate::monitor::{Monitor, Verdict, Violation};
 use serde::{Deserialize, Serialize};
 
 /// No two waiters are woken between a holder's leaving and the next grant. Broken by the second one; `other` is the one
@@ -31,44 +31,35 @@ impl NoHerd {
 }
 
 impl Monitor for NoHerd {
-    fn observe(&mut self, event: Event) -> Result<(), Violation> {
-        match event {
-            Event::Woken { client } if self.is_free => {
-                let mut others = self.woken;
-                others.remove(client);
-                self.woken.insert(client);
-                match others.first() {
-                    Some(other) => Err(Violation { promise: Promise::NoHerd, client, other }),
-                    None => Ok(()),
-                }
-            }
-            Event::Left { .. } | Event::Lost { .. } => {
-                *self = NoHerd { is_free: true, woken: ClientSet::EMPTY };
-                Ok(())
-            }
-            Event::Granted { .. } => {
-                *self = NoHerd::default();
-                Ok(())
-            }
-            Event::Crashed { client } | Event::Refused { client } | Event::Called { client, .. } => {
-                self.woken.remove(client);
-                Ok(())
-            }
-            Event::Woken { .. }
-            | Event::FoundFree { .. }
-            | Event::Enqueued { .. }
-            | Event::Released { .. }
-            | Event::Renewed { .. }
-            | Event::Accepted { .. }
-            | Event::Rejected { .. }
-            | Event::RowRead { .. }
-            | Event::Secured { .. }
-            | Event::Acquired { .. }
-            | Event::RecordGone { .. }
-            | Event::TimeGiven { .. }
-            | Event::Written { .. }
-            | Event::ReadBegun { .. } => Ok(()),
+    fn on_woken(&mut self, client: ClientId) -> Verdict {
+        if !self.is_free {
+            return Ok(());
         }
+        let mut others = self.woken;
+        others.remove(client);
+        self.woken.insert(client);
+        match others.first() {
+            Some(other) => Err(Violation { promise: Promise::NoHerd, client, other }),
+            None => Ok(()),
+        }
+    }
+
+    fn on_left(&mut self, _client: ClientId) -> Verdict {
+        *self = NoHerd { is_free: true, woken: ClientSet::EMPTY };
+        Ok(())
+    }
+
+    fn on_lost(&mut self, client: ClientId) -> Verdict {
+        self.on_left(client)
+    }
+
+    fn on_granted(&mut self, _client: ClientId, _fence: Option<FencingToken>, _hold: HoldId) -> Verdict {
+        *self = NoHerd::default();
+        Ok(())
+    }
+
+    fn on_call_ended(&mut self, client: ClientId) {
+        self.woken.remove(client);
     }
 }
 

@@ -1,6 +1,6 @@
 //! How the unit tests of the monitors write histories.
 
-use crate::history::{ClientId, ClientSet, Event, LockId, Mode};
+use crate::history::{ClientId, ClientSet, Event, FencingToken, HoldId, LockId, Mode};
 use crate::monitor::{Monitor, Violation};
 
 pub(crate) const A: ClientId = ClientId(0);
@@ -24,7 +24,15 @@ pub(crate) fn enqueued(client: ClientId) -> Event {
 }
 
 pub(crate) fn granted(client: ClientId) -> Event {
-    Event::Granted { client, fence: None }
+    granted_again(client, 1)
+}
+
+pub(crate) fn granted_again(client: ClientId, hold: u32) -> Event {
+    Event::Granted { client, fence: None, hold: HoldId(hold) }
+}
+
+pub(crate) fn granted_token(client: ClientId, token: i64) -> Event {
+    Event::Granted { client, fence: Some(FencingToken(token)), hold: HoldId(1) }
 }
 
 pub(crate) fn refused(client: ClientId) -> Event {
@@ -56,11 +64,23 @@ pub(crate) fn crashed(client: ClientId) -> Event {
 }
 
 pub(crate) fn accepted(client: ClientId) -> Event {
-    Event::Accepted { client, fence: None }
+    accepted_of(client, 1)
+}
+
+pub(crate) fn accepted_of(client: ClientId, hold: u32) -> Event {
+    Event::Accepted { client, fence: None, hold: Some(HoldId(hold)) }
+}
+
+pub(crate) fn reads(client: ClientId) -> Event {
+    reads_in(client, 1)
+}
+
+pub(crate) fn reads_in(client: ClientId, hold: u32) -> Event {
+    Event::ResourceRead { client, hold: HoldId(hold) }
 }
 
 pub(crate) fn rejected(client: ClientId) -> Event {
-    Event::Rejected { client, fence: None }
+    Event::Rejected { client, fence: None, hold: Some(HoldId(1)) }
 }
 
 pub(crate) fn read(client: ClientId, saw: &[ClientId]) -> Event {

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// A set of promises; bit *n* stands for `Promise::ALL[n]`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "u16", into = "u16")]
-pub struct PromiseSet(u16);
+#[serde(try_from = "u32", into = "u32")]
+pub struct PromiseSet(u32);
 
 impl PromiseSet {
     /// The set without members.
@@ -63,8 +63,8 @@ impl PromiseSet {
     }
 }
 
-fn bit(promise: Promise) -> u16 {
-    1 << promise as u16
+fn bit(promise: Promise) -> u32 {
+    1 << promise as u32
 }
 
 impl FromIterator<Promise> for PromiseSet {
@@ -81,16 +81,16 @@ impl std::fmt::Debug for PromiseSet {
     }
 }
 
-impl From<PromiseSet> for u16 {
-    fn from(set: PromiseSet) -> u16 {
+impl From<PromiseSet> for u32 {
+    fn from(set: PromiseSet) -> u32 {
         set.0
     }
 }
 
-impl TryFrom<u16> for PromiseSet {
+impl TryFrom<u32> for PromiseSet {
     type Error = StrayPromises;
 
-    fn try_from(bits: u16) -> Result<PromiseSet, StrayPromises> {
+    fn try_from(bits: u32) -> Result<PromiseSet, StrayPromises> {
         match bits & !PromiseSet::ALL.0 {
             0 => Ok(PromiseSet(bits)),
             stray => Err(StrayPromises(stray)),
@@ -100,7 +100,7 @@ impl TryFrom<u16> for PromiseSet {
 
 /// Bits that stand for no promise: a damaged set, or one written by a later version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StrayPromises(u16);
+pub struct StrayPromises(u32);
 
 impl std::fmt::Display for StrayPromises {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -127,7 +127,7 @@ mod tests {
     fn every_promise_is_either_safety_or_liveness() {
         assert_eq!(PromiseSet::safety().len() + PromiseSet::liveness().len(), Promise::ALL.len() as u32);
         let liveness: Vec<Promise> = PromiseSet::liveness().iter().collect();
-        assert_eq!(liveness, [Promise::DeadlockFreedom, Promise::StarvationFreedom]);
+        assert_eq!(liveness, [Promise::DeadlockFreedom, Promise::StarvationFreedom, Promise::ReleaseEnds]);
     }
 
     #[test]
@@ -136,8 +136,8 @@ mod tests {
             let bytes = postcard::to_stdvec(&set).unwrap();
             assert_eq!(postcard::from_bytes(&bytes), Ok(set));
         }
-        let bytes = postcard::to_stdvec(&(1u16 << Promise::ALL.len())).unwrap();
+        let bytes = postcard::to_stdvec(&(1u32 << Promise::ALL.len())).unwrap();
         assert!(postcard::from_bytes::<PromiseSet>(&bytes).is_err());
-        assert_eq!(PromiseSet::try_from(0x8001), Err(StrayPromises(0x8000)));
+        assert_eq!(PromiseSet::try_from(0x8000_0001), Err(StrayPromises(0x8000_0000)));
     }
 }

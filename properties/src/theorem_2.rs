@@ -10,8 +10,8 @@
 //! [mutual exclusion](crate::MutualExclusion) covers a mixture of both.
 
 use crate::Promise;
-use crate::history::{ClientSet, Event, Mode};
-use crate::monitor::{Monitor, Violation};
+use crate::history::{ClientId, ClientSet, FencingToken, HoldId, Mode};
+use crate::monitor::{Monitor, Verdict, Violation};
 use crate::mutual_exclusion::ExclusionWithinMode;
 use serde::{Deserialize, Serialize};
 
@@ -27,10 +27,24 @@ impl Theorem2 {
 }
 
 impl Monitor for Theorem2 {
-    fn observe(&mut self, event: Event) -> Result<(), Violation> {
-        self.0
-            .judge(event, Mode::TryLock)
-            .map_or(Ok(()), |(client, other)| Err(Violation { promise: Promise::Theorem2, client, other }))
+    fn on_called(&mut self, client: ClientId, mode: Mode) -> Verdict {
+        self.0.call(client, mode == Mode::TryLock);
+        Ok(())
+    }
+
+    fn on_granted(&mut self, client: ClientId, _fence: Option<FencingToken>, _hold: HoldId) -> Verdict {
+        match self.0.grant(client) {
+            Some(other) => Err(Violation { promise: Promise::Theorem2, client, other }),
+            None => Ok(()),
+        }
+    }
+
+    fn on_hold_ended(&mut self, client: ClientId) {
+        self.0.end_hold(client);
+    }
+
+    fn on_call_ended(&mut self, client: ClientId) {
+        self.0.end_call(client);
     }
 }
 

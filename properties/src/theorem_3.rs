@@ -32,8 +32,8 @@
 //! assumptions.
 
 use crate::Promise;
-use crate::history::{ClientId, ClientSet, Event, Mode};
-use crate::monitor::{Monitor, Violation};
+use crate::history::{ClientId, ClientSet, FencingToken, HoldId, Mode};
+use crate::monitor::{Monitor, Verdict, Violation};
 use serde::{Deserialize, Serialize};
 
 /// No episode ends with a refusal and without a grant. Broken by the event that closes the last open call that counts;
@@ -114,67 +114,65 @@ impl Theorem3 {
 }
 
 impl Monitor for Theorem3 {
-    fn observe(&mut self, event: Event) -> Result<(), Violation> {
-        let refused_for_nobody = match event {
-            Event::Called { client, mode } => {
-                // A client has one call at a time: whatever its last one left open is over now.
-                let broken = self.close_call(client);
-                if mode == Mode::TryLock {
-                    self.begin_call(client);
-                }
-                self.releasing.remove(client);
-                broken
-            }
-            Event::FoundFree { client } => {
-                self.count_call(client);
-                None
-            }
-            Event::Granted { client, .. } => {
-                self.holding.insert(client);
-                self.releasing.remove(client);
-                self.failed = false;
-                if !self.contending.is_empty() {
-                    self.excuse();
-                }
-                self.close_call(client)
-            }
-            Event::Refused { client } => {
-                if self.contending.contains(client) && !self.excused {
-                    self.refused = Some(client);
-                }
-                self.close_call(client)
-            }
-            Event::Left { client } | Event::Lost { client } => {
-                self.holding.remove(client);
-                self.releasing.insert(client);
-                None
-            }
-            Event::Released { client } => {
-                self.releasing.remove(client);
-                None
-            }
-            Event::Crashed { client } => {
-                self.holding.remove(client);
-                self.releasing.remove(client);
-                self.close_call(client)
-            }
-            Event::Enqueued { .. }
-            | Event::Renewed { .. }
-            | Event::Accepted { .. }
-            | Event::Rejected { .. }
-            | Event::RowRead { .. }
-            | Event::Secured { .. }
-            | Event::Acquired { .. }
-            | Event::RecordGone { .. }
-            | Event::TimeGiven { .. }
-            | Event::Woken { .. }
-            | Event::Written { .. }
-            | Event::ReadBegun { .. } => None,
-        };
-        match refused_for_nobody {
-            Some(other) => Err(Violation { promise: Promise::Theorem3, client: event.client(), other }),
-            None => Ok(()),
+    fn on_called(&mut self, client: ClientId, mode: Mode) -> Verdict {
+        // A client has one call at a time: whatever its last one left open is over now.
+        let broken = self.close_call(client);
+        if mode == Mode::TryLock {
+            self.begin_call(client);
         }
+        self.releasing.remove(client);
+        verdict(client, broken)
+    }
+
+    fn on_found_free(&mut self, client: ClientId) -> Verdict {
+        self.count_call(client);
+        Ok(())
+    }
+
+    fn on_granted(&mut self, client: ClientId, _fence: Option<FencingToken>, _hold: HoldId) -> Verdict {
+        self.holding.insert(client);
+        self.releasing.remove(client);
+        self.failed = false;
+        if !self.contending.is_empty() {
+            self.excuse();
+        }
+        verdict(client, self.close_call(client))
+    }
+
+    fn on_refused(&mut self, client: ClientId) -> Verdict {
+        if self.contending.contains(client) && !self.excused {
+            self.refused = Some(client);
+        }
+        verdict(client, self.close_call(client))
+    }
+
+    fn on_left(&mut self, client: ClientId) -> Verdict {
+        self.holding.remove(client);
+        self.releasing.insert(client);
+        Ok(())
+    }
+
+    fn on_lost(&mut self, client: ClientId) -> Verdict {
+        self.on_left(client)
+    }
+
+    fn on_released(&mut self, client: ClientId) -> Verdict {
+        self.releasing.remove(client);
+        Ok(())
+    }
+
+    fn on_crashed(&mut self, client: ClientId) -> Verdict {
+        self.holding.remove(client);
+        self.releasing.remove(client);
+        verdict(client, self.close_call(client))
+    }
+}
+
+/// The client's step has ended an episode, and this one was refused for nobody.
+fn verdict(client: ClientId, refused_for_nobody: Option<ClientId>) -> Verdict {
+    match refused_for_nobody {
+        Some(other) => Err(Violation { promise: Promise::Theorem3, client, other }),
+        None => Ok(()),
     }
 }
 

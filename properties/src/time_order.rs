@@ -3,12 +3,12 @@
 //! Source: document 000, section 5.4: the service "гарантированно будет отдавать неубывающее значение времени".
 //!
 //! Events carry no times: the thread that is given a time compares it with what it was given before, and says so
-//! ([`Event::TimeGiven`]). That one thread suffices: if the service gave one thread less than it had given another one
+//! ([`Event::TimeGiven`](crate::Event::TimeGiven)). That one thread suffices: if the service gave one thread less than it had given another one
 //! before, it might as well have given both to the same thread.
 
 use crate::Promise;
-use crate::history::{ClientId, ClientSet, Event};
-use crate::monitor::{Monitor, Violation};
+use crate::history::{ClientId, ClientSet};
+use crate::monitor::{Monitor, Verdict, Violation};
 use serde::{Deserialize, Serialize};
 
 /// No thread is given less than it was given before. Broken by whoever is; `other` is the same client.
@@ -26,44 +26,26 @@ impl TimeOrder {
 }
 
 impl Monitor for TimeOrder {
-    fn observe(&mut self, event: Event) -> Result<(), Violation> {
-        match event {
-            Event::TimeGiven { client, less: true } => {
-                Err(Violation { promise: Promise::TimeOrder, client, other: client })
-            }
-            Event::TimeGiven { client, less: false } => {
+    fn on_time_given(&mut self, client: ClientId, less: bool) -> Verdict {
+        match less {
+            true => Err(Violation { promise: Promise::TimeOrder, client, other: client }),
+            false => {
                 self.given.insert(client);
                 Ok(())
             }
-            Event::Crashed { client } => {
-                self.given.remove(client);
-                Ok(())
-            }
-            Event::Called { .. }
-            | Event::FoundFree { .. }
-            | Event::Enqueued { .. }
-            | Event::Granted { .. }
-            | Event::Refused { .. }
-            | Event::Left { .. }
-            | Event::Lost { .. }
-            | Event::Released { .. }
-            | Event::Renewed { .. }
-            | Event::Accepted { .. }
-            | Event::Rejected { .. }
-            | Event::RowRead { .. }
-            | Event::Secured { .. }
-            | Event::Acquired { .. }
-            | Event::RecordGone { .. }
-            | Event::Woken { .. }
-            | Event::Written { .. }
-            | Event::ReadBegun { .. } => Ok(()),
         }
+    }
+
+    fn on_crashed(&mut self, client: ClientId) -> Verdict {
+        self.given.remove(client);
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Event;
     use crate::notation::*;
 
     #[test]

@@ -53,6 +53,7 @@ impl Usage {
             Event::FoundFree { .. }
             | Event::Enqueued { .. }
             | Event::Renewed { .. }
+            | Event::ResourceRead { .. }
             | Event::Accepted { .. }
             | Event::Rejected { .. }
             | Event::RowRead { .. }

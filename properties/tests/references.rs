@@ -10,9 +10,9 @@
 //! - how often all of this had anything to judge
 
 use picklock_properties::{
-    ClientId, ClientSet, Event, FencedResource, Fifo, FreshRead, LeaseLoss, Lemma1, LockId, MinValidity,
-    Mode, Monitor, Monitors, MutualExclusion, NoHerd, Promise, PromiseSet, Theorem1, Theorem2, Theorem3,
-    TimeOrder, Usage, Violation,
+    ClientId, ClientSet, Event, FencedResource, FencingToken, Fifo, FreshRead, HoldId, LeaseLoss, Lemma1,
+    LockId, LostUpdate, MinValidity, Mode, Monitor, Monitors, MutualExclusion, NoHerd, Promise, PromiseSet,
+    Theorem1, Theorem2, Theorem3, TimeOrder, TokenOrder, Usage, Violation,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -35,10 +35,13 @@ fn histories() -> impl Strategy<Value = Vec<Event>> {
     let step = (0..CLIENTS, any::<u8>(), any::<u8>());
     proptest::collection::vec(step, 0..110).prop_map(|steps| {
         let mut doing = [Doing::Nothing; CLIENTS as usize];
+        let mut holds = [0; CLIENTS as usize];
         let take = |(client, choice, seen): (u8, u8, u8)| {
-            let legal = legal_events(ClientId(client), doing[usize::from(client)], seen);
+            let legal =
+                legal_events(ClientId(client), doing[usize::from(client)], holds[usize::from(client)], seen);
             let (event, next) = legal[usize::from(choice) % legal.len()];
             doing[usize::from(client)] = next;
+            holds[usize::from(client)] += u32::from(is_granted(&event));
             event
         };
         steps.into_iter().map(take).collect()
@@ -46,10 +49,18 @@ fn histories() -> impl Strategy<Value = Vec<Event>> {
 }
 
 /// What the client may report next, and what it does then; the more often an event is listed, the more often it is
-/// drawn.
-fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)> {
+/// drawn. `holds` is how often the client was granted so far.
+fn legal_events(client: ClientId, doing: Doing, holds: u32, seen: u8) -> Vec<(Event, Doing)> {
     let saw = (0..CLIENTS).filter(|bit| seen & (1 << bit) != 0).map(ClientId).collect();
     let crashed = (Event::Crashed { client }, Doing::Nothing);
+    let fence = (!seen.is_multiple_of(3)).then(|| FencingToken(i64::from(seen) + 40 * i64::from(holds)));
+    let granted = (Event::Granted { client, fence, hold: HoldId(holds + 1) }, Doing::Holding);
+    // Of the hold that goes on, mostly; of earlier ones, or of nobody knows which, sometimes.
+    let earlier = u32::from(seen % 4).saturating_sub(1);
+    let hold = HoldId(holds.saturating_sub(earlier));
+    let known = (seen % 16 != 7).then_some(hold);
+    let accepted = (Event::Accepted { client, fence: None, hold: known }, doing);
+    let resource_read = (Event::ResourceRead { client, hold: HoldId(holds) }, doing);
     match doing {
         Doing::Nothing => vec![
             (Event::Called { client, mode: Mode::Lock }, Doing::Waiting(Mode::Lock)),
@@ -58,6 +69,7 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
             (Event::Called { client, mode: Mode::TryLock }, Doing::Waiting(Mode::TryLock)),
             // Sent before the call ended, arrived after it.
             (Event::Renewed { client }, doing),
+            accepted,
         ],
         Doing::Waiting(mode) => {
             let mut legal = vec![
@@ -79,8 +91,8 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
                 (Event::ReadBegun { client }, doing),
                 (Event::RowRead { client, saw }, doing),
                 (Event::TimeGiven { client, less: seen.is_multiple_of(4) }, doing),
-                (Event::Granted { client, fence: None }, Doing::Holding),
-                (Event::Granted { client, fence: None }, Doing::Holding),
+                granted,
+                granted,
                 (Event::Refused { client }, Doing::Nothing),
                 crashed,
             ];
@@ -101,9 +113,14 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
             (Event::Renewed { client }, doing),
             (Event::Renewed { client }, doing),
             (Event::Enqueued { client, lock: LockId(0) }, doing),
-            (Event::Accepted { client, fence: None }, doing),
-            (Event::Accepted { client, fence: None }, doing),
-            (Event::Rejected { client, fence: None }, doing),
+            accepted,
+            accepted,
+            resource_read,
+            resource_read,
+            (Event::Rejected { client, fence: None, hold: known }, doing),
+            (Event::Acquired { client, lock: LockId(0) }, doing),
+            // Not what any lock should do.
+            granted,
             (Event::RowRead { client, saw }, doing),
             (Event::ReadBegun { client }, doing),
             crashed,
@@ -113,7 +130,8 @@ fn legal_events(client: ClientId, doing: Doing, seen: u8) -> Vec<(Event, Doing)>
             (Event::Released { client }, Doing::Nothing),
             (Event::RecordGone { client, lock: LockId(0), server: seen % 3 }, doing),
             (Event::Renewed { client }, doing),
-            (Event::Accepted { client, fence: None }, doing),
+            (Event::Acquired { client, lock: LockId(0) }, doing),
+            accepted,
             crashed,
         ],
     }
@@ -174,6 +192,15 @@ fn waiting_since(client: ClientId, before: &[Event]) -> Option<usize> {
 }
 
 fn mutual_exclusion(history: &[Event]) -> Verdicts {
+    let others = others_met(history);
+    let twice = reference(history, |before, event| {
+        let is_again = is_granted(&event) && holds(event.client(), before);
+        is_again.then(|| (event.client(), event.client()))
+    });
+    others.into_iter().zip(twice).map(|(other, itself)| other.or(itself)).collect()
+}
+
+fn others_met(history: &[Event]) -> Verdicts {
     reference(history, |before, event| {
         let met = clients().find(|other| *other != event.client() && holds(*other, before));
         if is_granted(&event) { met.map(|other| (event.client(), other)) } else { None }
@@ -193,48 +220,56 @@ fn exclusion_within(mode: Mode, history: &[Event]) -> Verdicts {
         (0..history.len()).filter(|position| mode_of_call(*position) == Some(mode)).collect();
     let struck: Vec<Event> = of_mode.iter().map(|position| history[*position]).collect();
     let mut verdicts = vec![None; history.len()];
-    for (position, verdict) in of_mode.into_iter().zip(mutual_exclusion(&struck)) {
+    for (position, verdict) in of_mode.into_iter().zip(others_met(&struck)) {
         verdicts[position] = verdict;
     }
     verdicts
 }
 
+/// A grant: when it was made, when its client learned of it, and whose it is.
+#[derive(Clone, Copy)]
+struct Dated {
+    made: usize,
+    learned: usize,
+    client: ClientId,
+}
+
+/// All grants of which clients have learned, with the moments at which they were made: where the store said so in the same
+/// call, before the client learned of it and while it did not hold, the last such moment.
+fn dated(history: &[Event]) -> Vec<Dated> {
+    let learned = (0..history.len()).filter(|at| is_granted(&history[*at]));
+    learned
+        .map(|learned| {
+            let client = history[learned].client();
+            let begins = |event: &Event| {
+                event.client() == client && (is_granted(event) || matches!(event, Event::Called { .. }))
+            };
+            let begun = history[..learned].iter().rposition(begins).unwrap_or(0);
+            let is_made = |at: &usize| {
+                history[*at] == (Event::Acquired { client, lock: LockId(0) })
+                    && !holds(client, &history[..*at])
+            };
+            let made = (begun..learned).rev().find(is_made).unwrap_or(learned);
+            Dated { made, learned, client }
+        })
+        .collect()
+}
+
 fn fenced_resource(history: &[Event]) -> Verdicts {
-    // The grant that a write rests on: the latest one of its client so far, dated by the store if the store said so since
-    // the client's call.
-    let grant_of = |client: ClientId, before: &[Event]| {
-        let of_client = |event: &Event| event.client() == client;
-        let dates = |place: usize, event: &Event| match event {
-            Event::Acquired { .. } => true,
-            Event::Granted { .. } => {
-                let own: Vec<&Event> = before[..place].iter().filter(|event| of_client(event)).collect();
-                let decides = |event: &&Event| {
-                    matches!(event, Event::Acquired { .. } | Event::Granted { .. } | Event::Called { .. })
-                };
-                let decided = own.iter().rposition(decides);
-                let acquired = decided.filter(|place| matches!(own[*place], Event::Acquired { .. }));
-                let is_void = |acquired: usize| {
-                    let mut after = own[acquired..].iter();
-                    after.any(|event| matches!(event, Event::RecordGone { .. }))
-                        && after.any(|event| matches!(event, Event::Enqueued { .. }))
-                };
-                acquired.is_none_or(is_void)
-            }
-            _ => false,
-        };
-        (0..before.len()).rev().find(|place| of_client(&before[*place]) && dates(*place, &before[*place]))
-    };
+    // Accepted so far and in order: when the grants were made that they rest on, and whose they are.
     let kept = std::cell::RefCell::new(Vec::<(usize, ClientId)>::new());
     reference(history, |before, event| {
-        if !matches!(event, Event::Accepted { .. }) {
-            return None;
-        }
-        let client = event.client();
+        let Event::Accepted { client, hold, .. } = event else { return None };
+        let is_meant = |grant: &&Dated| {
+            let Event::Granted { hold: begun, .. } = history[grant.learned] else { return false };
+            grant.client == client && hold.is_none_or(|hold| hold == begun)
+        };
+        let rests_on = dated(before).iter().rfind(is_meant).map(|grant| grant.made);
         let mut kept = kept.borrow_mut();
         let last_writer = kept.last().map_or(client, |(_, writer)| *writer);
-        match grant_of(client, before) {
-            Some(grant) if kept.iter().all(|(earlier, writer)| *writer == client || *earlier < grant) => {
-                kept.push((grant, client));
+        match rests_on {
+            Some(made) if kept.iter().all(|(earlier, _)| *earlier <= made) => {
+                kept.push((made, client));
                 None
             }
             Some(_) | None => Some((client, last_writer)),
@@ -242,13 +277,48 @@ fn fenced_resource(history: &[Event]) -> Verdicts {
     })
 }
 
+fn token_order(history: &[Event]) -> Verdicts {
+    let token = |grant: &Dated| match history[grant.learned] {
+        Event::Granted { fence, .. } => fence,
+        _ => None,
+    };
+    reference(history, |before, event| {
+        let Event::Granted { client, fence: Some(own), .. } = event else { return None };
+        let now = before.len();
+        let mut grants = dated(&history[..=now]);
+        let made = grants.pop().map(|grant| grant.made)?;
+        let with_tokens =
+            || grants.iter().filter_map(|grant| Some((grant.made, token(grant)?, grant.client)));
+        let earlier = with_tokens().filter(|(at, ..)| *at < made);
+        // Of equal tokens the one granted later is named, on both sides of the grant the nearest.
+        let largest = earlier.max_by_key(|(at, token, _)| (*token, *at));
+        let smallest = with_tokens().filter(|(at, ..)| *at > made).min_by_key(|(at, token, _)| (*token, *at));
+        match (largest, smallest) {
+            (Some((_, largest, other)), _) if largest >= own => Some((client, other)),
+            (_, Some((_, smallest, other))) if smallest <= own => Some((client, other)),
+            _ => None,
+        }
+    })
+}
+
+fn lost_update(history: &[Event]) -> Verdicts {
+    reference(history, |before, event| {
+        let Event::Accepted { client, hold: Some(hold), .. } = event else { return None };
+        let own_read = Event::ResourceRead { client, hold };
+        let own_write = |event: &Event| matches!(event, Event::Accepted { client: by, hold: of, .. } if (*by, *of) == (client, Some(hold)));
+        let read = before.iter().position(|event| *event == own_read)?;
+        let is_base = |(at, event): (usize, &Event)| *event == own_read || (at > read && own_write(event));
+        let base = before.iter().enumerate().rposition(|(at, event)| is_base((at, event)))?;
+        let is_write = |event: &&Event| matches!(event, Event::Accepted { .. });
+        before[base + 1..].iter().rfind(is_write).map(|event| (client, event.client()))
+    })
+}
+
 fn lease_loss(history: &[Event]) -> Verdicts {
     reference(history, |before, event| {
-        if !matches!(event, Event::Renewed { .. }) || !holds(event.client(), before) {
-            return None;
-        }
-        let latest = before.iter().rev().find(|event| is_granted(event)).map(Event::client)?;
-        (latest != event.client()).then_some((event.client(), latest))
+        let Event::Renewed { client } = event else { return None };
+        let latest = dated(before).into_iter().max_by_key(|grant| grant.made)?;
+        (holds(client, before) && latest.client != client).then_some((client, latest.client))
     })
 }
 
@@ -451,7 +521,9 @@ fn reference_of(promise: Promise, history: &[Event]) -> Verdicts {
     match promise {
         Promise::MutualExclusion => mutual_exclusion(history),
         Promise::FencedResource => fenced_resource(history),
-        Promise::DeadlockFreedom | Promise::StarvationFreedom => vec![None; history.len()],
+        Promise::DeadlockFreedom | Promise::StarvationFreedom | Promise::ReleaseEnds => {
+            vec![None; history.len()]
+        }
         Promise::Fifo => fifo(0, history),
         Promise::LeaseLoss => lease_loss(history),
         Promise::Theorem1 => exclusion_within(Mode::Lock, history),
@@ -462,6 +534,8 @@ fn reference_of(promise: Promise, history: &[Event]) -> Verdicts {
         Promise::NoHerd => no_herd(history),
         Promise::FreshRead => fresh_read(history),
         Promise::TimeOrder => time_order(history),
+        Promise::TokenOrder => token_order(history),
+        Promise::LostUpdate => lost_update(history),
     }
 }
 
@@ -490,6 +564,16 @@ proptest! {
     #[test]
     fn fenced_resource_agrees_with_a_comparison_of_all_writes_grants(history in histories()) {
         prop_assert_eq!(verdicts(FencedResource::default(), &history), fenced_resource(&history));
+    }
+
+    #[test]
+    fn token_order_agrees_with_a_comparison_of_all_tokens_grants(history in histories()) {
+        prop_assert_eq!(verdicts(TokenOrder::default(), &history), token_order(&history));
+    }
+
+    #[test]
+    fn lost_update_agrees_with_a_search_for_writes_since_the_read(history in histories()) {
+        prop_assert_eq!(verdicts(LostUpdate::default(), &history), lost_update(&history));
     }
 
     #[test]
@@ -553,7 +637,7 @@ proptest! {
     }
 
     #[test]
-    fn the_composite_reports_what_its_monitors_would_one_by_one(history in histories(), bits in 0u16..1 << Promise::ALL.len()) {
+    fn the_composite_reports_what_its_monitors_would_one_by_one(history in histories(), bits in 0u32..1 << Promise::ALL.len()) {
         let promises = PromiseSet::try_from(bits).unwrap();
         let mut monitors = Monitors::new(promises);
         let mut reported = Vec::new();
@@ -575,7 +659,7 @@ proptest! {
     }
 
     #[test]
-    fn the_composite_comes_back_from_its_bytes(history in histories(), bits in 0u16..1 << Promise::ALL.len()) {
+    fn the_composite_comes_back_from_its_bytes(history in histories(), bits in 0u32..1 << Promise::ALL.len()) {
         let mut monitors = Monitors::new(PromiseSet::try_from(bits).unwrap()).allowing_overtakes(2);
         history.iter().for_each(|event| monitors.observe(*event, &mut |_| {}));
         let bytes = postcard::to_stdvec(&monitors).unwrap();

@@ -37,6 +37,8 @@ fn setup() -> Setup<Redlock> {
             resource_forgets: false,
             locks: 1,
             attendants: 0,
+            pace: None,
+            varies: false,
         },
         promises: PromiseSet::safety(),
     }

@@ -38,6 +38,8 @@ fn setup(rounds: u8) -> Setup<CassandraQueue> {
             resource_forgets: false,
             locks: 1,
             attendants: 0,
+            pace: None,
+            varies: false,
         },
         promises: PromiseSet::ALL,
     }

@@ -31,7 +31,7 @@ pub(crate) struct Parcel<S: Store> {
     pub to: Node,
     /// Which life of the receiver it was sent to: a process that started again has other connections.
     pub life: u8,
-    /// It never left its sender, which lost power: nobody will see it.
+    /// Nobody will see it: it never left its sender, which lost power, or its connection was reset.
     pub unsent: bool,
     message: Message<S>,
 }
@@ -226,6 +226,17 @@ impl<S: Store> Agenda<S> {
     pub fn lose_from(&mut self, node: Node, mut is_lost: impl FnMut() -> bool) {
         for slot in 0..self.parcels.len() {
             if self.parcels[slot].from == node && !self.free.contains(&(slot as u32)) && is_lost() {
+                self.parcels[slot].unsent = true;
+            }
+        }
+    }
+
+    /// The connection between the two is reset: what they have said to each other and not taken yet is lost.
+    pub fn lose_between(&mut self, one: Node, other: Node) {
+        for slot in 0..self.parcels.len() {
+            let Parcel { from, to, .. } = self.parcels[slot];
+            let is_between = (from, to) == (one, other) || (from, to) == (other, one);
+            if is_between && !self.free.contains(&(slot as u32)) {
                 self.parcels[slot].unsent = true;
             }
         }

@@ -23,6 +23,7 @@ impl Cast {
             Target::Client(client) => Node::Client(client % self.clients),
             Target::Server(server) => Node::Server(server % self.servers),
             Target::Struck => Node::Client(self.struck),
+            Target::Resource => Node::Resource,
         }
     }
 

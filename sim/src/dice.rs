@@ -19,6 +19,8 @@ pub enum Stream {
     Ranks,
     /// Which plan a guided search changes, and how.
     Guide,
+    /// How many clients there are, and how long they think and hold.
+    Workload,
 }
 
 /// A stream of random numbers.
@@ -38,6 +40,7 @@ impl Dice {
             Stream::Schedule => 0x7363_6865_6475_6c65,
             Stream::Ranks => 0x7072_696f_7269_7479,
             Stream::Guide => 0x6775_6964_6564_2121,
+            Stream::Workload => 0x776f_726b_6c6f_6164,
         };
         Dice(Xoshiro256PlusPlus::seed_from_u64(seed ^ salt))
     }

@@ -24,11 +24,39 @@ pub enum FaultKind {
     Crash,
     /// A server loses what was not on its disk.
     PowerLoss,
+    /// A whole machine stands still, and its monotonic clock with it.
+    Suspend,
+    /// Wall clocks are coarse, so that readings tie.
+    CoarseClock,
+    /// The resource that the lock protects is slow, stands still, or starts again.
+    Resource,
+    /// Connections end, and processes live on.
+    Reset,
+    /// A server is replaced by an empty one.
+    Replace,
 }
 
 impl FaultKind {
     /// Every kind, in the order of every table.
-    pub const ALL: [FaultKind; 8] = [
+    pub const ALL: [FaultKind; 13] = [
+        FaultKind::Pause,
+        FaultKind::Clock,
+        FaultKind::Delay,
+        FaultKind::Loss,
+        FaultKind::Duplicate,
+        FaultKind::Partition,
+        FaultKind::Crash,
+        FaultKind::PowerLoss,
+        FaultKind::Suspend,
+        FaultKind::CoarseClock,
+        FaultKind::Resource,
+        FaultKind::Reset,
+        FaultKind::Replace,
+    ];
+
+    /// The kinds that plans draw from unless they are told others, and that the matrix has a row for. What is known of locks
+    /// is known under these; the others are struck where they are named.
+    pub const USUAL: [FaultKind; 8] = [
         FaultKind::Pause,
         FaultKind::Clock,
         FaultKind::Delay,
@@ -50,6 +78,11 @@ impl FaultKind {
             FaultKind::Partition => "partition",
             FaultKind::Crash => "crash",
             FaultKind::PowerLoss => "power-loss",
+            FaultKind::Suspend => "suspend",
+            FaultKind::CoarseClock => "coarse-clock",
+            FaultKind::Resource => "resource",
+            FaultKind::Reset => "reset",
+            FaultKind::Replace => "replace",
         }
     }
 
@@ -70,6 +103,13 @@ impl FaultKind {
             }
             FaultKind::Crash => "a process ends and starts again at once, late or never; its disk survives",
             FaultKind::PowerLoss => "servers stop, one or several at once, and lose what was not durable",
+            FaultKind::Suspend => {
+                "a machine stands still for 1 ms to 3 leases, and its monotonic clock does not count it"
+            }
+            FaultKind::CoarseClock => "wall clocks go in steps of 1 ms, 1/64 s or 1 s, so that readings tie",
+            FaultKind::Resource => "the resource stands still, starts again, or is slow to reach",
+            FaultKind::Reset => "connections end, with what was under way on them; processes live on",
+            FaultKind::Replace => "a server is lost with its disk; an empty one comes back under its name",
         }
     }
 }
@@ -115,8 +155,10 @@ impl FaultSet {
     /// Nothing goes wrong.
     pub const EMPTY: FaultSet = FaultSet(0);
 
-    /// Everything may go wrong.
-    pub const ALL: FaultSet = FaultSet((1 << FaultKind::ALL.len()) - 1);
+    /// Everything [usual](FaultKind::USUAL) may go wrong.
+    pub const ALL: FaultSet = FaultSet((1 << FaultKind::USUAL.len()) - 1);
+
+    const EVERY_BIT: u16 = (1 << FaultKind::ALL.len()) - 1;
 
     /// Adds a kind; adding it twice changes nothing.
     pub fn insert(&mut self, kind: FaultKind) {
@@ -164,7 +206,7 @@ impl TryFrom<u16> for FaultSet {
     type Error = StrayFaults;
 
     fn try_from(bits: u16) -> Result<FaultSet, StrayFaults> {
-        match bits & !FaultSet::ALL.0 {
+        match bits & !FaultSet::EVERY_BIT {
             0 => Ok(FaultSet(bits)),
             stray => Err(StrayFaults(stray)),
         }
@@ -208,13 +250,18 @@ impl std::fmt::Debug for FaultSet {
 impl FromStr for FaultSet {
     type Err = UnknownFault;
 
-    /// Reads what is printed: names with commas between, `none`; `all` is short for every kind.
+    /// Reads what is printed: names with commas between, `none`. `all` is short for every usual kind, and a name after a minus
+    /// takes that kind out again: `all,-pause`. What begins with a minus begins with all.
     fn from_str(names: &str) -> Result<FaultSet, UnknownFault> {
-        match names {
-            "none" | "" => Ok(FaultSet::EMPTY),
-            "all" => Ok(FaultSet::ALL),
-            names => names.split(',').map(|name| name.trim().parse::<FaultKind>()).collect(),
+        let first = if names.trim_start().starts_with('-') { FaultSet::ALL } else { FaultSet::EMPTY };
+        if let "none" | "" = names {
+            return Ok(FaultSet::EMPTY);
         }
+        names.split(',').map(str::trim).try_fold(first, |set, name| match name.strip_prefix('-') {
+            _ if name == "all" => Ok(FaultSet::ALL),
+            Some(taken_out) => Ok(set.without(taken_out.parse()?)),
+            None => Ok(FaultSet(set.0 | bit(name.parse()?))),
+        })
     }
 }
 
@@ -242,6 +289,16 @@ mod tests {
         assert_eq!(FaultSet::try_from(u16::from(some)), Ok(some));
         assert_eq!(FaultSet::try_from(0x8001), Err(StrayFaults(0x8000)));
         assert_eq!((FaultSet::ALL.len(), some.without(FaultKind::Pause)), (8, FaultKind::PowerLoss.into()));
+        assert_eq!(FaultSet::ALL, FaultKind::USUAL.into_iter().collect());
+    }
+
+    #[test]
+    fn what_stands_after_a_minus_is_taken_out_again() {
+        let all_but = |kind| FaultSet::ALL.without(kind);
+        assert_eq!("all,-pause".parse(), Ok(all_but(FaultKind::Pause)));
+        assert_eq!("-pause, -clock".parse(), Ok(all_but(FaultKind::Pause).without(FaultKind::Clock)));
+        assert_eq!("pause,loss,-pause".parse::<FaultSet>(), Ok(FaultKind::Loss.into()));
+        assert!("all,-paus".parse::<FaultSet>().is_err());
     }
 
     #[test]

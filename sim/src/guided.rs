@@ -126,7 +126,7 @@ impl Guide<'_> {
 
     /// The plan with one thing changed.
     fn changed(&self, mut plan: Plan, dice: &mut Dice) -> Plan {
-        let kinds: SmallVec<[FaultKind; 8]> = self.faults.iter().collect();
+        let kinds: SmallVec<[FaultKind; 16]> = self.faults.iter().collect();
         let place = dice.below(plan.faults.len() as u64) as usize;
         let has_room = plan.faults.len() < FAULTS_MAX;
         match (dice.below(7), dice.pick(&kinds)) {
@@ -196,9 +196,12 @@ fn stretch(fault: &mut Fault, dice: &mut Dice, scale: &Scale) {
         | Fault::Freeze { length, .. }
         | Fault::Cut { length, .. }
         | Fault::Isolate { length, .. }
+        | Fault::Suspend { length, .. }
         | Fault::SlowLink { length, .. } => change(length),
+        Fault::CoarseClock { granularity, .. } => change(granularity),
         Fault::Crash { restart_after: Some(after), .. }
-        | Fault::PowerLoss { restart_after: Some(after), .. } => change(after),
+        | Fault::PowerLoss { restart_after: Some(after), .. }
+        | Fault::Replace { restart_after: Some(after), .. } => change(after),
         Fault::ClockStep { by, .. } | Fault::Strobe { by, .. } => change(by),
         Fault::LoseNext { count, .. } => {
             *count = if doubles { (2 * *count).min(8) } else { (*count / 2).max(1) }
@@ -206,7 +209,10 @@ fn stretch(fault: &mut Fault, dice: &mut Dice, scale: &Scale) {
         Fault::Drift { ppm, .. } => {
             *ppm = if doubles { (2 * *ppm).clamp(-200_000, 200_000) } else { *ppm / 2 }
         }
-        Fault::Crash { restart_after: None, .. } | Fault::PowerLoss { restart_after: None, .. } => {}
+        Fault::Crash { restart_after: None, .. }
+        | Fault::PowerLoss { restart_after: None, .. }
+        | Fault::Replace { restart_after: None, .. }
+        | Fault::Reset { .. } => {}
     }
 }
 
@@ -227,8 +233,9 @@ mod tests {
             jobs,
             keep_going,
             sought: Some(Promise::MutualExclusion),
+            until_tested: None,
             strategy: Strategy::Guided,
-            limits: Limits::of(setup),
+            limits: None,
             scale: Scale::of(setup),
             on_progress: &|_| {},
             on_merged: None,

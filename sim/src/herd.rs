@@ -135,6 +135,8 @@ fn setup(watch: Watch, clients: u8) -> Setup<ZookeeperLock> {
             resource_forgets: false,
             locks: 1,
             attendants: 0,
+            pace: None,
+            varies: false,
         },
         promises: [Promise::MutualExclusion].into_iter().collect(),
     }
@@ -176,6 +178,8 @@ impl Observer<ZookeeperLock> for Count {
                 Message::Request(_)
                 | Message::Reply(_)
                 | Message::Peer(_)
+                | Message::Read { .. }
+                | Message::Shown { .. }
                 | Message::Write { .. }
                 | Message::Written { .. } => {}
             }

@@ -42,6 +42,7 @@ pub mod marks;
 pub mod network;
 pub mod outcome;
 pub mod own;
+pub mod pins;
 pub mod plan;
 mod progress;
 pub mod registry;
@@ -61,4 +62,5 @@ pub mod token;
 #[cfg(test)]
 mod toy;
 mod trigger;
+pub mod varied;
 mod witness;

@@ -120,6 +120,16 @@ pub struct Strikes {
     pub partitions: u64,
     /// Triggers pulled.
     pub triggers: u64,
+    /// Machines that were suspended.
+    pub suspensions: u64,
+    /// Wall clocks that became coarse.
+    pub coarse_clocks: u64,
+    /// Times that something befell the resource: a pause, a crash, a slow link to it.
+    pub resource_faults: u64,
+    /// Times that connections were reset.
+    pub connection_resets: u64,
+    /// Servers that were replaced by empty ones.
+    pub replacements: u64,
 }
 
 impl Strikes {
@@ -128,7 +138,7 @@ impl Strikes {
     }
 
     /// Every count with its name in words.
-    pub fn named(&self) -> [(&'static str, u64); 15] {
+    pub fn named(&self) -> [(&'static str, u64); 20] {
         [
             ("messages lost", self.lost),
             ("replies lost", self.replies_lost),
@@ -145,6 +155,11 @@ impl Strikes {
             ("clock drifts", self.clock_drifts),
             ("partitions", self.partitions),
             ("triggers pulled", self.triggers),
+            ("suspensions", self.suspensions),
+            ("coarse clocks", self.coarse_clocks),
+            ("faults of the resource", self.resource_faults),
+            ("resets of connections", self.connection_resets),
+            ("replaced servers", self.replacements),
         ]
     }
 }
@@ -166,5 +181,10 @@ impl AddAssign for Strikes {
         self.clock_drifts += other.clock_drifts;
         self.partitions += other.partitions;
         self.triggers += other.triggers;
+        self.suspensions += other.suspensions;
+        self.coarse_clocks += other.coarse_clocks;
+        self.resource_faults += other.resource_faults;
+        self.connection_resets += other.connection_resets;
+        self.replacements += other.replacements;
     }
 }

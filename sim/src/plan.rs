@@ -52,6 +52,7 @@ pub enum When {
         /// The how manieth time it is done, from 1 on.
         nth: u16,
         /// How much later the fault strikes.
+        #[serde(default)]
         delay: Micros,
     },
 }
@@ -70,6 +71,8 @@ pub enum Trigger {
     Renewed,
     /// It leaves its critical section; its release is sent.
     Left,
+    /// It takes a step: a message, a deadline or a start after a crash, whatever comes of it.
+    Step,
 }
 
 /// One node of a plan.
@@ -82,6 +85,8 @@ pub enum Target {
     Server(u8),
     /// The client that pulled the trigger; the first one where there is no trigger.
     Struck,
+    /// The resource that the lock protects. It has no clock that could go wrong.
+    Resource,
 }
 
 /// Some nodes of a plan.
@@ -164,6 +169,7 @@ pub enum Fault {
         /// Receivers.
         to: Side,
         /// Whether messages from `to` to `from` do not arrive, either.
+        #[serde(default)]
         both_ways: bool,
         /// For how long.
         length: Micros,
@@ -194,6 +200,41 @@ pub enum Fault {
         to: Side,
         /// How many on each link.
         count: u16,
+    },
+    /// The node's whole machine stands still, a suspended or migrated virtual machine: as in a pause it handles nothing, but
+    /// its monotonic clock does not count the time. `CLOCK_MONOTONIC` does so on Linux; a pause is for those who read
+    /// `CLOCK_BOOTTIME`.
+    Suspend {
+        /// Who.
+        node: Target,
+        /// For how long.
+        length: Micros,
+        /// Whether the wall clock has lost the time, too, and stays behind; else it is right again on waking.
+        wall_too: bool,
+    },
+    /// From now on the wall clock shows whole multiples only, so that readings in between tie: the milliseconds of many a
+    /// library, the 1/64 s of Windows' timer, the seconds of `time(2)`. Stays so after the run heals.
+    CoarseClock {
+        /// Whose.
+        node: Target,
+        /// Of what.
+        granularity: Micros,
+    },
+    /// Connections end, and those at both ends live on: requests under way are lost, or they were carried out and the reply is
+    /// lost. What is said afterwards goes over a new connection. Who asked learns of it as of any loss, by waiting in vain.
+    Reset {
+        /// One end of the connections.
+        between: Side,
+        /// The other end. Who is on both sides counts as `between`.
+        and: Side,
+    },
+    /// As a loss of power, and the server's disk does not come back: it is replaced by an empty one under the same name. A
+    /// client has no more to lose than in a loss of power.
+    Replace {
+        /// Who.
+        node: Target,
+        /// As for a crash.
+        restart_after: Option<Micros>,
     },
 }
 
@@ -241,6 +282,7 @@ impl Display for Trigger {
             Trigger::Granted => f.write_str("is granted"),
             Trigger::Renewed => f.write_str("has renewed"),
             Trigger::Left => f.write_str("leaves"),
+            Trigger::Step => f.write_str("takes a step"),
         }
     }
 }
@@ -251,6 +293,7 @@ impl Display for Target {
             Target::Client(client) => write!(f, "{}", Node::Client(client)),
             Target::Server(server) => write!(f, "{}", Node::Server(server)),
             Target::Struck => f.write_str("that client"),
+            Target::Resource => write!(f, "the {}", Node::Resource),
         }
     }
 }
@@ -305,6 +348,19 @@ impl Display for Fault {
             }
             Fault::LoseNext { from, to, count } => {
                 write!(f, "the next {count} messages from {from} to {to} are lost")
+            }
+            Fault::Suspend { node, length, wall_too } => {
+                let clocks = if *wall_too { "both its clocks" } else { "its monotonic clock" };
+                write!(f, "{node} is suspended for {length}, which {clocks} will not have counted")
+            }
+            Fault::CoarseClock { node, granularity } => {
+                write!(f, "{node}'s wall clock goes in steps of {granularity}")
+            }
+            Fault::Reset { between, and } => {
+                write!(f, "connections between {between} and {and} are reset")
+            }
+            Fault::Replace { node, restart_after } => {
+                write!(f, "{node} is lost with its disk{}", Restart(*restart_after))
             }
         }
     }
@@ -376,6 +432,32 @@ mod tests {
                 "at 60s: heals",
             ]
         );
+    }
+
+    #[test]
+    fn faults_of_machines_connections_and_disks_are_told_apart_in_words() {
+        let (node, length) = (Target::Server(1), Micros::seconds(3));
+        let suspend = |wall_too| Fault::Suspend { node: Target::Client(0), length, wall_too };
+        let told = [
+            (suspend(false), "A is suspended for 3s, which its monotonic clock will not have counted"),
+            (suspend(true), "A is suspended for 3s, which both its clocks will not have counted"),
+            (
+                Fault::CoarseClock { node, granularity: Micros(15_625) },
+                "s2's wall clock goes in steps of 15.625ms",
+            ),
+            (
+                Fault::Reset { between: Side::Nodes(smallvec![Target::Struck]), and: Side::Servers },
+                "connections between that client and the servers are reset",
+            ),
+            (
+                Fault::Replace { node, restart_after: Some(length) },
+                "s2 is lost with its disk and starts again after 3s",
+            ),
+            (Fault::Pause { node: Target::Resource, length }, "the resource pauses for 3s"),
+        ];
+        for (fault, words) in told {
+            assert_eq!(fault.to_string(), words);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use crate::outcome::Limits;
 use picklock_model::time::Micros;
 use picklock_model::workload::Workload;
-use picklock_properties::{ClientId, DeadlockFreedom, Monitors, Promise, PromiseSet, Violation};
+use picklock_properties::{ClientId, DeadlockFreedom, Monitors, Promise, PromiseSet, ReleaseEnds, Violation};
 
 /// Who is owed progress, since when, and when that becomes a violation.
 #[derive(Debug)]
@@ -12,12 +12,15 @@ pub(crate) struct Progress {
     /// Whether somebody's being stuck is judged: only once healed, only if promised, and only once per promise.
     deadlock: bool,
     starvation: bool,
+    release: bool,
     progress_bound: Micros,
     starvation_bound: Micros,
     /// Since when somebody has waited for the lock while nobody held it, lock by lock.
     owed_since: Vec<Micros>,
     /// Since when each client has waited, for whichever lock.
     waiting_since: Vec<Micros>,
+    /// Since when each client has been releasing, whichever lock.
+    releasing_since: Vec<Micros>,
 }
 
 const NEVER: Micros = Micros(i64::MAX);
@@ -28,22 +31,29 @@ impl Progress {
         Progress {
             deadlock: false,
             starvation: false,
+            release: false,
             progress_bound: NEVER,
             starvation_bound: NEVER,
             owed_since: Vec::new(),
             waiting_since: Vec::new(),
+            releasing_since: Vec::new(),
         }
     }
 
     /// Nothing is judged until [`Self::begin`].
     pub fn reset(&mut self, workload: &Workload) {
-        let (mut owed_since, mut waiting_since) =
-            (std::mem::take(&mut self.owed_since), std::mem::take(&mut self.waiting_since));
-        for (since, len) in [(&mut owed_since, workload.locks), (&mut waiting_since, workload.clients)] {
+        let mut owed_since = std::mem::take(&mut self.owed_since);
+        let mut waiting_since = std::mem::take(&mut self.waiting_since);
+        let mut releasing_since = std::mem::take(&mut self.releasing_since);
+        for (since, len) in [
+            (&mut owed_since, workload.locks),
+            (&mut waiting_since, workload.clients),
+            (&mut releasing_since, workload.clients),
+        ] {
             since.clear();
             since.resize(usize::from(len), NEVER);
         }
-        *self = Progress { owed_since, waiting_since, ..Progress::new() };
+        *self = Progress { owed_since, waiting_since, releasing_since, ..Progress::new() };
     }
 
     /// The run healed: from now on, progress is owed. `wall_error` is the largest error that a wall clock ever had.
@@ -57,6 +67,7 @@ impl Progress {
     ) {
         self.deadlock = promises.contains(Promise::DeadlockFreedom);
         self.starvation = promises.contains(Promise::StarvationFreedom);
+        self.release = promises.contains(Promise::ReleaseEnds);
         self.progress_bound = limits.progress_bound + Micros(2 * wall_error.0);
         self.starvation_bound = limits.starvation_bound + Micros(2 * wall_error.0);
         self.observe(now, locks);
@@ -75,20 +86,34 @@ impl Progress {
                 *since = if waits { (*since).min(now) } else { NEVER };
             }
         }
+        if self.release {
+            for (client, since) in self.releasing_since.iter_mut().enumerate() {
+                let client = ClientId(client as u8);
+                let releases = locks.iter().any(|lock| ReleaseEnds::owed(lock.usage(), client));
+                *since = if releases { (*since).min(now) } else { NEVER };
+            }
+        }
     }
 
     /// When the next promise breaks if nothing changes; far away if nobody is owed anything.
     pub fn due(&self) -> Micros {
-        self.deadlock_due().min(self.starvation_due())
+        self.deadlock_due().min(self.starvation_due()).min(self.release_due())
     }
 
     /// Whether there is nothing left to judge though something was promised.
     pub fn is_decided(&self) -> bool {
-        self.progress_bound != NEVER && !self.deadlock && !self.starvation
+        self.progress_bound != NEVER && !self.deadlock && !self.starvation && !self.release
     }
 
     /// [`Self::due`] has come: which promise is broken. It is not judged again.
     pub fn violation(&mut self, locks: &[Monitors]) -> Violation {
+        if self.release_due() < self.deadlock_due().min(self.starvation_due()) {
+            self.release = false;
+            let longest = (0..).zip(&self.releasing_since).min_by_key(|(_, since)| **since);
+            let client = ClientId(longest.map_or(0, |(client, _)| client));
+            self.releasing_since.fill(NEVER);
+            return Violation { promise: Promise::ReleaseEnds, client, other: client };
+        }
         if self.deadlock_due() <= self.starvation_due() {
             self.deadlock = false;
             let longest = locks.iter().zip(&self.owed_since).min_by_key(|(_, since)| **since);
@@ -110,6 +135,11 @@ impl Progress {
         after(self.owed_since.iter().copied().min().unwrap_or(NEVER), self.progress_bound)
     }
 
+    /// A release is nobody's to be outrun in: its bound is that of progress.
+    fn release_due(&self) -> Micros {
+        after(self.releasing_since.iter().copied().min().unwrap_or(NEVER), self.progress_bound)
+    }
+
     fn starvation_due(&self) -> Micros {
         // Without the promise nobody is on record, and the minimum of all is never.
         after(self.waiting_since.iter().copied().min().unwrap_or(NEVER), self.starvation_bound)
@@ -124,7 +154,7 @@ fn after(since: Micros, bound: Micros) -> Micros {
 mod tests {
     use super::*;
     use crate::toy;
-    use picklock_properties::{Event, Mode};
+    use picklock_properties::{Event, HoldId, Mode};
 
     const A: ClientId = ClientId(0);
     const B: ClientId = ClientId(1);
@@ -171,7 +201,7 @@ mod tests {
         assert_eq!((progress.due(), progress.is_decided()), (NEVER, true));
 
         let waiting = (20, Event::Called { client: B, mode: Mode::Lock });
-        let granted = (50, Event::Granted { client: A, fence: None });
+        let granted = (50, Event::Granted { client: A, fence: None, hold: HoldId(1) });
         let (progress, _) = watched(&[called, waiting, granted], deadlock);
         assert_eq!(progress.due(), NEVER);
         let left = (90, Event::Left { client: A });
@@ -180,11 +210,27 @@ mod tests {
     }
 
     #[test]
+    fn a_release_that_is_not_done_within_the_bound_is_a_violation() {
+        let release = PromiseSet::from_iter([Promise::ReleaseEnds]);
+        let granted = (20, Event::Granted { client: A, fence: None, hold: HoldId(1) });
+        let left = (40, Event::Left { client: A });
+        let (mut progress, usage) = watched(&[granted, left], release);
+        assert_eq!(progress.due(), Micros(140));
+        let violation = Violation { promise: Promise::ReleaseEnds, client: A, other: A };
+        assert_eq!(progress.violation(&usage), violation);
+        assert_eq!((progress.due(), progress.is_decided()), (NEVER, true));
+        for end in [Event::Released { client: A }, Event::Crashed { client: A }] {
+            let (progress, _) = watched(&[granted, left, (60, end)], release);
+            assert_eq!(progress.due(), NEVER);
+        }
+    }
+
+    #[test]
     fn one_who_waits_while_others_are_granted_starves() {
         let history = [
             (10, Event::Called { client: B, mode: Mode::Lock }),
             (20, Event::Called { client: A, mode: Mode::Lock }),
-            (30, Event::Granted { client: A, fence: None }),
+            (30, Event::Granted { client: A, fence: None, hold: HoldId(1) }),
         ];
         let (mut progress, usage) = watched(&history, PromiseSet::liveness());
         assert_eq!(progress.due(), Micros(310));

@@ -4,21 +4,33 @@
 //! bytes. Registering a lock is one entry in [`locks`]; nothing else here, and no engine, knows any lock.
 
 mod cassandra;
+mod etcd;
 mod feedback;
 mod redis;
+mod surroundings;
+mod tokens;
 mod zookeeper;
+
+pub use surroundings::Surroundings;
+#[cfg(feature = "strategies")]
+pub(crate) use tokens::unregistered_token;
 
 use crate::fault::FaultSet;
 use crate::outcome::{Limits as RunLimits, Outcome};
 use crate::plan::Plan;
-use crate::report::{Both, Heading, JsonEvent, JsonEvents, TextOptions, TextTrace, TimeColumn, TraceHash};
-use crate::run::{self, Engine};
-use crate::shrink::{Failing, Size, Trial, shrink};
+use crate::report::{
+    Both, Heading, JsonEvent, JsonEvents, Post, TextOptions, TextTrace, TimeColumn, TraceHash,
+};
+use crate::run::Engine;
+use crate::shrink::{Failing, ShrinkGoal, Size, Trial, shrink};
 use crate::strategy::Strategy;
 use crate::swarm::Scale;
-use crate::sweep::{OnMerged, SweepError, SweepOptions, SweepReport, sweep};
-use crate::token::{Body, Token};
-use picklock_model::claims::{Assumption, BadSetup, Judgement, NamedSpace, pack_setup, unpack_setup};
+use crate::sweep::{OnMerged, PlannedRun, SweepError, SweepOptions, SweepReport, sweep};
+use crate::token::{Body, Mark, Token};
+use crate::varied;
+use picklock_model::claims::{
+    Assumption, BadSetup, Judgement, NamedSpace, Widened, Widening, pack_setup, unpack_setup,
+};
 use picklock_model::cluster::Setup;
 use picklock_model::explore::{
     Exploration, Goal, Limits, NoSuchPath, Space, Verdict, check_liveness, search, serve_explorer,
@@ -78,6 +90,7 @@ pub fn locks() -> Vec<Box<dyn AnyLock>> {
     let mut locks = cassandra::locks();
     locks.extend(redis::locks());
     locks.extend(zookeeper::locks());
+    locks.extend(etcd::locks());
     locks.push(feedback::lock());
     locks.push(cassandra::row_probe());
     locks.push(zookeeper::znode_probe());
@@ -102,8 +115,8 @@ pub struct CheckOptions {
 }
 
 impl CheckOptions {
-    /// The space that these options ask for, of a lock in this setup: its clients ask as often as they should, never
-    /// think, and hold for a tick of a second at most. Time passes if the lock has a lease ([`Lock::lease`]), or an
+    /// The space that these options ask for, of a lock in this setup: its clients ask as often as they should, when they
+    /// like, and hold for as long as they like. Time passes if the lock has a lease ([`Lock::lease`]), or an
     /// assumption about time is dropped; else every deadline may come at any moment, which covers every speed of
     /// everybody. All assumptions hold but those that are dropped; a few, which only a lock or its store can
     /// drop ([`Bounds::drop_assumption`] says which), stay.
@@ -120,18 +133,30 @@ impl CheckOptions {
             false => self.promises,
         };
         let calls = if self.try_lock { Calls::TryLock } else { Calls::Lock };
-        let writes = Writes::resource_if(promises.contains(Promise::FencedResource));
+        let writes = Writes::judged_by(promises);
         let workload = Workload {
             clients: self.clients,
             rounds: self.rounds,
             calls,
             think: Micros::ZERO,
-            hold: setup.workload.hold.min(TICK),
             writes,
             ..setup.workload
         };
-        Space { setup: Setup { servers: self.servers, workload, promises, ..setup }, bounds }
+        with_holds_of_any_length(Space {
+            setup: Setup { servers: self.servers, workload, promises, ..setup },
+            bounds,
+        })
     }
+}
+
+/// The space with holds of every length: a short one ends while a lease lasts, and its holder comes to write, a long one
+/// outlasts the lease, unless that is prolonged. Where no time passes, a hold has all lengths as it is.
+fn with_holds_of_any_length<L: Lock>(mut space: Space<L>) -> Space<L> {
+    if space.bounds.latency_ticks.is_some() && space.setup.workload.releases {
+        space.setup.workload.hold = Micros::ZERO;
+        space.bounds.unhurried_holders = true;
+    }
+    space
 }
 
 /// What an exhaustive check came to.
@@ -139,22 +164,29 @@ impl CheckOptions {
 pub struct Checked {
     /// Holds, is violated, or nothing is known.
     pub verdict: CheckVerdict,
+    /// The promises that were judged.
+    pub judged: PromiseSet,
+    /// Those of them that nothing put to the test: that nothing broke them proves nothing.
+    pub untested: PromiseSet,
     /// The counts.
     pub exploration: Exploration,
     /// The run that breaks the promise.
     pub counterexample: Option<Counterexample>,
 }
 
-/// One of three; the third is never a pass.
+/// One of four; the last two are never a pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckVerdict {
-    /// The whole space was seen and the promise kept.
+    /// The whole space was seen, every promise put to the test and kept.
     Holds,
     /// There is a counterexample.
     Violated,
     /// A limit was hit first.
     Incomplete,
+    /// The whole space was seen and nothing broken, but a promise was never put to the test
+    /// ([`Promise::tested_by`]).
+    Vacuous,
 }
 
 impl CheckVerdict {
@@ -164,6 +196,7 @@ impl CheckVerdict {
             CheckVerdict::Holds => "holds",
             CheckVerdict::Violated => "violated",
             CheckVerdict::Incomplete => "incomplete",
+            CheckVerdict::Vacuous => "vacuous",
         }
     }
 }
@@ -185,8 +218,15 @@ pub struct Replay {
     /// The trace as text.
     #[serde(skip)]
     pub text: String,
+    /// The broken promise that the trace is shown for: the one that the token was made for, or else the gravest.
+    pub shown_for: Option<Promise>,
+    /// Which promises were watched, step by step.
+    #[serde(skip)]
+    pub watched: PromiseSet,
     /// Equal for equal runs.
     pub trace_hash: String,
+    /// Not the run that the token was made of: the lock, its store, or the simulator has changed since.
+    pub came_out_otherwise: bool,
     /// What the run broke, first violation of each promise, in order.
     pub violations: Vec<Violation>,
     /// The trace as data.
@@ -203,8 +243,11 @@ pub struct Replay {
     pub locks: u8,
     /// A lasso: how many steps its stem has.
     pub loop_start: Option<usize>,
-    /// Whether true time passes in ticks, or not at all: the run is a path of the exhaustive engine.
-    pub in_ticks: bool,
+    /// How true time passes: in microseconds, in ticks, or not at all.
+    pub time: TimeColumn,
+    /// What is wrong with the trace itself: a defect of picklock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub defect: Option<String>,
 }
 
 /// Why something cannot be run.
@@ -216,12 +259,15 @@ pub enum RunError {
     /// The bounds are not bounds.
     #[error("the bounds in it cannot be read")]
     Bounds,
-    /// The plan is not a plan.
-    #[error("the fault plan in it cannot be read")]
-    Plan,
-    /// The faults are not faults.
-    #[error("it asks for faults that this picklock does not know")]
-    Faults,
+    /// A part of the setup or of the bounds has a name that means nothing here.
+    #[error("it says {0:?} of its setup, of which the lock as it is here has nothing")]
+    NoSuchPart(String),
+    /// The parts make no setup of this lock.
+    #[error("the setup in it is not one of this lock: {0}")]
+    SetupParts(String),
+    /// A setting of the lock is of a type that has no names: a token cannot be made.
+    #[error("the setup cannot be told by the names of its parts: {0}")]
+    Unnamed(String),
     /// The path leads nowhere.
     #[error(transparent)]
     Path(#[from] NoSuchPath),
@@ -231,6 +277,37 @@ pub enum RunError {
     /// The Explorer's address cannot be used.
     #[error("cannot listen there: {0}")]
     Listen(#[from] std::io::Error),
+}
+
+impl Replay {
+    /// Everything that the run broke.
+    pub fn broken(&self) -> impl Iterator<Item = Promise> {
+        self.violations.iter().map(|violation| violation.promise).chain(self.starved)
+    }
+
+    /// Whether the run broke this promise, or, if none is named, any.
+    pub fn breaks(&self, promise: Option<Promise>) -> bool {
+        self.broken().any(|broken| promise.is_none_or(|promise| promise == broken))
+    }
+}
+
+/// How a token's run is made small.
+pub struct ShrinkHow<'a> {
+    /// The promise that it shall still break; `None`: the one that the token was made for, or else the gravest.
+    pub promise: Option<Promise>,
+    /// Whether all servers stay; if not, three of them do where there are so many.
+    pub keep_servers: bool,
+    /// Set from outside to stop.
+    pub stop: &'a AtomicBool,
+    /// Told the number of runs so far.
+    pub on_run: &'a dyn Fn(u64),
+}
+
+impl<'a> ShrinkHow<'a> {
+    /// As usual.
+    pub fn new(stop: &'a AtomicBool, on_run: &'a dyn Fn(u64)) -> ShrinkHow<'a> {
+        ShrinkHow { promise: None, keep_servers: false, stop, on_run }
+    }
 }
 
 /// What shrinking a token came to.
@@ -274,12 +351,21 @@ pub trait AnyLock: Send + Sync {
     fn watched(&self) -> PromiseSet;
     /// The settings, as `name=value` in one line.
     fn settings(&self) -> Vec<String>;
-    /// The setup of seeded runs, packed; with other promises watched, if any are given.
+    /// The setup of seeded runs, packed, whose workload varies unless the lock forbids it; with other promises watched, if any
+    /// are given.
     fn setup(&self, promises: Option<PromiseSet>) -> Vec<u8>;
     /// How many servers `picklock check` gives it unless told otherwise.
     fn usual_servers(&self) -> u8;
     /// The space that `picklock check` asks for.
     fn space(&self, options: &CheckOptions) -> NamedSpace;
+    /// What a space of this lock is like: what a verdict about it has to say beside itself.
+    fn surroundings(&self, space: &NamedSpace) -> Result<Surroundings, RunError>;
+    /// What a packed setup is like, for seeded runs, in a line.
+    fn use_in_words(&self, setup: &[u8]) -> Result<String, RunError>;
+    /// What a packed setup watches.
+    fn watched_in(&self, setup: &[u8]) -> Result<PromiseSet, RunError>;
+    /// A space of this lock with one bound wider; `None` where that bound means nothing.
+    fn widened(&self, space: &NamedSpace, widening: Widening) -> Result<Option<Widened>, RunError>;
     /// Explores a space of this lock.
     fn check(&self, space: &NamedSpace, judgement: &Judgement, limits: &Limits) -> Result<Checked, RunError>;
     /// Serves stateright's Explorer for a space of this lock.
@@ -299,17 +385,22 @@ pub trait AnyLock: Send + Sync {
         plan: &Plan,
         seeds: std::ops::Range<u64>,
     ) -> Result<Vec<Outcome>, RunError>;
-    /// Makes a token's run small while it breaks the same promise: `promise`, or the first one that it breaks.
-    fn shrink(
+    /// The plans that these seeds draw: those that [`AnyLock::sweep`] runs, but for a guided one.
+    fn plans(
         &self,
-        token: &Token,
-        promise: Option<Promise>,
-        stop: &AtomicBool,
-        on_run: &dyn Fn(u64),
-    ) -> Result<Reduced, RunError>;
+        setup: &[u8],
+        faults: FaultSet,
+        strategy: Strategy,
+        seeds: &[u64],
+    ) -> Result<Vec<Plan>, RunError>;
+    /// The token of a run, printed for this promise. The run is run once for it.
+    fn token(&self, setup: &[u8], run: &PlannedRun, promise: Option<Promise>) -> Result<Token, RunError>;
+    /// Makes a token's run small while it breaks the same promise.
+    fn shrink(&self, token: &Token, how: &ShrinkHow) -> Result<Reduced, RunError>;
     /// What tells this token's run from every other: equal in every process, on every machine.
     fn fingerprint(&self, token: &Token) -> Result<String, RunError>;
-    /// Runs a token's run again.
+    /// Runs a token's run again, and shows it for the promise that the token was made for, or else for the gravest that
+    /// it breaks.
     fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError>;
 }
 
@@ -321,6 +412,8 @@ pub struct SweepHow<'a> {
     pub keep_going: bool,
     /// If not: the seed that breaks this promise; `None`: any.
     pub sought: Option<Promise>,
+    /// Ends once each of these promises was put to the test in so many runs, at the end of a block of seeds.
+    pub until_tested: Option<(PromiseSet, u64)>,
     /// How plans are drawn.
     pub strategy: Strategy,
     /// Told the number of finished runs.
@@ -335,7 +428,16 @@ impl<'a> SweepHow<'a> {
     /// The usual plans on one thread, up to the first seed that breaks any promise.
     pub fn new(on_progress: &'a (dyn Fn(u64) + Sync), stop: &'a AtomicBool) -> SweepHow<'a> {
         let strategy = Strategy::default();
-        SweepHow { jobs: 1, keep_going: false, sought: None, strategy, on_progress, on_merged: None, stop }
+        SweepHow {
+            jobs: 1,
+            keep_going: false,
+            sought: None,
+            until_tested: None,
+            strategy,
+            on_progress,
+            on_merged: None,
+            stop,
+        }
     }
 }
 
@@ -350,14 +452,24 @@ pub struct Registered<L: Lock> {
     space: Option<fn(&CheckOptions) -> Space<L>>,
     servers: u8,
     is_lock: bool,
+    varies: bool,
 }
 
 impl<L: Lock> Registered<L> {
-    /// A lock of this name, and what it is in a line. `setup` is what seeded runs run, and the promises that they watch:
+    /// A lock of this name, and what it is in a line. `setup` is what seeded runs are drawn around, and the promises that they watch:
     /// [`Setup::default`] will do to begin with. `check` explores [`CheckOptions::space_of`] the same setup.
     pub fn new(name: &'static str, summary: &'static str, setup: fn() -> Setup<L>) -> Registered<L> {
         let Setup { lock, servers, .. } = setup();
-        Registered { name, summary, default_settings: lock, setup, space: None, servers, is_lock: true }
+        Registered {
+            name,
+            summary,
+            default_settings: lock,
+            setup,
+            space: None,
+            servers,
+            is_lock: true,
+            varies: true,
+        }
     }
 
     /// What `check` explores instead: for a lock that is judged in another setup than seeded runs have, or has assumptions
@@ -373,42 +485,36 @@ impl<L: Lock> Registered<L> {
         Registered { servers, ..self }
     }
 
+    /// Runs every seed with the setup's own numbers of clients and rounds, thinking and holding for as long as it says. Else
+    /// those are what each seed's own are drawn around ([`varied`](crate::varied)): many a flaw shows at few of them only.
+    #[must_use]
+    pub fn used_as_set_up(self) -> Registered<L> {
+        Registered { varies: false, ..self }
+    }
+
     fn unpack(&self, space: &NamedSpace) -> Result<Space<L>, RunError> {
         Ok(Space { setup: unpack_setup(&space.setup)?, bounds: space.bounds.clone() })
     }
 
-    fn token(&self, space: &NamedSpace, actions: Vec<u16>, loop_start: Option<usize>) -> Token {
-        Token {
-            lock: self.name.to_owned(),
-            body: Body::Path {
-                setup: space.setup.clone(),
-                bounds: pack(&space.bounds),
-                actions,
-                loop_start: loop_start.map(|start| start as u16),
-            },
-        }
-    }
-
     /// What the seeded engine needs for the run of a token, if it is one of its runs.
-    fn seeded(&self, token: &Token) -> Result<Option<(Setup<L>, Plan, u64)>, RunError> {
+    fn seeded(&self, token: &Token) -> Result<Option<Seeded<L>>, RunError> {
         match &token.body {
-            Body::Seeded { setup, faults, seed, strategy } => {
-                let setup = unpack_setup(setup)?;
-                let faults = FaultSet::try_from(*faults).map_err(|_| RunError::Faults)?;
-                let plan = strategy.plan(faults, *seed, &Scale::of(&setup));
-                Ok(Some((setup, plan, *seed)))
-            }
-            Body::Planned { setup, plan, seed } => {
-                let plan = postcard::from_bytes(plan).map_err(|_| RunError::Plan)?;
-                Ok(Some((unpack_setup(setup)?, plan, *seed)))
-            }
+            Body::Planned { plan, pins, seed } => Ok(Some(Seeded {
+                setup: self.setup_of(token)?,
+                told: plan.clone(),
+                plan: plan.pinned(pins),
+                seed: *seed,
+            })),
             Body::Path { .. } => Ok(None),
         }
     }
 
-    fn heading(&self, token: &Token, setup: &Setup<L>) -> Heading {
+    /// Of a run that breaks these promises.
+    fn heading(&self, token: &Token, setup: &Setup<L>, broken: &[Promise]) -> Heading {
         let settings = differences(&self.default_settings, &setup.lock);
-        Heading { lock: self.name.to_owned(), settings, token: Some(token.encode()), broken: None }
+        let asked = token.promise.filter(|promise| broken.contains(promise));
+        let shown_for = asked.or_else(|| Promise::gravest(broken.iter().copied()));
+        Heading { lock: self.name.to_owned(), settings, token: Some(token.encode()), broken: shown_for }
     }
 
     fn replay_path(
@@ -426,16 +532,23 @@ impl<L: Lock> Registered<L> {
         let options = TextOptions { time, fold: options.fold && loop_start.is_none(), ..*options };
         let (stem, cycle) = actions.split_at(loop_start.unwrap_or(actions.len()).min(actions.len()));
         let never = match loop_start {
-            Some(_) => never_served(space, stem, cycle)?,
+            Some(_) => never_served(space, stem, cycle, token.promise)?,
             None => None,
         };
         let starved = never.map(Goal::promise);
-        let heading = Heading { broken: starved, ..self.heading(token, &space.setup) };
+        let mut broken = Broken::default();
+        let mut walker = space.walker();
+        for action in actions {
+            walker.step(*action, &mut broken)?;
+        }
+        let broken: Vec<Promise> = starved.into_iter().chain(broken.0).collect();
+        let heading = self.heading(token, &space.setup, &broken);
         let mut watcher = Watcher::new(heading, &space.setup, options);
         let mut walker = space.walker();
         for action in stem {
             walker.step(*action, &mut watcher)?;
         }
+        let told_stem = loop_start.map(|_| watcher.steps);
         if let Some(goal) = never {
             watcher.text().loop_starts();
             for action in cycle {
@@ -443,26 +556,36 @@ impl<L: Lock> Registered<L> {
             }
             watcher.text().loop_ends(&goal.never());
         }
-        let replay = watcher.finish(starved, None);
-        Ok(Replay { loop_start: loop_start.map(|_| stem.len()), in_ticks: true, ..replay })
+        let parting = walker.telling().parting().map(ToString::to_string);
+        let replay = watcher.finish(token, starved, None, parting);
+        Ok(Replay { loop_start: told_stem, time, ..replay })
     }
 
     fn replay_seeded(
         &self,
         token: &Token,
-        setup: &Setup<L>,
-        plan: &Plan,
-        seed: u64,
+        Seeded { setup, told, plan, seed }: &Seeded<L>,
         options: &TextOptions,
     ) -> Replay {
         let options = TextOptions { time: TimeColumn::Seconds, ..*options };
-        let mut watcher = Watcher::new(self.heading(token, setup), setup, options);
-        let outcome: Outcome = run::run(setup, plan, seed, &RunLimits::of(setup), &mut watcher);
-        let mut replay = watcher.finish(None, Some(plan.to_string()));
-        // Promises of progress are broken by what does not happen: no step reports them.
-        replay.violations = outcome.violations;
-        replay
+        let (limits, mut engine) = (RunLimits::of(setup), Engine::new());
+        // What it breaks has to be known before it is shown.
+        let violations = engine.run(setup, plan, *seed, &limits, &mut ()).violations;
+        let broken: Vec<Promise> = violations.iter().map(|violation| violation.promise).collect();
+        let mut watcher = Watcher::new(self.heading(token, setup, &broken), setup, options);
+        engine.run(setup, plan, *seed, &limits, &mut watcher);
+        Replay { violations, ..watcher.finish(token, None, Some(told.to_string()), None) }
     }
+}
+
+/// A run of the seeded engine.
+struct Seeded<L: Lock> {
+    setup: Setup<L>,
+    /// The plan as it is told.
+    told: Plan,
+    /// The same, its faults pinned to steps where they waited for lines.
+    plan: Plan,
+    seed: u64,
 }
 
 impl<L: Lock> AnyLock for Registered<L> {
@@ -487,8 +610,14 @@ impl<L: Lock> AnyLock for Registered<L> {
     }
 
     fn setup(&self, promises: Option<PromiseSet>) -> Vec<u8> {
-        let setup = (self.setup)();
-        pack_setup(&Setup { promises: promises.unwrap_or(setup.promises), ..setup })
+        let mut setup = (self.setup)();
+        setup.promises = promises.unwrap_or(setup.promises);
+        let reads = matches!(setup.workload.writes, Writes::ReadModifyWrite { .. });
+        if setup.promises.contains(Promise::LostUpdate) && !reads {
+            setup.workload.writes = Writes::judged_by(setup.promises);
+        }
+        setup.workload.varies = self.varies;
+        pack_setup(&setup)
     }
 
     fn usual_servers(&self) -> u8 {
@@ -496,11 +625,35 @@ impl<L: Lock> AnyLock for Registered<L> {
     }
 
     fn space(&self, options: &CheckOptions) -> NamedSpace {
-        let space = match self.space {
+        let mut space = match self.space {
             Some(space) => space(options),
             None => options.space_of((self.setup)()),
         };
+        // Theorem 3 speaks of a lock that is free when the contention begins: whoever is granted it keeps it.
+        if options.promises.contains(Promise::Theorem3) {
+            space.setup.workload.releases = options.drop.contains(&Assumption::FreeAtStart);
+        }
         NamedSpace::new(self.name, &space)
+    }
+
+    fn surroundings(&self, space: &NamedSpace) -> Result<Surroundings, RunError> {
+        Ok(Surroundings::of(&self.unpack(space)?))
+    }
+
+    fn use_in_words(&self, setup: &[u8]) -> Result<String, RunError> {
+        Ok(surroundings::use_in_words(&unpack_setup::<L>(setup)?))
+    }
+
+    fn watched_in(&self, setup: &[u8]) -> Result<PromiseSet, RunError> {
+        Ok(unpack_setup::<L>(setup)?.promises)
+    }
+
+    fn widened(&self, named: &NamedSpace, widening: Widening) -> Result<Option<Widened>, RunError> {
+        // What is there to probe a store does its work once.
+        if widening == Widening::Round && !self.is_lock {
+            return Ok(None);
+        }
+        Ok(widening.of(&self.unpack(named)?).map(|wider| Widened::new(self.name, &wider)))
     }
 
     fn check(&self, named: &NamedSpace, judgement: &Judgement, limits: &Limits) -> Result<Checked, RunError> {
@@ -524,17 +677,28 @@ impl<L: Lock> AnyLock for Registered<L> {
                 (exploration, found)
             }
         };
+        let judged: PromiseSet = match judgement {
+            Judgement::Safety => {
+                space.setup.promises.iter().filter(|promise| !promise.is_liveness()).collect()
+            }
+            Judgement::Progress { goals, .. } => goals.iter().map(|goal| goal.promise()).collect(),
+        };
+        let untested = exploration.coverage.tested.untested(judged);
         let verdict = match (&found, &exploration.verdict) {
             (Some(_), _) => CheckVerdict::Violated,
             (None, Verdict::Incomplete { .. }) => CheckVerdict::Incomplete,
-            (None, Verdict::Verified | Verdict::Violated { .. }) => CheckVerdict::Holds,
+            (None, Verdict::Verified | Verdict::Violated { .. }) if untested.is_empty() => {
+                CheckVerdict::Holds
+            }
+            (None, Verdict::Verified | Verdict::Violated { .. }) => CheckVerdict::Vacuous,
         };
-        let counterexample = found.map(|(promise, actions, loop_start)| Counterexample {
-            promise,
-            steps: actions.len(),
-            token: self.token(named, actions, loop_start),
+        let counterexample = found.map(|(promise, actions, loop_start)| {
+            let steps = actions.len();
+            let token = self.path_token(&space, actions, loop_start, Some(promise))?;
+            Ok::<_, RunError>(Counterexample { promise, steps, token })
         });
-        Ok(Checked { verdict, exploration, counterexample })
+        let counterexample = counterexample.transpose()?;
+        Ok(Checked { verdict, judged, untested, exploration, counterexample })
     }
 
     fn explore(&self, space: &NamedSpace, address: SocketAddr) -> Result<(), RunError> {
@@ -553,8 +717,9 @@ impl<L: Lock> AnyLock for Registered<L> {
             jobs: how.jobs,
             keep_going: how.keep_going,
             sought: how.sought,
+            until_tested: how.until_tested,
             strategy: how.strategy,
-            limits: RunLimits::of(&setup),
+            limits: None,
             scale: Scale::of(&setup),
             on_progress: how.on_progress,
             on_merged: how.on_merged,
@@ -570,46 +735,72 @@ impl<L: Lock> AnyLock for Registered<L> {
         seeds: std::ops::Range<u64>,
     ) -> Result<Vec<Outcome>, RunError> {
         let setup: Setup<L> = unpack_setup(setup)?;
-        let (limits, mut engine) = (RunLimits::of(&setup), Engine::new());
-        Ok(seeds.map(|seed| engine.run(&setup, plan, seed, &limits, &mut ())).collect())
+        let mut engine = Engine::new();
+        let run = |seed| {
+            let setup = varied::of_seed(&setup, seed);
+            engine.run(&setup, plan, seed, &RunLimits::of(&setup), &mut ())
+        };
+        Ok(seeds.map(run).collect())
     }
 
-    fn shrink(
+    fn plans(
         &self,
-        token: &Token,
-        promise: Option<Promise>,
-        stop: &AtomicBool,
-        on_run: &dyn Fn(u64),
-    ) -> Result<Reduced, RunError> {
-        let broken = self.replay(token, &TextOptions::default())?;
-        let breaks = |promise: Promise| {
-            let violated = broken.violations.iter().any(|violation| violation.promise == promise);
-            violated || broken.starved == Some(promise)
+        setup: &[u8],
+        faults: FaultSet,
+        strategy: Strategy,
+        seeds: &[u64],
+    ) -> Result<Vec<Plan>, RunError> {
+        let around: Setup<L> = unpack_setup(setup)?;
+        let scale = Scale::of(&around);
+        let plan = |seed: &u64| {
+            let workload = varied::of_seed(&around, *seed).workload;
+            strategy.plan(faults, *seed, &scale.resized(&around.workload, &workload))
         };
-        let first = broken.violations.first().map(|violation| violation.promise).or(broken.starved);
-        let Some(promise) = promise.or(first).filter(|promise| breaks(*promise)) else {
+        Ok(seeds.iter().map(plan).collect())
+    }
+
+    fn token(&self, setup: &[u8], run: &PlannedRun, promise: Option<Promise>) -> Result<Token, RunError> {
+        // What the seed drew, not how it is drawn: a token means the same run however workloads come to be drawn.
+        self.planned_token(&varied::of_seed(&unpack_setup(setup)?, run.seed), run, promise)
+    }
+
+    fn shrink(&self, token: &Token, how: &ShrinkHow) -> Result<Reduced, RunError> {
+        let Some(Seeded { setup, plan, told, seed }) = self.seeded(token)? else {
+            let replay = self.replay(token, &TextOptions { last: Some(0), ..TextOptions::default() })?;
+            let asked = how.promise.or(token.promise).or(replay.shown_for);
+            let broken = asked.filter(|promise| replay.breaks(Some(*promise)));
+            return Ok(broken.map_or(Reduced::NothingBroken, |promise| Reduced::Shortest { promise }));
+        };
+        let mut engine = Engine::new();
+        let mut run = |plan: &Plan| engine.run(&setup, plan, seed, &RunLimits::of(&setup), &mut ());
+        let outcome = run(&plan);
+        let gravest = Promise::gravest(outcome.violations.iter().map(|violation| violation.promise));
+        let Some(promise) =
+            how.promise.or(token.promise).or(gravest).filter(|promise| outcome.breaks(*promise))
+        else {
             return Ok(Reduced::NothingBroken);
         };
-        let Some((setup, plan, seed)) = self.seeded(token)? else {
-            return Ok(Reduced::Shortest { promise });
-        };
-        let Some(shrunk) = shrink(&setup, &plan, seed, promise, stop, on_run) else {
+        // As it is told, a plan says more of why a fault matters; but only while its lines are called what they were.
+        let plan = if run(&told) == outcome { told } else { plan };
+        let goal = ShrinkGoal { promise, keep_servers: how.keep_servers };
+        let Some(shrunk) = shrink(&setup, &plan, seed, goal, how.stop, how.on_run) else {
             return Ok(Reduced::NothingBroken);
         };
         let Failing { trial: Trial { setup, plan, seed }, size } = shrunk.run;
+        let words = plan.to_string();
         Ok(Reduced::Shrunk {
             promise,
-            token: Token::planned(self.name, pack_setup(&setup), &plan, seed),
+            token: self.planned_token(&setup, &PlannedRun { plan, seed }, Some(promise))?,
             before: shrunk.from,
             after: size,
-            plan: plan.to_string(),
+            plan: words,
             runs: shrunk.runs,
             interrupted: shrunk.interrupted,
         })
     }
 
     fn fingerprint(&self, token: &Token) -> Result<String, RunError> {
-        let Some((setup, plan, seed)) = self.seeded(token)? else {
+        let Some(Seeded { setup, plan, seed, .. }) = self.seeded(token)? else {
             return Ok(self.replay(token, &TextOptions::default())?.trace_hash);
         };
         let (limits, mut engine, mut hash) = (RunLimits::of(&setup), Engine::new(), TraceHash::default());
@@ -622,20 +813,24 @@ impl<L: Lock> AnyLock for Registered<L> {
     }
 
     fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError> {
-        if let Some((setup, plan, seed)) = self.seeded(token)? {
-            return Ok(self.replay_seeded(token, &setup, &plan, seed, options));
+        if let Some(seeded) = self.seeded(token)? {
+            return Ok(self.replay_seeded(token, &seeded, options));
         }
-        let Body::Path { setup, bounds, actions, loop_start } = &token.body else {
+        let Body::Path { bounds, actions, loop_start } = &token.body else {
             unreachable!("what is no seeded run is a path");
         };
-        let bounds: Bounds = postcard::from_bytes(bounds).map_err(|_| RunError::Bounds)?;
-        let space = Space { setup: unpack_setup(setup)?, bounds };
+        let space = Space { setup: self.setup_of(token)?, bounds: tokens::bounds_of(bounds.as_ref())? };
         self.replay_path(token, &space, actions, loop_start.map(usize::from), options)
     }
 }
 
 /// What is owed where the loop begins, and served nowhere in it.
-fn never_served<L: Lock>(space: &Space<L>, stem: &[u16], cycle: &[u16]) -> Result<Option<Goal>, NoSuchPath> {
+fn never_served<L: Lock>(
+    space: &Space<L>,
+    stem: &[u16],
+    cycle: &[u16],
+    asked: Option<Promise>,
+) -> Result<Option<Goal>, NoSuchPath> {
     let mut walker = space.walker();
     for action in stem {
         walker.step(*action, &mut ())?;
@@ -649,7 +844,18 @@ fn never_served<L: Lock>(space: &Space<L>, stem: &[u16], cycle: &[u16]) -> Resul
         walker.step(*action, &mut ())?;
         goals.retain(|goal| !goal.owed_and_served(walker.world()).1);
     }
-    Ok(goals.first().copied())
+    let asked = goals.iter().find(|goal| Some(goal.promise()) == asked);
+    Ok(asked.or(goals.first()).copied())
+}
+
+/// Which promises the steps of a run break.
+#[derive(Default)]
+struct Broken(Vec<Promise>);
+
+impl<L: Lock> Observer<L> for Broken {
+    fn observe(&mut self, step: &Step<L>) {
+        self.0.extend(step.violations.iter().map(|violation| violation.promise));
+    }
 }
 
 /// What can be owed to so many clients of so many locks.
@@ -657,6 +863,9 @@ pub fn goals(clients: u8, locks: u8, promises: PromiseSet) -> Vec<Goal> {
     let mut goals = vec![Goal::DeadlockFreedom];
     goals.extend((1..locks).map(|lock| Goal::DeadlockFreedomOf(LockId(lock))));
     goals.extend((0..clients).map(|client| Goal::StarvationFreedom(ClientId(client))));
+    if promises.contains(Promise::ReleaseEnds) {
+        goals.extend((0..clients).map(|client| Goal::ReleaseEnds(ClientId(client))));
+    }
     if promises.contains(Promise::Theorem3) {
         goals.push(Goal::Theorem3);
     }
@@ -666,16 +875,21 @@ pub fn goals(clients: u8, locks: u8, promises: PromiseSet) -> Vec<Goal> {
 
 /// Text, JSON and hash of one run, and what it broke.
 struct Watcher {
-    observers: Both<TextTrace, Both<JsonEvents, TraceHash>>,
+    observers: Both<TextTrace, Both<JsonEvents, Both<TraceHash, Post>>>,
     violations: Vec<Violation>,
-    /// How many more steps the text shows, once a promise is broken; `None`: all.
+    /// The promise that the run is shown for.
+    shown_for: Option<Promise>,
+    /// How many more steps the text shows, once that promise is broken; `None`: all.
     more: Option<usize>,
+    watched: PromiseSet,
+    /// How many there were.
+    steps: usize,
     settings: Vec<String>,
     nodes: Vec<String>,
     locks: u8,
 }
 
-/// How many steps a shortened trace goes on after the first broken promise.
+/// How many steps a shortened trace goes on after the broken promise.
 const AFTERMATH_STEPS: usize = 6;
 
 impl Watcher {
@@ -685,11 +899,15 @@ impl Watcher {
         let servers = (0..setup.servers).map(Node::Server);
         let resource = (workload.writes == Writes::Resource).then_some(Node::Resource);
         let (settings, nodes) = (heading.settings.clone(), clients.chain(servers).chain(resource));
+        let shown_for = heading.broken;
         let text = TextTrace::new(heading, options);
         Watcher {
+            shown_for,
             more: options.last.map(|_| AFTERMATH_STEPS),
-            observers: Both(text, Both(JsonEvents::default(), TraceHash::default())),
+            watched: setup.promises,
+            observers: Both(text, Both(JsonEvents::default(), Both::default())),
             violations: Vec::new(),
+            steps: 0,
             settings,
             nodes: nodes.map(|node| node.to_string()).collect(),
             locks: workload.locks,
@@ -700,11 +918,24 @@ impl Watcher {
         &mut self.observers.0
     }
 
-    fn finish(self, starved: Option<Promise>, plan: Option<String>) -> Replay {
-        let Both(text, Both(events, hash)) = self.observers;
+    fn finish(
+        self,
+        token: &Token,
+        starved: Option<Promise>,
+        plan: Option<String>,
+        parting: Option<String>,
+    ) -> Replay {
+        let Both(mut text, Both(events, Both(hash, post))) = self.observers;
+        let defect = parting.or(post.unsent().map(str::to_owned));
+        if let Some(defect) = &defect {
+            text.warn(&format!("this trace is wrong, a defect of picklock: {defect}"));
+        }
         Replay {
             text: text.finish(),
+            shown_for: self.shown_for,
+            watched: self.watched,
             trace_hash: hash.to_string(),
+            came_out_otherwise: token.mark.is_some_and(|mark| mark != Mark::of(hash.value())),
             violations: self.violations,
             events: events.finish(),
             starved,
@@ -713,19 +944,23 @@ impl Watcher {
             nodes: self.nodes,
             locks: self.locks,
             loop_start: None,
-            in_ticks: false,
+            time: TimeColumn::Seconds,
+            defect,
         }
     }
 }
 
 impl<L: Lock> Observer<L> for Watcher {
     fn observe(&mut self, step: &Step<L>) {
+        self.steps += 1;
         let Both(text, others) = &mut self.observers;
         Observer::<L>::observe(others, step);
         match &mut self.more {
             Some(0) => {}
             Some(more) => {
-                *more -= usize::from(!self.violations.is_empty());
+                let is_broken =
+                    self.violations.iter().any(|violation| Some(violation.promise) == self.shown_for);
+                *more -= usize::from(is_broken);
                 Observer::<L>::observe(text, step);
             }
             None => Observer::<L>::observe(text, step),
@@ -735,13 +970,6 @@ impl<L: Lock> Observer<L> for Watcher {
                 self.violations.push(*violation);
             }
         }
-    }
-}
-
-fn pack<T: Serialize>(value: &T) -> Vec<u8> {
-    match postcard::to_stdvec(value) {
-        Ok(bytes) => bytes,
-        Err(error) => unreachable!("plain data packs: {error}"),
     }
 }
 

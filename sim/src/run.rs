@@ -21,7 +21,7 @@ use crate::trigger::Armed;
 use crate::witness::Witness;
 use picklock_model::cluster::{Cluster, Entry, Setup, Status, Wake};
 use picklock_model::machine::{Effects, Line, Lock, Message, Node, Store};
-use picklock_model::time::{Clock, Micros};
+use picklock_model::time::{Clock, Micros, Monotonic};
 use picklock_model::trace::{Happening, Observer, Step};
 use picklock_properties::{Event, Monitors, Violation};
 
@@ -63,6 +63,9 @@ pub(crate) struct NodeState {
     pub life: u8,
     pub paused_until: Micros,
     pub frozen_until: Micros,
+    /// While its machine is suspended: what its monotonic clock showed then, and whether its wall clock loses the time, too.
+    pub suspended: Option<(Monotonic, bool)>,
+    pub suspended_until: Micros,
     /// Whether it is down and will start again.
     pub restarts: bool,
     /// The line a client stood at after its last step.
@@ -130,6 +133,7 @@ impl<L: Lock> Engine<L> {
             observer,
             engine: self,
             cluster,
+            resource: Status::Up,
             network_dice: Dice::new(seed, Stream::Network),
             choice_dice: Dice::new(seed, Stream::Choice),
             now: Micros::ZERO,
@@ -154,6 +158,8 @@ pub(crate) struct Run<'a, 'o, L: Lock> {
     observer: Option<&'a mut (dyn Observer<L> + 'o)>,
     pub engine: &'a mut Engine<L>,
     pub cluster: Cluster<L>,
+    /// Whether the resource works; the cluster knows it of everybody else.
+    pub resource: Status,
     pub network_dice: Dice,
     pub choice_dice: Dice,
     pub now: Micros,
@@ -463,7 +469,7 @@ impl<L: Lock> Run<'_, '_, L> {
     }
 
     pub(crate) fn status(&self, position: usize) -> Status {
-        self.cluster.conditions().get(position).map_or(Status::Up, |condition| condition.status)
+        self.cluster.conditions().get(position).map_or(self.resource, |condition| condition.status)
     }
 
     pub(crate) fn clock(&self, position: usize) -> Clock {

@@ -5,7 +5,7 @@ use crate::cast::Cast;
 use crate::marks::Blow;
 use crate::network::Link;
 use crate::plan::{Fault, Side, Target};
-use crate::run::{Run, later};
+use crate::run::{NodeState, Run, later};
 use picklock_model::cluster::Status;
 use picklock_model::machine::{Lock, Node};
 use picklock_model::time::{Clock, Micros};
@@ -20,11 +20,26 @@ impl<L: Lock> Run<'_, '_, L> {
         let plan = self.plan;
         match &plan.faults[index as usize].fault {
             Fault::Pause { node, length } => self.pause(self.target(*node, struck), *length),
+            Fault::Suspend { node, length, wall_too } => {
+                self.suspend(self.target(*node, struck), *length, *wall_too);
+            }
             Fault::Crash { node, restart_after } => {
                 self.crash(self.target(*node, struck), false, *restart_after);
             }
             Fault::PowerLoss { node, restart_after } => {
                 self.crash(self.target(*node, struck), true, *restart_after);
+            }
+            Fault::Replace { node, restart_after } => {
+                let node = self.target(*node, struck);
+                self.replace(node, *restart_after);
+            }
+            Fault::ClockStep { node: Target::Resource, .. }
+            | Fault::Drift { node: Target::Resource, .. }
+            | Fault::Freeze { node: Target::Resource, .. }
+            | Fault::Strobe { node: Target::Resource, .. }
+            | Fault::CoarseClock { node: Target::Resource, .. } => {}
+            Fault::CoarseClock { node, granularity } => {
+                self.coarsen(self.target(*node, struck), *granularity);
             }
             Fault::ClockStep { node, by } => self.step_clock(self.target(*node, struck), *by),
             Fault::Drift { node, ppm } => {
@@ -40,7 +55,10 @@ impl<L: Lock> Run<'_, '_, L> {
                 self.cut(index, struck);
                 self.engine.agenda.push(later(self.now, *length), Pending::Mend { index, struck });
             }
+            Fault::Reset { between, and } => self.reset(between, and, struck),
             Fault::SlowLink { from, to, extra, length } => {
+                let concerns_resource = *from == Side::Resource || *to == Side::Resource;
+                self.outcome.strikes.resource_faults += u64::from(concerns_resource);
                 self.witness_blow(Blow::Slow, Node::Client(struck));
                 self.each_link(from, to, struck, |_, link, _, _| link.extra = link.extra + *extra);
                 self.engine.agenda.push(later(self.now, *length), Pending::Mend { index, struck });
@@ -66,8 +84,9 @@ impl<L: Lock> Run<'_, '_, L> {
     }
 
     fn set_status(&mut self, node: Node, status: Status) {
-        if let Some(condition) = self.cluster.condition_mut(node) {
-            condition.status = status;
+        match self.cluster.condition_mut(node) {
+            Some(condition) => condition.status = status,
+            None => self.resource = status,
         }
     }
 
@@ -80,9 +99,7 @@ impl<L: Lock> Run<'_, '_, L> {
             Status::Up if self.is_done(node) => return,
             Status::Up => {
                 self.outcome.strikes.pauses += 1;
-                self.witness_blow(Blow::Pause, node);
-                self.set_status(node, Status::Paused { ticks_left: 0 });
-                self.set_alarms(node, true);
+                self.stand_still(node);
                 self.show_on_the_way(|| Happening::Paused { node });
             }
             // Paused twice: until the later end.
@@ -93,16 +110,65 @@ impl<L: Lock> Run<'_, '_, L> {
         self.engine.agenda.push(until, Pending::Resume { node });
     }
 
+    fn stand_still(&mut self, node: Node) {
+        self.outcome.strikes.resource_faults += u64::from(node == Node::Resource);
+        self.witness_blow(Blow::Pause, node);
+        self.set_status(node, Status::Paused { ticks_left: 0 });
+        self.set_alarms(node, true);
+    }
+
+    /// A pause of the whole machine; it may come upon a process that is paused already.
+    fn suspend(&mut self, node: Node, length: Micros, wall_too: bool) {
+        let (position, until) = (self.position(node), later(self.now, length));
+        match self.status(position) {
+            Status::Down { .. } => return,
+            Status::Up if self.is_done(node) => return,
+            Status::Up => self.stand_still(node),
+            Status::Paused { .. } => {}
+        }
+        if self.engine.nodes[position].suspended.is_none() {
+            self.outcome.strikes.suspensions += 1;
+            // No two steps of a node share a microsecond: the one before and the one after do not, either.
+            let reading = self.clock(position).monotonic(self.now) + Micros(1);
+            self.engine.nodes[position].suspended = Some((reading, wall_too));
+            self.show_on_the_way(|| Happening::Suspended { node });
+        }
+        let state = &mut self.engine.nodes[position];
+        state.suspended_until = state.suspended_until.max(until);
+        state.paused_until = state.paused_until.max(until);
+        self.engine.agenda.push(until, Pending::Resume { node });
+    }
+
     pub(crate) fn pause_may_be_over(&mut self, node: Node) {
         let position = self.position(node);
-        let until = self.engine.nodes[position].paused_until;
-        if matches!(self.status(position), Status::Paused { .. }) && until <= self.now {
+        let NodeState { paused_until, suspended_until, .. } = self.engine.nodes[position];
+        if suspended_until <= self.now {
+            self.wake_machine(node);
+        }
+        if matches!(self.status(position), Status::Paused { .. }) && paused_until <= self.now {
             self.resume(node);
+        }
+    }
+
+    /// The node's machine is not suspended any more, if it was.
+    fn wake_machine(&mut self, node: Node) {
+        let position = self.position(node);
+        let state = &mut self.engine.nodes[position];
+        state.suspended_until = Micros::ZERO;
+        let Some((reading, wall_too)) = state.suspended.take() else { return };
+        if node == Node::Resource {
+            return;
+        }
+        let slept = self.clock(position).monotonic(self.now) - reading;
+        self.change_clock(node, |clock, now| clock.wake(reading, wall_too, now));
+        if wall_too {
+            self.show_on_the_way(|| Happening::ClockStepped { node, by: -slept });
         }
     }
 
     fn resume(&mut self, node: Node) {
         let position = self.position(node);
+        self.wake_machine(node);
         self.engine.nodes[position].paused_until = Micros::ZERO;
         self.set_status(node, Status::Up);
         self.show_on_the_way(|| Happening::Resumed { node });
@@ -135,6 +201,8 @@ impl<L: Lock> Run<'_, '_, L> {
         }
         self.outcome.strikes.crashes += u64::from(!power_lost);
         self.outcome.strikes.power_losses += u64::from(power_lost);
+        self.outcome.strikes.resource_faults += u64::from(node == Node::Resource);
+        self.wake_machine(node);
         self.witness_blow(if power_lost { Blow::PowerLoss } else { Blow::Crash }, node);
         if let Node::Client(client) = node {
             self.witness_crash(client);
@@ -143,6 +211,9 @@ impl<L: Lock> Run<'_, '_, L> {
         let (effects, violations) = (&mut self.engine.effects, &mut self.engine.violations);
         let on_violation = &mut |violation| violations.push(violation);
         self.cluster.crash(node, power_lost, self.setup, effects, on_violation);
+        if node == Node::Resource {
+            self.resource = Status::Down { power_lost };
+        }
         let state = &mut self.engine.nodes[position];
         state.life = state.life.wrapping_add(1);
         state.paused_until = Micros::ZERO;
@@ -162,6 +233,17 @@ impl<L: Lock> Run<'_, '_, L> {
             self.engine.agenda.lose_from(node, || dice.coin());
         }
         self.reset_connections(position);
+    }
+
+    fn replace(&mut self, node: Node, restart_after: Option<Micros>) {
+        let position = self.position(node);
+        if matches!(self.status(position), Status::Down { .. }) || self.is_done(node) {
+            return;
+        }
+        self.outcome.strikes.replacements += 1;
+        self.crash(node, true, restart_after);
+        self.cluster.lose_disk(node, self.setup);
+        self.show_on_the_way(|| Happening::DiskLost { node });
     }
 
     /// What waited for the end of a pause is lost with the process.
@@ -191,6 +273,9 @@ impl<L: Lock> Run<'_, '_, L> {
         let (effects, violations) = (&mut self.engine.effects, &mut self.engine.violations);
         let on_violation = &mut |violation| violations.push(violation);
         self.cluster.restart(node, self.now, self.setup, effects, on_violation);
+        if node == Node::Resource {
+            self.resource = Status::Up;
+        }
         // A client whose last round was cut short by the crash is done.
         self.look_whether_over();
         self.after_step(node, || Happening::Restarted { node });
@@ -241,6 +326,13 @@ impl<L: Lock> Run<'_, '_, L> {
         self.show_on_the_way(|| Happening::ClockDrifts { node, ppm });
     }
 
+    fn coarsen(&mut self, node: Node, granularity: Micros) {
+        self.outcome.strikes.coarse_clocks += 1;
+        self.witness_blow(Blow::Clock, node);
+        self.change_clock(node, |clock, _| clock.coarsen(granularity));
+        self.show_on_the_way(|| Happening::ClockCoarse { node, granularity });
+    }
+
     fn freeze(&mut self, node: Node, length: Micros) {
         let (position, until) = (self.position(node), later(self.now, length));
         if self.clock(position).frozen.is_none() {
@@ -267,6 +359,18 @@ impl<L: Lock> Run<'_, '_, L> {
     }
 
     // Links.
+
+    fn reset(&mut self, between: &Side, and: &Side, struck: u8) {
+        self.outcome.strikes.connection_resets += 1;
+        self.witness_blow(Blow::Cut, Node::Client(struck));
+        self.each_pair(between, and, struck, |run, one, other| {
+            // Two of a kind have no connection, but for servers among themselves.
+            if !matches!((one, other), (Node::Client(_), Node::Client(_))) {
+                run.engine.agenda.lose_between(one, other);
+                run.show_on_the_way(|| Happening::ConnectionReset { from: one, to: other });
+            }
+        });
+    }
 
     fn cut(&mut self, index: u32, struck: u8) {
         self.outcome.strikes.partitions += 1;
@@ -375,6 +479,11 @@ impl<L: Lock> Run<'_, '_, L> {
                 (Status::Down { .. }, Node::Server(_)) => self.restart(node),
                 (Status::Down { .. } | Status::Up, _) => {}
             }
+        }
+        match self.resource {
+            Status::Paused { .. } => self.resume(Node::Resource),
+            Status::Down { .. } => self.restart(Node::Resource),
+            Status::Up => {}
         }
         self.end_at = self.now + self.limits.after_heal_max;
         self.engine.progress.begin(

@@ -10,10 +10,12 @@ use crate::network::Network;
 use crate::outcome::Limits;
 use crate::plan::{Fault, Plan, Planned, Side, Target, Trigger, When};
 use crate::run::Engine;
+use crate::varied;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::{Line, Lock};
 use picklock_model::time::Micros;
 use picklock_model::trace::{Observer, Step};
+use picklock_model::workload::Workload;
 use picklock_properties::Event;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -43,14 +45,16 @@ impl Scale {
         let limits = Limits { events_max: 100_000, ..Limits::of(setup) };
         let (mut engine, mut survey) = (Engine::new(), Survey::default());
         let (mut busy, mut messages) = (Micros::ZERO, 0);
+        let network = Network { loss_per_mille: 20, duplicate_per_mille: 20, ..Network::default() };
+        let slow = Network { latency_max: Micros::millis(50), ..network };
+        let slow = Plan { network: slow, ..Plan::default() };
         for seed in 0..4 {
             survey.messages = 0;
             engine.run(setup, &Plan::default(), seed, &limits, &mut survey);
             busy = busy.max(survey.busy_until);
             messages = messages.max(survey.messages);
-            let network = Network { loss_per_mille: 20, duplicate_per_mille: 20, ..Network::default() };
-            let slow = Network { latency_max: Micros::millis(50), ..network };
-            engine.run(setup, &Plan { network: slow, ..Plan::default() }, seed, &limits, &mut survey);
+            // Some lines are come by only where holds are long enough, or there are enough clients.
+            engine.run(&varied::of_seed(setup, seed), &slow, seed, &limits, &mut survey);
         }
         survey.lines.remove(&Line::NONE);
         Scale {
@@ -58,9 +62,24 @@ impl Scale {
             servers: setup.servers,
             lease: L::lease(&setup.lock),
             // Runs in which something goes wrong take longer.
-            horizon: Micros((busy.0 + busy.0 / 2).clamp(100_000, 3_600_000_000)),
+            horizon: Micros((busy.0 + busy.0 / 2).clamp(HORIZON_MIN_MICROS, HORIZON_MAX_MICROS)),
             messages: messages.saturating_add(messages / 2),
             lines: survey.lines.into_iter().collect(),
+        }
+    }
+
+    /// What the plans of a run with this workload are measured by, if `self` was measured by `around`.
+    pub fn resized(&self, around: &Workload, workload: &Workload) -> Scale {
+        if workload == around {
+            return self.clone();
+        }
+        let (to, from) = (varied::busy(workload).0, varied::busy(around).0.max(1));
+        let resized = |number: i64| (i128::from(number) * i128::from(to) / i128::from(from)) as i64;
+        Scale {
+            clients: workload.processes(),
+            horizon: Micros(resized(self.horizon.0).clamp(HORIZON_MIN_MICROS, HORIZON_MAX_MICROS)),
+            messages: resized(i64::from(self.messages)).clamp(0, i64::from(u32::MAX)) as u32,
+            ..self.clone()
         }
     }
 
@@ -69,6 +88,9 @@ impl Scale {
         self.lease.map_or(Micros::seconds(10), |lease| Micros(3 * lease.0)).max(Micros::millis(2))
     }
 }
+
+const HORIZON_MIN_MICROS: i64 = 100_000;
+const HORIZON_MAX_MICROS: i64 = 3_600_000_000;
 
 /// Looks at a run.
 #[derive(Default)]
@@ -169,12 +191,17 @@ impl<'a> Draw<'a> {
             FaultKind::Partition => self.times(4, Draw::partition),
             FaultKind::Crash => self.times(3, Draw::crash),
             FaultKind::PowerLoss => self.times(3, Draw::power_loss),
+            FaultKind::Suspend => self.times(4, Draw::suspend),
+            FaultKind::CoarseClock => self.coarse_clocks(),
+            FaultKind::Resource => self.times(4, Draw::resource),
+            FaultKind::Reset => self.times(8, Draw::reset),
+            FaultKind::Replace => self.times(2, Draw::replace),
         }
     }
 
     fn some_of(&mut self, kinds: FaultSet) -> FaultSet {
         let mut some: FaultSet = kinds.iter().filter(|_| self.dice.coin()).collect();
-        let all: SmallVec<[FaultKind; 8]> = kinds.iter().collect();
+        let all: SmallVec<[FaultKind; 16]> = kinds.iter().collect();
         if let (true, Some(kind)) = (some.is_empty(), self.dice.pick(&all)) {
             some.insert(*kind);
         }
@@ -319,6 +346,75 @@ impl<'a> Draw<'a> {
         }
     }
 
+    fn suspend(&mut self) {
+        let (when, length) = (self.moment(), self.length());
+        let (node, wall_too) = (self.whom(when), self.dice.coin());
+        self.add(when, Fault::Suspend { node, length, wall_too });
+    }
+
+    /// All nodes alike, as where they run the same system, or each by its own luck.
+    fn coarse_clocks(&mut self) {
+        // Milliseconds of a library, 1/64 s of Windows' timer, seconds of `time(2)`.
+        const GRANULARITIES: [Micros; 3] = [Micros::millis(1), Micros(15_625), Micros::seconds(1)];
+        let clients = (0..self.scale.clients).map(Target::Client);
+        let nodes: Vec<Target> = clients.chain((0..self.scale.servers).map(Target::Server)).collect();
+        let same = GRANULARITIES[self.dice.below(3) as usize];
+        let (all_alike, first) = (self.dice.coin(), self.dice.below(nodes.len() as u64) as usize);
+        for (place, node) in nodes.into_iter().enumerate() {
+            let own = GRANULARITIES[self.dice.below(3) as usize];
+            let granularity = if all_alike { same } else { own };
+            if self.dice.coin() || all_alike || place == first {
+                self.add(When::At(Micros::ZERO), Fault::CoarseClock { node, granularity });
+            }
+        }
+    }
+
+    fn resource(&mut self) {
+        let (when, length) = (self.moment(), self.length());
+        let node = Target::Resource;
+        let fault = match self.dice.below(4) {
+            0 => Fault::Pause { node, length },
+            1 => Fault::Crash { node, restart_after: Some(Micros(self.dice.between(0, 10_000))) },
+            2 => Fault::Crash { node, restart_after: Some(length) },
+            _ => {
+                let extra = self.length();
+                // One client's writes come late, or everybody's.
+                let one = Side::Nodes(SmallVec::from_iter([self.client_at(when)]));
+                let from = if self.dice.coin() { one } else { Side::Clients };
+                Fault::SlowLink { from, to: Side::Resource, extra, length }
+            }
+        };
+        self.add(when, fault);
+    }
+
+    fn client_at(&mut self, when: When) -> Target {
+        match when {
+            When::Trigger { .. } => Target::Struck,
+            When::At(_) => Target::Client(self.client()),
+        }
+    }
+
+    /// Of one client or of one server, with everybody, or among the two.
+    fn reset(&mut self) {
+        let when = self.moment();
+        let one = |node| Side::Nodes(SmallVec::from_iter([node]));
+        let (client, server) = (one(self.client_at(when)), one(self.server()));
+        let (between, and) = match self.dice.below(4) {
+            0 => (client, server),
+            1 => (client, Side::Servers),
+            2 => (client, Side::Everybody),
+            _ => (server, Side::Everybody),
+        };
+        self.add(when, Fault::Reset { between, and });
+    }
+
+    fn replace(&mut self) {
+        let (when, node) = (self.moment(), self.server());
+        let restart_after =
+            Some(if self.dice.coin() { Micros(self.dice.between(0, 10_000)) } else { self.length() });
+        self.add(when, Fault::Replace { node, restart_after });
+    }
+
     fn delay(&mut self) {
         let longest = self.scale.longest().0;
         let network = &mut self.plan.network;
@@ -425,6 +521,9 @@ mod tests {
 
     fn is_of(kind: FaultKind, fault: &Fault) -> bool {
         let kinds = match fault {
+            Fault::Pause { node: Target::Resource, .. }
+            | Fault::Crash { node: Target::Resource, .. }
+            | Fault::SlowLink { to: Side::Resource, .. } => FaultKind::Resource,
             Fault::Pause { .. } => FaultKind::Pause,
             Fault::Crash { .. } => FaultKind::Crash,
             Fault::PowerLoss { .. } => FaultKind::PowerLoss,
@@ -434,6 +533,10 @@ mod tests {
             Fault::Cut { .. } | Fault::Isolate { .. } => FaultKind::Partition,
             Fault::SlowLink { .. } => FaultKind::Delay,
             Fault::LoseNext { .. } => FaultKind::Loss,
+            Fault::Suspend { .. } => FaultKind::Suspend,
+            Fault::CoarseClock { .. } => FaultKind::CoarseClock,
+            Fault::Reset { .. } => FaultKind::Reset,
+            Fault::Replace { .. } => FaultKind::Replace,
         };
         kinds == kind
     }

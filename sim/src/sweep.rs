@@ -14,10 +14,13 @@ use crate::plan::Plan;
 use crate::run::Engine;
 use crate::strategy::Strategy;
 use crate::swarm::Scale;
+use crate::varied;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
-use picklock_properties::{Promise, Tests, Violation};
+use picklock_model::workload::Workload;
+use picklock_properties::{Promise, PromiseSet, Tests, Violation};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,10 +34,12 @@ pub struct SweepOptions<'a> {
     pub keep_going: bool,
     /// If not: which promise it is; `None`: any.
     pub sought: Option<Promise>,
+    /// Ends once each of these promises was put to the test in so many runs.
+    pub until_tested: Option<(PromiseSet, u64)>,
     /// How plans are drawn.
     pub strategy: Strategy,
-    /// What each run is held to.
-    pub limits: Limits,
+    /// What each run is held to; `None`: [`Limits::of`] its own setup.
+    pub limits: Option<Limits>,
     /// What the plans are measured by.
     pub scale: Scale,
     /// Told after each block how many more runs are finished, from any thread.
@@ -116,11 +121,11 @@ pub fn sweep<L: Lock>(
     seeds: Range<u64>,
     options: &SweepOptions,
 ) -> Result<SweepReport, SweepError> {
-    let runner = || runner(setup, &options.limits);
+    let runner = || runner(setup, options.limits);
     match options.strategy {
         Strategy::Guided => guided::sweep(&runner, faults, seeds, options),
         Strategy::Plain | Strategy::Swarm | Strategy::Pct | Strategy::Mixed => {
-            sweep_drawn(&runner, faults, seeds, options)
+            sweep_drawn(&runner, setup.workload, faults, seeds, options)
         }
     }
 }
@@ -128,10 +133,14 @@ pub fn sweep<L: Lock>(
 /// Runs plans under seeds, one after the other: an engine, and the setup that it runs. What sweeps does not know the lock.
 pub(crate) type Runner<'a> = Box<dyn FnMut(&Plan, u64) -> Outcome + 'a>;
 
-/// A runner with an engine of its own.
-pub(crate) fn runner<'a, L: Lock>(setup: &'a Setup<L>, limits: &'a Limits) -> Runner<'a> {
+/// A runner with an engine of its own, which holds each run to these limits, or else to those that its workload asks for.
+pub(crate) fn runner<'a, L: Lock>(setup: &'a Setup<L>, limits: Option<Limits>) -> Runner<'a> {
     let mut engine = Engine::new();
-    Box::new(move |plan, seed| engine.run(setup, plan, seed, limits, &mut ()))
+    Box::new(move |plan, seed| {
+        let setup = varied::of_seed(setup, seed);
+        let limits = limits.unwrap_or_else(|| Limits::of(&setup));
+        engine.run(&setup, plan, seed, &limits, &mut ())
+    })
 }
 
 /// Makes a runner for each thread.
@@ -139,12 +148,14 @@ pub(crate) type Runners<'a> = &'a (dyn Fn() -> Runner<'a> + Sync);
 
 fn sweep_drawn<'a>(
     runner: Runners<'a>,
+    around: Workload,
     faults: FaultSet,
     seeds: Range<u64>,
     options: &'a SweepOptions<'a>,
 ) -> Result<SweepReport, SweepError> {
     let sweep = Sweep {
         runner,
+        around,
         faults,
         seeds,
         options,
@@ -168,7 +179,11 @@ impl SweepOptions<'_> {
             Some(promise) => report.broken.contains_key(&promise),
             None => !report.is_clean(),
         };
-        found && !self.keep_going
+        found && !self.keep_going || self.is_tested_enough(report)
+    }
+
+    fn is_tested_enough(&self, report: &SweepReport) -> bool {
+        self.until_tested.is_some_and(|(promises, runs)| report.tested.reach(promises, runs))
     }
 }
 
@@ -248,6 +263,8 @@ impl SweepReport {
 
 struct Sweep<'a> {
     runner: Runners<'a>,
+    /// The workload of the setup, which may vary.
+    around: Workload,
     faults: FaultSet,
     seeds: Range<u64>,
     options: &'a SweepOptions<'a>,
@@ -296,7 +313,11 @@ impl Sweep<'_> {
         let mut report = SweepReport::default();
         for seed in seeds {
             let _named = NamedInPanic { seed, faults: self.faults };
-            let plan = self.options.strategy.plan(self.faults, seed, &self.options.scale);
+            let scale = match varied::workload_of_seed(&self.around, self.options.scale.lease, seed) {
+                Some(workload) => Cow::Owned(self.options.scale.resized(&self.around, &workload)),
+                None => Cow::Borrowed(&self.options.scale),
+            };
+            let plan = self.options.strategy.plan(self.faults, seed, &scale);
             let outcome = run(&plan, seed);
             report.add(seed, &outcome);
             if self.options.ends(&report) {
@@ -317,6 +338,9 @@ impl Sweep<'_> {
                     on_merged(seeds.start + next.runs, next.clone());
                 }
                 whole.append(next);
+                if self.options.ends(whole) {
+                    self.last_block.fetch_min(*blocks, Ordering::Relaxed);
+                }
             }
             *blocks += 1;
         }

@@ -33,6 +33,8 @@ pub(crate) fn setup() -> Setup<Key> {
             resource_forgets: false,
             locks: 1,
             attendants: 0,
+            pace: None,
+            varies: false,
         },
         promises: [Promise::MutualExclusion, Promise::DeadlockFreedom].into_iter().collect(),
     }

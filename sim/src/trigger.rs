@@ -46,6 +46,7 @@ impl Armed {
         }
         let pulls = match event {
             Trigger::Line(at) => u16::from(arrived_at == Some(at)),
+            Trigger::Step => 1,
             event => events.iter().filter(|happened| is_pulled_by(event, happened)).count() as u16,
         };
         self.seen = self.seen.saturating_add(pulls);
@@ -80,6 +81,6 @@ fn is_pulled_by(trigger: Trigger, event: &Event) -> bool {
         Trigger::Granted => matches!(event, Event::Granted { .. }),
         Trigger::Renewed => matches!(event, Event::Renewed { .. }),
         Trigger::Left => matches!(event, Event::Left { .. }),
-        Trigger::Line(_) => false,
+        Trigger::Line(_) | Trigger::Step => false,
     }
 }

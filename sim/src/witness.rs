@@ -95,6 +95,7 @@ impl<L: Lock> Run<'_, '_, L> {
             | Event::Enqueued { .. }
             | Event::Refused { .. }
             | Event::Crashed { .. }
+            | Event::ResourceRead { .. }
             | Event::Accepted { .. }
             | Event::Rejected { .. }
             | Event::RowRead { .. }

@@ -210,6 +210,8 @@ fn words(message: &Message<ZooKeeper>) -> String {
         Message::Request(request) => request.to_string(),
         Message::Reply(reply) => reply.to_string(),
         Message::Peer(peer) => peer.to_string(),
-        Message::Write { .. } | Message::Written { .. } => unreachable!("nobody writes to a resource here"),
+        Message::Read { .. } | Message::Shown { .. } | Message::Write { .. } | Message::Written { .. } => {
+            unreachable!("nobody writes to a resource here")
+        }
     }
 }

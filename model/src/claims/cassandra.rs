@@ -29,6 +29,8 @@ pub fn workload(clients: u8, calls: Calls) -> Workload {
         resource_forgets: false,
         locks: 1,
         attendants: 0,
+        pace: None,
+        varies: false,
     }
 }
 
@@ -65,7 +67,7 @@ pub fn drop_from_queue_lock(space: &mut Space<CassandraQueue>, assumption: Assum
             setup.lock.ttl_seconds = Some(TTL_SECONDS);
             timed(space);
         }
-        Assumption::NoPause => timed(space),
+        Assumption::NoPause | Assumption::NoSuspend => timed(space),
         Assumption::ReadAfterAck => setup.lock.reads_before_ack = true,
         Assumption::NoLoss => {
             setup.lock.request_timeout = Some(LOST_AFTER);
@@ -101,7 +103,8 @@ pub(super) fn drop_from_surroundings(
         }
         Assumption::NoClockFreeze => bounds.freezes = 1,
         Assumption::ClocksAgree => bounds.last_client_ahead_ticks = -1,
-        Assumption::NoPause => {
+        Assumption::NoPause | Assumption::NoSuspend => {
+            bounds.pauses_suspend |= assumption == Assumption::NoSuspend;
             bounds.pauses = 1;
             bounds.pause_ticks = TTL_SECONDS as u8 + 1;
         }
@@ -170,7 +173,8 @@ pub fn drop_from_row(space: &mut Space<RowProbe>, assumption: Assumption) {
             setup.store.reads = Consistency::One;
         }
         Assumption::ReadAfterAck => setup.lock.reads_before_ack = true,
-        Assumption::NoPause => {
+        Assumption::NoPause | Assumption::NoSuspend => {
+            bounds.pauses_suspend |= assumption == Assumption::NoSuspend;
             bounds.latency_ticks = Some(1);
             bounds.pauses = 1;
             bounds.pause_ticks = 2;

@@ -38,7 +38,8 @@ pub fn drop_from_lwt_lock(space: &mut Space<CassandraLwt>, assumption: Assumptio
             setup.lock.ttl_seconds = Some(TTL_SECONDS);
             timed(space);
         }
-        Assumption::NoPause => {
+        Assumption::NoPause | Assumption::NoSuspend => {
+            bounds.pauses_suspend |= assumption == Assumption::NoSuspend;
             setup.lock.ttl_seconds = Some(TTL_SECONDS);
             bounds.pauses = 1;
             bounds.pause_ticks = TTL_SECONDS as u8 + 1;

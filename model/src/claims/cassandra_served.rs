@@ -49,7 +49,8 @@ pub fn drop_from_served(space: &mut Space<CassandraServed>, assumption: Assumpti
         Assumption::NoCrash => bounds.crashes = 1,
         Assumption::NoLoss => bounds.losses = 1,
         Assumption::NoDuplicate => bounds.duplicates = 1,
-        Assumption::NoPause => {
+        Assumption::NoPause | Assumption::NoSuspend => {
+            bounds.pauses_suspend |= assumption == Assumption::NoSuspend;
             bounds.latency_ticks = Some(bounds.latency_ticks.unwrap_or(1));
             bounds.pauses = 1;
             bounds.pause_ticks = TTL_SECONDS as u8 + 1;

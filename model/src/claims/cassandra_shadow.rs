@@ -39,7 +39,7 @@ pub fn drop_from_shadow_lock(space: &mut Space<CassandraShadow>, assumption: Ass
             lock.shadow_ttl_seconds = Some(TTL_SECONDS);
             timed(space);
         }
-        Assumption::NoPause => timed(space),
+        Assumption::NoPause | Assumption::NoSuspend => timed(space),
         Assumption::ReadAfterAck => lock.reads_before_ack = true,
         Assumption::NoLoss => {
             lock.request_timeout = Some(LOST_AFTER);

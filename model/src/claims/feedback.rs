@@ -54,8 +54,9 @@ pub fn drop_from_feedback_lock(space: &mut Space<FeedbackLock>, assumption: Assu
         Assumption::NoCrash => space.bounds.crashes = 1,
         Assumption::FreeAtStart => space.setup.workload.rounds = 2,
         Assumption::StopsInTime => space.setup.lock.minds_lease = false,
-        Assumption::NoPause => {
+        Assumption::NoPause | Assumption::NoSuspend => {
             with_leases(space);
+            space.bounds.pauses_suspend |= assumption == Assumption::NoSuspend;
             space.bounds.pauses = 1;
             space.bounds.pause_ticks = LONG_TICKS;
         }

@@ -5,6 +5,7 @@ pub mod cassandra;
 pub mod cassandra_lwt;
 pub mod cassandra_served;
 pub mod cassandra_shadow;
+pub mod etcd;
 pub mod feedback;
 pub mod lease_lengths;
 mod matrix;
@@ -14,11 +15,13 @@ pub mod zookeeper;
 mod scenarios;
 mod surroundings;
 mod theorems;
+mod widening;
 
-pub use matrix::{Cell, MATRIX, expected_cell, known_cell};
+pub use matrix::{Cell, Known, MATRIX, known_cell};
 
 pub use scenarios::{Hunt, Scenario, Search, UNHUNTED, scenarios};
 pub use theorems::{Claim, THEOREMS, Theorem, claims};
+pub use widening::{FALLS, Fall, Widened, Widening, known_fall};
 
 use crate::cluster::Setup;
 use crate::explore::{Draws, Goal, Space};
@@ -185,11 +188,13 @@ pub enum Assumption {
     KeysKept,
     /// A majority of the servers is up.
     MajorityUp,
+    /// No client's machine is suspended: a pause is counted by its monotonic clock.
+    NoSuspend,
 }
 
 impl Assumption {
     /// All of them, in the order of the tables.
-    pub const ALL: [Assumption; 18] = [
+    pub const ALL: [Assumption; 19] = [
         Assumption::UniqueIds,
         Assumption::NoClockStep,
         Assumption::NoClockFreeze,
@@ -208,6 +213,7 @@ impl Assumption {
         Assumption::StopsInTime,
         Assumption::KeysKept,
         Assumption::MajorityUp,
+        Assumption::NoSuspend,
     ];
 
     /// The name it goes by on the command line.
@@ -231,6 +237,7 @@ impl Assumption {
             Assumption::StopsInTime => "stops-in-time",
             Assumption::KeysKept => "keys-kept",
             Assumption::MajorityUp => "majority-up",
+            Assumption::NoSuspend => "no-suspend",
         }
     }
 
@@ -255,6 +262,7 @@ impl Assumption {
             Assumption::StopsInTime => "a holder leaves before its lock is over by its own clock",
             Assumption::KeysKept => "no key is evicted or flushed",
             Assumption::MajorityUp => "a majority of the servers is up",
+            Assumption::NoSuspend => "no client's machine is suspended: its clock counts every pause",
         }
     }
 }

@@ -112,7 +112,8 @@ pub fn drop_from_redis_single(space: &mut Space<RedisSingle>, assumption: Assump
 
 fn drop_from_redis(bounds: &mut Bounds, store: &mut store::Settings, assumption: Assumption) {
     match assumption {
-        Assumption::NoPause => {
+        Assumption::NoPause | Assumption::NoSuspend => {
+            bounds.pauses_suspend |= assumption == Assumption::NoSuspend;
             bounds.pauses = 1;
             bounds.pause_ticks = LONG_TICKS;
         }

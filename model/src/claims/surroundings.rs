@@ -1,9 +1,67 @@
 //! What most assumptions say of the world around any lock: how each is dropped where a lock's author has nothing to add.
 
 use super::Assumption;
-use crate::world::Bounds;
+use crate::world::{Bounds, WITHOUT_END};
 
 impl Bounds {
+    /// What may go wrong in these bounds, and how often, each in a phrase.
+    pub fn allowed(&self) -> Vec<String> {
+        let times = |budget: u8| match budget {
+            1 => "once".to_owned(),
+            WITHOUT_END => "without end".to_owned(),
+            times => format!("up to {times} times"),
+        };
+        let ticks = |ticks: i16| format!("{} tick{}", ticks.abs(), if ticks.abs() == 1 { "" } else { "s" });
+        let step =
+            |far: i8| format!("{} by {}", if far < 0 { "back" } else { "forward" }, ticks(i16::from(far)));
+        let off = |far: i8| {
+            format!("{} {} true time", ticks(i16::from(far)), if far < 0 { "behind" } else { "ahead of" })
+        };
+        let budgets = [
+            (self.losses, format!("a message is lost {}", times(self.losses))),
+            (self.duplicates, format!("a message arrives twice {}", times(self.duplicates))),
+            (
+                self.pauses,
+                format!(
+                    "a client pauses {}, for up to {}",
+                    times(self.pauses),
+                    ticks(i16::from(self.pause_ticks))
+                ),
+            ),
+            (self.crashes, format!("a client crashes {}", times(self.crashes))),
+            (self.power_losses, format!("a server loses power {}", times(self.power_losses))),
+            (self.server_crashes, format!("a server crashes for good {}", times(self.server_crashes))),
+            (self.resource_restarts, format!("the resource restarts {}", times(self.resource_restarts))),
+            (
+                self.server_clock_steps,
+                format!(
+                    "a server's clock is set {} {}",
+                    step(self.server_clock_step_ticks),
+                    times(self.server_clock_steps)
+                ),
+            ),
+            (self.drifts, format!("a clock drifts by a tick {}", times(self.drifts))),
+            (
+                self.clock_steps,
+                format!(
+                    "a client's clock is set {} {}",
+                    step(self.clock_step_ticks),
+                    times(self.clock_steps)
+                ),
+            ),
+            (self.freezes, "a client's clock stops for good".to_owned()),
+            (
+                self.last_server_ahead_ticks.unsigned_abs(),
+                format!("the last server's clock is {}", off(self.last_server_ahead_ticks)),
+            ),
+            (
+                self.last_client_ahead_ticks.unsigned_abs(),
+                format!("the last client's clock is {}", off(self.last_client_ahead_ticks)),
+            ),
+        ];
+        budgets.into_iter().filter(|(budget, _)| *budget > 0).map(|(_, words)| words).collect()
+    }
+
     /// Drops an assumption about nodes, network or clocks: its fault may come once. What lasts, or is off, is so for
     /// `ticks`, which should be longer than whatever it is to outlast. An untimed world becomes a timed one where the
     /// assumption is about time.
@@ -15,7 +73,10 @@ impl Bounds {
         let far = ticks.min(100) as i8;
         let mut about_time = true;
         match assumption {
-            Assumption::NoPause => (self.pauses, self.pause_ticks) = (1, ticks),
+            Assumption::NoPause | Assumption::NoSuspend => {
+                (self.pauses, self.pause_ticks) = (1, ticks);
+                self.pauses_suspend |= assumption == Assumption::NoSuspend;
+            }
             Assumption::BoundedDrift => (self.drifts, self.drift_ticks) = (ticks, 1),
             Assumption::NoClockStep => (self.clock_steps, self.clock_step_ticks) = (1, -far),
             Assumption::NoServerClockStep => {
@@ -49,6 +110,7 @@ impl Bounds {
             | Assumption::ReadAfterAck
             | Assumption::KeysKept => {}
             Assumption::NoPause
+            | Assumption::NoSuspend
             | Assumption::BoundedDrift
             | Assumption::NoClockStep
             | Assumption::NoServerClockStep

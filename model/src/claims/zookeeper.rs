@@ -81,8 +81,9 @@ pub fn drop_from_zookeeper(space: &mut Space<ZookeeperLock>, assumption: Assumpt
         Assumption::FreeAtStart => space.setup.workload.rounds = 2,
         Assumption::StopsInTime => space.setup.lock.on_connection_loss = OnConnectionLoss::GoOn,
         Assumption::NoExpiry => with_sessions(space),
-        Assumption::NoPause => {
+        Assumption::NoPause | Assumption::NoSuspend => {
             with_sessions(space);
+            space.bounds.pauses_suspend |= assumption == Assumption::NoSuspend;
             space.bounds.pauses = 1;
             space.bounds.pause_ticks = LONG_TICKS;
         }

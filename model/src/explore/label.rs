@@ -43,7 +43,7 @@ pub fn label<L: Lock>(world: &World<L>, action: Action) -> u32 {
 }
 
 /// Makes all times and numbers equal: a message stays the same debt while others come and go.
-struct Blank;
+pub(super) struct Blank;
 
 impl Visitor for Blank {
     fn stamp(&mut self, _group: StampGroup, at: &mut Wall) {

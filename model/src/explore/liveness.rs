@@ -17,7 +17,7 @@ use super::search::{Edge, Exploration, Graph, Limits, StateId, Verdict};
 use super::{Path, Space};
 use crate::machine::Lock;
 use crate::world::World;
-use picklock_properties::{ClientId, DeadlockFreedom, LockId, Promise, StarvationFreedom};
+use picklock_properties::{ClientId, DeadlockFreedom, LockId, Promise, ReleaseEnds, StarvationFreedom};
 use std::collections::VecDeque;
 
 /// A promise of progress.
@@ -29,6 +29,8 @@ pub enum Goal {
     DeadlockFreedomOf(LockId),
     /// If this client waits, it will hold.
     StarvationFreedom(ClientId),
+    /// If this client releases a lock, it will be done with that.
+    ReleaseEnds(ClientId),
     /// If `try_lock` callers contend for a free lock (the first one), one of them will hold. The space must watch
     /// [`Promise::Theorem3`].
     Theorem3,
@@ -42,6 +44,7 @@ impl Goal {
         match self {
             Goal::DeadlockFreedom | Goal::DeadlockFreedomOf(_) => Promise::DeadlockFreedom,
             Goal::StarvationFreedom(_) => Promise::StarvationFreedom,
+            Goal::ReleaseEnds(_) => Promise::ReleaseEnds,
             Goal::Theorem3 => Promise::Theorem3,
             Goal::SomebodyIsGranted => Promise::DeadlockFreedom,
         }
@@ -53,6 +56,7 @@ impl Goal {
             Goal::DeadlockFreedom => "nobody is granted the lock".to_owned(),
             Goal::DeadlockFreedomOf(lock) => format!("nobody is granted {lock}"),
             Goal::StarvationFreedom(client) => format!("{client} is not granted the lock"),
+            Goal::ReleaseEnds(client) => format!("{client} is not done with its release"),
             Goal::Theorem3 => "no caller of try_lock is granted the lock".to_owned(),
             Goal::SomebodyIsGranted => "nobody was ever granted the lock".to_owned(),
         }
@@ -70,6 +74,10 @@ impl Goal {
             Goal::StarvationFreedom(client) => {
                 let usage = world.cluster.usage();
                 (StarvationFreedom::owed(&usage, client), StarvationFreedom::served(&usage, client))
+            }
+            Goal::ReleaseEnds(client) => {
+                let usage = world.cluster.usage();
+                (ReleaseEnds::owed(&usage, client), ReleaseEnds::served(&usage, client))
             }
             Goal::Theorem3 => {
                 let theorem = of(LockId(0)).theorem_3();

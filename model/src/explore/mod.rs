@@ -10,19 +10,20 @@ mod label;
 mod liveness;
 mod scc;
 mod search;
+mod telling;
 
 pub use explorer::serve_explorer;
 pub use liveness::{Draws, Goal, Lasso, check_liveness};
 pub use search::{Coverage, Exploration, Limits, Verdict, search};
+pub use telling::{Manner, Parting, Telling};
 
 use crate::cluster::Setup;
 use crate::machine::Lock;
-use crate::time::Micros;
 use crate::trace::{Observer, Step};
-use crate::world::{Action, Bounds, TICK, Workspace, World};
+use crate::world::{Action, Bounds, Workspace, World};
 
 /// A world and its bounds: all schedules within them.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Space<L: Lock> {
     /// Lock, store, workload, promises.
     pub setup: Setup<L>,
@@ -48,34 +49,48 @@ pub struct NoSuchPath {
 impl<L: Lock> Space<L> {
     /// A walker at the first state.
     pub fn walker(&self) -> Walker<'_, L> {
+        self.walker_telling(Manner::AsSearched)
+    }
+
+    /// The same, told in this manner.
+    pub fn walker_telling(&self, manner: Manner) -> Walker<'_, L> {
         Walker {
             space: self,
             world: World::new(&self.setup, &self.bounds),
             workspace: Workspace::default(),
+            places: Vec::new(),
             actions: Vec::new(),
-            at: Micros::ZERO,
+            telling: Telling::new(self, manner),
             steps: 0,
         }
     }
 }
 
-/// Goes through a space one action at a time.
+/// Goes through a space one action at a time. The positions of actions are those of the search's own worlds; what an
+/// observer sees is [`Telling`]'s.
 pub struct Walker<'a, L: Lock> {
     space: &'a Space<L>,
     world: World<L>,
     workspace: Workspace<L>,
+    places: Vec<usize>,
     actions: Vec<Action>,
-    at: Micros,
+    telling: Telling<'a, L>,
     steps: usize,
 }
 
-impl<L: Lock> Walker<'_, L> {
-    /// Where it stands.
+impl<'a, L: Lock> Walker<'a, L> {
+    /// Where it stands, in canonical form.
     pub fn world(&self) -> &World<L> {
         &self.world
     }
 
-    /// Takes the `action`th of the possible actions, and shows the step to `observer`.
+    /// The same, as it is told.
+    pub fn telling(&mut self) -> &mut Telling<'a, L> {
+        &mut self.telling
+    }
+
+    /// Takes the `action`th of the possible actions, and shows what happens to `observer`: one step, and one more for each
+    /// message that arrives at once ([`Bounds::colocated`]).
     ///
     /// # Errors
     /// If there are not so many.
@@ -86,13 +101,16 @@ impl<L: Lock> Walker<'_, L> {
             return Err(NoSuchPath { at: self.steps, action, possible: self.actions.len() });
         };
         let happening = self.world.happening(chosen, bounds);
-        self.world.apply(chosen, setup, bounds, &mut self.workspace);
+        self.world.apply_and_place(chosen, setup, bounds, &mut self.workspace, &mut self.places);
         self.steps += 1;
-        if matches!(chosen, Action::Tick | Action::DriftingTick { .. }) {
-            self.at = self.at + TICK;
+        if self.telling.parting().is_none() {
+            let seen = telling::Seen { effects: &self.workspace.effects, broken: self.world.broken };
+            self.telling.tell(self.steps, chosen, &seen, &self.places, observer);
+            return Ok(());
         }
+        // A telling that went wrong is said to have; the rest is shown as the search sees it.
         observer.observe(&Step {
-            at: self.at,
+            at: self.telling.now(),
             happening: &happening,
             effects: &self.workspace.effects,
             cluster: &self.world.cluster,

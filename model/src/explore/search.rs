@@ -123,6 +123,7 @@ impl Coverage {
                 | Event::Crashed { .. }
                 | Event::Secured { .. }
                 | Event::Acquired { .. }
+                | Event::ResourceRead { .. }
                 | Event::TimeGiven { .. }
                 | Event::Written { .. }
                 | Event::ReadBegun { .. } => {}
@@ -229,10 +230,10 @@ impl Shard {
 
     /// The position of the state, and whether it is new.
     fn insert(&mut self, hash: u64, state: &[u8], parent: u32, action: u16, flags: u16) -> (usize, bool) {
-        let tag = (hash >> 32) as u32;
-        let found = self
-            .table
-            .find(hash, |(other_tag, position)| *other_tag == tag && self.state(*position as usize) == state);
+        let tag = hash as u32;
+        let found = self.table.find(in_table(hash), |(other_tag, position)| {
+            *other_tag == tag && self.state(*position as usize) == state
+        });
         if let Some((_, position)) = found {
             return (*position as usize, false);
         }
@@ -242,13 +243,19 @@ impl Shard {
         self.parents.push((parent, action));
         self.flags.push(flags);
         let (bytes, ends) = (&self.bytes, &self.ends);
-        self.table.insert_unique(hash, (tag, position as u32), |(_, position)| {
+        self.table.insert_unique(in_table(hash), (tag, position as u32), |(_, position)| {
             let position = *position as usize;
             let start = if position == 0 { 0 } else { ends[position - 1] };
-            hash_of(&bytes[start as usize..ends[position] as usize])
+            in_table(hash_of(&bytes[start as usize..ends[position] as usize]))
         });
         (position, true)
     }
+}
+
+/// The hash for the table of a shard. It numbers its buckets by the lowest bits, which all states of a shard have in
+/// common, and tells states in a bucket apart by the highest: both are taken from elsewhere.
+fn in_table(hash: u64) -> u64 {
+    hash.rotate_left(32)
 }
 
 fn shard_of(hash: u64) -> usize {
@@ -518,5 +525,20 @@ fn take_in(shard: &mut Shard, number: usize, outbox: &Outbox, keep_edges: bool) 
                 is_redrawn: successor.is_redrawn,
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_states_of_a_shard_are_spread_over_all_buckets_of_its_table_and_told_apart_in_them() {
+        let hashes = (0..100_000_u64).map(|number| hash_of(&number.to_le_bytes()));
+        let of_shard: Vec<u64> = hashes.filter(|hash| shard_of(*hash) == 3).map(in_table).collect();
+        let lowest: BTreeSet<u64> = of_shard.iter().map(|hash| hash % 64).collect();
+        let highest: BTreeSet<u64> = of_shard.iter().map(|hash| hash >> 57).collect();
+        assert_eq!((lowest.len(), highest.len()), (64, 128));
     }
 }

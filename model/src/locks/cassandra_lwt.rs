@@ -26,7 +26,9 @@
 
 use super::awaited::Awaited;
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
-use crate::stores::cassandra::{Cassandra, Change, Condition, Family, Operation, Outcome, Reply, Row, Value};
+use crate::stores::cassandra::{
+    Cassandra, Change, Condition, Family, Operation, Outcome, Reply, Row, ThreadId, Value,
+};
 use crate::time::{Due, Micros, Monotonic};
 use picklock_properties::{LockId, Mode};
 use serde::{Deserialize, Serialize};
@@ -201,7 +203,7 @@ impl CassandraLwt {
 
     /// The thread's id.
     fn own_value(&self, cx: &Cx) -> Value {
-        Value::Number(u16::from(self.incarnation) << 8 | u16::from(cx.me))
+        Value::Thread(ThreadId(u16::from(self.incarnation) << 8 | u16::from(cx.me)))
     }
 
     fn turn_from_contact(&mut self, cx: &Cx) {

@@ -222,4 +222,8 @@ impl Lock for CassandraServed {
     fn lease(settings: &Settings) -> Option<Micros> {
         CassandraQueue::lease(&settings.queue)
     }
+
+    fn used_by(settings: &Settings, clients: u8) -> Settings {
+        Settings { threads: clients, ..*settings }
+    }
 }

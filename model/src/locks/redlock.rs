@@ -423,6 +423,10 @@ impl Lock for Redlock {
         matches!(self.phase, Phase::Held(Hold { extending: Some(_), .. }))
     }
 
+    fn fewest_servers(_settings: &Settings) -> u8 {
+        3
+    }
+
     fn lease(settings: &Settings) -> Option<Micros> {
         settings.ttl
     }

@@ -69,7 +69,7 @@ impl Lock for RowProbe {
                     row: ROW,
                     target: Target::Column(ColumnName { prefix: Prefix::None, thread }),
                     change: Change::Put {
-                        value: Value::Number(u16::from(cx.me)),
+                        value: Value::Thread(ThreadId(u16::from(cx.me))),
                         ttl_seconds: cx.settings.ttl_seconds,
                     },
                     timestamp: Some(cx.wall),
@@ -95,15 +95,15 @@ impl Lock for RowProbe {
                 self.phase = Phase::HasRead;
                 // With a shared column a thread recognises its record by nothing but its value.
                 let clients = columns.iter().map(|(name, value)| match value {
-                    Value::Number(number) if cx.settings.shared_column => ClientId(*number as u8),
-                    Value::Number(_) | Value::Time(_) => ClientId(name.thread.0 as u8),
+                    Value::Thread(thread) if cx.settings.shared_column => ClientId(thread.0 as u8),
+                    Value::Thread(_) | Value::Number(_) | Value::Time(_) => ClientId(name.thread.0 as u8),
                 });
                 out.record(Event::RowRead { client: ClientId(cx.me), saw: clients.collect() });
             }
             (Phase::Writes | Phase::Reads, Outcome::TimedOut) => self.phase = Phase::HasRead,
-            (Phase::Idle | Phase::HasRead, _)
-            | (Phase::Writes, Outcome::Slice(_))
-            | (Phase::Reads, Outcome::Applied) => {
+            // A reply that arrives twice, or to what was asked before the process ended.
+            (Phase::Idle | Phase::HasRead, _) => {}
+            (Phase::Writes, Outcome::Slice(_)) | (Phase::Reads, Outcome::Applied) => {
                 unreachable!("one request at a time, and replies are of its kind")
             }
         }

@@ -1,6 +1,6 @@
 //! The Cassandra locks.
 
-use super::{Comparable, Plain, compare, walks_alike};
+use super::{Comparable, compare, walks_alike};
 use picklock_model::claims::{Assumption, cassandra as spaces, cassandra_served as served};
 use picklock_model::explore::Space;
 use picklock_model::locks::cassandra_queue::{QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps};
@@ -10,7 +10,7 @@ use picklock_model::machine::Message;
 use picklock_model::stores::cassandra::{Cassandra, Consistency, Content, Peer, ReadRepair};
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, Writes};
-use picklock_model::world::{Aim, TICK, Workspace, World};
+use picklock_model::world::{Aim, TICK};
 use picklock_properties::Promise;
 
 impl Comparable for Cassandra {
@@ -253,15 +253,12 @@ fn timed_lock_on_replicas_of_which_one_crashes_for_good() {
 #[test]
 fn a_plain_cluster_of_another_setup_parts_from_the_world() {
     let space = queue_lock(2, Calls::Lock, &[]);
-    let (mut world, mut workspace) = (World::new(&space.setup, &space.bounds), Workspace::default());
     let mut other = space.clone();
     other.setup.workload.calls = Calls::TryLock;
-    let mut plain = Plain::new(&other);
-    let mut actions = Vec::new();
-    world.actions(&space.setup, &space.bounds, &mut actions);
-    world.apply(actions[0], &space.setup, &space.bounds, &mut workspace);
-    plain.apply(actions[0], None);
-    assert!(compare(&world, &plain).is_err());
+    let (mut walker, mut others) = (space.walker(), other.walker());
+    walker.step(0, &mut ()).unwrap();
+    others.step(0, &mut ()).unwrap();
+    assert!(compare(&space, walker.world(), others.telling()).is_err());
 }
 
 fn timed_service(replicas: u8) -> Space<CassandraServed> {

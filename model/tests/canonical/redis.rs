@@ -36,6 +36,8 @@ impl Comparable for Redis {
             Message::Peer(Peer::Ping { .. } | Peer::Ack { .. } | Peer::Sync { .. } | Peer::Newer { .. })
             | Message::Request(_)
             | Message::Reply(_)
+            | Message::Read { .. }
+            | Message::Shown { .. }
             | Message::Write { .. }
             | Message::Written { .. } => {}
         }
@@ -47,8 +49,8 @@ fn walks_alike<L: Walkable>(space: Space<L>, is_interesting: fn(&Walked) -> bool
     walk_cases(120, space, is_interesting);
 }
 
-const PERSISTENCES: [Persistence; 3] =
-    [Persistence::None, Persistence::AofEverySecond, Persistence::AofAlways];
+const PERSISTENCES: [Persistence; 4] =
+    [Persistence::None, Persistence::AofEverySecond, Persistence::AofAlways, Persistence::Rdb];
 
 /// Two clients of one server, twice; they hold longer than the key lives.
 fn one(change: impl FnOnce(&mut Space<RedisSingle>)) -> Space<RedisSingle> {
@@ -105,6 +107,9 @@ fn one_server_whose_clients_pause() {
     walks_alike(space.clone(), |walked| walked.grants > 100 && walked.ticks > 333 && walked.faults > 166);
     space.bounds.aim = Aim::Holding;
     space.bounds.latency_ticks = Some(2);
+    walks_alike(space.clone(), |walked| walked.grants > 100 && walked.ticks > 333 && walked.faults > 66);
+    space.bounds.pauses_suspend = true;
+    space.bounds.drifts = 2;
     walks_alike(space, |walked| walked.grants > 100 && walked.ticks > 333 && walked.faults > 66);
 }
 

@@ -15,7 +15,8 @@ impl Promise {
     /// What puts the promise to the test: where it never happened, that nothing was broken proves nothing.
     pub fn tested_by(self) -> &'static str {
         match self {
-            Promise::MutualExclusion | Promise::DeadlockFreedom | Promise::StarvationFreedom => {
+            Promise::DeadlockFreedom | Promise::StarvationFreedom => "a client that waited was granted",
+            Promise::MutualExclusion => {
                 "a client asked while another one held, or was granted while another one waited or held"
             }
             Promise::FencedResource => "a write reached the resource after another client's was accepted",
@@ -27,12 +28,17 @@ impl Promise {
             Promise::Theorem2 => {
                 "a caller of try_lock asked while another one held, or was granted while another one waited or held"
             }
-            Promise::Theorem3 => "a call of try_lock ended while another one contended for the free lock",
+            Promise::Theorem3 => "a call of try_lock on a free lock ended",
             Promise::Lemma1 => "a client read after another one had read and missed its record",
             Promise::MinValidity => "a grant rested on records on servers",
             Promise::NoHerd => "after a holder had left, a waiter was woken while another one waited",
             Promise::FreshRead => "a client read what was acknowledged before it began to read",
             Promise::TimeOrder => "the time service gave a client the time for the second time",
+            Promise::TokenOrder => "a grant came with a token after another one had",
+            Promise::LostUpdate => {
+                "a client that had read the resource wrote to it after another one had read it, too"
+            }
+            Promise::ReleaseEnds => "a client gave the lock back",
         }
     }
 }
@@ -50,7 +56,11 @@ impl Monitors {
         let besides = |clients: ClientSet| clients.iter().any(|other| other != client);
         let (waiting, holding) = (self.usage.waiting, self.usage.holding);
         match promise {
-            Promise::MutualExclusion | Promise::DeadlockFreedom | Promise::StarvationFreedom => match event {
+            // Whoever waits is owed something, alone or not.
+            Promise::DeadlockFreedom | Promise::StarvationFreedom => {
+                matches!(event, Event::Granted { .. }) && waiting.contains(client)
+            }
+            Promise::MutualExclusion => match event {
                 Event::Called { .. } => besides(holding),
                 Event::Granted { .. } => besides(waiting) || besides(holding),
                 _ => false,
@@ -69,7 +79,6 @@ impl Monitors {
                 let contending = self.theorem_3.contending();
                 matches!(event, Event::Granted { .. } | Event::Refused { .. } | Event::Crashed { .. })
                     && contending.contains(client)
-                    && besides(contending)
             }
             Promise::Lemma1 => matches!(event, Event::RowRead { .. }) && self.lemma_1.depends_on(client),
             Promise::MinValidity => matches!(event, Event::Secured { servers, .. } if !servers.is_empty()),
@@ -82,6 +91,16 @@ impl Monitors {
             Promise::TimeOrder => {
                 matches!(event, Event::TimeGiven { .. }) && self.time_order.has_given(client)
             }
+            Promise::TokenOrder => {
+                matches!(event, Event::Granted { fence: Some(_), .. }) && self.token_order.has_given()
+            }
+            Promise::LostUpdate => match event {
+                Event::Accepted { hold, .. } | Event::Rejected { hold, .. } => {
+                    self.lost_update.is_contended_by(client, hold)
+                }
+                _ => false,
+            },
+            Promise::ReleaseEnds => matches!(event, Event::Left { .. } | Event::Lost { .. }),
         }
     }
 
@@ -120,6 +139,11 @@ impl Tests {
     /// Those of `promises` that never were.
     pub fn untested(&self, promises: PromiseSet) -> PromiseSet {
         promises.iter().filter(|promise| self.times(*promise) == 0).collect()
+    }
+
+    /// Whether each of `promises` was tested so often.
+    pub fn reach(&self, promises: PromiseSet, times: u64) -> bool {
+        promises.iter().all(|promise| self.times(promise) >= times)
     }
 
     /// Those that were, with how often, in the order of every table.
@@ -201,10 +225,10 @@ mod tests {
             }),
         };
         match promise {
-            Promise::MutualExclusion
-            | Promise::DeadlockFreedom
-            | Promise::StarvationFreedom
-            | Promise::Theorem1 => (
+            Promise::DeadlockFreedom | Promise::StarvationFreedom => {
+                (vec![lock(A), granted(A)], vec![lock(A), lock(B)])
+            }
+            Promise::MutualExclusion | Promise::Theorem1 => (
                 vec![lock(A), lock(B), granted(A)],
                 vec![lock(A), granted(A), left(A), released(A), lock(B), granted(B)],
             ),
@@ -224,10 +248,9 @@ mod tests {
                 vec![lock(A), granted(A), lock(B), renewed(A)],
                 vec![lock(A), granted(A), renewed(A), lock(B)],
             ),
-            Promise::Theorem3 => (
-                vec![try_lock(A), try_lock(B), refused(A)],
-                vec![try_lock(A), refused(A), try_lock(B), refused(B)],
-            ),
+            Promise::Theorem3 => {
+                (vec![try_lock(A), refused(A)], vec![lock(B), granted(B), try_lock(A), refused(A)])
+            }
             Promise::Lemma1 => (vec![read(A, &[A]), read(B, &[A, B])], vec![read(A, &[A, B]), read(B, &[B])]),
             Promise::MinValidity => (vec![secured(&[1])], vec![secured(&[])]),
             Promise::NoHerd => (
@@ -239,6 +262,14 @@ mod tests {
                 vec![Event::ReadBegun { client: B }, Event::Written { client: A }, read(B, &[A])],
             ),
             Promise::TimeOrder => (vec![time, time], vec![time]),
+            Promise::TokenOrder => (
+                vec![granted_token(A, 1), left(A), granted_token(B, 2)],
+                vec![granted_token(A, 1), left(A), granted(B)],
+            ),
+            Promise::LostUpdate => {
+                (vec![reads(A), reads(B), accepted(A)], vec![reads(A), accepted(A), accepted(B)])
+            }
+            Promise::ReleaseEnds => (vec![granted(A), left(A)], vec![granted(A), crashed(A)]),
         }
     }
 
@@ -265,7 +296,8 @@ mod tests {
         let mut monitors = Monitors::new(PromiseSet::EMPTY);
         monitors.observe(lock(A), &mut |_| {});
         monitors.observe(lock(B), &mut |_| {});
-        assert_eq!(monitors.tested_by(granted(A)), PromiseSet::liveness());
+        let progress = set([Promise::DeadlockFreedom, Promise::StarvationFreedom]);
+        assert_eq!(monitors.tested_by(granted(A)), progress);
     }
 
     #[test]

@@ -116,6 +116,8 @@ fn run<L: Lock>(
             resource_forgets: false,
             locks: 1,
             attendants: 0,
+            pace: None,
+            varies: false,
         },
         promises: [Promise::MutualExclusion].into_iter().collect(),
     };

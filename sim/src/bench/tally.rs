@@ -113,7 +113,12 @@ impl<L: Lock> Observer<L> for Tally {
                 Message::Request(_) => self.requests += 1,
                 // What a server says to itself goes over no wire.
                 Message::Peer(_) if step.happening.node() != Some(*to) => self.replica_messages += 1,
-                Message::Peer(_) | Message::Reply(_) | Message::Write { .. } | Message::Written { .. } => {}
+                Message::Peer(_)
+                | Message::Reply(_)
+                | Message::Read { .. }
+                | Message::Shown { .. }
+                | Message::Write { .. }
+                | Message::Written { .. } => {}
             }
         }
     }

@@ -94,7 +94,7 @@ impl Bench {
         screen.text(&document.text(screen));
         screen.document(&document);
         let broken = document.points.iter().any(|point| point.mutual_exclusion_broken);
-        Ok(Ending::broken_if(broken || document.interrupted))
+        Ok(Ending::broken_if(broken).max(Ending::Incomplete.or_fine(document.interrupted)))
     }
 
     fn grid(&self) -> Result<Grid, BadCall> {

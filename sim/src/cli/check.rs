@@ -4,11 +4,11 @@ use super::jobs::Jobs;
 use super::progress::{Progress, Stopwatch};
 use super::screen::{Paint, Screen, Tone, counted, grouped};
 use super::sweep::names_of;
-use super::{BadCall, Ending, interrupt, names};
+use super::{BadCall, Ending, interrupt, last, names, next};
 use clap::Args;
 use picklock_model::claims::{Assumption, Judgement, NamedSpace};
 
-use crate::registry::{AnyLock, CheckOptions, CheckVerdict, Checked, Locks, goals};
+use crate::registry::{AnyLock, CheckOptions, CheckVerdict, Checked, Locks, Surroundings, goals};
 use crate::report::TextOptions;
 use picklock_model::explore::{Coverage, Draws, Limits, Verdict};
 use picklock_properties::{Promise, PromiseSet};
@@ -29,7 +29,7 @@ pub struct Check {
     #[arg(long, value_name = "N")]
     servers: Option<u8>,
     /// How often each client asks for the lock
-    #[arg(long, value_name = "K", default_value_t = 1)]
+    #[arg(long, value_name = "K", default_value_t = 2)]
     rounds: u8,
     /// The clients call try_lock, not lock
     #[arg(long)]
@@ -58,7 +58,10 @@ Examples:
   picklock check cassandra-queue --clients 3
   picklock check cassandra-queue --drop no-pause --drop no-expiry
   picklock check cassandra-queue --try-lock --progress --property theorem-3
-  picklock check cassandra-queue --explore localhost:3000";
+  picklock check cassandra-queue --explore localhost:3000
+
+Exits 0 if every promise holds, 1 if one is violated, 3 if the search did not end, 4 if it is vacuous: nothing was broken,
+but what puts a promise to the test never happened (picklock properties says what that is).";
 
 const STATES_MAX: u64 = 50_000_000;
 /// States are numbered with 32 bits.
@@ -78,7 +81,11 @@ struct Document {
     judged: &'static str,
     properties: Vec<&'static str>,
     dropped: Vec<&'static str>,
+    #[serde(flatten)]
+    surroundings: Surroundings,
     verdict: CheckVerdict,
+    /// Promises that nothing put to the test.
+    untested: Vec<Promise>,
     why_incomplete: Option<&'static str>,
     property: Option<Promise>,
     states: u64,
@@ -112,7 +119,9 @@ impl Check {
         let seconds = watch.seconds();
         drop(progress);
 
-        let document = Document::new(lock, &options, &judgement, &checked, seconds);
+        let surroundings = lock.surroundings(&space)?.without(&options.drop);
+        let document = Document::new(lock, &options, surroundings, &judgement, &checked, seconds);
+        last::keep(document.token.as_deref());
         screen.document(&document);
         if !screen.wants_json() {
             screen.text(&document.text(screen.paint()));
@@ -122,14 +131,11 @@ impl Check {
                 let options = TextOptions { width, colour, ..TextOptions::default() };
                 let replay = lock.replay(&counterexample.token, &options)?;
                 screen.text(&format!("\n{}", replay.text));
-                screen.text(&format!(
-                    "\nto see it again:\n  {} replay {}\n",
-                    names::program(),
-                    counterexample.token
-                ));
+                let token = counterexample.token.encode();
+                screen.text(&format!("\n{}", next::steps(&token)));
             }
         }
-        Ok(Ending::broken_if(checked.verdict != CheckVerdict::Holds))
+        Ok(Ending::of(checked.verdict))
     }
 
     fn options(&self, lock: &dyn AnyLock) -> Result<CheckOptions, BadCall> {
@@ -216,6 +222,13 @@ fn leans_on_what_it_drops(lock: &dyn AnyLock, options: &CheckOptions) -> Result<
         Some(without_meaning) => {
             let names: Vec<&str> =
                 Assumption::ALL.into_iter().filter(matters).map(Assumption::name).collect();
+            if *without_meaning == Assumption::FreeAtStart {
+                return Err(BadCall(
+                    "--drop free-at-start: it is not in force here, where clients give the lock back while others ask; \
+                     --property theorem-3 makes it, and can drop it"
+                        .to_owned(),
+                ));
+            }
             Err(BadCall(format!(
                 "--drop {without_meaning}: it has no meaning for {} in this space, and dropping it would change nothing; \
                  these have: {}",
@@ -249,20 +262,17 @@ impl Document {
     fn new(
         lock: &dyn AnyLock,
         options: &CheckOptions,
+        surroundings: Surroundings,
         judgement: &Judgement,
         checked: &Checked,
         seconds: f64,
     ) -> Document {
-        let &CheckOptions { clients, servers, rounds, try_lock, promises, .. } = options;
+        let &CheckOptions { clients, servers, rounds, try_lock, .. } = options;
         let exploration = &checked.exploration;
         let counterexample = checked.counterexample.as_ref();
-        let (judged, properties) = match judgement {
-            Judgement::Safety if !lock.is_lock() => ("safety", names_of(lock.watched())),
-            Judgement::Safety if promises.is_empty() => ("safety", vec![Promise::MutualExclusion.name()]),
-            Judgement::Safety => ("safety", names_of(promises)),
-            Judgement::Progress { goals, .. } => {
-                ("progress", names_of(goals.iter().map(|goal| goal.promise()).collect()))
-            }
+        let judged = match judgement {
+            Judgement::Safety => "safety",
+            Judgement::Progress { .. } => "progress",
         };
         Document {
             lock: lock.name(),
@@ -272,9 +282,11 @@ impl Document {
             rounds,
             try_lock,
             judged,
-            properties,
+            properties: names_of(checked.judged),
             dropped: options.drop.iter().copied().map(Assumption::name).collect(),
+            surroundings,
             verdict: checked.verdict,
+            untested: checked.untested.iter().collect(),
             why_incomplete: why_incomplete(checked),
             property: counterexample.map(|counterexample| counterexample.promise),
             states: exploration.states,
@@ -301,21 +313,31 @@ impl Document {
                 let why = self.why_incomplete.unwrap_or("a limit was hit");
                 (Tone::Unclear, format!("? incomplete: {promises}; {why}: this is NOT a pass"))
             }
+            (CheckVerdict::Vacuous, _) => (
+                Tone::Unclear,
+                format!(
+                    "– vacuous: nothing was broken, nothing could be; this is NOT a pass\n{}",
+                    never(&self.untested)
+                ),
+            ),
         };
-        let calls = match (self.is_lock, self.try_lock) {
-            (false, _) => "write and read a row",
-            (true, true) => "call try_lock",
-            (true, false) => "call lock",
+        let used = match self.is_lock {
+            false => format!(
+                "{} write and read a row, {}",
+                counted(self.clients.into(), "client"),
+                counted(self.servers.into(), "server")
+            ),
+            true => self.surroundings.used.clone(),
         };
         let dropped = if self.dropped.is_empty() { "none".to_owned() } else { self.dropped.join(", ") };
         let _ = write!(
             text,
-            "{}\n{}\n\nspace     {} that {calls} {} each, {}; assumptions dropped: {dropped}\n",
+            "{}\n{}\n\nspace     {used}\ntime      {}\nallowed   {}\nassumed   everything but: {}; dropped: {dropped}\n",
             paint.text(Tone::Strong, self.lock),
             paint.text(tone, &verdict),
-            counted(self.clients.into(), "client"),
-            counted(self.rounds.into(), "time"),
-            counted(self.servers.into(), "server"),
+            self.surroundings.time,
+            self.surroundings.allowed_in_words(),
+            self.surroundings.not_in_force_in_words(),
         );
         let _ = write!(
             text,
@@ -327,28 +349,27 @@ impl Document {
             self.seconds,
             coverage_words(&self.coverage),
         );
-        if self.verdict == CheckVerdict::Holds
-            && let Some(missing) = self.what_never_happened()
-        {
-            let warning = format!("{missing}: that nothing was broken proves nothing\n");
-            text += &paint.text(Tone::Unclear, &warning);
+        if self.verdict == CheckVerdict::Holds {
+            text += &format!("tested    {}\n", self.tested());
         }
         text
     }
+
+    /// In how many transitions each promise was put to the test.
+    fn tested(&self) -> String {
+        let asked = |promise: Promise| self.properties.contains(&promise.name());
+        let tested = self.coverage.tested.iter().filter(|(promise, _)| asked(*promise));
+        let words: Vec<String> =
+            tested.map(|(promise, times)| format!("{promise} {}", counted(times, "time"))).collect();
+        words.join(", ")
+    }
 }
 
-impl Document {
-    /// What must happen for the verdict to mean anything, and did not.
-    fn what_never_happened(&self) -> Option<&'static str> {
-        let Coverage { granted, row_reads, woken, .. } = self.coverage;
-        let asks = |promise: Promise| self.properties.contains(&promise.name());
-        match (granted + row_reads, row_reads, woken) {
-            (0, _, _) => Some("nobody was ever granted the lock"),
-            (_, 0, _) if asks(Promise::Lemma1) || asks(Promise::FreshRead) => Some("nobody ever read"),
-            (_, _, 0) if asks(Promise::NoHerd) => Some("nobody was ever woken"),
-            (_, _, _) => None,
-        }
-    }
+/// What never happened, a line for each promise.
+pub fn never(untested: &[Promise]) -> String {
+    let lines: Vec<String> =
+        untested.iter().map(|promise| format!("  {promise}: never {}", promise.tested_by())).collect();
+    lines.join("\n")
 }
 
 /// Which limit was hit, if no verdict was reached.

@@ -27,7 +27,7 @@ One server, no faults, the seeds 0 to 9. One client holds and the others wait, u
 n clients n-1 are woken by the first release if they watch the parent, one by the last, n/2 on average.
 Wake-ups are the watches' events that the server sends; requests are all but pings and connecting.
 
-Exits 1 if a release wakes others than the row says: one, or all who wait.";
+Exits 5 if a release wakes others than the row says: one, or all who wait.";
 
 const CLIENTS_MAX: u64 = 128;
 
@@ -65,8 +65,10 @@ impl Herd {
             let note = format!("\nstopped after {} of {wanted} rows: the rest is NOT a pass\n", rows.len());
             screen.text(&screen.paint().text(Tone::Unclear, &note));
         }
-        screen.document(&rows);
-        Ok(Ending::broken_if(rows.len() < wanted || !rows.iter().all(|row| row.as_catalogued)))
+        let complete = rows.len() == wanted;
+        screen.rows(&rows, complete);
+        let differs = Ending::Unexpected.or_fine(!rows.iter().all(|row| row.as_catalogued));
+        Ok(differs.max(Ending::Incomplete.or_fine(!complete)))
     }
 }
 

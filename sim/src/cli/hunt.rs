@@ -9,16 +9,16 @@ mod times;
 use super::jobs::Jobs;
 use super::progress::{Progress, Stopwatch};
 use super::scenarios::is_it;
-use super::screen::{Screen, Tone};
-use super::seeded::Seeded;
-use super::{BadCall, Ending, interrupt, names};
+use super::screen::{Rows, Screen, Tone};
+use super::seeded::{Seeded, is_vacuous};
+use super::{BadCall, Ending, interrupt, last, names, next};
 use crate::fault::FaultKind;
 use crate::registry::Locks;
 use crate::strategy::Strategy;
 use clap::Args;
 use count::Count;
 use picklock_model::claims::{Hunt as Grounds, Scenario, UNHUNTED, scenarios};
-use picklock_properties::Promise;
+use picklock_properties::{Promise, PromiseSet};
 use serde::Serialize;
 use std::ops::Range;
 use table::Widths;
@@ -39,6 +39,9 @@ pub struct Hunt {
     /// After how many seeds a start gives up
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     seeds_max: u64,
+    /// Over how many fresh seeds each repaired lock is run, beside those that were tried
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    repairs: u64,
     /// How plans are drawn: plain, swarm, pct, mixed, guided; several, with commas between, are compared
     #[arg(long = "strategy", value_name = "S,S", value_delimiter = ',', default_value = "swarm")]
     strategies: Vec<String>,
@@ -50,6 +53,7 @@ const EXAMPLES: &str = "\
 Examples:
   picklock hunt
   picklock hunt C6 --starts 100
+  picklock hunt --starts 1 --repairs 100000
   picklock hunt --system cassandra --seeds-max 1000 --json
   picklock hunt C6 C14 --strategy plain,swarm,pct,mixed,guided
 
@@ -65,10 +69,13 @@ Strategies:
   mixed   as swarm for half of the seeds, as pct for the others
   guided  as swarm, and plans that met something new are changed and tried again
 
-Exits 1 if a failure was not found from every start, or a repaired run breaks the promise.";
+Exits 5 if a failure was not found from every start, or a repaired run breaks the promise; 3 if it was interrupted.";
 
 /// From one start's first seed to the next one's: so many seeds a start can try at most.
 const STRIDE: u64 = 1_000_000;
+
+/// From here on no start has tried a seed, unless there are a million of them.
+const FRESH: u64 = STRIDE * STRIDE;
 
 /// A row that was hunted by one strategy. What is said of the repaired lock is the same for all of them.
 #[derive(Serialize)]
@@ -115,19 +122,26 @@ struct Repaired {
     token: Option<String>,
     /// Whether every run ended by itself.
     complete: bool,
-    happened: u64,
+    /// The promises that no run put to the test.
+    untested: PromiseSet,
+    vacuous: bool,
 }
 
 impl Hunt {
     /// Hunts all rows.
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
-        let chosen = self.chosen()?;
+        let (chosen, unhunted) = self.chosen()?;
         let strategies = names::strategies(&self.strategies)?;
         self.check_numbers()?;
         let jobs = self.jobs.count()?;
         let paint = screen.paint();
+        for Unhunted { id, why } in &unhunted {
+            screen.text(&format!("{id} is not hunted: {why}\n"));
+        }
         let widths = Widths::of(&chosen, &strategies, self.seeds_max);
-        screen.text(&widths.header(paint));
+        if !chosen.is_empty() {
+            screen.text(&widths.header(paint));
+        }
         let mut rows: Vec<Row> = Vec::new();
         for (scenario, grounds) in &chosen {
             if interrupt::happened() || screen.is_closed() {
@@ -153,37 +167,42 @@ impl Hunt {
             );
             screen.text(&paint.text(Tone::Unclear, &note));
         }
-        screen.document(&rows);
-        Ok(Ending::broken_if(!missing.is_empty() || !rows.iter().all(Row::is_as_catalogued)))
+        last::keep(rows.iter().filter_map(|row| row.token.as_deref()));
+        if let Some(row) = rows.iter().find(|row| row.token.is_some()) {
+            screen.text(&format!("\nwhat was found of {} first:\n{}", row.id, next::steps("@last")));
+        }
+        screen.document(&Document { rows: Rows::new(&rows, missing.is_empty()), unhunted: &unhunted });
+        let differs = Ending::Unexpected.or_fine(!rows.iter().all(Row::is_as_catalogued));
+        Ok(differs.max(Ending::Incomplete.or_fine(!missing.is_empty())))
     }
 
-    /// Those of the rows asked for that can be hunted, with where.
-    fn chosen(&self) -> Result<Vec<(Scenario, Grounds)>, BadCall> {
+    /// Those of the rows asked for that can be hunted, with where; and those asked for by name that cannot, with why not.
+    fn chosen(&self) -> Result<(Vec<(Scenario, Grounds)>, Vec<Unhunted>), BadCall> {
         let all = scenarios();
-        let hunted: Vec<&str> = all.iter().filter(|row| row.hunt.is_some()).map(|row| row.id).collect();
-        let these = format!("these have one: {}", hunted.join(", "));
+        let mut unhunted = Vec::new();
         for id in &self.ids {
             let asked: Vec<&Scenario> = all.iter().filter(|row| is_it(id, row.id)).collect();
             if asked.is_empty() {
-                names::find("scenario", &id.to_uppercase(), all.clone(), |row| row.id.to_owned())?;
+                names::find("scenario", id, all.clone(), |row| row.id.to_owned())?;
             }
-            if asked.iter().all(|row| row.hunt.is_none()) {
-                return Err(BadCall(format!("{} has no hunt{}; {these}", id, why_not(&asked))));
-            }
+            unhunted.extend(asked.into_iter().filter(|row| row.hunt.is_none()).map(Unhunted::new));
         }
         for system in &self.systems {
             names::find("system", system, all.clone(), |row| row.system.to_owned())?;
         }
         let is_chosen = |row: &Scenario| {
             (self.ids.is_empty() || self.ids.iter().any(|id| is_it(id, row.id)))
-                && (self.systems.is_empty() || self.systems.iter().any(|system| system == row.system))
+                && (self.systems.is_empty()
+                    || self.systems.iter().any(|system| system.eq_ignore_ascii_case(row.system)))
         };
         let with_grounds = |row: Scenario| row.hunt.clone().map(|grounds| (row, grounds));
+        let hunted: Vec<&str> = all.iter().filter(|row| row.hunt.is_some()).map(|row| row.id).collect();
+        let these = format!("these have one: {}", hunted.join(", "));
         let chosen: Vec<(Scenario, Grounds)> =
             all.into_iter().filter(is_chosen).filter_map(with_grounds).collect();
-        match chosen.is_empty() {
+        match chosen.is_empty() && unhunted.is_empty() {
             true => Err(BadCall(format!("no row that was asked for has a hunt; {these}"))),
-            false => Ok(chosen),
+            false => Ok((chosen, unhunted)),
         }
     }
 
@@ -193,6 +212,10 @@ impl Hunt {
             return Err(BadCall(format!(
                 "--seeds-max {seeds_max}: it takes 1 to {STRIDE} seeds, for there the next start begins"
             )));
+        }
+        let repairs_max = u64::MAX - FRESH;
+        if self.repairs > repairs_max {
+            return Err(BadCall(format!("--repairs {}: it takes up to {repairs_max} seeds", self.repairs)));
         }
         let starts_max = u64::MAX / STRIDE;
         if !(1..=starts_max).contains(&starts) {
@@ -220,7 +243,13 @@ impl Hunt {
         progress.name(format!("{}, repaired", scenario.id));
         let fixed = Seeded::new(locks, grounds.fixed_lock, &grounds.fixed, grounds.faults)?;
         let repaired = match hunted.first() {
-            Some(first) => repaired(first.strategy, &fixed, first.tried.clone(), jobs, &progress)?,
+            Some(first) => {
+                let fresh = FRESH..FRESH + self.repairs;
+                let seeds = first.tried.iter().cloned().chain([fresh]).collect();
+                let mut found = repaired(first.strategy, &fixed, seeds, jobs, &progress)?;
+                found.vacuous = is_vacuous(fixed.watched()?, found.untested, scenario.breaks);
+                found
+            }
             None => unreachable!("the command line names one strategy at least"),
         };
         let row = |hunted: Hunted| Row {
@@ -267,6 +296,7 @@ impl Hunt {
             let first = start * STRIDE;
             let seeds = first..first + self.seeds_max;
             let of_start = Stopwatch::start();
+            let broken = if token.is_none() { *broken } else { broken.without_tokens() };
             let found = broken.first_break(strategy, seeds, Some(breaks), jobs, progress)?;
             times.add(found.broken.map(|_| of_start.seconds()));
             count.add(found.broken.map(|_| found.runs));
@@ -277,10 +307,25 @@ impl Hunt {
     }
 }
 
-/// Why none of the rows is hunted, after a colon.
-fn why_not(rows: &[&Scenario]) -> String {
-    let reasons = rows.iter().filter_map(|row| UNHUNTED.iter().find(|(id, _)| *id == row.id));
-    reasons.map(|(_, why)| format!(": {why}")).collect()
+/// A row that no random plans are tried on.
+#[derive(Serialize)]
+struct Unhunted {
+    id: &'static str,
+    why: &'static str,
+}
+
+impl Unhunted {
+    fn new(row: &Scenario) -> Unhunted {
+        let why = UNHUNTED.iter().find(|(id, _)| *id == row.id).map_or("nobody has said why", |(_, why)| why);
+        Unhunted { id: row.id, why }
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    rows: Rows<'a, Row>,
+    unhunted: &'a [Unhunted],
 }
 
 /// Runs the repaired lock over all these seeds, up to the first that breaks anything: it may be held to another promise.
@@ -291,12 +336,14 @@ fn repaired(
     jobs: usize,
     progress: &Progress,
 ) -> Result<Repaired, BadCall> {
-    let mut repaired = Repaired { runs: 0, token: None, complete: true, happened: 0 };
+    let mut repaired =
+        Repaired { runs: 0, token: None, complete: true, untested: PromiseSet::ALL, vacuous: true };
     for seeds in tried {
         let run = fixed.first_break(strategy, seeds, None, jobs, progress)?;
         repaired.runs += run.runs;
         repaired.complete &= run.complete;
-        repaired.happened += run.happened;
+        repaired.untested =
+            repaired.untested.iter().filter(|promise| run.untested.contains(*promise)).collect();
         repaired.token = run.token;
         if repaired.token.is_some() || interrupt::happened() {
             break;
@@ -308,7 +355,7 @@ fn repaired(
 impl Repaired {
     /// What never gives the lock to anybody keeps promises too, and proves nothing.
     fn holds(&self) -> bool {
-        self.token.is_none() && self.complete && self.happened > 0
+        self.token.is_none() && self.complete && !self.vacuous
     }
 }
 

@@ -1,12 +1,12 @@
 //! `picklock merge FILE…`: what the shards of a sweep say together.
 
 use super::screen::{Screen, Tone};
-use super::sweep::{Document, swept_token};
+use super::sweep::{Asked, Document, Violations};
+use super::tokens::{Plans, Tokens, UNCHANGED};
 use super::{BadCall, Ending, names};
 use crate::registry::Locks;
 use crate::sweep::results::{Merged, merge};
 use clap::Args;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Puts the results of a sweep's shards together, as if one process had run them all
@@ -24,7 +24,7 @@ Examples:
   picklock sweep redlock --seeds 0..1000000 --shard 2/2 --results 2.jsonl
   picklock merge 1.jsonl 2.jsonl
 
-Seconds are those of all processes together. Exits 1 if a promise was broken, or seeds are missing.";
+Seconds are those of all processes together. Exits as sweep does: 1 if a promise was broken, 3 if seeds are missing.";
 
 impl Merge {
     /// Puts them together.
@@ -38,11 +38,14 @@ impl Merge {
         let setup =
             question.setup().ok_or_else(|| BadCall("the setup in these files is damaged".to_owned()))?;
         // No guided search writes such files: nobody changed a plan.
-        let planned = BTreeMap::new();
-        let token = |seed| swept_token(lock.name(), &setup, faults, question.strategy, seed, &planned);
+        let plans = Plans::Drawn { faults, strategy: question.strategy, planned: UNCHANGED };
+        let violations = Violations::of(&report, &Tokens { lock, setup: &setup, plans }, screen)?;
         let [start, end] = question.of;
         let drawn = (faults, Some(question.strategy));
-        let document = Document::new(lock.name(), drawn, None, start..end, report, seconds, token);
+        let promises = lock.watched_in(&setup)?;
+        let asked = Asked { promises, by_name: promises != lock.watched(), until_tested: None };
+        let document =
+            Document::new(lock.name(), drawn, None, asked, start..end, report, seconds, violations);
         let ending = document.show(screen)?;
         if !missing.is_empty() {
             let missing: Vec<String> =
@@ -50,6 +53,6 @@ impl Merge {
             let note = format!("no file has the seeds {}\n", missing.join(", "));
             screen.text(&screen.paint().text(Tone::Unclear, &note));
         }
-        Ok(ending)
+        Ok(ending.max(Ending::Incomplete.or_fine(!missing.is_empty())))
     }
 }

@@ -1,21 +1,25 @@
 //! The command line: one file per command; the rest of the files is what commands share.
 //!
 //! A command parses its arguments into what the library asks for, calls it, and prints what comes back, as text or, with
-//! `--json`, as one document. It ends in one of three ways: `Ending::Fine` exits 0, `Ending::Broken` exits 1, and a
-//! `BadCall` exits 2 after one line that says what was wrong and what would be right. Nothing else goes to stdout,
-//! and progress goes to stderr, and only to a terminal.
+//! `--json`, as one document. How it ends is its [`Ending`], each with an exit code of its own, or a `BadCall`, which exits 2
+//! after one line that says what was wrong and what would be right. Nothing else goes to stdout, and progress goes to
+//! stderr, and only to a terminal.
 
 mod bench;
 mod check;
 mod completions;
+mod given;
 mod herd;
 mod hunt;
 mod interrupt;
 mod jobs;
+mod last;
 mod lists;
 mod matrix;
 mod merge;
 mod names;
+mod next;
+mod open;
 mod plan_file;
 mod progress;
 mod replay;
@@ -28,10 +32,12 @@ mod serve;
 mod shrink;
 mod sweep;
 mod theorems;
+mod tokens;
 mod ttl;
 mod watch;
+mod widen;
 
-use crate::registry::{Locks, RunError};
+use crate::registry::{CheckVerdict, Locks, RunError};
 use clap::{Parser, Subcommand};
 use screen::Screen;
 use std::io::Write;
@@ -61,13 +67,20 @@ Examples:
   picklock theorems theorem-1                    is it true, and what does it lean on
   picklock check cassandra-queue --drop no-pause --drop no-expiry
   picklock sweep cassandra-queue --faults pause,clock --seeds 0..100000
-  picklock replay pk4_…                          the same run again, step by step
-  picklock shrink pk4_…                          as little of it as still breaks the promise
+  picklock replay C1                             a run again, step by step: by its token, or a short name
+  picklock shrink redlock:pause:3                as little of it as still breaks the promise
   picklock hunt C6                               how many random plans until the failure shows
   picklock serve redis --faults pause,clock      a Redis for your own client to fail on
 
-Exit codes: 0 nothing was violated; 1 something was, or (matrix, theorems, scenarios, hunt, herd, ttl) a verdict differs from the
-expected one, or no verdict was reached; 2 the call was wrong.
+Exit codes:
+  0  kept: every promise that was asked for, each put to the test
+  1  violated: a promise was broken (replay and shrink: the run breaks one)
+  2  the call was wrong; one line says what would be right
+  3  incomplete: a limit or ^C came before a verdict
+  4  vacuous: nothing was broken, and nothing that would give that a meaning ever happened
+  5  unexpected: matrix, theorems, scenarios, hunt, herd, ttl: a verdict differs from the expected one.
+     What is known to break is expected to, and is no failure there
+
 Colours go to terminals only, and not if NO_COLOR is set. ^C prints what was found so far; a second ^C ends at once.";
 
 #[derive(Debug, Subcommand)]
@@ -83,6 +96,7 @@ enum Command {
     Hunt(hunt::Hunt),
     Herd(herd::Herd),
     Ttl(ttl::Ttl),
+    Widen(widen::Widen),
     #[cfg(feature = "serve")]
     Serve(serve::Serve),
     Bench(bench::Bench),
@@ -100,18 +114,50 @@ enum Command {
     Fingerprints,
 }
 
-/// What a command that ran came to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What a command that ran came to; the graver, the later, where several things came of it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Ending {
-    /// Nothing was violated, or only what was expected to be.
+    /// Every promise that was asked for is kept, or only those are broken that were expected to be.
     Fine,
-    /// A promise was broken, a verdict differs from the expected one, or there is no verdict.
+    /// Nothing was broken, and nothing could have been.
+    Vacuous,
+    /// A limit or an interruption came before a verdict.
+    Incomplete,
+    /// A verdict differs from the expected one.
+    Unexpected,
+    /// A promise was broken.
     Broken,
 }
 
 impl Ending {
     fn broken_if(broken: bool) -> Ending {
-        if broken { Ending::Broken } else { Ending::Fine }
+        Ending::Broken.or_fine(broken)
+    }
+
+    /// This, if so.
+    fn or_fine(self, is_so: bool) -> Ending {
+        if is_so { self } else { Ending::Fine }
+    }
+
+    /// How a verdict about promises that were asked for ends the command.
+    fn of(verdict: CheckVerdict) -> Ending {
+        match verdict {
+            CheckVerdict::Holds => Ending::Fine,
+            CheckVerdict::Violated => Ending::Broken,
+            CheckVerdict::Incomplete => Ending::Incomplete,
+            CheckVerdict::Vacuous => Ending::Vacuous,
+        }
+    }
+
+    fn exit_code(self) -> u8 {
+        match self {
+            Ending::Fine => 0,
+            Ending::Broken => 1,
+            // 2 is a wrong call's.
+            Ending::Incomplete => 3,
+            Ending::Vacuous => 4,
+            Ending::Unexpected => 5,
+        }
     }
 }
 
@@ -132,6 +178,7 @@ pub fn main(locks: &Locks) -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         complain(&format!("picklock has a bug, please report it with the command line: {panic}"));
     }));
+    crate::report::name_program(names::program());
     let CommandLine { command, json } = CommandLine::parse();
     let mut screen = Screen::new(json);
     let ended = match command.unwrap_or_else(|| Command::Matrix(matrix::Matrix::default())) {
@@ -147,6 +194,7 @@ pub fn main(locks: &Locks) -> ExitCode {
         Command::Hunt(command) => command.run(locks, &mut screen),
         Command::Herd(command) => command.run(&mut screen),
         Command::Ttl(command) => command.run(&mut screen),
+        Command::Widen(command) => command.run(locks, &mut screen),
         #[cfg(feature = "serve")]
         Command::Serve(command) => command.run(&mut screen),
         Command::Bench(command) => command.run(&mut screen),
@@ -157,8 +205,7 @@ pub fn main(locks: &Locks) -> ExitCode {
         Command::Completions(command) => command.run(&mut screen),
     };
     match ended.and_then(|ending| screen.finish().map(|()| ending)) {
-        Ok(Ending::Fine) => ExitCode::SUCCESS,
-        Ok(Ending::Broken) => ExitCode::from(1),
+        Ok(ending) => ExitCode::from(ending.exit_code()),
         Err(BadCall(what)) => {
             complain(&what);
             ExitCode::from(2)

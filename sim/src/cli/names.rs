@@ -1,9 +1,9 @@
 //! Things that are asked for by name: a name that nothing has is answered with the nearest one.
 
 use super::BadCall;
-use crate::fault::FaultSet;
+use crate::fault::{FaultKind, FaultSet};
 use crate::registry::{AnyLock, Locks};
-use crate::strategy::{Strategy, UnknownStrategy};
+use crate::strategy::Strategy;
 use crate::token::Token;
 use picklock_model::claims::Assumption;
 use picklock_properties::{Promise, PromiseSet};
@@ -15,16 +15,43 @@ pub fn program() -> String {
     path.file_stem().map_or_else(|| "picklock".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The one of `things` that has this name. `what` is the kind of thing, in one word.
+/// The one of `things` that has this name, however it is capitalised. `what` is the kind of thing, in one word.
 pub fn find<T>(what: &str, name: &str, things: Vec<T>, name_of: impl Fn(&T) -> String) -> Result<T, BadCall> {
     let names: Vec<String> = things.iter().map(&name_of).collect();
-    let nearest = names.iter().min_by_key(|known| strsim::damerau_levenshtein(name, known)).cloned();
-    things.into_iter().find(|thing| name_of(thing) == name).ok_or_else(|| {
-        BadCall(match nearest {
-            Some(nearest) => format!("no {what} is called {name:?}; the nearest name is {nearest}"),
-            None => format!("no {what} is called {name:?}; there is none"),
-        })
+    things.into_iter().find(|thing| name_of(thing).eq_ignore_ascii_case(name)).ok_or_else(|| {
+        let instead = match (nearest(name, &names), lister(what)) {
+            (Some(nearest), _) => format!("the nearest name is {nearest}"),
+            (None, Some(command)) => format!("{} {command} lists them", program()),
+            (None, None) => format!("there are {}", names.join(", ")),
+        };
+        BadCall(format!("no {what} is called {name:?}; {instead}"))
     })
+}
+
+/// The command that lists things of this kind.
+fn lister(what: &str) -> Option<&'static str> {
+    match what {
+        "lock" => Some("locks"),
+        "fault" => Some("faults"),
+        "promise" => Some("properties"),
+        "assumption" => Some("assumptions"),
+        "scenario" => Some("scenarios"),
+        _ => None,
+    }
+}
+
+/// What was probably meant: a name that takes few edits to reach, or that begins so. Another number is another thing, and no
+/// slip.
+fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
+    let name = name.to_lowercase();
+    let digits = |name: &str| name.chars().filter(char::is_ascii_digit).collect::<String>();
+    let edits = |known: &str| strsim::damerau_levenshtein(&name, &known.to_lowercase());
+    let edits_max = (name.chars().count() / 4).max(1);
+    let is_near = |known: &&String| {
+        let begins_so = name.chars().count() >= 3 && known.to_lowercase().starts_with(&name);
+        begins_so || edits(known) <= edits_max && digits(&name) == digits(known)
+    };
+    known.iter().filter(is_near).min_by_key(|known| edits(known))
 }
 
 /// A registered lock.
@@ -38,7 +65,7 @@ pub fn real_lock<'a>(locks: &'a Locks, name: &str) -> Result<&'a dyn AnyLock, Ba
     if lock.is_lock() {
         return Ok(lock);
     }
-    Err(BadCall(format!("{name} is {}; picklock locks lists the locks", lock.summary())))
+    Err(BadCall(format!("{name} is {}; {} locks lists the locks", lock.summary(), program())))
 }
 
 /// The lock that a token is a run of.
@@ -53,7 +80,7 @@ pub fn lock_of<'a>(locks: &'a Locks, token: &Token) -> Result<&'a dyn AnyLock, B
 
 /// Promises.
 pub fn promises(names: &[String]) -> Result<PromiseSet, BadCall> {
-    names.iter().map(|name| name.parse::<Promise>().map_err(|error| BadCall(error.to_string()))).collect()
+    names.iter().map(|name| find("promise", name, Promise::ALL.to_vec(), Promise::to_string)).collect()
 }
 
 /// Assumptions.
@@ -64,12 +91,22 @@ pub fn assumptions(names: &[String]) -> Result<Vec<Assumption>, BadCall> {
 
 /// Kinds of faults, with commas between, `none`, or `all`.
 pub fn faults(names: &str) -> Result<FaultSet, BadCall> {
-    names.parse().map_err(|error: crate::fault::UnknownFault| BadCall(error.to_string()))
+    let names: Vec<&str> = names.split(',').map(str::trim).collect();
+    for alone in ["none", "all"] {
+        match names.iter().any(|name| name.eq_ignore_ascii_case(alone)) {
+            true if names.len() > 1 => {
+                return Err(BadCall(format!("--faults {}: {alone} stands alone", names.join(","))));
+            }
+            true => return Ok(if alone == "all" { FaultSet::ALL } else { FaultSet::EMPTY }),
+            false => {}
+        }
+    }
+    names.iter().map(|name| find("fault", name, FaultKind::ALL.to_vec(), FaultKind::to_string)).collect()
 }
 
 /// A strategy.
 pub fn strategy(name: &str) -> Result<Strategy, BadCall> {
-    name.parse().map_err(|error: UnknownStrategy| BadCall(error.to_string()))
+    find("strategy", name, Strategy::ALL.to_vec(), Strategy::to_string)
 }
 
 /// Strategies, each once.
@@ -83,4 +120,45 @@ pub fn strategies(names: &[String]) -> Result<Vec<Strategy>, BadCall> {
         all.push(one);
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn among(name: &str, known: &[&str]) -> Option<String> {
+        let known: Vec<String> = known.iter().map(|known| (*known).to_owned()).collect();
+        nearest(name, &known).cloned()
+    }
+
+    #[test]
+    fn only_what_is_near_is_suggested() {
+        let locks = ["redis-single", "redlock", "cassandra-queue"];
+        assert_eq!(among("cassandra-quue", &locks).as_deref(), Some("cassandra-queue"));
+        assert_eq!(among("REDLOK", &locks).as_deref(), Some("redlock"));
+        assert_eq!(among("cassandra", &locks).as_deref(), Some("cassandra-queue"));
+        for far in ["foo", "mongo", ""] {
+            assert_eq!(among(far, &locks), None, "{far}");
+        }
+        assert_eq!(among("foo", &["fifo"]), None);
+        assert_eq!(among("C99", &["C9", "C1"]), None, "another row is no slip of the pen");
+        assert_eq!(among("theorem1", &["theorem-1"]).as_deref(), Some("theorem-1"));
+    }
+
+    #[test]
+    fn names_are_found_however_they_are_capitalised() {
+        assert_eq!(promises(&["FIFO".to_owned()]).unwrap().iter().next(), Some(Promise::Fifo));
+        assert_eq!(faults("Pause,CLOCK").unwrap().iter().count(), 2);
+        assert_eq!(strategy("Swarm").unwrap(), Strategy::Swarm);
+        assert!(assumptions(&["No-Pause".to_owned()]).is_ok());
+    }
+
+    #[test]
+    fn none_and_all_stand_alone() {
+        for (names, alone) in [("none,all", "none"), ("pause,none", "none"), ("all,pause", "all")] {
+            let error = faults(names).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("{alone} stands alone")), "{error}");
+        }
+        assert_eq!((faults("none").unwrap(), faults("ALL").unwrap()), (FaultSet::EMPTY, FaultSet::ALL));
+    }
 }

@@ -5,7 +5,6 @@ use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::registry::{AnyLock, RunError, SweepHow};
 use crate::sweep::SweepReport;
-use crate::token::Token;
 use rayon::prelude::*;
 use serde_json::Value;
 use std::ops::Range;
@@ -39,11 +38,6 @@ impl PlanFile {
     /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.0
-    }
-
-    /// Replays a seed.
-    pub fn token(&self, lock: &str, setup: &[u8], seed: u64) -> String {
-        Token::planned(lock, setup.to_vec(), &self.0, seed).encode()
     }
 
     /// Runs the seeds. The report is that of one thread, however many there are.

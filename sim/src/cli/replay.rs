@@ -1,12 +1,13 @@
 //! `picklock replay TOKEN`: the same run again, to look at.
 
+use super::open::open;
 use super::screen::{Paint, Screen, Tone, json};
-use super::{BadCall, Ending, names};
+use super::{BadCall, Ending, given, names, next};
 use crate::registry::{Locks, Replay};
 use crate::report::{
     JsonEvent, Story, TextOptions, TimeColumn, Window, page, perfetto, shiviz, svg, violation_words,
 };
-use crate::token::{Token, TokenError};
+use crate::token::Token;
 use clap::{Args, ValueEnum};
 use picklock_properties::Promise;
 use serde::Serialize;
@@ -17,16 +18,22 @@ use std::path::PathBuf;
 
 /// Shows the run of a token again, step by step
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = format!("{}\n\n{EXAMPLES}", given::WHAT))]
 pub struct ReplayToken {
-    /// What matrix, theorems, check, sweep and scenarios print: pk4_…
+    /// What matrix, theorems, check, sweep, hunt and scenarios print, pk5_…, or a short name: C1, redlock:pause:3, @last
     token: String,
+    /// Shows it for this promise, not for the one that the token was printed for
+    #[arg(long, value_name = "P")]
+    property: Option<String>,
     /// How it is shown
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, value_enum, default_value = "text", default_value_if("open", "true", "html"))]
     format: Format,
     /// Writes it into this file, not to stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Opens what was written, with what the system opens such files with; a page, if no format is given
+    #[arg(long)]
+    open: bool,
     /// Shows the last N rows, and of those before them only faults, broken promises and last grants
     #[arg(long, value_name = "N", default_value_t = 60)]
     last: usize,
@@ -43,12 +50,15 @@ pub struct ReplayToken {
 
 const EXAMPLES: &str = "\
 Examples:
-  picklock replay pk4_…
-  picklock replay pk4_… --all | less
-  picklock replay pk4_… --format html --out run.html
-  picklock replay pk4_… --json | jq '.events[] | select(.violations != [])'
+  picklock replay C1
+  picklock replay redlock:pause:3 --format html --out run.html
+  picklock replay redlock:pause:3 --open
+  picklock replay @last --all | less
+  picklock replay pk5_… --json | jq '.events[] | select(.violations != [])'
 
-Exits 1 if the run breaks a promise, else 0.";
+A token was printed for a promise: the run is shown for that one, and --property asks for another; a run that nobody asked
+anything of is shown for the gravest promise that it breaks. Exits 1 if the run breaks the promise that it was asked for, or
+any if none was; else 0, and 0 when a file was written.";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Format {
@@ -66,11 +76,27 @@ enum Format {
     Shiviz,
 }
 
+impl Format {
+    fn extension(self) -> &'static str {
+        match self {
+            Format::Text => "txt",
+            Format::Json | Format::Perfetto => "json",
+            Format::Html => "html",
+            Format::Svg => "svg",
+            Format::Shiviz => "log",
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Document {
     token: String,
     lock: String,
     trace_hash: String,
+    /// The lock, its store or the simulator has changed since the token was made.
+    came_out_otherwise: bool,
+    /// What the run was asked for, or else the gravest promise that it breaks.
+    property: Option<Promise>,
     violation: Option<Broken>,
     violations: Vec<Broken>,
     plan: Option<Vec<String>>,
@@ -87,13 +113,20 @@ pub struct Broken {
 }
 
 const WIDTH_OF_FILES: usize = 120;
+const OTHERWISE: &str = "this run came out otherwise than when the token was made: the lock, its store, or picklock has changed since";
 
 impl ReplayToken {
     /// Runs it again.
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
-        let token: Token = self.token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
+        let mut token = given::token(locks, &self.token)?;
         let lock = names::lock_of(locks, &token)?;
-        let file = self.out.as_ref().map(|path| {
+        let asked = names::promises(self.property.as_slice())?.iter().next();
+        if let Some(promise) = asked {
+            token = token.for_promise(promise);
+        }
+        let format = if screen.wants_json() { Format::Json } else { self.format };
+        let path = self.path(format);
+        let file = path.as_ref().map(|path| {
             File::create(path)
                 .map_err(|error| BadCall(format!("--out {}: cannot be written: {error}", path.display())))
         });
@@ -113,29 +146,50 @@ impl ReplayToken {
             .replay(&token, &options)
             .map_err(|error| BadCall(format!("this token cannot be replayed: {error}")))?;
 
+        if let Some(promise) =
+            asked.filter(|promise| !replay.watched.contains(*promise) && !replay.breaks(asked))
+        {
+            let watched: Vec<&str> = replay.watched.iter().map(Promise::name).collect();
+            let watched = watched.join(", ");
+            return Err(BadCall(format!("this run was not watched for {promise}, but for {watched}")));
+        }
+
         let broken = broken(&replay);
-        let ending = Ending::broken_if(!broken.is_empty());
+        let ending = Ending::broken_if(replay.breaks(token.promise));
+        let otherwise = replay.came_out_otherwise;
         let window = if self.all { Window::All } else { Window::Last(self.last) };
-        let format = if screen.wants_json() { Format::Json } else { self.format };
         let shown = match format {
             Format::Json => json(&document(&token, replay, broken)),
-            Format::Text => text(replay, &broken, paint),
+            Format::Text => text(&token, &self.token, replay, &broken, paint),
             Format::Html => told(&token, &replay, &broken, |story| page(story, window)),
             Format::Svg => told(&token, &replay, &broken, |story| svg(story, window)),
             Format::Perfetto => told(&token, &replay, &broken, perfetto),
             Format::Shiviz => told(&token, &replay, &broken, shiviz),
         };
-        match (&mut file, &self.out) {
-            (Some(file), Some(path)) => file
-                .write_all(shown.as_bytes())
-                .map_err(|error| BadCall(format!("--out {}: cannot be written: {error}", path.display())))?,
-            (_, _) => screen.write(shown.as_bytes()),
+        if otherwise && format != Format::Text {
+            eprintln!("note: {OTHERWISE}");
         }
-        Ok(ending)
+        let (Some(file), Some(path)) = (&mut file, &path) else {
+            screen.write(shown.as_bytes());
+            return Ok(ending);
+        };
+        file.write_all(shown.as_bytes())
+            .map_err(|error| BadCall(format!("--out {}: cannot be written: {error}", path.display())))?;
+        eprintln!("wrote {}", path.display());
+        if self.open {
+            open(path)?;
+        }
+        Ok(Ending::Fine)
+    }
+
+    /// Into which file it is written, if into any.
+    fn path(&self, format: Format) -> Option<PathBuf> {
+        let made_up = || std::env::temp_dir().join(format!("picklock-run.{}", format.extension()));
+        self.out.clone().or_else(|| self.open.then(made_up))
     }
 }
 
-/// What it breaks.
+/// What it breaks, what it is shown for first.
 pub fn broken(replay: &Replay) -> Vec<Broken> {
     let mut broken: Vec<Broken> = replay
         .violations
@@ -153,6 +207,7 @@ pub fn broken(replay: &Replay) -> Vec<Broken> {
         other: None,
         words: "what is owed where the loop begins is not served anywhere in it".to_owned(),
     }));
+    broken.sort_by_key(|broken| Some(broken.property) != replay.shown_for);
     broken
 }
 
@@ -161,7 +216,12 @@ fn document(token: &Token, replay: Replay, broken: Vec<Broken>) -> Document {
         token: token.encode(),
         lock: token.lock.clone(),
         trace_hash: replay.trace_hash,
-        violation: broken.first().cloned(),
+        came_out_otherwise: replay.came_out_otherwise,
+        property: token.promise.or(replay.shown_for),
+        violation: broken
+            .iter()
+            .find(|broken| token.promise.is_none_or(|promise| promise == broken.property))
+            .cloned(),
         violations: broken,
         plan: replay.plan.map(|plan| plan.lines().map(str::to_owned).collect()),
         events: replay.events,
@@ -179,17 +239,27 @@ pub fn told(token: &Token, replay: &Replay, broken: &[Broken], as_text: impl Fn(
         token: &token.encode(),
         broken: &broken,
         plan: &plan,
+        shown_for: replay.shown_for,
         nodes: &replay.nodes,
         locks: replay.locks,
         events: &replay.events,
         loop_start: replay.loop_start,
-        in_ticks: replay.in_ticks,
+        time: replay.time,
     })
 }
 
-fn text(replay: Replay, broken: &[Broken], paint: Paint) -> String {
-    let mut text = replay.text;
+fn text(token: &Token, name: &str, replay: Replay, broken: &[Broken], paint: Paint) -> String {
+    let mut text = String::new();
+    if replay.came_out_otherwise {
+        let _ = writeln!(text, "{}\n", paint.text(Tone::Unclear, OTHERWISE));
+    }
+    text += &replay.text;
     text.push('\n');
+    if let Some(promise) =
+        token.promise.filter(|promise| broken.iter().all(|broken| broken.property != *promise))
+    {
+        let _ = writeln!(text, "{}", paint.text(Tone::Good, &format!("{promise} kept")));
+    }
     if broken.is_empty() {
         let _ = writeln!(text, "{}", paint.text(Tone::Good, "no promise was broken"));
     }
@@ -203,5 +273,10 @@ fn text(replay: Replay, broken: &[Broken], paint: Paint) -> String {
         });
     }
     let _ = writeln!(text, "\ntrace hash {}", replay.trace_hash);
+    if !broken.is_empty() {
+        // Standard input is read, and gone.
+        let name = if name.trim() == "-" { token.encode() } else { name.split_whitespace().collect() };
+        let _ = write!(text, "\n{}", next::after_seeing(&name));
+    }
     text
 }

@@ -2,9 +2,9 @@
 
 use super::jobs::Jobs;
 use super::progress::Progress;
-use super::screen::{Paint, Screen, Tone, counted, wrapped};
-use super::seeded::Seeded;
-use super::{BadCall, Ending, interrupt, names};
+use super::screen::{Paint, Screen, Tone, counted, grouped, wrapped};
+use super::seeded::{Seeded, is_vacuous};
+use super::{BadCall, Ending, interrupt, last, names, next};
 use crate::registry::{CheckVerdict, Locks};
 use crate::report::TextOptions;
 use crate::strategy::Strategy;
@@ -35,7 +35,8 @@ Examples:
   picklock scenarios C16 --json
   picklock scenarios --system cassandra
 
-Exits 1 if a failure was not found, or its repair does not hold.";
+Exits 5 if a failure was not found, or its repair does not hold; 3 if a search did not end; 4 if nothing could have broken a
+repair. JSON: in the envelope's rows, \"fix_verdict\" is holds, violated, incomplete or vacuous.";
 
 const STATES_MAX: u64 = 150_000_000;
 
@@ -50,8 +51,12 @@ struct Row {
     seeds_tried: Option<u64>,
     steps: Option<usize>,
     token: Option<String>,
+    /// What the failure was found in: who used the lock, what was allowed, what was not assumed.
+    found_in: String,
     fix: &'static str,
+    fix_verdict: CheckVerdict,
     fix_holds: bool,
+    fix_in: String,
     fix_states: Option<u64>,
     fix_runs: Option<u64>,
     fix_token: Option<String>,
@@ -68,9 +73,10 @@ struct Searched {
     states: Option<u64>,
     /// Of a seeded search: how many seeds were run.
     runs: Option<u64>,
-    /// How often the lock was granted, or, where there is none, something was read: where that never happened, nothing is
-    /// broken, and nothing proved.
-    happened: u64,
+    /// Whether nothing put to the test what was judged: then nothing is broken, and nothing proved.
+    vacuous: bool,
+    /// What it searched.
+    space: String,
 }
 
 impl Scenarios {
@@ -89,7 +95,7 @@ impl Scenarios {
             }
             let progress = Progress::states();
             progress.name(scenario.id.to_owned());
-            let run = |search, breaks| pool.install(|| run(locks, search, breaks, jobs, &progress));
+            let run = |search, breaks| pool.install(|| run(locks, scenario, search, breaks, jobs, &progress));
             let found = run(&scenario.search, Some(scenario.breaks))?;
             progress.name(format!("{}, repaired", scenario.id));
             // The repaired lock may be held to another promise, and must keep whatever it is held to.
@@ -107,9 +113,15 @@ impl Scenarios {
                 format!("\nstopped after {} of {} rows: the rest is NOT a pass\n", rows.len(), chosen.len());
             screen.text(&paint.text(Tone::Unclear, &note));
         }
-        screen.document(&rows);
-        let as_catalogued = |row: &Row| row.found && row.fix_holds;
-        Ok(Ending::broken_if(rows.len() < chosen.len() || !rows.iter().all(as_catalogued)))
+        last::keep(rows.iter().filter_map(|row| row.token.as_deref()));
+        if let Some(row) = rows.iter().find(|row| row.found) {
+            screen.text(&format!("\nby the id of a row:\n{}", next::steps(row.id)));
+        }
+        let complete = rows.len() == chosen.len();
+        screen.rows(&rows, complete);
+        screen.text(&closing(&rows, paint));
+        let missing = Ending::Incomplete.or_fine(!complete);
+        Ok(rows.iter().map(Row::ending).fold(missing, Ending::max))
     }
 
     fn chosen(&self) -> Result<Vec<Scenario>, BadCall> {
@@ -122,7 +134,8 @@ impl Scenarios {
         }
         let chosen = |scenario: &Scenario| {
             (self.ids.is_empty() || self.ids.iter().any(|id| is_it(id, scenario.id)))
-                && (self.systems.is_empty() || self.systems.iter().any(|system| system == scenario.system))
+                && (self.systems.is_empty()
+                    || self.systems.iter().any(|system| system.eq_ignore_ascii_case(scenario.system)))
         };
         Ok(all.into_iter().filter(chosen).collect())
     }
@@ -134,9 +147,21 @@ pub(super) fn is_it(asked: &str, id: &str) -> bool {
         || asked.eq_ignore_ascii_case(id.trim_end_matches(|letter: char| letter.is_ascii_lowercase()))
 }
 
+/// How many of the rows came out as the catalogue says.
+fn closing(rows: &[Row], paint: Paint) -> String {
+    let count = |is_so: fn(&Row) -> bool| rows.iter().filter(|row| is_so(row)).count() as u64;
+    let (found, hold) = (count(|row| row.found), count(|row| row.fix_holds));
+    let all = rows.len() as u64;
+    let tone = if (found, hold) == (all, all) { Tone::Good } else { Tone::Bad };
+    let words =
+        format!("{} of {} found, {} of their repairs hold", grouped(found), grouped(all), grouped(hold));
+    format!("\n{}\n", paint.text(tone, &words))
+}
+
 /// Looks for a violation of this promise, or of any.
 fn run(
     locks: &Locks,
+    scenario: &Scenario,
     search: &Search,
     breaks: Option<Promise>,
     jobs: usize,
@@ -149,8 +174,7 @@ fn run(
             let limits = Limits { states_max: STATES_MAX, stop, on_progress: &on_progress };
             let lock = names::lock(locks, space.lock)?;
             let checked = lock.check(space, judgement, &limits)?;
-            let coverage = &checked.exploration.coverage;
-            let happened = if lock.is_lock() { coverage.granted } else { coverage.row_reads };
+            let surroundings = lock.surroundings(space)?;
             let counterexample =
                 checked.counterexample.filter(|found| breaks.is_none_or(|breaks| found.promise == breaks));
             Ok(Searched {
@@ -159,7 +183,13 @@ fn run(
                 complete: checked.verdict != CheckVerdict::Incomplete,
                 states: Some(checked.exploration.states),
                 runs: None,
-                happened,
+                vacuous: is_vacuous(checked.judged, checked.untested, scenario.breaks),
+                space: format!(
+                    "{}; allowed: {}; not assumed: {}",
+                    surroundings.used,
+                    surroundings.allowed_in_words(),
+                    surroundings.not_in_force_in_words()
+                ),
             })
         }
         Search::Seeds { lock, setup, faults, seeds } => {
@@ -172,7 +202,12 @@ fn run(
                 complete: tried.complete,
                 states: None,
                 runs: Some(tried.runs),
-                happened: tried.happened,
+                vacuous: is_vacuous(seeded.watched()?, tried.untested, scenario.breaks),
+                space: format!(
+                    "{}; allowed: random plans of {}",
+                    seeded.lock().use_in_words(setup)?,
+                    seeded.faults()
+                ),
             })
         }
     }
@@ -187,6 +222,12 @@ fn steps(seeded: &Seeded, token: &str) -> Result<usize, BadCall> {
 
 impl Row {
     fn new(scenario: &Scenario, found: Searched, fixed: Searched) -> Row {
+        let fix_verdict = match (&fixed.token, fixed.complete, fixed.vacuous) {
+            (Some(_), _, _) => CheckVerdict::Violated,
+            (None, false, _) => CheckVerdict::Incomplete,
+            (None, true, true) => CheckVerdict::Vacuous,
+            (None, true, false) => CheckVerdict::Holds,
+        };
         Row {
             id: scenario.id,
             system: scenario.system,
@@ -196,13 +237,26 @@ impl Row {
             seeds_tried: found.runs,
             steps: found.steps,
             token: found.token,
+            found_in: found.space,
             fix: scenario.fix,
-            fix_holds: fixed.complete && fixed.token.is_none() && fixed.happened > 0,
+            fix_verdict,
+            fix_holds: fix_verdict == CheckVerdict::Holds,
+            fix_in: fixed.space,
             fix_states: fixed.states,
             fix_runs: fixed.runs,
             fix_token: fixed.token,
             note: scenario.note,
         }
+    }
+
+    fn ending(&self) -> Ending {
+        let repaired = match self.fix_verdict {
+            CheckVerdict::Holds => Ending::Fine,
+            CheckVerdict::Violated => Ending::Unexpected,
+            CheckVerdict::Incomplete => Ending::Incomplete,
+            CheckVerdict::Vacuous => Ending::Vacuous,
+        };
+        repaired.max(Ending::Unexpected.or_fine(!self.found))
     }
 }
 
@@ -247,9 +301,11 @@ impl Widths {
             (None, Some(runs)) => counted(runs, "run"),
             (None, None) => String::new(),
         };
-        let (fix_tone, holds) = match row.fix_holds {
-            true => (Tone::Good, format!("✓ holds, {size}")),
-            false => (Tone::Bad, format!("✗ does not hold, {size}")),
+        let (fix_tone, holds) = match row.fix_verdict {
+            CheckVerdict::Holds => (Tone::Good, format!("✓ holds, {size}")),
+            CheckVerdict::Violated => (Tone::Bad, format!("✗ does not hold, {size}")),
+            CheckVerdict::Incomplete => (Tone::Unclear, format!("? incomplete, {size}")),
+            CheckVerdict::Vacuous => (Tone::Unclear, format!("– vacuous, {size}")),
         };
         let mut text = format!(
             "{:id$}  {:system$}  {:breaks$}  {}  {}\n",
@@ -260,7 +316,14 @@ impl Widths {
             paint.text(fix_tone, &holds),
         );
         let indent = " ".repeat(self.id + 2);
-        for (title, words) in [("", row.story), ("repair: ", row.fix), ("note: ", row.note)] {
+        let told = [
+            ("", row.story),
+            ("in: ", row.found_in.as_str()),
+            ("repair: ", row.fix),
+            ("in: ", row.fix_in.as_str()),
+            ("note: ", row.note),
+        ];
+        for (title, words) in told {
             if !words.is_empty() {
                 text += &wrapped(&format!("{title}{words}"), 118, &indent);
             }

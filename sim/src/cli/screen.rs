@@ -48,6 +48,11 @@ impl Screen {
         }
     }
 
+    /// Prints rows as a document that says whether they are all, if one is wanted.
+    pub fn rows<T: Serialize>(&mut self, rows: &[T], complete: bool) {
+        self.document(&Rows::new(rows, complete));
+    }
+
     /// Prints either way: what is a document of its own kind.
     pub fn write(&mut self, bytes: &[u8]) {
         if self.failed.is_some() {
@@ -70,6 +75,26 @@ impl Screen {
             }
             Some(_) | None => Ok(()),
         }
+    }
+}
+
+/// Rows on their way to another program: with the version that wrote them, so that fields can be added, and whether they
+/// are all that was asked for.
+#[derive(Serialize)]
+pub struct Rows<'a, T> {
+    picklock: &'static str,
+    schema: u32,
+    complete: bool,
+    rows: &'a [T],
+}
+
+/// Changes when fields go or change their meaning; not when some are added.
+const SCHEMA: u32 = 1;
+
+impl<'a, T: Serialize> Rows<'a, T> {
+    /// These; `complete` unless something came before all of them were there.
+    pub fn new(rows: &'a [T], complete: bool) -> Rows<'a, T> {
+        Rows { picklock: env!("CARGO_PKG_VERSION"), schema: SCHEMA, complete, rows }
     }
 }
 
@@ -209,6 +234,6 @@ pub fn list<T: Serialize>(screen: &mut Screen, rows: &[T], line: impl Fn(&T) -> 
     for [name, what] in lines {
         screen.text(&format!("{}  {what}\n", screen.paint().text(Tone::Strong, &format!("{name:width$}"))));
     }
-    screen.document(rows);
+    screen.rows(rows, true);
     Ending::Fine
 }

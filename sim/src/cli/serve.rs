@@ -83,6 +83,7 @@ enum Disk {
     None,
     Everysec,
     Always,
+    Rdb,
 }
 
 /// What happened, for machines.
@@ -142,6 +143,7 @@ impl Redis {
             Disk::None => Persistence::None,
             Disk::Everysec => Persistence::AofEverySecond,
             Disk::Always => Persistence::AofAlways,
+            Disk::Rdb => Persistence::Rdb,
         };
         let eviction = if self.keys_max.is_some() { Eviction::AllKeysLru } else { Eviction::No };
         Settings { layout, persistence, eviction, keys_max: self.keys_max, ..Settings::default() }

@@ -6,10 +6,10 @@ mod length;
 use super::jobs::Jobs;
 use super::progress::Progress;
 use super::screen::{Screen, Tone, counted, grouped};
-use super::{BadCall, Ending, interrupt, names};
-use crate::registry::{Locks, Reduced};
+use super::{BadCall, Ending, given, interrupt, last, names, next};
+use crate::registry::{Locks, Reduced, ShrinkHow};
 use crate::shrink::Size;
-use crate::token::{Token, TokenError};
+use crate::token::Token;
 use clap::Args;
 use picklock_properties::Promise;
 use serde::Serialize;
@@ -17,14 +17,17 @@ use std::fmt::Write;
 
 /// Makes a failing run small: the fewest faults, clients, servers, rounds and steps that still break the promise
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = format!("{}\n\n{EXAMPLES}", given::WHAT))]
 pub struct ShrinkToken {
-    /// What matrix, sweep, hunt and scenarios print: pk4_…
+    /// What matrix, sweep, hunt and scenarios print, pk5_…, or a short name: redlock:pause:3, @last
     #[arg(required_unless_present = "catalogue")]
     token: Option<String>,
-    /// Keeps this promise broken, not the first one that the run breaks
+    /// Keeps this promise broken, not the one that the token was printed for, or else the gravest that the run breaks
     #[arg(long = "property", value_name = "P")]
     property: Option<String>,
+    /// Keeps all servers; without, three stay where there are so many
+    #[arg(long, conflicts_with = "catalogue")]
+    keep_servers: bool,
     /// Measures it: shrinks what random plans find of each row of the catalogue that has a hunt
     #[arg(long, conflicts_with_all = ["token", "property"])]
     catalogue: bool,
@@ -37,14 +40,14 @@ pub struct ShrinkToken {
 
 const EXAMPLES: &str = "\
 Examples:
-  picklock shrink pk4_…
-  picklock replay $(picklock shrink pk4_… --json | jq -r .token) --format html --out run.html
+  picklock shrink redlock:pause:3
+  picklock replay $(picklock shrink redlock:pause:3 --json | jq -r .token) --format html --out run.html
   picklock shrink --catalogue
 
 Of the catalogue: steps are all that a trace shows, up to the one that breaks the promise; of promises of
 progress, all of the run. Beside them, to compare with the shortest counterexample of the exhaustive search:
 steps in which a node does something (a message, a deadline or a restart, no ticks, no faults), what it does
-again counted once / every time. Exits 1 if in the middle more than half of the steps or faults is left, a
+again counted once / every time. Exits 5 if in the middle more than half of the steps or faults is left, a
 failure was not found, or a shrunk run breaks another promise.
 
 ^C ends it with the smallest run so far. Exits 1, for what is left still breaks the promise; 0 if nothing is broken.";
@@ -64,16 +67,19 @@ impl ShrinkToken {
     /// Shrinks it.
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let Some(token) = &self.token else { return catalogue::run(locks, self.starts, &self.jobs, screen) };
-        let token: Token = token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
+        let token = given::token(locks, token)?;
         let lock = names::lock_of(locks, &token)?;
         let wanted = names::promises(self.property.as_slice())?.iter().next();
         let progress = Progress::seeds();
         let on_run = |runs| progress.set(runs);
+        let usual = ShrinkHow::new(interrupt::flag(), &on_run);
+        let how = ShrinkHow { promise: wanted, keep_servers: self.keep_servers, ..usual };
         let reduced = lock
-            .shrink(&token, wanted, interrupt::flag(), &on_run)
+            .shrink(&token, &how)
             .map_err(|error| BadCall(format!("this token cannot be shrunk: {error}")))?;
         drop(progress);
         let document = Document::of(&token, reduced);
+        last::keep([document.token.as_str()]);
         screen.text(&text(&document, screen));
         screen.document(&document);
         Ok(Ending::broken_if(document.property.is_some()))
@@ -138,7 +144,7 @@ fn text(document: &Document, screen: &Screen) -> String {
     document.plan.iter().for_each(|line| {
         let _ = writeln!(text, "  {line}");
     });
-    let _ = writeln!(text, "\n{} replay {}", names::program(), document.token);
+    let _ = write!(text, "\n{}\n\n{}", document.token, next::of_small("@last"));
     if document.interrupted {
         let _ = writeln!(
             text,

@@ -6,8 +6,9 @@ use super::jobs::Jobs;
 use super::plan_file::PlanFile;
 use super::progress::{Progress, Stopwatch};
 use super::screen::{Paint, Screen, Tone, cell, counted, grouped, lines};
+use super::tokens::{Plans, Tokens};
 use super::watch::{self, Watched};
-use super::{BadCall, Ending, interrupt, names, seeds};
+use super::{BadCall, Ending, interrupt, last, names, next, seeds};
 use crate::fault::{FaultKind, FaultSet};
 use crate::marks::Marks;
 use crate::outcome::Strikes;
@@ -16,11 +17,10 @@ use crate::registry::{Locks, SweepHow};
 use crate::report::violation_words;
 use crate::strategy::Strategy;
 use crate::sweep::results::{Question, Results};
-use crate::sweep::{Found, PlannedRun, SweepReport};
-use crate::token::{Body, Token};
+use crate::sweep::{Found, SweepReport};
 use clap::Args;
 use comfy_table::CellAlignment;
-use picklock_properties::{Promise, PromiseSet};
+use picklock_properties::{Promise, PromiseSet, Tests};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -33,7 +33,7 @@ use std::path::PathBuf;
 pub struct Sweep {
     /// A lock: picklock locks lists them
     lock: String,
-    /// Which kinds of faults a seed may draw, with commas between; `none`, or `all`
+    /// Which kinds of faults a seed may draw, with commas between; `none`, `all`, or `all,-pause` for all but some
     #[arg(long, value_name = "F,F", default_value = "all", conflicts_with = "plan")]
     faults: String,
     /// How plans are drawn: plain, swarm, pct, mixed or guided; guided learns from the first seed on
@@ -48,6 +48,9 @@ pub struct Sweep {
     /// Goes on after the first seed that breaks a promise
     #[arg(long)]
     keep_going: bool,
+    /// Ends once each promise asked for was put to the test in so many runs; not to get there with all seeds is no pass
+    #[arg(long, value_name = "N", conflicts_with_all = ["plan", "results"])]
+    until_tested: Option<u64>,
     /// Writes the results into this file, and goes on where it ends if it is there: for sweeps that may be killed, and
     /// for shards, which picklock merge puts together. Goes on after broken promises, too
     #[arg(long, value_name = "FILE", conflicts_with = "plan")]
@@ -70,8 +73,13 @@ Examples:
   picklock sweep cassandra-queue --faults pause --keep-going
   picklock sweep cassandra-queue-repaired --seeds 0..1000000 --shard 3/8 --results 3.jsonl
   picklock sweep cassandra-queue --property fifo --faults none
-  picklock sweep redlock-repaired --strategy mixed --keep-going
+  picklock sweep redlock --strategy mixed --keep-going
+  picklock sweep zookeeper-lock-repaired --property fenced-resource --until-tested 500
   picklock sweep cassandra-queue --plan plan.json
+
+Exits 1 if a promise was broken, 3 if runs are missing or did not end, 4 if no run could have broken a promise that was
+asked for by name, or, if none was, mutual exclusion. JSON: \"verdict\" is violated, not-seen (\"tested\" says in how many
+runs each promise could have been broken), incomplete or vacuous (\"untested\" says which promises).
 
 A plan, times in microseconds; replay shows the plans of random runs in words. A schedule may be added:
 \"schedule\": {\"priorities\": {\"of\": \"nodes\", \"changes\": 2, \"messages\": 200}}, of nodes or of links:
@@ -89,10 +97,17 @@ pub struct Document {
     strategy: Option<Strategy>,
     plan: Option<Plan>,
     seeds: [u64; 2],
+    #[serde(skip)]
+    asked: PromiseSet,
+    verdict: Verdict,
     runs: u64,
     events: u64,
     seconds: f64,
-    violations: Vec<Violated>,
+    /// In how many runs each promise was put to the test.
+    tested: Tests,
+    /// Promises that were asked for, and that no run put to the test.
+    untested: Vec<Promise>,
+    violations: Violations,
     broken: BTreeMap<Promise, u64>,
     strikes: Strikes,
     marks: Marks,
@@ -104,12 +119,63 @@ pub struct Document {
     watch: Option<Watched>,
 }
 
+/// Broken promises, those that are listed with their tokens.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub struct Violations {
+    listed: Vec<Violated>,
+    /// How many there are to list.
+    #[serde(skip)]
+    count: usize,
+}
+
+/// What a sweep came to. It never shows that a promise is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Verdict {
+    Violated,
+    NotSeen,
+    Incomplete,
+    Vacuous,
+}
+
+/// What a sweep is asked.
+#[derive(Clone, Copy)]
+pub struct Asked {
+    /// The promises.
+    pub promises: PromiseSet,
+    /// Whether they were named; else they are the lock's usual ones, not all of which every lock can break.
+    pub by_name: bool,
+    /// In how many runs each must have been put to the test.
+    pub until_tested: Option<u64>,
+}
+
+impl Asked {
+    /// Whether nothing that matters could have been broken.
+    fn is_vacuous(&self, untested: PromiseSet) -> bool {
+        let matters = Promise::MutualExclusion;
+        match (self.by_name, self.promises.contains(matters)) {
+            (true, _) => !untested.is_empty(),
+            (false, true) => untested.contains(matters),
+            (false, false) => untested == self.promises,
+        }
+    }
+
+    /// Whether some were not put to the test as often as they should have been.
+    fn is_short(&self, tested: &Tests) -> bool {
+        self.until_tested.is_some_and(|runs| !tested.reach(self.promises, runs))
+    }
+}
+
 #[derive(Serialize)]
 struct Violated {
     property: Promise,
     seed: u64,
     token: String,
     words: String,
+    /// A shorter name for the token, if there is one.
+    #[serde(skip)]
+    name: Option<String>,
 }
 
 impl Sweep {
@@ -127,6 +193,11 @@ impl Sweep {
         let plan = self.plan.as_deref().map(PlanFile::read).transpose()?;
         let jobs = self.jobs.count()?;
         let setup = lock.setup((!promises.is_empty()).then_some(promises));
+        let asked = Asked {
+            promises: lock.watched_in(&setup)?,
+            by_name: !promises.is_empty(),
+            until_tested: self.until_tested,
+        };
 
         let question = Question::new(lock.name(), &setup, faults, strategy, range.clone(), of);
         let mut results = self.results.as_deref().map(|path| kept::open(path, &question)).transpose()?;
@@ -137,7 +208,8 @@ impl Sweep {
         let on_progress = |runs| progress.add(runs);
         let stop = interrupt::flag();
         let usual = SweepHow::new(&on_progress, stop);
-        let how = SweepHow { jobs, keep_going: self.keep_going, strategy, ..usual };
+        let until_tested = self.until_tested.map(|runs| (asked.promises, runs));
+        let how = SweepHow { jobs, keep_going: self.keep_going, until_tested, strategy, ..usual };
         let stopwatch = Stopwatch::start();
         let (mut report, seconds) = match (&plan, results.take()) {
             (Some(plan), _) => {
@@ -150,47 +222,29 @@ impl Sweep {
         drop(progress);
 
         let planned = std::mem::take(&mut report.planned);
-        let token = |seed| match &plan {
-            Some(plan) => plan.token(lock.name(), &setup, seed),
-            None => swept_token(lock.name(), &setup, faults, strategy, seed, &planned),
+        let plans = match &plan {
+            Some(plan) => Plans::Given(plan.plan()),
+            None => Plans::Drawn { faults, strategy, planned: &planned },
         };
+        let tokens = Tokens { lock, setup: &setup, plans };
         let given = plan.as_ref().map(PlanFile::plan).cloned();
         let faults = if plan.is_some() { FaultSet::EMPTY } else { faults };
         let drawn = plan.is_none().then_some(strategy);
         let seen = range.start..range.start + report.runs;
-        let mut document = Document::new(lock.name(), (faults, drawn), given, range, report, seconds, token);
+        let violations = Violations::of(&report, &tokens, screen)?;
+        let mut document =
+            Document::new(lock.name(), (faults, drawn), given, asked, range, report, seconds, violations);
         if self.watch > 0 && plan.is_none() && !document.interrupted {
-            let first_broken = document.violations.first().map(|violated| violated.seed);
-            let tokens = watch::chosen(seen, self.watch).chain(first_broken).map(token);
-            document.watch = Some(watch::watch(locks, tokens)?);
+            let mut repeated: Vec<u64> = watch::chosen(seen, self.watch).collect();
+            repeated.extend(document.violations.listed.first().map(|violated| violated.seed));
+            repeated.sort_unstable();
+            repeated.dedup();
+            let repeated: Vec<(u64, Option<Promise>)> =
+                repeated.into_iter().map(|seed| (seed, None)).collect();
+            document.watch = Some(watch::watch(locks, tokens.of(&repeated)?)?);
         }
         document.show(screen)
     }
-}
-
-/// Replays a seed of a sweep with the usual plans.
-pub fn seeded_token(lock: &str, setup: &[u8], faults: FaultSet, seed: u64) -> String {
-    swept_token(lock, setup, faults, Strategy::Swarm, seed, &BTreeMap::new())
-}
-
-/// Replays a seed of a sweep, with the plan that was changed for it if one was.
-pub fn swept_token(
-    lock: &str,
-    setup: &[u8],
-    faults: FaultSet,
-    strategy: Strategy,
-    seed: u64,
-    planned: &BTreeMap<u64, PlannedRun>,
-) -> String {
-    let setup = setup.to_vec();
-    let token = match planned.get(&seed) {
-        None => {
-            let body = Body::Seeded { setup, faults: faults.into(), seed, strategy };
-            Token { lock: lock.to_owned(), body }
-        }
-        Some(PlannedRun { plan, seed }) => Token::planned(lock, setup, plan, *seed),
-    };
-    token.encode()
 }
 
 /// How often a kind of fault struck.
@@ -204,31 +258,71 @@ fn struck(kind: FaultKind, strikes: &Strikes) -> u64 {
         FaultKind::Partition => strikes.partitions,
         FaultKind::Crash => strikes.crashes,
         FaultKind::PowerLoss => strikes.power_losses,
+        FaultKind::Suspend => strikes.suspensions,
+        FaultKind::CoarseClock => strikes.coarse_clocks,
+        FaultKind::Resource => strikes.resource_faults,
+        FaultKind::Reset => strikes.connection_resets,
+        FaultKind::Replace => strikes.replacements,
     }
 }
 
 /// So many violations are listed as text; JSON lists more.
 const LINES_MAX: usize = 20;
 
+impl Violations {
+    /// Of a report. JSON lists all; text no more than anybody reads, and the others need no token.
+    pub fn of(report: &SweepReport, tokens: &Tokens, screen: &Screen) -> Result<Violations, BadCall> {
+        let count = report.violations.len();
+        let listed = &report.violations[..if screen.wants_json() { count } else { count.min(LINES_MAX) }];
+        let wanted: Vec<(u64, Option<Promise>)> =
+            listed.iter().map(|found| (found.seed, Some(found.violation.promise))).collect();
+        let texts = tokens.of(&wanted)?;
+        let violated = |(found, token): (&Found, String)| Violated {
+            property: found.violation.promise,
+            seed: found.seed,
+            token,
+            words: violation_words(&found.violation),
+            name: tokens.name(found.seed, found.violation.promise),
+        };
+        last::keep(texts.iter().map(String::as_str));
+        Ok(Violations { listed: listed.iter().zip(texts).map(violated).collect(), count })
+    }
+}
+
 impl Document {
     /// Of a report on these seeds.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is a line of the document; nothing else takes them together"
+    )]
     pub fn new(
         lock: &'static str,
         (faults, strategy): (FaultSet, Option<Strategy>),
         plan: Option<Plan>,
+        asked: Asked,
         seeds: Range<u64>,
         report: SweepReport,
         seconds: f64,
-        token: impl Fn(u64) -> String,
+        violations: Violations,
     ) -> Document {
-        let violated = |found: &Found| Violated {
-            property: found.violation.promise,
-            seed: found.seed,
-            token: token(found.seed),
-            words: violation_words(&found.violation),
+        let untested = report.tested.untested(asked.promises);
+        let verdict = if !report.is_clean() {
+            Verdict::Violated
+        } else if report.truncated > 0 || report.stopped {
+            Verdict::Incomplete
+        } else if asked.is_vacuous(untested) {
+            Verdict::Vacuous
+        } else if asked.is_short(&report.tested) {
+            Verdict::Incomplete
+        } else {
+            Verdict::NotSeen
         };
         Document {
             lock,
+            asked: asked.promises,
+            verdict,
+            tested: report.tested,
+            untested: untested.iter().collect(),
             faults: faults.iter().collect(),
             strategy,
             plan,
@@ -236,7 +330,7 @@ impl Document {
             runs: report.runs,
             events: report.events,
             seconds,
-            violations: report.violations.iter().map(violated).collect(),
+            violations,
             never_struck: faults.iter().filter(|kind| struck(*kind, &report.strikes) == 0).collect(),
             broken: report.broken,
             strikes: report.strikes,
@@ -252,9 +346,14 @@ impl Document {
     pub fn show(&self, screen: &mut Screen) -> Result<Ending, BadCall> {
         screen.text(&self.text(screen.paint()));
         screen.document(self);
-        let no_verdict = self.truncated > 0 || self.interrupted;
+        let ending = match self.verdict {
+            Verdict::Violated => Ending::Broken,
+            Verdict::NotSeen => Ending::Fine,
+            Verdict::Incomplete => Ending::Incomplete,
+            Verdict::Vacuous => Ending::Vacuous,
+        };
         let differs = self.watch.as_ref().is_some_and(Watched::differs);
-        Ok(Ending::broken_if(!self.violations.is_empty() || no_verdict || differs))
+        Ok(ending.max(Ending::Unexpected.or_fine(differs)))
     }
 
     fn text(&self, paint: Paint) -> String {
@@ -271,8 +370,9 @@ impl Document {
         let rate = if self.seconds > 0.0 { self.events as f64 / self.seconds } else { 0.0 };
         let _ = write!(
             text,
-            "{}\n{faults}seeds   {}..{}\nran     {}, {} in {} s, {} a second; the lock was granted {} times\n",
+            "{}\n{}{faults}seeds   {}..{}\nran     {}, {} in {:.1} s, {} a second; the lock was granted {} times\n",
             paint.text(Tone::Strong, self.lock),
+            self.in_short(paint),
             self.seeds[0],
             self.seeds[1],
             counted(self.runs, "run"),
@@ -294,6 +394,37 @@ impl Document {
         }
         if let Some(watch) = &self.watch {
             text += &watch.text(paint);
+        }
+        text
+    }
+
+    /// The verdict: what was broken, what was not though it could have been, and what could not.
+    fn in_short(&self, paint: Paint) -> String {
+        let mut text = String::new();
+        for (promise, runs) in &self.broken {
+            let broken = format!("✗ {promise} broken in {}", counted(*runs, "run"));
+            let _ = writeln!(text, "{}", paint.text(Tone::Bad, &broken));
+        }
+        let unbroken = self
+            .tested
+            .iter()
+            .filter(|(promise, _)| self.asked.contains(*promise) && !self.broken.contains_key(promise));
+        for (promise, runs) in unbroken {
+            let _ =
+                writeln!(text, "· {promise} not seen to break; it could have in {}", counted(runs, "run"));
+        }
+        for promise in &self.untested {
+            let vacuous = format!("– {promise} could not break: never {}", promise.tested_by());
+            let _ = writeln!(text, "{}", paint.text(Tone::Unclear, &vacuous));
+        }
+        match self.verdict {
+            Verdict::Violated | Verdict::NotSeen => {}
+            Verdict::Vacuous => text += &paint.text(Tone::Unclear, "vacuous: this is NOT a pass\n"),
+            Verdict::Incomplete if self.truncated == 0 && !self.interrupted => {
+                text += &paint
+                    .text(Tone::Unclear, "too few of these runs put it to the test: this is NOT a pass\n");
+            }
+            Verdict::Incomplete => {}
         }
         text
     }
@@ -327,25 +458,20 @@ impl Document {
     }
 
     fn what_broke(&self, paint: Paint) -> String {
-        let Some(first) = self.violations.first() else {
-            return paint.text(Tone::Good, "no promise was broken\n");
-        };
+        let Some(first) = self.violations.listed.first() else { return String::new() };
         let mut text = String::new();
-        for (promise, runs) in &self.broken {
-            let broken = format!("✗ {promise} broken in {}", counted(*runs, "run"));
-            let _ = writeln!(text, "{}", paint.text(Tone::Bad, &broken));
-        }
         let mut table = paint.table(&["property", "seed", "token"]);
-        for violated in self.violations.iter().take(LINES_MAX) {
+        for violated in &self.violations.listed {
             table.add_row([violated.property.name(), &violated.seed.to_string(), &violated.token]);
         }
-        let _ = write!(text, "\n{}", lines(&table));
-        if self.violations.len() > LINES_MAX {
-            let more = self.violations.len() - LINES_MAX;
+        text += &lines(&table);
+        if self.violations.count > self.violations.listed.len() {
+            let more = self.violations.count - self.violations.listed.len();
             let _ =
                 writeln!(text, "… and {more} more: --json lists up to {} of each", SweepReport::LISTED_MAX);
         }
-        let _ = writeln!(text, "\n{}:\n  {} replay {}", first.words, names::program(), first.token);
+        let name = first.name.as_ref().unwrap_or(&first.token);
+        let _ = write!(text, "\n{}:\n{}", first.words, next::steps(name));
         text
     }
 }

@@ -2,16 +2,17 @@
 
 mod leaning;
 
-use super::check::why_incomplete;
+use super::check::{never, why_incomplete};
 use super::jobs::Jobs;
 use super::progress::{Progress, Stopwatch};
-use super::screen::{Paint, Screen, Tone, counted, grouped};
-use super::{BadCall, Ending, interrupt, names};
-use crate::registry::{CheckVerdict, Checked, Locks};
+use super::screen::{Paint, Screen, Tone, counted, grouped, wrapped};
+use super::{BadCall, Ending, interrupt, last, names, next};
+use crate::registry::{CheckVerdict, Checked, Locks, Surroundings};
 use clap::Args;
 use leaning::leaning;
 use picklock_model::claims::{Claim, Expected, THEOREMS, claims};
 use picklock_model::explore::{Coverage, Limits};
+use picklock_properties::Promise;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -34,7 +35,8 @@ Examples:
   picklock theorems
   picklock theorems theorem-3 --quick
 
-Exits 1 if a verdict differs from the expected one, or none was reached.";
+Exits 5 if a verdict differs from the expected one, 3 if none was reached, 4 if nothing could have broken a theorem
+(\"vacuous\": what would put it to the test never happened).";
 
 const STATES_MAX: u64 = 150_000_000;
 
@@ -47,7 +49,10 @@ struct Row {
     servers: u8,
     variant: &'static str,
     dropped: Option<String>,
+    #[serde(flatten)]
+    surroundings: Surroundings,
     verdict: CheckVerdict,
+    untested: Vec<Promise>,
     expected: Expected,
     reason: &'static str,
     why_incomplete: Option<&'static str>,
@@ -85,7 +90,12 @@ impl Theorems {
             let limits = Limits { states_max: STATES_MAX, stop, on_progress: &on_progress };
             let watch = Stopwatch::start();
             let checked = pool.install(|| lock.check(&claim.space, &claim.judgement, &limits))?;
-            let row = Row::new(claim, &checked, watch.seconds());
+            let row = Row::new(
+                claim,
+                lock.surroundings(&claim.space)?.without(&claim.dropped),
+                &checked,
+                watch.seconds(),
+            );
             progress.aside(|| screen.text(&columns.row(&row, paint)));
             rows.push(row);
         }
@@ -95,8 +105,11 @@ impl Theorems {
             screen.text(&format!("\n{}", leaning(&rows, paint)));
         }
         screen.text(&self.remarks(&rows, chosen.len(), &long, paint));
-        screen.document(&rows);
-        Ok(Ending::broken_if(rows.len() < chosen.len() || !rows.iter().all(Row::is_as_claimed)))
+        last::keep(rows.iter().filter_map(|row| row.token.as_deref()));
+        let complete = rows.len() == chosen.len();
+        screen.rows(&rows, complete);
+        let missing = Ending::Incomplete.or_fine(!complete);
+        Ok(rows.iter().map(Row::ending).fold(missing, Ending::max))
     }
 
     fn chosen(&self) -> Result<Vec<Claim>, BadCall> {
@@ -127,8 +140,7 @@ impl Theorems {
             let _ = writeln!(text, "\n{}", paint.text(Tone::Bad, &note));
         }
         if let Some(token) = rows.iter().find_map(|row| row.token.as_ref()) {
-            let _ =
-                writeln!(text, "\nto see the first counterexample:\n  {} replay {token}", names::program());
+            let _ = write!(text, "\nthe first counterexample:\n{}", next::steps(token));
         }
         text
     }
@@ -143,7 +155,7 @@ fn name(claim: &Claim) -> String {
 }
 
 impl Row {
-    fn new(claim: &Claim, checked: &Checked, seconds: f64) -> Row {
+    fn new(claim: &Claim, surroundings: Surroundings, checked: &Checked, seconds: f64) -> Row {
         let exploration = &checked.exploration;
         let counterexample = checked.counterexample.as_ref();
         Row {
@@ -153,7 +165,9 @@ impl Row {
             servers: claim.servers,
             variant: claim.variant,
             dropped: claim.dropped_names(),
+            surroundings,
             verdict: checked.verdict,
+            untested: checked.untested.iter().collect(),
             expected: claim.expected,
             reason: claim.reason,
             why_incomplete: why_incomplete(checked),
@@ -173,12 +187,26 @@ impl Row {
             (CheckVerdict::Holds, Expected::Violated) | (CheckVerdict::Violated, Expected::Holds) => true,
             (CheckVerdict::Holds, Expected::Holds)
             | (CheckVerdict::Violated, Expected::Violated)
-            | (CheckVerdict::Incomplete, _) => false,
+            | (CheckVerdict::Incomplete | CheckVerdict::Vacuous, _) => false,
         }
     }
 
-    fn is_as_claimed(&self) -> bool {
-        !self.differs() && self.verdict != CheckVerdict::Incomplete
+    fn ending(&self) -> Ending {
+        match self.verdict {
+            CheckVerdict::Incomplete => Ending::Incomplete,
+            CheckVerdict::Vacuous => Ending::Vacuous,
+            CheckVerdict::Holds | CheckVerdict::Violated => Ending::Unexpected.or_fine(self.differs()),
+        }
+    }
+
+    /// What the space was: without it no verdict means anything.
+    fn space(&self) -> String {
+        let Surroundings { used, time, .. } = &self.surroundings;
+        format!(
+            "{used}; {time}; allowed: {}; not assumed: {}",
+            self.surroundings.allowed_in_words(),
+            self.surroundings.not_in_force_in_words()
+        )
     }
 }
 
@@ -223,6 +251,7 @@ impl Columns {
             CheckVerdict::Holds => (Tone::Good, "✓"),
             CheckVerdict::Violated => (Tone::Bad, "✗"),
             CheckVerdict::Incomplete => (Tone::Unclear, "?"),
+            CheckVerdict::Vacuous => (Tone::Unclear, "–"),
         };
         let verdict = format!("{mark} {:8}", row.verdict.name());
         let mut text = format!(
@@ -238,6 +267,10 @@ impl Columns {
             row.steps.map_or_else(|| "-".to_owned(), |steps| steps.to_string()),
             row.seconds,
         );
+        text += &paint.text(Tone::Faint, &wrapped(&row.space(), 118, "  "));
+        if row.verdict == CheckVerdict::Vacuous {
+            text += &paint.text(Tone::Unclear, &format!("{}: this is NOT a pass\n", never(&row.untested)));
+        }
         if let Some(why) = row.why_incomplete {
             let _ =
                 writeln!(text, "{}", paint.text(Tone::Unclear, &format!("  ? {why}: this is NOT a pass")));

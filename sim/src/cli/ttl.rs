@@ -38,7 +38,7 @@ Every schedule of two clients on two coordinators, for TTLs of 1, 2, 3… second
 number stands before what the formula says. As written the holder renews every half TTL and believes that it holds; a
 holder that minds its lease stops by its own clock, a second more than skew and pause before the TTL is over.
 
-Exits 1 if a number differs from its formula, or was not found.";
+Exits 5 if a number differs from its formula, 3 if it was not found.";
 
 /// Above this the spaces are larger than anybody waits for.
 const SECONDS_MAX: u8 = 9;
@@ -100,7 +100,8 @@ impl Ttl {
             screen.text(&screen.paint().text(Tone::Unclear, &note));
         }
         screen.document(&Document { rows: &rows, authors_ttl_seconds: AUTHORS_TTL_SECONDS, borne_seconds });
-        Ok(Ending::broken_if(rows.len() < questions.len() || !rows.iter().all(|row| row.as_formula)))
+        let missing = Ending::Incomplete.or_fine(rows.len() < questions.len());
+        Ok(rows.iter().map(Row::ending).fold(missing, Ending::max))
     }
 
     fn questions(&self) -> Vec<Question> {
@@ -124,6 +125,13 @@ impl Row {
         let found = question.smallest_safe_ttl(formula_seconds + 1, limits);
         let as_formula = found.answer == Answer::Seconds(formula_seconds);
         Row { question, formula_seconds, found, as_formula }
+    }
+
+    fn ending(&self) -> Ending {
+        match self.found.answer {
+            Answer::IncompleteAt(_) => Ending::Incomplete,
+            Answer::Seconds(_) | Answer::NoneUpTo(_) => Ending::Unexpected.or_fine(!self.as_formula),
+        }
     }
 }
 

@@ -50,13 +50,13 @@ struct Difference {
 /// Of these seeds the first, and one of `share`.
 pub fn chosen(seeds: Range<u64>, share: u64) -> impl Iterator<Item = u64> {
     let first = Some(seeds.start).filter(|first| !seeds.is_empty() && !first.is_multiple_of(share));
-    let next = seeds.start.next_multiple_of(share);
+    // Close to the last seed there is none.
+    let next = seeds.start.checked_next_multiple_of(share).unwrap_or(seeds.end);
     first.into_iter().chain((next..seeds.end).step_by(usize::try_from(share).unwrap_or(usize::MAX)))
 }
 
 /// Repeats these runs, here and in a second process.
-pub fn watch(locks: &Locks, tokens: impl Iterator<Item = String>) -> Result<Watched, BadCall> {
-    let tokens: Vec<String> = tokens.collect();
+pub fn watch(locks: &Locks, tokens: Vec<String>) -> Result<Watched, BadCall> {
     let there = second_process(&tokens)?;
     let mut differences = Vec::new();
     for (token, there) in tokens.iter().zip(&there) {
@@ -213,5 +213,6 @@ mod tests {
         assert_eq!(seeds(1000..1001, 1000), [1000]);
         assert!(seeds(7..7, 1000).is_empty());
         assert_eq!(seeds(7..10, 1), [7, 8, 9]);
+        assert_eq!(seeds(u64::MAX - 1..u64::MAX, 1000), [u64::MAX - 1]);
     }
 }

@@ -103,12 +103,14 @@ impl<L: Lock> Machine for ClientNode<L> {
     fn takes(&self, from: Node, message: &Message<L::Store>) -> bool {
         match (from, message) {
             (Node::Server(server), Message::Reply(_)) => server < self.setup.servers,
-            (Node::Resource, Message::Written { .. }) => true,
+            (Node::Resource, Message::Shown { .. } | Message::Written { .. }) => true,
             (
                 Node::Client(_) | Node::Server(_) | Node::Resource,
                 Message::Request(_)
                 | Message::Reply(_)
                 | Message::Peer(_)
+                | Message::Read { .. }
+                | Message::Shown { .. }
                 | Message::Write { .. }
                 | Message::Written { .. },
             ) => false,
@@ -195,6 +197,8 @@ impl<S: Store> Machine for ServerNode<S> {
                 Message::Request(_)
                 | Message::Reply(_)
                 | Message::Peer(_)
+                | Message::Read { .. }
+                | Message::Shown { .. }
                 | Message::Write { .. }
                 | Message::Written { .. },
             ) => false,
@@ -263,7 +267,15 @@ impl<L: Lock> Machine for ResourceNode<L> {
 
     fn takes(&self, from: Node, message: &Message<L::Store>) -> bool {
         let locks = self.setup.workload.locks.max(1);
-        matches!((from, message), (Node::Client(_), Message::Write { lock, .. }) if lock.0 < locks)
+        let asked = match message {
+            Message::Read { lock, .. } | Message::Write { lock, .. } => Some(*lock),
+            Message::Request(_)
+            | Message::Reply(_)
+            | Message::Peer(_)
+            | Message::Shown { .. }
+            | Message::Written { .. } => None,
+        };
+        matches!(from, Node::Client(_)) && asked.is_some_and(|lock| lock.0 < locks)
     }
 
     fn deadlines(&self) -> [Option<(Due, Wake)>; 2] {
@@ -278,6 +290,9 @@ impl<L: Lock> Machine for ResourceNode<L> {
         match entry {
             Entry::Message { from: Node::Client(from), message: Message::Write { serial, lock, fence } } => {
                 self.resource.on_write::<L>(from, serial, lock, fence, &self.setup.workload, effects);
+            }
+            Entry::Message { from: Node::Client(from), message: Message::Read { serial, lock, fence } } => {
+                self.resource.on_read::<L>(from, serial, lock, fence, &self.setup.workload, effects);
             }
             entry @ (Entry::Message { .. } | Entry::AppDeadline | Entry::Deadline) => {
                 unreachable!("the resource takes no {entry:?}")
@@ -295,7 +310,10 @@ impl<L: Lock> Machine for ResourceNode<L> {
 
     fn about(&self, entry: Option<&Entry<L::Store>>) -> Option<LockId> {
         match entry {
-            Some(Entry::Message { message: Message::Write { lock, .. }, .. }) => Some(*lock),
+            Some(Entry::Message {
+                message: Message::Read { lock, .. } | Message::Write { lock, .. },
+                ..
+            }) => Some(*lock),
             Some(Entry::Message { .. } | Entry::AppDeadline | Entry::Deadline) | None => None,
         }
     }

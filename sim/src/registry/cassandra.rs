@@ -1,6 +1,6 @@
 //! The locks of document 000.
 
-use super::{AnyLock, CheckOptions, Registered};
+use super::{AnyLock, CheckOptions, Registered, with_holds_of_any_length};
 use picklock_model::claims::{
     cassandra as spaces, cassandra_lwt as lwt_spaces, cassandra_served, cassandra_shadow as shadow_spaces,
 };
@@ -28,10 +28,11 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             space: Some(|options| queue_space(options, cassandra_queue::Settings::listing())),
             servers: 1,
             is_lock: true,
+            varies: true,
         }),
         Box::new(Registered::<CassandraQueue> {
             name: "cassandra-queue-repaired",
-            summary: "the same with every repair of the catalogue, and a fencing token",
+            summary: "the same with the repairs of the catalogue (that of row C9 is partial), and a fencing token",
             default_settings: cassandra_queue::Settings::repaired(),
             setup: || cassandra_setup(cassandra_queue::Settings::repaired()),
             space: Some(|options| {
@@ -45,6 +46,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             }),
             servers: 1,
             is_lock: true,
+            varies: true,
         }),
         Box::new(Registered::<CassandraShadow> {
             name: "cassandra-shadow",
@@ -54,6 +56,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             space: Some(|options| shadow_space(options, cassandra_shadow::Settings::listing())),
             servers: 1,
             is_lock: true,
+            varies: true,
         }),
         Box::new(Registered::<CassandraShadow> {
             name: "cassandra-shadow-repaired",
@@ -72,6 +75,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             }),
             servers: 1,
             is_lock: true,
+            varies: true,
         }),
         Box::new(Registered::<CassandraServed> {
             name: "cassandra-timed",
@@ -81,6 +85,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             space: Some(|options| served_space(options, Served::timed())),
             servers: 1,
             is_lock: true,
+            varies: true,
         }),
         Box::new(Registered::<CassandraServed> {
             name: "cassandra-timed-repaired",
@@ -90,6 +95,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             space: Some(|options| served_space(options, Served::timed_repaired())),
             servers: 1,
             is_lock: true,
+            varies: true,
         }),
         Box::new(Registered::<CassandraServed> {
             name: "cassandra-kept",
@@ -99,6 +105,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             space: Some(|options| served_space(options, Served::kept())),
             servers: 1,
             is_lock: true,
+            varies: true,
         }),
         Box::new(Registered::<CassandraServed> {
             name: "cassandra-kept-repaired",
@@ -108,6 +115,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             space: Some(|options| served_space(options, Served::kept_repaired())),
             servers: 1,
             is_lock: true,
+            varies: true,
         }),
         Box::new(Registered::<CassandraLwt> {
             name: "cassandra-lwt",
@@ -117,6 +125,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             space: Some(|options| lwt_space(options, cassandra_lwt::Settings::listing())),
             servers: 1,
             is_lock: true,
+            varies: true,
         }),
     ]
 }
@@ -136,6 +145,7 @@ pub(super) fn row_probe() -> Box<dyn AnyLock> {
         }),
         servers: 3,
         is_lock: false,
+        varies: false,
     })
 }
 
@@ -172,6 +182,8 @@ fn seeded_workload(resource_checks: bool) -> Workload {
         resource_forgets: false,
         locks: 1,
         attendants: 0,
+        pace: None,
+        varies: false,
     }
 }
 
@@ -197,11 +209,11 @@ fn shadow_space(options: &CheckOptions, settings: cassandra_shadow::Settings) ->
     space.setup.promises = promises(options);
     space.setup.lock = settings;
     space.setup.workload.rounds = options.rounds;
-    let watches_writes = space.setup.promises.contains(Promise::FencedResource);
-    space.setup.workload.writes = Writes::resource_if(watches_writes);
-    space.setup.workload.resource_checks = watches_writes && settings.fencing;
+    let writes = Writes::judged_by(space.setup.promises);
+    space.setup.workload.writes = writes;
+    space.setup.workload.resource_checks = writes != Writes::None && settings.fencing;
     options.drop.iter().for_each(|assumption| shadow_spaces::drop_from_shadow_lock(&mut space, *assumption));
-    space
+    with_holds_of_any_length(space)
 }
 
 /// How seeded runs use the lock by conditional write: as they use the queue lock, but for the hold, which nothing renews.
@@ -220,10 +232,10 @@ fn lwt_space(options: &CheckOptions, settings: cassandra_lwt::Settings) -> Space
     space.setup.promises = promises(options);
     space.setup.lock = settings;
     space.setup.workload.rounds = options.rounds;
-    let watches_writes = space.setup.promises.contains(Promise::FencedResource);
-    space.setup.workload.writes = Writes::resource_if(watches_writes);
+    let writes = Writes::judged_by(space.setup.promises);
+    space.setup.workload.writes = writes;
     options.drop.iter().for_each(|assumption| lwt_spaces::drop_from_lwt_lock(&mut space, *assumption));
-    space
+    with_holds_of_any_length(space)
 }
 
 fn calls(options: &CheckOptions) -> Calls {
@@ -243,11 +255,11 @@ fn queue_space(options: &CheckOptions, settings: cassandra_queue::Settings) -> S
     space.setup.promises = promises;
     space.setup.lock = settings;
     space.setup.workload.rounds = options.rounds;
-    let watches_writes = promises.contains(Promise::FencedResource);
-    space.setup.workload.writes = Writes::resource_if(watches_writes);
-    space.setup.workload.resource_checks = watches_writes && settings.fencing;
+    let writes = Writes::judged_by(promises);
+    space.setup.workload.writes = writes;
+    space.setup.workload.resource_checks = writes != Writes::None && settings.fencing;
     options.drop.iter().for_each(|assumption| spaces::drop_from_queue_lock(&mut space, *assumption));
-    space
+    with_holds_of_any_length(space)
 }
 
 /// The same use of the lock, with its services beside it: two time replicas, or as many keepers as the variant has.
@@ -288,5 +300,5 @@ fn served_space(options: &CheckOptions, lock: Served) -> Space<CassandraServed> 
         ..small
     };
     options.drop.iter().for_each(|assumption| cassandra_served::drop_from_served(&mut space, *assumption));
-    space
+    with_holds_of_any_length(space)
 }

@@ -1,6 +1,6 @@
 //! The lock on the store that document 000 wishes for (section 6).
 
-use super::{AnyLock, CheckOptions, Registered};
+use super::{AnyLock, CheckOptions, Registered, with_holds_of_any_length};
 use picklock_model::claims::feedback as spaces;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
@@ -9,7 +9,6 @@ use picklock_model::locks::feedback_lock::Settings;
 use picklock_model::stores::feedback as store;
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, Workload, Writes};
-use picklock_model::world::TICK;
 use picklock_properties::{Promise, PromiseSet};
 
 pub(super) fn lock() -> Box<dyn AnyLock> {
@@ -21,6 +20,7 @@ pub(super) fn lock() -> Box<dyn AnyLock> {
         space: Some(space),
         servers: 1,
         is_lock: true,
+        varies: true,
     })
 }
 
@@ -49,6 +49,8 @@ fn setup() -> Setup<FeedbackLock> {
             resource_forgets: false,
             locks: 1,
             attendants: 0,
+            pace: None,
+            varies: false,
         },
         promises: PromiseSet::usual(),
     }
@@ -63,12 +65,8 @@ fn space(options: &CheckOptions) -> Space<FeedbackLock> {
     };
     space.setup.workload.rounds = options.rounds;
     options.drop.iter().for_each(|assumption| spaces::drop_from_feedback_lock(&mut space, *assumption));
-    let watches_writes = options.promises.contains(Promise::FencedResource);
-    space.setup.workload.writes = Writes::resource_if(watches_writes);
-    space.setup.workload.resource_checks = watches_writes;
-    if watches_writes {
-        // Else a pause would be over before the next holder has written.
-        space.setup.workload.hold = TICK;
-    }
-    space
+    let writes = Writes::judged_by(options.promises);
+    space.setup.workload.writes = writes;
+    space.setup.workload.resource_checks = writes != Writes::None;
+    with_holds_of_any_length(space)
 }

@@ -1,6 +1,6 @@
 //! The locks of document 001.
 
-use super::{AnyLock, CheckOptions, Registered};
+use super::{AnyLock, CheckOptions, Registered, with_holds_of_any_length};
 use picklock_model::claims::redis as spaces;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
@@ -23,6 +23,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             space: Some(|options| single_space(options, Fencing::None, Layout::Independent)),
             servers: 1,
             is_lock: true,
+            varies: true,
         }),
         Box::new(Registered::<RedisSingle> {
             name: "redis-single-fenced",
@@ -32,6 +33,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             space: Some(|options| single_space(options, Fencing::WithGrant, Layout::Independent)),
             servers: 1,
             is_lock: true,
+            varies: true,
         }),
         Box::new(Registered::<RedisSingle> {
             name: "redis-failover",
@@ -41,6 +43,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             space: Some(|options| single_space(options, Fencing::None, spaces::FAILOVER)),
             servers: 2,
             is_lock: true,
+            varies: true,
         }),
         Box::new(Registered::<RedisSingle> {
             name: "redis-failover-fenced",
@@ -50,6 +53,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             space: Some(|options| single_space(options, Fencing::WithGrant, spaces::FAILOVER)),
             servers: 2,
             is_lock: true,
+            varies: true,
         }),
         Box::new(Registered::<Redlock> {
             name: "redlock",
@@ -59,6 +63,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             space: Some(|options| many_space(options, false)),
             servers: 3,
             is_lock: true,
+            varies: true,
         }),
         Box::new(Registered::<Redlock> {
             name: "redlock-fenced",
@@ -68,6 +73,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             space: Some(|options| many_space(options, true)),
             servers: 3,
             is_lock: true,
+            varies: true,
         }),
     ]
 }
@@ -88,6 +94,8 @@ fn workload(checks: bool) -> Workload {
         resource_forgets: false,
         locks: 1,
         attendants: 0,
+        pace: None,
+        varies: false,
     }
 }
 
@@ -128,9 +136,9 @@ fn calls(options: &CheckOptions) -> Calls {
 
 fn adapt(workload: &mut Workload, options: &CheckOptions, checks: bool) {
     workload.rounds = options.rounds;
-    let watches_writes = options.promises.contains(Promise::FencedResource);
-    workload.writes = Writes::resource_if(watches_writes);
-    workload.resource_checks = watches_writes && checks;
+    let writes = Writes::judged_by(options.promises);
+    workload.writes = writes;
+    workload.resource_checks = writes != Writes::None && checks;
 }
 
 fn single_space(options: &CheckOptions, fencing: Fencing, layout: Layout) -> Space<RedisSingle> {
@@ -141,7 +149,7 @@ fn single_space(options: &CheckOptions, fencing: Fencing, layout: Layout) -> Spa
     space.setup.lock.fencing = fencing;
     adapt(&mut space.setup.workload, options, fencing != Fencing::None);
     options.drop.iter().for_each(|assumption| spaces::drop_from_redis_single(&mut space, *assumption));
-    space
+    with_holds_of_any_length(space)
 }
 
 fn many_space(options: &CheckOptions, fencing: bool) -> Space<Redlock> {
@@ -150,5 +158,5 @@ fn many_space(options: &CheckOptions, fencing: bool) -> Space<Redlock> {
     space.setup.lock.fencing = fencing;
     adapt(&mut space.setup.workload, options, fencing);
     options.drop.iter().for_each(|assumption| spaces::drop_from_redlock(&mut space, *assumption));
-    space
+    with_holds_of_any_length(space)
 }

@@ -1,6 +1,6 @@
 //! The lock of document 003.
 
-use super::{AnyLock, CheckOptions, Registered};
+use super::{AnyLock, CheckOptions, Registered, with_holds_of_any_length};
 use picklock_model::claims::zookeeper as spaces;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
@@ -9,7 +9,6 @@ use picklock_model::locks::{ZnodeProbe, ZookeeperLock};
 use picklock_model::stores::zookeeper as store;
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, Workload, Writes};
-use picklock_model::world::TICK;
 use picklock_properties::{Promise, PromiseSet};
 
 /// The locks, in the order of the tables.
@@ -23,6 +22,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             space: Some(|options| space(options, Settings::as_written())),
             servers: 1,
             is_lock: true,
+            varies: true,
         }),
         Box::new(Registered::<ZookeeperLock> {
             name: "zookeeper-lock-repaired",
@@ -32,6 +32,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             space: Some(|options| space(options, Settings::repaired())),
             servers: 1,
             is_lock: true,
+            varies: true,
         }),
     ]
 }
@@ -46,6 +47,7 @@ pub(super) fn znode_probe() -> Box<dyn AnyLock> {
         space: Some(|options| spaces::znode(options.clients, options.servers, false)),
         servers: 2,
         is_lock: false,
+        varies: false,
     })
 }
 
@@ -69,6 +71,8 @@ fn setup(lock: Settings) -> Setup<ZookeeperLock> {
             resource_forgets: false,
             locks: 1,
             attendants: 0,
+            pace: None,
+            varies: false,
         },
         promises: PromiseSet::usual(),
     }
@@ -83,13 +87,9 @@ fn space(options: &CheckOptions, lock: Settings) -> Space<ZookeeperLock> {
         false => options.promises,
     };
     space.setup.workload.rounds = options.rounds;
-    let watches_writes = options.promises.contains(Promise::FencedResource);
-    space.setup.workload.writes = Writes::resource_if(watches_writes);
-    space.setup.workload.resource_checks = watches_writes && lock.fence != Fence::None;
-    // Longer than a session lasts without a sign of life: whether a holder stops in time matters. A writer's hold is
-    // shorter, or a pause would be over before the next holder has written.
-    let hold_ticks = if watches_writes { 1 } else { spaces::LONG_TICKS };
-    space.setup.workload.hold = Micros(i64::from(hold_ticks) * TICK.0);
+    let writes = Writes::judged_by(options.promises);
+    space.setup.workload.writes = writes;
+    space.setup.workload.resource_checks = writes != Writes::None && lock.fence != Fence::None;
     options.drop.iter().for_each(|assumption| spaces::drop_from_zookeeper(&mut space, *assumption));
-    space
+    with_holds_of_any_length(space)
 }

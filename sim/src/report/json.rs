@@ -164,18 +164,24 @@ impl JsonEvent {
             Happening::Delivered { from, to, message }
             | Happening::Lost { from, to, message }
             | Happening::Duplicated { from, to, message } => self.add_route(*from, *to, Some(message)),
-            Happening::LinkCut { from, to } | Happening::LinkMended { from, to } => {
+            Happening::LinkCut { from, to }
+            | Happening::LinkMended { from, to }
+            | Happening::ConnectionReset { from, to } => {
                 self.add_route::<S>(*from, *to, None);
             }
             Happening::Woke { wake: Wake::App, .. } => self.wake = Some("app"),
             Happening::Woke { wake: Wake::Machine, .. } => self.wake = Some("machine"),
             Happening::Crashed { power_lost, .. } => self.power_lost = Some(*power_lost),
-            Happening::ClockStepped { by, .. } | Happening::TickedUnevenly { gained: by, .. } => {
+            Happening::ClockStepped { by, .. }
+            | Happening::TickedUnevenly { gained: by, .. }
+            | Happening::ClockCoarse { granularity: by, .. } => {
                 self.by_us = Some(by.0);
             }
             Happening::ClockDrifts { ppm, .. } => self.ppm = Some(*ppm),
             Happening::Ticked
             | Happening::Paused { .. }
+            | Happening::Suspended { .. }
+            | Happening::DiskLost { .. }
             | Happening::Resumed { .. }
             | Happening::Restarted { .. }
             | Happening::ClockFroze { .. }
@@ -200,6 +206,10 @@ fn what<S: Store>(happening: &Happening<S>) -> &'static str {
         Happening::Ticked => "ticked",
         Happening::TickedUnevenly { .. } => "ticked-unevenly",
         Happening::Paused { .. } => "paused",
+        Happening::Suspended { .. } => "suspended",
+        Happening::ClockCoarse { .. } => "clock-coarse",
+        Happening::ConnectionReset { .. } => "connection-reset",
+        Happening::DiskLost { .. } => "disk-lost",
         Happening::Resumed { .. } => "resumed",
         Happening::Crashed { .. } => "crashed",
         Happening::Restarted { .. } => "restarted",
@@ -281,6 +291,25 @@ mod tests {
         assert_eq!((&events[5]["by_us"], &events[6]["ppm"]), (&json!(-2_000_000), &json!(200)));
         assert_eq!((&events[13]["power_lost"], &events[15]["power_lost"]), (&json!(true), &json!(false)));
         assert_eq!((&events[9]["from"], &events[9]["to"]), (&json!("A"), &json!("s1")));
+    }
+
+    #[test]
+    fn what_befalls_machines_connections_and_disks_has_its_name_too() {
+        let events = events(toy::hardship);
+        let what: Vec<&str> = events.iter().map(|event| event["what"].as_str().unwrap()).collect();
+        let expected = [
+            "woke",
+            "suspended",
+            "resumed",
+            "clock-coarse",
+            "connection-reset",
+            "crashed",
+            "disk-lost",
+            "restarted",
+        ];
+        assert_eq!(what, expected);
+        assert_eq!(events[3]["by_us"], json!(15_625));
+        assert_eq!((&events[4]["from"], &events[4]["to"]), (&json!("B"), &json!("s1")));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod json;
 mod perfetto;
 #[cfg(feature = "report")]
 mod picture;
+mod post;
 mod shiviz;
 mod story;
 mod text;
@@ -20,6 +21,7 @@ pub use json::{JsonEvent, JsonEvents, JsonMessage, JsonViolation};
 pub use perfetto::perfetto;
 #[cfg(feature = "report")]
 pub use picture::{STYLE, Window, page, svg};
+pub use post::Post;
 pub use shiviz::shiviz;
 pub use story::Story;
 pub use text::{Heading, TextOptions, TextTrace, TimeColumn};
@@ -27,6 +29,20 @@ pub use text::{Heading, TextOptions, TextTrace, TimeColumn};
 use picklock_model::machine::{Lock, Message, Node, Store};
 use picklock_model::trace::{Observer, Step};
 use picklock_properties::{Event, FencingToken, Mode, Promise, Violation};
+use std::sync::OnceLock;
+
+static PROGRAM: OnceLock<String> = OnceLock::new();
+
+/// The program that replays tokens, as a trace names it: `picklock`, unless a command said what it was called by.
+pub fn program() -> &'static str {
+    PROGRAM.get().map_or("picklock", String::as_str)
+}
+
+/// Says once what this program is called.
+pub(crate) fn name_program(name: String) {
+    // Whoever asks twice gets the same name.
+    let _ = PROGRAM.set(name);
+}
 
 /// Two observers of one run, the first one first.
 #[derive(Clone, Debug, Default)]
@@ -52,11 +68,14 @@ pub fn violation_words(violation: &Violation) -> String {
     let Violation { promise, client, other } = violation;
     let alone = client == other;
     match promise {
+        Promise::MutualExclusion if alone => format!("{client} is granted the lock while it holds it"),
         Promise::MutualExclusion => format!("{client} enters while {other} holds"),
         Promise::Theorem1 => format!("{client} enters by lock while {other} holds by lock"),
         Promise::Theorem2 => format!("{client} enters by try_lock while {other} holds by try_lock"),
         Promise::FencedResource if alone => {
-            format!("the resource accepts a write from {client}, who was never granted the lock")
+            format!(
+                "the resource accepts a write from {client} that rests on no grant, or on an earlier one of its own"
+            )
         }
         Promise::FencedResource => {
             format!(
@@ -86,6 +105,15 @@ pub fn violation_words(violation: &Violation) -> String {
             )
         }
         Promise::TimeOrder => format!("the time service tells {client} less than it told it before"),
+        Promise::TokenOrder if alone => {
+            format!("{client} is granted a token out of order with its own earlier one")
+        }
+        Promise::TokenOrder => format!("{client} is granted a token out of order with that of {other}"),
+        Promise::LostUpdate if alone => {
+            format!("a write of {client} overwrites one of its own earlier hold unread")
+        }
+        Promise::LostUpdate => format!("a write of {client} overwrites one of {other} that it has not read"),
+        Promise::ReleaseEnds => format!("{client} has left and is never done with its release"),
     }
 }
 
@@ -103,6 +131,7 @@ fn event_words(event: &Event) -> String {
         Event::Released { .. } => format!("released {client}"),
         Event::Renewed { .. } => format!("renewed {client}"),
         Event::Crashed { .. } => format!("crashed {client}"),
+        Event::ResourceRead { .. } => format!("resource-read {client}"),
         Event::Accepted { fence, .. } => format!("accepted {client}{}", fence_words(*fence)),
         Event::Rejected { fence, .. } => format!("rejected {client}{}", fence_words(*fence)),
         Event::RowRead { saw, .. } => format!("row-read {client} saw {saw:?}"),
@@ -135,6 +164,8 @@ fn message_words<S: Store>(message: &Message<S>) -> String {
         Message::Request(request) => request.to_string(),
         Message::Reply(reply) => reply.to_string(),
         Message::Peer(message) => message.to_string(),
+        Message::Read { fence, .. } => format!("read{}", fence_words(*fence)),
+        Message::Shown { .. } => "shown".to_owned(),
         Message::Write { fence, .. } => format!("write{}", fence_words(*fence)),
         Message::Written { accepted: true, .. } => "written".to_owned(),
         Message::Written { accepted: false, .. } => "turned down".to_owned(),

@@ -3,6 +3,7 @@
 //! Each node is a thread of one process. Holding, pausing and being down are slices; steps are instants with their details
 //! as arguments; a message is a flow from the step that sent it to the step in which it arrived.
 
+use super::TimeColumn;
 use super::story::{Flight, Story, flights};
 use serde_json::{Value, json};
 
@@ -37,7 +38,7 @@ pub fn perfetto(story: Story) -> String {
             }));
         }
     }
-    for (number, flight) in flights(story.events).iter().enumerate() {
+    for (number, flight) in flights(story.events, story.time).iter().enumerate() {
         events.extend(flow(number, flight, &times, &thread));
     }
     let document = json!({
@@ -52,7 +53,7 @@ pub fn perfetto(story: Story) -> String {
 fn times(story: &Story) -> Vec<i64> {
     let mut times: Vec<i64> = Vec::with_capacity(story.events.len());
     for event in story.events {
-        let apart = if story.in_ticks { STEP_MICROS } else { 1 };
+        let apart = if story.time == TimeColumn::Seconds { 1 } else { STEP_MICROS };
         let after = times.last().map_or(i64::MIN, |before| before + apart);
         times.push(event.at_us.max(after));
     }
@@ -93,6 +94,7 @@ fn slices(story: &Story, times: &[i64], thread: &dyn Fn(&str) -> usize) -> Vec<V
         };
         slice("holds", &|position| Some(story.events[position].holders.contains(node)));
         slice("paused", &between("paused", &["resumed", "crashed"]));
+        slice("suspended", &between("suspended", &["resumed", "crashed"]));
         slice("down", &between("crashed", &["restarted"]));
     }
     slices
@@ -142,7 +144,7 @@ mod tests {
     #[test]
     fn steps_come_one_after_the_other_even_in_one_instant() {
         toy::story(toy::patience, |story| {
-            let times = times(&Story { in_ticks: true, ..story });
+            let times = times(&Story { time: TimeColumn::Hidden, ..story });
             assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
         });
     }

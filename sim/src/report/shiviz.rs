@@ -11,7 +11,7 @@ const PARSER: &str = r"(?<host>\S*) (?<clock>{.*})\n(?<event>.*)";
 
 /// The log, two lines a step. Steps of nobody in particular (a tick of time) are not in it.
 pub fn shiviz(story: Story) -> String {
-    let flights = flights(story.events);
+    let flights = flights(story.events, story.time);
     let nodes = story.nodes.len();
     let lane = |node: &str| story.nodes.iter().position(|known| known == node);
     // What each node knows of all, and what each step knew.

@@ -1,6 +1,7 @@
 //! A run as its pictures need it: what happened, step by step, and which message became of which.
 
-use super::JsonEvent;
+use super::{JsonEvent, TimeColumn};
+use picklock_properties::Promise;
 
 /// A run that is over, with what a picture of it says beside the steps.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +14,8 @@ pub struct Story<'a> {
     pub token: &'a str,
     /// What broke, in words, with the promise's name first.
     pub broken: &'a [String],
+    /// Of these the promise that the run is shown for.
+    pub shown_for: Option<Promise>,
     /// The fault plan, a line each; none for a path of the exhaustive engine.
     pub plan: &'a [String],
     /// All nodes: clients, attendants, servers, and the resource if somebody writes to it.
@@ -23,8 +26,8 @@ pub struct Story<'a> {
     pub events: &'a [JsonEvent],
     /// A lasso: the steps from this position on go round for ever.
     pub loop_start: Option<usize>,
-    /// Whether true time passes in ticks, so that many steps share an instant.
-    pub in_ticks: bool,
+    /// How true time is shown: if in ticks, many steps share an instant.
+    pub time: TimeColumn,
 }
 
 /// A message on its way.
@@ -34,7 +37,7 @@ pub struct Flight {
     pub from: String,
     /// Receiver.
     pub to: String,
-    /// What it says, as it arrived.
+    /// What it says.
     pub message: String,
     /// Position of the step that sent it.
     pub sent: usize,
@@ -53,9 +56,8 @@ const LATE_MEDIANS: i64 = 5;
 
 /// Every message of the run, in the order of their sending.
 ///
-/// Steps do not number messages. An arriving one is taken for the oldest of the same words between the same two nodes; if the
-/// words changed on the way (the exhaustive engine renumbers what it stores), for the oldest that begins with the same word.
-pub fn flights(events: &[JsonEvent]) -> Vec<Flight> {
+/// Steps do not number messages: an arriving one is taken for the oldest of the same words between the same two nodes.
+pub fn flights(events: &[JsonEvent], time: TimeColumn) -> Vec<Flight> {
     let mut flights: Vec<Flight> = Vec::new();
     for (position, event) in events.iter().enumerate() {
         if let (Some(from), Some(to), Some(message)) = (&event.from, &event.to, &event.message) {
@@ -69,7 +71,6 @@ pub fn flights(events: &[JsonEvent]) -> Vec<Flight> {
                     let flight = &mut flights[flight];
                     flight.ended = Some(position);
                     flight.is_lost = event.what == "lost";
-                    flight.message.clone_from(message);
                 }
                 // Sent before the first step that is shown here.
                 (_, _) => {}
@@ -88,23 +89,23 @@ pub fn flights(events: &[JsonEvent]) -> Vec<Flight> {
             }));
         }
     }
-    mark_late(&mut flights, events);
+    mark_late(&mut flights, events, time);
     flights
 }
 
 fn oldest_under_way(flights: &[Flight], from: &str, to: &str, message: &str) -> Option<usize> {
-    let first_word = |text: &str| text.split(' ').next().map(str::to_owned);
-    let on_the_link = || {
-        let is_open = |flight: &Flight| flight.ended.is_none() && flight.from == from && flight.to == to;
-        flights.iter().enumerate().filter(move |(_, flight)| is_open(flight))
-    };
-    let same = on_the_link().find(|(_, flight)| flight.message == message);
-    let alike = || on_the_link().find(|(_, flight)| first_word(&flight.message) == first_word(message));
-    same.or_else(alike).or_else(|| on_the_link().next()).map(|(position, _)| position)
+    flights.iter().position(|flight| {
+        flight.ended.is_none() && (&*flight.from, &*flight.to, &*flight.message) == (from, to, message)
+    })
 }
 
-fn mark_late(flights: &mut [Flight], events: &[JsonEvent]) {
-    let duration = |flight: &Flight| Some(events[flight.ended?].at_us - events[flight.sent].at_us);
+fn mark_late(flights: &mut [Flight], events: &[JsonEvent], time: TimeColumn) {
+    let passed = |position: usize| match time {
+        TimeColumn::Seconds => events[position].at_us,
+        TimeColumn::Ticks { length } => events[position].at_us.div_euclid(length.0.max(1)),
+        TimeColumn::Hidden => 0,
+    };
+    let duration = |flight: &Flight| Some(passed(flight.ended?) - passed(flight.sent));
     let mut durations: Vec<i64> =
         flights.iter().filter(|flight| !flight.is_lost).filter_map(duration).collect();
     durations.sort_unstable();
@@ -141,10 +142,11 @@ mod tests {
     fn every_message_that_arrives_or_is_lost_was_sent_before() {
         for run in [toy::overlap, toy::patience, toy::misfortune] {
             let events = events(run);
-            let ended = flights(&events).iter().filter(|flight| flight.ended.is_some()).count();
+            let ended =
+                flights(&events, TimeColumn::Seconds).iter().filter(|flight| flight.ended.is_some()).count();
             let ends = events.iter().filter(|event| matches!(event.what, "delivered" | "lost")).count();
             assert_eq!(ended, ends);
-            for flight in flights(&events) {
+            for flight in flights(&events, TimeColumn::Seconds) {
                 assert!(flight.ended.is_none_or(|ended| ended > flight.sent), "{flight:?}");
             }
         }
@@ -152,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_duplicate_is_a_second_flight_of_the_same_message() {
-        let flights = flights(&events(toy::misfortune));
+        let flights = flights(&events(toy::misfortune), TimeColumn::Seconds);
         let copies: Vec<&Flight> = flights.iter().filter(|flight| flight.is_copy).collect();
         assert_eq!(copies.len(), 1);
         let originals = flights.iter().filter(|flight| !flight.is_copy && flight.sent == copies[0].sent);
@@ -161,26 +163,28 @@ mod tests {
     }
 
     #[test]
-    fn a_message_whose_numbers_were_changed_on_the_way_is_still_the_same() {
+    fn a_message_that_nobody_sent_is_not_taken_for_another() {
         let mut events = events(toy::overlap);
         let arrival = events.iter().position(|event| event.what == "delivered").unwrap();
-        let renamed = events[arrival].message.take().map(|message| format!("{message} 7"));
-        events[arrival].message.clone_from(&renamed);
-        let flights = flights(&events);
-        let flight = flights.iter().find(|flight| flight.ended == Some(arrival)).unwrap();
-        assert_eq!(Some(&flight.message), renamed.as_ref());
+        events[arrival].message = Some("something else".to_owned());
+        let flights = flights(&events, TimeColumn::Seconds);
+        assert!(flights.iter().all(|flight| flight.ended != Some(arrival)));
     }
 
     #[test]
     fn a_message_that_a_later_one_overtakes_is_late() {
         let mut events = events(toy::patience);
-        assert!(flights(&events).iter().all(|flight| !flight.is_late), "in order, none is");
+        assert!(
+            flights(&events, TimeColumn::Seconds).iter().all(|flight| !flight.is_late),
+            "in order, none is"
+        );
         let arrives =
             |event: &JsonEvent| (event.from.as_deref(), event.to.as_deref()) == (Some("A"), Some("s1"));
         let arrivals: Vec<usize> = (0..events.len()).filter(|at| arrives(&events[*at])).collect();
         let first = events.remove(arrivals[0]);
         events.insert(arrivals[1], first);
-        let late: Vec<Flight> = flights(&events).into_iter().filter(|flight| flight.is_late).collect();
+        let late: Vec<Flight> =
+            flights(&events, TimeColumn::Seconds).into_iter().filter(|flight| flight.is_late).collect();
         assert_eq!(late.len(), 1, "{late:?}");
         assert_eq!(late[0].ended, Some(arrivals[1]));
     }

@@ -34,6 +34,7 @@ use picklock_model::time::Micros;
 use picklock_model::trace::{Happening, Observer, Step};
 use picklock_properties::{ClientId, Event, Promise};
 use row::{Fold, Gap, Row, Weight, What};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known about a run before it begins: the top of its trace.
@@ -45,7 +46,7 @@ pub struct Heading {
     pub settings: Vec<String>,
     /// The token that replays the run.
     pub token: Option<String>,
-    /// The promise that the run is shown for. `None`: the first one that it breaks.
+    /// The promise that the run is shown for. `None`: the first one that a step breaks.
     pub broken: Option<Promise>,
 }
 
@@ -81,7 +82,8 @@ impl Default for TextOptions {
 }
 
 /// How true time is shown.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TimeColumn {
     /// `12.345678s` since the run began.
     Seconds,
@@ -95,7 +97,7 @@ pub enum TimeColumn {
 }
 
 impl TimeColumn {
-    fn show(self, at: Micros) -> String {
+    pub(super) fn show(self, at: Micros) -> String {
         match self {
             TimeColumn::Seconds => {
                 let (sign, micros) =
@@ -153,6 +155,11 @@ impl TextTrace {
     /// The loop is closed; `what` never happens in it: `nobody is granted the lock`.
     pub fn loop_ends(&mut self, what: &str) {
         self.push_banner(format!("and back to there: {what}, for ever"));
+    }
+
+    /// Something that the reader must know before he trusts what follows.
+    pub fn warn(&mut self, what: &str) {
+        self.push_banner(what.to_owned());
     }
 
     /// The trace, with a line break at its end.
@@ -306,7 +313,8 @@ impl TextTrace {
     fn weigh<L: Lock>(&mut self, step: &Step<L>, lines: &Lines, changed: bool) -> Weight {
         let weight = match step.happening {
             Happening::Lost { .. } | Happening::Duplicated { .. } => Weight::Loss,
-            Happening::Ticked => return Weight::Tick,
+            // A promise of progress is broken by nothing but the passing of time.
+            Happening::Ticked if step.violations.is_empty() => return Weight::Tick,
             Happening::Delivered { .. } | Happening::Woke { .. } => {
                 if step.effects.events.is_empty() && !changed {
                     let familiar = !self.familiar.insert(lines.likeness(step.happening.node()));

@@ -2,7 +2,7 @@
 //!
 //! Between line 1 and line 3 somebody else may do the same, which is what its traces show.
 
-use super::{JsonEvents, Story};
+use super::{JsonEvents, Story, TimeColumn};
 use picklock_model::cluster::{Cluster, Entry, Setup, Status, Wake};
 use picklock_model::machine::{
     Answer, Call, Context, Effects, Line, Lock, Message, Node, Store, Visit, Visitor,
@@ -50,13 +50,14 @@ pub(super) fn story(run: impl FnOnce(&mut JsonEvents), to: impl FnOnce(Story)) {
         lock: "notice-board",
         settings: &[],
         token: "pk0_toy",
+        shown_for: None,
         broken: &[],
         plan: &[],
         nodes: &nodes,
         locks: 1,
         events: &events.finish(),
         loop_start: None,
-        in_ticks: false,
+        time: TimeColumn::Seconds,
     });
 }
 
@@ -81,7 +82,7 @@ pub(super) fn patience(observer: &mut impl Observer<Notice>) {
     bench.exchange(B);
 }
 
-/// Every fault that there is, one after the other.
+/// Faults of nodes, clocks and links, one after the other.
 pub(super) fn misfortune(observer: &mut impl Observer<Notice>) {
     let mut bench = Bench::new(WORKLOAD, observer);
     bench.wake(A, Wake::App);
@@ -106,6 +107,22 @@ pub(super) fn misfortune(observer: &mut impl Observer<Notice>) {
     bench.strike(Happening::Healed, |_, _| {});
 }
 
+/// Faults of machines, connections and disks.
+pub(super) fn hardship(observer: &mut impl Observer<Notice>) {
+    let mut bench = Bench::new(WORKLOAD, observer);
+    bench.wake(A, Wake::App);
+    bench.suspend(B);
+    bench.resume(B);
+    let granularity = Micros(15_625);
+    bench.strike(Happening::ClockCoarse { node: B, granularity }, |cluster, _| {
+        clock(cluster, B).coarsen(granularity);
+    });
+    bench.strike(Happening::ConnectionReset { from: B, to: S1 }, |_, _| {});
+    bench.crash(S2, true);
+    bench.strike(Happening::DiskLost { node: S2 }, |_, _| {});
+    bench.restart(S2);
+}
+
 pub(super) const WORKLOAD: Workload = Workload {
     clients: 2,
     rounds: 1,
@@ -119,6 +136,8 @@ pub(super) const WORKLOAD: Workload = Workload {
     resource_forgets: false,
     locks: 1,
     attendants: 0,
+    pace: None,
+    varies: false,
 };
 
 /// The smallest of engines: the test says what happens.
@@ -182,6 +201,10 @@ impl<'o, O: Observer<Notice>> Bench<'o, O> {
 
     pub(super) fn pause(&mut self, node: Node) {
         self.set_status(Happening::Paused { node }, node, Status::Paused { ticks_left: 0 });
+    }
+
+    fn suspend(&mut self, node: Node) {
+        self.set_status(Happening::Suspended { node }, node, Status::Paused { ticks_left: 0 });
     }
 
     pub(super) fn resume(&mut self, node: Node) {

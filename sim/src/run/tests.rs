@@ -6,7 +6,7 @@ use crate::report::TraceHash;
 use crate::swarm::Scale;
 use crate::toy::{self, Key, KeySettings};
 use picklock_model::workload::Workload;
-use picklock_properties::{ClientId, FencingToken, Promise};
+use picklock_properties::{ClientId, FencingToken, HoldId, Promise};
 
 pub(crate) const A: Target = Target::Client(0);
 pub(crate) const DESK: Target = Target::Server(0);
@@ -47,7 +47,7 @@ impl Log {
 }
 
 pub(crate) fn granted(client: u8, nth: i64) -> Event {
-    Event::Granted { client: ClientId(client), fence: Some(FencingToken(nth)) }
+    Event::Granted { client: ClientId(client), fence: Some(FencingToken(nth)), hold: HoldId(nth as u32) }
 }
 
 pub(crate) fn alone(patience: Option<Micros>) -> Setup<Key> {

@@ -23,8 +23,8 @@ pub(crate) enum Change {
     Sooner(Length),
     /// Half as long, as strong or as often.
     Half,
-    /// One way, if both ways are cut.
-    OneWay,
+    /// A lesser fault of its kind: one way, if both ways are cut; a disk that survives; a wall clock that is right.
+    Lesser,
     /// A length in round numbers.
     Round,
 }
@@ -41,7 +41,7 @@ pub(super) fn changes(aims: usize) -> impl Iterator<Item = Change> {
         Sooner(Length::Nothing),
         Sooner(Length::Half),
         Half,
-        OneWay,
+        Lesser,
         Round,
     ];
     (0..aims).map(Aim).chain(others)
@@ -62,9 +62,16 @@ pub(super) fn change(planned: &mut Planned, how: Change, aims: &[Trigger]) -> bo
             When::Trigger { delay, .. } => shorten(delay, how),
         },
         Change::Half => halve(fault),
-        Change::OneWay => match fault {
+        Change::Lesser => match fault {
             Fault::Cut { both_ways, .. } => std::mem::replace(both_ways, false),
+            Fault::Suspend { wall_too, .. } => std::mem::replace(wall_too, false),
+            Fault::Replace { node, restart_after } => {
+                *fault = Fault::PowerLoss { node: *node, restart_after: *restart_after };
+                true
+            }
             Fault::Pause { .. }
+            | Fault::CoarseClock { .. }
+            | Fault::Reset { .. }
             | Fault::Crash { .. }
             | Fault::PowerLoss { .. }
             | Fault::ClockStep { .. }
@@ -134,6 +141,7 @@ fn name_first(when: When, fault: &mut Fault) -> bool {
         (Target::Client(_), When::At(_)) => Target::Client(0),
         (Target::Server(_), _) => Target::Server(0),
         (Target::Struck, _) => Target::Struck,
+        (Target::Resource, _) => Target::Resource,
     };
     std::mem::replace(node, first) != first
 }
@@ -148,8 +156,11 @@ fn node_of(fault: &mut Fault) -> Option<&mut Target> {
         | Fault::Drift { node, .. }
         | Fault::Freeze { node, .. }
         | Fault::Strobe { node, .. }
-        | Fault::Isolate { node, .. } => Some(node),
-        Fault::Cut { .. } | Fault::SlowLink { .. } | Fault::LoseNext { .. } => None,
+        | Fault::Isolate { node, .. }
+        | Fault::Suspend { node, .. }
+        | Fault::CoarseClock { node, .. }
+        | Fault::Replace { node, .. } => Some(node),
+        Fault::Cut { .. } | Fault::SlowLink { .. } | Fault::LoseNext { .. } | Fault::Reset { .. } => None,
     }
 }
 
@@ -160,10 +171,15 @@ fn length_of(fault: &mut Fault) -> Option<&mut Micros> {
         | Fault::Freeze { length, .. }
         | Fault::Cut { length, .. }
         | Fault::Isolate { length, .. }
+        | Fault::Suspend { length, .. }
         | Fault::SlowLink { length, .. } => Some(length),
-        Fault::Crash { restart_after, .. } | Fault::PowerLoss { restart_after, .. } => restart_after.as_mut(),
+        Fault::Crash { restart_after, .. }
+        | Fault::PowerLoss { restart_after, .. }
+        | Fault::Replace { restart_after, .. } => restart_after.as_mut(),
         Fault::ClockStep { by, .. } | Fault::Strobe { by, .. } => Some(by),
-        Fault::Drift { .. } | Fault::LoseNext { .. } => None,
+        Fault::Drift { .. } | Fault::LoseNext { .. } | Fault::CoarseClock { .. } | Fault::Reset { .. } => {
+            None
+        }
     }
 }
 
@@ -180,9 +196,12 @@ fn halve(fault: &mut Fault) -> bool {
         Fault::Pause { length, .. }
         | Fault::Freeze { length, .. }
         | Fault::Cut { length, .. }
-        | Fault::Isolate { length, .. } => shorten(length, Length::Half),
+        | Fault::Isolate { length, .. }
+        | Fault::Suspend { length, .. } => shorten(length, Length::Half),
         Fault::Crash { restart_after: Some(length), .. }
-        | Fault::PowerLoss { restart_after: Some(length), .. } => shorten(length, Length::Half),
+        | Fault::PowerLoss { restart_after: Some(length), .. }
+        | Fault::Replace { restart_after: Some(length), .. } => shorten(length, Length::Half),
+        Fault::CoarseClock { granularity, .. } => shorten(granularity, Length::Half),
         Fault::ClockStep { by, .. } => shorten(by, Length::Half),
         Fault::Strobe { times, .. } if *times > 1 => {
             *times /= 2;
@@ -196,6 +215,8 @@ fn halve(fault: &mut Fault) -> bool {
         Fault::Drift { .. }
         | Fault::Crash { restart_after: None, .. }
         | Fault::PowerLoss { restart_after: None, .. }
+        | Fault::Replace { restart_after: None, .. }
+        | Fault::Reset { .. }
         | Fault::Strobe { .. }
         | Fault::LoseNext { .. } => false,
     }

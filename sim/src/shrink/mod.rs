@@ -13,23 +13,32 @@
 //! the run longer. When nothing can go any more, each fault is tried at other moments and for longer, and the run under other
 //! seeds: what makes it shorter may let something else go.
 //!
+//! The cause should stay, too, as far as it can be told. The kinds of faults without which the run, under its own seed, does not
+//! break the promise stay in every candidate; and of three servers or more three stay, for what a quorum does no single
+//! server does. Where more than half of a run is left after all that, it hangs on one seed's luck with all its messages: then
+//! the same kinds of faults are sought anew in less work.
+//!
 //! Nothing is left to chance: the same run shrinks to the same run, on every machine. A counterexample of the exhaustive
 //! engine needs none of this: the search is breadth first, and there is no shorter one.
 
+mod again;
 mod changes;
+mod kinds;
 pub(crate) mod reductions;
 
+use crate::fault::FaultSet;
 use crate::network::Network;
 use crate::outcome::Limits;
 use crate::plan::{Plan, Planned};
 use crate::run::Engine;
 use crate::schedule::Schedule;
 use crate::swarm::Scale;
+use kinds::kinds;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
 use picklock_model::trace::{Happening, Observer, Step};
 use picklock_properties::Promise;
-use reductions::{Reduction, Reductions};
+use reductions::{Reduce, Reduction, Reductions};
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -42,6 +51,15 @@ pub struct Trial<L: Lock> {
     pub plan: Plan,
     /// Decides what the plan leaves open.
     pub seed: u64,
+}
+
+/// What must not get lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ShrinkGoal {
+    /// The promise that stays broken.
+    pub promise: Promise,
+    /// Whether all servers stay.
+    pub keep_servers: bool,
 }
 
 /// A failing run.
@@ -93,6 +111,8 @@ const LAST_SEEDS: u64 = 256;
 const ELSEWHERE_SEEDS: u64 = 8;
 /// How many times as long it is there.
 const ELSEWHERE_TIMES: [i64; 3] = [1, 2, 4];
+/// Under how many more seeds a run is tried with a better network, to see whether it needs the worse one.
+const NETWORK_SEEDS: u64 = 8;
 /// How often what became shorter is reduced again.
 const AGAIN_MAX: u32 = 6;
 
@@ -101,23 +121,21 @@ pub fn shrink<L: Lock>(
     setup: &Setup<L>,
     plan: &Plan,
     seed: u64,
-    promise: Promise,
+    goal: ShrinkGoal,
     stop: &AtomicBool,
     on_run: &dyn Fn(u64),
 ) -> Option<Shrunk<L>> {
+    let ShrinkGoal { promise, keep_servers } = goal;
     let setup = Setup { promises: [promise].into_iter().collect(), ..setup.clone() };
     let trial = Trial { setup, plan: plan.clone(), seed };
     let mut trials = Trials { promise, engine: Engine::new(), runs: 0, stop, on_run };
     let from = trials.size(&trial, u64::MAX)?;
-    let mut shrinker = Shrinker { best: Failing { trial, size: from }, trials };
-    for _ in 0..=AGAIN_MAX {
-        let before = shrinker.best.clone();
-        shrinker.reduce();
-        shrinker.put_faults_elsewhere();
-        shrinker.try_other_seeds();
-        if shrinker.best == before {
-            break;
-        }
+    let servers_min = if keep_servers { trial.setup.servers } else { 1 };
+    let best = Failing { trial, size: from };
+    let mut shrinker = Shrinker { best, trials, needed: FaultSet::EMPTY, servers_min };
+    shrinker.shrink_to_what_is_needed();
+    if 2 * shrinker.best.size.steps > from.steps && shrinker.find_again() {
+        shrinker.shrink_to_what_is_needed();
     }
     let interrupted = shrinker.trials.is_stopped();
     Some(Shrunk { run: shrinker.best, from, runs: shrinker.trials.runs, interrupted })
@@ -205,6 +223,10 @@ fn is_entered<S: picklock_model::machine::Store>(happening: &Happening<S>) -> bo
         | Happening::Ticked
         | Happening::TickedUnevenly { .. }
         | Happening::Paused { .. }
+        | Happening::Suspended { .. }
+        | Happening::ClockCoarse { .. }
+        | Happening::ConnectionReset { .. }
+        | Happening::DiskLost { .. }
         | Happening::Resumed { .. }
         | Happening::Crashed { .. }
         | Happening::ClockStepped { .. }
@@ -220,9 +242,71 @@ fn is_entered<S: picklock_model::machine::Store>(happening: &Happening<S>) -> bo
 struct Shrinker<'a, L: Lock> {
     best: Failing<L>,
     trials: Trials<'a, L>,
+    /// The kinds of faults that stay.
+    needed: FaultSet,
+    servers_min: u8,
 }
 
 impl<L: Lock> Shrinker<'_, L> {
+    /// What a large run needs a small one may not: until it needs all that is left of it.
+    fn shrink_to_what_is_needed(&mut self) {
+        for _ in 0..=AGAIN_MAX {
+            let before = self.best.clone();
+            self.find_needed_kinds();
+            self.shrink();
+            if self.best == before {
+                break;
+            }
+        }
+    }
+
+    /// Until nothing can go any more.
+    fn shrink(&mut self) {
+        for _ in 0..=AGAIN_MAX {
+            let before = self.best.clone();
+            self.reduce();
+            self.put_faults_elsewhere();
+            self.try_other_seeds();
+            if self.best == before {
+                break;
+            }
+        }
+    }
+
+    /// Takes faults away under the run's own seed, as long as it breaks the promise: what is left then is of the kinds that
+    /// caused it. Where the network is made better every message has other luck: for that a few more seeds are tried.
+    fn find_needed_kinds(&mut self) {
+        let mut trial = self.best.trial.clone();
+        let mut went = true;
+        while std::mem::take(&mut went) {
+            let mut all = trial.plan.reductions(&[]);
+            all.sort_unstable();
+            for reduction in all {
+                let seeds = match reduction {
+                    Reduction::Faults { .. } => 0,
+                    Reduction::Network(_) => NETWORK_SEEDS,
+                    _ => continue,
+                };
+                let Some(plan) = trial.plan.without(reduction, &[]) else { continue };
+                let breaks = std::iter::once(trial.seed).chain(0..seeds).any(|seed| {
+                    let fewer = Trial { setup: trial.setup.clone(), plan: plan.clone(), seed };
+                    !self.trials.is_stopped() && self.trials.size(&fewer, u64::MAX).is_some()
+                });
+                if breaks {
+                    (trial.plan, went) = (plan, true);
+                    break;
+                }
+            }
+        }
+        self.needed = kinds(&trial.plan);
+    }
+
+    /// Whether what has to stay is in it.
+    fn allows(&self, trial: &Trial<L>) -> bool {
+        let kinds = kinds(&trial.plan);
+        trial.setup.servers >= self.servers_min && self.needed.iter().all(|kind| kinds.contains(kind))
+    }
+
     /// Takes away whatever can go.
     fn reduce(&mut self) {
         if self.trials.is_stopped() {
@@ -233,7 +317,7 @@ impl<L: Lock> Shrinker<'_, L> {
             if self.trials.is_stopped() {
                 return;
             }
-            if self.keep_if_failing(reduction, trial) {
+            if self.allows(&trial) && self.keep_if_failing(reduction, trial) {
                 reductions.keep();
             }
         }
@@ -284,6 +368,9 @@ impl<L: Lock> Shrinker<'_, L> {
 
     /// Keeps a run with fewer faults, or as many and fewer steps.
     fn keep_if_less(&mut self, trial: Trial<L>) -> bool {
+        if !self.allows(&trial) {
+            return false;
+        }
         let best = self.best.size;
         let is_less = |size: &Size| (size.faults, size.steps) < (best.faults, best.steps);
         let size = self.trials.size(&trial, best.steps).filter(is_less);
@@ -308,10 +395,14 @@ impl<L: Lock> Shrinker<'_, L> {
 mod tests {
     use super::*;
     use crate::fault::FaultSet;
+    use crate::plan::{Fault, Target};
     use crate::toy::{self, Key};
+    use picklock_model::time::Micros;
+
+    const GOAL: ShrinkGoal = ShrinkGoal { promise: Promise::MutualExclusion, keep_servers: false };
 
     fn shrunk(setup: &Setup<Key>, plan: &Plan, seed: u64) -> Shrunk<Key> {
-        shrink(setup, plan, seed, Promise::MutualExclusion, &AtomicBool::new(false), &|_| {})
+        shrink(setup, plan, seed, GOAL, &AtomicBool::new(false), &|_| {})
             .expect("the run breaks mutual exclusion")
     }
 
@@ -342,6 +433,37 @@ mod tests {
     }
 
     #[test]
+    fn servers_go_unless_all_of_them_shall_stay() {
+        let (setup, plan, seed) = unlucky();
+        let five = Setup { servers: 5, ..setup };
+        let servers = |keep_servers| {
+            let goal = ShrinkGoal { keep_servers, ..GOAL };
+            let shrunk = shrink(&five, &plan, seed, goal, &AtomicBool::new(false), &|_| {});
+            shrunk.map(|shrunk| shrunk.run.trial.setup.servers)
+        };
+        assert_eq!((servers(false), servers(true)), (Some(1), Some(5)));
+    }
+
+    #[test]
+    fn the_kinds_of_faults_that_a_run_needs_are_in_what_becomes_of_it() {
+        // Both the pause and the power loss break it, each alone: first the power loss, for the pause comes too late.
+        let setup = toy::leased_setup();
+        let at = |at, fault| Planned { when: crate::plan::When::At(Micros::millis(at)), fault };
+        let lost = Fault::PowerLoss { node: Target::Server(0), restart_after: Some(Micros::ZERO) };
+        let paused = Fault::Pause { node: Target::Client(0), length: Micros::seconds(3) };
+        let breaks = |faults: &[Planned]| {
+            let plan = Plan { faults: faults.to_vec(), heal_at: Micros::seconds(9), ..Plan::default() };
+            let run = Engine::new().run(&setup, &plan, 1, &Limits::of(&setup), &mut ());
+            run.breaks(Promise::MutualExclusion).then_some(plan)
+        };
+        let mut moments = (0..400).map(|at_millis| at(at_millis, lost.clone()));
+        let lost = moments.find(|lost| breaks(std::slice::from_ref(lost)).is_some()).expect("somebody holds");
+        let plan = breaks(&[lost, at(90_000, paused)]).expect("the first of them breaks it");
+        let left = shrunk(&setup, &plan, 1).run.trial.plan;
+        assert_eq!(kinds(&left), crate::fault::FaultKind::PowerLoss.into(), "{left}");
+    }
+
+    #[test]
     fn shrinking_is_deterministic_and_what_is_shrunk_stays_as_it_is() {
         let (setup, plan, seed) = unlucky();
         let first = shrunk(&setup, &plan, seed);
@@ -353,22 +475,14 @@ mod tests {
 
     #[test]
     fn a_run_that_breaks_nothing_is_not_shrunk() {
-        let nothing = shrink(
-            &toy::setup(),
-            &Plan::default(),
-            0,
-            Promise::MutualExclusion,
-            &AtomicBool::new(false),
-            &|_| {},
-        );
+        let nothing = shrink(&toy::setup(), &Plan::default(), 0, GOAL, &AtomicBool::new(false), &|_| {});
         assert!(nothing.is_none());
     }
 
     #[test]
     fn who_stops_it_has_the_smallest_run_so_far() {
         let (setup, plan, seed) = unlucky();
-        let stopped =
-            shrink(&setup, &plan, seed, Promise::MutualExclusion, &AtomicBool::new(true), &|_| {}).unwrap();
+        let stopped = shrink(&setup, &plan, seed, GOAL, &AtomicBool::new(true), &|_| {}).unwrap();
         assert!(stopped.interrupted);
         assert_eq!((stopped.run.trial.plan, stopped.runs), (plan, 1));
     }

@@ -21,7 +21,7 @@ use crate::swarm::Scale;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
 use picklock_model::time::Micros;
-use picklock_model::workload::Workload;
+use picklock_model::workload::{Pace, Workload};
 use std::cmp::Reverse;
 use std::ops::Bound;
 
@@ -50,6 +50,8 @@ pub(crate) enum Reduction {
     Think(Length),
     /// How long they hold.
     Hold(Length),
+    /// How uneven that is.
+    Pace(Length),
     /// The differences between latencies.
     Latencies,
 }
@@ -95,6 +97,7 @@ impl Reduction {
             | Reduction::Heal(_)
             | Reduction::Think(_)
             | Reduction::Hold(_)
+            | Reduction::Pace(_)
             | Reduction::Latencies => true,
         }
     }
@@ -216,7 +219,9 @@ impl<L: Lock> Reduce for Trial<L> {
         } else if let Some(workload) = self.setup.workload.without(reduction, aims) {
             smaller.setup.workload = workload;
         } else if let Reduction::Servers(how) = reduction {
-            smaller.setup.servers = reduced(self.setup.servers, how, 2)?;
+            let servers = reduced(self.setup.servers, how, 2)?;
+            let fewest = L::fewest_servers(&self.setup.lock).min(self.setup.servers);
+            smaller.setup.servers = Some(servers).filter(|servers| *servers >= fewest)?;
         } else {
             return None;
         }
@@ -267,7 +272,8 @@ impl Reduce for Plan {
             | Reduction::Servers(_)
             | Reduction::Locks
             | Reduction::Think(_)
-            | Reduction::Hold(_) => false,
+            | Reduction::Hold(_)
+            | Reduction::Pace(_) => false,
         };
         went.then_some(plan)
     }
@@ -285,6 +291,7 @@ impl Reduce for Workload {
         all.push(Reduction::Locks);
         all.extend([Length::Nothing, Length::Half].map(Reduction::Think));
         all.extend([Length::Nothing, Length::Half].map(Reduction::Hold));
+        all.extend([Length::Nothing, Length::Half].map(Reduction::Pace));
         all
     }
 
@@ -302,6 +309,7 @@ impl Reduce for Workload {
             Reduction::Locks => std::mem::replace(&mut workload.locks, 1) > 1,
             Reduction::Think(how) => shorten(&mut workload.think, how),
             Reduction::Hold(how) => shorten(&mut workload.hold, how),
+            Reduction::Pace(how) => even_out_pace(&mut workload.pace, how),
             Reduction::Faults { .. }
             | Reduction::Network(_)
             | Reduction::Schedule
@@ -346,6 +354,22 @@ pub(super) fn shorten(length: &mut Micros, how: Length) -> bool {
                 length.0 /= 2;
             }
             is_long
+        }
+    }
+}
+
+/// Whether the clients take more equally long at all times.
+fn even_out_pace(pace: &mut Option<Pace>, how: Length) -> bool {
+    match (how, &mut *pace) {
+        (_, None) => false,
+        (Length::Half, Some(Pace { spread_per_mille, .. })) if *spread_per_mille > 1 => {
+            *spread_per_mille /= 2;
+            true
+        }
+        (Length::Half, Some(_)) => false,
+        (Length::Nothing, Some(_)) => {
+            *pace = None;
+            true
         }
     }
 }

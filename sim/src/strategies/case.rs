@@ -2,12 +2,13 @@
 
 use crate::outcome::{Limits, Outcome};
 use crate::plan::Trigger;
+use crate::registry::unregistered_token;
 use crate::report::{Heading, TextOptions, TextTrace};
 use crate::run::run;
 use crate::shrink::Trial;
 use crate::shrink::reductions::{Reduce, Reduction};
+use crate::sweep::PlannedRun;
 use crate::token::Token;
-use picklock_model::claims::pack_setup;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
 use picklock_model::trace::{Observer, Step};
@@ -36,9 +37,13 @@ impl<L: Lock> Case<L> {
     }
 
     /// Replays it: `picklock replay TOKEN`.
+    ///
+    /// # Panics
+    /// If the setup cannot be told by the names of its parts: a map whose keys are no words, say.
     pub fn token(&self) -> Token {
         let Trial { setup, plan, seed } = &self.trial;
-        Token::planned(&self.lock, pack_setup(setup), plan, *seed)
+        let run = PlannedRun { plan: plan.clone(), seed: *seed };
+        unregistered_token(&self.lock, setup, &run).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Fails if the run breaks this promise, whether the setup watches it or not; and rejects a run that was cut short, and
@@ -66,7 +71,7 @@ impl<L: Lock> Case<L> {
     }
 
     fn evidence(&self, promise: Promise) -> String {
-        let token = self.token();
+        let token = self.token().for_promise(promise);
         let heading = Heading {
             lock: self.lock.clone(),
             token: Some(token.encode()),

@@ -50,6 +50,7 @@ use crate::plan::Plan;
 use crate::shrink::Trial;
 use crate::shrink::reductions::aims;
 use crate::swarm::Scale;
+use crate::varied;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
 use picklock_model::time::Micros;
@@ -76,8 +77,10 @@ pub fn runs<L: Lock>(
     let (lock, aims) = (lock.to_owned(), scale.as_ref().map(aims).unwrap_or_default());
     Drawn::new(move |runner: &mut TestRunner| {
         let seed = seed(runner)?;
-        let plan = Plan::random(kinds, seed, scale.as_ref().map_err(Reason::clone)?);
-        let case = Case { lock: lock.clone(), trial: Trial { setup: setup.clone(), plan, seed } };
+        let of_seed = varied::of_seed(&setup, seed).into_owned();
+        let scale = scale.as_ref().map_err(Reason::clone)?.resized(&setup.workload, &of_seed.workload);
+        let plan = Plan::random(kinds, seed, &scale);
+        let case = Case { lock: lock.clone(), trial: Trial { setup: of_seed, plan, seed } };
         Ok(Tree::new(case, aims.clone(), OTHER_SEEDS))
     })
 }
@@ -111,6 +114,8 @@ pub fn workloads() -> impl Strategy<Value = Workload> {
             resource_forgets: forgets,
             locks,
             attendants: 0,
+            pace: None,
+            varies: false,
         }
     });
     Drawn::new(move |runner: &mut TestRunner| {
@@ -154,7 +159,8 @@ mod tests {
             panic!("what is left breaks it: {case}")
         };
         assert_eq!(why.message(), again.message());
-        for shown in ["mutual-exclusion", &case.token().encode(), "picklock replay", "enters while"] {
+        let token = case.token().for_promise(Promise::MutualExclusion).encode();
+        for shown in ["mutual-exclusion", &token, "picklock replay", "enters while"] {
             assert!(why.message().contains(shown), "{shown:?} is missing in\n{why}");
         }
     }

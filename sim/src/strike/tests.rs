@@ -3,10 +3,11 @@ use crate::plan::{Fault, Planned, Side, Target, Trigger, When};
 use crate::run::run;
 use crate::run::tests::{A, DESK, alone, ask_line, at, granted, logged, plan};
 use crate::toy::{self, Key};
-use picklock_model::cluster::Status;
+use picklock_model::cluster::{Setup, Status};
 use picklock_model::machine::{Line, Node};
 use picklock_model::time::Micros;
 use picklock_model::trace::{Happening, Observer, Step};
+use picklock_model::workload::{Workload, Writes};
 use picklock_properties::{ClientId, Event, Promise};
 use smallvec::smallvec;
 
@@ -256,4 +257,199 @@ fn nodes_are_numbered_modulo_how_many_there_are() {
     let log = |node| logged(&toy::setup(), &plan(pause(node)), 1).1;
     assert_eq!(log(Target::Client(1)), log(Target::Client(4)));
     assert_eq!(log(DESK), log(Target::Server(9)));
+}
+
+#[test]
+fn a_suspended_machine_counts_none_of_the_time_by_its_monotonic_clock() {
+    let suspend = |at_millis, length, wall_too| {
+        at(Micros::millis(at_millis), Fault::Suspend { node: A, length, wall_too })
+    };
+    let (outcome, log) = logged(&alone(None), &plan(vec![suspend(1, Micros::seconds(5), false)]), 1);
+    let woken = log.steps_of(Node::Client(0)).next();
+    assert_eq!(woken, Some(Micros(5_009_999)), "9 of 10 ms were left, and waking takes a microsecond");
+    assert_eq!((outcome.strikes.suspensions, outcome.strikes.pauses), (1, 0));
+    assert_eq!(
+        log.first(|happening| matches!(happening, Happening::Suspended { .. })),
+        Some(Micros::millis(1))
+    );
+
+    // It looks at the key for ten seconds by its wall clock.
+    let patient = alone(Some(Micros::seconds(10)));
+    let given = |wall_too| {
+        let faults = vec![suspend(1000, Micros::seconds(3), wall_too)];
+        logged(&patient, &plan(faults), 1).1.event(granted(0, 1)).unwrap().0 / 100_000
+    };
+    assert_eq!((given(false), given(true)), (100, 130));
+}
+
+#[test]
+fn a_machine_suspended_during_a_pause_of_its_process_loses_only_what_it_was_suspended_for() {
+    let millis = Micros::millis;
+    let asked = |mut faults: Vec<Planned>| {
+        // The last one to strike has its clock go on at the same time, and nothing else to wait for.
+        faults.push(at(millis(8000), Fault::Pause { node: DESK, length: Micros(1) }));
+        logged(&alone(None), &plan(faults), 1).1.steps_of(Node::Client(0)).next().unwrap()
+    };
+    let pause = |from, length| at(millis(from), Fault::Pause { node: A, length: millis(length) });
+    let suspend =
+        |from, length| at(millis(from), Fault::Suspend { node: A, length: millis(length), wall_too: false });
+    // Its process may go on at 5 s; by its clock 4 s of that have passed, more than the 10 ms that it thinks.
+    assert_eq!(asked(vec![pause(1, 5000), suspend(2000, 1000)]), millis(5001));
+    // Suspended from 2 ms to 5 s: 8 ms are left then, though its process was paused first.
+    assert_eq!(asked(vec![pause(1, 2000), suspend(2, 4998)]), Micros(5_007_999));
+    // Twice at once: until the later end.
+    assert_eq!(asked(vec![suspend(1, 1000), suspend(500, 4500)]), Micros(5_008_999));
+}
+
+#[test]
+fn a_crash_or_the_end_of_all_faults_wakes_a_suspended_machine() {
+    let suspend = Fault::Suspend { node: A, length: Micros::seconds(3600), wall_too: true };
+    let (outcome, log) = logged(&alone(None), &plan(vec![at(Micros::millis(1), suspend.clone())]), 1);
+    assert_eq!((outcome.grants, outcome.violations.len()), (1, 0));
+    let healed = Micros::seconds(100);
+    assert_eq!(log.first(|happening| matches!(happening, Happening::Resumed { .. })), Some(healed));
+    let is_late = |happening: &Happening<_>| matches!(happening, Happening::ClockStepped { by, .. } if *by < Micros::seconds(-99));
+    assert_eq!(log.first(is_late), Some(healed));
+
+    let crash = Fault::Crash { node: A, restart_after: Some(Micros::millis(1)) };
+    let faults = vec![at(Micros::millis(1), suspend), at(Micros::seconds(2), crash)];
+    let (outcome, log) = logged(&toy::setup(), &plan(faults), 1);
+    // The crashed client was thinking: no round is used up.
+    assert_eq!((outcome.grants, outcome.strikes.restarts), (15, 1));
+    assert!(log.steps_of(Node::Client(0)).next().is_some_and(|at| at < Micros::seconds(3)));
+}
+
+#[test]
+fn a_coarse_wall_clock_wakes_nobody_between_two_of_its_steps() {
+    let given = |granularity, patience| {
+        let coarse = at(Micros::ZERO, Fault::CoarseClock { node: A, granularity });
+        let (outcome, log) = logged(&alone(Some(patience)), &plan(vec![coarse]), 1);
+        assert_eq!(outcome.strikes.coarse_clocks, 1);
+        log.event(granted(0, 1)).unwrap()
+    };
+    // The key is there within 20 ms. A clock of whole seconds shows 0 then, and 2 s, not 1.7 s, when it is looked at next.
+    assert_eq!(given(Micros::seconds(1), Micros::millis(1700)), Micros::seconds(2));
+    let fine = given(Micros(1), Micros::millis(1700));
+    assert!(fine > Micros::millis(1710) && fine < Micros::millis(1720), "{fine}");
+    assert_eq!(given(Micros(15_625), Micros(1)).0 % 15_625, 0);
+}
+
+#[test]
+fn the_resource_pauses_and_starts_again_like_any_process_and_has_no_clock_that_could_go_wrong() {
+    let setup = alone(None);
+    let resource = Target::Resource;
+    let holds = |fault| Planned {
+        when: When::Trigger { client: None, event: Trigger::Granted, nth: 1, delay: Micros::ZERO },
+        fault,
+    };
+    let seconds = Micros::seconds;
+    let left = |fault| {
+        let (outcome, log) = logged(&setup, &plan(vec![holds(fault)]), 1);
+        assert_eq!((outcome.grants, outcome.violations.len()), (1, 0));
+        (log.event(Event::Left { client: ClientId(0) }).unwrap(), outcome.strikes)
+    };
+    let (at, strikes) = left(Fault::Pause { node: resource, length: seconds(5) });
+    assert!(at > seconds(5) && at < seconds(6));
+    assert_eq!((strikes.resource_faults, strikes.pauses), (1, 1));
+    let (at, strikes) = left(Fault::Crash { node: resource, restart_after: Some(seconds(5)) });
+    assert!(at > seconds(5) && at < seconds(7));
+    assert_eq!((strikes.resource_faults, strikes.crashes, strikes.restarts), (1, 1, 1));
+    assert!(strikes.reset > 3, "what is written to a process that has ended is lost: {strikes:?}");
+    let (at, strikes) = left(Fault::Crash { node: resource, restart_after: None });
+    assert!(at > seconds(100), "it starts again when the run heals: {at}");
+    assert_eq!(strikes.restarts, 1);
+    let (at, strikes) = left(Fault::ClockStep { node: resource, by: seconds(5) });
+    assert!(at < seconds(1));
+    assert_eq!((strikes.clock_steps, strikes.resource_faults), (0, 0));
+    let slow = |extra| Fault::SlowLink { from: Side::Clients, to: Side::Resource, extra, length: seconds(1) };
+    let (at, strikes) = left(slow(seconds(3)));
+    assert!(at > seconds(3) && strikes.resource_faults == 1, "{at}");
+}
+
+#[test]
+fn a_resource_that_starts_again_has_forgotten_its_largest_token_if_it_does_not_keep_it_on_disk() {
+    /// What the resource knows at the end.
+    #[derive(Default)]
+    struct Known(Vec<String>);
+    impl Observer<Key> for Known {
+        fn observe(&mut self, step: &Step<Key>) {
+            self.0 = step.cluster.resource.contents();
+        }
+    }
+    let known = |resource_forgets| {
+        let setup = toy::setup();
+        let workload = Workload {
+            clients: 1,
+            rounds: 1,
+            resource_checks: true,
+            resource_forgets,
+            writes: Writes::Resource,
+            ..setup.workload
+        };
+        let setup = Setup { workload, ..setup };
+        let left = When::Trigger { client: None, event: Trigger::Left, nth: 1, delay: Micros::ZERO };
+        let fault = Fault::Crash { node: Target::Resource, restart_after: Some(Micros(1)) };
+        let mut known = Known::default();
+        run(&setup, &plan(vec![Planned { when: left, fault }]), 1, &Limits::of(&setup), &mut known);
+        known.0
+    };
+    assert_eq!(known(false), ["largest token 1"]);
+    assert_eq!(known(true), [""; 0]);
+}
+
+#[test]
+fn a_reset_loses_what_is_under_way_between_the_two_and_nothing_afterwards() {
+    let setup = alone(None);
+    let side = |node| Side::Nodes(smallvec![node]);
+    let asks = |delay| When::Trigger { client: None, event: ask_line(), nth: 1, delay };
+    let reset = |delay| Planned {
+        when: asks(delay),
+        fault: Fault::Reset { between: side(Target::Struck), and: Side::Servers },
+    };
+    for (delay, handled) in [(Micros::ZERO, 0), (Micros::millis(2), 1)] {
+        // The request is lost, or it has been handled, and some of the replies to it are lost.
+        let mut lost = 0;
+        for seed in 0..20 {
+            let (outcome, log) = logged(&setup, &plan(vec![reset(delay)]), seed);
+            assert_eq!((outcome.grants, outcome.strikes.connection_resets), (1, 1));
+            let before = log.steps_of(Node::Server(0)).filter(|at| *at < Micros::millis(400)).count();
+            assert!(before >= handled, "seed {seed}: {before}");
+            lost += outcome.strikes.reset;
+            let is_late = log.event(granted(0, 1)).unwrap() > Micros::millis(500);
+            assert_eq!(is_late, outcome.strikes.reset > 0, "it asks again when it has waited in vain");
+        }
+        assert!(if handled == 0 { lost == 20 } else { lost > 0 && lost < 20 }, "{lost}");
+    }
+    let apart = Fault::Reset { between: Side::Resource, and: Side::Clients };
+    let (outcome, _) = logged(&setup, &plan(vec![Planned { when: asks(Micros::ZERO), fault: apart }]), 1);
+    assert_eq!((outcome.strikes.connection_resets, outcome.strikes.reset), (1, 0));
+}
+
+#[test]
+fn a_replaced_server_has_forgotten_even_what_survives_a_loss_of_power() {
+    #[derive(Default)]
+    struct Given(i64);
+    impl Observer<Key> for Given {
+        fn observe(&mut self, step: &Step<Key>) {
+            for event in &step.effects.events {
+                if let Event::Granted { fence: Some(fence), .. } = event {
+                    self.0 = fence.0;
+                }
+            }
+        }
+    }
+    let setup = toy::setup();
+    let last = |fault| {
+        let left = When::Trigger { client: None, event: Trigger::Left, nth: 5, delay: Micros::ZERO };
+        let mut given = Given::default();
+        let faults = vec![Planned { when: left, fault }];
+        let outcome = run(&setup, &plan(faults), 1, &Limits::of(&setup), &mut given);
+        (given.0, outcome.strikes.power_losses, outcome.strikes.replacements)
+    };
+    let restart_after = Some(Micros::millis(1));
+    // The desk numbers its keys on paper.
+    assert_eq!(last(Fault::PowerLoss { node: DESK, restart_after }), (15, 1, 0));
+    let (given, power_losses, replacements) = last(Fault::Replace { node: DESK, restart_after });
+    assert!(given < 12, "it began to count anew: {given}");
+    assert_eq!((power_losses, replacements), (1, 1));
 }

@@ -119,6 +119,8 @@ fn what_a_crashed_host_keeps_is_for_the_persistence_to_say() {
         (Persistence::AofEverySecond, false, true),
         (Persistence::AofEverySecond, true, false),
         (Persistence::AofAlways, true, true),
+        (Persistence::Rdb, false, false),
+        (Persistence::Rdb, true, false),
     ] {
         let settings = Settings { persistence, ..Settings::default() };
         let (mut sim, servers) = (simulation(), Servers::new(1, settings));

@@ -23,7 +23,9 @@ const REVIVED: &str = "a renewal blindly writes cells that another client's gran
 const NOT_REJOINED: &str = "a waiter whose queue cell expires polls for ever (row C6)";
 const SKEW: &str = "coordinators' clocks differ by more than the TTL: cells are dead on arrival (row C15)";
 
-/// The verdicts that differ from "holds".
+const UNREAD: &str = "seen with holds of uneven lengths; the cause has not been read";
+
+/// What is known.
 pub(super) const CELLS: &[Cell] = &{
     use Promise::*;
     [
@@ -87,5 +89,10 @@ pub(super) const CELLS: &[Cell] = &{
         broken(REPAIRED, "power-loss", Fifo, OVERTAKING),
         broken(REPAIRED, "all", MutualExclusion, "no lease helps against pauses and wrong clocks"),
         broken(REPAIRED, "all", Fifo, OVERTAKING),
+        broken(WRITTEN, "clock", FencedResource, UNFENCED),
+        broken(WRITTEN, "delay", MutualExclusion, UNNOTICED),
+        broken(WRITTEN, "loss", LeaseLoss, REVIVED),
+        broken(REPAIRED, "clock", LeaseLoss, UNREAD),
+        broken(REPAIRED, "all", LeaseLoss, UNREAD),
     ]
 };

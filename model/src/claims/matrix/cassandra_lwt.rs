@@ -13,7 +13,7 @@ const UNFENCED: &str =
 const SKEW: &str =
     "coordinators' clocks differ by more than the lease has left: the cell has expired for one of them";
 
-/// The verdicts that differ from "holds".
+/// What is known.
 pub(super) const CELLS: &[Cell] = &{
     use Promise::*;
     [
@@ -26,5 +26,6 @@ pub(super) const CELLS: &[Cell] = &{
         broken(LOCK, "partition", FencedResource, UNFENCED),
         broken(LOCK, "all", MutualExclusion, "all of the above"),
         broken(LOCK, "all", FencedResource, UNFENCED),
+        broken(LOCK, "clock", FencedResource, UNFENCED),
     ]
 };

@@ -12,7 +12,7 @@ const OUTLIVED: &str =
     "no lease helps against a holder that outlives it while it pauses; the fencing token does";
 const LAPSED: &str = "a waiter is not heard of for longer than its lease, loses its place, and stands at the end of the queue again";
 
-/// The verdicts that differ from "holds".
+/// What is known.
 pub(super) const CELLS: &[Cell] = &{
     use Promise::*;
     [

@@ -1,6 +1,6 @@
 //! The Redis locks.
 //!
-//! Starvation-freedom and first-in-first-out are promised by none of them: that the one is never broken here is the random
+//! Starvation-freedom and first-in-first-out are promised by none of them: that the one is hardly ever broken is the random
 //! delays' doing, and for the other they have no queue that could be overtaken.
 
 use super::{Cell, broken};
@@ -29,7 +29,15 @@ const SLOW_NODES: &str =
     "an answer takes longer than the 50 ms that a node is given: no attempt has a majority in time";
 const ALL: &str = "all of the above";
 
-/// The verdicts that differ from "holds".
+const SLOW_WORK: &str = "the resource is slow to answer, and the holder does not look at its lease";
+const COUNTER: &str =
+    "a power loss takes the counter's last second with it: a token is given out twice (row F2)";
+const COUNTER_UNREPLICATED: &str =
+    "the promoted replica has not heard of the counter's last steps: a token is given out twice (row F2)";
+const COUNTERS_APART: &str =
+    "the largest of a quorum's counters is no order: a later grant may have the smaller token (row F4)";
+
+/// What is known.
 pub(super) const CELLS: &[Cell] = &{
     use Promise::*;
     [
@@ -78,5 +86,24 @@ pub(super) const CELLS: &[Cell] = &{
         broken(REDLOCK_FENCED, "all", MutualExclusion, ALL),
         broken(REDLOCK_FENCED, "all", DeadlockFreedom, SLOW_NODES),
         broken(REDLOCK_FENCED, "all", StarvationFreedom, SLOW_NODES),
+        broken(SINGLE, "clock", FencedResource, SET),
+        broken(SINGLE, "power-loss", FencedResource, EVERYSEC),
+        broken(SINGLE, "delay", MutualExclusion, SLOW_WORK),
+        broken(SINGLE_FENCED, "power-loss", FencedResource, COUNTER),
+        broken(SINGLE_FENCED, "all", FencedResource, COUNTER),
+        broken(FAILOVER, "loss", FencedResource, FALSE_ALARM),
+        broken(FAILOVER, "power-loss", FencedResource, UNREPLICATED),
+        broken(FAILOVER_FENCED, "pause", FencedResource, COUNTER_UNREPLICATED),
+        broken(FAILOVER_FENCED, "partition", FencedResource, COUNTER_UNREPLICATED),
+        broken(FAILOVER_FENCED, "power-loss", FencedResource, COUNTER_UNREPLICATED),
+        broken(FAILOVER_FENCED, "all", FencedResource, COUNTER_UNREPLICATED),
+        broken(REDLOCK, "clock", MutualExclusion, SET),
+        broken(REDLOCK, "clock", FencedResource, SET),
+        broken(REDLOCK, "delay", FencedResource, LATE),
+        broken(REDLOCK, "power-loss", FencedResource, EVERYSEC),
+        broken(REDLOCK_FENCED, "clock", MutualExclusion, SET),
+        broken(REDLOCK_FENCED, "pause", FencedResource, COUNTERS_APART),
+        broken(REDLOCK_FENCED, "power-loss", FencedResource, COUNTERS_APART),
+        broken(REDLOCK_FENCED, "all", FencedResource, COUNTERS_APART),
     ]
 };

@@ -178,9 +178,11 @@ fn c9() -> Scenario {
                 holder at the head of the queue, and refuses a free lock",
         breaks: Promise::Theorem3,
         search: space(|lock| lock),
-        fix: "delete the queue cell first, then the main cell",
+        fix: "delete the queue cell first, then the main cell: enough for two callers that call once",
         fix_search: space(|lock| Settings { release_order: ReleaseOrder::QueueThenMain, ..lock }),
-        note: "the source names no order of the two deletions",
+        note: "the source names no order of the two deletions; and the better one is not enough, once somebody calls twice or a \
+               third client does: a look at the main row that was taken before the last grant finds the lock free, and the \
+               caller is refused for the queue cell of a holder that is leaving",
         hunt: Some(hunts::c9()),
         ..CASSANDRA
     }

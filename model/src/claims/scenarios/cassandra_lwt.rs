@@ -53,6 +53,7 @@ fn hunt_of_c29() -> Hunt {
             rounds: 3,
             think: Micros::seconds(5),
             hold: Micros::seconds(12),
+            varies: true,
             ..workload(2, Calls::Lock)
         },
         promises: [Promise::DeadlockFreedom].into_iter().collect(),

@@ -95,6 +95,22 @@ const LONG_HOLD: Micros = Micros::seconds(TTL_SECONDS as i64 + 2);
 fn mutual_exclusion(theorem: &'static str, calls: Calls, promise: Promise) -> Vec<Claim> {
     use Assumption::*;
     use Expected::{Holds, Violated};
+    let twice = |clients: u8, long| {
+        let mut space = queue_lock(clients, 1, calls, &[promise]);
+        space.setup.workload.rounds = 2;
+        Claim {
+            theorem,
+            space: NamedSpace::new("cassandra-queue", &space),
+            clients,
+            servers: 1,
+            variant: "called twice",
+            dropped: Vec::new(),
+            judgement: Judgement::Safety,
+            expected: Holds,
+            reason: "what was left of the first call is deleted, or stands behind the second",
+            long,
+        }
+    };
     let claim = |clients: u8, servers: u8, dropped: &[Assumption], expected, reason, long| {
         let mut space = queue_lock(clients, servers, calls, &[promise]);
         for assumption in dropped {
@@ -130,6 +146,8 @@ fn mutual_exclusion(theorem: &'static str, calls: Calls, promise: Promise) -> Ve
     };
     vec![
         claim(3, 1, &[], Holds, "Lemma 1: of two records, the later writer sees both", false),
+        twice(2, false),
+        twice(3, true),
         claim(4, 1, &[], Holds, "Lemma 1: of two records, the later writer sees both", true),
         claim(2, 3, &[], Holds, "Lemma 1 at QUORUM", true),
         claim(2, 1, &[UniqueIds], Violated, "two threads with one id share one record (row C16)", false),
@@ -271,8 +289,9 @@ fn theorem_3() -> Vec<Claim> {
 fn progress() -> Vec<Claim> {
     use Assumption::*;
     use Expected::{Holds, Violated};
-    let claim = |clients: u8, dropped: &[Assumption], expected, reason| {
+    let called = |rounds: u8, clients: u8, dropped: &[Assumption], expected, reason| {
         let mut space = queue_lock(clients, 1, Calls::Lock, &[]);
+        space.setup.workload.rounds = rounds;
         for assumption in dropped {
             drop_from_queue_lock(&mut space, *assumption);
         }
@@ -283,7 +302,11 @@ fn progress() -> Vec<Claim> {
             space: NamedSpace::new("cassandra-queue", &space),
             clients,
             servers: 1,
-            variant: "nobody waits for ever",
+            variant: if rounds == 1 {
+                "nobody waits for ever"
+            } else {
+                "nobody waits for ever, called twice"
+            },
             dropped: dropped.to_vec(),
             judgement: Judgement::Progress { goals, draws: Draws::Adversary },
             expected,
@@ -291,12 +314,23 @@ fn progress() -> Vec<Claim> {
             long: false,
         }
     };
+    let claim =
+        |clients, dropped: &[Assumption], expected, reason| called(1, clients, dropped, expected, reason);
     vec![
         claim(3, &[], Holds, "the head of the queue is served, and leaves"),
+        called(2, 2, &[], Holds, "the head of the queue is served, and leaves"),
+        Claim { long: true, ..called(2, 3, &[], Holds, "the head of the queue is served, and leaves") },
         claim(2, &[NoCrash], Violated, "the cells of the dead stay (rows C7, C8)"),
         claim(2, &[NoLoss], Violated, "a lost deletion is taken for done (row C31)"),
         claim(2, &[NoExpiry], Violated, "a waiter's queue cell expires, and is not put back (row C6)"),
-        claim(2, &[UniqueIds], Holds, "with one id everybody is first"),
+        called(
+            2,
+            2,
+            &[UniqueIds],
+            Violated,
+            "a release deletes under its id the record that the other thread has just added: it finds the main row empty, and each \
+             such deletion hides the next record",
+        ),
         claim(2, &[NoClockStep], Violated, "a deletion stamped earlier than its cell deletes nothing"),
         claim(
             2,

@@ -2,6 +2,7 @@
 
 mod cassandra;
 mod cassandra_shadow;
+mod etcd;
 mod redis;
 mod zookeeper;
 mod zookeeper_inside;
@@ -20,7 +21,7 @@ pub struct Theorem {
 }
 
 /// The statements, in the order of the source.
-pub const THEOREMS: [Theorem; 15] = [
+pub const THEOREMS: [Theorem; 19] = [
     Theorem {
         name: "lemma-1",
         statement: "of two threads that write a cell each into a row and then read it, one sees both",
@@ -96,6 +97,26 @@ pub const THEOREMS: [Theorem; 15] = [
         statement: "work inside the ensemble, guarded by a check of the lock's znode, is safe whatever happens to its session",
         source: "document 003, the closing question and its answer: only if the whole flow of data stays inside",
     },
+    Theorem {
+        name: "etcd",
+        statement: "etcd's concurrency.Mutex never lets two clients hold the lock at once",
+        source: "document 004, etcd; client/v3/concurrency/mutex.go; not proved there",
+    },
+    Theorem {
+        name: "etcd-fifo",
+        statement: "etcd's concurrency.Mutex grants the lock in the order of the keys' create revisions",
+        source: "client/v3/concurrency/mutex.go: \"oldest waiter holds lock\"; not proved there",
+    },
+    Theorem {
+        name: "etcd-progress",
+        statement: "whoever waits in the queue of etcd's concurrency.Mutex gets the lock in the end",
+        source: "client/v3/concurrency/key.go, waitDeletes; not proved there",
+    },
+    Theorem {
+        name: "etcd-fencing",
+        statement: "the create revision of the lock's key is a fencing token",
+        source: "client/v3/concurrency/mutex.go, IsOwner and Header; not proved there",
+    },
 ];
 
 /// A statement under all of its assumptions but the dropped ones, in one space.
@@ -138,5 +159,6 @@ pub fn claims() -> Vec<Claim> {
     claims.extend(redis::claims());
     claims.extend(zookeeper::claims());
     claims.extend(zookeeper_inside::claims());
+    claims.extend(etcd::claims());
     claims
 }

@@ -92,9 +92,9 @@ fn forgetful(theorem: &'static str, promise: Promise) -> Claim {
 
 /// What the critique and the reply say about pauses.
 fn the_argument() -> Vec<Claim> {
-    let space = |aim| {
+    let space = |assumption, aim| {
         let mut space = redlock(2, 3, Calls::TryLock, &[Promise::MutualExclusion]);
-        drop_from_redlock(&mut space, Assumption::NoPause);
+        drop_from_redlock(&mut space, assumption);
         space.bounds.aim = aim;
         space
     };
@@ -103,12 +103,22 @@ fn the_argument() -> Vec<Claim> {
         Claim {
             variant: "paused before the grant",
             reason: "the reply: step 3 looks at the clock after every delay (without it: row R2)",
-            ..claim("redlock", &space(Aim::Asking), &dropped, Expected::Holds)
+            ..claim("redlock", &space(Assumption::NoPause, Aim::Asking), &dropped, Expected::Holds)
         },
         Claim {
             variant: "paused after the grant",
             reason: "the critique: nobody looks at the clock in the critical section (row R1)",
-            ..claim("redlock", &space(Aim::Holding), &dropped, Expected::Violated)
+            ..claim("redlock", &space(Assumption::NoPause, Aim::Holding), &dropped, Expected::Violated)
+        },
+        Claim {
+            variant: "suspended before the grant",
+            reason: "the clock that step 3 looks at has not counted the delay (CLOCK_MONOTONIC, not CLOCK_BOOTTIME)",
+            ..claim(
+                "redlock",
+                &space(Assumption::NoSuspend, Aim::Asking),
+                &[Assumption::NoSuspend],
+                Expected::Violated,
+            )
         },
     ]
 }

@@ -28,6 +28,8 @@ fn space(clients: u8, calls: Calls, promises: &[Promise]) -> Space<ZookeeperLock
                 resource_forgets: false,
                 locks: 1,
                 attendants: 0,
+                pace: None,
+                varies: false,
             },
             promises: promises.iter().copied().collect::<PromiseSet>(),
         },

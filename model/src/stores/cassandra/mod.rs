@@ -298,6 +298,8 @@ impl Store for Cassandra {
             })
             | Message::Reply(_)
             | Message::Peer(_)
+            | Message::Read { .. }
+            | Message::Shown { .. }
             | Message::Write { .. }
             | Message::Written { .. } => 1,
         }

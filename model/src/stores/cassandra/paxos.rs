@@ -197,10 +197,10 @@ impl Visit for Paxos {
 }
 
 impl Display for Paxos {
-    /// `prepare M 100s1`, `propose M[owner@100]`, `promise M`, `refuse M 101s2`…
+    /// `prepare M 100us·s1`, `propose M[owner=tA@100us]`, `promise M`, `refuse M, promised 101us·s2`…
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let row = self.row;
-        let ballot = |ballot: Ballot| format!("{}s{}", ballot.at.0, ballot.server + 1);
+        let ballot = |ballot: Ballot| format!("{}·s{}", ballot.at, ballot.server + 1);
         match self.said {
             Said::Prepare(at) => write!(f, "prepare {row} {}", ballot(at)),
             Said::Propose(proposal) => write!(f, "propose {row}[{}]", proposal.column()),

@@ -81,14 +81,14 @@ impl Visit for Peer {
 }
 
 impl Display for Peer {
-    /// `mutate M[tA] ts 100`, `read Q`, `cells M {tA@100, †tB@90}`, `repair M[tA]`, `ack`.
+    /// `mutate M[tA] ts 100us`, `read Q`, `cells M {tA@100us, †tB@90us}`, `repair M[tA]`, `ack`.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Peer::Mutation { row, columns, .. } => {
                 f.write_str("mutate ")?;
                 for (position, Column { name, cell }) in columns.iter().enumerate() {
                     let separator = if position == 0 { "" } else { ", " };
-                    write!(f, "{separator}{row}[{}{name}] ts {}", cell.mark(), cell.timestamp.0)?;
+                    write!(f, "{separator}{row}[{}{name}] ts {}", cell.mark(), cell.timestamp)?;
                 }
                 Ok(())
             }
@@ -115,13 +115,13 @@ impl Display for Peer {
 }
 
 impl Display for Column {
-    /// `tA@100`, `tA@100 until 12s`, and `†tA@101` for a tombstone.
+    /// `tA@1.000100s`, `tA@1.000100s until 12s`, and `†tA@1.000101s` for a tombstone.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}{}", self.cell.mark(), self.name)?;
         if let Content::Live { value, .. } = self.cell.content {
             write!(f, "{value}")?;
         }
-        write!(f, "@{}", self.cell.timestamp.0)?;
+        write!(f, "@{}", self.cell.timestamp)?;
         match self.cell.content {
             Content::Live { expiry_seconds: Some(expiry), .. } => write!(f, " until {expiry}s"),
             Content::Live { expiry_seconds: None, .. } | Content::Tombstone { .. } => Ok(()),

@@ -33,8 +33,8 @@ pub enum Prefix {
 /// A column's name as the locks here build them.
 ///
 /// Names are ordered lexicographically in a row. Padded digits compare as numbers and digits stand before letters, so
-/// the derived order is the order of the strings that `Display` prints. Names of other shapes are left out; no lock
-/// here uses them.
+/// the derived order is the order of the strings that the locks of the source write. Names of other shapes are left
+/// out; no lock here uses them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ColumnName {
     /// The part that orders the queue.
@@ -48,10 +48,11 @@ pub struct ColumnName {
 pub const OWNER: ColumnName = ColumnName { prefix: Prefix::None, thread: ThreadId(u16::MAX) };
 
 impl Display for ColumnName {
+    /// `tA`; with a time before it, counted from the beginning of the run: `12.345678s·tA`.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self.prefix {
             Prefix::None if *self == OWNER => f.write_str("owner"),
-            Prefix::Time(at) => write!(f, "{:020}{}", at.unix_micros(), self.thread),
+            Prefix::Time(at) => write!(f, "{at}·{}", self.thread),
             Prefix::None => write!(f, "{}", self.thread),
         }
     }
@@ -98,6 +99,8 @@ pub enum Value {
     Number(u16),
     /// Bytes that mean a time.
     Time(Wall),
+    /// Bytes that name a thread: whose a lock is.
+    Thread(ThreadId),
 }
 
 impl Value {
@@ -107,7 +110,7 @@ impl Value {
     /// The time, if it is one.
     pub const fn time(self) -> Option<Wall> {
         match self {
-            Value::Number(_) => None,
+            Value::Number(_) | Value::Thread(_) => None,
             Value::Time(at) => Some(at),
         }
     }
@@ -117,6 +120,7 @@ impl Value {
         match self {
             Value::Number(number) => number as i64,
             Value::Time(at) => at.0,
+            Value::Thread(thread) => thread.0 as i64,
         }
     }
 
@@ -124,18 +128,20 @@ impl Value {
     /// ([`crate::machine::Lock::carries_stamps_over`]).
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         match self {
-            Value::Number(_) => {}
+            Value::Number(_) | Value::Thread(_) => {}
             Value::Time(at) => visitor.stamp(NAME_GROUP, at),
         }
     }
 }
 
 impl Display for Value {
-    /// Nothing for a number; a time as in a column's name.
+    /// What stands behind the column's name: `=tA`, a time as it stands in a name, nothing where there are no bytes.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
-            Value::Number(_) => Ok(()),
-            Value::Time(at) => write!(f, "={}", at.0),
+            &Value::EMPTY => Ok(()),
+            Value::Number(number) => write!(f, "={number}"),
+            Value::Time(at) => write!(f, "={at}"),
+            Value::Thread(thread) => write!(f, "={thread}"),
         }
     }
 }
@@ -351,13 +357,13 @@ impl Display for Mutation {
         write!(f, "{verb} {}[", self.row)?;
         match self.target {
             Target::Column(name) => write!(f, "{name}]")?,
-            Target::CoordinatorTime(thread) => write!(f, "now(){thread}]")?,
+            Target::CoordinatorTime(thread) => write!(f, "now()·{thread}]")?,
         }
         if let Change::Put { value, .. } = self.change {
             write!(f, "{value}")?;
         }
         if let Some(timestamp) = self.timestamp {
-            write!(f, " at {}", timestamp.0)?;
+            write!(f, " at {timestamp}")?;
         }
         if let Change::Put { ttl_seconds: Some(seconds), .. } = self.change {
             write!(f, " ttl {seconds}s")?;
@@ -380,12 +386,12 @@ impl Display for Request {
             }
             Operation::Conditional { row, change, condition } => {
                 match change {
-                    Change::Put { .. } => write!(f, "insert {row}[{OWNER}]")?,
+                    Change::Put { value, .. } => write!(f, "insert {row}[{OWNER}]{value}")?,
                     Change::Delete => write!(f, "delete {row}[{OWNER}]")?,
                 }
                 match condition {
                     Condition::Absent => f.write_str(" if not exists"),
-                    Condition::Equals(_) => f.write_str(" if mine"),
+                    Condition::Equals(value) => write!(f, " if {OWNER}{value}"),
                 }
             }
         }

@@ -80,6 +80,8 @@ fn times_in(message: &Message<Cassandra>) -> impl Iterator<Item = Wall> {
         Message::Reply(Reply { outcome: Outcome::Applied | Outcome::TimedOut, .. })
         | Message::Request(_)
         | Message::Peer(_)
+        | Message::Read { .. }
+        | Message::Shown { .. }
         | Message::Write { .. }
         | Message::Written { .. } => &[],
     };
@@ -113,6 +115,8 @@ fn mentions(message: &Message<Cassandra>, row: Row, name: ColumnName) -> bool {
         Message::Peer(Peer::Paxos(paxos)) => paxos.row == row,
         Message::Peer(Peer::Read { .. } | Peer::Ack { .. })
         | Message::Reply(_)
+        | Message::Read { .. }
+        | Message::Shown { .. }
         | Message::Write { .. }
         | Message::Written { .. } => false,
     }

@@ -12,6 +12,11 @@ use smallvec::SmallVec;
 /// The longest time that a change is not on disk with [`Persistence::AofEverySecond`].
 pub(super) const SYNC_PERIOD: Micros = Micros::seconds(1);
 
+/// `save 3600 1 300 100 60 10000`: after more than so long, if there were at least so many changes (`src/server.c`
+/// `initServerConfig`, `redis.conf`).
+const SAVE_POINTS: [(Micros, u32); 3] =
+    [(Micros::seconds(3600), 1), (Micros::seconds(300), 100), (Micros::seconds(60), 10_000)];
+
 /// Moments of death that travel between servers, and are compared with several servers' wall clocks.
 pub(super) const DEATHS: StampGroup = StampGroup { space: 7, member: 0 };
 
@@ -126,10 +131,39 @@ impl Turn<'_> {
 pub(super) struct Keyspace {
     /// Ordered by key; with [`Eviction::AllKeysLru`] and a limit by their last use instead, the latest last.
     records: SmallVec<[Record; 2]>,
-    /// What was on disk at the last sync, while `sync_due` is set; else that is `records`, and this empty.
+    /// What was on disk at the last sync, while the disk is behind; else that is `records`, and this empty.
     synced: Vec<Record>,
-    /// When the AOF is synced next: set while the disk is behind.
-    sync_due: Option<Monotonic>,
+    disk: Disk,
+}
+
+/// How far the disk is.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+enum Disk {
+    /// It has all there is.
+    #[default]
+    Even,
+    /// It is behind, and the AOF is synced then.
+    Behind(Monotonic),
+    /// With [`Persistence::Rdb`]: the last snapshot, and when the next one is taken, if the disk is behind.
+    Snapshots(Snapshot, Option<Monotonic>),
+}
+
+/// The last snapshot.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+struct Snapshot {
+    /// When it was taken.
+    at: Monotonic,
+    /// How much was written since, up to the most that matters.
+    changes: u32,
+}
+
+impl Snapshot {
+    /// When the next one is taken, if nothing more is written.
+    fn next(&self) -> Option<Monotonic> {
+        let reached = SAVE_POINTS.into_iter().filter(|(_, changes)| self.changes >= *changes);
+        // In whole seconds, and only after *more* than that (`src/server.c` `serverCron`).
+        reached.map(|(after, _)| self.at + after + Micros::seconds(1)).min()
+    }
 }
 
 impl Keyspace {
@@ -203,6 +237,10 @@ impl Keyspace {
         for record in std::mem::take(&mut self.records) {
             turn.gone(&record, None);
         }
+        if turn.cx.settings.persistence == Persistence::Rdb {
+            // The one command that is saved at once (`src/db.c` `flushAllDataAndResetRDB`).
+            self.sync(turn.cx);
+        }
     }
 
     /// Removes what has expired, as the real server does at its next chance (`src/expire.c` `activeExpireCycle`) and at
@@ -256,13 +294,13 @@ impl Keyspace {
         let before = self.records.clone();
         match (turn.cx.settings.persistence, power_lost) {
             (Persistence::None, _) => self.records.clear(),
-            (Persistence::AofEverySecond, true) if self.sync_due.is_some() => {
+            (Persistence::AofEverySecond, true) | (Persistence::Rdb, _) if self.sync_due().is_some() => {
                 self.records.clear();
                 self.records.extend_from_slice(&self.synced);
-                self.sync();
+                self.sync(turn.cx);
             }
             // What the operating system still has to write goes on being unsynced.
-            (Persistence::AofEverySecond | Persistence::AofAlways, _) => {}
+            (Persistence::AofEverySecond | Persistence::AofAlways | Persistence::Rdb, _) => {}
         }
         if is_master {
             // What had expired before the crash, and is back from an older image, was reported then.
@@ -282,30 +320,59 @@ impl Keyspace {
         }
     }
 
-    /// From here on the disk is behind, if it is written once a second: keeps what is on it.
+    /// From here on the disk is behind, if it is written now and then: keeps what is on it.
     fn before_change(&mut self, cx: &Context<Settings>) {
-        if cx.settings.persistence == Persistence::AofEverySecond && self.sync_due.is_none() {
+        let disk = match (cx.settings.persistence, self.disk) {
+            (Persistence::None | Persistence::AofAlways, _) => return,
+            (Persistence::AofEverySecond, behind @ Disk::Behind(_)) => behind,
+            (Persistence::AofEverySecond, Disk::Even | Disk::Snapshots(..)) => {
+                Disk::Behind(cx.monotonic + SYNC_PERIOD)
+            }
+            (Persistence::Rdb, disk) => {
+                let mut snapshot = match disk {
+                    Disk::Snapshots(snapshot, _) => snapshot,
+                    Disk::Even | Disk::Behind(_) => Snapshot { at: cx.monotonic, changes: 0 },
+                };
+                snapshot.changes = (snapshot.changes + 1).min(SAVE_POINTS[2].1);
+                Disk::Snapshots(snapshot, snapshot.next().map(|at| at.max(cx.monotonic)))
+            }
+        };
+        if self.sync_due().is_none() {
             self.synced.extend_from_slice(&self.records);
-            self.sync_due = Some(cx.monotonic + SYNC_PERIOD);
+        }
+        self.disk = disk;
+    }
+
+    /// When the disk catches up, if it is behind.
+    pub fn sync_due(&self) -> Option<Monotonic> {
+        match self.disk {
+            Disk::Even => None,
+            Disk::Behind(due) => Some(due),
+            Disk::Snapshots(_, due) => due,
         }
     }
 
-    /// When the AOF is synced next, if it is behind.
-    pub fn sync_due(&self) -> Option<Monotonic> {
-        self.sync_due
-    }
-
-    /// Brings the AOF on disk.
-    pub fn sync(&mut self) {
+    /// Brings on disk what there is.
+    pub fn sync(&mut self, cx: &Context<Settings>) {
         self.synced.clear();
-        self.sync_due = None;
+        self.disk = match self.disk {
+            Disk::Even | Disk::Behind(_) => Disk::Even,
+            Disk::Snapshots(..) => Disk::Snapshots(Snapshot { at: cx.monotonic, changes: 0 }, None),
+        };
     }
 
     pub fn visit<V: Visitor>(&mut self, is_replicated: bool, visitor: &mut V) {
         for record in self.records.iter_mut().chain(&mut self.synced) {
             record.visit(is_replicated, visitor);
         }
-        self.sync_due.iter_mut().for_each(|at| visitor.wake(at));
+        match &mut self.disk {
+            Disk::Even => {}
+            Disk::Behind(due) => visitor.wake(due),
+            Disk::Snapshots(snapshot, due) => {
+                visitor.since(&mut snapshot.at, SAVE_POINTS[0].0);
+                due.iter_mut().for_each(|at| visitor.wake(at));
+            }
+        }
     }
 
     /// One line per key, and one if the disk is behind.
@@ -316,7 +383,7 @@ impl Keyspace {
                 format!("{key} = {value}, dies at {}", Micros(*at))
             }
         });
-        records.chain(self.sync_due.map(|_| "unsynced".to_owned()))
+        records.chain(self.sync_due().map(|_| "unsynced".to_owned()))
     }
 }
 

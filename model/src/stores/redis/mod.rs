@@ -36,6 +36,10 @@
 //! - *[`Persistence::AofEverySecond`]*: the second begins with the first change after a sync, so that a server at rest has
 //!   no timer. The real one compares whole seconds of its wall clock (`src/aof.c` `flushAppendOnlyFile`), writes from
 //!   another thread, and may be two seconds late on a busy disk; set back, its clock puts the sync off for as long.
+//! - *[`Persistence::Rdb`]*: a snapshot is taken in one step, when it is due; the real server looks ten times a second, by
+//!   whole seconds of its wall clock, and forks (`src/server.c` `serverCron`, `src/rdb.c` `rdbSaveBackground`). Its time is
+//!   counted from the first change, not from the start, and what expires counts as a change. A process that is *asked* to
+//!   end (`SHUTDOWN`, SIGTERM) saves first; a crash here is one that is not asked.
 //! - *[`Settings::keys_max`]* counts keys, not bytes. A command that may need memory is turned down, or something is
 //!   evicted, when the memory is full before it, even if it would only overwrite; the real server waits until the
 //!   memory is *over* the limit, and evicts before any command. Its LRU samples five keys; here it is exact.
@@ -57,7 +61,7 @@
 //! - *Partial resynchronisation, the backlog, diskless loading, chained replicas.* A gap always costs a snapshot; it is
 //!   one message, and applied in one step. Hidden: a replica that answers while it loads.
 //! - *`min-replicas-to-write`*, and a master that stops by itself.
-//! - *Snapshots (RDB), AOF rewriting, a damaged file.* Hidden: an AOF cut short, minutes lost with RDB alone.
+//! - *AOF rewriting, AOF and snapshots together, a damaged file.* Hidden: an AOF cut short.
 //! - *Cluster, modules, `MULTI`, blocking commands, keyspace notifications.*
 //! - *A slow command or a fork that stops the server.* The engine's pauses do that.
 //!
@@ -143,6 +147,9 @@ pub enum Persistence {
     AofEverySecond,
     /// `appendfsync always`: nothing that was acknowledged is lost.
     AofAlways,
+    /// `appendonly no` and `save 3600 1 300 100 60 10000`, which is what Redis does if it is told nothing else: a snapshot
+    /// now and then. The end of the process costs as much as a power loss does, all that was written since the last one.
+    Rdb,
 }
 
 /// `maxmemory-policy`.
@@ -330,7 +337,7 @@ impl Store for Redis {
             replication.propagate(changed, false, cx, effects);
         }
         if self.keys.sync_due().is_some_and(|due| due <= cx.monotonic) {
-            self.keys.sync();
+            self.keys.sync(cx);
         }
     }
 

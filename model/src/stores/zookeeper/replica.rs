@@ -126,9 +126,9 @@ pub(super) struct Effect {
 
 impl Effect {
     /// Tells the monitors. Only the leader does, who applies every transaction first; after a leader change the new one
-    /// may say again what the old one said. Only the order of grants and writes it does not repeat: of what an earlier leader
-    /// has ordered (`is_own` is false) it says nothing, though the old one may not have come to it. The ensemble keeps one record, whichever servers have it: the record of
-    /// "server 0".
+    /// may say again what the old one said. The order of grants and writes it does not repeat: of what an earlier leader has
+    /// ordered (`is_own` is false), though the old one may not have come to it, it says only what that has come to, once
+    /// ([`Replica::record_acquired`]). The ensemble keeps one record, whichever servers have it: the record of "server 0".
     pub(super) fn record(&self, is_own: bool, events: &mut Vec<Event>) {
         events.extend(self.enqueued.map(|(lock, client)| Event::Enqueued { client: ClientId(client), lock }));
         let gone =
@@ -140,8 +140,8 @@ impl Effect {
         let acquired = |&(lock, client): &(LockId, u8)| Event::Acquired { client: ClientId(client), lock };
         events.extend(self.acquired.iter().map(acquired));
         events.extend(self.written.map(|(client, accepted)| match accepted {
-            true => Event::Accepted { client: ClientId(client), fence: None },
-            false => Event::Rejected { client: ClientId(client), fence: None },
+            true => Event::Accepted { client: ClientId(client), fence: None, hold: None },
+            false => Event::Rejected { client: ClientId(client), fence: None, hold: None },
         }));
     }
 }
@@ -169,6 +169,17 @@ impl Replica {
     /// All that are open.
     pub(super) fn sessions(&self) -> impl Iterator<Item = Session> + '_ {
         self.sessions.iter().copied().filter(|session| session.is_open)
+    }
+
+    /// Tells the monitors whose the locks are, as a leader finds them when it begins.
+    pub(super) fn record_acquired(&self, events: &mut Vec<Event>) {
+        let firsts = self.tree.first_in_queues().into_iter();
+        events.extend(
+            firsts.map(|first| Event::Acquired {
+                client: ClientId(first.owner.client),
+                lock: LockId(first.lock),
+            }),
+        );
     }
 
     /// Makes the next transaction happen.

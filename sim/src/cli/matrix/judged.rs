@@ -1,15 +1,15 @@
-//! The matrix once all is run: verdicts beside the expected ones.
+//! The matrix once all is run: what the seeds showed beside what is known.
 
+use super::super::Ending;
 use super::super::names::program;
+use super::super::next;
 use super::super::screen::{Paint, Tone, cell, counted, grouped, lines};
-use super::super::sweep::seeded_token;
-use super::{PROMISES, SEEDS_DEFAULT};
-use crate::fault::FaultSet;
-use crate::registry::CheckVerdict;
+use super::PROMISES;
 use crate::sweep::SweepReport;
-use picklock_model::claims::{Expected, expected_cell, known_cell};
+use picklock_model::claims::{Cell as Entry, Known, known_cell};
 use picklock_properties::Promise;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// A lock under a fault.
@@ -18,8 +18,40 @@ pub struct Row {
     pub lock: &'static str,
     /// Which fault.
     pub fault: &'static str,
-    /// One for each promise; none for what could not have been broken.
-    pub cells: Vec<Option<Cell>>,
+    /// One for each promise.
+    pub cells: Vec<Cell>,
+}
+
+/// What is said of a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// A run broke the promise.
+    Violated,
+    /// It is known to break, by a row of the catalogue, say; these runs did not meet it.
+    KnownViolated,
+    /// It holds in every schedule of a smaller world, and no run broke it.
+    Verified,
+    /// No run broke it, though some could have.
+    NotSeen,
+    /// No run could have.
+    Vacuous,
+    /// Some runs did not end, and none of the others broke it.
+    Incomplete,
+}
+
+/// What is expected of a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expected {
+    /// To be broken, if enough runs are made.
+    Violated,
+    /// To be kept: it is believed to.
+    Kept,
+    /// To be kept: it is verified.
+    Verified,
+    /// Either.
+    Unknown,
 }
 
 /// A promise of a lock under a fault.
@@ -31,9 +63,14 @@ pub struct Cell {
     pub fault: &'static str,
     /// Which promise.
     pub property: Promise,
-    verdict: CheckVerdict,
+    verdict: Verdict,
     expected: Expected,
+    /// What it is known by: rows of the catalogue, or a theorem.
+    known_by: Option<String>,
+    reason: Option<&'static str>,
     runs: u64,
+    /// How many of them put the promise to the test.
+    tested: u64,
     first_seed: Option<u64>,
     violations: u64,
     /// Replays the first run that breaks it.
@@ -46,19 +83,12 @@ pub struct Cell {
     pub picture: Option<String>,
 }
 
-/// How a verdict stands to the expected one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    AsExpected,
-    /// Known to break, but these few seeds did not show it.
-    NotFound,
-    Differs,
-}
-
 /// All rows that were run.
 pub struct Judged {
     /// The rows.
     pub rows: Vec<Row>,
+    /// Of each lock: who used it, in words.
+    pub uses: Vec<(&'static str, String)>,
     /// How many seeds each was to get through.
     pub seeds: u64,
     /// How many rows there were to be.
@@ -68,140 +98,185 @@ pub struct Judged {
 }
 
 impl Row {
-    /// Judges a sweep with all promises watched.
+    /// Judges a sweep with all promises watched. `tokens` has one of each promise that was broken, of its first seed.
     pub fn new(
         lock: &'static str,
         fault: &'static str,
-        faults: FaultSet,
-        setup: &[u8],
         report: &SweepReport,
+        tokens: &BTreeMap<Promise, String>,
     ) -> Row {
         let cell = |promise| {
-            // A lock without a queue overtakes nobody, one that never renews prolongs nothing: no merit of theirs.
-            let could_break = match promise {
-                Promise::Fifo => report.enqueued > 0,
-                Promise::LeaseLoss => report.renewals > 0,
-                _ => true,
-            };
-            let expected = expected_cell(lock, fault, promise);
-            // What is known to break and could not is a difference, and shown.
-            if !could_break && expected == Expected::Holds {
-                return None;
-            }
-            let first_seed = report.first_seed(promise);
-            let verdict = match first_seed {
-                Some(_) => CheckVerdict::Violated,
-                None if report.truncated > 0 || report.stopped => CheckVerdict::Incomplete,
-                None => CheckVerdict::Holds,
-            };
-            Some(Cell {
-                lock,
-                fault,
-                property: promise,
-                verdict,
-                expected,
-                runs: report.runs,
-                first_seed,
-                violations: report.broken.get(&promise).copied().unwrap_or(0),
-                token: first_seed.map(|seed| seeded_token(lock, setup, faults, seed)),
-                shrunk: None,
-                picture: None,
-            })
+            let known = known_cell(lock, fault, promise);
+            Cell::new((lock, fault, promise), known, report, tokens.get(&promise).cloned())
         };
         Row { lock, fault, cells: PROMISES.map(cell).into() }
     }
 }
 
 impl Cell {
-    fn standing(&self, seeds: u64) -> Standing {
-        match (self.verdict, self.expected) {
-            (CheckVerdict::Holds, Expected::Holds) | (CheckVerdict::Violated, Expected::Violated) => {
-                Standing::AsExpected
+    fn new(
+        (lock, fault, promise): (&'static str, &'static str, Promise),
+        known: Option<&Entry>,
+        report: &SweepReport,
+        token: Option<String>,
+    ) -> Cell {
+        let (expected, known_by) = match known.map(|entry| entry.known) {
+            None => (Expected::Unknown, None),
+            Some(Known::Broken) => (Expected::Violated, known.and_then(Entry::rows).map(str::to_owned)),
+            Some(Known::Kept) => (Expected::Kept, None),
+            Some(Known::Verified { theorem, dropped }) => {
+                let dropped: Vec<&str> = dropped.iter().map(|assumption| assumption.name()).collect();
+                (Expected::Verified, Some(format!("{theorem} without {}", dropped.join(", "))))
             }
-            (CheckVerdict::Holds, Expected::Violated) if seeds < SEEDS_DEFAULT => Standing::NotFound,
-            (CheckVerdict::Holds, Expected::Violated)
-            | (CheckVerdict::Violated, Expected::Holds)
-            | (CheckVerdict::Incomplete, _) => Standing::Differs,
+        };
+        let first_seed = report.first_seed(promise);
+        let tested = report.tested.times(promise);
+        let verdict = match (first_seed, expected) {
+            (Some(_), _) => Verdict::Violated,
+            (None, Expected::Violated) => Verdict::KnownViolated,
+            (None, _) if report.truncated > 0 || report.stopped => Verdict::Incomplete,
+            (None, Expected::Verified) => Verdict::Verified,
+            (None, Expected::Kept | Expected::Unknown) if tested == 0 => Verdict::Vacuous,
+            (None, Expected::Kept | Expected::Unknown) => Verdict::NotSeen,
+        };
+        Cell {
+            lock,
+            fault,
+            property: promise,
+            verdict,
+            expected,
+            known_by,
+            reason: known.map(|entry| entry.reason),
+            runs: report.runs,
+            tested,
+            first_seed,
+            violations: report.broken.get(&promise).copied().unwrap_or(0),
+            token: token.filter(|_| first_seed.is_some()),
+            shrunk: None,
+            picture: None,
+        }
+    }
+
+    /// Whether a run broke what is believed, or even verified, to be kept.
+    fn is_surprise(&self) -> bool {
+        self.verdict == Verdict::Violated && matches!(self.expected, Expected::Kept | Expected::Verified)
+    }
+
+    fn ending(&self) -> Ending {
+        match self.verdict {
+            Verdict::Violated => Ending::Unexpected.or_fine(self.is_surprise()),
+            Verdict::Incomplete => Ending::Incomplete,
+            Verdict::KnownViolated | Verdict::Verified | Verdict::NotSeen | Verdict::Vacuous => Ending::Fine,
         }
     }
 
     /// What kind of cell it is on a page, and its text.
-    pub fn mark(&self, seeds: u64) -> (&'static str, String) {
-        let (class, text) = match self.verdict {
-            CheckVerdict::Holds => ("kept", "✓".to_owned()),
-            CheckVerdict::Violated => ("broken", format!("✗ {}", grouped(self.violations))),
-            CheckVerdict::Incomplete => ("unclear", "?".to_owned()),
+    pub fn mark(&self) -> (&'static str, String) {
+        let class = match self.verdict {
+            Verdict::Violated | Verdict::KnownViolated => "broken",
+            Verdict::Verified => "kept",
+            Verdict::NotSeen => "unseen",
+            Verdict::Vacuous => "nothing",
+            Verdict::Incomplete => "unclear",
         };
-        match self.standing(seeds) {
-            Standing::AsExpected | Standing::NotFound => (class, text),
-            Standing::Differs => (class, text + " !"),
+        let text = match self.verdict {
+            Verdict::Violated => format!("✗ {}", grouped(self.violations)),
+            _ => self.text(),
+        };
+        (class, self.marked(text))
+    }
+
+    fn shown(&self) -> (Tone, String) {
+        let tone = match self.verdict {
+            Verdict::Violated | Verdict::KnownViolated => Tone::Bad,
+            Verdict::Verified => Tone::Good,
+            Verdict::NotSeen => Tone::Plain,
+            Verdict::Vacuous => Tone::Faint,
+            Verdict::Incomplete => Tone::Unclear,
+        };
+        (tone, self.marked(self.text()))
+    }
+
+    fn text(&self) -> String {
+        match self.verdict {
+            Verdict::Violated => {
+                format!("✗ {} ×{}", self.first_seed.unwrap_or(0), grouped(self.violations))
+            }
+            Verdict::KnownViolated => format!("✗ {}", self.known_by.as_deref().unwrap_or("known")),
+            Verdict::Verified => "✓".to_owned(),
+            // So few runs that they say little.
+            Verdict::NotSeen if self.tested < self.runs / 2 => format!("· {}", grouped(self.tested)),
+            Verdict::NotSeen => "·".to_owned(),
+            Verdict::Vacuous => "–".to_owned(),
+            Verdict::Incomplete => "?".to_owned(),
         }
     }
 
-    fn shown(&self, seeds: u64) -> (Tone, String) {
-        let (tone, what) = match (self.verdict, self.first_seed) {
-            (CheckVerdict::Holds, _) => (Tone::Good, "✓".to_owned()),
-            (CheckVerdict::Incomplete, _) => (Tone::Unclear, "?".to_owned()),
-            (CheckVerdict::Violated, seed) => {
-                (Tone::Bad, format!("✗ {} ×{}", seed.unwrap_or(0), grouped(self.violations)))
-            }
-        };
-        match self.standing(seeds) {
-            Standing::AsExpected => (tone, what),
-            Standing::NotFound => (Tone::Unclear, what + " (✗)"),
-            Standing::Differs => (tone, what + " !"),
-        }
+    fn marked(&self, text: String) -> String {
+        if self.is_surprise() { text + " !" } else { text }
     }
 
-    /// Why it is not as expected: one line.
-    fn difference(&self, seeds: u64) -> Option<String> {
-        let reason = known_cell(self.lock, self.fault, self.property)
-            .map_or("the promise is claimed to be kept", |known| known.reason);
-        let runs = counted(self.runs, "run");
-        let was = match (self.verdict, self.standing(seeds)) {
-            (_, Standing::AsExpected) => return None,
-            (_, Standing::NotFound) => format!("not found in {runs}"),
-            (CheckVerdict::Holds, Standing::Differs) => format!("kept in {runs}"),
-            (CheckVerdict::Violated, Standing::Differs) => {
-                format!("broken by seed {}", self.first_seed.unwrap_or(0))
-            }
-            (CheckVerdict::Incomplete, Standing::Differs) => {
-                "not known, for some runs did not end".to_owned()
-            }
+    /// What was not expected, and why not: one line.
+    fn surprise(&self) -> Option<String> {
+        let expected = match self.known_by.as_deref() {
+            Some(theorem) => format!("verified by {theorem}"),
+            None => "believed to be kept".to_owned(),
         };
-        let expected = match self.expected {
-            Expected::Holds => "to be kept",
-            Expected::Violated => "to be broken",
-        };
-        Some(format!(
-            "{} · {} · {}: {was}, expected {expected}: {reason}",
-            self.lock, self.fault, self.property
-        ))
+        self.is_surprise().then(|| {
+            format!(
+                "{} · {} · {}: broken by seed {}, but {expected}: {}",
+                self.lock,
+                self.fault,
+                self.property,
+                self.first_seed.unwrap_or(0),
+                self.reason.unwrap_or_default()
+            )
+        })
     }
 }
 
 impl Judged {
-    /// As JSON has it.
+    /// All cells, row by row.
     pub fn cells(&self) -> Vec<&Cell> {
-        self.rows.iter().flat_map(|row| row.cells.iter().flatten()).collect()
+        self.rows.iter().flat_map(|row| &row.cells).collect()
     }
 
-    /// Whether a verdict differs from the expected one, or some are missing.
-    pub fn differs(&self) -> bool {
-        let differs = |cell: &&Cell| cell.standing(self.seeds) == Standing::Differs;
-        self.interrupted || self.cells().iter().any(differs)
+    /// Whether no row is missing.
+    pub fn is_complete(&self) -> bool {
+        !self.interrupted && self.rows.len() == self.planned
+    }
+
+    /// How it ends the command. A cell that nothing could have broken is one of many; all of them are no matrix.
+    pub fn ending(&self) -> Ending {
+        let cells = self.cells();
+        let nothing = !cells.is_empty() && cells.iter().all(|cell| cell.verdict == Verdict::Vacuous);
+        let known = Ending::Incomplete.or_fine(!self.is_complete()).max(Ending::Vacuous.or_fine(nothing));
+        cells.iter().map(|cell| cell.ending()).fold(known, Ending::max)
+    }
+
+    /// The marks of the table, explained.
+    pub fn legend(&self) -> [String; 6] {
+        let runs = counted(self.seeds, "run");
+        [
+            format!("✗ 17 ×3  broken: by seed 17 first, by 3 of {runs}"),
+            "✗ R3     known to break, by that row of the catalogue, say; these runs did not meet it"
+                .to_owned(),
+            "✓        verified: no schedule of a small world breaks it; --json names the theorem".to_owned(),
+            format!("·        not seen to break in {runs}; with a number, only so many of them could have"),
+            "–        vacuous: no run could have broken it    ?  some runs did not end".to_owned(),
+            "!        a surprise: what is believed or verified to be kept was broken".to_owned(),
+        ]
     }
 
     /// As people read it.
     pub fn text(&self, paint: Paint) -> String {
-        let mut text = self.table(paint);
-        let _ = write!(
-            text,
-            "\n✓ kept in {} · ✗ first seed that breaks it ×how many do · – nothing that could break it · ? some runs did not end\n\
-             ! not as expected · (✗) known to break, but not seen in so few runs\n",
-            counted(self.seeds, "run"),
-        );
-        if self.interrupted {
+        let mut text = self.table(paint) + "\n";
+        self.legend().iter().for_each(|line| text += &format!("{line}\n"));
+        text +=
+            "\nwho used the lock, while faults of the row's kind came at random, drawn anew for each seed\n";
+        let width = self.uses.iter().map(|(lock, _)| lock.len()).max().unwrap_or(0);
+        self.uses.iter().for_each(|(lock, used)| text += &format!("  {lock:width$}  {used}\n"));
+        if !self.is_complete() {
             let note = format!(
                 "interrupted after {} of {} rows: what is missing is NOT a pass\n",
                 self.rows.len(),
@@ -209,7 +284,7 @@ impl Judged {
             );
             text += &paint.text(Tone::Unclear, &note);
         }
-        text += &self.differences(paint);
+        text += &self.surprises(paint);
         text += &self.tokens(paint);
         text
     }
@@ -227,10 +302,7 @@ impl Judged {
             }
             let mut cells = vec![cell(Tone::Plain, &format!("  {}", row.fault))];
             cells.extend(row.cells.iter().map(|judged| {
-                let (tone, text) = match judged {
-                    Some(judged) => judged.shown(self.seeds),
-                    None => (Tone::Faint, "–".to_owned()),
-                };
+                let (tone, text) = judged.shown();
                 cell(tone, &text)
             }));
             table.add_row(cells);
@@ -238,18 +310,18 @@ impl Judged {
         lines(&table)
     }
 
-    /// Every verdict that is not as expected, in a line.
-    pub fn differences_listed(&self) -> Vec<String> {
-        self.cells().iter().filter_map(|cell| cell.difference(self.seeds)).collect()
+    /// Everything that was not expected, in a line each.
+    pub fn surprises_listed(&self) -> Vec<String> {
+        self.cells().iter().filter_map(|cell| cell.surprise()).collect()
     }
 
-    fn differences(&self, paint: Paint) -> String {
-        let differences = self.differences_listed();
-        if differences.is_empty() {
+    fn surprises(&self, paint: Paint) -> String {
+        let surprises = self.surprises_listed();
+        if surprises.is_empty() {
             return String::new();
         }
         let mut text = format!("\n{}\n", paint.text(Tone::Strong, "not as expected"));
-        differences.iter().for_each(|line| {
+        surprises.iter().for_each(|line| {
             let _ = writeln!(text, "  {line}");
         });
         text
@@ -258,7 +330,7 @@ impl Judged {
     /// Of each row the token of its first broken promise, and what to do with it.
     fn tokens(&self, paint: Paint) -> String {
         let broken = |row: &Row| -> Option<(String, String)> {
-            row.cells.iter().flatten().find_map(|cell| {
+            row.cells.iter().find_map(|cell| {
                 let token = cell.token.clone()?;
                 Some((format!("{} · {} · {}", row.lock, row.fault, cell.property), token))
             })
@@ -275,84 +347,14 @@ impl Judged {
         }
         let _ = write!(
             text,
-            "\n{}\n  {program} replay {first}\n  {program} theorems\n",
+            "\n{}\n{}  see why     {} theorems\n",
             paint.text(Tone::Strong, "to see how it happened, and what the lock leans on"),
-            program = program(),
+            next::steps(first),
+            program(),
         );
         text
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_nothing_could_break_is_not_shown_as_kept() {
-        let report = SweepReport { runs: 10, grants: 20, ..SweepReport::default() };
-        let row = Row::new("redlock", "none", FaultSet::EMPTY, &[], &report);
-        let judged: Vec<Promise> = row.cells.iter().flatten().map(|cell| cell.property).collect();
-        assert!(judged.contains(&Promise::MutualExclusion), "{judged:?}");
-        assert!(!judged.contains(&Promise::Fifo) && !judged.contains(&Promise::LeaseLoss), "{judged:?}");
-        let judged = Judged { rows: vec![row], seeds: 10, planned: 1, interrupted: false };
-        assert!(judged.text(Paint::NONE).contains('–'));
-    }
-
-    fn cell(verdict: CheckVerdict, expected: Expected) -> Cell {
-        let first_seed = (verdict == CheckVerdict::Violated).then_some(17);
-        Cell {
-            lock: "lock",
-            fault: "fault",
-            property: Promise::Fifo,
-            verdict,
-            expected,
-            runs: 100,
-            first_seed,
-            violations: u64::from(first_seed.is_some()),
-            token: first_seed.map(|_| "pk4_token".to_owned()),
-            shrunk: None,
-            picture: None,
-        }
-    }
-
-    fn judged(verdict: CheckVerdict, expected: Expected, seeds: u64) -> Judged {
-        let row = Row { lock: "lock", fault: "fault", cells: vec![Some(cell(verdict, expected))] };
-        Judged { rows: vec![row], seeds, planned: 1, interrupted: false }
-    }
-
-    #[test]
-    fn a_known_failure_that_few_seeds_miss_is_shown_but_is_no_difference() {
-        let few = judged(CheckVerdict::Holds, Expected::Violated, SEEDS_DEFAULT - 1);
-        assert!(!few.differs());
-        let text = few.text(Paint::NONE);
-        assert!(
-            text.contains("✓ (✗)") && text.contains("not found in 100 runs, expected to be broken"),
-            "{text}"
-        );
-        let enough = judged(CheckVerdict::Holds, Expected::Violated, SEEDS_DEFAULT);
-        assert!(enough.differs() && enough.text(Paint::NONE).contains("✓ !"));
-    }
-
-    #[test]
-    fn what_is_not_known_and_what_was_not_run_is_never_as_expected() {
-        for expected in [Expected::Holds, Expected::Violated] {
-            let unknown = judged(CheckVerdict::Incomplete, expected, 10);
-            assert!(unknown.differs() && unknown.text(Paint::NONE).contains("? !"));
-        }
-        let interrupted = Judged { interrupted: true, ..judged(CheckVerdict::Holds, Expected::Holds, 10) };
-        assert!(interrupted.differs() && interrupted.text(Paint::NONE).contains("NOT a pass"));
-    }
-
-    #[test]
-    fn a_surprise_counts_with_any_number_of_seeds_and_an_expected_failure_never() {
-        let surprise = judged(CheckVerdict::Violated, Expected::Holds, 1);
-        let text = surprise.text(Paint::NONE);
-        assert!(
-            surprise.differs() && text.contains("✗ 17 ×1 !") && text.contains("broken by seed 17"),
-            "{text}"
-        );
-        assert!(text.contains("replay pk4_token"), "{text}");
-        let known = judged(CheckVerdict::Violated, Expected::Violated, 1);
-        assert!(!known.differs() && !known.text(Paint::NONE).contains("not as expected\n"));
-    }
-}
+mod tests;

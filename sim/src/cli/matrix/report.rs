@@ -13,9 +13,9 @@ use super::judged::{Cell, Judged};
 use super::{PROMISES, Promise};
 use crate::cli::progress::Progress;
 use crate::cli::replay::{broken, told};
-use crate::cli::screen::{Paint, json};
+use crate::cli::screen::{Paint, Rows, json};
 use crate::cli::{BadCall, interrupt, names};
-use crate::registry::{Locks, Reduced, RunError};
+use crate::registry::{Locks, Reduced, RunError, ShrinkHow};
 use crate::report::{STYLE, TextOptions, Window, page};
 use crate::token::Token;
 use maud::{DOCTYPE, PreEscaped, html};
@@ -52,7 +52,7 @@ impl<'a> Folder<'a> {
     ) -> Result<String, BadCall> {
         self.write("report.txt", &judged.text(Paint::NONE))?;
         let pictures = self.draw(locks, judged, pool)?;
-        self.write("report.json", &json(&judged.cells()))?;
+        self.write("report.json", &json(&Rows::new(&judged.cells(), judged.is_complete())))?;
         self.write("index.html", &index(judged))?;
         let folder = self.path.display();
         Ok(format!(
@@ -62,8 +62,7 @@ impl<'a> Folder<'a> {
 
     /// Draws a picture of every broken promise, and notes in its cell where it is.
     fn draw(&self, locks: &Locks, judged: &mut Judged, pool: &rayon::ThreadPool) -> Result<usize, BadCall> {
-        let mut cells: Vec<&mut Cell> =
-            judged.rows.iter_mut().flat_map(|row| row.cells.iter_mut().flatten()).collect();
+        let mut cells: Vec<&mut Cell> = judged.rows.iter_mut().flat_map(|row| &mut row.cells).collect();
         cells.retain(|cell| cell.token.is_some());
         let progress = Progress::runs(cells.len() as u64);
         progress.name("making the failures small".to_owned());
@@ -80,7 +79,7 @@ impl<'a> Folder<'a> {
     fn draw_cell(&self, locks: &Locks, cell: &mut Cell) -> Result<(), BadCall> {
         let Some(Ok(found)) = cell.token.as_ref().map(|token| token.parse::<Token>()) else { return Ok(()) };
         let lock = names::lock_of(locks, &found)?;
-        let reduced = lock.shrink(&found, Some(cell.property), interrupt::flag(), &|_| {});
+        let reduced = lock.shrink(&found, &ShrinkHow::new(interrupt::flag(), &|_| {}));
         let token = match reduced.map_err(unrunnable)? {
             Reduced::Shrunk { token, .. } => token,
             Reduced::Shortest { .. } | Reduced::NothingBroken => found,
@@ -111,7 +110,7 @@ fn unrunnable(error: RunError) -> BadCall {
 /// The page.
 fn index(judged: &Judged) -> String {
     let title = |promise: Promise| promise.name().replacen('-', "- ", 1);
-    let differences = judged.differences_listed();
+    let surprises = judged.surprises_listed();
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -126,10 +125,10 @@ fn index(judged: &Judged) -> String {
                 h1 { "Which lock keeps which promise under which fault" }
                 p { (judged.seeds) " seeds a row, each with its own random faults of that kind. A red cell leads to the picture of a \
                      run that breaks the promise, with as little in it as still does." }
-                @if judged.interrupted { p class="unclear" { "Interrupted: what is missing is NOT a pass." } }
-                @if !differences.is_empty() {
+                @if !judged.is_complete() { p class="unclear" { "Interrupted: what is missing is NOT a pass." } }
+                @if !surprises.is_empty() {
                     h2 { "Not as expected" }
-                    ul { @for difference in &differences { li { (difference) } } }
+                    ul { @for surprise in &surprises { li { (surprise) } } }
                 }
                 table {
                     thead { tr { th { "lock" } th { "fault" } @for promise in PROMISES { th { (title(promise)) } } } }
@@ -138,24 +137,20 @@ fn index(judged: &Judged) -> String {
                             tr {
                                 @if nth == 0 { th rowspan=(of_lock.len()) scope="rowgroup" { (row.lock) } }
                                 th scope="row" { (row.fault) }
-                                @for cell in &row.cells { (shown(cell.as_ref(), judged.seeds)) }
+                                @for cell in &row.cells { (shown(cell)) }
                             }
                         } }
                     }
                 }
-                p class="legend" { "✓ kept in all runs · ✗ how many runs break it · – nothing that could break it · ? some runs did not end · \
-                     ! not as expected" }
+                @for line in judged.legend() { p class="legend" { (line) } }
             }
         }
     };
     page.into_string() + "\n"
 }
 
-fn shown(cell: Option<&Cell>, seeds: u64) -> maud::Markup {
-    let Some(cell) = cell else {
-        return html! { td class="nothing" { "–" } };
-    };
-    let (class, text) = cell.mark(seeds);
+fn shown(cell: &Cell) -> maud::Markup {
+    let (class, text) = cell.mark();
     html! {
         td class=(class) {
             @if let Some(picture) = &cell.picture { a href=(picture) { (text) } } @else { (text) }

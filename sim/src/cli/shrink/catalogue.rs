@@ -6,7 +6,7 @@ use crate::cli::progress::{Progress, Stopwatch};
 use crate::cli::screen::{Paint, Screen, Tone, grouped};
 use crate::cli::seeded::Seeded;
 use crate::cli::{BadCall, Ending, interrupt, jobs::Jobs, names};
-use crate::registry::{Locks, Reduced};
+use crate::registry::{Locks, Reduced, ShrinkHow};
 use crate::report::TextOptions;
 use crate::shrink::Size;
 use crate::strategy::Strategy;
@@ -91,9 +91,15 @@ pub fn run(locks: &Locks, starts: u64, jobs: &Jobs, screen: &mut Screen) -> Resu
     }
     let summary = Summary::of(&rows);
     screen.text(&closing(&summary, &missing, paint));
-    let is_fine = summary.is_fine() && missing.is_empty() && rows.iter().all(|row| row.breaks_the_same);
+    let differs = !summary.is_fine() || !rows.iter().all(|row| row.breaks_the_same);
+    // What is missing was not found, or not looked for.
+    let ending = match (missing.is_empty(), interrupt::happened() || screen.is_closed()) {
+        (false, true) => Ending::Incomplete,
+        (false, false) => Ending::Unexpected,
+        (true, _) => Ending::Unexpected.or_fine(differs),
+    };
     screen.document(&Document { rows, missing, summary });
-    Ok(Ending::broken_if(!is_fine))
+    Ok(ending)
 }
 
 fn hunted() -> Vec<(Scenario, Hunt)> {
@@ -135,8 +141,7 @@ fn shrunk(
     let (Some(seed), Some(token)) = (tried.broken, &tried.token) else { return Ok(None) };
     let token: Token = token.parse().map_err(|error: TokenError| BadCall(error.to_string()))?;
     let watch = Stopwatch::start();
-    let reduced =
-        seeded.lock().shrink(&token, Some(scenario.breaks), interrupt::flag(), &|_| progress.add(1))?;
+    let reduced = seeded.lock().shrink(&token, &ShrinkHow::new(interrupt::flag(), &|_| progress.add(1)))?;
     let Reduced::Shrunk { promise, token, before, after, runs, interrupted: false, .. } = reduced else {
         return Ok(None);
     };

@@ -50,7 +50,7 @@ fn word(rows: &[Row], theorem: &str, dropped: &str) -> (Tone, &'static str) {
         (Tone::Faint, "-")
     } else if verdicts.contains(&CheckVerdict::Violated) {
         (Tone::Bad, "leans on")
-    } else if verdicts.contains(&CheckVerdict::Incomplete) {
+    } else if verdicts.contains(&CheckVerdict::Incomplete) || verdicts.contains(&CheckVerdict::Vacuous) {
         (Tone::Unclear, "not known")
     } else {
         (Tone::Good, "does not need")

@@ -9,7 +9,7 @@ use crate::hosted::node::{Machine, Reading};
 use ::turmoil::Sim;
 use picklock_model::cluster::{Entry, Status, Wake};
 use picklock_model::machine::{Effects, Line, Message, Node, Store};
-use picklock_model::time::{Clock, Due, Micros};
+use picklock_model::time::{Clock, Due, Micros, Monotonic};
 use picklock_model::trace::Happening;
 use picklock_properties::{Event, LockId};
 use std::cell::{Cell, RefCell};
@@ -34,6 +34,9 @@ pub(super) struct Host {
     pub power_lost: Cell<bool>,
     pub paused_until: Cell<Micros>,
     pub frozen_until: Cell<Micros>,
+    /// While its machine is suspended: what its monotonic clock showed then, and whether its wall clock loses the time, too.
+    pub suspended: Cell<Option<(Monotonic, bool)>>,
+    pub suspended_until: Cell<Micros>,
     /// The line that a client stood at after its last step, and whether it was done.
     pub line: Cell<Option<Line>>,
     pub is_done: Cell<bool>,
@@ -52,6 +55,8 @@ impl Host {
             power_lost: Cell::new(false),
             paused_until: Cell::new(Micros::ZERO),
             frozen_until: Cell::new(Micros::ZERO),
+            suspended: Cell::new(None),
+            suspended_until: Cell::new(Micros::ZERO),
             line: Cell::new(None),
             is_done: Cell::new(false),
         }

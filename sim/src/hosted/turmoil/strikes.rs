@@ -7,7 +7,7 @@ use super::run::Run;
 use crate::agenda::Pending;
 use crate::cast::Cast;
 use crate::hosted::driver::duration;
-use crate::plan::{Fault, Side};
+use crate::plan::{Fault, Side, Target};
 use crate::run::later;
 use ::turmoil::Sim;
 use picklock_model::cluster::Status;
@@ -66,6 +66,13 @@ impl<L: Lock> Run<'_, L> {
         let (plan, cast) = (self.plan, Cast::of(self.setup, struck));
         match &plan.faults[index as usize].fault {
             Fault::Pause { node, length } => self.pause(cast.node(*node), *length),
+            Fault::Suspend { node, length, wall_too } => self.suspend(cast.node(*node), *length, *wall_too),
+            Fault::ClockStep { node: Target::Resource, .. }
+            | Fault::Drift { node: Target::Resource, .. }
+            | Fault::Freeze { node: Target::Resource, .. }
+            | Fault::Strobe { node: Target::Resource, .. }
+            | Fault::CoarseClock { node: Target::Resource, .. } => {}
+            Fault::CoarseClock { node, granularity } => self.coarsen(cast.node(*node), *granularity),
             Fault::Crash { node, restart_after } => self.crash(cast.node(*node), false, *restart_after),
             Fault::PowerLoss { node, restart_after } => self.crash(cast.node(*node), true, *restart_after),
             Fault::ClockStep { node, by } => self.step_clock(cast.node(*node), *by),
@@ -83,10 +90,14 @@ impl<L: Lock> Run<'_, L> {
                 self.push(later(self.now, *length), Pending::Mend { index, struck });
             }
             Fault::SlowLink { from, to, extra, length } => {
+                let concerns_resource = *from == Side::Resource || *to == Side::Resource;
+                self.judge.outcome.strikes.resource_faults += u64::from(concerns_resource);
                 self.slow_down(cast, from, to, *extra);
                 self.push(later(self.now, *length), Pending::Mend { index, struck });
             }
-            fault @ Fault::LoseNext { .. } => unreachable!("a plan with {fault} is refused"),
+            fault @ (Fault::LoseNext { .. } | Fault::Reset { .. } | Fault::Replace { .. }) => {
+                unreachable!("a plan with {fault} is refused")
+            }
         }
     }
 
@@ -107,8 +118,7 @@ impl<L: Lock> Run<'_, L> {
             Status::Up if host.is_done.get() => return,
             Status::Up => {
                 self.judge.outcome.strikes.pauses += 1;
-                host.status.set(Status::Paused { ticks_left: 0 });
-                host.gate.close();
+                self.stand_still(&host);
                 self.show(Happening::Paused { node });
             }
             // Paused twice: until the later end.
@@ -118,14 +128,56 @@ impl<L: Lock> Run<'_, L> {
         self.push(until, Pending::Resume { node });
     }
 
+    fn stand_still(&mut self, host: &Host) {
+        self.judge.outcome.strikes.resource_faults += u64::from(host.node == Node::Resource);
+        host.status.set(Status::Paused { ticks_left: 0 });
+        host.gate.close();
+    }
+
+    /// A pause of the whole machine; it may come upon a process that is paused already.
+    fn suspend(&mut self, node: Node, length: Micros, wall_too: bool) {
+        let (host, until) = (self.host(node), later(self.now, length));
+        match host.status.get() {
+            Status::Down { .. } => return,
+            Status::Up if host.is_done.get() => return,
+            Status::Up => self.stand_still(&host),
+            Status::Paused { .. } => {}
+        }
+        if host.suspended.get().is_none() {
+            self.judge.outcome.strikes.suspensions += 1;
+            let reading = host.clock.get().monotonic(self.now) + Micros(1);
+            host.suspended.set(Some((reading, wall_too)));
+            self.show(Happening::Suspended { node });
+        }
+        host.suspended_until.set(host.suspended_until.get().max(until));
+        host.paused_until.set(host.paused_until.get().max(until));
+        self.push(until, Pending::Resume { node });
+    }
+
+    /// The node's machine is not suspended any more, if it was.
+    fn wake_machine(&mut self, host: &Host) {
+        host.suspended_until.set(Micros::ZERO);
+        let Some((reading, wall_too)) = host.suspended.take() else { return };
+        let node = host.node;
+        let slept = host.clock.get().monotonic(self.now) - reading;
+        self.change_clock(node, |clock, now| clock.wake(reading, wall_too, now));
+        if wall_too {
+            self.show(Happening::ClockStepped { node, by: -slept });
+        }
+    }
+
     fn pause_may_be_over(&mut self, node: Node) {
         let host = self.host(node);
+        if host.suspended_until.get() <= self.now {
+            self.wake_machine(&host);
+        }
         if matches!(host.status.get(), Status::Paused { .. }) && host.paused_until.get() <= self.now {
             self.resume(&host);
         }
     }
 
     fn resume(&mut self, host: &Host) {
+        self.wake_machine(host);
         host.paused_until.set(Micros::ZERO);
         host.status.set(Status::Up);
         host.gate.open();
@@ -139,6 +191,8 @@ impl<L: Lock> Run<'_, L> {
         }
         self.judge.outcome.strikes.crashes += u64::from(!power_lost);
         self.judge.outcome.strikes.power_losses += u64::from(power_lost);
+        self.judge.outcome.strikes.resource_faults += u64::from(node == Node::Resource);
+        self.wake_machine(&host);
         if power_lost {
             self.set_dark(&host, true);
         }
@@ -222,6 +276,12 @@ impl<L: Lock> Run<'_, L> {
         let ppm = ppm.clamp(-500_000, 500_000);
         self.change_clock(node, |clock, now| clock.set_drift(ppm, now));
         self.show(Happening::ClockDrifts { node, ppm });
+    }
+
+    fn coarsen(&mut self, node: Node, granularity: Micros) {
+        self.judge.outcome.strikes.coarse_clocks += 1;
+        self.change_clock(node, |clock, _| clock.coarsen(granularity));
+        self.show(Happening::ClockCoarse { node, granularity });
     }
 
     fn freeze(&mut self, node: Node, length: Micros) {
@@ -345,7 +405,7 @@ impl<L: Lock> Run<'_, L> {
             }
             match (host.status.get(), host.node) {
                 (Status::Paused { .. }, _) => self.resume(&host),
-                (Status::Down { .. }, Node::Server(_)) => self.restart(&host),
+                (Status::Down { .. }, Node::Server(_) | Node::Resource) => self.restart(&host),
                 (Status::Down { .. } | Status::Up, _) => {}
             }
         }

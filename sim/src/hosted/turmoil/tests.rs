@@ -112,6 +112,36 @@ fn clocks_are_those_of_the_plan() {
 }
 
 #[test]
+fn a_suspended_machine_does_not_count_the_time_and_a_coarse_clock_shows_no_time_in_between() {
+    let mut setup = toy::setup();
+    setup.lock.patience = Some(Micros::millis(100));
+    (setup.workload.rounds, setup.workload.clients) = (1, 1);
+    let ended = |fault: Fault| hosted(&setup, &plan([(at(50), fault)]));
+    let suspended = |wall_too| ended(Fault::Suspend { node: A, length: Micros::seconds(3), wall_too });
+    // It looks at the key by its wall clock, which is right again when it wakes, or has 50 ms and more to go.
+    let (right, behind) = (suspended(false), suspended(true));
+    assert!(right.ended_at > Micros::seconds(3) && right.strikes.suspensions == 1, "{right:?}");
+    assert!(behind.ended_at > right.ended_at + Micros::millis(40), "{behind:?}");
+    let coarse = ended(Fault::CoarseClock { node: A, granularity: Micros::seconds(1) });
+    assert!(coarse.ended_at > Micros::seconds(1) && coarse.strikes.coarse_clocks == 1, "{coarse:?}");
+}
+
+#[test]
+fn a_resource_that_hangs_or_starts_again_delays_its_writer() {
+    let mut setup = toy::setup();
+    (setup.workload.rounds, setup.workload.clients) = (1, 1);
+    let resource = Target::Resource;
+    let hangs = Fault::Pause { node: resource, length: Micros::seconds(3) };
+    let starts_again = Fault::Crash { node: resource, restart_after: Some(Micros::seconds(3)) };
+    for fault in [hangs, starts_again] {
+        let outcome = hosted(&setup, &plan([(on_grant(), fault.clone())]));
+        assert_eq!((outcome.grants, &outcome.violations[..]), (1, &[][..]), "{fault}");
+        assert!(outcome.ended_at > Micros::seconds(3), "{fault}: {}", outcome.ended_at);
+        assert_eq!(outcome.strikes.resource_faults, 1, "{fault}");
+    }
+}
+
+#[test]
 fn what_a_connection_does_not_do_is_refused_by_name() {
     let refused = |network: Network, faults: Vec<Planned>, tick| {
         let plan = Plan { network, faults, ..Plan::default() };
@@ -123,6 +153,12 @@ fn what_a_connection_does_not_do_is_refused_by_name() {
     assert_eq!(refused(usual, Vec::new(), tick), None);
     let loses_next = vec![Planned { when: at(0), fault: lose }];
     assert_eq!(refused(usual, loses_next, tick), Some(NotExpressible::Loss));
+    let reset = Fault::Reset { between: Side::Clients, and: Side::Servers };
+    let resets = vec![Planned { when: at(0), fault: reset }];
+    assert_eq!(refused(usual, resets, tick), Some(NotExpressible::Reset));
+    let replace = Fault::Replace { node: DESK, restart_after: None };
+    let replaces = vec![Planned { when: at(0), fault: replace }];
+    assert_eq!(refused(usual, replaces, tick), Some(NotExpressible::Replace));
     let lossy = Network { loss_per_mille: 1, ..usual };
     assert_eq!(refused(lossy, Vec::new(), tick), Some(NotExpressible::Loss));
     let mute = Network { reply_loss_per_mille: 1, ..usual };

@@ -21,6 +21,12 @@ pub enum NotExpressible {
     /// [`Schedule::Priorities`].
     #[error("turmoil draws latencies of its own: nobody can be given the shorter ones")]
     Schedule,
+    /// [`Fault::Reset`].
+    #[error("turmoil resets no connection between two processes that live on")]
+    Reset,
+    /// [`Fault::Replace`].
+    #[error("a hosted server keeps its disk: it cannot be replaced by an empty one")]
+    Replace,
     /// No tick, or one so long that nothing can be told from anything else.
     #[error("a tick of {0}: it must be 1 ms to 1 s, in whole milliseconds")]
     Tick(Micros),
@@ -49,21 +55,24 @@ pub(super) fn check(plan: &Plan, tick: Micros) -> Result<(), NotExpressible> {
     if plan.schedule != Schedule::Uniform {
         return Err(NotExpressible::Schedule);
     }
-    let loses_next = plan.faults.iter().any(|planned| match planned.fault {
-        Fault::LoseNext { .. } => true,
+    if loss_per_mille > 0 || reply_loss_per_mille > 0 {
+        return Err(NotExpressible::Loss);
+    }
+    plan.faults.iter().try_for_each(|planned| match planned.fault {
+        Fault::LoseNext { .. } => Err(NotExpressible::Loss),
+        Fault::Reset { .. } => Err(NotExpressible::Reset),
+        Fault::Replace { .. } => Err(NotExpressible::Replace),
         Fault::Pause { .. }
+        | Fault::Suspend { .. }
         | Fault::Crash { .. }
         | Fault::PowerLoss { .. }
         | Fault::ClockStep { .. }
         | Fault::Drift { .. }
         | Fault::Freeze { .. }
         | Fault::Strobe { .. }
+        | Fault::CoarseClock { .. }
         | Fault::Cut { .. }
         | Fault::Isolate { .. }
-        | Fault::SlowLink { .. } => false,
-    });
-    if loses_next || loss_per_mille > 0 || reply_loss_per_mille > 0 {
-        return Err(NotExpressible::Loss);
-    }
-    Ok(())
+        | Fault::SlowLink { .. } => Ok(()),
+    })
 }

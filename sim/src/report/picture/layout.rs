@@ -1,19 +1,24 @@
 //! Where everything stands: which steps are shown, in which row, and what lies along a lane for how long.
 
+use crate::report::JsonEvent;
 use crate::report::story::{Flight, Story, flights};
+use picklock_properties::Promise;
+use std::ops::Range;
 
 /// Which steps of a run are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Window {
     /// All.
     All,
-    /// So many up to the first broken promise and a few beyond it, or up to the end; more, if whoever holds then was granted the
-    /// lock not much earlier.
+    /// So many up to where the promise breaks that the run is shown for, and a few beyond it, or up to the end; more, if whoever
+    /// holds then was granted the lock not much earlier. And a few around the first violation of each other promise.
     Last(usize),
 }
 
 /// How many steps are shown after a promise was broken.
 const AFTERMATH_STEPS: usize = 8;
+/// How many steps are shown up to where a promise breaks that the run is not shown for.
+const OTHERS_STEPS: usize = 20;
 /// How many steps at most a window is widened by, to show how holders came to hold.
 const WIDENED_STEPS: usize = 300;
 /// Pixels from one row to the next.
@@ -34,6 +39,10 @@ pub(super) struct Layout<'a> {
     pub(super) flights: Vec<Flight>,
     /// Steps before the first one shown, and after the last one.
     pub(super) hidden: (usize, usize),
+    /// Where steps between are not shown: before which row, and how many.
+    pub(super) gaps: Vec<(usize, usize)>,
+    /// The row of the step that breaks the promise that the run is shown for.
+    pub(super) opens: Option<usize>,
 }
 
 /// Neighbouring steps, as positions in [`Story::events`].
@@ -71,10 +80,20 @@ pub(super) enum Lasting {
 impl<'a> Layout<'a> {
     pub(super) fn new(story: Story<'a>, window: Window) -> Layout<'a> {
         let shown = shown(&story, window);
-        let rows = rows(&story, shown.clone());
-        let spans = spans(&story, &rows);
-        let hidden = (shown.start, story.events.len() - shown.end);
-        Layout { story, rows, spans, flights: flights(story.events), hidden }
+        let ends = shown.first().zip(shown.last());
+        let hidden = ends.map_or((0, 0), |(first, last)| (first.start, story.events.len() - last.end));
+        let (mut all, mut gaps) = (Vec::new(), Vec::new());
+        for (nth, range) in shown.iter().enumerate() {
+            if nth > 0 {
+                gaps.push((all.len(), range.start - shown[nth - 1].end));
+            }
+            all.extend(rows(&story, range.clone()));
+        }
+        let spans = spans(&story, &all);
+        let flights = flights(story.events, story.time);
+        let mut layout = Layout { story, rows: all, spans, flights, hidden, gaps, opens: None };
+        layout.opens = opening(&story).and_then(|at| layout.row_of(at));
+        layout
     }
 
     /// The row that the step at this position is in; `None` if it is not shown.
@@ -104,13 +123,52 @@ impl<'a> Layout<'a> {
     }
 }
 
-fn shown(story: &Story, window: Window) -> std::ops::Range<usize> {
+/// The step that breaks the promise that the run is shown for, or else the first that breaks any.
+fn opening(story: &Story) -> Option<usize> {
+    let breaks = |promise: Option<Promise>| {
+        let breaks = move |event: &JsonEvent| {
+            event
+                .violations
+                .iter()
+                .any(|violation| promise.is_none_or(|promise| promise == violation.property))
+        };
+        story.events.iter().position(breaks)
+    };
+    breaks(story.shown_for).or_else(|| breaks(None))
+}
+
+/// What is shown, in order and apart.
+fn shown(story: &Story, window: Window) -> Vec<Range<usize>> {
     let all = story.events.len();
-    let Window::Last(steps) = window else { return 0..all };
+    let Window::Last(steps) = window else { return vec![0..all] };
     if story.loop_start.is_some() {
-        return 0..all;
+        return vec![0..all];
     }
-    let broken = story.events.iter().position(|event| !event.violations.is_empty());
+    let mut known: Vec<Promise> = Vec::new();
+    let mut ranges = vec![around(story, opening(story), steps)];
+    for (position, event) in story.events.iter().enumerate() {
+        for violation in
+            event.violations.iter().filter(|violation| Some(violation.property) != story.shown_for)
+        {
+            if !known.contains(&violation.property) {
+                known.push(violation.property);
+                ranges.push(around(story, Some(position), steps.min(OTHERS_STEPS)));
+            }
+        }
+    }
+    ranges.sort_by_key(|range| range.start);
+    let mut apart: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        match apart.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => apart.push(range),
+        }
+    }
+    apart
+}
+
+fn around(story: &Story, broken: Option<usize>, steps: usize) -> Range<usize> {
+    let all = story.events.len();
     let end = broken.map_or(all, |at| (at + 1 + AFTERMATH_STEPS).min(all));
     let start = end.saturating_sub(steps);
     let holders = broken.map_or(&[] as &[String], |at| &story.events[at].holders);
@@ -126,7 +184,7 @@ fn shown(story: &Story, window: Window) -> std::ops::Range<usize> {
     start.min(earliest.max(start.saturating_sub(WIDENED_STEPS)))..end
 }
 
-fn rows(story: &Story, shown: std::ops::Range<usize>) -> Vec<Row> {
+fn rows(story: &Story, shown: Range<usize>) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for position in shown {
         let event = &story.events[position];
@@ -179,7 +237,7 @@ fn spans(story: &Story, rows: &[Row]) -> Vec<Span> {
     spans
 }
 
-fn note_fault(story: &Story, event: &crate::report::JsonEvent, faults: &mut Vec<(usize, Lasting)>) {
+fn note_fault(story: &Story, event: &JsonEvent, faults: &mut Vec<(usize, Lasting)>) {
     let lane_of = |node: &Option<String>| {
         let node = node.as_ref()?;
         story.nodes.iter().position(|known| known == node)
@@ -187,7 +245,7 @@ fn note_fault(story: &Story, event: &crate::report::JsonEvent, faults: &mut Vec<
     let Some(lane) = lane_of(&event.node) else { return };
     let cut = || Lasting::CutOffFrom(event.from.clone().unwrap_or_default());
     match event.what {
-        "paused" => faults.push((lane, Lasting::Paused)),
+        "paused" | "suspended" => faults.push((lane, Lasting::Paused)),
         "resumed" => faults.retain(|fault| *fault != (lane, Lasting::Paused)),
         "crashed" => {
             faults.retain(|fault| *fault != (lane, Lasting::Paused));
@@ -197,5 +255,57 @@ fn note_fault(story: &Story, event: &crate::report::JsonEvent, faults: &mut Vec<
         "link-cut" => faults.push((lane, cut())),
         "link-mended" => faults.retain(|fault| *fault != (lane, cut())),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::JsonViolation;
+    use crate::report::toy;
+
+    fn with_story(violations: &[(usize, Promise)], shown_for: Option<Promise>, look: impl FnOnce(Layout)) {
+        toy::story(toy::patience, |story| {
+            // The same steps again and again: long enough for windows to be apart.
+            let mut events: Vec<JsonEvent> = story.events.iter().cycle().take(400).cloned().collect();
+            for (step, event) in (1..).zip(&mut events) {
+                (event.step, event.violations) = (step, Vec::new());
+            }
+            for (position, property) in violations {
+                events[*position].violations.push(JsonViolation {
+                    property: *property,
+                    client: "A".to_owned(),
+                    other: "B".to_owned(),
+                    words: String::new(),
+                });
+            }
+            let story = Story { events: &events, shown_for, ..story };
+            look(Layout::new(story, Window::Last(10)));
+        });
+    }
+
+    #[test]
+    fn every_broken_promise_has_its_steps_in_the_picture_and_it_opens_where_the_run_is_shown_for() {
+        use Promise::{Fifo, LeaseLoss, MutualExclusion};
+        let violations =
+            [(30, Fifo), (32, Fifo), (150, MutualExclusion), (151, MutualExclusion), (390, LeaseLoss)];
+        with_story(&violations, Some(MutualExclusion), |layout| {
+            for position in [30, 150, 390] {
+                assert!(layout.row_of(position).is_some(), "{position} is not shown");
+            }
+            assert_eq!(layout.opens, layout.row_of(150));
+            assert_eq!(layout.gaps.len(), 2);
+            let hidden: usize = layout.gaps.iter().map(|(_, steps)| steps).sum();
+            assert!(hidden > 100 && layout.row_of(80).is_none());
+            assert_eq!(layout.hidden.1, 400 - 390 - 1 - AFTERMATH_STEPS);
+        });
+    }
+
+    #[test]
+    fn what_is_shown_for_nothing_in_particular_opens_at_the_first_violation() {
+        with_story(&[(70, Promise::Fifo)], None, |layout| assert_eq!(layout.opens, layout.row_of(70)));
+        with_story(&[], None, |layout| {
+            assert_eq!((layout.opens, layout.gaps.len(), layout.hidden.1), (None, 0, 0));
+        });
     }
 }

@@ -24,10 +24,6 @@ function list(words, className) {
   return made;
 }
 
-function seconds(micros) {
-  return (micros / 1e6).toLocaleString("en", { minimumFractionDigits: 3, maximumFractionDigits: 6 }) + " s";
-}
-
 function show(row) {
   if (row < 0 || row >= rows.length) return;
   if (chosen >= 0) rows[chosen].classList.remove("chosen");
@@ -49,7 +45,7 @@ function show(row) {
   const stored = Object.entries(step.stored).flatMap(([node, lines]) =>
     section(node + " stores", [lines.length ? list(lines, "mono") : element("div", "nothing", "mono")]));
   details.replaceChildren(
-    element("h2", `step ${step.step} of ${run.total}, true time ${seconds(step.at_us)}`),
+    element("h2", `step ${step.step} of ${run.total}` + (step.when && `, ${step.when}`)),
     element("div", step.words),
     ...section("holds", step.holders.map((node) =>
       element("div", node, "holding" + (overlapping ? " overlapping" : "")))),
@@ -87,6 +83,5 @@ for (const button of document.querySelectorAll("[data-key]")) {
   button.addEventListener("click", () => keys[button.dataset.key]());
 }
 const wanted = run.steps.findIndex((step) => "#" + step.step === location.hash);
-const broken = breaking(-1, 1);
-show(wanted >= 0 ? wanted : broken >= 0 ? broken : rows.length - 1);
+show(wanted >= 0 ? wanted : run.opens ?? rows.length - 1);
 document.body.dataset.ready = "yes";

@@ -2,9 +2,10 @@
 
 use super::layout::{Layout, Window};
 use super::svg::{STYLE, drawn};
-use crate::report::JsonEvent;
 use crate::report::story::Story;
+use crate::report::{JsonEvent, TimeColumn, program};
 use maud::{DOCTYPE, PreEscaped, html};
+use picklock_model::time::{Micros, Wall};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -17,6 +18,8 @@ struct Run {
     /// How many steps the run has, shown or not.
     total: usize,
     locks: u8,
+    /// The row that is chosen first: where the promise breaks that the run is shown for.
+    opens: Option<usize>,
     /// One for each row of the diagram.
     steps: Vec<Details>,
 }
@@ -25,7 +28,8 @@ struct Run {
 #[derive(Serialize)]
 struct Details {
     step: u64,
-    at_us: i64,
+    /// `true time 1.500000 s`, `tick 3`; empty where time does not pass.
+    when: String,
     words: String,
     sent: Vec<String>,
     reported: Vec<String>,
@@ -64,7 +68,7 @@ pub fn page(story: Story, window: Window) -> String {
                     @for broken in story.broken { p class="what-broke" { (broken) } }
                     @if story.broken.is_empty() { p class="what-held" { "no promise was broken" } }
                     @if !story.settings.is_empty() { div class="mono" { (story.settings.join(", ")) } }
-                    div { "picklock replay " code class="token" { (story.token) } }
+                    div { (program()) " replay " code class="token" { (story.token) } }
                     @if !story.plan.is_empty() {
                         details { summary { "the fault plan" } pre { (story.plan.join("\n")) } }
                     }
@@ -119,24 +123,29 @@ fn run(layout: &Layout) -> Run {
             }
         }
         if rows.next_if(|row| row.last == position).is_some() {
-            steps.push(details(event, &clocks, &stored));
+            steps.push(details(event, &clocks, &stored, layout.story.time));
         }
     }
-    Run { total: layout.story.events.len(), locks: layout.story.locks, steps }
+    Run { total: layout.story.events.len(), locks: layout.story.locks, opens: layout.opens, steps }
 }
 
 fn details(
     event: &JsonEvent,
     clocks: &BTreeMap<String, i64>,
     stored: &BTreeMap<String, Vec<String>>,
+    time: TimeColumn,
 ) -> Details {
     let clock = |wrong: &i64| Clock {
-        shown: format!("{:.6} s", (event.at_us + wrong) as f64 / 1e6),
+        // As it stands in messages.
+        shown: Wall(event.at_us + wrong).to_string(),
         wrong: if *wrong == 0 { String::new() } else { format!("{:+.6} s", *wrong as f64 / 1e6) },
     };
     Details {
         step: event.step,
-        at_us: event.at_us,
+        when: match time {
+            TimeColumn::Seconds => format!("true time {:.6} s", event.at_us as f64 / 1e6),
+            TimeColumn::Ticks { .. } | TimeColumn::Hidden => time.show(Micros(event.at_us)),
+        },
         words: sentence(event),
         sent: event.sent.iter().map(|sent| format!("to {}: {}", sent.to, sent.message)).collect(),
         reported: event.reported.clone(),

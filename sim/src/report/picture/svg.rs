@@ -1,8 +1,8 @@
 //! The diagram itself.
 
 use super::layout::{LANE, LEFT, Lasting, Layout, ROW, Row, Span, TOP, Window};
-use crate::report::JsonEvent;
 use crate::report::story::{Flight, Story};
+use crate::report::{JsonEvent, TimeColumn};
 use maud::{Markup, PreEscaped, html};
 
 /// What colours and lines mean, for light and dark.
@@ -69,8 +69,7 @@ fn lanes(layout: &Layout) -> Markup {
     let bottom = layout.height() - 8;
     html! {
         text class="time head" x=(LEFT - 26) y="26" text-anchor="end" {
-            @if !layout.story.in_ticks { "true time" }
-            @else if layout.story.events.iter().any(|event| event.at_us > 0) { "tick" }
+            (time_name(layout.story.time))
         }
         @for (lane, name) in layout.story.nodes.iter().enumerate() {
             line class="lane" x1=(layout.x(lane)) y1=(TOP - 8) x2=(layout.x(lane)) y2=(bottom) {}
@@ -78,6 +77,10 @@ fn lanes(layout: &Layout) -> Markup {
         }
         @if layout.hidden.0 > 0 {
             text class="hidden" x=(LEFT + 14) y=(TOP - 4) { (counted(layout.hidden.0)) " before" }
+        }
+        @for (row, steps) in &layout.gaps {
+            line class="gap" x1=(LEFT) y1=(layout.y(*row) - ROW / 2) x2=(layout.width()) y2=(layout.y(*row) - ROW / 2) {}
+            text class="hidden" x="8" y=(layout.y(*row) - ROW / 2 + 4) { (counted(*steps)) " …" }
         }
         @if layout.hidden.1 > 0 {
             text class="hidden" x=(LEFT + 14) y=(bottom + 6) { (counted(layout.hidden.1)) " after" }
@@ -219,7 +222,7 @@ fn step(layout: &Layout, number: usize, row: Row) -> Markup {
 fn between(layout: &Layout, row: Row, event: &JsonEvent) -> String {
     match (event.what, row.last - row.first + 1) {
         ("healed", _) => "no more faults from here on".to_owned(),
-        (_, _) if !layout.story.in_ticks => "time passes, and nothing else".to_owned(),
+        (_, _) if layout.story.time == TimeColumn::Seconds => "time passes, and nothing else".to_owned(),
         (_, 1) => "a tick of time passes".to_owned(),
         (_, ticks) => format!("{ticks} ticks of time pass"),
     }
@@ -239,6 +242,10 @@ fn words(event: &JsonEvent) -> (String, String) {
         "crashed" => "crashes".to_owned(),
         "restarted" => "starts again".to_owned(),
         "paused" => "pauses".to_owned(),
+        "suspended" => "is suspended".to_owned(),
+        "clock-coarse" => format!("clock in steps of {}", duration(event.by_us.unwrap_or(0), false)),
+        "connection-reset" => format!("connection to {} reset", event.from.clone().unwrap_or_default()),
+        "disk-lost" => "loses its disk".to_owned(),
         "resumed" => "goes on".to_owned(),
         "clock-stepped" | "ticked-unevenly" => format!("clock is set{}", clock()),
         "clock-drifts" => format!("clock drifts {} ppm", event.ppm.unwrap_or(0)),
@@ -253,7 +260,7 @@ fn words(event: &JsonEvent) -> (String, String) {
     let wrong_clock = event.wall_us.map(|wall| wall - event.at_us).filter(|wrong| wrong.abs() >= 1_000);
     let clock = wrong_clock.map_or_else(String::new, |wrong| format!(" (clock {})", duration(wrong, true)));
     let did = match (event.what, doing) {
-        ("duplicated" | "link-cut" | "link-mended", _) => String::new(),
+        ("duplicated" | "link-cut" | "link-mended" | "connection-reset", _) => String::new(),
         // What a server does is seen from what it reports.
         (_, "") => event.reported.join(", "),
         (_, doing) => format!("{place} {doing}{clock}").trim().to_owned(),
@@ -266,17 +273,29 @@ pub(super) fn is_fault(what: &str) -> bool {
 }
 
 fn shows_time(layout: &Layout, number: usize) -> bool {
-    let at = |row: Row| layout.story.events[row.last].at_us;
+    let at = |row: Row| time(layout, &layout.story.events[row.last]);
     let (now, before) = (layout.rows[number], number.checked_sub(1).map(|before| layout.rows[before]));
     before.is_none_or(|before| at(before) != at(now))
 }
 
 /// True time: microseconds in seeded runs, ticks of a second in timed models; nothing where time does not pass.
 pub(super) fn time(layout: &Layout, event: &JsonEvent) -> String {
-    match layout.story.in_ticks {
-        true if event.at_us == 0 => String::new(),
-        true => format!("{}", event.at_us / 1_000_000),
-        false => duration(event.at_us, false),
+    match layout.story.time {
+        TimeColumn::Seconds => duration(event.at_us, false),
+        TimeColumn::Ticks { length } => match event.at_us.div_euclid(length.0.max(1)) {
+            0 => String::new(),
+            tick => tick.to_string(),
+        },
+        TimeColumn::Hidden => String::new(),
+    }
+}
+
+/// What stands above the times.
+fn time_name(time: TimeColumn) -> &'static str {
+    match time {
+        TimeColumn::Seconds => "true time",
+        TimeColumn::Ticks { .. } => "tick",
+        TimeColumn::Hidden => "",
     }
 }
 

@@ -57,6 +57,10 @@ impl Lines {
             }
             Happening::TickedUnevenly { gained, .. } => format!("clocks drift {}", signed(*gained)),
             Happening::Paused { .. } => "⏸ paused".to_owned(),
+            Happening::Suspended { .. } => "⏸ suspended".to_owned(),
+            Happening::ClockCoarse { granularity, .. } => format!("clock in steps of {granularity}"),
+            Happening::ConnectionReset { from, .. } => format!("✗ connection to {from} reset"),
+            Happening::DiskLost { .. } => "✗ disk lost".to_owned(),
             Happening::Resumed { .. } => "▶ resumed".to_owned(),
             Happening::Crashed { power_lost: false, .. } => "✗ crashed".to_owned(),
             Happening::Crashed { power_lost: true, .. } => "✗ power lost".to_owned(),
@@ -86,6 +90,7 @@ impl Lines {
                 Event::Lost { .. } => self.add(Style::Strong, "lease lost: leaves"),
                 Event::Released { .. } => self.add(Style::Strong, "released"),
                 Event::Renewed { .. } => self.add(Style::Plain, "lease prolonged"),
+                Event::ResourceRead { client, .. } => self.add(Style::Plain, format!("{client} reads")),
                 Event::Accepted { .. } => self.add(Style::Strong, "accepted"),
                 Event::Rejected { .. } => self.add(Style::Strong, "turned down"),
                 // The fault itself, and the message read, are shown already.
@@ -171,18 +176,25 @@ impl Lines {
         self.0.insert(0, Line { text, style: Style::Faint });
     }
 
-    /// Equal for two steps that differ in nothing but numbers.
+    /// Equal for two steps that differ in nothing but numbers and times.
     pub(super) fn likeness(&self, node: Option<Node>) -> String {
         let mut likeness = node.map_or_else(String::new, |node| node.to_string());
         for line in &self.0 {
             likeness.push('\n');
-            for part in line.text.split_inclusive(|character: char| !character.is_ascii_digit()) {
-                let digits = part.bytes().take_while(u8::is_ascii_digit).count();
-                // Short ones are names: `s1`, `L6:3`.
-                let (number, rest) = part.split_at(if digits > 2 { digits } else { 0 });
-                likeness.push_str(if number.is_empty() { "" } else { "#" });
-                likeness.push_str(rest);
+            let mut rest = line.text.as_str();
+            while let Some(start) = rest.find(|character: char| character.is_ascii_digit()) {
+                let is_part = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+                let length = rest[start..].bytes().take_while(is_part).count();
+                let number = rest[start..start + length].trim_end_matches('.');
+                let (before, after) = (&rest[..start], &rest[start + number.len()..]);
+                // Short ones are names, `s1`, `L6:3`, unless they count something: `A#7`, `7us`.
+                let counts = before.ends_with('#') || after.starts_with("us");
+                let is_name = number.len() <= 2 && !counts;
+                likeness.push_str(before);
+                likeness.push_str(if is_name { number } else { "#" });
+                rest = after;
             }
+            likeness.push_str(rest);
         }
         likeness
     }

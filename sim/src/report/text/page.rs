@@ -1,6 +1,6 @@
 //! The paper the trace is written on: lines, colours, allowed characters, and what stands above the table.
 
-use super::super::violation_words;
+use super::super::{program, violation_words};
 use super::cell::{Line, Style, UNBROKEN};
 use super::row::Lane;
 use super::{TextOptions, TextTrace};
@@ -31,6 +31,7 @@ impl TextOptions {
                 '─' | '—' => plain.push('-'),
                 '⋮' => plain.push(':'),
                 '†' => plain.push('!'),
+                '·' => plain.push('.'),
                 character if character.is_ascii() || character == UNBROKEN => plain.push(character),
                 _ => plain.push('?'),
             }
@@ -75,10 +76,11 @@ impl Page {
             self.fact("how", &format!("in step {step}, {}", violation_words(violation)), Style::Plain);
         }
         if let Some(token) = &heading.token {
+            let replay = format!("{} replay ", program());
             // Never broken into lines: it is there to be copied.
             self.line([
                 ("  replay    ", Style::Faint),
-                ("picklock replay ", Style::Plain),
+                (replay.as_str(), Style::Plain),
                 (token, Style::Plain),
             ]);
         }

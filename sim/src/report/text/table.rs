@@ -234,7 +234,8 @@ fn share(room: usize, wanted: &[usize]) -> Vec<usize> {
     }
 }
 
-/// Listing 5's column names have twenty digits, of which a reader needs those in which they differ.
+/// Names may have many digits (a store may show its columns as it keeps them), of which a reader needs those in which they
+/// differ.
 struct LongNumbers {
     /// How many of the first digits all long numbers of the trace have in common, and may lose.
     common: usize,

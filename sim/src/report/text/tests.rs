@@ -129,6 +129,14 @@ fn the_last_rows_are_shown_with_all_faults_broken_promises_and_grants() {
 }
 
 #[test]
+fn what_befalls_machines_connections_and_disks_is_named() {
+    let text = trace(NARROW, toy::hardship);
+    for words in ["suspended", "15.625ms", "reset", "disk lost"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+#[test]
 fn only_the_last_grant_of_a_client_outlasts() {
     let text = trace(TextOptions { last: Some(0), ..NARROW }, |trace| {
         let workload = picklock_model::workload::Workload { rounds: 3, ..toy::WORKLOAD };
@@ -206,7 +214,7 @@ fn time_is_shown_in_ticks_or_not_at_all() {
 
 #[test]
 fn the_head_names_lock_settings_promise_and_the_command_that_replays() {
-    let token = format!("pk4_{}", "x".repeat(150));
+    let token = format!("pk5_{}", "x".repeat(150));
     let heading = Heading {
         settings: vec!["ttl_seconds=2".to_owned(), "own_id_check=true".to_owned()],
         token: Some(token.clone()),

@@ -14,7 +14,7 @@ pub enum Direction {
 /// What is wrong with one server. Times are true times; what lies in the past is over.
 #[derive(Clone, Debug, Default)]
 pub struct Condition {
-    /// Counts the ends of its process: connections of an earlier life are reset.
+    /// Counts the ends of its process and of its connections: those of an earlier life are reset.
     pub life: u64,
     /// The process has ended; whether by loss of power.
     down: Option<bool>,
@@ -52,6 +52,11 @@ impl Condition {
         self.life += 1;
         self.paused_until = Micros::ZERO;
         self.down = Some(power_lost || self.down == Some(true));
+    }
+
+    /// Its clients' connections are reset; the process lives on.
+    pub fn reset(&mut self) {
+        self.life += 1;
     }
 
     /// The process starts; whether the power was lost, if it had ended.

@@ -193,6 +193,13 @@ impl Servers {
         });
     }
 
+    /// What a server that is down has stored is gone.
+    pub(super) fn lose_disk(&self, server: u8) {
+        let Shared { settings, count, .. } = &*self.0;
+        let machine = Redis::new(server, *count, settings);
+        self.change(|state| state.nodes[usize::from(server)].machine = machine);
+    }
+
     /// The process of a server starts again, if it had ended by a fault.
     pub fn restart(&self, server: u8) {
         let now = self.now();

@@ -1,7 +1,7 @@
 //! Faults of a plan, as far as servers and the links to them feel them.
 
 use super::condition::Direction;
-use super::servers::{Servers, State};
+use super::servers::{ServerState, Servers, State};
 use crate::dice::{Dice, Stream};
 use crate::network::Network;
 use crate::plan::{Fault, Plan, Side, Target, When};
@@ -39,9 +39,13 @@ impl Servers {
     /// and one that goes to and fro: those are [`Servers::follow`]'s.
     pub fn strike(&self, fault: &Fault) -> Felt {
         let (now, count) = (self.now(), self.count());
-        if let Fault::Crash { node, .. } | Fault::PowerLoss { node, .. } = fault {
+        if let Fault::Crash { node, .. } | Fault::PowerLoss { node, .. } | Fault::Replace { node, .. } = fault
+        {
             let Some(server) = server_of(*node, count) else { return Felt::Elsewhere };
-            self.crash(server, matches!(fault, Fault::PowerLoss { .. }));
+            self.crash(server, !matches!(fault, Fault::Crash { .. }));
+            if let Fault::Replace { .. } = fault {
+                self.lose_disk(server);
+            }
             self.state().tally.faults += 1;
             return Felt::Here;
         }
@@ -64,8 +68,13 @@ impl Servers {
             | Fault::Drift { node, .. }
             | Fault::Freeze { node, .. }
             | Fault::Strobe { node, .. }
+            | Fault::Suspend { node, .. }
+            | Fault::CoarseClock { node, .. }
+            | Fault::Replace { node, .. }
             | Fault::Isolate { node, .. } => is_server(node),
-            Fault::Cut { from, to, .. } => !Links::between(from, to, count).is_empty(),
+            Fault::Cut { from, to, .. } | Fault::Reset { between: from, and: to } => {
+                !Links::between(from, to, count).is_empty()
+            }
             Fault::SlowLink { from, to, .. } | Fault::LoseNext { from, to, .. } => {
                 !Links::between(from, to, count).ways.is_empty()
             }
@@ -144,15 +153,18 @@ impl Servers {
         let server = |node: &Target| server_of(*node, self.count());
         let one = |after: Option<Micros>, due: Option<Due>| after.zip(due).into_iter().collect();
         match fault {
-            Fault::Crash { node, restart_after } | Fault::PowerLoss { node, restart_after } => {
-                one(*restart_after, server(node).map(Due::Restart))
-            }
+            Fault::Crash { node, restart_after }
+            | Fault::PowerLoss { node, restart_after }
+            | Fault::Replace { node, restart_after } => one(*restart_after, server(node).map(Due::Restart)),
             Fault::Freeze { node, length } => one(Some(*length), server(node).map(Due::Thaw)),
             Fault::Strobe { node, by, period, times } if *times > 1 => {
                 let next = |server| Due::Strobe { server, by: -*by, period: *period, times: times - 1 };
                 one(Some(*period), server(node).map(next))
             }
             Fault::Strobe { .. }
+            | Fault::Suspend { .. }
+            | Fault::CoarseClock { .. }
+            | Fault::Reset { .. }
             | Fault::Pause { .. }
             | Fault::ClockStep { .. }
             | Fault::Drift { .. }
@@ -174,6 +186,32 @@ impl State {
                 Some(server) => self.nodes[server].condition.pause(now + *length),
                 None => return Felt::Elsewhere,
             },
+            Fault::Suspend { node, length, wall_too } => match server(node) {
+                Some(server) => {
+                    let ServerState { clock, condition, .. } = &mut self.nodes[server];
+                    let until = now + *length;
+                    condition.pause(until);
+                    // It reads no clock before it wakes: they may as well show now what they will show then.
+                    clock.wake(clock.monotonic(now) + Micros(1), *wall_too, until);
+                }
+                None => return Felt::Elsewhere,
+            },
+            Fault::CoarseClock { node, granularity } => match server(node) {
+                Some(server) => self.nodes[server].clock.coarsen(*granularity),
+                None => return Felt::Elsewhere,
+            },
+            Fault::Reset { between, and } => {
+                let links = Links::between(between, and, count);
+                if links.is_empty() {
+                    return Felt::Elsewhere;
+                }
+                for &(server, _) in &links.ways {
+                    self.nodes[usize::from(server)].condition.reset();
+                }
+                self.letters_retain(|from, to| {
+                    !links.peers.contains(&(from, to)) && !links.peers.contains(&(to, from))
+                });
+            }
             Fault::ClockStep { node, by } | Fault::Strobe { node, by, .. } => match server(node) {
                 Some(server) => self.nodes[server].clock.step(*by),
                 None => return Felt::Elsewhere,
@@ -223,7 +261,7 @@ impl State {
                     self.nodes[usize::from(server)].condition.lose_next(direction, *times);
                 }
             }
-            Fault::Crash { .. } | Fault::PowerLoss { .. } => {
+            Fault::Crash { .. } | Fault::PowerLoss { .. } | Fault::Replace { .. } => {
                 unreachable!("the end of a process is struck outside")
             }
         }
@@ -264,7 +302,7 @@ impl State {
 fn server_of(target: Target, count: u8) -> Option<u8> {
     match target {
         Target::Server(server) => Some(server % count),
-        Target::Client(_) | Target::Struck => None,
+        Target::Client(_) | Target::Struck | Target::Resource => None,
     }
 }
 
@@ -347,8 +385,12 @@ pub fn for_servers(plan: Plan, seed: u64, count: u8, horizon: Micros) -> Plan {
             | Fault::Drift { node, .. }
             | Fault::Freeze { node, .. }
             | Fault::Strobe { node, .. }
+            | Fault::Suspend { node, .. }
+            | Fault::CoarseClock { node, .. }
+            | Fault::Replace { node, .. }
             | Fault::Isolate { node, .. } => turn(node),
             Fault::Cut { from, to, .. }
+            | Fault::Reset { between: from, and: to }
             | Fault::SlowLink { from, to, .. }
             | Fault::LoseNext { from, to, .. } => {
                 for side in [from, to] {

@@ -3,7 +3,7 @@
 
 use crate::claims::cassandra::workload;
 use crate::claims::pack_setup;
-use crate::claims::scenarios::Hunt;
+use crate::claims::scenarios::{Hunt, varied_unless_shaped};
 use crate::cluster::Setup;
 use crate::locks::CassandraQueue;
 use crate::locks::cassandra_queue::{QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps};
@@ -100,15 +100,9 @@ pub(super) fn c11() -> Hunt {
         let mut setup = unleased(Promise::MutualExclusion);
         setup.store.writes = level;
         setup.store.reads = level;
-        pack_setup(&setup)
+        setup
     };
-    Hunt {
-        lock: LOCK,
-        fixed_lock: LOCK,
-        setup: at(Consistency::One),
-        fixed: at(Consistency::Quorum),
-        faults: &[],
-    }
+    repaired(&[], &at(Consistency::One), &at(Consistency::Quorum))
 }
 
 /// Whose cells expire loses them without any fault of the store.
@@ -116,15 +110,10 @@ pub(super) fn c12() -> Hunt {
     let at = |commit_log| {
         let mut setup = unleased(Promise::MutualExclusion);
         setup.store.commit_log = commit_log;
-        pack_setup(&setup)
+        setup
     };
-    Hunt {
-        lock: LOCK,
-        fixed_lock: LOCK,
-        setup: at(CommitLog::Periodic { period: Micros::seconds(10) }),
-        fixed: at(CommitLog::Batch),
-        faults: &["power-loss"],
-    }
+    let periodic = CommitLog::Periodic { period: Micros::seconds(10) };
+    repaired(&["power-loss"], &at(periodic), &at(CommitLog::Batch))
 }
 
 /// On coordinators that always read the same replicas, and repair nothing: elsewhere it heals.
@@ -230,7 +219,17 @@ fn repaired(
     setup: &Setup<CassandraQueue>,
     fixed: &Setup<CassandraQueue>,
 ) -> Hunt {
-    Hunt { lock: LOCK, fixed_lock: LOCK, setup: pack_setup(setup), fixed: pack_setup(fixed), faults }
+    // What a repair is tried on has the shape of what it repairs, or its own reason for another.
+    let varied = |setup: &Setup<CassandraQueue>| {
+        let workload = varied_unless_shaped(setup.workload, &usual());
+        pack_setup(&Setup { workload, ..setup.clone() })
+    };
+    Hunt { lock: LOCK, fixed_lock: LOCK, setup: varied(setup), fixed: varied(fixed), faults }
+}
+
+/// Two threads that use the lock three times each, with a hold that needs a renewal.
+fn usual() -> Workload {
+    Workload { rounds: 3, think: Micros::seconds(5), hold: Micros::seconds(12), ..workload(2, Calls::Lock) }
 }
 
 /// The lease as the client itself can judge it. The margin is a second for the store, which counts in whole ones, and one
@@ -249,12 +248,7 @@ fn leased(promise: Promise) -> Setup<CassandraQueue> {
         },
         store: store::Settings::default(),
         servers: 3,
-        workload: Workload {
-            rounds: 3,
-            think: Micros::seconds(5),
-            hold: Micros::seconds(12),
-            ..workload(2, Calls::Lock)
-        },
+        workload: usual(),
         promises: [promise].into_iter().collect(),
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::claims::cassandra::workload;
 use crate::claims::pack_setup;
-use crate::claims::scenarios::Hunt;
+use crate::claims::scenarios::{Hunt, varied_unless_shaped};
 use crate::cluster::Setup;
 use crate::locks::CassandraShadow;
 use crate::locks::cassandra_queue::RetryDeletes;
@@ -98,6 +98,8 @@ fn repaired(
     setup: Setup<CassandraShadow>,
     repair: fn(Settings) -> Settings,
 ) -> Hunt {
+    let workload = varied_unless_shaped(setup.workload, &used(Promise::MutualExclusion).workload);
+    let setup = Setup { workload, ..setup };
     let fixed = Setup { lock: repair(setup.lock), ..setup.clone() };
     Hunt { lock: LOCK, fixed_lock: LOCK, setup: pack_setup(&setup), fixed: pack_setup(&fixed), faults }
 }

@@ -3,6 +3,7 @@
 
 use crate::claims::cassandra::workload;
 use crate::claims::redis::FAILOVER;
+use crate::claims::scenarios::varied_unless_shaped;
 use crate::claims::{Hunt, pack_setup};
 use crate::cluster::Setup;
 use crate::locks::redis_single::{self as single, Fencing, RedisSingle, Release};
@@ -426,6 +427,7 @@ fn crowded(change: impl Fn(&mut Setup<Redlock>)) -> Vec<u8> {
         promises: [Promise::MutualExclusion].into_iter().collect(),
     };
     change(&mut setup);
+    setup.workload = varied_unless_shaped(setup.workload, &rush());
     pack_setup::<Redlock>(&setup)
 }
 
@@ -439,6 +441,7 @@ fn one(change: impl Fn(&mut Setup<RedisSingle>)) -> Vec<u8> {
         promises: [Promise::MutualExclusion].into_iter().collect(),
     };
     change(&mut setup);
+    setup.workload = varied_unless_shaped(setup.workload, &rush());
     pack_setup::<RedisSingle>(&setup)
 }
 

@@ -2,6 +2,7 @@
 //! whose leader may change.
 
 use crate::claims::cassandra::workload;
+use crate::claims::scenarios::varied_unless_shaped;
 use crate::claims::zookeeper as spaces;
 use crate::claims::{Hunt, pack_setup};
 use crate::cluster::Setup;
@@ -29,12 +30,14 @@ pub(super) fn z1() -> Hunt {
     )
 }
 
+/// The same.
 pub(super) fn z2() -> Hunt {
     hunt(
         &["loss"],
         |setup| {
             progress(setup);
             setup.lock.retries = Retries::GivenUp;
+            setup.lock.sync_before_search = true;
         },
         |setup| setup.lock.retries = Retries::BackgroundDelete,
     )
@@ -218,19 +221,21 @@ fn hunt(
 
 /// Clients that stand in a queue all the time, on an ensemble of three.
 fn crowded(change: impl Fn(&mut Setup<ZookeeperLock>)) -> Vec<u8> {
+    let usual = Workload {
+        rounds: 6,
+        think: Micros::millis(50),
+        hold: Micros::seconds(4),
+        ..workload(3, Calls::Lock)
+    };
     let mut setup = Setup {
         lock: Settings::as_written(),
         store: ensemble(),
         servers: 3,
-        workload: Workload {
-            rounds: 6,
-            think: Micros::millis(50),
-            hold: Micros::seconds(4),
-            ..workload(3, Calls::Lock)
-        },
+        workload: usual,
         promises: [Promise::MutualExclusion].into_iter().collect(),
     };
     change(&mut setup);
+    setup.workload = varied_unless_shaped(setup.workload, &usual);
     pack_setup::<ZookeeperLock>(&setup)
 }
 

@@ -202,6 +202,8 @@ fn an_application_that_is_told_of_the_loss_releases_within_the_same_entry() {
         resource_forgets: false,
         locks: 1,
         attendants: 0,
+        pace: None,
+        varies: false,
     };
     let mut client = Client::<RedisSingle>::new(0, &workload, Monotonic(0), &settings);
     let at = |monotonic| ClientContext {

@@ -116,3 +116,43 @@ fn a_server_opens_to_the_first_request_after_its_delay() {
     cluster.run_deadlines();
     assert_eq!(cluster.servers[0].closed_until, None);
 }
+
+#[test]
+fn with_snapshots_only_the_end_of_the_process_loses_all_that_came_since_the_last_one() {
+    for power_lost in [false, true] {
+        let mut cluster = with(Persistence::Rdb);
+        cluster.run(Command::Incr(COUNTER));
+        // One change is saved after an hour, and no sooner.
+        cluster.live(3600);
+        assert_eq!(cluster.contents(0), ["counter = 1", "unsynced"]);
+        cluster.live(1);
+        assert_eq!(cluster.contents(0), ["counter = 1"]);
+        cluster.run(Command::Incr(COUNTER));
+        cluster.run(take(0, 10_000));
+        cluster.live(5);
+        cluster.restart(0, power_lost);
+        assert_eq!(cluster.contents(0), ["counter = 1"]);
+        assert_eq!(cluster.servers[0].deadline(&cluster.settings), None);
+    }
+}
+
+#[test]
+fn the_more_is_written_the_sooner_a_snapshot_is_taken() {
+    for (changes, seconds) in [(99, 3601), (100, 301), (9_999, 301), (10_000, 61)] {
+        let mut cluster = with(Persistence::Rdb);
+        (0..changes).for_each(|_| _ = cluster.run(Command::Incr(COUNTER)));
+        let due = cluster.servers[0].keys.sync_due().expect("there is something to save");
+        let within = Micros::seconds(seconds)..Micros::seconds(seconds + 1);
+        assert!(within.contains(&Micros(due.0)), "{changes} changes: {due:?}");
+    }
+}
+
+#[test]
+fn flushing_is_saved_at_once() {
+    let mut cluster = with(Persistence::Rdb);
+    cluster.run(Command::Incr(COUNTER));
+    cluster.live(3601);
+    cluster.run(Command::FlushAll);
+    cluster.restart(0, true);
+    assert_eq!(cluster.contents(0), [""; 0]);
+}

@@ -245,7 +245,9 @@ fn text(message: &Message<ZooKeeper>) -> String {
         Message::Request(request) => request.to_string(),
         Message::Reply(reply) => reply.to_string(),
         Message::Peer(peer) => peer.to_string(),
-        Message::Write { .. } | Message::Written { .. } => "the resource's".to_string(),
+        Message::Read { .. } | Message::Shown { .. } | Message::Write { .. } | Message::Written { .. } => {
+            "the resource's".to_string()
+        }
     }
 }
 

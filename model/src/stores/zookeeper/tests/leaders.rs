@@ -3,6 +3,7 @@
 use super::ensemble::Flight;
 use super::*;
 use crate::machine::{Message, Node};
+use picklock_properties::{ClientId, Event, LockId};
 
 const LEADER: [Node; 1] = [Node::Server(0)];
 
@@ -94,6 +95,28 @@ fn a_write_that_a_quorum_has_survives_even_if_nobody_applied_it() {
     all.cut = LEADER.to_vec();
     all.pass(Micros::seconds(10), &LEADER);
     assert!(all.has(1, numbered(0)) && all.has(2, numbered(0)));
+}
+
+#[test]
+fn a_new_leader_tells_whose_the_lock_is_though_the_old_one_ordered_it() {
+    let mut all = started(3, 3);
+    let first = created(all.does(1, enqueue()));
+    created(all.does(2, enqueue()));
+    all.ask(1, delete(first));
+    // A follower has the deletion; that it has, and all else, is lost with the leader.
+    all.deliver_where(|(_, to, message)| match message {
+        Message::Peer(Peer::Forward { .. }) => true,
+        Message::Peer(Peer::Propose { .. }) => *to == Node::Server(2),
+        Message::Peer(_) => false,
+        _ => true,
+    });
+    all.cut = LEADER.to_vec();
+    all.events.clear();
+    all.pass(Micros::seconds(10), &LEADER);
+    let told: Vec<&Event> =
+        all.events.iter().filter(|event| matches!(event, Event::Acquired { .. })).collect();
+    let passed_on = Event::Acquired { client: ClientId(2), lock: LockId(0) };
+    assert!(!told.is_empty() && told.iter().all(|event| **event == passed_on), "{told:?}");
 }
 
 #[test]

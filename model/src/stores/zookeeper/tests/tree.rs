@@ -171,10 +171,10 @@ fn the_leader_alone_tells_in_which_order_the_lock_was_acquired_and_the_work_writ
             told,
             [
                 Event::Acquired { client: A, lock: LockId(0) },
-                Event::Accepted { client: A, fence: None },
+                Event::Accepted { client: A, fence: None, hold: None },
                 Event::Acquired { client: B, lock: LockId(0) },
-                Event::Accepted { client: B, fence: None },
-                Event::Rejected { client: A, fence: None },
+                Event::Accepted { client: B, fence: None, hold: None },
+                Event::Rejected { client: A, fence: None, hold: None },
             ],
             "{servers} servers"
         );

@@ -3,7 +3,7 @@
 
 use crate::claims::cassandra::workload;
 use crate::claims::pack_setup;
-use crate::claims::scenarios::Hunt;
+use crate::claims::scenarios::{Hunt, varied_unless_shaped};
 use crate::cluster::Setup;
 use crate::locks::CassandraServed;
 use crate::locks::cassandra_queue::{self, QueueOrder, Timestamps};
@@ -102,15 +102,13 @@ fn used(lock: Settings, attendants: u8, promise: Promise) -> Setup<CassandraServ
         lock: Settings { queue, threads: 2, ..lock },
         store: store::Settings::default(),
         servers: 3,
-        workload: Workload {
-            rounds: 3,
-            think: Micros::seconds(5),
-            hold: Micros::seconds(12),
-            attendants,
-            ..workload(2, Calls::Lock)
-        },
+        workload: Workload { attendants, ..usual() },
         promises: [promise].into_iter().collect(),
     }
+}
+
+fn usual() -> Workload {
+    Workload { rounds: 3, think: Micros::seconds(5), hold: Micros::seconds(12), ..workload(2, Calls::Lock) }
 }
 
 /// On the lock as it is set up, and on the same repaired.
@@ -125,5 +123,9 @@ fn repaired(
     setup: &Setup<CassandraServed>,
     fixed: &Setup<CassandraServed>,
 ) -> Hunt {
-    Hunt { lock: LOCK, fixed_lock: LOCK, setup: pack_setup(setup), fixed: pack_setup(fixed), faults }
+    let varied = |setup: &Setup<CassandraServed>| {
+        let workload = varied_unless_shaped(setup.workload, &usual());
+        pack_setup(&Setup { workload, ..setup.clone() })
+    };
+    Hunt { lock: LOCK, fixed_lock: LOCK, setup: varied(setup), fixed: varied(fixed), faults }
 }

@@ -1,0 +1,130 @@
+//! The spaces in which etcd's locks are judged: the base that the claims speak of, and how each assumption is dropped from it.
+//!
+//! The base has no time: leases that do not end, calls that are waited for; each client locks twice. Whatever makes time
+//! matter brings leases along, in ticks of a second: one lasts [`LEASE`] without a keep-alive, which is sent every
+//! tick, and a call is given up after a tick.
+
+use super::Assumption;
+use super::cassandra::workload;
+use crate::cluster::Setup;
+use crate::explore::Space;
+use crate::locks::etcd_mutex::{self, EtcdMutex, OnDone};
+use crate::stores::etcd::session::{Deadline, SessionSettings};
+use crate::stores::etcd::{self as store, History, Log};
+use crate::time::Micros;
+use crate::workload::{Calls, Workload};
+use crate::world::{Bounds, TICK};
+use picklock_properties::{Promise, PromiseSet};
+
+/// How long a lease lasts in small models.
+pub const LEASE: Micros = Micros(3 * TICK.0);
+
+/// How long a pause, a hold, or a step of a clock must be to outlast every lease.
+pub const LONG_TICKS: u8 = 5;
+
+/// How a client holds its session in small models: as the library does, in ticks.
+pub const SESSION: SessionSettings = SessionSettings {
+    ttl: Some(LEASE),
+    deadline: Deadline::FromReply,
+    margin: Micros::ZERO,
+    deadline_interval: TICK,
+    first_deadline: LEASE,
+    retry_interval: TICK,
+    request_timeout: Some(TICK),
+};
+
+/// The same with a client that counts its lease's time from what it has sent, and less of it: by a tick, for two things within
+/// a tick come in any order.
+pub const CAREFUL_SESSION: SessionSettings = SessionSettings {
+    deadline: Deadline::FromSending,
+    margin: TICK,
+    deadline_interval: Micros::ZERO,
+    ..SESSION
+};
+
+/// The library as it is, on one member; nothing is lost, nobody dies, no lease ends.
+pub fn etcd_mutex(clients: u8, calls: Calls, promises: &[Promise]) -> Space<EtcdMutex> {
+    Space {
+        setup: Setup {
+            lock: etcd_mutex::Settings::timeless(),
+            store: store::Settings { history: History::WhileUnderWay, ..store::Settings::default() },
+            servers: 1,
+            workload: Workload { rounds: 2, ..workload(clients, calls) },
+            promises: promises.iter().copied().collect::<PromiseSet>(),
+        },
+        bounds: Bounds::default(),
+    }
+}
+
+/// The same in ticks, with leases that end.
+pub fn etcd_leases(clients: u8, calls: Calls, promises: &[Promise]) -> Space<EtcdMutex> {
+    let mut space = etcd_mutex(clients, calls, promises);
+    with_leases(&mut space);
+    space
+}
+
+/// Drops an assumption of the lock's claims. Several may be dropped, one after the other.
+pub fn drop_from_etcd(space: &mut Space<EtcdMutex>, assumption: Assumption) {
+    match assumption {
+        Assumption::NoExpiry => with_leases(space),
+        // What the dead leave behind stays, unless leases end.
+        Assumption::NoCrash => space.bounds.crashes = 1,
+        Assumption::StopsInTime => space.setup.lock.on_done = OnDone::GoOn,
+        Assumption::NoDuplicate => space.bounds.duplicates = 1,
+        Assumption::NoPause | Assumption::NoSuspend => {
+            with_leases(space);
+            space.bounds.pauses_suspend |= assumption == Assumption::NoSuspend;
+            space.bounds.pauses = 1;
+            space.bounds.pause_ticks = LONG_TICKS;
+        }
+        // Only who waits in vain for an answer asks again.
+        Assumption::NoLoss => {
+            with_leases(space);
+            space.bounds.losses = 2;
+        }
+        Assumption::NoServerClockStep => {
+            with_leases(space);
+            space.bounds.server_clock_steps = 1;
+            space.bounds.server_clock_step_ticks = LONG_TICKS as i8;
+        }
+        Assumption::NoClockStep => {
+            with_leases(space);
+            space.bounds.clock_steps = 1;
+            space.bounds.clock_step_ticks = -(LONG_TICKS as i8);
+        }
+        Assumption::ClocksAgree => {
+            with_leases(space);
+            space.bounds.last_server_ahead_ticks = LONG_TICKS as i8;
+        }
+        Assumption::BoundedDrift => {
+            with_leases(space);
+            space.bounds.drifts = 3;
+            space.bounds.drift_ticks = 1;
+        }
+        Assumption::Durable => {
+            with_leases(space);
+            space.setup.store.log = Log::Unsynced;
+            space.bounds.power_losses = 1;
+        }
+        Assumption::MajorityUp => space.bounds.server_crashes = 1,
+        // The base has two rounds.
+        Assumption::FreeAtStart
+        | Assumption::UniqueIds
+        | Assumption::NoClockFreeze
+        | Assumption::QuorumsMeet
+        | Assumption::ReadAfterAck
+        | Assumption::KeysKept => {}
+    }
+}
+
+fn with_leases(space: &mut Space<EtcdMutex>) {
+    let session = &mut space.setup.lock.session;
+    if session.ttl.is_none() {
+        let is_careful = session.deadline == Deadline::FromSending;
+        *session = if is_careful { CAREFUL_SESSION } else { SESSION };
+    }
+    // A watch of which nothing is heard for a tick is begun again.
+    space.setup.store.history = History::Kept;
+    space.bounds.latency_ticks = Some(0);
+    space.bounds.unhurried = true;
+}

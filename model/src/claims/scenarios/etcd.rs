@@ -1,0 +1,187 @@
+//! The rows of etcd and its mutex, on one member.
+//!
+//! Rows E5, E6, E8 and E9 are about changes of the leader, and E3 about `Election`: neither is modelled yet. Row E10 (a
+//! keep-alive that is answered though the lease's end is on its way) is shown at the store itself: under the library's
+//! deadline mutual exclusion is lost without it, and a client that counts from what it has sent does not believe the answer.
+
+mod hunts;
+
+use super::{Scenario, Search};
+use crate::claims::etcd::{CAREFUL_SESSION, LONG_TICKS, drop_from_etcd, etcd_leases};
+use crate::claims::{Assumption, Judgement, NamedSpace};
+use crate::explore::{Draws, Goal, Space};
+use crate::locks::EtcdMutex;
+use crate::locks::etcd_mutex::{ContextEnd, Fence, KeyName, UnlockErrors};
+use crate::machine::Line;
+use crate::stores::etcd::LeaseClock;
+use crate::time::Micros;
+use crate::workload::{Calls, Writes};
+use crate::world::{Aim, TICK};
+use picklock_properties::Promise;
+
+/// The rows, in the order of the catalogue.
+pub(super) fn scenarios() -> Vec<Scenario> {
+    vec![e1(), e2(), e4(), e7(), e11(), e12()]
+}
+
+// Leases that end.
+
+/// key.go:30, where a waiter waits.
+const WAITING: Line = Line { listing: 2, number: 30 };
+
+fn e1() -> Scenario {
+    let space = |checks_own_key| {
+        let mut space = etcd_leases(2, Calls::Lock, &[Promise::MutualExclusion]);
+        drop_from_etcd(&mut space, Assumption::NoPause);
+        space.bounds.aim = Aim::At(WAITING);
+        space.setup.workload.hold = Micros(i64::from(LONG_TICKS) * TICK.0);
+        space.setup.lock.checks_own_key = checks_own_key;
+        if checks_own_key {
+            space.setup.lock.session = CAREFUL_SESSION;
+        }
+        safety(space)
+    };
+    Scenario {
+        id: "E1",
+        story: "a waiter's lease ends while it waits, and its key goes; when the key before is deleted it takes itself for the \
+                first, and so does whoever comes next",
+        breaks: Promise::MutualExclusion,
+        search: space(false),
+        fix: "look for the own key after waiting, and at the clock when the answer comes",
+        fix_search: space(true),
+        note: "the library looks for the key alone, which leaves a window: the lease may end between the look and the grant. A \
+               client that counts its lease's time from what it has sent and looks at its clock when it is granted closes it",
+        ..ETCD
+    }
+}
+
+fn e2() -> Scenario {
+    let space = |fence| {
+        let promise = match fence {
+            Fence::None => Promise::MutualExclusion,
+            Fence::CreateRevision => Promise::FencedResource,
+        };
+        let mut space = etcd_leases(2, Calls::Lock, &[promise]);
+        drop_from_etcd(&mut space, Assumption::NoPause);
+        space.bounds.aim = Aim::Holding;
+        space.setup.workload.hold = TICK;
+        space.setup.workload.writes = Writes::resource_if(fence == Fence::CreateRevision);
+        space.setup.workload.resource_checks = fence == Fence::CreateRevision;
+        space.setup.lock.fence = fence;
+        safety(space)
+    };
+    Scenario {
+        id: "E2",
+        story: "the holder pauses for longer than its lease lasts, and the next one in the queue is first",
+        breaks: Promise::MutualExclusion,
+        search: space(Fence::None),
+        fix: "the create revision of the own key as fencing token, checked by the resource: two may believe to hold, only the \
+              later one can write",
+        fix_search: space(Fence::CreateRevision),
+        hunt: Some(hunts::e2()),
+        ..ETCD
+    }
+}
+
+fn e7() -> Scenario {
+    let space = |lease_clock| {
+        let mut space = etcd_leases(2, Calls::Lock, &[Promise::MutualExclusion]);
+        drop_from_etcd(&mut space, Assumption::NoServerClockStep);
+        space.setup.workload.hold = Micros(i64::from(LONG_TICKS) * TICK.0);
+        space.setup.store.lease_clock = lease_clock;
+        safety(space)
+    };
+    Scenario {
+        id: "E7",
+        story: "the leader's wall clock jumps, and all leases end, that of the holder too",
+        breaks: Promise::MutualExclusion,
+        search: space(LeaseClock::Wall),
+        fix: "leases counted by the monotonic clock (Go 1.9; 4136df793)",
+        fix_search: space(LeaseClock::Monotonic),
+        hunt: Some(hunts::e7()),
+        ..ETCD
+    }
+}
+
+// Calls of unknown outcome.
+
+fn e4() -> Scenario {
+    let space = |guards_unlock| {
+        let mut space = etcd_leases(2, Calls::Lock, &[Promise::MutualExclusion]);
+        space.bounds.losses = 1;
+        space.setup.lock.session = CAREFUL_SESSION;
+        space.setup.lock.unlock_errors = UnlockErrors::CalledAgainLater;
+        space.setup.lock.guards_unlock = guards_unlock;
+        space.setup.workload.hold = Micros(i64::from(LONG_TICKS) * TICK.0);
+        safety(space)
+    };
+    Scenario {
+        id: "E4",
+        story: "an unlock is done, its answer is lost, and the session locks again; the unlock is called again, and deletes the \
+                new key, for it has the old one's name",
+        breaks: Promise::MutualExclusion,
+        search: space(false),
+        fix: "delete the key only if its create revision is the one that was locked",
+        fix_search: space(true),
+        note: "open: etcd-io/etcd#22082. A deletion that comes late does the same, without anybody calling twice",
+        hunt: Some(hunts::e4()),
+        ..ETCD
+    }
+}
+
+fn e11() -> Scenario {
+    let space = |context_end| {
+        let mut space = etcd_leases(2, Calls::Lock, &[Promise::MutualExclusion]);
+        space.setup.workload.hold = Micros(2 * TICK.0);
+        space.setup.lock.patience = Some(Micros(2 * TICK.0));
+        space.setup.lock.context_end = context_end;
+        safety(space)
+    };
+    Scenario {
+        id: "E11",
+        story: "the caller's context ends as the wait succeeds: Lock deletes its key, and returns nil all the same",
+        breaks: Promise::MutualExclusion,
+        search: space(ContextEnd::DeletesAndSucceeds),
+        fix: "Lock fails if it has deleted its key (#10111)",
+        fix_search: space(ContextEnd::Fails),
+        ..ETCD
+    }
+}
+
+fn e12() -> Scenario {
+    let space = |key_name| {
+        let mut space = etcd_leases(2, Calls::Lock, &[]);
+        space.bounds.losses = 1;
+        space.setup.lock.key_name = key_name;
+        let judgement = Judgement::Progress { goals: vec![Goal::DeadlockFreedom], draws: Draws::Adversary };
+        Search::Space { space: NamedSpace::new("etcd-mutex", &space), judgement }
+    };
+    Scenario {
+        id: "E12",
+        story: "the answer to the transaction is lost, and Lock is called again under another key: it waits behind its own first \
+                one for as long as its session lasts",
+        breaks: Promise::DeadlockFreedom,
+        search: space(KeyName::DrawnAnew),
+        fix: "a key named by the session's lease: who asks again finds its own place",
+        fix_search: space(KeyName::Lease),
+        hunt: Some(hunts::e12()),
+        ..ETCD
+    }
+}
+
+/// What the rows above have in common; the searches are placeholders that every row replaces.
+const ETCD: Scenario = Scenario {
+    id: "",
+    system: "etcd",
+    story: "",
+    breaks: Promise::MutualExclusion,
+    search: Search::NOWHERE,
+    fix: "",
+    fix_search: Search::NOWHERE,
+    note: "",
+    hunt: None,
+};
+
+fn safety(space: Space<EtcdMutex>) -> Search {
+    Search::Space { space: NamedSpace::new("etcd-mutex", &space), judgement: Judgement::Safety }
+}

@@ -1,0 +1,288 @@
+//! etcd's own mutex, which comes without a proof: what it must lean on.
+//!
+//! One member. Whatever the order of its steps, the queue is in the order of the create revisions, and one transaction finds
+//! a place in it. What the lock leans on is that a holder stops before the leader ends its lease, and that nothing deletes a key
+//! but its owner's present self.
+
+use super::Claim;
+use crate::claims::etcd::{CAREFUL_SESSION, LONG_TICKS, drop_from_etcd, etcd_mutex};
+use crate::claims::{Assumption, Expected, Judgement, NamedSpace};
+use crate::explore::{Draws, Goal, Space};
+use crate::locks::EtcdMutex;
+use crate::locks::etcd_mutex::{Fence, UnlockErrors};
+use crate::stores::etcd::LeaseClock;
+use crate::time::Micros;
+use crate::workload::{Calls, Writes};
+use crate::world::{Aim, TICK};
+use picklock_properties::{ClientId, Promise};
+
+/// The claims, in the order of the statements.
+pub(super) fn claims() -> Vec<Claim> {
+    let mut claims = exclusion();
+    claims.extend(order());
+    claims.extend(progress());
+    claims.extend(fencing());
+    claims
+}
+
+fn claim(
+    theorem: &'static str,
+    space: &Space<EtcdMutex>,
+    dropped: &[Assumption],
+    expected: Expected,
+) -> Claim {
+    Claim {
+        theorem,
+        space: NamedSpace::new("etcd-mutex", space),
+        clients: space.setup.workload.clients,
+        servers: space.setup.servers,
+        variant: "",
+        dropped: dropped.to_vec(),
+        judgement: Judgement::Safety,
+        expected,
+        reason: "",
+        long: false,
+    }
+}
+
+/// Two clients, two rounds, without these assumptions. A holder works for longer than a lease lasts without a keep-alive:
+/// whether it is kept alive, and its holder stops in time, matters.
+fn without(promise: &[Promise], dropped: &[Assumption]) -> Space<EtcdMutex> {
+    let mut space = etcd_mutex(2, Calls::Lock, promise);
+    dropped.iter().for_each(|assumption| drop_from_etcd(&mut space, *assumption));
+    space.setup.workload.hold = Micros(i64::from(LONG_TICKS) * TICK.0);
+    space
+}
+
+/// The client counts its lease's time from what it has sent.
+fn careful(space: &mut Space<EtcdMutex>) {
+    space.setup.lock.session = CAREFUL_SESSION;
+}
+
+fn exclusion() -> Vec<Claim> {
+    use Assumption::*;
+    use Expected::{Holds, Violated};
+    const PROMISE: [Promise; 1] = [Promise::MutualExclusion];
+    let base = |variant, clients, calls| Claim {
+        variant,
+        reason: "one order of all creates, and whoever is first in it holds",
+        ..claim("etcd", &etcd_mutex(clients, calls, &PROMISE), &[], Holds)
+    };
+    let dropped = |assumptions: &[Assumption], expected, reason| Claim {
+        reason,
+        ..claim("etcd", &without(&PROMISE, assumptions), assumptions, expected)
+    };
+    let variant =
+        |variant, assumptions: &[Assumption], change: fn(&mut Space<EtcdMutex>), expected, reason| {
+            let mut space = without(&PROMISE, assumptions);
+            change(&mut space);
+            Claim { variant, reason, ..claim("etcd", &space, assumptions, expected) }
+        };
+    vec![
+        base("lock", 3, Calls::Lock),
+        base("try_lock", 3, Calls::TryLock),
+        dropped(&[NoExpiry], Holds, "whose keep-alives arrive in time keeps its lease"),
+        dropped(&[NoPause], Violated, "the holder outlives its lease while it pauses (row E2)"),
+        variant(
+            "paused before the grant",
+            &[NoPause],
+            |space| space.bounds.aim = Aim::Asking,
+            Violated,
+            "the own key was there when it was looked for; nobody asks how long ago that was",
+        ),
+        variant(
+            "paused before the grant, deadline counted from the sending",
+            &[NoPause],
+            |space| {
+                careful(space);
+                space.bounds.aim = Aim::Asking;
+            },
+            Holds,
+            "the client looks at its clock when it is granted, and keeps its lease alive before it is over",
+        ),
+        variant(
+            "paused, deadline counted from the sending",
+            &[NoPause],
+            careful,
+            Violated,
+            "no deadline helps who cannot look at it",
+        ),
+        dropped(
+            &[NoLoss],
+            Violated,
+            "the client counts its lease from the answer's arrival, and looks once a second: the leader is first",
+        ),
+        variant(
+            "deadline counted from the sending",
+            &[NoLoss],
+            careful,
+            Holds,
+            "the client stops before the leader can end its lease",
+        ),
+        variant(
+            "deadline counted from the sending, three losses",
+            &[NoLoss],
+            |space| {
+                careful(space);
+                space.bounds.losses = 3;
+            },
+            Holds,
+            "the client stops before the leader can end its lease",
+        ),
+        variant(
+            "unlock called again in the background",
+            &[NoLoss],
+            |space| {
+                careful(space);
+                space.setup.lock.unlock_errors = UnlockErrors::CalledAgainLater;
+            },
+            Violated,
+            "the second deletion is of the key that the same session has put since (row E4)",
+        ),
+        variant(
+            "unlock called again in the background, guarded",
+            &[NoLoss],
+            |space| {
+                careful(space);
+                space.setup.lock.unlock_errors = UnlockErrors::CalledAgainLater;
+                space.setup.lock.guards_unlock = true;
+            },
+            Holds,
+            "a key that was put again has another create revision",
+        ),
+        dropped(&[NoLoss, StopsInTime], Violated, "the holder does not look whether its session is done"),
+        dropped(&[StopsInTime], Holds, "no lease ever ends"),
+        dropped(
+            &[NoDuplicate],
+            Violated,
+            "a deletion that comes late is of the next key of the same name (row E4)",
+        ),
+        variant(
+            "guarded unlock",
+            &[NoDuplicate],
+            |space| space.setup.lock.guards_unlock = true,
+            Holds,
+            "a key that was put again has another create revision",
+        ),
+        dropped(&[Durable], Violated, "the member begins empty"),
+        variant(
+            "power loss, log synced",
+            &[NoExpiry],
+            |space| space.bounds.power_losses = 1,
+            Holds,
+            "keys and leases survive, and all leases have their full time again",
+        ),
+        dropped(&[NoServerClockStep], Holds, "leases are counted by the monotonic clock"),
+        variant(
+            "leases in wall-clock time",
+            &[NoServerClockStep],
+            |space| space.setup.store.lease_clock = LeaseClock::Wall,
+            Violated,
+            "all leases end at once, and the holder learns it last (row E7)",
+        ),
+        dropped(&[NoClockStep], Holds, "the client looks at its monotonic clock only"),
+        dropped(&[ClocksAgree], Holds, "only how long something takes matters, not what time it is"),
+        dropped(
+            &[BoundedDrift],
+            Violated,
+            "the lease of a client whose clock is slow ends between two keep-alives",
+        ),
+        dropped(&[NoCrash], Holds, "the key of the dead stays"),
+        dropped(&[NoCrash, NoExpiry], Holds, "the dead do not work on when their lease ends"),
+        dropped(&[MajorityUp], Holds, "without a member nobody is granted anything"),
+    ]
+}
+
+fn order() -> Vec<Claim> {
+    use Assumption::*;
+    use Expected::{Holds, Violated};
+    const PROMISE: [Promise; 1] = [Promise::Fifo];
+    let dropped = |assumptions: &[Assumption], expected, reason| Claim {
+        reason,
+        ..claim("etcd-fifo", &without(&PROMISE, assumptions), assumptions, expected)
+    };
+    vec![
+        Claim {
+            reason: "the create revisions are the order, and nobody leaves the queue",
+            ..claim("etcd-fifo", &etcd_mutex(3, Calls::Lock, &PROMISE), &[], Holds)
+        },
+        dropped(&[NoExpiry], Holds, "whose keep-alives arrive in time keeps its place"),
+        dropped(&[NoPause], Violated, "a waiter's lease ends, and it stands at the end again"),
+        dropped(&[NoLoss], Violated, "a waiter's lease ends, and it stands at the end again"),
+        dropped(&[NoCrash], Holds, "the dead keep their place"),
+    ]
+}
+
+fn progress() -> Vec<Claim> {
+    use Assumption::*;
+    use Expected::{Holds, Violated};
+    let served = |clients: u8| {
+        let mut goals = vec![Goal::DeadlockFreedom];
+        goals.extend((0..clients).map(|client| Goal::StarvationFreedom(ClientId(client))));
+        Judgement::Progress { goals, draws: Draws::Adversary }
+    };
+    let dropped = |assumptions: &[Assumption], expected, reason| {
+        let mut space = without(&[], assumptions);
+        // Whether somebody stops in time does not matter here.
+        space.setup.workload.hold = Micros::ZERO;
+        Claim { judgement: served(2), reason, ..claim("etcd-progress", &space, assumptions, expected) }
+    };
+    vec![
+        Claim {
+            judgement: served(3),
+            reason: "whoever leaves deletes the key that the next one watches",
+            ..claim("etcd-progress", &etcd_mutex(3, Calls::Lock, &[]), &[], Holds)
+        },
+        dropped(&[NoExpiry], Holds, "whoever leaves deletes the key that the next one watches"),
+        dropped(&[NoCrash], Violated, "the key of the dead stays, for their lease does not end"),
+        dropped(&[NoCrash, NoExpiry], Holds, "the key of the dead goes with their lease"),
+        dropped(&[NoLoss], Holds, "who asks again finds its own key, and a watch is begun again"),
+        dropped(&[NoPause], Holds, "whose lease has ended begins anew"),
+        dropped(&[MajorityUp], Violated, "without a member nobody is granted anything"),
+    ]
+}
+
+/// The create revision of the own key as token, and a resource that checks it.
+fn fencing() -> Vec<Claim> {
+    use Assumption::*;
+    use Expected::{Holds, Violated};
+    const PROMISE: [Promise; 1] = [Promise::FencedResource];
+    let space = |clients, fence, assumptions: &[Assumption]| {
+        let mut space = etcd_mutex(clients, Calls::Lock, &PROMISE);
+        assumptions.iter().for_each(|assumption| drop_from_etcd(&mut space, *assumption));
+        space.setup.workload.writes = Writes::Resource;
+        space.setup.workload.resource_checks = fence != Fence::None;
+        // Shorter than a pause: who outlives its lease writes when the next one has written.
+        space.setup.workload.hold = if space.bounds.latency_ticks.is_some() { TICK } else { Micros::ZERO };
+        space.setup.lock.fence = fence;
+        space
+    };
+    let fenced = |assumptions: &[Assumption], expected, reason| Claim {
+        reason,
+        ..claim("etcd-fencing", &space(2, Fence::CreateRevision, assumptions), assumptions, expected)
+    };
+    vec![
+        Claim {
+            reason: "nobody outlives anything",
+            ..claim("etcd-fencing", &space(2, Fence::CreateRevision, &[]), &[], Holds)
+        },
+        fenced(
+            &[NoPause],
+            Holds,
+            "the next holder's create revision is larger, and the resource has seen it",
+        ),
+        Claim {
+            variant: "no token",
+            reason: "the resource cannot know whose time is over (row E2)",
+            ..claim("etcd-fencing", &space(2, Fence::None, &[NoPause]), &[NoPause], Violated)
+        },
+        fenced(&[NoLoss], Holds, "the next holder's create revision is larger, and the resource has seen it"),
+        fenced(&[NoLoss, StopsInTime], Holds, "it does not matter who holds on"),
+        fenced(
+            &[NoDuplicate],
+            Holds,
+            "who holds beside another one has the smaller create revision or the larger, never the same",
+        ),
+        fenced(&[Durable], Violated, "the member begins empty, and its revisions from 1"),
+    ]
+}

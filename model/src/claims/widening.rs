@@ -1,0 +1,231 @@
+//! A bound of a space, a little wider: what is verified within bounds is a claim about what lies beyond them, and the
+//! nearest part of that can be looked at.
+
+use super::{Judgement, NamedSpace};
+use crate::cluster::Setup;
+use crate::explore::{Goal, Space};
+use crate::machine::Lock;
+use crate::time::Micros;
+use crate::workload::{ROUNDS_WITHOUT_END, Workload};
+use crate::world::{Bounds, TICK, WITHOUT_END};
+use picklock_properties::ClientId;
+use serde::{Deserialize, Serialize};
+
+/// One step beyond a bound.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Widening {
+    /// One client more.
+    Client,
+    /// One round more for each.
+    Round,
+    /// One more message that is lost, where any may be.
+    Loss,
+    /// One more message that arrives twice, where any may.
+    Duplicate,
+    /// One more pause, where there may be any.
+    Pause,
+    /// One more client that crashes, where any may.
+    Crash,
+    /// Messages that take a tick longer, where time passes.
+    Latency,
+    /// Holds that are a tick longer, where they have a length.
+    Hold,
+}
+
+impl Widening {
+    /// All of them, in the order of the tables.
+    pub const ALL: [Widening; 8] = [
+        Widening::Client,
+        Widening::Round,
+        Widening::Loss,
+        Widening::Duplicate,
+        Widening::Pause,
+        Widening::Crash,
+        Widening::Latency,
+        Widening::Hold,
+    ];
+
+    /// The name it goes by.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Widening::Client => "client",
+            Widening::Round => "round",
+            Widening::Loss => "loss",
+            Widening::Duplicate => "duplicate",
+            Widening::Pause => "pause",
+            Widening::Crash => "crash",
+            Widening::Latency => "latency",
+            Widening::Hold => "hold",
+        }
+    }
+
+    /// The space with this bound wider by one, and every other as it was; `None` where that bound means nothing, or has no
+    /// end. A fault that may not come at all is an assumption, and none is dropped here.
+    pub fn of<L: Lock>(self, space: &Space<L>) -> Option<Space<L>> {
+        let Space { setup, bounds } = space.clone();
+        let Setup { workload, .. } = &setup;
+        let more = |budget: u8| (budget > 0 && budget != WITHOUT_END).then(|| budget + 1);
+        let used = |workload: Workload| Setup {
+            lock: L::used_by(&setup.lock, workload.clients),
+            workload,
+            ..setup.clone()
+        };
+        let with = |bounds: Bounds| Some(Space { setup: setup.clone(), bounds });
+        match self {
+            Widening::Client => {
+                let setup = used(Workload { clients: workload.clients + 1, ..*workload });
+                Some(Space { setup, bounds })
+            }
+            Widening::Round if workload.rounds == ROUNDS_WITHOUT_END => None,
+            Widening::Round => {
+                let setup = used(Workload { rounds: workload.rounds + 1, ..*workload });
+                Some(Space { setup, bounds })
+            }
+            Widening::Loss => with(Bounds { losses: more(bounds.losses)?, ..bounds }),
+            Widening::Duplicate => with(Bounds { duplicates: more(bounds.duplicates)?, ..bounds }),
+            Widening::Pause => with(Bounds { pauses: more(bounds.pauses)?, ..bounds }),
+            Widening::Crash => with(Bounds { crashes: more(bounds.crashes)?, ..bounds }),
+            Widening::Latency => with(Bounds { latency_ticks: Some(bounds.latency_ticks? + 1), ..bounds }),
+            Widening::Hold if bounds.latency_ticks.is_none() || bounds.unhurried_holders => None,
+            Widening::Hold => {
+                let hold = Micros(workload.hold.0 + TICK.0);
+                let setup = used(Workload { hold, ..*workload });
+                Some(Space { setup, bounds })
+            }
+        }
+    }
+}
+
+/// A space with one bound wider.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Widened {
+    /// The space.
+    pub space: NamedSpace,
+    /// How many clients there are in it.
+    pub clients: u8,
+    /// How many servers.
+    pub servers: u8,
+}
+
+impl Widened {
+    /// Forgets the type.
+    pub fn new<L: Lock>(lock: &'static str, space: &Space<L>) -> Widened {
+        let Setup { workload, servers, .. } = &space.setup;
+        Widened { space: NamedSpace::new(lock, space), clients: workload.clients, servers: *servers }
+    }
+}
+
+/// A verified claim that falls when a bound of it is widened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fall {
+    /// The theorem, or the row whose repair it is.
+    pub name: &'static str,
+    /// What sets the claim apart from others of that name; of a repair `repaired`.
+    pub variant: &'static str,
+    /// The dropped assumptions, as [`Claim::dropped_names`](super::Claim::dropped_names) has them.
+    pub dropped: Option<&'static str>,
+    /// Which bound.
+    pub widening: Widening,
+    /// What happens then.
+    pub why: &'static str,
+}
+
+/// The claims that fall.
+pub const FALLS: &[Fall] = &[
+    Fall { why: STALE_LOOK, ..of_row("C9", Widening::Client) },
+    Fall { why: STALE_LOOK, ..of_row("C9", Widening::Round) },
+];
+
+const STALE_LOOK: &str = "a look at the main row from before the last grant finds the lock free, and the queue still has the holder \
+                          that is leaving";
+
+const fn of_row(name: &'static str, widening: Widening) -> Fall {
+    Fall { name, variant: "repaired", dropped: None, widening, why: "" }
+}
+
+/// Whether this claim is known to fall when this bound is widened.
+pub fn known_fall(
+    name: &str,
+    variant: &str,
+    dropped: Option<&str>,
+    widening: Widening,
+) -> Option<&'static Fall> {
+    let is_it = |fall: &&Fall| {
+        (fall.name, fall.variant, fall.dropped, fall.widening) == (name, variant, dropped, widening)
+    };
+    FALLS.iter().find(is_it)
+}
+
+impl std::fmt::Display for Widening {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Judgement {
+    /// By what a space with one client more is judged: if all were owed service, so is the new one.
+    #[must_use]
+    pub fn with_client(&self, clients: u8) -> Judgement {
+        match self {
+            Judgement::Safety => Judgement::Safety,
+            Judgement::Progress { goals, draws } => {
+                let is_owed = |client: u8| goals.contains(&Goal::StarvationFreedom(ClientId(client)));
+                let mut goals = goals.clone();
+                if clients > 1 && (0..clients - 1).all(is_owed) {
+                    goals.push(Goal::StarvationFreedom(ClientId(clients - 1)));
+                }
+                Judgement::Progress { goals, draws: *draws }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claims::cassandra_served::timed;
+    use crate::claims::redis::redlock;
+    use crate::explore::Draws;
+    use crate::workload::Calls;
+
+    #[test]
+    fn each_widening_changes_one_bound_and_no_two_the_same() {
+        let mut space = redlock(2, 3, Calls::Lock, &[]);
+        let bounds = &mut space.bounds;
+        (bounds.losses, bounds.duplicates, bounds.pauses, bounds.crashes) = (1, 1, 1, 1);
+        bounds.unhurried_holders = false;
+        let widened: Vec<_> = Widening::ALL
+            .iter()
+            .map(|widening| widening.of(&space).expect("all mean something here"))
+            .collect();
+        for (place, one) in widened.iter().enumerate() {
+            assert_ne!(*one, space);
+            assert!(widened[..place].iter().all(|other| other != one), "{:?}", Widening::ALL[place]);
+        }
+    }
+
+    #[test]
+    fn what_may_not_come_at_all_is_no_bound_and_time_that_does_not_pass_has_no_latency() {
+        let space = timed(2, 1, &[]);
+        let meant: Vec<Widening> =
+            Widening::ALL.into_iter().filter(|widening| widening.of(&space).is_some()).collect();
+        assert_eq!(meant, [Widening::Client, Widening::Round]);
+    }
+
+    #[test]
+    fn a_lock_whose_settings_name_the_number_of_clients_hears_of_the_new_one() {
+        let space = Widening::Client.of(&timed(2, 1, &[])).expect("there may be three");
+        assert_eq!((space.setup.workload.clients, space.setup.lock.threads), (3, 3));
+    }
+
+    #[test]
+    fn if_all_are_owed_service_so_is_who_comes_on_top() {
+        let owed =
+            |clients: u8| (0..clients).map(|client| Goal::StarvationFreedom(ClientId(client))).collect();
+        let judged = |goals: Vec<Goal>| Judgement::Progress { goals, draws: Draws::Dice };
+        assert_eq!(judged(owed(2)).with_client(3), judged(owed(3)));
+        let somebody = judged(vec![Goal::DeadlockFreedom]);
+        assert_eq!(somebody.with_client(3), somebody);
+    }
+}

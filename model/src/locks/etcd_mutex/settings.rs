@@ -1,0 +1,113 @@
+//! The variants of etcd's mutex, as named knobs on one machine.
+
+use crate::stores::etcd::session::{Deadline, SessionSettings};
+use crate::time::Micros;
+use serde::{Deserialize, Serialize};
+
+/// The named knobs. [`Settings::as_written`] is the library at commit c34dc7ee0, [`Settings::repaired`] what it should be.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Settings {
+    /// How the client asks, and how it holds its session.
+    pub session: SessionSettings,
+    /// How the key is named (row E12).
+    pub key_name: KeyName,
+    /// After waiting the client looks whether its own key is still there (row E1; since b14c7cd44).
+    pub checks_own_key: bool,
+    /// `Unlock` deletes the key only if it is still the one that was locked (row E4; not in the library).
+    pub guards_unlock: bool,
+    /// What the application does when `Unlock` returns an error.
+    pub unlock_errors: UnlockErrors,
+    /// What a holder does when its session is done.
+    pub on_done: OnDone,
+    /// What keeps out the write of a holder whose time is over (row E2).
+    pub fence: Fence,
+    /// For how long the caller of `Lock` waits at most (its context's deadline), before it calls again.
+    pub patience: Option<Micros>,
+    /// What `Lock` does when that comes as the wait succeeds (row E11).
+    pub context_end: ContextEnd,
+}
+
+/// How a key in the queue is named.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum KeyName {
+    /// By the session's lease: who asks again finds its own place.
+    Lease,
+    /// Drawn anew for each attempt (before 22797c718, #5199).
+    DrawnAnew,
+}
+
+/// What the application does when `Unlock` returns an error: its outcome is unknown.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum UnlockErrors {
+    /// It calls `Unlock` again before it does anything else.
+    CalledAgain,
+    /// It goes on, and something in the background calls `Unlock` again until it succeeds (#22082).
+    CalledAgainLater,
+}
+
+/// What a holder does when its session is done.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum OnDone {
+    /// It stops: it looks at `Session.Done`.
+    Stop,
+    /// It does not look.
+    GoOn,
+}
+
+/// What keeps out the write of a holder whose time is over.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Fence {
+    /// Nothing.
+    None,
+    /// The create revision of the own key as token, for the resource to compare.
+    CreateRevision,
+}
+
+/// What `Lock` does when the caller's context ends as the wait succeeds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum ContextEnd {
+    /// It fails.
+    Fails,
+    /// It deletes its key, and returns nil all the same (before #10111).
+    DeletesAndSucceeds,
+}
+
+impl Settings {
+    /// The library, and an application that looks at `Session.Done`. There is no fencing token in its interface.
+    pub const fn as_written() -> Settings {
+        Settings {
+            session: SessionSettings::DEFAULT,
+            key_name: KeyName::Lease,
+            checks_own_key: true,
+            guards_unlock: false,
+            unlock_errors: UnlockErrors::CalledAgain,
+            on_done: OnDone::Stop,
+            fence: Fence::None,
+            patience: None,
+            context_end: ContextEnd::Fails,
+        }
+    }
+
+    /// Every repair at once: the unlock guarded, the deadline counted from the sending, with a margin, and noticed when it comes,
+    /// the create revision as token.
+    pub const fn repaired() -> Settings {
+        let session = SessionSettings {
+            deadline: Deadline::FromSending,
+            margin: Micros::millis(500),
+            deadline_interval: Micros::ZERO,
+            ..SessionSettings::DEFAULT
+        };
+        Settings { session, guards_unlock: true, fence: Fence::CreateRevision, ..Settings::as_written() }
+    }
+
+    /// The library alone: leases that do not end, calls that are waited for.
+    pub const fn timeless() -> Settings {
+        Settings { session: SessionSettings::TIMELESS, ..Settings::as_written() }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings::as_written()
+    }
+}

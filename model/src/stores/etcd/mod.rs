@@ -1,0 +1,351 @@
+//! etcd v3, as far as locks on it need it.
+//!
+//! ```text
+//!             range, put, delete, txn, lease, watch               log: one order of all changes
+//!   client ──────────────────────────────────────────▶ member ──────────────────────────────────▶ keys, history, leases
+//!          ◀──────────────────────────────────────────        ◀── every 500 ms: which leases are over?
+//!             reply with the revision, events of a watch
+//! ```
+//!
+//! # What is modelled
+//!
+//! - One *revision* for the whole store, raised by every entry of the log that changes something; create revision, mod
+//!   revision and version of each key ([`KeyValue`]); all of them gone with the key.
+//! - *Ranges* by key and by prefix, in the present and at an old revision, with a bound on create revisions, sorted, limited
+//!   and counted. *Transactions* with all comparisons and both branches, checked before anything is done.
+//! - *Watches*, from now or from an old revision on: every event once, whole revisions, in order; cancelled if what they ask
+//!   for is compacted.
+//! - *Leases*: granted and revoked through the log. One member, the leader, counts their time, looks every
+//!   [`Settings::expiry_interval`] which are over, and revokes those through the log: late, never early. A lease that is
+//!   over and not revoked yet cannot be kept alive any more.
+//! - A restart reads everything from the disk, and gives all leases their full time and an election's more (`Promote`).
+//!
+//! # What is left out, and which failures that hides
+//!
+//! - *More members than one.* Hidden: everything that goes wrong when a leader changes, and reads that are behind. A
+//!   `serializable` read is the same as any other here.
+//! - *Connections.* Each call of gRPC goes by itself, may be lost or doubled, and is overtaken by others; members handle calls of
+//!   one connection each by itself, so they may really overtake one another. A doubled call is what a client's repetition on
+//!   another connection is, when the first one arrives late. No reset tells a client that a member's process is gone; it
+//!   learns that by its own time-out.
+//! - *The stream of keep-alives and of watches.* Their messages go alone, too. Events of one watch may overtake each other
+//!   on the way, where a stream would keep their order: locks wait for one event.
+//! - *Synced and unsynced watchers*, events in fragments, progress notifications: a watch that begins in the past has its
+//!   events at once.
+//! - *What a sync takes*, and the batches of the backend: a step is one moment.
+//! - *Checkpoints of leases*: with one member there is no other that they could help.
+//! - *Nested transactions, `prev_kv`, `keys_only`, filters, roles and users, quotas, alarms, limits on sizes.*
+//!
+//! # What monitors are told
+//!
+//! The store knows no lock. A key that is bound to a lease is told as a place in a queue under the number of its prefix
+//! ([`Enqueued`](Event::Enqueued) when it is created), the one created first as whose turn it is
+//! ([`Acquired`](Event::Acquired)), and keys that go because their lease has run out as [`RecordGone`](Event::RecordGone).
+
+mod kv;
+mod lessor;
+mod names;
+mod protocol;
+pub mod session;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod visit;
+mod wording;
+
+pub use names::{Key, KeyValue, LeaseId, Name, Revision, Value};
+pub use protocol::*;
+pub use settings::*;
+
+use crate::machine::{Context, Effects, Message, Silence, Store, Visitor};
+use crate::time::{Due, Micros, Wall};
+use kv::Kv;
+use lessor::{Lessor, Renewal};
+use picklock_properties::{ClientId, Event, FencingToken, LockId};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// One member.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Etcd {
+    /// What it has applied.
+    kv: Kv,
+    lessor: Lessor,
+    watchers: SmallVec<[Watcher; 2]>,
+}
+
+/// A watch that a client has begun here.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+struct Watcher {
+    client: u8,
+    serial: u32,
+    keys: Keys,
+    /// Nothing below this revision is meant; zero once it has come.
+    from: Revision,
+}
+
+type Cx<'a> = Context<'a, Settings>;
+type Out = Effects<Etcd>;
+
+impl Etcd {
+    /// A key, as this member has it.
+    pub fn get(&self, key: Key) -> Option<&KeyValue> {
+        self.kv.get(key)
+    }
+
+    /// Where this member's store is.
+    pub fn revision(&self) -> Revision {
+        self.kv.revision
+    }
+
+    /// Whether there is this lease, as far as this member knows.
+    pub fn has_lease(&self, lease: LeaseId) -> bool {
+        self.kv.lease(lease).is_some()
+    }
+
+    fn answer(&self, client: u8, serial: u32, outcome: Outcome, out: &mut Out) {
+        out.reply(client, Reply { serial, revision: self.kv.revision, outcome });
+    }
+
+    /// One entry of the log, or a read, from the beginning to the answer. `None`: there is nothing to answer yet.
+    fn perform(
+        &mut self,
+        client: u8,
+        serial: u32,
+        operation: Operation,
+        cx: &Cx,
+        out: &mut Out,
+    ) -> Option<Outcome> {
+        let done = match operation {
+            Operation::Range(range) => self.kv.range(&range).map(Outcome::Range),
+            Operation::Put(put) => self.kv.put(&put).map(|()| Outcome::Put),
+            Operation::Delete(keys) => Ok(Outcome::Deleted(self.kv.delete(keys))),
+            Operation::Txn(txn) => {
+                self.kv.txn(&txn).map(|(succeeded, responses)| Outcome::Txn { succeeded, responses })
+            }
+            Operation::Compact(at) => self.kv.compact(at).map(|()| Outcome::Compacted),
+            Operation::Grant { ttl } => {
+                let lease = LeaseId { client, serial };
+                let ttl = ttl.map(|ttl| ttl.max(cx.settings.lease_ttl_min));
+                self.kv.grant(lease, ttl).map(|()| {
+                    self.lessor.refresh(lease, ttl, Micros::ZERO, cx);
+                    Outcome::Granted { lease, ttl }
+                })
+            }
+            Operation::Revoke(lease) => self.revoke(lease, out).map(|()| Outcome::Revoked),
+            Operation::KeepAlive(lease) => match self.kv.lease(lease).map(|lease| lease.ttl) {
+                None => Ok(Outcome::LeaseOver(lease)),
+                Some(ttl) => match self.lessor.renew(lease, ttl, (client, serial), cx) {
+                    Renewal::Renewed => Ok(Outcome::KeptAlive { lease, ttl }),
+                    Renewal::Waits => return None,
+                },
+            },
+            Operation::TimeToLive(lease) => Ok(Outcome::TimeToLive {
+                granted: self.kv.lease(lease).and_then(|lease| lease.ttl),
+                keys: self.kv.keys_of(lease).map(|kv| kv.key).collect(),
+            }),
+            Operation::Watch { keys, start } => Ok(self.watch(client, serial, keys, start, out)),
+        };
+        Some(done.unwrap_or_else(Outcome::Failed))
+    }
+
+    fn revoke(&mut self, lease: LeaseId, out: &mut Out) -> Result<(), Error> {
+        self.kv.revoke(lease)?;
+        for (client, serial) in self.lessor.forget(lease) {
+            self.answer(client, serial, Outcome::LeaseOver(lease), out);
+        }
+        Ok(())
+    }
+
+    /// A watch begins. Said again, it begins anew: the library does so when it has lost its stream.
+    fn watch(&mut self, client: u8, serial: u32, keys: Keys, start: Start, out: &mut Out) -> Outcome {
+        self.cancel(client, serial);
+        let events = match self.kv.events(keys, start) {
+            Ok(events) => events,
+            Err(compact_revision) => return Outcome::WatchCanceled { compact_revision },
+        };
+        let from = match start {
+            Start::At(from) if from > self.kv.revision => from,
+            Start::At(_) | Start::Now => Revision::ZERO,
+        };
+        self.watchers.push(Watcher { client, serial, keys, from });
+        self.watchers.sort_unstable();
+        if !events.is_empty() {
+            self.answer(client, serial, Outcome::Events(events), out);
+        }
+        Outcome::Watching
+    }
+
+    fn cancel(&mut self, client: u8, serial: u32) {
+        self.watchers.retain(|watcher| (watcher.client, watcher.serial) != (client, serial));
+    }
+
+    /// Tells watchers and monitors what has changed since `before`; by the end of which lease, if it ran out.
+    fn tell(&mut self, before: &Before, ended: Option<LeaseId>, cx: &Cx, out: &mut Out) {
+        if self.kv.revision == before.revision {
+            return;
+        }
+        let events: SmallVec<[WatchEvent; 4]> = self.kv.events_after(before.revision).copied().collect();
+        let mut watchers = std::mem::take(&mut self.watchers);
+        for watcher in &mut watchers {
+            if self.kv.revision < watcher.from {
+                continue;
+            }
+            watcher.from = Revision::ZERO;
+            let meant = events.iter().filter(|event| watcher.keys.contains(event.key()));
+            let meant: SmallVec<[WatchEvent; 1]> = meant.copied().collect();
+            if !meant.is_empty() {
+                self.answer(watcher.client, watcher.serial, Outcome::Events(meant), out);
+            }
+        }
+        self.watchers = watchers;
+        for event in &events {
+            match event {
+                WatchEvent::Put(KeyValue { key, version: 1, lease: Some(lease), .. }) => {
+                    let (client, lock) = (ClientId(lease.client), LockId(key.prefix));
+                    out.record(Event::Enqueued { client, lock });
+                }
+                WatchEvent::Put(_) => {}
+                WatchEvent::Delete { key, .. } => {
+                    if let Some(lease) = ended {
+                        let (client, lock) = (ClientId(lease.client), LockId(key.prefix));
+                        out.record(Event::RecordGone { client, lock, server: cx.me });
+                    }
+                }
+            }
+        }
+        for kv in self.kv.firsts() {
+            if !before.firsts.contains(&(kv.key, kv.create_revision))
+                && let Some(lease) = kv.lease
+            {
+                out.record(Event::Acquired { client: ClientId(lease.client), lock: LockId(kv.key.prefix) });
+            }
+        }
+    }
+
+    fn before(&self) -> Before {
+        let firsts = self.kv.firsts().map(|kv| (kv.key, kv.create_revision)).collect();
+        Before { revision: self.kv.revision, firsts }
+    }
+}
+
+/// What a change is told by.
+struct Before {
+    revision: Revision,
+    /// Of each prefix, the key created first of those that are bound to a lease.
+    firsts: SmallVec<[(Key, Revision); 2]>,
+}
+
+impl Store for Etcd {
+    type Settings = Settings;
+    type Request = Request;
+    type Reply = Reply;
+    type Peer = Silence;
+
+    fn leads(&self) -> bool {
+        true
+    }
+
+    fn is_notice(reply: &Reply) -> bool {
+        matches!(reply.outcome, Outcome::Events(_))
+    }
+
+    fn new(_me: u8, _servers: u8, _settings: &Settings) -> Self {
+        Etcd { kv: Kv::new(), lessor: Lessor::default(), watchers: SmallVec::new() }
+    }
+
+    fn on_request(&mut self, from: u8, request: Request, cx: &Cx, out: &mut Out) {
+        let Request { serial, cancels, operation } = request;
+        if let Some(watch) = cancels {
+            self.cancel(from, watch);
+        }
+        let before = self.before();
+        let outcome = self.perform(from, serial, operation, cx, out);
+        if let Some(outcome) = outcome {
+            self.answer(from, serial, outcome, out);
+        }
+        self.tell(&before, None, cx, out);
+    }
+
+    fn on_peer(&mut self, _from: u8, message: Silence, _cx: &Cx, _out: &mut Out) {
+        match message {}
+    }
+
+    fn on_deadline(&mut self, cx: &Cx, out: &mut Out) {
+        for lease in self.lessor.revoking() {
+            let before = self.before();
+            if self.revoke(lease, out).is_err() {
+                unreachable!("a lease that ends otherwise is not counted any more");
+            }
+            self.tell(&before, Some(lease), cx, out);
+        }
+        self.lessor.look(cx);
+    }
+
+    fn on_restart(&mut self, power_lost: bool, cx: &Cx, _out: &mut Out) {
+        match (power_lost, cx.settings.log) {
+            (true, Log::Unsynced) => *self = Etcd::new(cx.me, cx.servers, cx.settings),
+            (false, Log::Unsynced) | (_, Log::Synced) => {
+                self.watchers.clear();
+                self.lessor = Lessor::default();
+                let Etcd { kv, lessor, .. } = self;
+                for lease in kv.leases() {
+                    lessor.refresh(lease.id, lease.ttl, cx.settings.election_timeout, cx);
+                }
+            }
+        }
+    }
+
+    fn deadline(&self, settings: &Settings) -> Option<Due> {
+        self.lessor.deadlines(settings)[0]
+    }
+
+    fn other_deadline(&self, settings: &Settings) -> Option<Due> {
+        self.lessor.deadlines(settings)[1]
+    }
+
+    fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        self.kv.visit(visitor);
+        self.lessor.visit(visitor);
+        self.watchers.iter_mut().for_each(|watcher| watcher.visit(visitor));
+    }
+
+    fn visit_fence<V: Visitor>(token: &mut FencingToken, visitor: &mut V) {
+        names::visit_token(token, visitor);
+    }
+
+    fn settle(
+        servers: &mut [&mut Self],
+        in_flight: &mut dyn Iterator<Item = &Message<Self>>,
+        _horizon: Wall,
+        settings: &Settings,
+    ) {
+        if settings.history == History::Kept {
+            return;
+        }
+        let asked_for = |message: &Message<Self>| match message {
+            Message::Reply(reply) => Some(reply.revision),
+            Message::Request(Request {
+                operation: Operation::Watch { start: Start::At(from), .. }, ..
+            }) => Some(*from),
+            Message::Request(_)
+            | Message::Peer(_)
+            | Message::Write { .. }
+            | Message::Written { .. }
+            | Message::Read { .. }
+            | Message::Shown { .. } => None,
+        };
+        let oldest = in_flight.filter_map(asked_for).min();
+        for server in servers {
+            let oldest = oldest.unwrap_or(server.kv.revision);
+            server.kv.forget_events_before(oldest);
+        }
+    }
+
+    fn contents(&self) -> Vec<String> {
+        let revision = format!("revision {}", self.kv.revision);
+        let keys = self.kv.keys().iter().map(|kv| kv.to_string());
+        let leases = self.kv.leases().iter().map(|lease| format!("lease {}", lease.id));
+        std::iter::once(revision).chain(keys).chain(leases).collect()
+    }
+}

@@ -1,0 +1,359 @@
+//! What clients and members say to each other: the part of etcd's v3 API that locks use.
+//!
+//! A request is a call of gRPC: it goes alone, two of them may overtake each other (members handle each call by itself,
+//! also two of one connection), and its answer may be lost. Nothing tells a client that a member is gone but its own
+//! time-out.
+
+use super::names::{Key, KeyValue, LeaseId, Revision, Value};
+use crate::time::Micros;
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// From a client to a member.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Request {
+    /// Tells this client's requests apart. A watch goes by the number of the request that began it.
+    pub serial: u32,
+    /// The watch that the client has no more use for. Its library says so in a message of its own, which costs states and
+    /// changes nothing: events that come nevertheless are dismissed.
+    pub cancels: Option<u32>,
+    /// What it asks for.
+    pub operation: Operation,
+}
+
+/// What a client can ask for.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Operation {
+    /// `KV.Range`.
+    Range(Range),
+    /// `KV.Put`, if the key's lease is there.
+    Put(Put),
+    /// `KV.DeleteRange`.
+    Delete(Keys),
+    /// `KV.Txn`: a decision and what follows from it, all at one revision. A transaction inside a transaction is left out.
+    Txn(Txn),
+    /// `KV.Compact`: revisions below this one cannot be asked for any more.
+    Compact(Revision),
+    /// `Lease.LeaseGrant`, of a lease with the number of this request.
+    Grant {
+        /// In whole seconds; `None`: it never ends by itself, for worlds without time.
+        ttl: Option<Micros>,
+    },
+    /// `Lease.LeaseRevoke`: the lease ends, and its keys with it, all at one revision.
+    Revoke(LeaseId),
+    /// `Lease.LeaseKeepAlive`: one message of the stream.
+    KeepAlive(LeaseId),
+    /// `Lease.LeaseTimeToLive`, with its keys.
+    TimeToLive(LeaseId),
+    /// `Watch.Watch`: the events of these keys.
+    Watch {
+        /// Which keys.
+        keys: Keys,
+        /// From where on.
+        start: Start,
+    },
+}
+
+/// Which keys.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Keys {
+    /// This one.
+    One(Key),
+    /// All below this prefix.
+    Prefix(u8),
+    /// From this one on, up to the other, which is not among them.
+    Between(Key, Key),
+}
+
+impl Keys {
+    /// Whether the key is among them.
+    pub fn contains(&self, key: Key) -> bool {
+        match *self {
+            Keys::One(one) => one == key,
+            Keys::Prefix(prefix) => prefix == key.prefix,
+            Keys::Between(first, end) => first <= key && key < end,
+        }
+    }
+}
+
+/// What to read.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Range {
+    /// Which keys.
+    pub keys: Keys,
+    /// As they were at this revision; `None`: as they are.
+    pub revision: Option<Revision>,
+    /// Only those created before this revision. The API's `max_create_revision` is the number before it: revisions are
+    /// compared here, never subtracted.
+    pub created_before: Option<Revision>,
+    /// By what they are sorted.
+    pub order: Order,
+    /// How many at most; 0: all. All are counted nevertheless.
+    pub limit: u8,
+    /// Whether the member asked may answer from what it has applied, however far it is behind.
+    pub serializable: bool,
+}
+
+impl Range {
+    /// These keys as they are, by key.
+    pub const fn of(keys: Keys) -> Range {
+        Range {
+            keys,
+            revision: None,
+            created_before: None,
+            order: Order { by: Field::Key, descending: false },
+            limit: 0,
+            serializable: false,
+        }
+    }
+
+    /// `clientv3.WithFirstCreate`: the one created first.
+    pub const fn first_created(keys: Keys) -> Range {
+        Range { order: Order { by: Field::Create, descending: false }, limit: 1, ..Range::of(keys) }
+    }
+
+    /// `clientv3.WithLastCreate`: the one created last.
+    pub const fn last_created(keys: Keys) -> Range {
+        Range { order: Order { by: Field::Create, descending: true }, limit: 1, ..Range::of(keys) }
+    }
+}
+
+/// By what the keys read are sorted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Order {
+    /// By this.
+    pub by: Field,
+    /// The largest first.
+    pub descending: bool,
+}
+
+/// A field of a [`KeyValue`], to sort by.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Field {
+    /// The key.
+    Key,
+    /// How often it was put.
+    Version,
+    /// When it was created.
+    Create,
+    /// When it was last put.
+    Mod,
+    /// What it is bound to.
+    Value,
+}
+
+/// What to put.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Put {
+    /// Where.
+    pub key: Key,
+    /// What.
+    pub value: Value,
+    /// With whose end it goes; a put without one detaches the key from the one it had.
+    pub lease: Option<LeaseId>,
+}
+
+/// If all comparisons hold, the first list of steps, else the second.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Txn {
+    /// What must hold.
+    pub compare: SmallVec<[Compare; 1]>,
+    /// What then follows.
+    pub success: SmallVec<[Step; 2]>,
+    /// What else follows.
+    pub failure: SmallVec<[Step; 2]>,
+}
+
+/// One step of a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Step {
+    /// Reads, seeing what the steps before it did.
+    Range(Range),
+    /// Puts; no key may be put twice, nor put and deleted, by the steps of one list.
+    Put(Put),
+    /// Deletes.
+    Delete(Keys),
+}
+
+/// A comparison: of all these keys, the field with the operand. A key that does not exist counts as zeros, except that
+/// nothing holds of its value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Compare {
+    /// Which keys.
+    pub keys: Keys,
+    /// How.
+    pub result: Comparison,
+    /// What with what.
+    pub target: Target,
+}
+
+/// How two things compare.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `>`
+    Greater,
+    /// `<`
+    Less,
+}
+
+/// A field, and what it is compared with.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Target {
+    /// The version.
+    Version(u32),
+    /// The create revision.
+    Create(Revision),
+    /// The mod revision.
+    Mod(Revision),
+    /// The value.
+    Value(Value),
+    /// The lease; `None` is 0. Leases are compared for equality only: the order of their numbers means nothing here.
+    Lease(Option<LeaseId>),
+}
+
+/// From where on a watch sees events.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Start {
+    /// From now on (`start_revision` 0).
+    Now,
+    /// This revision's, and what comes after.
+    At(Revision),
+}
+
+/// From a member to a client.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Reply {
+    /// The request this answers, or that began the watch.
+    pub serial: u32,
+    /// Where the store is (`header.revision`).
+    pub revision: Revision,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of a request.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Outcome {
+    /// What was read.
+    Range(Found),
+    /// It is put.
+    Put,
+    /// How many keys were deleted.
+    Deleted(u8),
+    /// Which list of steps was taken, and what came of each.
+    Txn {
+        /// Whether all comparisons held.
+        succeeded: bool,
+        /// One for each step.
+        responses: SmallVec<[Response; 2]>,
+    },
+    /// It is compacted.
+    Compacted,
+    /// The lease is there.
+    Granted {
+        /// It has the number of the request.
+        lease: LeaseId,
+        /// For how long, which may be more than was asked for.
+        ttl: Option<Micros>,
+    },
+    /// The lease is over.
+    Revoked,
+    /// The lease goes on.
+    KeptAlive {
+        /// Which.
+        lease: LeaseId,
+        /// For how long from here: its full time.
+        ttl: Option<Micros>,
+    },
+    /// The lease is over, or never was (a TTL of 0).
+    LeaseOver(LeaseId),
+    /// What is left of the lease.
+    TimeToLive {
+        /// Its full time; nothing if there is no such lease.
+        granted: Option<Micros>,
+        /// The keys that go with it, in order.
+        keys: SmallVec<[Key; 1]>,
+    },
+    /// The watch is there.
+    Watching,
+    /// What has happened to the watched keys, whole revisions, in their order.
+    Events(SmallVec<[WatchEvent; 1]>),
+    /// The watch is over: what it asked for is compacted, up to here.
+    WatchCanceled {
+        /// The first revision that can still be watched.
+        compact_revision: Revision,
+    },
+    /// Nothing was done.
+    Failed(Error),
+}
+
+/// What came of one step of a transaction.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Response {
+    /// What was read.
+    Range(Found),
+    /// It is put.
+    Put,
+    /// How many keys were deleted.
+    Deleted(u8),
+}
+
+/// What a range came to.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Found {
+    /// The keys, sorted, up to the limit.
+    pub kvs: SmallVec<[KeyValue; 1]>,
+    /// How many there are of these keys, whatever limit and conditions say.
+    pub count: u8,
+}
+
+/// An event of a watch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum WatchEvent {
+    /// A key was put.
+    Put(KeyValue),
+    /// A key is gone.
+    Delete {
+        /// Which.
+        key: Key,
+        /// When.
+        mod_revision: Revision,
+    },
+}
+
+impl WatchEvent {
+    /// Which key it is about.
+    pub fn key(&self) -> Key {
+        match self {
+            WatchEvent::Put(kv) => kv.key,
+            WatchEvent::Delete { key, .. } => *key,
+        }
+    }
+
+    /// When it happened.
+    pub fn revision(&self) -> Revision {
+        match self {
+            WatchEvent::Put(kv) => kv.mod_revision,
+            WatchEvent::Delete { mod_revision, .. } => *mod_revision,
+        }
+    }
+}
+
+/// Why nothing was done (`api/v3rpc/rpctypes/error.go`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Error {
+    /// There is no such lease: it never was, or it is over.
+    LeaseNotFound,
+    /// There is such a lease already.
+    LeaseExists,
+    /// The revision asked for is compacted.
+    Compacted,
+    /// The revision asked for is yet to come.
+    FutureRevision,
+    /// A key is put twice, or put and deleted.
+    DuplicateKey,
+}

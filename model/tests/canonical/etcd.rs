@@ -1,0 +1,102 @@
+//! etcd's mutex.
+
+use super::{Comparable, walks_alike};
+use picklock_model::claims::Assumption;
+use picklock_model::claims::etcd::{CAREFUL_SESSION, drop_from_etcd, etcd_leases, etcd_mutex};
+use picklock_model::explore::Space;
+use picklock_model::locks::EtcdMutex;
+use picklock_model::locks::etcd_mutex::{Fence, KeyName, OnDone, UnlockErrors};
+use picklock_model::stores::etcd::{Etcd, KeepAlives, LeaseClock};
+use picklock_model::time::Micros;
+use picklock_model::workload::{Calls, Writes};
+use picklock_model::world::TICK;
+use picklock_properties::Promise;
+
+impl Comparable for Etcd {}
+
+const PROMISES: [Promise; 2] = [Promise::MutualExclusion, Promise::Fifo];
+
+fn leases(change: impl FnOnce(&mut Space<EtcdMutex>)) -> Space<EtcdMutex> {
+    let mut space = etcd_leases(2, Calls::Lock, &PROMISES);
+    space.setup.workload.rounds = 3;
+    change(&mut space);
+    space
+}
+
+#[test]
+fn untimed_queue_of_three() {
+    walks_alike(etcd_mutex(3, Calls::Lock, &PROMISES), |walked| walked.grants > 100 && walked.ticks == 0);
+}
+
+#[test]
+fn untimed_try_lock_of_three() {
+    let mut space = etcd_mutex(3, Calls::TryLock, &PROMISES);
+    space.setup.workload.retries = true;
+    walks_alike(space, |walked| walked.grants > 100);
+}
+
+#[test]
+fn untimed_queue_with_doubled_messages() {
+    for guards_unlock in [false, true] {
+        let mut space = etcd_mutex(2, Calls::Lock, &PROMISES);
+        space.bounds.duplicates = 3;
+        space.setup.lock.guards_unlock = guards_unlock;
+        walks_alike(space, |walked| walked.grants > 100 && walked.faults > 50);
+    }
+}
+
+#[test]
+fn timed_leases() {
+    walks_alike(leases(|_| {}), |walked| walked.grants > 100 && walked.ticks > 100);
+}
+
+#[test]
+fn timed_leases_that_pauses_outlast_and_writes_to_the_resource() {
+    let space = leases(|space| {
+        drop_from_etcd(space, Assumption::NoPause);
+        space.bounds.pauses = 3;
+        space.setup.lock.fence = Fence::CreateRevision;
+        space.setup.workload.writes = Writes::Resource;
+        space.setup.workload.resource_checks = true;
+    });
+    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 50);
+}
+
+#[test]
+fn timed_leases_counted_from_the_sending_with_slow_lost_and_doubled_messages() {
+    for unlock_errors in [UnlockErrors::CalledAgain, UnlockErrors::CalledAgainLater] {
+        let space = leases(|space| {
+            space.bounds.latency_ticks = Some(1);
+            space.bounds.losses = 4;
+            space.bounds.duplicates = 2;
+            space.setup.lock.session = CAREFUL_SESSION;
+            space.setup.lock.unlock_errors = unlock_errors;
+            space.setup.workload.hold = Micros(2 * TICK.0);
+        });
+        walks_alike(space, |walked| walked.grants > 50 && walked.faults > 50);
+    }
+}
+
+#[test]
+fn timed_leases_by_a_wall_clock_that_steps_and_keep_alives_that_do_not_wait() {
+    let space = leases(|space| {
+        space.setup.store.lease_clock = LeaseClock::Wall;
+        space.setup.store.keep_alives = KeepAlives::AnswerAtOnce;
+        space.setup.lock.key_name = KeyName::DrawnAnew;
+        space.bounds.server_clock_steps = 2;
+        space.bounds.server_clock_step_ticks = 2;
+    });
+    walks_alike(space, |walked| walked.grants > 50);
+}
+
+#[test]
+fn timed_leases_on_a_member_that_loses_power_and_callers_without_patience() {
+    let space = leases(|space| {
+        space.bounds.power_losses = 3;
+        space.bounds.losses = 2;
+        space.setup.lock.on_done = OnDone::GoOn;
+        space.setup.lock.patience = Some(Micros(2 * TICK.0));
+        space.setup.workload.hold = Micros(3 * TICK.0);
+    });
+    walks_alike(space, |walked| walked.grants > 50 && walked.faults > 50);
+}

@@ -1,0 +1,74 @@
+//! As much of HTTP as etcd's gateway takes: one request after the other on one connection.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// A connection.
+pub struct Http {
+    stream: BufReader<TcpStream>,
+    is_chunked: bool,
+}
+
+impl Http {
+    pub fn connect(port: u16) -> std::io::Result<Http> {
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+        Ok(Http { stream: BufReader::new(stream), is_chunked: false })
+    }
+
+    /// Sends a request and reads the whole answer.
+    pub fn post(&mut self, path: &str, body: &str) -> std::io::Result<String> {
+        let length = self.send(path, body)?;
+        if self.is_chunked {
+            let mut whole = String::new();
+            while let Some(chunk) = self.chunk()? {
+                whole.push_str(&chunk);
+            }
+            return Ok(whole);
+        }
+        let mut bytes = vec![0; length];
+        self.stream.read_exact(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Sends a request whose answer is a stream: [`Http::chunk`] reads on.
+    pub fn begin(&mut self, path: &str, body: &str) -> std::io::Result<()> {
+        self.send(path, body).map(|_| ())
+    }
+
+    /// The next chunk of a stream; nothing at its end.
+    pub fn chunk(&mut self) -> std::io::Result<Option<String>> {
+        let mut line = String::new();
+        self.stream.read_line(&mut line)?;
+        let length = usize::from_str_radix(line.trim(), 16).map_err(std::io::Error::other)?;
+        // The chunk, and the end of its line.
+        let mut bytes = vec![0; length + 2];
+        self.stream.read_exact(&mut bytes)?;
+        bytes.truncate(length);
+        Ok((length > 0).then(|| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// Returns how long the answer is, unless it comes in chunks.
+    fn send(&mut self, path: &str, body: &str) -> std::io::Result<usize> {
+        let head =
+            format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
+        self.stream.get_mut().write_all(format!("{head}{body}").as_bytes())?;
+        let mut length = 0;
+        self.is_chunked = false;
+        loop {
+            let mut line = String::new();
+            if self.stream.read_line(&mut line)? == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+            let line = line.trim().to_ascii_lowercase();
+            match line.split_once(": ") {
+                Some(("content-length", number)) => length = number.parse().map_err(std::io::Error::other)?,
+                Some(("transfer-encoding", "chunked")) => self.is_chunked = true,
+                _ if line.is_empty() => return Ok(length),
+                _ => {}
+            }
+        }
+    }
+}

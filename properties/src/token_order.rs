@@ -1,0 +1,179 @@
+//! Token order: the fencing tokens that come with grants are different, and grow in the order of the grants.
+//!
+//! Source: document 003, the closing question, and catalogue rows F1 to F4: what makes a fencing token one. A resource can
+//! tell a superseded holder by its token only if its successor's is larger.
+//!
+//! Judged at the grant, not at the resource: a lock that hands out the same token twice breaks this promise whether or not
+//! a late write is under way that makes use of it ([`FencedResource`](crate::FencedResource) is broken only then).
+
+use crate::Promise;
+use crate::grant_order::GrantOrder;
+use crate::history::{ClientId, FencingToken, HoldId, Mode};
+use crate::monitor::{Monitor, Verdict, Violation};
+use serde::{Deserialize, Serialize};
+
+/// Of two grants of one lock that come with tokens, the later one comes with the larger token. Broken by the grant that
+/// its client learns of second; `other` is the client of the other grant: of the largest token among the earlier grants, or
+/// of the smallest among the later ones.
+///
+/// Grants count in the order in which the store made them, where it says so
+/// ([`Event::Acquired`](crate::Event::Acquired)), else in the order in which the clients learned of them. Grants without a
+/// token are not judged.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct TokenOrder {
+    order: GrantOrder<Tokens>,
+}
+
+/// The tokens of grants between which no other can come any more.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+struct Tokens {
+    smallest: (FencingToken, ClientId),
+    largest: (FencingToken, ClientId),
+}
+
+impl Monitor for TokenOrder {
+    fn on_called(&mut self, client: ClientId, _mode: Mode) -> Verdict {
+        self.order.on_called(client);
+        self.join();
+        Ok(())
+    }
+
+    fn on_acquired(&mut self, client: ClientId) -> Verdict {
+        self.order.on_acquired(client);
+        self.join();
+        Ok(())
+    }
+
+    fn on_granted(&mut self, client: ClientId, fence: Option<FencingToken>, _hold: HoldId) -> Verdict {
+        let Some(token) = fence else {
+            // It takes its place, and has nothing to be compared.
+            self.order.on_called(client);
+            self.order.holding.insert(client);
+            self.join();
+            return Ok(());
+        };
+        let own = (token, client);
+        let place = self.order.on_granted(client, Tokens { smallest: own, largest: own });
+        let (earlier, later) = (&self.order.grants[..place], &self.order.grants[place + 1..]);
+        let largest = earlier.iter().filter_map(|grant| Some(grant.learned?.largest));
+        let smallest = later.iter().filter_map(|grant| Some(grant.learned?.smallest));
+        let (before, after) =
+            (largest.max_by_key(|(token, _)| *token), smallest.min_by_key(|(token, _)| *token));
+        let other = match (before, after) {
+            (Some((largest, other)), _) if largest >= token => Some(other),
+            (_, Some((smallest, other))) if smallest <= token => Some(other),
+            (Some(_) | None, Some(_) | None) => None,
+        };
+        self.join();
+        match other {
+            Some(other) => Err(Violation { promise: Promise::TokenOrder, client, other }),
+            None => Ok(()),
+        }
+    }
+
+    fn on_hold_ended(&mut self, client: ClientId) {
+        self.order.on_hold_ended(client);
+    }
+
+    fn each_token(&mut self, show: &mut dyn FnMut(&mut FencingToken)) {
+        for grant in &mut self.order.grants {
+            if let Some(tokens) = &mut grant.learned {
+                show(&mut tokens.smallest.0);
+                show(&mut tokens.largest.0);
+            }
+        }
+    }
+}
+
+impl TokenOrder {
+    /// Whether a token was given out before.
+    pub(crate) fn has_given(&self) -> bool {
+        self.order.grants.iter().any(|grant| grant.learned.is_some())
+    }
+
+    /// Puts together what stands side by side.
+    fn join(&mut self) {
+        self.order.grants.dedup_by(|later, earlier| match (&later.learned, &mut earlier.learned) {
+            (Some(later), Some(earlier)) => {
+                earlier.smallest = earlier.smallest.min(later.smallest);
+                earlier.largest =
+                    if later.largest.0 >= earlier.largest.0 { later.largest } else { earlier.largest };
+                true
+            }
+            (Some(_) | None, Some(_) | None) => false,
+        });
+        for grant in &mut self.order.grants {
+            // Which client stands for tokens is in the tokens.
+            if let Some(tokens) = &grant.learned {
+                grant.client = tokens.largest.1;
+            }
+        }
+        // Nothing can come before these: how small they are does not matter.
+        if let Some(Some(first)) = self.order.grants.first_mut().map(|grant| &mut grant.learned) {
+            first.smallest = first.largest;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notation::*;
+
+    #[test]
+    fn a_smaller_token_of_a_later_grant_is_rejected() {
+        assert_broken(TokenOrder::default(), &[granted_token(A, 7), left(A), granted_token(B, 3)], B, A);
+    }
+
+    #[test]
+    fn the_same_token_given_twice_is_rejected_even_to_the_same_client() {
+        assert_broken(TokenOrder::default(), &[granted_token(A, 7), left(A), granted_token(B, 7)], B, A);
+        assert_broken(TokenOrder::default(), &[granted_token(A, 7), left(A), granted_token(A, 7)], A, A);
+    }
+
+    #[test]
+    fn the_holder_of_the_largest_token_so_far_is_named() {
+        let mut monitor = after(TokenOrder::default(), &[granted_token(A, 7)]);
+        let _ = monitor.observe(granted_token(B, 3));
+        assert_broken(monitor, &[granted_token(C, 5)], C, A);
+    }
+
+    #[test]
+    fn growing_tokens_are_accepted_with_or_without_gaps() {
+        let history = [granted_token(A, 1), left(A), granted_token(B, 2), left(B), granted_token(A, 9)];
+        assert_kept(TokenOrder::default(), &history);
+    }
+
+    #[test]
+    fn grants_without_tokens_are_not_judged() {
+        assert_kept(TokenOrder::default(), &[granted_token(A, 7), granted(B), granted_token(C, 8)]);
+        assert_kept(TokenOrder::default(), &[acquired(A), acquired(B), granted_token(B, 1), granted(A)]);
+    }
+
+    #[test]
+    fn who_learns_late_of_its_grant_has_the_smaller_token() {
+        let late = after(TokenOrder::default(), &[acquired(A), acquired(B), granted_token(B, 2)]);
+        assert_kept(late.clone(), &[granted_token(A, 1), granted_token(C, 3)]);
+        assert_broken(late.clone(), &[granted_token(A, 2)], A, B);
+        assert_broken(late, &[granted_token(A, 3)], A, B);
+        // Without the store's word it is the later grant.
+        assert_broken(TokenOrder::default(), &[granted_token(B, 2), granted_token(A, 1)], A, B);
+    }
+
+    #[test]
+    fn the_smallest_of_the_tokens_given_since_is_what_counts_for_who_learns_late() {
+        let late = [acquired(A), granted_token(B, 5), left(B), granted_token(C, 9)];
+        let monitor = after(TokenOrder::default(), &late);
+        assert_kept(monitor.clone(), &[granted_token(A, 4)]);
+        assert_broken(monitor, &[granted_token(A, 6)], A, B);
+    }
+
+    #[test]
+    fn only_the_largest_token_is_remembered_once_nobody_can_come_between() {
+        let history = [granted_token(A, 1), left(A), granted_token(B, 2), left(B)];
+        let last = after(TokenOrder::default(), &[granted_token(B, 2), left(B)]);
+        assert_eq!(after(TokenOrder::default(), &history), last);
+        let voided = [acquired(A), granted_token(B, 1), left(B), lock(A), granted_token(B, 2), left(B)];
+        assert_eq!(after(TokenOrder::default(), &voided), last);
+    }
+}

@@ -1,0 +1,127 @@
+//! A token as it is given on the command line: itself, or a short name for one.
+
+use super::progress::Progress;
+use super::scenarios::is_it;
+use super::seeded::Seeded;
+use super::{BadCall, interrupt, last, names};
+use crate::registry::Locks;
+use crate::strategy::Strategy;
+use crate::sweep::PlannedRun;
+use crate::token::{Token, TokenError};
+use picklock_model::claims::{Scenario, Search, scenarios};
+use picklock_model::explore::Limits;
+use picklock_properties::{Promise, PromiseSet};
+use std::io::Read;
+
+/// What may stand where a token is asked for, in a help text.
+pub const WHAT: &str = "\
+A token is pk5_…, as the commands print it; white space in it does not matter. Short names will do, too:
+  C1                     what the catalogue's row finds (picklock scenarios lists the rows)
+  redlock:pause:3        the run of seed 3 with these faults, as picklock sweep redlock --faults pause runs it;
+                         redlock:pause:3:fifo watches that promise, too
+  @last, @last:2         the first, the second token that was printed last
+  -                      what stands on standard input";
+
+/// No space of the catalogue has so many states.
+const STATES_MAX: u64 = 150_000_000;
+
+/// The token that is given as `text`.
+pub fn token(locks: &Locks, text: &str) -> Result<Token, BadCall> {
+    if text.trim() != "-" {
+        return named(locks, text);
+    }
+    let mut read = String::new();
+    let stdin = std::io::stdin().lock().read_to_string(&mut read);
+    stdin.map_err(|error| BadCall(format!("standard input cannot be read: {error}")))?;
+    match read.trim() {
+        "" => Err(BadCall("there is no token on standard input".to_owned())),
+        read => named(locks, read),
+    }
+}
+
+fn named(locks: &Locks, text: &str) -> Result<Token, BadCall> {
+    let name: String = text.split_whitespace().collect();
+    if let Some(nth) = name.strip_prefix("@last") {
+        return parsed(&last::token(nth)?);
+    }
+    if let Some(row) = scenarios().into_iter().find(|row| row.id.eq_ignore_ascii_case(&name)) {
+        return of_row(locks, &row);
+    }
+    if let [lock, faults, seed, promise @ ..] = name.split(':').collect::<Vec<_>>().as_slice()
+        && promise.len() <= 1
+    {
+        return of_seed(locks, (lock, faults, seed), promise.first().copied());
+    }
+    match name.parse() {
+        Err(TokenError::NotAToken) => Err(BadCall(no_name(&name))),
+        token => token.map_err(|error: TokenError| BadCall(error.to_string())),
+    }
+}
+
+fn parsed(text: &str) -> Result<Token, BadCall> {
+    text.parse().map_err(|error: TokenError| BadCall(error.to_string()))
+}
+
+/// Neither a token nor a name of one.
+fn no_name(name: &str) -> String {
+    let forms: Vec<&str> = scenarios().iter().map(|row| row.id).filter(|id| is_it(name, id)).collect();
+    if !forms.is_empty() {
+        return format!("row {} has several forms: say which, {}", name.to_uppercase(), forms.join(" or "));
+    }
+    let not_a_token = TokenError::NotAToken;
+    format!(
+        "{not_a_token}; nor is it a row of the catalogue (C1), LOCK:FAULTS:SEED (redlock:pause:3), @last, or -"
+    )
+}
+
+/// What the row of the catalogue finds.
+fn of_row(locks: &Locks, row: &Scenario) -> Result<Token, BadCall> {
+    let lost =
+        || BadCall(format!("{} is not found any more: picklock scenarios {} says more", row.id, row.id));
+    match &row.search {
+        Search::Space { space, judgement } => {
+            let progress = Progress::states();
+            progress.name(row.id.to_owned());
+            let on_progress = |states| progress.set(states);
+            let limits =
+                Limits { states_max: STATES_MAX, stop: interrupt::flag(), on_progress: &on_progress };
+            let checked = names::lock(locks, space.lock)?.check(space, judgement, &limits)?;
+            let found = checked.counterexample.filter(|found| found.promise == row.breaks);
+            found.map(|found| found.token).ok_or_else(lost)
+        }
+        Search::Seeds { lock, setup, faults, seeds } => {
+            let seeded = Seeded::new(locks, lock, setup, faults)?;
+            let progress = Progress::seeds();
+            let tried = seeded.first_break(Strategy::default(), 0..*seeds, Some(row.breaks), 1, &progress)?;
+            parsed(&tried.token.ok_or_else(lost)?)
+        }
+    }
+}
+
+/// The run of a seed, in the setup that its lock is registered with.
+fn of_seed(
+    locks: &Locks,
+    (lock, faults, seed): (&str, &str, &str),
+    promise: Option<&str>,
+) -> Result<Token, BadCall> {
+    let lock = names::lock(locks, lock)?;
+    let faults = names::faults(faults)?;
+    let seed: u64 = seed
+        .parse()
+        .map_err(|_| BadCall(format!("{seed:?} is not the number of a seed; redlock:pause:3 has one")))?;
+    let promise = match promise {
+        None => None,
+        Some(name) => names::promises(&[name.to_owned()])?.iter().next(),
+    };
+    let setup = setup(lock.watched(), promise)
+        .map_or_else(|| lock.setup(None), |promises| lock.setup(Some(promises)));
+    let plan = lock.plans(&setup, faults, Strategy::default(), &[seed])?.pop();
+    let Some(plan) = plan else { unreachable!("a plan was drawn for the seed that was asked for") };
+    Ok(lock.token(&setup, &PlannedRun { plan, seed }, promise)?)
+}
+
+/// Which promises are watched, if not the usual ones: those and one more.
+fn setup(usual: PromiseSet, promise: Option<Promise>) -> Option<PromiseSet> {
+    let more = promise.filter(|promise| !usual.contains(*promise))?;
+    Some(usual.iter().chain([more]).collect())
+}

@@ -1,0 +1,55 @@
+//! The tokens that were printed last, for `@last`: a small file in the user's cache folder.
+
+use super::BadCall;
+use std::path::PathBuf;
+
+/// The folder of the file, if it shall be another one; empty: tokens are not kept.
+pub const FOLDER_VARIABLE: &str = "PICKLOCK_CACHE";
+
+/// So many are kept.
+const KEPT_MAX: usize = 20;
+
+/// Keeps the tokens that a command prints. It is a convenience: if it cannot be had, nobody is bothered.
+pub fn keep<'a>(tokens: impl IntoIterator<Item = &'a str>) {
+    let tokens: Vec<&str> = tokens.into_iter().take(KEPT_MAX).collect();
+    let Some(file) = file().filter(|_| !tokens.is_empty()) else { return };
+    if let Some(folder) = file.parent() {
+        let _ = std::fs::create_dir_all(folder);
+    }
+    let _ = std::fs::write(file, tokens.join("\n") + "\n");
+}
+
+/// The token that `@last` and this stand for: nothing, or `:` and a number from 1.
+pub fn token(nth: &str) -> Result<String, BadCall> {
+    let place: usize = match nth.strip_prefix(':').map(str::parse) {
+        None if nth.is_empty() => 1,
+        Some(Ok(place)) if place > 0 => place,
+        _ => {
+            return Err(BadCall(format!(
+                "@last{nth} names no token; @last does, and @last:2 the one after it"
+            )));
+        }
+    };
+    let none = || BadCall("there is no last token: no command has printed one here yet".to_owned());
+    let kept = file().and_then(|file| std::fs::read_to_string(file).ok()).ok_or_else(none)?;
+    let count = kept.lines().count();
+    match kept.lines().nth(place - 1) {
+        Some(token) => Ok(token.to_owned()),
+        None if count == 0 => Err(none()),
+        None => Err(BadCall(format!("@last:{place}: the last command printed {count}"))),
+    }
+}
+
+fn file() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name);
+    let folder = match variable(FOLDER_VARIABLE) {
+        Some(folder) => Some(PathBuf::from(folder)).filter(|folder| !folder.as_os_str().is_empty())?,
+        None => [("XDG_CACHE_HOME", ""), ("LOCALAPPDATA", ""), ("HOME", ".cache")]
+            .into_iter()
+            .find_map(|(name, inner)| {
+                Some(PathBuf::from(variable(name).filter(|path| !path.is_empty())?).join(inner))
+            })?
+            .join("picklock"),
+    };
+    Some(folder.join("last"))
+}

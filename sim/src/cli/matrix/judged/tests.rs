@@ -1,0 +1,89 @@
+//! What a cell is called, for everything that may be known of it and everything that runs may show.
+
+use super::*;
+use crate::sweep::Found;
+use picklock_model::claims::Assumption;
+use picklock_properties::{ClientId, PromiseSet, Tests, Violation};
+
+const PROMISE: Promise = Promise::Fifo;
+
+fn known(known: Known) -> Entry {
+    Entry { lock: "lock", fault: "fault", promise: PROMISE, known, reason: "because (row C16)" }
+}
+
+const VERIFIED: Known = Known::Verified { theorem: "theorem-1", dropped: &[Assumption::NoExpiry] };
+
+/// A report on 100 runs, of which so many tested and broke the promise.
+fn report(tested: u64, broken: u64) -> SweepReport {
+    let mut tests = Tests::default();
+    (0..tested).for_each(|_| tests.count([PROMISE].into_iter().collect::<PromiseSet>()));
+    let violation = Violation { promise: PROMISE, client: ClientId(0), other: ClientId(1) };
+    let found = Found { seed: 17, violation };
+    SweepReport {
+        runs: 100,
+        tested: tests,
+        broken: (broken > 0).then_some((PROMISE, broken)).into_iter().collect(),
+        violations: (broken > 0).then_some(found).into_iter().collect(),
+        ..SweepReport::default()
+    }
+}
+
+fn judged(entry: Option<Entry>, report: &SweepReport) -> Judged {
+    let cell = Cell::new(("lock", "fault", PROMISE), entry.as_ref(), report, Some("pk5_token".to_owned()));
+    let row = Row { lock: "lock", fault: "fault", cells: vec![cell] };
+    Judged { rows: vec![row], uses: Vec::new(), seeds: 100, planned: 1, interrupted: false }
+}
+
+fn shown(entry: Option<Known>, report: &SweepReport) -> (String, Ending) {
+    let judged = judged(entry.map(known), report);
+    (judged.cells()[0].shown().1, judged.ending())
+}
+
+#[test]
+fn what_is_known_to_break_is_never_a_surprise_whether_the_seeds_meet_it_or_not() {
+    assert_eq!(shown(Some(Known::Broken), &report(100, 3)), ("✗ 17 ×3".to_owned(), Ending::Fine));
+    assert_eq!(shown(Some(Known::Broken), &report(100, 0)), ("✗ C16".to_owned(), Ending::Fine));
+    assert_eq!(shown(Some(Known::Broken), &report(0, 0)), ("✗ C16".to_owned(), Ending::Fine));
+}
+
+#[test]
+fn what_is_not_known_may_break_and_is_not_called_kept_if_it_does_not() {
+    assert_eq!(shown(None, &report(100, 3)), ("✗ 17 ×3".to_owned(), Ending::Fine));
+    assert_eq!(shown(None, &report(100, 0)), ("·".to_owned(), Ending::Fine));
+    assert_eq!(shown(None, &report(12, 0)), ("· 12".to_owned(), Ending::Fine));
+}
+
+#[test]
+fn what_is_believed_or_verified_to_be_kept_and_breaks_is_a_surprise() {
+    for believed in [Known::Kept, VERIFIED] {
+        assert_eq!(shown(Some(believed), &report(100, 1)), ("✗ 17 ×1 !".to_owned(), Ending::Unexpected));
+    }
+    assert_eq!(shown(Some(Known::Kept), &report(100, 0)).0, "·", "a belief is no proof");
+    assert_eq!(shown(Some(VERIFIED), &report(100, 0)), ("✓".to_owned(), Ending::Fine));
+    let text = judged(Some(known(VERIFIED)), &report(100, 1)).text(Paint::NONE);
+    assert!(text.contains("broken by seed 17, but verified by theorem-1 without no-expiry"), "{text}");
+}
+
+#[test]
+fn what_nothing_could_break_is_vacuous_and_a_matrix_of_nothing_else_is_no_pass() {
+    assert_eq!(shown(None, &report(0, 0)), ("–".to_owned(), Ending::Vacuous));
+    let mut two = judged(None, &report(0, 0));
+    two.rows.extend(judged(None, &report(100, 0)).rows);
+    two.planned = 2;
+    assert_eq!(two.ending(), Ending::Fine);
+}
+
+#[test]
+fn what_did_not_end_and_what_was_not_run_is_incomplete() {
+    let truncated = SweepReport { truncated: 1, ..report(100, 0) };
+    assert_eq!(shown(None, &truncated), ("?".to_owned(), Ending::Incomplete));
+    let interrupted = Judged { interrupted: true, ..judged(None, &report(100, 0)) };
+    assert_eq!(interrupted.ending(), Ending::Incomplete);
+    assert!(interrupted.text(Paint::NONE).contains("NOT a pass"));
+}
+
+#[test]
+fn a_broken_cell_says_how_to_see_it() {
+    let text = judged(None, &report(100, 3)).text(Paint::NONE);
+    assert!(text.contains("replay pk5_token") && text.contains("by 3 of 100 runs"), "{text}");
+}

@@ -1,0 +1,270 @@
+//! `picklock widen`: every verified claim once more, with one bound at a time a little wider.
+
+mod table;
+
+use super::jobs::Jobs;
+use super::progress::{Progress, Stopwatch};
+use super::screen::Screen;
+use super::{BadCall, Ending, interrupt, names};
+use crate::registry::{AnyLock, CheckVerdict, Locks};
+use clap::Args;
+use picklock_model::claims::{
+    Claim, Expected, Judgement, NamedSpace, Search, THEOREMS, Widened, Widening, claims, known_fall,
+    scenarios,
+};
+use picklock_model::explore::Limits;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Takes each verified claim a step beyond each of its bounds: one client, round, loss or tick more
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Widen {
+    /// Only these: theorems, rows of the catalogue (their repairs), or locks (all that is verified of them)
+    names: Vec<String>,
+    /// Gives a try up after so many states; that is no pass
+    #[arg(long, value_name = "N", default_value_t = STATES_MAX)]
+    max_states: u64,
+    /// Gives a try up after so many seconds; that is no pass, and another machine may come further
+    #[arg(long, value_name = "S")]
+    seconds: Option<f64>,
+    /// Takes the claims along that take longer than a few seconds themselves
+    #[arg(long)]
+    long: bool,
+    /// Writes the table there, as Markdown
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    jobs: Jobs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  picklock widen theorem-3
+  picklock widen C9 Z2 redlock --seconds 60
+  picklock widen --max-states 3000000 --out docs/widening.md
+
+A fault that a claim leaves out altogether is an assumption of it, and no bound: picklock theorems drops those.
+
+Exits 0 if all that fell is known to, 3 if a limit came first somewhere, 5 if something fell that is not known to, or stood
+that is.";
+
+const STATES_MAX: u64 = 2_000_000;
+/// States are numbered with 32 bits.
+const STATES_LIMIT: u64 = 2_000_000_000;
+
+/// What is claimed to be verified, wherever that stands.
+struct Verified {
+    /// The theorem, or the row whose repair it is.
+    name: &'static str,
+    /// What sets it apart from others of that name.
+    variant: &'static str,
+    dropped: Option<String>,
+    space: NamedSpace,
+    judgement: Judgement,
+    long: bool,
+}
+
+/// A claim and a bound of it.
+#[derive(Serialize)]
+struct Row {
+    /// The theorem, or the row whose repair it is.
+    claim: &'static str,
+    lock: &'static str,
+    variant: &'static str,
+    dropped: Option<String>,
+    clients: u8,
+    servers: u8,
+    widening: Widening,
+    verdict: CheckVerdict,
+    expected: Expected,
+    /// Why it falls, where that is known.
+    why: Option<&'static str>,
+    states: u64,
+    steps: Option<usize>,
+    token: Option<String>,
+    seconds: f64,
+}
+
+/// As all lists are wrapped.
+#[derive(Serialize)]
+struct Document<'a> {
+    picklock: &'static str,
+    schema: u32,
+    complete: bool,
+    rows: &'a [Row],
+}
+
+impl Widen {
+    /// Widens all that was asked for.
+    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
+        if !(1..=STATES_LIMIT).contains(&self.max_states) {
+            return Err(BadCall(format!("--max-states {}: it takes 1 to {STATES_LIMIT}", self.max_states)));
+        }
+        if self.seconds.is_some_and(|seconds| seconds.is_nan() || seconds <= 0.0) {
+            return Err(BadCall("--seconds: it takes more than none".to_owned()));
+        }
+        let verified = self.chosen(locks)?;
+        let pool = self.jobs.pool()?;
+        let progress = Progress::states();
+        let paint = screen.paint();
+        let mut rows: Vec<Row> = Vec::new();
+        let mut complete = true;
+        'claims: for claim in &verified {
+            let lock = names::lock(locks, claim.space.lock)?;
+            let mut is_first = true;
+            for widening in Widening::ALL {
+                if interrupt::happened() || screen.is_closed() {
+                    complete = false;
+                    break 'claims;
+                }
+                progress.name(format!("{}, a {widening} more", claim.title()));
+                let Some(row) = pool.install(|| self.widened(claim, lock, widening, &progress))? else {
+                    continue;
+                };
+                progress.aside(|| screen.text(&table::line(claim, &row, is_first, paint)));
+                is_first = false;
+                rows.push(row);
+            }
+        }
+        drop(progress);
+        complete &= !interrupt::happened();
+        screen.text(&table::summary(&rows, complete, paint));
+        screen.document(&Document { picklock: env!("CARGO_PKG_VERSION"), schema: 1, complete, rows: &rows });
+        if let Some(path) = &self.out {
+            let text = table::markdown(&verified, &rows, self.max_states, complete);
+            std::fs::write(path, text)
+                .map_err(|error| BadCall(format!("--out {}: {error}", path.display())))?;
+        }
+        Ok(ending(&rows, complete))
+    }
+
+    /// One try; `None` if that bound means nothing there.
+    fn widened(
+        &self,
+        claim: &Verified,
+        lock: &dyn AnyLock,
+        widening: Widening,
+        progress: &Progress,
+    ) -> Result<Option<Row>, BadCall> {
+        let Some(Widened { space, clients, servers }) = lock.widened(&claim.space, widening)? else {
+            return Ok(None);
+        };
+        let judgement = match widening {
+            Widening::Client => claim.judgement.with_client(clients),
+            _ => claim.judgement.clone(),
+        };
+        let (watch, stop) = (Stopwatch::start(), AtomicBool::new(false));
+        let on_progress = |states| {
+            progress.set(states);
+            let is_over = self.seconds.is_some_and(|seconds| watch.seconds() > seconds);
+            if is_over || interrupt::happened() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let limits = Limits { states_max: self.max_states, stop: &stop, on_progress: &on_progress };
+        let checked = lock.check(&space, &judgement, &limits)?;
+        let fall = known_fall(claim.name, claim.variant, claim.dropped.as_deref(), widening);
+        Ok(Some(Row {
+            claim: claim.name,
+            lock: lock.name(),
+            variant: claim.variant,
+            dropped: claim.dropped.clone(),
+            clients,
+            servers,
+            widening,
+            verdict: checked.verdict,
+            expected: if fall.is_some() { Expected::Violated } else { Expected::Holds },
+            why: fall.map(|fall| fall.why),
+            states: checked.exploration.states,
+            steps: checked.counterexample.as_ref().map(|found| found.steps),
+            token: checked.counterexample.map(|found| found.token.encode()),
+            seconds: watch.seconds(),
+        }))
+    }
+
+    /// What is verified of all that was named, or of everything.
+    fn chosen(&self, locks: &Locks) -> Result<Vec<Verified>, BadCall> {
+        let all: Vec<Verified> = claims().into_iter().filter_map(of_claim).chain(of_rows()).collect();
+        let known: Vec<String> = THEOREMS
+            .iter()
+            .map(|theorem| theorem.name.to_owned())
+            .chain(scenarios().iter().map(|row| row.id.to_owned()))
+            .chain(locks.iter().map(|lock| lock.name().to_owned()))
+            .collect();
+        let is = |claim: &Verified, name: &String| {
+            claim.name.eq_ignore_ascii_case(name) || claim.space.lock == name.as_str()
+        };
+        for name in &self.names {
+            if !all.iter().any(|claim| is(claim, name)) {
+                let known_name = known.iter().find(|known| known.eq_ignore_ascii_case(name));
+                return Err(match known_name {
+                    Some(name) => BadCall(format!("nothing is verified of {name} that could be widened")),
+                    None => match names::find("theorem, row or lock", name, known, Clone::clone) {
+                        Err(unknown) => unknown,
+                        Ok(name) => unreachable!("{name} was looked for"),
+                    },
+                });
+            }
+        }
+        let is_chosen = |claim: &Verified| {
+            let is_named = self.names.iter().any(|name| is(claim, name));
+            (self.names.is_empty() || is_named) && (self.long || !claim.long)
+        };
+        Ok(all.into_iter().filter(is_chosen).collect())
+    }
+}
+
+fn of_claim(claim: Claim) -> Option<Verified> {
+    (claim.expected == Expected::Holds).then(|| Verified {
+        name: claim.theorem,
+        variant: claim.variant,
+        dropped: claim.dropped_names(),
+        space: claim.space,
+        judgement: claim.judgement,
+        long: claim.long,
+    })
+}
+
+/// The repairs that were verified; what random plans were tried on has no bounds to widen.
+fn of_rows() -> impl Iterator<Item = Verified> {
+    scenarios().into_iter().filter_map(|row| match row.fix_search {
+        Search::Space { space, judgement } => {
+            Some(Verified { name: row.id, variant: "repaired", dropped: None, space, judgement, long: false })
+        }
+        Search::Seeds { .. } => None,
+    })
+}
+
+impl Verified {
+    fn title(&self) -> String {
+        let dropped = self.dropped.as_ref().map_or_else(String::new, |names| format!(", without {names}"));
+        let variant = if self.variant.is_empty() { String::new() } else { format!(", {}", self.variant) };
+        format!("{} of {}{variant}{dropped}", self.name, self.space.lock)
+    }
+}
+
+impl Row {
+    fn is_as_known(&self) -> bool {
+        matches!(
+            (self.verdict, self.expected),
+            (CheckVerdict::Holds, Expected::Holds) | (CheckVerdict::Violated, Expected::Violated)
+        )
+    }
+
+    fn is_open(&self) -> bool {
+        self.verdict == CheckVerdict::Incomplete
+    }
+}
+
+/// What differs weighs more than what is missing.
+fn ending(rows: &[Row], complete: bool) -> Ending {
+    if rows.iter().any(|row| !row.is_open() && !row.is_as_known()) {
+        Ending::Unexpected
+    } else if !complete || rows.iter().any(Row::is_open) {
+        Ending::Incomplete
+    } else {
+        Ending::Fine
+    }
+}

@@ -1,0 +1,88 @@
+//! The locks on etcd.
+
+use super::{AnyLock, CheckOptions, Registered};
+use picklock_model::claims::etcd as spaces;
+use picklock_model::cluster::Setup;
+use picklock_model::explore::Space;
+use picklock_model::locks::EtcdMutex;
+use picklock_model::locks::etcd_mutex::{Fence, Settings};
+use picklock_model::stores::etcd as store;
+use picklock_model::stores::etcd::session::SessionSettings;
+use picklock_model::time::Micros;
+use picklock_model::workload::{Calls, Workload, Writes};
+use picklock_model::world::TICK;
+use picklock_properties::{Promise, PromiseSet};
+
+/// The locks, in the order of the tables.
+pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
+    vec![
+        Box::new(Registered::<EtcdMutex> {
+            name: "etcd-mutex",
+            summary: "etcd's concurrency.Mutex, as written: keys of leases, in the order of their create revisions",
+            default_settings: Settings::as_written(),
+            setup: || setup(Settings::as_written()),
+            space: Some(|options| space(options, Settings::as_written())),
+            servers: 1,
+            is_lock: true,
+            varies: true,
+        }),
+        Box::new(Registered::<EtcdMutex> {
+            name: "etcd-mutex-repaired",
+            summary: "the same, with create revisions as tokens, a guarded unlock, and a deadline that comes before the lease's",
+            default_settings: Settings::repaired(),
+            setup: || setup(Settings::repaired()),
+            space: Some(|options| space(options, Settings::repaired())),
+            servers: 1,
+            is_lock: true,
+            varies: true,
+        }),
+    ]
+}
+
+/// Three clients that each take the lock four times, each time for longer than a lease lasts, so that it has to be kept alive.
+fn setup(lock: Settings) -> Setup<EtcdMutex> {
+    let session = SessionSettings { ttl: Some(Micros::seconds(6)), ..lock.session };
+    Setup {
+        lock: Settings { session, ..lock },
+        store: store::Settings::default(),
+        servers: 1,
+        workload: Workload {
+            clients: 3,
+            rounds: 4,
+            retries: false,
+            calls: Calls::Lock,
+            think: Micros::seconds(2),
+            hold: Micros::seconds(8),
+            releases: true,
+            writes: Writes::Resource,
+            resource_checks: lock.fence != Fence::None,
+            resource_forgets: false,
+            locks: 1,
+            attendants: 0,
+            pace: None,
+            varies: false,
+        },
+        promises: PromiseSet::usual(),
+    }
+}
+
+fn space(options: &CheckOptions, lock: Settings) -> Space<EtcdMutex> {
+    let calls = if options.try_lock { Calls::TryLock } else { Calls::Lock };
+    let mut space = spaces::etcd_mutex(options.clients, calls, &[]);
+    let session = SessionSettings { deadline: lock.session.deadline, ..space.setup.lock.session };
+    space.setup.lock = Settings { session, ..lock };
+    space.setup.promises = match options.promises.is_empty() {
+        true => [Promise::MutualExclusion].into_iter().collect(),
+        false => options.promises,
+    };
+    space.setup.workload.rounds = options.rounds;
+    let watches_writes = options.promises.contains(Promise::FencedResource);
+    space.setup.workload.writes = Writes::resource_if(watches_writes);
+    space.setup.workload.resource_checks = watches_writes && lock.fence != Fence::None;
+    // Longer than a lease lasts without a keep-alive: whether a holder stops in time matters. A writer's hold is shorter, or
+    // a pause would be over before the next holder has written.
+    let hold_ticks = if watches_writes { 1 } else { spaces::LONG_TICKS };
+    space.setup.workload.hold = Micros(i64::from(hold_ticks) * TICK.0);
+    options.drop.iter().for_each(|assumption| spaces::drop_from_etcd(&mut space, *assumption));
+    space
+}

@@ -1,0 +1,185 @@
+//! What the world was like in which a verdict was reached: who used the lock, what was allowed to go wrong, and which
+//! assumptions were not in force. A verdict without it says nothing.
+
+use picklock_model::claims::Assumption;
+use picklock_model::cluster::Setup;
+use picklock_model::explore::Space;
+use picklock_model::machine::Lock;
+use picklock_model::workload::{Calls, ROUNDS_WITHOUT_END};
+use serde::Serialize;
+
+/// A space in words.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Surroundings {
+    /// Who uses the lock, and how.
+    pub used: String,
+    /// How time passes, and how long messages take.
+    pub time: String,
+    /// What may go wrong, and how often.
+    pub allowed: Vec<String>,
+    /// The assumptions that do not hold here, whether they were dropped or never made.
+    pub not_in_force: Vec<&'static str>,
+}
+
+impl Surroundings {
+    /// Of this space.
+    pub fn of<L: Lock>(space: &Space<L>) -> Surroundings {
+        let Space { setup, bounds } = space;
+        let time = match bounds.latency_ticks {
+            None => "deadlines and messages come in any order".to_owned(),
+            Some(0) => "in ticks of a second; messages take less than a tick".to_owned(),
+            Some(1) => "in ticks of a second; messages take up to a tick".to_owned(),
+            Some(ticks) => format!("in ticks of a second; messages take up to {ticks} ticks"),
+        };
+        Surroundings {
+            used: use_in_words(setup),
+            time,
+            allowed: bounds.allowed(),
+            not_in_force: not_in_force(space).into_iter().map(Assumption::name).collect(),
+        }
+    }
+
+    /// The same, with these assumptions dropped: some only a lock or its store can drop, where no bound shows it.
+    #[must_use]
+    pub fn without(mut self, dropped: &[Assumption]) -> Surroundings {
+        for name in dropped.iter().copied().map(Assumption::name) {
+            if !self.not_in_force.contains(&name) {
+                self.not_in_force.push(name);
+            }
+        }
+        self
+    }
+
+    /// What may go wrong, as one phrase.
+    pub fn allowed_in_words(&self) -> String {
+        in_words(&self.allowed)
+    }
+
+    /// The assumptions that do not hold, as one phrase.
+    pub fn not_in_force_in_words(&self) -> String {
+        in_words(&self.not_in_force)
+    }
+}
+
+fn in_words<T: AsRef<str>>(things: &[T]) -> String {
+    let things: Vec<&str> = things.iter().map(AsRef::as_ref).collect();
+    if things.is_empty() { "nothing".to_owned() } else { things.join(", ") }
+}
+
+/// Who uses the lock, how often and how long, on how many servers.
+pub fn use_in_words<L: Lock>(setup: &Setup<L>) -> String {
+    let workload = &setup.workload;
+    let some = |number: u8, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    let calls = match workload.calls {
+        Calls::Lock => "lock",
+        Calls::TryLock => "try_lock",
+    };
+    let rounds = match workload.rounds {
+        ROUNDS_WITHOUT_END => "without end".to_owned(),
+        rounds => format!("{} each", some(rounds, "time")),
+    };
+    let hold = if workload.releases { format!("hold {}", workload.hold) } else { "hold for good".to_owned() };
+    format!(
+        "{} calling {calls} {rounds}, {hold}, think {}; {}",
+        some(workload.clients, "client"),
+        workload.think,
+        some(setup.servers, "server"),
+    )
+}
+
+fn not_in_force<L: Lock>(space: &Space<L>) -> Vec<Assumption> {
+    let Space { setup, bounds } = space;
+    let majority_lost = 2 * u16::from(bounds.server_crashes) >= u16::from(setup.servers);
+    let free_at_start = !setup.workload.releases;
+    Assumption::ALL
+        .into_iter()
+        .filter(|assumption| match assumption {
+            Assumption::NoExpiry => L::lease(&setup.lock).is_some(),
+            Assumption::FreeAtStart => !free_at_start,
+            Assumption::MajorityUp => bounds.server_crashes > 0 && majority_lost,
+            Assumption::NoPause => bounds.pauses > 0 && !bounds.pauses_suspend,
+            Assumption::NoSuspend => bounds.pauses > 0 && bounds.pauses_suspend,
+            Assumption::NoCrash => bounds.crashes > 0,
+            Assumption::NoLoss => bounds.losses > 0,
+            Assumption::NoDuplicate => bounds.duplicates > 0,
+            Assumption::NoClockStep => bounds.clock_steps > 0,
+            Assumption::NoClockFreeze => bounds.freezes > 0,
+            Assumption::NoServerClockStep => bounds.server_clock_steps > 0,
+            Assumption::ClocksAgree => {
+                bounds.last_client_ahead_ticks != 0 || bounds.last_server_ahead_ticks != 0
+            }
+            // These are the lock's and its store's affair: a caller that dropped them knows.
+            Assumption::UniqueIds
+            | Assumption::Durable
+            | Assumption::QuorumsMeet
+            | Assumption::ReadAfterAck
+            | Assumption::BoundedDrift
+            | Assumption::StopsInTime
+            | Assumption::KeysKept => false,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::{CheckOptions, locks};
+    use picklock_model::world::Bounds;
+    use picklock_properties::{Promise, PromiseSet};
+
+    fn of(name: &str, drop: &[Assumption], promises: &[Promise]) -> Surroundings {
+        let lock = locks().into_iter().find(|lock| lock.name() == name).unwrap();
+        let options = CheckOptions {
+            clients: 2,
+            servers: lock.usual_servers(),
+            rounds: 1,
+            try_lock: false,
+            drop: drop.to_vec(),
+            promises: promises.iter().copied().collect::<PromiseSet>(),
+        };
+        lock.surroundings(&lock.space(&options)).unwrap()
+    }
+
+    #[test]
+    fn a_power_loss_that_nobody_dropped_is_named() {
+        let redlock = of("redlock", &[Assumption::NoPause], &[]);
+        let allowed = redlock.allowed_in_words();
+        assert!(allowed.contains("a server loses power once"), "{allowed}");
+        assert!(allowed.contains("a client pauses once, for up to 5 ticks"), "{allowed}");
+        assert!(redlock.not_in_force.contains(&"no-pause") && redlock.not_in_force.contains(&"no-expiry"));
+    }
+
+    #[test]
+    fn theorem_3_is_checked_with_a_lock_that_is_free_at_the_start_unless_that_is_dropped() {
+        let held = of("cassandra-queue", &[], &[Promise::Theorem3]);
+        assert!(held.used.contains("hold for good") && held.not_in_force.is_empty(), "{held:?}");
+        let released = of("cassandra-queue", &[Assumption::FreeAtStart], &[Promise::Theorem3]);
+        assert_eq!(released.not_in_force, ["free-at-start"]);
+    }
+
+    #[test]
+    fn every_budget_has_words() {
+        let bounds = Bounds {
+            losses: 1,
+            duplicates: 2,
+            pauses: 1,
+            pause_ticks: 3,
+            crashes: 1,
+            power_losses: 1,
+            server_crashes: 1,
+            resource_restarts: 1,
+            server_clock_steps: 1,
+            server_clock_step_ticks: 5,
+            drifts: 4,
+            drift_ticks: 1,
+            clock_steps: 1,
+            clock_step_ticks: -1,
+            freezes: 1,
+            last_server_ahead_ticks: 2,
+            last_client_ahead_ticks: -1,
+            ..Bounds::default()
+        };
+        assert_eq!(bounds.allowed().len(), 13);
+        assert!(Bounds::default().allowed().is_empty());
+    }
+}

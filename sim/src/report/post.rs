@@ -1,0 +1,112 @@
+//! Whether a trace is true to its messages: what arrives was sent before, by that sender, to that receiver, byte for byte.
+
+use super::message_words;
+use picklock_model::machine::{Lock, Message, Node, Store};
+use picklock_model::trace::{Happening, Observer, Step};
+use std::collections::BTreeMap;
+
+/// Counts what is under way. Every trace of a run is held against it, whichever engine it comes from.
+#[derive(Clone, Debug, Default)]
+pub struct Post {
+    under_way: BTreeMap<(Node, Node, Vec<u8>), u32>,
+    steps: usize,
+    /// The first message that arrived, got lost or came twice, and had not been sent.
+    unsent: Option<String>,
+}
+
+impl Post {
+    /// The first message that is told of and was never sent: `None`, or the trace is wrong.
+    pub fn unsent(&self) -> Option<&str> {
+        self.unsent.as_deref()
+    }
+
+    fn sent<S: Store>(&mut self, from: Node, to: Node, message: &Message<S>) {
+        *self.under_way.entry((from, to, bytes(message))).or_default() += 1;
+    }
+
+    fn arrived<S: Store>(&mut self, from: Node, to: Node, message: &Message<S>) {
+        let key = (from, to, bytes(message));
+        match self.under_way.get_mut(&key) {
+            Some(count) if *count > 1 => *count -= 1,
+            Some(_) => drop(self.under_way.remove(&key)),
+            None => self.blame(from, to, message),
+        }
+    }
+
+    fn blame<S: Store>(&mut self, from: Node, to: Node, message: &Message<S>) {
+        let step = self.steps;
+        self.unsent.get_or_insert_with(|| {
+            format!(
+                "in step {step}, {to} gets from {from} what {from} never sent: {}",
+                message_words(message)
+            )
+        });
+    }
+}
+
+fn bytes<S: Store>(message: &Message<S>) -> Vec<u8> {
+    match postcard::to_stdvec(message) {
+        Ok(bytes) => bytes,
+        Err(error) => unreachable!("plain data packs: {error}"),
+    }
+}
+
+impl<L: Lock> Observer<L> for Post {
+    fn observe(&mut self, step: &Step<L>) {
+        self.steps += 1;
+        match step.happening {
+            Happening::Delivered { from, to, message } | Happening::Lost { from, to, message } => {
+                self.arrived(*from, *to, message);
+            }
+            Happening::Duplicated { from, to, message } => {
+                if !self.under_way.contains_key(&(*from, *to, bytes(message))) {
+                    self.blame(*from, *to, message);
+                }
+                self.sent(*from, *to, message);
+            }
+            _ => {}
+        }
+        if let Some(node) = step.happening.node() {
+            step.effects.sends.iter().for_each(|(to, message)| self.sent(node, *to, message));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::toy::{self, Notice};
+
+    #[test]
+    fn everything_that_arrives_was_sent() {
+        let runs: [fn(&mut Post); 3] = [toy::overlap, toy::patience, toy::misfortune];
+        for run in runs {
+            let mut post = Post::default();
+            run(&mut post);
+            assert_eq!(post.unsent(), None);
+        }
+    }
+
+    /// Lets a few steps of a run pass unseen.
+    struct Blink {
+        post: Post,
+        unseen: usize,
+    }
+
+    impl Observer<Notice> for Blink {
+        fn observe(&mut self, step: &Step<Notice>) {
+            match self.unseen {
+                0 => self.post.observe(step),
+                _ => self.unseen -= 1,
+            }
+        }
+    }
+
+    #[test]
+    fn what_arrives_and_was_never_sent_is_named() {
+        let mut blink = Blink { post: Post::default(), unseen: 1 };
+        toy::overlap(&mut blink);
+        let unsent = blink.post.unsent().unwrap();
+        assert!(unsent.starts_with("in step 1, s1 gets from A what A never sent: "), "{unsent}");
+    }
+}

@@ -1,0 +1,173 @@
+//! Tokens and what stands for them on the command line, and the promise that a run is shown for.
+
+use super::{Ended, PICKLOCK, broken_seed, document, ended, folder, picklock, quiet, run, text_of};
+use picklock_sim::plan::Plan;
+use picklock_sim::token::{Body, SetupBase, SetupChanges, Token};
+use serde_json::json;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+#[test]
+fn a_damaged_token_is_refused() {
+    let (token, _) = broken_seed();
+    let middle = token.len() / 2;
+    let other = if token.as_bytes()[middle] == b'7' { "8" } else { "7" };
+    let altered = format!("{}{other}{}", &token[..middle], &token[middle + 1..]);
+    let longer = format!("{token}z");
+    for damaged in [&token[..token.len() - 1], &token[..middle], &altered, &longer] {
+        let Ended { code, stdout, stderr } = picklock(&["replay", damaged]);
+        assert_eq!((code, stdout.as_str()), (2, ""), "{damaged}");
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        assert!(stderr.contains("cut or altered"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_token_that_arrived_whole_but_is_no_run_of_ours_is_refused() {
+    let changes = |changes| SetupChanges { base: SetupBase::Registered, changes: Some(changes) };
+    for (lock, setup, why) in [
+        ("lock-of-tomorrow", SetupChanges::none(), "\"lock-of-tomorrow\""),
+        ("cassandra-queue", changes(json!({"workload": {"clients": 0}})), "a run has 1 to 128"),
+        ("cassandra-queue", changes(json!({"lock": {"colour": "red"}})), "\"lock.colour\""),
+    ] {
+        let body = Body::Planned { plan: Plan::default(), pins: vec![], seed: 1 };
+        let token = Token { lock: lock.to_owned(), promise: None, setup, body, mark: None }.encode();
+        let Ended { code, stderr, .. } = picklock(&["replay", &token]);
+        assert_eq!((code, stderr.lines().count()), (2, 1), "{stderr}");
+        assert!(stderr.contains(why), "{stderr}");
+    }
+}
+
+#[test]
+fn a_token_of_the_format_before_is_refused_with_both_numbers() {
+    let Ended { code, stderr, .. } = run("replay pk4_FRHviZ9jDjxwKRLfxTNAVSc7J7suGzZ");
+    let expected = "error: this token was made by format 4; this picklock reads format 5\n";
+    assert_eq!((code, stderr.as_str()), (2, expected));
+}
+
+#[test]
+fn a_run_has_several_names_and_one_trace() {
+    let (token, first) = broken_seed();
+    let trace = |arguments: &[&str]| {
+        let ended = picklock(&[&["replay", "--json"], arguments].concat());
+        assert_eq!(ended.code, 1, "{arguments:?}: {}", ended.stderr);
+        let document: serde_json::Value = serde_json::from_str(&ended.stdout).expect("a document");
+        assert_eq!(document["came_out_otherwise"], false);
+        (text_of(&document["trace_hash"]), text_of(&document["token"]))
+    };
+    let of_token = trace(&[&token]);
+    let (front, back) = token.split_at(token.len() / 2);
+    assert_eq!(trace(&[&format!("  {front}\r\n  {back}\n")]), of_token, "broken into lines");
+
+    // In the registered setup, which watches other promises than that sweep did, but runs alike.
+    let name = format!("cassandra-queue:clock:{}:mutual-exclusion", first["seed"]);
+    let of_name = trace(&[&name]);
+    assert_eq!(trace(&[&of_name.1]), of_name);
+
+    let of_row = trace(&["c1"]);
+    assert_eq!(trace(&["C1"]), of_row);
+    let row = document("scenarios C1");
+    assert_eq!(row[0]["token"], of_row.1.as_str());
+}
+
+#[test]
+fn a_token_may_come_by_standard_input() {
+    let (token, _) = broken_seed();
+    let replay = |given: &str| {
+        let mut child = quiet()
+            .args(["replay", "-", "--json"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        let mut stdin = child.stdin.take().expect("it was asked for");
+        stdin.write_all(given.as_bytes()).expect("it reads");
+        drop(stdin);
+        ended(child.wait_with_output().expect("it ends"))
+    };
+    assert_eq!(replay(&format!("{token}\n")).stdout, picklock(&["replay", &token, "--json"]).stdout);
+    let empty = replay(" \n");
+    assert_eq!((empty.code, empty.stderr.as_str()), (2, "error: there is no token on standard input\n"));
+}
+
+#[test]
+fn the_last_tokens_are_kept_for_whoever_wants_them() {
+    let cache = folder("cache");
+    let keeping = |line: &str| {
+        let mut command = Command::new(PICKLOCK);
+        command.env("PICKLOCK_CACHE", &cache).args(line.split_whitespace());
+        ended(command.output().expect("the binary runs"))
+    };
+    let none = keeping("replay @last");
+    assert_eq!((none.code, none.stdout.as_str()), (2, ""));
+    assert_eq!(none.stderr, "error: there is no last token: no command has printed one here yet\n");
+
+    let sweep = keeping("sweep cassandra-queue --faults clock --seeds 0..200 --json --keep-going --watch 0");
+    let sweep: serde_json::Value = serde_json::from_str(&sweep.stdout).expect("a document");
+    for (name, place) in [("@last", 0), ("@last:2", 1)] {
+        let replay = keeping(&format!("replay {name} --json"));
+        let replay: serde_json::Value = serde_json::from_str(&replay.stdout).expect("a document");
+        assert_eq!(replay["token"], sweep["violations"][place]["token"], "{name}");
+    }
+    assert!(keeping("replay @last:99").stderr.contains("the last command printed 20"));
+    assert!(keeping("replay @last2").stderr.contains("@last:2"));
+}
+
+#[test]
+fn a_run_is_shown_for_the_promise_that_its_token_was_printed_for() {
+    let sweep = document(
+        "sweep cassandra-queue --faults clock --seeds 0..200 --keep-going --watch 0 \
+                          --property mutual-exclusion,fifo,lease-loss",
+    );
+    let violations = sweep["violations"].as_array().expect("an array");
+    assert!(violations.len() > 10, "{}", violations.len());
+    for violation in violations.iter().take(12) {
+        let token = text_of(&violation["token"]);
+        let replay = document(&format!("replay {token}"));
+        assert_eq!(replay["property"], violation["property"]);
+        assert_eq!(replay["violation"]["property"], violation["property"]);
+        let text = run(&format!("replay {token} --width 300")).stdout;
+        let head = format!("broken    {}: ", text_of(&violation["property"]));
+        assert!(text.contains(&head), "{text}");
+    }
+}
+
+#[test]
+fn without_a_promise_a_run_is_shown_for_the_gravest_and_asked_for_a_kept_one_it_says_so() {
+    let replay = document("replay cassandra-queue:all:3");
+    let broken: Vec<String> = replay["violations"]
+        .as_array()
+        .expect("an array")
+        .iter()
+        .map(|broken| text_of(&broken["property"]))
+        .collect();
+    assert_eq!(replay["violation"]["property"], broken[0].as_str());
+    let kept = run("replay cassandra-queue:none:0:fenced-resource");
+    assert_eq!(kept.code, 0, "{}", kept.stdout);
+    assert!(kept.stdout.contains("fenced-resource kept"), "{}", kept.stdout);
+}
+
+#[test]
+fn a_run_that_breaks_a_promise_of_progress_says_so_in_its_head() {
+    let sweep =
+        document("sweep cassandra-queue --faults crash --property deadlock-freedom --seeds 0..200 --watch 0");
+    let text = run(&format!("replay {} --width 300", text_of(&sweep["violations"][0]["token"]))).stdout;
+    assert!(text.contains("broken    deadlock-freedom: ") && !text.contains("broken    nothing"), "{text}");
+    assert!(text.contains("how       in step "), "{text}");
+}
+
+#[test]
+fn who_is_shown_a_failure_is_told_what_to_do_with_it() {
+    let sweep = run("sweep cassandra-queue --faults clock --seeds 0..200 --watch 0");
+    let next = [
+        "see it      picklock replay cassandra-queue:clock:",
+        "draw it     picklock replay",
+        "shrink it   picklock shrink",
+    ];
+    assert!(next.iter().all(|next| sweep.stdout.contains(next)), "{}", sweep.stdout);
+    let row = run("scenarios C1").stdout;
+    assert!(row.contains("see it      picklock replay C1\n"), "{row}");
+    let check = run("check cassandra-queue --drop unique-ids").stdout;
+    assert!(check.contains("shrink it   picklock shrink pk5_"), "{check}");
+}

@@ -1,0 +1,118 @@
+//! The engines against each other, over every lock, fault and promise: where `check` explores a whole small world with the
+//! fault allowed and calls the promise kept, no random run with that fault may break it. Where one does, the small world lacks
+//! something, and [`KNOWN`] says what.
+//!
+//! `PICKLOCK_LONG=1` goes through larger worlds and more seeds; else a search that does not end soon says nothing.
+
+use crate::evidence::{STATES_MAX, lock};
+use picklock_model::claims::{Assumption, Judgement};
+use picklock_model::explore::Limits;
+use picklock_properties::{Promise, PromiseSet};
+use picklock_sim::fault::{FaultKind, FaultSet};
+use picklock_sim::registry::{AnyLock, CheckOptions, CheckVerdict, SweepHow, locks};
+use rayon::prelude::*;
+use std::sync::atomic::AtomicBool;
+
+/// The promises of the matrix that single steps break.
+const PROMISES: [Promise; 4] =
+    [Promise::MutualExclusion, Promise::FencedResource, Promise::Fifo, Promise::LeaseLoss];
+
+/// Where the small world of `check` lacks what breaks the promise in random runs.
+const KNOWN: &[(&str, &str, Promise, &str)] = &[];
+
+/// The assumptions that a fault stands for, each to be dropped by itself. Delays and partitions stand for none.
+fn assumptions(fault: Option<FaultKind>) -> Vec<Option<Assumption>> {
+    use Assumption::*;
+    match fault {
+        None => vec![None],
+        Some(FaultKind::Pause) => vec![Some(NoPause)],
+        Some(FaultKind::Clock) => {
+            [NoClockStep, NoClockFreeze, ClocksAgree, BoundedDrift, NoServerClockStep].map(Some).into()
+        }
+        Some(FaultKind::Loss) => vec![Some(NoLoss)],
+        Some(FaultKind::Duplicate) => vec![Some(NoDuplicate)],
+        Some(FaultKind::Crash) => [NoCrash, MajorityUp].map(Some).into(),
+        Some(FaultKind::PowerLoss) => vec![Some(Durable)],
+        Some(FaultKind::Suspend) => vec![Some(NoSuspend)],
+        Some(
+            FaultKind::Delay
+            | FaultKind::Partition
+            | FaultKind::CoarseClock
+            | FaultKind::Resource
+            | FaultKind::Reset
+            | FaultKind::Replace,
+        ) => Vec::new(),
+    }
+}
+
+fn options(lock: &dyn AnyLock, drop: Option<Assumption>, promise: Promise) -> CheckOptions {
+    CheckOptions {
+        clients: 2,
+        servers: lock.usual_servers(),
+        rounds: 1,
+        try_lock: false,
+        drop: drop.into_iter().collect(),
+        promises: [promise].into_iter().collect(),
+    }
+}
+
+/// Whether `check` calls the promise kept, whichever of the fault's assumptions is dropped.
+fn check_holds(lock: &dyn AnyLock, fault: Option<FaultKind>, promise: Promise, states_max: u64) -> bool {
+    let whole = lock.space(&options(lock, None, promise));
+    // Dropping what has no meaning for a lock changes nothing, and says nothing.
+    let spaces = assumptions(fault).into_iter().map(|drop| (drop, lock.space(&options(lock, drop, promise))));
+    let meant: Vec<_> = spaces.filter(|(drop, space)| drop.is_none() || *space != whole).collect();
+    let holds = |space| {
+        let checked = lock.check(space, &Judgement::Safety, &Limits::states(states_max));
+        checked.is_ok_and(|checked| checked.verdict == CheckVerdict::Holds)
+    };
+    !meant.is_empty() && meant.iter().all(|(_, space)| holds(space))
+}
+
+/// The first seed under this fault that breaks the promise.
+fn broken_by(lock: &dyn AnyLock, fault: Option<FaultKind>, promise: Promise, seeds: u64) -> Option<u64> {
+    let stop = AtomicBool::new(false);
+    let faults = fault.map_or(FaultSet::EMPTY, FaultSet::from);
+    let setup = lock.setup(Some([promise].into_iter().collect::<PromiseSet>()));
+    let report = lock.sweep(&setup, faults, 0..seeds, &SweepHow::new(&|_| {}, &stop));
+    report.unwrap_or_else(|error| panic!("{} cannot be swept: {error}", lock.name())).first_seed(promise)
+}
+
+#[test]
+fn what_check_calls_kept_no_random_run_breaks() {
+    let (states_max, seeds) = match std::env::var_os("PICKLOCK_LONG") {
+        Some(_) => (STATES_MAX, 2_000),
+        None => (5_000, 100),
+    };
+    let names: Vec<&str> = locks().iter().filter(|lock| lock.is_lock()).map(|lock| lock.name()).collect();
+    let faults: Vec<Option<FaultKind>> =
+        std::iter::once(None).chain(FaultKind::USUAL.into_iter().map(Some)).collect();
+    let contradictions_of = |name: &&'static str| -> Vec<(&'static str, String, Promise, u64)> {
+        let lock = lock(name);
+        let mut found = Vec::new();
+        for fault in &faults {
+            for promise in PROMISES {
+                if !check_holds(lock.as_ref(), *fault, promise, states_max) {
+                    continue;
+                }
+                if let Some(seed) = broken_by(lock.as_ref(), *fault, promise, seeds) {
+                    let fault = fault.map_or("none".to_owned(), |fault| fault.to_string());
+                    found.push((*name, fault, promise, seed));
+                }
+            }
+        }
+        found
+    };
+    let found: Vec<_> = names.par_iter().map(contradictions_of).collect::<Vec<_>>().concat();
+    let is_known = |(lock, fault, promise, _): &(&str, String, Promise, u64)| {
+        KNOWN.iter().any(|known| (known.0, known.1, known.2) == (*lock, fault.as_str(), *promise))
+    };
+    let unknown: Vec<String> = found
+        .iter()
+        .filter(|found| !is_known(found))
+        .map(|(lock, fault, promise, seed)| {
+            format!("{lock} · {fault} · {promise}: check says holds, seed {seed} breaks it")
+        })
+        .collect();
+    assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+}
