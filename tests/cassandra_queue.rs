@@ -264,7 +264,7 @@ mod seeded {
 
     /// The reason that the matrix gives for all its deadlocks: of all repairs this one alone ends them.
     #[test]
-    fn waiters_that_prolong_their_cells_end_every_lasting_deadlock_whatever_the_fault() {
+    fn waiters_that_prolong_their_cells_end_every_lasting_deadlock_whatever_usual_fault() {
         let promises = PromiseSet::from_iter([Promise::DeadlockFreedom]);
         let setup = matrix_setup(promises, |lock| lock.waiters_renew = true);
         for fault in USUAL_FAULTS {

@@ -190,7 +190,7 @@ mod seeded {
 
     /// The reason that the matrix gives for its deadlocks: of all repairs this one alone ends them.
     #[test]
-    fn a_ttl_on_shadow_cells_ends_every_lasting_deadlock_whatever_the_fault() {
+    fn a_ttl_on_shadow_cells_ends_every_lasting_deadlock_whatever_usual_fault() {
         stays_clean(Promise::DeadlockFreedom, &USUAL_FAULTS, |lock| {
             lock.shadow_ttl_seconds = lock.ttl_seconds;
         });

@@ -170,6 +170,7 @@ fn redlock() -> Setup<locks::Redlock> {
             attendants: 0,
             pace: None,
             varies: false,
+            work_fits: false,
         },
         promises: PromiseSet::from_iter([Promise::MutualExclusion, Promise::DeadlockFreedom]),
     }

@@ -252,6 +252,7 @@ mod seeded {
                 attendants: 0,
                 pace: None,
                 varies: false,
+                work_fits: false,
             },
             promises,
         }

@@ -2,7 +2,8 @@
 //!
 //! That messages arrive as they were sent, byte for byte, is checked by the replay itself, for every lock
 //! ([`picklock_sim::report::Post`]), and so is that the exhaustive search and its telling agree in every step. What a store
-//! keeps is checked here, by the words that a reader compares.
+//! keeps is checked here for Cassandra, Redis and etcd, by the words that a reader compares; of ZooKeeper's znodes and of the
+//! feedback store's queue nothing but the messages is.
 
 use picklock_model::time::{Micros, Wall};
 use picklock_sim::fault::FaultSet;
@@ -18,6 +19,7 @@ pub fn assert_true(token: &Token, replay: &Replay) {
     let untrue = match family {
         "cassandra" => cells_that_nobody_wrote(&replay.events),
         "redis" | "redlock" => keys_that_nobody_set(&replay.events, replay.time != TimeColumn::Seconds),
+        "etcd" => keys_that_nobody_put(&replay.events),
         _ => Vec::new(),
     };
     assert!(untrue.is_empty(), "{token}\n{}", untrue.join("\n"));
@@ -127,12 +129,41 @@ fn keys_that_nobody_set(events: &[JsonEvent], is_path: bool) -> Vec<String> {
     untrue
 }
 
+/// Stored keys of etcd that nobody put, or that were created at a revision which the store has not reached.
+fn keys_that_nobody_put(events: &[JsonEvent]) -> Vec<String> {
+    let mut put: BTreeSet<&str> = BTreeSet::new();
+    let mut untrue = Vec::new();
+    for event in events {
+        if let Some(message) = &event.message {
+            let puts = message.split("put ").skip(1);
+            put.extend(puts.filter_map(|rest| rest.split([' ', ',', ';', ')']).next()));
+        }
+        let stored: Vec<&String> = event.stored.iter().flatten().collect();
+        let revision = stored.iter().find_map(|line| line.strip_prefix("revision ")?.parse::<u32>().ok());
+        for line in &stored {
+            let Some((key, created)) = line.split_once(" (created at ") else { continue };
+            let created: Option<u32> = created.trim_end_matches(')').parse().ok();
+            if !put.contains(key) || created > revision {
+                untrue
+                    .push(format!("step {}: {line} at revision {revision:?}, which nobody put", event.step));
+            }
+        }
+    }
+    untrue
+}
+
 /// The seeded engine never renumbered anything; the same holds of it.
 #[test]
 fn seeded_runs_tell_what_happened_too() {
-    for name in
-        ["cassandra-queue", "cassandra-lwt", "redis-single", "redlock", "zookeeper-lock", "feedback-lock"]
-    {
+    for name in [
+        "cassandra-queue",
+        "cassandra-lwt",
+        "redis-single",
+        "redlock",
+        "zookeeper-lock",
+        "etcd-mutex",
+        "feedback-lock",
+    ] {
         let setup = crate::evidence::lock(name).setup(None);
         for seed in 0..3 {
             let token = crate::evidence::seeded_token(name, &setup, FaultSet::ALL, seed);
@@ -183,4 +214,19 @@ fn a_key_that_was_set_to_another_value_or_end_is_noticed() {
     assert!(told("lock = A#2, dies at 4s").is_empty());
     assert_eq!(told("lock = A#1, dies at 4s").len(), 1);
     assert_eq!(told("lock = A#2, dies at 3s").len(), 1);
+}
+
+#[test]
+fn a_key_that_was_put_under_another_name_or_in_the_future_is_noticed() {
+    let told = |key| {
+        keys_that_nobody_put(&[event(
+            5,
+            "delivered",
+            "if create(0/A@1) = 0: put 0/A@1 \"\"",
+            &["revision 2", key],
+        )])
+    };
+    assert!(told("0/A@1 (created at 2)").is_empty());
+    assert_eq!(told("0/A@2 (created at 2)").len(), 1);
+    assert_eq!(told("0/A@1 (created at 3)").len(), 1);
 }

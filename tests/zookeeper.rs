@@ -365,6 +365,7 @@ fn setup(clients: u8, servers: u8, change: impl FnOnce(&mut Workload)) -> Setup<
         attendants: 0,
         pace: None,
         varies: false,
+        work_fits: false,
     };
     change(&mut workload);
     let election = (servers > 1).then_some(spaces::ELECTION);

@@ -418,7 +418,7 @@ fn settle<L: Lock>(world: &mut World<L>, setup: &Setup<L>, horizon: i64) {
 
 /// The monitors need not remember a hold from which nothing can arrive any more: none of the client's latest, and of no
 /// message under way.
-fn forget_holds<L: Lock>(world: &mut World<L>) {
+pub(crate) fn forget_holds<L: Lock>(world: &mut World<L>) {
     let World { cluster, in_flight, .. } = world;
     let is_over = |client: ClientId, hold: HoldId| {
         let is_of_it = |envelope: &Envelope<L>| match envelope.message {

@@ -260,14 +260,15 @@ impl<L: Lock> Cluster<L> {
         self.clients[usize::from(client.0)].lock_id(client.0, workload)
     }
 
-    /// Tells an event to the monitors of the lock that it is about; returns the promises that it puts to the test.
+    /// Tells an event to the monitors of the lock that it is about; returns the promises that it puts to the test. A store may
+    /// tell of more than locks: nobody watches the rest.
     fn observe(
         &mut self,
         event: Event,
         about: LockId,
         on_violation: &mut impl FnMut(Violation),
     ) -> PromiseSet {
-        let monitors = &mut self.monitors[usize::from(about.0)];
+        let Some(monitors) = self.monitors.get_mut(usize::from(about.0)) else { return PromiseSet::EMPTY };
         let tested = monitors.tested_by(event);
         monitors.observe(event, on_violation);
         tested

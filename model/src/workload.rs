@@ -42,12 +42,16 @@ pub struct Workload {
     /// rounds, and its own lengths of thinking and holding. One run alone does what stands here, and so does the exhaustive
     /// engine.
     pub varies: bool,
+    /// Whether the work of this kind fits into the lock's lease, as whoever uses a lock must see to that neither prolongs its
+    /// lease nor tells its holder that it is over: then the lengths of holding that are drawn end well before the lease does.
+    pub work_fits: bool,
 }
 
 /// Clients that take longer at one time than at another.
 ///
 /// How long is a function of the client and its round, and nothing is drawn while a run goes on: the same client takes as long
-/// in its third round, whatever became of the others.
+/// in its third round, whatever became of the others. A round that is not counted (rounds without end; a refused client that asks
+/// again) is as long as the one before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Pace {
     /// Another seed, other lengths.
@@ -139,6 +143,7 @@ impl Default for Workload {
             attendants: 0,
             pace: None,
             varies: false,
+            work_fits: false,
         }
     }
 }

@@ -152,6 +152,26 @@ pub struct Budget {
     pub freezes: u8,
 }
 
+impl Bounds {
+    /// What may come in all: less than the bounds say where a fault has no meaning with time, or without.
+    pub fn budget(&self) -> Budget {
+        let is_timed = self.latency_ticks.is_some();
+        Budget {
+            losses: self.losses,
+            duplicates: self.duplicates,
+            pauses: if is_timed { self.pauses } else { 0 },
+            crashes: self.crashes,
+            power_losses: self.power_losses,
+            server_crashes: self.server_crashes,
+            resource_restarts: self.resource_restarts,
+            server_clock_steps: self.server_clock_steps,
+            drifts: if is_timed { self.drifts } else { 0 },
+            clock_steps: self.clock_steps,
+            freezes: if is_timed { 0 } else { self.freezes.min(1) },
+        }
+    }
+}
+
 /// One thing that can happen next. Positions are into [`World::in_flight`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Action {
@@ -332,19 +352,7 @@ impl<L: Lock> World<L> {
         World {
             cluster: Cluster::new(setup, clock_of),
             in_flight: Vec::new(),
-            budget: Budget {
-                losses: bounds.losses,
-                duplicates: bounds.duplicates,
-                pauses: if bounds.latency_ticks.is_some() { bounds.pauses } else { 0 },
-                crashes: bounds.crashes,
-                power_losses: bounds.power_losses,
-                server_crashes: bounds.server_crashes,
-                resource_restarts: bounds.resource_restarts,
-                server_clock_steps: bounds.server_clock_steps,
-                drifts: if bounds.latency_ticks.is_some() { bounds.drifts } else { 0 },
-                clock_steps: bounds.clock_steps,
-                freezes: if bounds.latency_ticks.is_none() { bounds.freezes.min(1) } else { 0 },
-            },
+            budget: bounds.budget(),
             broken: None,
         }
     }

@@ -7,7 +7,7 @@ use picklock_model::claims::{Judgement, NamedSpace, Search, scenarios, unpack_se
 use picklock_model::cluster::{Setup, Wake};
 use picklock_model::explore::{Draws, Exploration, Goal, Lasso, Limits, Space, Verdict, check_liveness};
 use picklock_model::locks::{
-    CassandraLwt, CassandraQueue, CassandraServed, CassandraShadow, Redlock, ZookeeperLock,
+    CassandraLwt, CassandraQueue, CassandraServed, CassandraShadow, EtcdMutex, Redlock, ZookeeperLock,
 };
 use picklock_model::machine::{Answer, Call, Context, Effects, Line, Lock, Node, Store, Visit, Visitor};
 use picklock_model::time::{Due, Micros, Monotonic};
@@ -165,6 +165,7 @@ fn maze(starts: &[u8], doors: &[&[u8]]) -> Space<Maze> {
         attendants: 0,
         pace: None,
         varies: false,
+        work_fits: false,
     };
     let lock = Plan { starts: starts.to_vec(), doors };
     let promises = [].into_iter().collect();
@@ -547,6 +548,7 @@ fn the_lassos_of_the_catalogue_are_lassos() {
                 "cassandra-timed" | "cassandra-kept" => has_lasso::<CassandraServed>(&space, goal, draws),
                 "redlock" => has_lasso::<Redlock>(&space, goal, draws),
                 "zookeeper-lock" => has_lasso::<ZookeeperLock>(&space, goal, draws),
+                "etcd-mutex" => has_lasso::<EtcdMutex>(&space, goal, draws),
                 other => panic!("of which machine {other} is, is not known here"),
             };
             assert!(is_lasso, "{}: {goal:?} is kept", row.id);

@@ -126,7 +126,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Promise {
-    /// At most one client is in its critical section.
+    /// At most one client is in its critical section, and nobody is granted what it holds already.
     MutualExclusion,
     /// Once a write of a later grant was accepted, no write of an earlier grant is.
     FencedResource,
@@ -243,7 +243,9 @@ impl Promise {
     /// The promise in one plain sentence.
     pub fn statement(self) -> &'static str {
         match self {
-            Promise::MutualExclusion => "At most one client is in its critical section.",
+            Promise::MutualExclusion => {
+                "At most one client is in its critical section, and nobody is granted what it holds already."
+            }
             Promise::FencedResource => {
                 "Once a write of a later grant was accepted, the resource accepts no write of an earlier grant."
             }

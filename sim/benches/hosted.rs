@@ -39,6 +39,7 @@ fn setup() -> Setup<Redlock> {
             attendants: 0,
             pace: None,
             varies: false,
+            work_fits: false,
         },
         promises: PromiseSet::safety(),
     }

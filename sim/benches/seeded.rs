@@ -40,6 +40,7 @@ fn setup(rounds: u8) -> Setup<CassandraQueue> {
             attendants: 0,
             pace: None,
             varies: false,
+            work_fits: false,
         },
         promises: PromiseSet::ALL,
     }

@@ -10,6 +10,7 @@ use picklock_model::cluster::Setup;
 use picklock_model::machine::{Answer, Call, Context, Effects, Lock, Owner, Visitor};
 use picklock_model::stores::redis::{Command, Key, Millis, Outcome, Redis, Reply, Request, Token, Value};
 use picklock_model::time::{Due, Micros, Monotonic};
+use picklock_model::workload::Workload;
 use picklock_properties::Mode;
 use picklock_sim::cli;
 use picklock_sim::registry::{Locks, Registered};
@@ -111,6 +112,10 @@ impl Lock for MyLock {
 }
 
 fn main() -> ExitCode {
-    let mine = Registered::<MyLock>::new("my-lock", "SET NX PX, and DEL", Setup::default);
+    // Nobody prolongs the lease, and nobody is told that it is over: whoever uses this lock must be done before.
+    let mine = Registered::<MyLock>::new("my-lock", "SET NX PX, and DEL", || Setup {
+        workload: Workload { work_fits: true, ..Workload::default() },
+        ..Setup::default()
+    });
     cli::main(&Locks::builtin().and(mine))
 }

@@ -10,6 +10,7 @@
 use picklock_model::cluster::Setup;
 use picklock_model::machine::{Answer, Call, Context, Effects, Lock, Owner, Silence, Store, Visit, Visitor};
 use picklock_model::time::{Due, Micros, Monotonic};
+use picklock_model::workload::Workload;
 use picklock_properties::{ClientId, Mode};
 use picklock_sim::cli;
 use picklock_sim::registry::{Locks, Registered};
@@ -200,10 +201,14 @@ impl Lock for Pen {
 }
 
 fn main() -> ExitCode {
-    let pen = Registered::<Pen>::new("pen", "a clerk lends a pen, and takes notes", Setup::default);
-    let unwritten = Registered::<Pen>::new("pen-unwritten", "the same clerk, without notes", || Setup {
+    // The clerk wants the pen back after a while, and nobody reminds the writer: who borrows it must be done before.
+    fn setup() -> Setup<Pen> {
+        Setup { workload: Workload { work_fits: true, ..Workload::default() }, ..Setup::default() }
+    }
+    let pen = Registered::new("pen", "a clerk lends a pen, and takes notes", setup);
+    let unwritten = Registered::new("pen-unwritten", "the same clerk, without notes", || Setup {
         store: Notebook { keeps_no_notes: true },
-        ..Setup::default()
+        ..setup()
     });
     cli::main(&Locks::builtin().and(pen).and(unwritten))
 }

@@ -11,6 +11,7 @@ use picklock_model::locks::redis_single::Settings;
 use picklock_model::machine::{Call, Context, Effects, Lock, Visitor};
 use picklock_model::stores::redis::{Redis, Reply};
 use picklock_model::time::{Due, Micros};
+use picklock_model::workload::Workload;
 use picklock_sim::cli;
 use picklock_sim::registry::{Locks, Registered};
 use serde::{Deserialize, Serialize};
@@ -73,6 +74,7 @@ impl Lock for Undetermined {
 fn main() -> ExitCode {
     let lock = Registered::<Undetermined>::new("undetermined", "looks where it must not", || Setup {
         lock: Settings::as_written(),
+        workload: Workload { work_fits: true, ..Workload::default() },
         ..Setup::default()
     });
     cli::main(&Locks::none().and(lock))

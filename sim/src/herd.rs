@@ -137,6 +137,7 @@ fn setup(watch: Watch, clients: u8) -> Setup<ZookeeperLock> {
             attendants: 0,
             pace: None,
             varies: false,
+            work_fits: false,
         },
         promises: [Promise::MutualExclusion].into_iter().collect(),
     }

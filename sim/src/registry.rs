@@ -134,18 +134,19 @@ impl CheckOptions {
         };
         let calls = if self.try_lock { Calls::TryLock } else { Calls::Lock };
         let writes = Writes::judged_by(promises);
+        let work_fits = setup.workload.work_fits && !self.drop.contains(&Assumption::StopsInTime);
         let workload = Workload {
             clients: self.clients,
             rounds: self.rounds,
             calls,
             think: Micros::ZERO,
+            hold: TICK,
             writes,
+            work_fits,
             ..setup.workload
         };
-        with_holds_of_any_length(Space {
-            setup: Setup { servers: self.servers, workload, promises, ..setup },
-            bounds,
-        })
+        let space = Space { setup: Setup { servers: self.servers, workload, promises, ..setup }, bounds };
+        if work_fits { space } else { with_holds_of_any_length(space) }
     }
 }
 

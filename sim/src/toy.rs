@@ -35,6 +35,7 @@ pub(crate) fn setup() -> Setup<Key> {
             attendants: 0,
             pace: None,
             varies: false,
+            work_fits: false,
         },
         promises: [Promise::MutualExclusion, Promise::DeadlockFreedom].into_iter().collect(),
     }

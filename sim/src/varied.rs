@@ -3,7 +3,8 @@
 //! Clients that all hold for as long as each other come to write in the order in which they were granted, and timers that all
 //! are constant meet at the same phases in every run. What a lock gets wrong between two holders, or between a hold and a
 //! lease, is never met then, whatever the faults. So each run of a [workload that varies](Workload::varies) has its own
-//! number of clients and rounds, and its own lengths of thinking and holding, from none to half as long again as a grant lasts;
+//! number of clients and rounds, and its own lengths of thinking and holding, from none to half as long again as a grant lasts
+//! (of holding: to half of what it lasts, where the [work fits](Workload::work_fits));
 //! within a run, too, most clients take longer at one time than at another ([`Pace`]).
 
 use crate::dice::{Dice, Stream};
@@ -49,6 +50,8 @@ const RETRY_MIN: Micros = Micros::millis(20);
 
 fn varied(around: &Workload, lease: Micros, dice: &mut Dice) -> Workload {
     let longest = Micros(lease.0.saturating_add(lease.0 / 2));
+    // What a grant and an answer take comes on top.
+    let longest_hold = if around.work_fits { Micros(lease.0 / 2) } else { longest };
     let clients_max = i64::from(CLIENTS_MAX.max(around.clients.saturating_add(1)));
     // The smaller one of two: few clients more often than many, for each costs the others time.
     let mut clients = || dice.between(i64::from(CLIENTS_MIN), clients_max) as u8;
@@ -59,7 +62,7 @@ fn varied(around: &Workload, lease: Micros, dice: &mut Dice) -> Workload {
             dice.between(1, i64::from(rounds.saturating_add(ROUNDS_MORE).min(ROUNDS_WITHOUT_END - 1))) as u8
         }
     };
-    let (think, hold) = (length(longest, dice), length(longest, dice));
+    let (think, hold) = (length(longest, dice), length(longest_hold, dice));
     let think = if around.retries { think.max(RETRY_MIN.min(around.think)) } else { think };
     Workload { clients, rounds, think, hold, pace: pace(dice), varies: false, ..*around }
 }

@@ -31,6 +31,7 @@ pub fn workload(clients: u8, calls: Calls) -> Workload {
         attendants: 0,
         pace: None,
         varies: false,
+        work_fits: false,
     }
 }
 

@@ -125,6 +125,8 @@ fn with_leases(space: &mut Space<EtcdMutex>) {
     }
     // A watch of which nothing is heard for a tick is begun again.
     space.setup.store.history = History::Kept;
+    // The member looks at every moment: what ends within a tick is seen to have ended before the tick is over.
+    space.setup.store.expiry_interval = Micros::ZERO;
     space.bounds.latency_ticks = Some(0);
     space.bounds.unhurried = true;
 }

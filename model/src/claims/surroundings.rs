@@ -1,7 +1,7 @@
 //! What most assumptions say of the world around any lock: how each is dropped where a lock's author has nothing to add.
 
 use super::Assumption;
-use crate::world::{Bounds, WITHOUT_END};
+use crate::world::{Aim, Bounds, WITHOUT_END};
 
 impl Bounds {
     /// What may go wrong in these bounds, and how often, each in a phrase.
@@ -17,18 +17,26 @@ impl Bounds {
         let off = |far: i8| {
             format!("{} {} true time", ticks(i16::from(far)), if far < 0 { "behind" } else { "ahead of" })
         };
+        let how = if self.pauses_suspend { "is suspended with its machine" } else { "pauses" };
+        let when = match self.aim {
+            Aim::Always => "",
+            Aim::Holding => " in its critical section",
+            Aim::Asking => " while it asks",
+            Aim::At(_) => " at one line",
+        };
+        let budget = self.budget();
         let budgets = [
             (self.losses, format!("a message is lost {}", times(self.losses))),
             (self.duplicates, format!("a message arrives twice {}", times(self.duplicates))),
             (
-                self.pauses,
+                budget.pauses,
                 format!(
-                    "a client pauses {}, for up to {}",
+                    "a client {how}{when} {}, for up to {}",
                     times(self.pauses),
                     ticks(i16::from(self.pause_ticks))
                 ),
             ),
-            (self.crashes, format!("a client crashes {}", times(self.crashes))),
+            (self.crashes, format!("a client crashes{when} {}", times(self.crashes))),
             (self.power_losses, format!("a server loses power {}", times(self.power_losses))),
             (self.server_crashes, format!("a server crashes for good {}", times(self.server_crashes))),
             (self.resource_restarts, format!("the resource restarts {}", times(self.resource_restarts))),
@@ -40,7 +48,7 @@ impl Bounds {
                     times(self.server_clock_steps)
                 ),
             ),
-            (self.drifts, format!("a clock drifts by a tick {}", times(self.drifts))),
+            (budget.drifts, format!("a clock drifts by a tick {}", times(self.drifts))),
             (
                 self.clock_steps,
                 format!(
@@ -49,7 +57,7 @@ impl Bounds {
                     times(self.clock_steps)
                 ),
             ),
-            (self.freezes, "a client's clock stops for good".to_owned()),
+            (budget.freezes, "a client's clock stops for good".to_owned()),
             (
                 self.last_server_ahead_ticks.unsigned_abs(),
                 format!("the last server's clock is {}", off(self.last_server_ahead_ticks)),

@@ -18,7 +18,8 @@ use crate::machine::{Effects, Lock, Node, Owner, StampGroup, Store, Visitor};
 use crate::time::{Clock, Due, Micros, Monotonic, Wall};
 use crate::trace::{Happening, Observer, Step};
 use crate::world::{Action, Envelope, World};
-use picklock_properties::{Event, FencingToken, HoldId, Violation};
+use picklock_properties::{Event, FencingToken, HoldId, Monitors, Violation};
+use smallvec::SmallVec;
 use std::fmt::{Debug, Display, Formatter};
 
 /// How much of what the search abstracts from is told.
@@ -79,6 +80,13 @@ impl<'a, L: Lock> Telling<'a, L> {
     /// True time since the beginning.
     pub fn now(&self) -> Micros {
         self.now
+    }
+
+    /// The told world's monitors without the holds from which nothing can come any more, which the search forgets.
+    pub fn observed(&self) -> SmallVec<[Monitors; 1]> {
+        let mut told = self.told.clone();
+        canonical::forget_holds(&mut told);
+        told.cluster.monitors
     }
 
     /// Whether, and where first, it differed from what the search saw.

@@ -30,6 +30,9 @@
 //! **Where the source is silent.** What the application does when `Lock` or `Unlock` returns an error: here it calls `Lock`
 //! again, with another session if the lease is gone, and `Unlock` as [`UnlockErrors`] says. What a holder does when its
 //! session is done: [`OnDone`].
+//!
+//! **Left out.** A context that ends during the transaction of `tryAcquire`, which then fails and leaves the key behind: here
+//! only the wait is broken off.
 
 mod settings;
 #[cfg(test)]
@@ -237,19 +240,6 @@ impl EtcdMutex {
                 Input::Done,
             ) => {}
 
-            // Too late to matter: the transaction will be answered, or the lock is taken.
-            (
-                Phase::Idle
-                | Phase::Open
-                | Phase::TryAcquire
-                | Phase::Held
-                | Phase::Lost
-                | Phase::Unlock
-                | Phase::Refuse
-                | Phase::CleanUp,
-                Input::ContextEnded,
-            ) => {}
-
             (
                 phase,
                 Input::Call(_)
@@ -257,7 +247,8 @@ impl EtcdMutex {
                 | Input::Done
                 | Input::Answered { .. }
                 | Input::TimedOut
-                | Input::Watched(_),
+                | Input::Watched(_)
+                | Input::ContextEnded,
             ) => unreachable!("nothing of the kind is under way in {phase:?}"),
         }
     }
@@ -267,6 +258,12 @@ impl EtcdMutex {
             Mode::Lock => cx.settings.patience.map(|patience| cx.monotonic + patience),
             Mode::TryLock => None,
         };
+    }
+
+    /// When the wait is broken off: only a wait is.
+    fn context_end(&self) -> Option<Monotonic> {
+        let waits = matches!(self.phase, Phase::WaitGet | Phase::WaitWatch | Phase::CheckOwn);
+        self.context_until.filter(|_| waits)
     }
 
     /// `Lock` or `TryLock` is called.
@@ -340,7 +337,7 @@ impl EtcdMutex {
             // The application looks at `Session.Done` before it begins.
             return self.go(Phase::CleanUp, cx, out);
         }
-        let has_ended = self.context_until.is_some_and(|until| cx.monotonic >= until);
+        let has_ended = self.context_end().is_some_and(|until| cx.monotonic >= until);
         if has_ended && cx.settings.context_end == ContextEnd::DeletesAndSucceeds {
             let (Some(key), Some(revision)) = (self.key, self.revision) else {
                 unreachable!("who has waited has a key")
@@ -450,7 +447,7 @@ impl Lock for EtcdMutex {
             stale.serial = Some(self.session.send_aside(deletion, &here(cx), out));
             stale.again_at = cx.settings.session.request_timeout.map(|timeout| cx.monotonic + timeout);
         }
-        if self.context_until.is_some_and(|until| cx.monotonic >= until) {
+        if self.context_end().is_some_and(|until| cx.monotonic >= until) {
             self.context_until = None;
             self.step(Input::ContextEnded, cx, out);
         }
@@ -466,7 +463,7 @@ impl Lock for EtcdMutex {
 
     fn deadline(&self, _settings: &Settings) -> Option<Due> {
         let stale = self.stale.and_then(|stale| stale.again_at);
-        let all = self.session.deadline().into_iter().chain(self.context_until).chain(stale);
+        let all = self.session.deadline().into_iter().chain(self.context_end()).chain(stale);
         all.min().map(Due::Monotonic)
     }
 

@@ -100,3 +100,15 @@ fn timed_leases_on_a_member_that_loses_power_and_callers_without_patience() {
     });
     walks_alike(space, |walked| walked.grants > 50 && walked.faults > 50);
 }
+
+#[test]
+fn timed_leases_on_a_member_that_counts_anew_after_a_loss_of_power_and_tokens_from_before_it() {
+    let space = leases(|space| {
+        drop_from_etcd(space, Assumption::Durable);
+        space.bounds.power_losses = 2;
+        space.setup.lock.fence = Fence::CreateRevision;
+        space.setup.workload.writes = Writes::Resource;
+        space.setup.workload.resource_checks = true;
+    });
+    walks_alike(space, |walked| walked.grants > 50 && walked.faults > 50);
+}

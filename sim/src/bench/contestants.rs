@@ -118,6 +118,7 @@ fn run<L: Lock>(
             attendants: 0,
             pace: None,
             varies: false,
+            work_fits: false,
         },
         promises: [Promise::MutualExclusion].into_iter().collect(),
     };

@@ -184,6 +184,7 @@ fn seeded_workload(resource_checks: bool) -> Workload {
         attendants: 0,
         pace: None,
         varies: false,
+        work_fits: false,
     }
 }
 
@@ -222,7 +223,7 @@ fn lwt_setup(lock: cassandra_lwt::Settings) -> Setup<CassandraLwt> {
         lock,
         store: Default::default(),
         servers: 3,
-        workload: seeded_workload(false),
+        workload: Workload { work_fits: true, ..seeded_workload(false) },
         promises: PromiseSet::usual(),
     }
 }

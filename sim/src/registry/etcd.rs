@@ -61,6 +61,7 @@ fn setup(lock: Settings) -> Setup<EtcdMutex> {
             attendants: 0,
             pace: None,
             varies: false,
+            work_fits: false,
         },
         promises: PromiseSet::usual(),
     }

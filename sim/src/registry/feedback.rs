@@ -51,6 +51,7 @@ fn setup() -> Setup<FeedbackLock> {
             attendants: 0,
             pace: None,
             varies: false,
+            work_fits: false,
         },
         promises: PromiseSet::usual(),
     }

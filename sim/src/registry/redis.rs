@@ -96,6 +96,7 @@ fn workload(checks: bool) -> Workload {
         attendants: 0,
         pace: None,
         varies: false,
+        work_fits: false,
     }
 }
 
@@ -108,11 +109,13 @@ fn default_store(layout: Layout) -> store::Settings {
 fn single(lock: redis_single::Settings, servers: u8) -> Setup<RedisSingle> {
     let layout = if servers == 1 { Layout::Independent } else { spaces::FAILOVER };
     let checks = lock.fencing != Fencing::None;
+    // Who does not look at its lease must have work that fits into it.
+    let work_fits = lock.validity_margin.is_none();
     Setup {
         lock,
         store: default_store(layout),
         servers,
-        workload: workload(checks),
+        workload: Workload { work_fits, ..workload(checks) },
         promises: PromiseSet::usual(),
     }
 }

@@ -73,6 +73,7 @@ fn setup(lock: Settings) -> Setup<ZookeeperLock> {
             attendants: 0,
             pace: None,
             varies: false,
+            work_fits: false,
         },
         promises: PromiseSet::usual(),
     }

@@ -138,6 +138,7 @@ pub(super) const WORKLOAD: Workload = Workload {
     attendants: 0,
     pace: None,
     varies: false,
+    work_fits: false,
 };
 
 /// The smallest of engines: the test says what happens.

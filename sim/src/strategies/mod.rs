@@ -116,6 +116,7 @@ pub fn workloads() -> impl Strategy<Value = Workload> {
             attendants: 0,
             pace: None,
             varies: false,
+            work_fits: false,
         }
     });
     Drawn::new(move |runner: &mut TestRunner| {

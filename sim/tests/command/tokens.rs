@@ -1,6 +1,6 @@
 //! Tokens and what stands for them on the command line, and the promise that a run is shown for.
 
-use super::{Ended, PICKLOCK, broken_seed, document, ended, folder, picklock, quiet, run, text_of};
+use super::{Ended, PICKLOCK, broken_seed, document, ended, folder, picklock, quiet, rows, run, text_of};
 use picklock_sim::plan::Plan;
 use picklock_sim::token::{Body, SetupBase, SetupChanges, Token};
 use serde_json::json;
@@ -66,8 +66,7 @@ fn a_run_has_several_names_and_one_trace() {
 
     let of_row = trace(&["c1"]);
     assert_eq!(trace(&["C1"]), of_row);
-    let row = document("scenarios C1");
-    assert_eq!(row[0]["token"], of_row.1.as_str());
+    assert_eq!(rows("scenarios C1")[0]["token"], of_row.1.as_str());
 }
 
 #[test]

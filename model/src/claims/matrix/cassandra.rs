@@ -23,8 +23,6 @@ const REVIVED: &str = "a renewal blindly writes cells that another client's gran
 const NOT_REJOINED: &str = "a waiter whose queue cell expires polls for ever (row C6)";
 const SKEW: &str = "coordinators' clocks differ by more than the TTL: cells are dead on arrival (row C15)";
 
-const UNREAD: &str = "seen with holds of uneven lengths; the cause has not been read";
-
 /// What is known.
 pub(super) const CELLS: &[Cell] = &{
     use Promise::*;
@@ -92,7 +90,5 @@ pub(super) const CELLS: &[Cell] = &{
         broken(WRITTEN, "clock", FencedResource, UNFENCED),
         broken(WRITTEN, "delay", MutualExclusion, UNNOTICED),
         broken(WRITTEN, "loss", LeaseLoss, REVIVED),
-        broken(REPAIRED, "clock", LeaseLoss, UNREAD),
-        broken(REPAIRED, "all", LeaseLoss, UNREAD),
     ]
 };

@@ -30,8 +30,6 @@ const UNSEEN: &str =
 const NO_LEASE_HELPS: &str = "no lease helps against a pause; the fencing token does (row C3)";
 const ALL: &str = "all of the above";
 
-const UNREAD: &str = "seen with holds of uneven lengths; the cause has not been read";
-
 /// What is known.
 pub(super) const CELLS: &[Cell] = &{
     use Promise::*;
@@ -147,7 +145,5 @@ pub(super) const CELLS: &[Cell] = &{
         broken(KEPT_REPAIRED, "power-loss", Fifo, OVERTAKING),
         broken(KEPT_REPAIRED, "all", MutualExclusion, NO_LEASE_HELPS),
         broken(KEPT_REPAIRED, "all", Fifo, OVERTAKING),
-        broken(TIMED_REPAIRED, "clock", FencedResource, UNREAD),
-        broken(TIMED_REPAIRED, "clock", LeaseLoss, UNREAD),
     ]
 };

@@ -22,8 +22,6 @@ const LEFT: &str = "a shadow cell is left behind by a dead thread or by a lost d
 const UNDELETED: &str = "a deletion stamped earlier than its shadow cell deletes nothing, and the cell stays";
 const SKEW: &str = "coordinators' clocks differ by more than the TTL: cells are dead on arrival (row C15)";
 
-const UNREAD: &str = "seen with holds of uneven lengths; the cause has not been read";
-
 /// What is known.
 pub(super) const CELLS: &[Cell] = &{
     use Promise::*;
@@ -67,6 +65,5 @@ pub(super) const CELLS: &[Cell] = &{
         broken(REPAIRED, "clock", MutualExclusion, SKEW),
         broken(REPAIRED, "all", MutualExclusion, "no lease helps against pauses and wrong clocks"),
         broken(WRITTEN, "clock", FencedResource, UNFENCED),
-        broken(REPAIRED, "clock", LeaseLoss, UNREAD),
     ]
 };

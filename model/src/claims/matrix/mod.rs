@@ -123,15 +123,15 @@ mod tests {
     fn what_is_said_to_be_verified_is_a_claim_that_holds() {
         for cell in cells() {
             let Known::Verified { theorem, dropped } = cell.known else { continue };
-            let family = cell.lock.trim_end_matches("-repaired");
             let is_it = |claim: &crate::claims::Claim| {
-                claim.theorem == theorem && claim.dropped == dropped && claim.space.lock == family
+                claim.theorem == theorem && claim.dropped == dropped && claim.space.lock == cell.lock
             };
             let found: Vec<Expected> =
                 claims().iter().filter(|claim| is_it(claim)).map(|claim| claim.expected).collect();
             assert!(
                 !found.is_empty() && found.iter().all(|expected| *expected == Expected::Holds),
-                "{theorem} without {dropped:?} about {family}: {found:?}"
+                "{theorem} without {dropped:?} about {}: {found:?}",
+                cell.lock
             );
         }
     }

@@ -30,6 +30,7 @@ fn space(clients: u8, calls: Calls, promises: &[Promise]) -> Space<ZookeeperLock
                 attendants: 0,
                 pace: None,
                 varies: false,
+                work_fits: false,
             },
             promises: promises.iter().copied().collect::<PromiseSet>(),
         },

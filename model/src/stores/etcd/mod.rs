@@ -72,6 +72,9 @@ pub struct Etcd {
     kv: Kv,
     lessor: Lessor,
     watchers: SmallVec<[Watcher; 2]>,
+    /// The highest revision that there ever was, where a loss of power makes the store count anew ([`Log::Unsynced`]): then
+    /// numbers from before the loss are compared with later ones as they are. Zero elsewhere.
+    highest: Revision,
 }
 
 /// A watch that a client has begun here.
@@ -185,6 +188,9 @@ impl Etcd {
         if self.kv.revision == before.revision {
             return;
         }
+        if cx.settings.log == Log::Unsynced {
+            self.highest = self.highest.max(self.kv.revision);
+        }
         let events: SmallVec<[WatchEvent; 4]> = self.kv.events_after(before.revision).copied().collect();
         let mut watchers = std::mem::take(&mut self.watchers);
         for watcher in &mut watchers {
@@ -250,8 +256,12 @@ impl Store for Etcd {
         matches!(reply.outcome, Outcome::Events(_))
     }
 
-    fn new(_me: u8, _servers: u8, _settings: &Settings) -> Self {
-        Etcd { kv: Kv::new(), lessor: Lessor::default(), watchers: SmallVec::new() }
+    fn new(_me: u8, _servers: u8, settings: &Settings) -> Self {
+        let highest = match settings.log {
+            Log::Synced => Revision::ZERO,
+            Log::Unsynced => Revision::FIRST,
+        };
+        Etcd { kv: Kv::new(), lessor: Lessor::default(), watchers: SmallVec::new(), highest }
     }
 
     fn on_request(&mut self, from: u8, request: Request, cx: &Cx, out: &mut Out) {
@@ -282,9 +292,18 @@ impl Store for Etcd {
         self.lessor.look(cx);
     }
 
-    fn on_restart(&mut self, power_lost: bool, cx: &Cx, _out: &mut Out) {
+    fn on_restart(&mut self, power_lost: bool, cx: &Cx, out: &mut Out) {
         match (power_lost, cx.settings.log) {
-            (true, Log::Unsynced) => *self = Etcd::new(cx.me, cx.servers, cx.settings),
+            (true, Log::Unsynced) => {
+                let fresh = Etcd { highest: self.highest, ..Etcd::new(cx.me, cx.servers, cx.settings) };
+                let lost = std::mem::replace(self, fresh);
+                for kv in lost.kv.keys() {
+                    if let Some(LeaseId { client, .. }) = kv.lease {
+                        let (client, lock) = (ClientId(client), LockId(kv.key.prefix));
+                        out.record(Event::RecordGone { client, lock, server: cx.me });
+                    }
+                }
+            }
             (false, Log::Unsynced) | (_, Log::Synced) => {
                 self.watchers.clear();
                 self.lessor = Lessor::default();
@@ -306,6 +325,9 @@ impl Store for Etcd {
 
     fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         self.kv.visit(visitor);
+        // All of them, so that their order says as much as they do.
+        (0..=self.highest.0).for_each(|at| Revision(at).visit(visitor));
+        self.highest.visit(visitor);
         self.lessor.visit(visitor);
         self.watchers.iter_mut().for_each(|watcher| watcher.visit(visitor));
     }

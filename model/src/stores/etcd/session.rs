@@ -10,7 +10,8 @@
 //!
 //! Left out: the real library has many connections' worth of state (balancer, streams, back-off). Here a call of which nothing
 //! is heard in time has an unknown outcome, and the next one goes to the next member. A watch of which nothing is heard
-//! for as long as a call may take is begun again where it was: the real one learns from its connection that it has ended.
+//! for as long as a call may take is begun again where it was: the real one learns from its connection that it has ended. The
+//! real one looks every 500 ms whether a keep-alive is due; here it goes at once.
 
 use super::names::{LeaseId, Revision};
 use super::protocol::*;

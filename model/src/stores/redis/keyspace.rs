@@ -302,6 +302,10 @@ impl Keyspace {
             // What the operating system still has to write goes on being unsynced.
             (Persistence::AofEverySecond | Persistence::AofAlways | Persistence::Rdb, _) => {}
         }
+        if let Disk::Snapshots(snapshot, _) = &mut self.disk {
+            // `lastsave` is when the process began.
+            snapshot.at = turn.cx.monotonic;
+        }
         if is_master {
             // What had expired before the crash, and is back from an older image, was reported then.
             let reports = std::mem::replace(&mut turn.reports, false);
@@ -369,7 +373,8 @@ impl Keyspace {
             Disk::Even => {}
             Disk::Behind(due) => visitor.wake(due),
             Disk::Snapshots(snapshot, due) => {
-                visitor.since(&mut snapshot.at, SAVE_POINTS[0].0);
+                // One second more, as in `next`.
+                visitor.since(&mut snapshot.at, SAVE_POINTS[0].0 + Micros::seconds(1));
                 due.iter_mut().for_each(|at| visitor.wake(at));
             }
         }

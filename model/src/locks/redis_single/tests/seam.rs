@@ -204,6 +204,7 @@ fn an_application_that_is_told_of_the_loss_releases_within_the_same_entry() {
         attendants: 0,
         pace: None,
         varies: false,
+        work_fits: false,
     };
     let mut client = Client::<RedisSingle>::new(0, &workload, Monotonic(0), &settings);
     let at = |monotonic| ClientContext {

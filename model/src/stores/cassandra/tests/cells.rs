@@ -151,7 +151,10 @@ fn messages_and_contents_read_as_they_are_meant() {
         "mutate M[tA] ts 100us"
     );
     assert_eq!(text(Peer::Repair { serial: 1, row: MAIN, columns: columns.clone() }), "repair M[tA], M[†tB]");
-    assert_eq!(text(Peer::Cells { serial: 1, row: MAIN, columns }), "cells M {tA@100 until 12s, †tB@101}");
+    assert_eq!(
+        text(Peer::Cells { serial: 1, row: MAIN, columns }),
+        "cells M {tA=1@100us until 12s, †tB@101us}"
+    );
     assert_eq!(text(Peer::Read { serial: 1, row: QUEUE, from: None }), "read Q");
     assert_eq!(text(Peer::Ack { serial: 1 }), "ack");
 }

@@ -160,7 +160,7 @@ fn a_tombstone_is_forgotten_when_it_is_everywhere_and_the_past() {
     cluster.settle();
     assert_eq!(
         cluster.servers[0].contents(),
-        [format!("M: †tA@{timestamp}")],
+        [format!("M: †tA@{timestamp}us")],
         "the others still have the column"
     );
     cluster.deliver_all();
@@ -178,7 +178,7 @@ fn a_tombstone_stays_while_an_older_write_is_under_way() {
     cluster.deliver_all();
     cluster.in_flight.push(late);
     cluster.settle();
-    assert_eq!(cluster.servers[2].contents(), ["M: †tA@2"]);
+    assert_eq!(cluster.servers[2].contents(), ["M: †tA@2us"]);
     cluster.deliver_all();
     assert_eq!(cluster.read(2, 0), []);
     cluster.settle();
@@ -193,7 +193,7 @@ fn an_expired_cell_is_forgotten_when_the_slowest_clock_says_so() {
     cluster.deliver_all();
     cluster.pass(Micros::seconds(4));
     cluster.settle();
-    assert_eq!(cluster.servers[0].contents(), ["M: tA@1 until 5s"]);
+    assert_eq!(cluster.servers[0].contents(), ["M: tA=1@1us until 5s"]);
     cluster.pass(Micros::seconds(1));
     cluster.settle();
     assert!(cluster.servers.iter().all(|server| server.contents().is_empty()));
@@ -204,7 +204,7 @@ fn a_tombstone_from_a_clock_ahead_stays() {
     let mut cluster = Cluster::new(1, Settings::default());
     cluster.write(0, delete(A, 1_000_000));
     cluster.settle();
-    assert_eq!(cluster.servers[0].contents(), ["M: †tA@1000000"]);
+    assert_eq!(cluster.servers[0].contents(), ["M: †tA@1.000000s"]);
 }
 
 #[test]
