@@ -328,6 +328,7 @@ mod seeded {
             calls,
             think: Micros::millis(300),
             hold: Micros::seconds(6),
+            varies: false,
             ..setup.workload
         };
         pack_setup(&setup)

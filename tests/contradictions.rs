@@ -3,7 +3,7 @@
 //! something, and [`KNOWN`] says what.
 //!
 //! A search that does not end soon says nothing of its cell: the test counts the cells of which something was said.
-//! `PICKLOCK_LONG=1` goes through larger worlds, of two rounds, and more seeds.
+//! `PICKLOCK_LONG=1` goes through larger worlds and more seeds.
 
 use crate::evidence::{STATES_MAX, lock};
 use picklock_model::claims::{Assumption, Judgement};
@@ -90,7 +90,7 @@ fn broken_by(lock: &dyn AnyLock, fault: Option<FaultKind>, promise: Promise, see
 fn what_check_calls_kept_no_random_run_breaks() {
     let (rounds, states_max, seeds, least) = match std::env::var_os("PICKLOCK_LONG") {
         Some(_) => (2, STATES_MAX, 2_000, 100),
-        None => (1, 5_000, 100, 40),
+        None => (2, 20_000, 100, 30),
     };
     let compared = AtomicUsize::new(0);
     let names: Vec<&str> = locks().iter().filter(|lock| lock.is_lock()).map(|lock| lock.name()).collect();

@@ -243,9 +243,7 @@ impl Promise {
     /// The promise in one plain sentence.
     pub fn statement(self) -> &'static str {
         match self {
-            Promise::MutualExclusion => {
-                "At most one client is in its critical section, and nobody is granted what it holds already."
-            }
+            Promise::MutualExclusion => "At most one client is in its critical section.",
             Promise::FencedResource => {
                 "Once a write of a later grant was accepted, the resource accepts no write of an earlier grant."
             }

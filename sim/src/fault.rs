@@ -186,6 +186,16 @@ impl FaultSet {
         self.0.count_ones()
     }
 
+    /// A list of names, each of which `kind` reads, or `all`; after a minus, of a kind that is taken out again.
+    pub(crate) fn read<E>(names: &str, kind: impl Fn(&str) -> Result<FaultKind, E>) -> Result<FaultSet, E> {
+        let first = if names.trim_start().starts_with('-') { FaultSet::ALL } else { FaultSet::EMPTY };
+        names.split(',').map(str::trim).try_fold(first, |set, name| match name.strip_prefix('-') {
+            _ if name.eq_ignore_ascii_case("all") => Ok(FaultSet(set.0 | FaultSet::ALL.0)),
+            Some(taken_out) => Ok(set.without(kind(taken_out)?)),
+            None => Ok(FaultSet(set.0 | bit(kind(name)?))),
+        })
+    }
+
     /// The members, in the order of every table.
     pub fn iter(self) -> impl Iterator<Item = FaultKind> {
         FaultKind::ALL.into_iter().filter(move |kind| self.contains(*kind))
@@ -253,15 +263,10 @@ impl FromStr for FaultSet {
     /// Reads what is printed: names with commas between, `none`. `all` is short for every usual kind, and a name after a minus
     /// takes that kind out again: `all,-pause`. What begins with a minus begins with all.
     fn from_str(names: &str) -> Result<FaultSet, UnknownFault> {
-        let first = if names.trim_start().starts_with('-') { FaultSet::ALL } else { FaultSet::EMPTY };
-        if let "none" | "" = names {
-            return Ok(FaultSet::EMPTY);
+        match names {
+            "none" | "" => Ok(FaultSet::EMPTY),
+            names => FaultSet::read(names, str::parse::<FaultKind>),
         }
-        names.split(',').map(str::trim).try_fold(first, |set, name| match name.strip_prefix('-') {
-            _ if name == "all" => Ok(FaultSet::ALL),
-            Some(taken_out) => Ok(set.without(taken_out.parse()?)),
-            None => Ok(FaultSet(set.0 | bit(name.parse()?))),
-        })
     }
 }
 
@@ -299,6 +304,14 @@ mod tests {
         assert_eq!("-pause, -clock".parse(), Ok(all_but(FaultKind::Pause).without(FaultKind::Clock)));
         assert_eq!("pause,loss,-pause".parse::<FaultSet>(), Ok(FaultKind::Loss.into()));
         assert!("all,-paus".parse::<FaultSet>().is_err());
+    }
+
+    #[test]
+    fn all_is_added_to_what_stands_before_it() {
+        let both: FaultSet = FaultSet::ALL.iter().chain([FaultKind::Suspend]).collect();
+        for names in ["suspend,all", "all,suspend"] {
+            assert_eq!(names.parse(), Ok(both), "{names}");
+        }
     }
 
     #[test]

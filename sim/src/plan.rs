@@ -2,8 +2,12 @@
 //!
 //! A plan is a network and a list of faults, each with the moment at which it strikes: a true time, or a trigger, which
 //! aims it at something a client does ("when B reaches line 4, pause it for 40 s"). It can be written by hand, drawn
-//! from a seed ([`Plan::random`]), kept in a file (JSON), packed into a token (postcard), printed and shrunk. Nodes are
-//! numbered modulo how many there are, so that a plan stays valid when a shrinker takes clients away.
+//! from a seed ([`Plan::random`]), kept in a file (JSON), told in a token by the names of its parts, printed and shrunk. Nodes
+//! are numbered modulo how many there are, so that a plan stays valid when a shrinker takes clients away.
+
+mod plausible;
+
+pub(crate) use plausible::LENGTH_MAX;
 
 use crate::network::Network;
 use crate::schedule::Schedule;
@@ -487,6 +491,5 @@ mod tests {
         assert!(json.contains("\"pause\"") && json.contains("\"struck\""), "{json}");
         let bytes = postcard::to_stdvec(&plan).unwrap();
         assert_eq!(postcard::from_bytes::<Plan>(&bytes), Ok(plan));
-        assert!(bytes.len() < 80, "{} bytes are much for a token", bytes.len());
     }
 }

@@ -266,6 +266,9 @@ pub enum RunError {
     /// The parts make no setup of this lock.
     #[error("the setup in it is not one of this lock: {0}")]
     SetupParts(String),
+    /// The plan's numbers make no sense.
+    #[error("the plan in it cannot be run: {0}")]
+    Plan(String),
     /// A setting of the lock is of a type that has no names: a token cannot be made.
     #[error("the setup cannot be told by the names of its parts: {0}")]
     Unnamed(String),
@@ -296,7 +299,8 @@ impl Replay {
 pub struct ShrinkHow<'a> {
     /// The promise that it shall still break; `None`: the one that the token was made for, or else the gravest.
     pub promise: Option<Promise>,
-    /// Whether all servers stay; if not, three of them do where there are so many.
+    /// Whether all servers stay; if not, those without which the lock would be another algorithm
+    /// ([`Lock::fewest_servers`]).
     pub keep_servers: bool,
     /// Set from outside to stop.
     pub stop: &'a AtomicBool,
@@ -500,12 +504,13 @@ impl<L: Lock> Registered<L> {
     /// What the seeded engine needs for the run of a token, if it is one of its runs.
     fn seeded(&self, token: &Token) -> Result<Option<Seeded<L>>, RunError> {
         match &token.body {
-            Body::Planned { plan, pins, seed } => Ok(Some(Seeded {
-                setup: self.setup_of(token)?,
-                told: plan.clone(),
-                plan: plan.pinned(pins),
-                seed: *seed,
-            })),
+            Body::Planned { plan, pins, seed } => {
+                let setup = self.setup_of(token)?;
+                if let Some(why) = plan.implausible() {
+                    return Err(RunError::Plan(why));
+                }
+                Ok(Some(Seeded { setup, told: plan.clone(), plan: plan.pinned(pins), seed: *seed }))
+            }
             Body::Path { .. } => Ok(None),
         }
     }

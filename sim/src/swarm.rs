@@ -473,6 +473,7 @@ impl<'a> Draw<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shrink::kinds::kind as kind_of;
 
     fn scale() -> Scale {
         Scale {
@@ -520,25 +521,7 @@ mod tests {
     }
 
     fn is_of(kind: FaultKind, fault: &Fault) -> bool {
-        let kinds = match fault {
-            Fault::Pause { node: Target::Resource, .. }
-            | Fault::Crash { node: Target::Resource, .. }
-            | Fault::SlowLink { to: Side::Resource, .. } => FaultKind::Resource,
-            Fault::Pause { .. } => FaultKind::Pause,
-            Fault::Crash { .. } => FaultKind::Crash,
-            Fault::PowerLoss { .. } => FaultKind::PowerLoss,
-            Fault::ClockStep { .. } | Fault::Drift { .. } | Fault::Freeze { .. } | Fault::Strobe { .. } => {
-                FaultKind::Clock
-            }
-            Fault::Cut { .. } | Fault::Isolate { .. } => FaultKind::Partition,
-            Fault::SlowLink { .. } => FaultKind::Delay,
-            Fault::LoseNext { .. } => FaultKind::Loss,
-            Fault::Suspend { .. } => FaultKind::Suspend,
-            Fault::CoarseClock { .. } => FaultKind::CoarseClock,
-            Fault::Reset { .. } => FaultKind::Reset,
-            Fault::Replace { .. } => FaultKind::Replace,
-        };
-        kinds == kind
+        kind_of(fault) == kind
     }
 
     #[test]

@@ -102,6 +102,7 @@ fn a_wrong_call_exits_2_after_one_line_that_says_what_would_be_right() {
         ("matrix --lock cassandra-queu", "cassandra-queue"),
         ("matrix --lock row-probe", "not a lock"),
         ("matrix --fault puase", "pause"),
+        ("matrix --fault suspend", "sweep --faults suspend strikes with it"),
         ("matrix --seeds 0", "at least 1"),
         ("sweep cassandra-queue --faults pause,clok", "clock"),
         ("sweep cassandra-queue --property fif", "fifo"),
@@ -126,6 +127,7 @@ fn a_wrong_call_exits_2_after_one_line_that_says_what_would_be_right() {
         ("herd --clients 256", "2 to 128"),
         ("ttl --skew 10", "--skew 10: it takes 0 to 9"),
         ("ttl --latency 10", "0 to 9"),
+        ("widen lemma-1 --out /nowhere/table.md", "cannot be written"),
         ("serve redis --listen 6379", "127.0.0.1:6379"),
         ("serve redis --listen 127.0.0.1:65535 --servers 2", "not 2 ports"),
         ("serve redis --servers 0", "1 to 16"),
@@ -373,7 +375,7 @@ fn a_herd_is_counted_for_both_watches_and_each_number_of_clients() {
 #[test]
 fn the_smallest_safe_ttl_stands_beside_its_formula() {
     let document = document("ttl --skew 1 --pause 0");
-    has_keys(&document, "rows authors_ttl_seconds borne_seconds");
+    has_keys(&document, "picklock schema complete rows authors_ttl_seconds borne_seconds");
     let rows = document["rows"].as_array().expect("an array");
     let keys = "skew_seconds pause_seconds latency_seconds holder formula_seconds answer states counterexample_steps \
                 as_formula";
@@ -389,6 +391,17 @@ fn the_smallest_safe_ttl_stands_beside_its_formula() {
     let cut = run("ttl --skew 0 --pause 0 --max-states 100");
     assert_eq!(cut.code, 3);
     assert!(cut.stdout.contains("unknown from 1s on ?"), "{}", cut.stdout);
+}
+
+#[test]
+fn what_widening_leaves_open_is_left_open_by_a_limit_that_is_named() {
+    let tries = rows("widen Lemma-1 --max-states 100");
+    assert!(!tries.is_empty());
+    for row in &tries {
+        has_keys(row, "claim lock clients servers widening verdict expected why why_incomplete states token");
+        let is_open = row["why_incomplete"] == "the limit of states was reached";
+        assert_eq!(row["verdict"] == "incomplete", is_open, "{row}");
+    }
 }
 
 #[test]

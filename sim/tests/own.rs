@@ -62,7 +62,8 @@ fn a_lock_of_ones_own_is_checked_swept_replayed_shrunk_and_stands_in_the_matrix(
     assert!(listed.contains(lock) && listed.contains("redlock"), "{listed}");
     let text =
         String::from_utf8_lossy(&run("own_lock", &["sweep", lock, "--faults", "pause"]).stdout).into_owned();
-    assert!(text.contains("own_lock replay pk"), "it names the command that it is: {text}");
+    let see = format!("own_lock replay {lock}:pause:");
+    assert!(text.contains(&see), "it names the command that it is: {text}");
 }
 
 #[test]

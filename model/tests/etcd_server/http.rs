@@ -8,6 +8,8 @@ use std::time::Duration;
 pub struct Http {
     stream: BufReader<TcpStream>,
     is_chunked: bool,
+    /// The status line of the last answer.
+    pub status: String,
 }
 
 impl Http {
@@ -15,7 +17,7 @@ impl Http {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-        Ok(Http { stream: BufReader::new(stream), is_chunked: false })
+        Ok(Http { stream: BufReader::new(stream), is_chunked: false, status: String::new() })
     }
 
     /// Sends a request and reads the whole answer.
@@ -57,12 +59,16 @@ impl Http {
         self.stream.get_mut().write_all(format!("{head}{body}").as_bytes())?;
         let mut length = 0;
         self.is_chunked = false;
+        self.status.clear();
         loop {
             let mut line = String::new();
             if self.stream.read_line(&mut line)? == 0 {
                 return Err(std::io::ErrorKind::UnexpectedEof.into());
             }
             let line = line.trim().to_ascii_lowercase();
+            if self.status.is_empty() {
+                self.status.clone_from(&line);
+            }
             match line.split_once(": ") {
                 Some(("content-length", number)) => length = number.parse().map_err(std::io::Error::other)?,
                 Some(("transfer-encoding", "chunked")) => self.is_chunked = true,

@@ -164,7 +164,8 @@ impl Real {
 
     fn post(&mut self, path: &str, body: &Json) -> Json {
         let answer = self.http.post(path, &body.to_string()).expect("the server answers");
-        serde_json::from_str(answer.trim()).unwrap_or_else(|error| panic!("{path}: {error}: {answer}"))
+        serde_json::from_str(answer.trim())
+            .unwrap_or_else(|error| panic!("{path} {body}: {}: {error}: {answer}", self.http.status))
     }
 
     // What goes to the server.

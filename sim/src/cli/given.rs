@@ -1,15 +1,13 @@
 //! A token as it is given on the command line: itself, or a short name for one.
 
 use super::progress::Progress;
-use super::scenarios::is_it;
-use super::seeded::Seeded;
+use super::scenarios::{self, is_it};
 use super::{BadCall, interrupt, last, names};
 use crate::registry::Locks;
 use crate::strategy::Strategy;
 use crate::sweep::PlannedRun;
 use crate::token::{Token, TokenError};
-use picklock_model::claims::{Scenario, Search, scenarios};
-use picklock_model::explore::Limits;
+use picklock_model::claims::{self, Scenario, Search};
 use picklock_properties::{Promise, PromiseSet};
 use std::io::Read;
 
@@ -22,11 +20,8 @@ A token is pk5_…, as the commands print it; white space in it does not matter.
   @last, @last:2         the first, the second token that was printed last
   -                      what stands on standard input";
 
-/// No space of the catalogue has so many states.
-const STATES_MAX: u64 = 150_000_000;
-
-/// The token that is given as `text`.
-pub fn token(locks: &Locks, text: &str) -> Result<Token, BadCall> {
+/// The token that is given as `text`. `None`: it has to be searched for, and a limit or ^C came first, as was said on stderr.
+pub fn token(locks: &Locks, text: &str) -> Result<Option<Token>, BadCall> {
     if text.trim() != "-" {
         return named(locks, text);
     }
@@ -39,22 +34,22 @@ pub fn token(locks: &Locks, text: &str) -> Result<Token, BadCall> {
     }
 }
 
-fn named(locks: &Locks, text: &str) -> Result<Token, BadCall> {
+fn named(locks: &Locks, text: &str) -> Result<Option<Token>, BadCall> {
     let name: String = text.split_whitespace().collect();
     if let Some(nth) = name.strip_prefix("@last") {
-        return parsed(&last::token(nth)?);
+        return parsed(&last::token(nth)?).map(Some);
     }
-    if let Some(row) = scenarios().into_iter().find(|row| row.id.eq_ignore_ascii_case(&name)) {
+    if let Some(row) = claims::scenarios().into_iter().find(|row| row.id.eq_ignore_ascii_case(&name)) {
         return of_row(locks, &row);
     }
     if let [lock, faults, seed, promise @ ..] = name.split(':').collect::<Vec<_>>().as_slice()
         && promise.len() <= 1
     {
-        return of_seed(locks, (lock, faults, seed), promise.first().copied());
+        return of_seed(locks, (lock, faults, seed), promise.first().copied()).map(Some);
     }
-    match name.parse() {
+    match name.parse::<Token>() {
         Err(TokenError::NotAToken) => Err(BadCall(no_name(&name))),
-        token => token.map_err(|error: TokenError| BadCall(error.to_string())),
+        token => token.map(Some).map_err(|error| BadCall(error.to_string())),
     }
 }
 
@@ -64,7 +59,7 @@ fn parsed(text: &str) -> Result<Token, BadCall> {
 
 /// Neither a token nor a name of one.
 fn no_name(name: &str) -> String {
-    let forms: Vec<&str> = scenarios().iter().map(|row| row.id).filter(|id| is_it(name, id)).collect();
+    let forms: Vec<&str> = claims::scenarios().iter().map(|row| row.id).filter(|id| is_it(name, id)).collect();
     if !forms.is_empty() {
         return format!("row {} has several forms: say which, {}", name.to_uppercase(), forms.join(" or "));
     }
@@ -75,25 +70,22 @@ fn no_name(name: &str) -> String {
 }
 
 /// What the row of the catalogue finds.
-fn of_row(locks: &Locks, row: &Scenario) -> Result<Token, BadCall> {
-    let lost =
-        || BadCall(format!("{} is not found any more: picklock scenarios {} says more", row.id, row.id));
-    match &row.search {
-        Search::Space { space, judgement } => {
-            let progress = Progress::states();
-            progress.name(row.id.to_owned());
-            let on_progress = |states| progress.set(states);
-            let limits =
-                Limits { states_max: STATES_MAX, stop: interrupt::flag(), on_progress: &on_progress };
-            let checked = names::lock(locks, space.lock)?.check(space, judgement, &limits)?;
-            let found = checked.counterexample.filter(|found| found.promise == row.breaks);
-            found.map(|found| found.token).ok_or_else(lost)
-        }
-        Search::Seeds { lock, setup, faults, seeds } => {
-            let seeded = Seeded::new(locks, lock, setup, faults)?;
-            let progress = Progress::seeds();
-            let tried = seeded.first_break(Strategy::default(), 0..*seeds, Some(row.breaks), 1, &progress)?;
-            parsed(&tried.token.ok_or_else(lost)?)
+fn of_row(locks: &Locks, row: &Scenario) -> Result<Option<Token>, BadCall> {
+    let progress = match &row.search {
+        Search::Space { .. } => Progress::states(),
+        Search::Seeds { .. } => Progress::seeds(),
+    };
+    progress.name(row.id.to_owned());
+    let found = scenarios::run(locks, row, &row.search, Some(row.breaks), 1, &progress)?;
+    drop(progress);
+    let id = row.id;
+    match (found.token, found.complete) {
+        (Some(token), _) => parsed(&token).map(Some),
+        (None, true) => Err(BadCall(format!("{id} is not found any more: picklock scenarios {id} says more"))),
+        (None, false) => {
+            let why = if interrupt::happened() { "interrupted" } else { "ended by a limit" };
+            eprintln!("incomplete: the search for {id} was {why} before it found anything");
+            Ok(None)
         }
     }
 }

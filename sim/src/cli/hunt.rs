@@ -167,9 +167,10 @@ impl Hunt {
             );
             screen.text(&paint.text(Tone::Unclear, &note));
         }
-        last::keep(rows.iter().filter_map(|row| row.token.as_deref()));
-        if let Some(row) = rows.iter().find(|row| row.token.is_some()) {
-            screen.text(&format!("\nwhat was found of {} first:\n{}", row.id, next::steps("@last")));
+        let is_kept = last::keep(rows.iter().filter_map(|row| row.token.as_deref()));
+        if let Some((id, token)) = rows.iter().find_map(|row| Some((row.id, row.token.as_deref()?))) {
+            let name = if is_kept { "@last" } else { token };
+            screen.text(&format!("\nwhat was found of {id} first:\n{}", next::steps(name)));
         }
         screen.document(&Document { rows: Rows::new(&rows, missing.is_empty()), unhunted: &unhunted });
         let differs = Ending::Unexpected.or_fine(!rows.iter().all(Row::is_as_catalogued));

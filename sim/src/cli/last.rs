@@ -9,14 +9,15 @@ pub const FOLDER_VARIABLE: &str = "PICKLOCK_CACHE";
 /// So many are kept.
 const KEPT_MAX: usize = 20;
 
-/// Keeps the tokens that a command prints. It is a convenience: if it cannot be had, nobody is bothered.
-pub fn keep<'a>(tokens: impl IntoIterator<Item = &'a str>) {
+/// Keeps the tokens that a command prints; whether `@last` stands for the first of them now. It is a convenience: if it cannot
+/// be had, nobody is bothered.
+pub fn keep<'a>(tokens: impl IntoIterator<Item = &'a str>) -> bool {
     let tokens: Vec<&str> = tokens.into_iter().take(KEPT_MAX).collect();
-    let Some(file) = file().filter(|_| !tokens.is_empty()) else { return };
+    let Some(file) = file().filter(|_| !tokens.is_empty()) else { return false };
     if let Some(folder) = file.parent() {
         let _ = std::fs::create_dir_all(folder);
     }
-    let _ = std::fs::write(file, tokens.join("\n") + "\n");
+    std::fs::write(file, tokens.join("\n") + "\n").is_ok()
 }
 
 /// The token that `@last` and this stand for: nothing, or `:` and a number from 1.

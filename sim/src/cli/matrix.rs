@@ -132,9 +132,17 @@ impl Matrix {
         if self.faults.is_empty() {
             return Ok(rows);
         }
-        self.faults
-            .iter()
-            .map(|name| names::find("fault", name, rows.clone(), |row| row.0.to_owned()))
-            .collect()
+        let row = |name: &String| match kind_without_row(name) {
+            Some(kind) => Err(BadCall(format!(
+                "--fault {kind}: the matrix has no row for it; sweep --faults {kind} strikes with it"
+            ))),
+            None => names::find("fault", name, rows.clone(), |row| row.0.to_owned()),
+        };
+        self.faults.iter().map(row).collect()
     }
+}
+
+fn kind_without_row(name: &str) -> Option<FaultKind> {
+    let has_none = |kind: &FaultKind| !FaultKind::USUAL.contains(kind);
+    FaultKind::ALL.into_iter().filter(has_none).find(|kind| kind.name().eq_ignore_ascii_case(name))
 }

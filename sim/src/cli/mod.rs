@@ -78,7 +78,8 @@ Exit codes:
   2  the call was wrong; one line says what would be right
   3  incomplete: a limit or ^C came before a verdict
   4  vacuous: nothing was broken, and nothing that would give that a meaning ever happened
-  5  unexpected: matrix, theorems, scenarios, hunt, herd, ttl: a verdict differs from the expected one.
+  5  unexpected: a verdict differs from the expected one (matrix, theorems, scenarios, hunt, herd,
+     ttl, widen, shrink --catalogue), or a repeated run from the first (sweep).
      What is known to break is expected to, and is no failure there
 
 Colours go to terminals only, and not if NO_COLOR is set. ^C prints what was found so far; a second ^C ends at once.";
@@ -113,6 +114,9 @@ enum Command {
     #[command(hide = true)]
     Fingerprints,
 }
+
+/// No space of a theorem or of the catalogue has so many states.
+const STATES_MAX: u64 = 150_000_000;
 
 /// What a command that ran came to; the graver, the later, where several things came of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

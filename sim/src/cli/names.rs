@@ -89,19 +89,15 @@ pub fn assumptions(names: &[String]) -> Result<Vec<Assumption>, BadCall> {
     names.iter().map(find).collect()
 }
 
-/// Kinds of faults, with commas between, `none`, or `all`.
+/// Kinds of faults as [`FaultSet`] reads them, `all` and what is taken out of it included, or `none`.
 pub fn faults(names: &str) -> Result<FaultSet, BadCall> {
-    let names: Vec<&str> = names.split(',').map(str::trim).collect();
-    for alone in ["none", "all"] {
-        match names.iter().any(|name| name.eq_ignore_ascii_case(alone)) {
-            true if names.len() > 1 => {
-                return Err(BadCall(format!("--faults {}: {alone} stands alone", names.join(","))));
-            }
-            true => return Ok(if alone == "all" { FaultSet::ALL } else { FaultSet::EMPTY }),
-            false => {}
-        }
+    let is_none = |name: &str| name.trim().eq_ignore_ascii_case("none");
+    let kind = |name: &str| find("fault", name, FaultKind::ALL.to_vec(), FaultKind::to_string);
+    match names.split(',').any(is_none) {
+        true if is_none(names) => Ok(FaultSet::EMPTY),
+        true => Err(BadCall(format!("--faults {names}: none stands alone"))),
+        false => FaultSet::read(names, kind),
     }
-    names.iter().map(|name| find("fault", name, FaultKind::ALL.to_vec(), FaultKind::to_string)).collect()
 }
 
 /// A strategy.
@@ -154,11 +150,22 @@ mod tests {
     }
 
     #[test]
-    fn none_and_all_stand_alone() {
-        for (names, alone) in [("none,all", "none"), ("pause,none", "none"), ("all,pause", "all")] {
+    fn none_stands_alone() {
+        for names in ["none,all", "pause,none", "-pause,None"] {
             let error = faults(names).unwrap_err().to_string();
-            assert!(error.ends_with(&format!("{alone} stands alone")), "{error}");
+            assert!(error.ends_with("none stands alone"), "{error}");
         }
         assert_eq!((faults("none").unwrap(), faults("ALL").unwrap()), (FaultSet::EMPTY, FaultSet::ALL));
+    }
+
+    #[test]
+    fn of_all_some_are_taken_out_and_to_all_some_are_added() {
+        let all_but_pauses = FaultSet::ALL.without(FaultKind::Pause);
+        for names in ["all,-pause", "-pause", "All, -Pause"] {
+            assert_eq!(faults(names).unwrap(), all_but_pauses, "{names}");
+        }
+        assert_eq!(faults("suspend,all").unwrap().len(), FaultSet::ALL.len() + 1);
+        assert!(faults("all,-puase").unwrap_err().to_string().contains("pause"));
+        assert!(faults("").is_err());
     }
 }

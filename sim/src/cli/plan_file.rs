@@ -6,7 +6,6 @@ use crate::plan::Plan;
 use crate::registry::{AnyLock, RunError, SweepHow};
 use crate::sweep::SweepReport;
 use rayon::prelude::*;
-use serde_json::Value;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -14,8 +13,6 @@ use std::sync::atomic::Ordering;
 /// A plan that was read and can be run.
 pub struct PlanFile(Plan);
 
-/// No time in a plan is longer: 30 days, in microseconds. Nor is any other number larger.
-const NUMBER_MAX: u64 = 30 * 86_400 * 1_000_000;
 /// Most seeds that one thread runs without looking up.
 const BLOCK_MAX: u64 = 64;
 /// Blocks that are handed out at once, for each thread.
@@ -29,7 +26,7 @@ impl PlanFile {
             .map_err(|error| BadCall(format!("the plan {shown} cannot be read: {error}")))?;
         let plan: Plan = serde_json::from_str(&text)
             .map_err(|error| BadCall(format!("the plan {shown} is not a fault plan: {error}")))?;
-        match implausible(&plan) {
+        match plan.implausible() {
             Some(why) => Err(BadCall(format!("the plan {shown} cannot be run: {why}"))),
             None => Ok(PlanFile(plan)),
         }
@@ -77,33 +74,5 @@ impl PlanFile {
             block = (2 * block).min(BLOCK_MAX);
         }
         Ok(report)
-    }
-}
-
-/// Why no engine should be given this plan.
-fn implausible(plan: &Plan) -> Option<String> {
-    if plan.network.latency_min > plan.network.latency_max {
-        return Some("its shortest latency is longer than its longest".to_owned());
-    }
-    let value = match serde_json::to_value(plan) {
-        Ok(value) => value,
-        Err(error) => unreachable!("a plan is plain data: {error}"),
-    };
-    bad_number("", &value)
-}
-
-/// Looks at every number: none may be so large that times overflow; only clocks may be set back.
-fn bad_number(name: &str, value: &Value) -> Option<String> {
-    match value {
-        Value::Number(number) => {
-            let number = number.as_i64()?;
-            if number.unsigned_abs() > NUMBER_MAX {
-                return Some(format!("{number} is more than {NUMBER_MAX} microseconds, which are 30 days"));
-            }
-            (number < 0 && !matches!(name, "by" | "ppm")).then(|| format!("{number} is less than nothing"))
-        }
-        Value::Array(values) => values.iter().find_map(|value| bad_number(name, value)),
-        Value::Object(fields) => fields.iter().find_map(|(name, value)| bad_number(name, value)),
-        Value::Null | Value::Bool(_) | Value::String(_) => None,
     }
 }

@@ -118,7 +118,7 @@ const OTHERWISE: &str = "this run came out otherwise than when the token was mad
 impl ReplayToken {
     /// Runs it again.
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
-        let mut token = given::token(locks, &self.token)?;
+        let Some(mut token) = given::token(locks, &self.token)? else { return Ok(Ending::Incomplete) };
         let lock = names::lock_of(locks, &token)?;
         let asked = names::promises(self.property.as_slice())?.iter().next();
         if let Some(promise) = asked {

@@ -4,7 +4,7 @@ use super::jobs::Jobs;
 use super::progress::Progress;
 use super::screen::{Paint, Screen, Tone, counted, grouped, wrapped};
 use super::seeded::{Seeded, is_vacuous};
-use super::{BadCall, Ending, interrupt, last, names, next};
+use super::{BadCall, Ending, STATES_MAX, interrupt, last, names, next};
 use crate::registry::{CheckVerdict, Locks};
 use crate::report::TextOptions;
 use crate::strategy::Strategy;
@@ -38,8 +38,6 @@ Examples:
 Exits 5 if a failure was not found, or its repair does not hold; 3 if a search did not end; 4 if nothing could have broken a
 repair. JSON: in the envelope's rows, \"fix_verdict\" is holds, violated, incomplete or vacuous.";
 
-const STATES_MAX: u64 = 150_000_000;
-
 /// A scenario that was run.
 #[derive(Serialize)]
 struct Row {
@@ -48,6 +46,8 @@ struct Row {
     story: &'static str,
     breaks: Promise,
     found: bool,
+    /// Whether what was not found is not there, as far as was searched.
+    searched_to_the_end: bool,
     seeds_tried: Option<u64>,
     steps: Option<usize>,
     token: Option<String>,
@@ -64,12 +64,12 @@ struct Row {
 }
 
 /// What a search came to.
-struct Searched {
+pub(super) struct Searched {
     /// Replays a violation of the promise.
-    token: Option<String>,
+    pub token: Option<String>,
     steps: Option<usize>,
     /// Whether the search went to its end: only then nothing found is nothing there.
-    complete: bool,
+    pub complete: bool,
     states: Option<u64>,
     /// Of a seeded search: how many seeds were run.
     runs: Option<u64>,
@@ -159,7 +159,7 @@ fn closing(rows: &[Row], paint: Paint) -> String {
 }
 
 /// Looks for a violation of this promise, or of any.
-fn run(
+pub(super) fn run(
     locks: &Locks,
     scenario: &Scenario,
     search: &Search,
@@ -234,6 +234,7 @@ impl Row {
             story: scenario.story,
             breaks: scenario.breaks,
             found: found.token.is_some(),
+            searched_to_the_end: found.complete,
             seeds_tried: found.runs,
             steps: found.steps,
             token: found.token,
@@ -256,7 +257,12 @@ impl Row {
             CheckVerdict::Incomplete => Ending::Incomplete,
             CheckVerdict::Vacuous => Ending::Vacuous,
         };
-        repaired.max(Ending::Unexpected.or_fine(!self.found))
+        let found = match (self.found, self.searched_to_the_end) {
+            (true, _) => Ending::Fine,
+            (false, true) => Ending::Unexpected,
+            (false, false) => Ending::Incomplete,
+        };
+        repaired.max(found)
     }
 }
 
@@ -288,13 +294,17 @@ impl Widths {
 
     fn row(&self, row: &Row, paint: Paint) -> String {
         let &Widths { id, system, breaks } = self;
-        let (tone, found) = match (row.found, row.seeds_tried) {
-            (true, None) => (Tone::Good, format!("✓ {} steps", row.steps.unwrap_or(0))),
-            (true, Some(tried)) => {
-                (Tone::Good, format!("✓ seed {}, {} steps", tried.saturating_sub(1), row.steps.unwrap_or(0)))
-            }
-            (false, None) => (Tone::Bad, "✗ not found".to_owned()),
-            (false, Some(tried)) => (Tone::Bad, format!("✗ not in {}", counted(tried, "seed"))),
+        let (tone, mark) = match (row.found, row.searched_to_the_end) {
+            (true, _) => (Tone::Good, "✓"),
+            (false, true) => (Tone::Bad, "✗"),
+            (false, false) => (Tone::Unclear, "?"),
+        };
+        let steps = row.steps.unwrap_or(0);
+        let found = match (row.found, row.seeds_tried) {
+            (true, None) => format!("{mark} {steps} steps"),
+            (true, Some(tried)) => format!("{mark} seed {}, {steps} steps", tried.saturating_sub(1)),
+            (false, None) => format!("{mark} not found"),
+            (false, Some(tried)) => format!("{mark} not in {}", counted(tried, "seed")),
         };
         let size = match (row.fix_states, row.fix_runs) {
             (Some(states), _) => counted(states, "state"),

@@ -53,7 +53,7 @@ struct Redis {
     #[arg(long, value_name = "FILE", conflicts_with = "faults")]
     plan: Option<PathBuf>,
     /// Random faults of these kinds, one plan after the other until ^C; `picklock faults` lists them
-    #[arg(long, value_name = "FAULT,FAULT")]
+    #[arg(long, value_name = "FAULT,FAULT", allow_hyphen_values = true)]
     faults: Option<String>,
     /// The seed of the first random plan; the next plan has the next seed
     #[arg(long, value_name = "N", default_value_t = 0)]

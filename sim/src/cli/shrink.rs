@@ -25,7 +25,7 @@ pub struct ShrinkToken {
     /// Keeps this promise broken, not the one that the token was printed for, or else the gravest that the run breaks
     #[arg(long = "property", value_name = "P")]
     property: Option<String>,
-    /// Keeps all servers; without, three stay where there are so many
+    /// Keeps all servers; without, only those stay without which the lock would be another one: three of Redlock
     #[arg(long, conflicts_with = "catalogue")]
     keep_servers: bool,
     /// Measures it: shrinks what random plans find of each row of the catalogue that has a hunt
@@ -67,7 +67,7 @@ impl ShrinkToken {
     /// Shrinks it.
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let Some(token) = &self.token else { return catalogue::run(locks, self.starts, &self.jobs, screen) };
-        let token = given::token(locks, token)?;
+        let Some(token) = given::token(locks, token)? else { return Ok(Ending::Incomplete) };
         let lock = names::lock_of(locks, &token)?;
         let wanted = names::promises(self.property.as_slice())?.iter().next();
         let progress = Progress::seeds();
@@ -79,8 +79,9 @@ impl ShrinkToken {
             .map_err(|error| BadCall(format!("this token cannot be shrunk: {error}")))?;
         drop(progress);
         let document = Document::of(&token, reduced);
-        last::keep([document.token.as_str()]);
-        screen.text(&text(&document, screen));
+        let is_kept = last::keep([document.token.as_str()]);
+        let name = if is_kept { "@last" } else { document.token.as_str() };
+        screen.text(&text(&document, name, screen));
         screen.document(&document);
         Ok(Ending::broken_if(document.property.is_some()))
     }
@@ -113,7 +114,8 @@ impl Document {
     }
 }
 
-fn text(document: &Document, screen: &Screen) -> String {
+/// `name` is what the small run can be called by.
+fn text(document: &Document, name: &str, screen: &Screen) -> String {
     let paint = screen.paint();
     let mut text = String::new();
     let Some(promise) = document.property else {
@@ -144,7 +146,7 @@ fn text(document: &Document, screen: &Screen) -> String {
     document.plan.iter().for_each(|line| {
         let _ = writeln!(text, "  {line}");
     });
-    let _ = write!(text, "\n{}\n\n{}", document.token, next::of_small("@last"));
+    let _ = write!(text, "\n{}\n\n{}", document.token, next::of_small(name));
     if document.interrupted {
         let _ = writeln!(
             text,

@@ -35,6 +35,7 @@ pub struct Sweep {
     lock: String,
     /// Which kinds of faults a seed may draw, with commas between; `none`, `all`, or `all,-pause` for all but some
     #[arg(long, value_name = "F,F", default_value = "all", conflicts_with = "plan")]
+    #[arg(allow_hyphen_values = true)]
     faults: String,
     /// How plans are drawn: plain, swarm, pct, mixed or guided; guided learns from the first seed on
     #[arg(long, value_name = "S", default_value = "swarm", conflicts_with = "plan")]
@@ -78,7 +79,7 @@ Examples:
   picklock sweep cassandra-queue --plan plan.json
 
 Exits 1 if a promise was broken, 3 if runs are missing or did not end, 4 if no run could have broken a promise that was
-asked for by name, or, if none was, mutual exclusion. JSON: \"verdict\" is violated, not-seen (\"tested\" says in how many
+asked for by name, or, if none was, mutual exclusion; 5 if a repeated run differs from the first, whatever was broken. JSON: \"verdict\" is violated, not-seen (\"tested\" says in how many
 runs each promise could have been broken), incomplete or vacuous (\"untested\" says which promises).
 
 A plan, times in microseconds; replay shows the plans of random runs in words. A schedule may be added:
@@ -353,7 +354,8 @@ impl Document {
             Verdict::Vacuous => Ending::Vacuous,
         };
         let differs = self.watch.as_ref().is_some_and(Watched::differs);
-        Ok(ending.max(Ending::Unexpected.or_fine(differs)))
+        // Where runs are not repeatable a broken promise says little, too.
+        Ok(if differs { Ending::Unexpected } else { ending })
     }
 
     fn text(&self, paint: Paint) -> String {

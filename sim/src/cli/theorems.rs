@@ -6,7 +6,7 @@ use super::check::{never, why_incomplete};
 use super::jobs::Jobs;
 use super::progress::{Progress, Stopwatch};
 use super::screen::{Paint, Screen, Tone, counted, grouped, wrapped};
-use super::{BadCall, Ending, interrupt, last, names, next};
+use super::{BadCall, Ending, STATES_MAX, interrupt, last, names, next};
 use crate::registry::{CheckVerdict, Checked, Locks, Surroundings};
 use clap::Args;
 use leaning::leaning;
@@ -37,8 +37,6 @@ Examples:
 
 Exits 5 if a verdict differs from the expected one, 3 if none was reached, 4 if nothing could have broken a theorem
 (\"vacuous\": what would put it to the test never happened).";
-
-const STATES_MAX: u64 = 150_000_000;
 
 /// A claim that was checked.
 #[derive(Serialize)]

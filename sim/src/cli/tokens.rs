@@ -6,6 +6,7 @@ use crate::plan::Plan;
 use crate::registry::AnyLock;
 use crate::strategy::Strategy;
 use crate::sweep::{PlannedRun, SweepReport};
+use crate::token::Token;
 use picklock_properties::Promise;
 use std::collections::BTreeMap;
 
@@ -48,13 +49,34 @@ impl Tokens<'_> {
         while let (Some((run, seed)), Some(_)) = (runs.next(), wanted.peek()) {
             let token = self.lock.token(self.setup, &run, None)?;
             while let Some((_, promise)) = wanted.next_if(|(of, _)| *of == seed) {
+                let token = token.clone();
                 texts.push(match promise {
-                    Some(promise) => token.clone().for_promise(*promise).encode(),
+                    Some(promise) => self.still_for(*promise, token, &run, seed)?.encode(),
                     None => token.encode(),
                 });
             }
         }
         Ok(texts)
+    }
+
+    /// The token for this promise, if its run, drawn anew, breaks it as it did when it was found: files of results may be
+    /// another picklock's.
+    fn still_for(
+        &self,
+        promise: Promise,
+        token: Token,
+        run: &PlannedRun,
+        seed: u64,
+    ) -> Result<Token, BadCall> {
+        let seeds = run.seed..run.seed.saturating_add(1);
+        let outcomes = self.lock.run_planned(self.setup, &run.plan, seeds)?;
+        match outcomes.iter().any(|outcome| outcome.breaks(promise)) {
+            true => Ok(token.for_promise(promise)),
+            false => Err(BadCall(format!(
+                "seed {seed} was found to break {promise}, and when it is run again it does not: these \
+                 results are another picklock's"
+            ))),
+        }
     }
 
     /// The token of one seed.

@@ -1,7 +1,7 @@
 //! `picklock ttl`: the smallest safe TTL of the Cassandra queue lock, by skew and pause, beside the formula it should obey.
 
 use super::progress::Progress;
-use super::screen::{Screen, Tone, cell, lines};
+use super::screen::{Rows, Screen, Tone, cell, lines};
 use super::{BadCall, Ending, interrupt};
 use clap::Args;
 use comfy_table::{Cell, CellAlignment};
@@ -55,7 +55,8 @@ struct Row {
 
 #[derive(Serialize)]
 struct Document<'a> {
-    rows: &'a [Row],
+    #[serde(flatten)]
+    rows: Rows<'a, Row>,
     authors_ttl_seconds: u32,
     /// How much skew and pause together the authors' TTL bears as written.
     borne_seconds: u32,
@@ -91,7 +92,8 @@ impl Ttl {
             "\nthe authors' {} minutes bear {borne_seconds}s of skew and pause together, as written\n",
             AUTHORS_TTL_SECONDS / 60
         ));
-        if rows.len() < questions.len() {
+        let complete = rows.len() == questions.len();
+        if !complete {
             let note = format!(
                 "stopped after {} of {} searches: the rest is NOT a pass\n",
                 rows.len(),
@@ -99,8 +101,12 @@ impl Ttl {
             );
             screen.text(&screen.paint().text(Tone::Unclear, &note));
         }
-        screen.document(&Document { rows: &rows, authors_ttl_seconds: AUTHORS_TTL_SECONDS, borne_seconds });
-        let missing = Ending::Incomplete.or_fine(rows.len() < questions.len());
+        screen.document(&Document {
+            rows: Rows::new(&rows, complete),
+            authors_ttl_seconds: AUTHORS_TTL_SECONDS,
+            borne_seconds,
+        });
+        let missing = Ending::Incomplete.or_fine(!complete);
         Ok(rows.iter().map(Row::ending).fold(missing, Ending::max))
     }
 

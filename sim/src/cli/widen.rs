@@ -2,10 +2,11 @@
 
 mod table;
 
+use super::check::why_incomplete;
 use super::jobs::Jobs;
 use super::progress::{Progress, Stopwatch};
 use super::screen::Screen;
-use super::{BadCall, Ending, interrupt, names};
+use super::{BadCall, Ending, interrupt, last, names, next};
 use crate::registry::{AnyLock, CheckVerdict, Locks};
 use clap::Args;
 use picklock_model::claims::{
@@ -14,7 +15,7 @@ use picklock_model::claims::{
 };
 use picklock_model::explore::Limits;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Takes each verified claim a step beyond each of its bounds: one client, round, loss or tick more
@@ -47,12 +48,15 @@ Examples:
 
 A fault that a claim leaves out altogether is an assumption of it, and no bound: picklock theorems drops those.
 
-Exits 0 if all that fell is known to, 3 if a limit came first somewhere, 5 if something fell that is not known to, or stood
-that is.";
+Exits 0 if all that fell is known to, 3 if a limit came first somewhere, 4 if nothing could have broken a claim, 5 if
+something fell that is not known to, or stood that is.";
 
 const STATES_MAX: u64 = 2_000_000;
 /// States are numbered with 32 bits.
 const STATES_LIMIT: u64 = 2_000_000_000;
+
+/// Why a try was given up that took too long; other machines come further, or less far.
+const OUT_OF_TIME: &str = "--seconds were over";
 
 /// What is claimed to be verified, wherever that stands.
 struct Verified {
@@ -81,19 +85,11 @@ struct Row {
     expected: Expected,
     /// Why it falls, where that is known.
     why: Option<&'static str>,
+    why_incomplete: Option<&'static str>,
     states: u64,
     steps: Option<usize>,
     token: Option<String>,
     seconds: f64,
-}
-
-/// As all lists are wrapped.
-#[derive(Serialize)]
-struct Document<'a> {
-    picklock: &'static str,
-    schema: u32,
-    complete: bool,
-    rows: &'a [Row],
 }
 
 impl Widen {
@@ -107,6 +103,7 @@ impl Widen {
         }
         let verified = self.chosen(locks)?;
         let pool = self.jobs.pool()?;
+        self.out.as_deref().map(can_be_written).transpose()?;
         let progress = Progress::states();
         let paint = screen.paint();
         let mut rows: Vec<Row> = Vec::new();
@@ -131,13 +128,18 @@ impl Widen {
         drop(progress);
         complete &= !interrupt::happened();
         screen.text(&table::summary(&rows, complete, paint));
-        screen.document(&Document { picklock: env!("CARGO_PKG_VERSION"), schema: 1, complete, rows: &rows });
+        let is_kept = last::keep(rows.iter().filter_map(|row| row.token.as_deref()));
+        if let Some(token) = rows.iter().find_map(|row| row.token.as_deref()) {
+            let name = if is_kept { "@last" } else { token };
+            screen.text(&format!("\nthe first that fell:\n{}", next::steps(name)));
+        }
+        screen.rows(&rows, complete);
         if let Some(path) = &self.out {
             let text = table::markdown(&verified, &rows, self.max_states, complete);
-            std::fs::write(path, text)
-                .map_err(|error| BadCall(format!("--out {}: {error}", path.display())))?;
+            std::fs::write(path, text).map_err(|error| unwritable(path, &error))?;
         }
-        Ok(ending(&rows, complete))
+        let missing = Ending::Incomplete.or_fine(!complete);
+        Ok(rows.iter().map(Row::ending).fold(missing, Ending::max))
     }
 
     /// One try; `None` if that bound means nothing there.
@@ -155,16 +157,20 @@ impl Widen {
             Widening::Client => claim.judgement.with_client(clients),
             _ => claim.judgement.clone(),
         };
-        let (watch, stop) = (Stopwatch::start(), AtomicBool::new(false));
+        let watch = Stopwatch::start();
+        let (stop, is_late) = (AtomicBool::new(false), AtomicBool::new(false));
         let on_progress = |states| {
             progress.set(states);
-            let is_over = self.seconds.is_some_and(|seconds| watch.seconds() > seconds);
-            if is_over || interrupt::happened() {
+            if self.seconds.is_some_and(|seconds| watch.seconds() > seconds) {
+                is_late.store(true, Ordering::Relaxed);
+            }
+            if is_late.load(Ordering::Relaxed) || interrupt::happened() {
                 stop.store(true, Ordering::Relaxed);
             }
         };
         let limits = Limits { states_max: self.max_states, stop: &stop, on_progress: &on_progress };
         let checked = lock.check(&space, &judgement, &limits)?;
+        let is_late = is_late.load(Ordering::Relaxed) && !interrupt::happened();
         let fall = known_fall(claim.name, claim.variant, claim.dropped.as_deref(), widening);
         Ok(Some(Row {
             claim: claim.name,
@@ -177,6 +183,7 @@ impl Widen {
             verdict: checked.verdict,
             expected: if fall.is_some() { Expected::Violated } else { Expected::Holds },
             why: fall.map(|fall| fall.why),
+            why_incomplete: why_incomplete(&checked).map(|why| if is_late { OUT_OF_TIME } else { why }),
             states: checked.exploration.states,
             steps: checked.counterexample.as_ref().map(|found| found.steps),
             token: checked.counterexample.map(|found| found.token.encode()),
@@ -194,7 +201,7 @@ impl Widen {
             .chain(locks.iter().map(|lock| lock.name().to_owned()))
             .collect();
         let is = |claim: &Verified, name: &String| {
-            claim.name.eq_ignore_ascii_case(name) || claim.space.lock == name.as_str()
+            claim.name.eq_ignore_ascii_case(name) || claim.space.lock.eq_ignore_ascii_case(name)
         };
         for name in &self.names {
             if !all.iter().any(|claim| is(claim, name)) {
@@ -246,25 +253,31 @@ impl Verified {
 }
 
 impl Row {
-    fn is_as_known(&self) -> bool {
-        matches!(
-            (self.verdict, self.expected),
-            (CheckVerdict::Holds, Expected::Holds) | (CheckVerdict::Violated, Expected::Violated)
-        )
+    /// Whether it fell though it is not known to, or stood though it is.
+    fn differs(&self) -> bool {
+        match (self.verdict, self.expected) {
+            (CheckVerdict::Holds, Expected::Violated) | (CheckVerdict::Violated, Expected::Holds) => true,
+            (CheckVerdict::Holds, Expected::Holds)
+            | (CheckVerdict::Violated, Expected::Violated)
+            | (CheckVerdict::Incomplete | CheckVerdict::Vacuous, _) => false,
+        }
     }
 
-    fn is_open(&self) -> bool {
-        self.verdict == CheckVerdict::Incomplete
+    fn ending(&self) -> Ending {
+        match self.verdict {
+            CheckVerdict::Incomplete => Ending::Incomplete,
+            CheckVerdict::Vacuous => Ending::Vacuous,
+            CheckVerdict::Holds | CheckVerdict::Violated => Ending::Unexpected.or_fine(self.differs()),
+        }
     }
 }
 
-/// What differs weighs more than what is missing.
-fn ending(rows: &[Row], complete: bool) -> Ending {
-    if rows.iter().any(|row| !row.is_open() && !row.is_as_known()) {
-        Ending::Unexpected
-    } else if !complete || rows.iter().any(Row::is_open) {
-        Ending::Incomplete
-    } else {
-        Ending::Fine
-    }
+/// Makes sure, before anything is searched, that the table can be written.
+fn can_be_written(path: &Path) -> Result<(), BadCall> {
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    opened.map(drop).map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> BadCall {
+    BadCall(format!("--out {}: cannot be written: {error}", path.display()))
 }

@@ -1,6 +1,6 @@
 //! The locks on etcd.
 
-use super::{AnyLock, CheckOptions, Registered};
+use super::{AnyLock, CheckOptions, Registered, with_holds_of_any_length};
 use picklock_model::claims::etcd as spaces;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
@@ -10,7 +10,6 @@ use picklock_model::stores::etcd as store;
 use picklock_model::stores::etcd::session::SessionSettings;
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, Workload, Writes};
-use picklock_model::world::TICK;
 use picklock_properties::{Promise, PromiseSet};
 
 /// The locks, in the order of the tables.
@@ -77,13 +76,9 @@ fn space(options: &CheckOptions, lock: Settings) -> Space<EtcdMutex> {
         false => options.promises,
     };
     space.setup.workload.rounds = options.rounds;
-    let watches_writes = options.promises.contains(Promise::FencedResource);
-    space.setup.workload.writes = Writes::resource_if(watches_writes);
-    space.setup.workload.resource_checks = watches_writes && lock.fence != Fence::None;
-    // Longer than a lease lasts without a keep-alive: whether a holder stops in time matters. A writer's hold is shorter, or
-    // a pause would be over before the next holder has written.
-    let hold_ticks = if watches_writes { 1 } else { spaces::LONG_TICKS };
-    space.setup.workload.hold = Micros(i64::from(hold_ticks) * TICK.0);
+    let writes = Writes::judged_by(options.promises);
+    space.setup.workload.writes = writes;
+    space.setup.workload.resource_checks = writes != Writes::None && lock.fence != Fence::None;
     options.drop.iter().for_each(|assumption| spaces::drop_from_etcd(&mut space, *assumption));
-    space
+    with_holds_of_any_length(space)
 }

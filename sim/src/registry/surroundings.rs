@@ -5,7 +5,9 @@ use picklock_model::claims::Assumption;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
 use picklock_model::machine::Lock;
+use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, ROUNDS_WITHOUT_END};
+use picklock_model::world::Bounds;
 use serde::Serialize;
 
 /// A space in words.
@@ -32,7 +34,7 @@ impl Surroundings {
             Some(ticks) => format!("in ticks of a second; messages take up to {ticks} ticks"),
         };
         Surroundings {
-            used: use_in_words(setup),
+            used: used_in(setup, bounds),
             time,
             allowed: bounds.allowed(),
             not_in_force: not_in_force(space).into_iter().map(Assumption::name).collect(),
@@ -66,8 +68,17 @@ fn in_words<T: AsRef<str>>(things: &[T]) -> String {
     if things.is_empty() { "nothing".to_owned() } else { things.join(", ") }
 }
 
-/// Who uses the lock, how often and how long, on how many servers.
+/// Who uses the lock in seeded runs, how often and how long, on how many servers.
 pub fn use_in_words<L: Lock>(setup: &Setup<L>) -> String {
+    let used = used_in(setup, &Bounds::default());
+    match setup.workload.varies {
+        true => format!("{used}; each seed draws its own numbers and lengths around these"),
+        false => used,
+    }
+}
+
+/// The same within these bounds, which may leave it to the clients how long they take.
+fn used_in<L: Lock>(setup: &Setup<L>, bounds: &Bounds) -> String {
     let workload = &setup.workload;
     let some = |number: u8, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     let calls = match workload.calls {
@@ -78,11 +89,19 @@ pub fn use_in_words<L: Lock>(setup: &Setup<L>) -> String {
         ROUNDS_WITHOUT_END => "without end".to_owned(),
         rounds => format!("{} each", some(rounds, "time")),
     };
-    let hold = if workload.releases { format!("hold {}", workload.hold) } else { "hold for good".to_owned() };
+    let hold = match (workload.releases, bounds.unhurried_holders) {
+        (false, _) => "hold for good".to_owned(),
+        (true, true) if workload.hold == Micros::ZERO => "hold for as long as they like".to_owned(),
+        (true, true) => format!("hold for as long as they like, {} at least", workload.hold),
+        (true, false) => format!("hold {}", workload.hold),
+    };
+    let think = match bounds.unhurried {
+        true => "ask when they like".to_owned(),
+        false => format!("think {}", workload.think),
+    };
     format!(
-        "{} calling {calls} {rounds}, {hold}, think {}; {}",
+        "{} calling {calls} {rounds}, {hold}, {think}; {}",
         some(workload.clients, "client"),
-        workload.think,
         some(setup.servers, "server"),
     )
 }
@@ -124,7 +143,6 @@ fn not_in_force<L: Lock>(space: &Space<L>) -> Vec<Assumption> {
 mod tests {
     use super::*;
     use crate::registry::{CheckOptions, locks};
-    use picklock_model::world::Bounds;
     use picklock_properties::{Promise, PromiseSet};
 
     fn of(name: &str, drop: &[Assumption], promises: &[Promise]) -> Surroundings {
@@ -158,6 +176,16 @@ mod tests {
     }
 
     #[test]
+    fn who_may_take_any_time_is_not_said_to_take_none() {
+        let timed = of("redlock", &[], &[]);
+        assert!(timed.used.contains("hold for as long as they like, ask when they like; "), "{timed:?}");
+        let registered = locks().into_iter().find(|lock| lock.name() == "redlock").unwrap();
+        let seeded = registered.use_in_words(&registered.setup(None)).unwrap();
+        assert!(seeded.contains(", hold 3s, think 2s; "), "{seeded}");
+        assert!(seeded.ends_with("; each seed draws its own numbers and lengths around these"), "{seeded}");
+    }
+
+    #[test]
     fn every_budget_has_words() {
         let bounds = Bounds {
             losses: 1,
@@ -179,7 +207,9 @@ mod tests {
             last_client_ahead_ticks: -1,
             ..Bounds::default()
         };
-        assert_eq!(bounds.allowed().len(), 13);
+        // Pauses and drifts have no meaning without time, a clock that stops has none with it.
+        assert_eq!(bounds.allowed().len(), 11);
+        assert_eq!(Bounds { latency_ticks: Some(0), ..bounds }.allowed().len(), 12);
         assert!(Bounds::default().allowed().is_empty());
     }
 }

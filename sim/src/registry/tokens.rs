@@ -59,6 +59,9 @@ impl<L: Lock> Registered<L> {
         let Some(changes) = &token.setup.changes else { return Ok(base) };
         let mut whole =
             applied(&named(&base)?, changes).map_err(|NoSuchPart(name)| RunError::NoSuchPart(name))?;
+        if !whole.is_object() {
+            return Err(RunError::SetupParts("it has no parts".to_owned()));
+        }
         let given = whole.clone();
         number_promises(&mut whole)?;
         let setup: Setup<L> =
@@ -76,7 +79,11 @@ pub(super) fn bounds_of(changes: Option<&Value>) -> Result<Bounds, RunError> {
     let Some(changes) = changes else { return Ok(Bounds::default()) };
     let whole = applied(&value_of(&Bounds::default())?, changes)
         .map_err(|NoSuchPart(name)| RunError::NoSuchPart(name))?;
-    serde_json::from_value(whole).map_err(|_| RunError::Bounds)
+    let bounds: Bounds = serde_json::from_value(whole.clone()).map_err(|_| RunError::Bounds)?;
+    match passed_over(&whole, &value_of(&bounds)?) {
+        None => Ok(bounds),
+        Some(name) => Err(RunError::NoSuchPart(name)),
+    }
 }
 
 /// The token of a run of a lock that is in no registry at hand.

@@ -1,4 +1,5 @@
-//! When nothing gets a run any smaller: the same failure, sought anew where there is less to do.
+//! When nothing gets a run any smaller: the same failure, sought anew where there is less to do. A run that hangs on one seed's
+//! luck with all its messages is found in less work only under a seed, or with a plan, that has the luck there.
 
 use super::{Failing, Shrinker, Size, Trial};
 use crate::plan::Plan;
@@ -17,7 +18,9 @@ impl<L: Lock> Shrinker<'_, L> {
     /// the steps. Whether there is one, which is the best then, however many faults are in it: those go later.
     pub(super) fn find_again(&mut self) -> bool {
         for workload in smaller(&self.best.trial.setup.workload) {
-            let setup = Setup { workload, ..self.best.trial.setup.clone() };
+            let around = &self.best.trial.setup;
+            let lock = L::used_by(&around.lock, workload.clients);
+            let setup = Setup { lock, workload, ..around.clone() };
             if setup.check().is_err() {
                 continue;
             }

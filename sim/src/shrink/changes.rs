@@ -1,7 +1,7 @@
 //! How one fault of a plan can be made milder, earlier, or easier to read.
 
 use super::reductions::{Length, shorten};
-use crate::plan::{Fault, Planned, Target, Trigger, When};
+use crate::plan::{Fault, LENGTH_MAX, Planned, Target, Trigger, When};
 use picklock_model::time::Micros;
 
 /// Something about a fault that could go.
@@ -95,7 +95,9 @@ pub(super) fn elsewhere(planned: &Planned, event: Trigger, times: i64) -> Option
         *node = Target::Struck;
     }
     match length_of(&mut moved.fault) {
-        Some(length) => *length = Micros(length.0.saturating_mul(times)),
+        Some(length) => {
+            *length = Micros(length.0.saturating_mul(times).clamp(-LENGTH_MAX.0, LENGTH_MAX.0));
+        }
         None if times > 1 => return None,
         None => {}
     }

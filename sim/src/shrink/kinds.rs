@@ -2,7 +2,7 @@
 
 use crate::fault::{FaultKind, FaultSet};
 use crate::network::Network;
-use crate::plan::{Fault, Plan, Target};
+use crate::plan::{Fault, Plan, Side, Target};
 
 /// The kinds of the plan's faults, and of what its network does beyond a good day.
 pub(super) fn kinds(plan: &Plan) -> FaultSet {
@@ -16,11 +16,13 @@ pub(super) fn kinds(plan: &Plan) -> FaultSet {
     plan.faults.iter().map(|planned| kind(&planned.fault)).chain(of_network).collect()
 }
 
-fn kind(fault: &Fault) -> FaultKind {
+/// The kind that it is drawn as.
+pub(crate) fn kind(fault: &Fault) -> FaultKind {
     match fault {
-        Fault::Pause { node: Target::Resource, .. } | Fault::Crash { node: Target::Resource, .. } => {
-            FaultKind::Resource
-        }
+        Fault::Pause { node: Target::Resource, .. }
+        | Fault::Crash { node: Target::Resource, .. }
+        | Fault::SlowLink { from: Side::Resource, .. }
+        | Fault::SlowLink { to: Side::Resource, .. } => FaultKind::Resource,
         Fault::Pause { .. } => FaultKind::Pause,
         Fault::Crash { .. } => FaultKind::Crash,
         Fault::PowerLoss { .. } => FaultKind::PowerLoss,

@@ -217,6 +217,7 @@ impl<L: Lock> Reduce for Trial<L> {
         if let Some(plan) = self.plan.without(reduction, aims) {
             smaller.plan = plan;
         } else if let Some(workload) = self.setup.workload.without(reduction, aims) {
+            smaller.setup.lock = L::used_by(&self.setup.lock, workload.clients);
             smaller.setup.workload = workload;
         } else if let Reduction::Servers(how) = reduction {
             let servers = reduced(self.setup.servers, how, 2)?;

@@ -361,7 +361,8 @@ fn the_resource_pauses_and_starts_again_like_any_process_and_has_no_clock_that_c
     let (at, strikes) = left(Fault::ClockStep { node: resource, by: seconds(5) });
     assert!(at < seconds(1));
     assert_eq!((strikes.clock_steps, strikes.resource_faults), (0, 0));
-    let slow = |extra| Fault::SlowLink { from: Side::Clients, to: Side::Resource, extra, length: seconds(1) };
+    let slow = |extra| Fault::SlowLink { from: Side::Clients, to: Side::Resource, extra, length: seconds(5) };
+    // Who is not answered within a second writes again.
     let (at, strikes) = left(slow(seconds(3)));
     assert!(at > seconds(3) && strikes.resource_faults == 1, "{at}");
 }

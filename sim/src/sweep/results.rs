@@ -1,12 +1,13 @@
 //! A sweep's results in a file: what shards are merged from, and from where a sweep that was killed goes on.
 //!
 //! ```text
-//!   {"sweep":{"format":4,"lock":"redlock","setup":"2Uw…","faults":"pause","strategy":"swarm","seeds":[0,5000],"of":[0,20000]}}
+//!   {"sweep":{"format":5,"version":"0.1.0","lock":"redlock","setup":"2Uw…","faults":"pause","strategy":"swarm",
+//!             "seeds":[0,5000],"of":[0,20000]}}
 //!   {"seeds":[0,1024],"seconds":0.41,"report":{"runs":1024,…}}
 //!   {"seeds":[1024,2048],"seconds":0.39,"report":{…}}
 //! ```
 //!
-//! The first line is the question, each later one the answer for the next seeds, up to a multiple of [`LINE_SEEDS`]: the
+//! The first line (here it is two) is the question, each later one the answer for the next seeds, up to a multiple of [`LINE_SEEDS`]: the
 //! same lines however often the sweep was killed on the way, and on however many threads it ran, but for the seconds. A
 //! line is written when all before it are. What a killed process left of a line is cut off by the one that goes on. That
 //! bears with the end of the process, not with a machine's loss of power.
@@ -27,8 +28,11 @@ pub const LINE_SEEDS: u64 = 1024;
 /// What a sweep asks: files are parts of one sweep if they differ in nothing but `seeds`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Question {
-    /// The format of tokens: another one's seeds are other runs.
+    /// The format of the tokens that are made of what is found.
     pub format: u8,
+    /// The version of picklock: another one's seeds may be other runs.
+    #[serde(default)]
+    pub version: String,
     /// The lock's name in the registry.
     pub lock: String,
     /// Its packed setup, in base58: lock, store, workload, promises.
@@ -55,6 +59,7 @@ impl Question {
     ) -> Question {
         Question {
             format: FORMAT_VERSION,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             lock: lock.to_owned(),
             setup: bs58::encode(setup).into_string(),
             faults: faults.to_string(),
@@ -73,6 +78,7 @@ impl Question {
     fn differs_in(&self, other: &Question) -> Option<&'static str> {
         let differences = [
             ("format", self.format != other.format),
+            ("version", self.version != other.version),
             ("lock", self.lock != other.lock),
             ("setup", self.setup != other.setup),
             ("faults", self.faults != other.faults),
@@ -117,6 +123,12 @@ pub enum ResultsError {
         /// Which line, from 1.
         line: usize,
     },
+    /// Written when files did not say so yet.
+    #[error(
+        "{path}: it does not say which version of picklock has found this: an older one has",
+        path = .0.display()
+    )]
+    NoVersion(PathBuf),
     /// Of another sweep.
     #[error("{path}: these are the results of another sweep, with other {what}", path = path.display())]
     OtherSweep {
@@ -163,6 +175,9 @@ impl Told {
             return if begun { Ok(None) } else { Err(bad(1)) };
         };
         let First { sweep: question } = serde_json::from_slice(first).map_err(|_| bad(1))?;
+        if question.version.is_empty() {
+            return Err(ResultsError::NoVersion(path.to_owned()));
+        }
         let mut told = Told {
             path: path.to_owned(),
             next: question.seeds[0],

@@ -27,7 +27,7 @@ fn swept(
 /// What a lock on one server that never forgets can bear.
 fn bearable() -> FaultSet {
     let fatal = [FaultKind::PowerLoss, FaultKind::Crash, FaultKind::Replace];
-    fatal.into_iter().fold(FaultSet::ALL, FaultSet::without)
+    FaultKind::ALL.into_iter().filter(|kind| !fatal.contains(kind)).collect()
 }
 
 #[test]
@@ -38,6 +38,7 @@ fn a_correct_lock_is_not_accused_of_anything() {
     let idle: Vec<&str> = (report.strikes.named().into_iter())
         .filter_map(|(name, times)| (times == 0).then_some(name))
         .collect();
+    // The resource crashes, too, and starts again: that is no end of a client or of the desk.
     assert_eq!(idle, ["power losses", "replaced servers"]);
 }
 

@@ -169,4 +169,7 @@ fn who_is_shown_a_failure_is_told_what_to_do_with_it() {
     assert!(row.contains("see it      picklock replay C1\n"), "{row}");
     let check = run("check cassandra-queue --drop unique-ids").stdout;
     assert!(check.contains("shrink it   picklock shrink pk5_"), "{check}");
+    // Where nothing is kept @last would be another run, or none.
+    let hunt = run("hunt C6 --starts 1").stdout;
+    assert!(hunt.contains("see it      picklock replay pk5_"), "{hunt}");
 }

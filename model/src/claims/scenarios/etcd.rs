@@ -64,6 +64,7 @@ fn e2() -> Scenario {
         let mut space = etcd_leases(2, Calls::Lock, &[promise]);
         drop_from_etcd(&mut space, Assumption::NoPause);
         space.bounds.aim = Aim::Holding;
+        space.setup.workload.rounds = 1;
         space.setup.workload.hold = TICK;
         space.setup.workload.writes = Writes::resource_if(fence == Fence::CreateRevision);
         space.setup.workload.resource_checks = fence == Fence::CreateRevision;
@@ -87,6 +88,7 @@ fn e7() -> Scenario {
     let space = |lease_clock| {
         let mut space = etcd_leases(2, Calls::Lock, &[Promise::MutualExclusion]);
         drop_from_etcd(&mut space, Assumption::NoServerClockStep);
+        space.setup.workload.rounds = 1;
         space.setup.workload.hold = Micros(i64::from(LONG_TICKS) * TICK.0);
         space.setup.store.lease_clock = lease_clock;
         safety(space)
@@ -152,6 +154,7 @@ fn e12() -> Scenario {
     let space = |key_name| {
         let mut space = etcd_leases(2, Calls::Lock, &[]);
         space.bounds.losses = 1;
+        space.setup.workload.rounds = 1;
         space.setup.lock.key_name = key_name;
         let judgement = Judgement::Progress { goals: vec![Goal::DeadlockFreedom], draws: Draws::Adversary };
         Search::Space { space: NamedSpace::new("etcd-mutex", &space), judgement }

@@ -261,23 +261,30 @@ fn fencing() -> Vec<Claim> {
         reason,
         ..claim("etcd-fencing", &space(2, Fence::CreateRevision, assumptions), assumptions, expected)
     };
+    // Once each: a pause or a loss in each of two rounds takes minutes.
+    let once = |assumptions: &[Assumption], reason| {
+        let mut space = space(2, Fence::CreateRevision, assumptions);
+        space.setup.workload.rounds = 1;
+        Claim { variant: "one round", reason, ..claim("etcd-fencing", &space, assumptions, Holds) }
+    };
+    let twice = |assumptions: &[Assumption], reason| Claim { long: true, ..fenced(assumptions, Holds, reason) };
+    const LARGER: &str = "the next holder's create revision is larger, and the resource has seen it";
     vec![
         Claim {
             reason: "nobody outlives anything",
             ..claim("etcd-fencing", &space(2, Fence::CreateRevision, &[]), &[], Holds)
         },
-        fenced(
-            &[NoPause],
-            Holds,
-            "the next holder's create revision is larger, and the resource has seen it",
-        ),
+        once(&[NoPause], LARGER),
+        twice(&[NoPause], LARGER),
         Claim {
             variant: "no token",
             reason: "the resource cannot know whose time is over (row E2)",
             ..claim("etcd-fencing", &space(2, Fence::None, &[NoPause]), &[NoPause], Violated)
         },
-        fenced(&[NoLoss], Holds, "the next holder's create revision is larger, and the resource has seen it"),
-        fenced(&[NoLoss, StopsInTime], Holds, "it does not matter who holds on"),
+        once(&[NoLoss], LARGER),
+        twice(&[NoLoss], LARGER),
+        once(&[NoLoss, StopsInTime], "it does not matter who holds on"),
+        twice(&[NoLoss, StopsInTime], "it does not matter who holds on"),
         fenced(
             &[NoDuplicate],
             Holds,

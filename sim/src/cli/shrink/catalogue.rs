@@ -3,9 +3,9 @@
 
 use super::length::Length;
 use crate::cli::progress::{Progress, Stopwatch};
-use crate::cli::screen::{Paint, Screen, Tone, grouped};
+use crate::cli::screen::{Paint, Rows, Screen, Tone, grouped};
 use crate::cli::seeded::Seeded;
-use crate::cli::{BadCall, Ending, interrupt, jobs::Jobs, names};
+use crate::cli::{BadCall, Ending, STATES_MAX, interrupt, jobs::Jobs, names};
 use crate::registry::{Locks, Reduced, ShrinkHow};
 use crate::report::TextOptions;
 use crate::shrink::Size;
@@ -20,8 +20,6 @@ use serde::Serialize;
 const STRIDE: u64 = 1_000_000;
 /// After so many seeds a start gives up.
 const SEEDS_MAX: u64 = 10_000;
-/// No space of the catalogue has so many states.
-const STATES_MAX: u64 = 150_000_000;
 /// So much of a found run may be left, in the middle.
 const RATIO_MAX: f64 = 0.5;
 
@@ -44,9 +42,10 @@ struct Row {
 }
 
 #[derive(Serialize)]
-struct Document {
-    rows: Vec<Row>,
-    missing: Vec<String>,
+struct Document<'a> {
+    #[serde(flatten)]
+    rows: Rows<'a, Row>,
+    missing: &'a [String],
     summary: Summary,
 }
 
@@ -93,12 +92,14 @@ pub fn run(locks: &Locks, starts: u64, jobs: &Jobs, screen: &mut Screen) -> Resu
     screen.text(&closing(&summary, &missing, paint));
     let differs = !summary.is_fine() || !rows.iter().all(|row| row.breaks_the_same);
     // What is missing was not found, or not looked for.
-    let ending = match (missing.is_empty(), interrupt::happened() || screen.is_closed()) {
+    let is_stopped = interrupt::happened() || screen.is_closed();
+    let ending = match (missing.is_empty(), is_stopped) {
         (false, true) => Ending::Incomplete,
         (false, false) => Ending::Unexpected,
         (true, _) => Ending::Unexpected.or_fine(differs),
     };
-    screen.document(&Document { rows, missing, summary });
+    let complete = missing.is_empty() || !is_stopped;
+    screen.document(&Document { rows: Rows::new(&rows, complete), missing: &missing, summary });
     Ok(ending)
 }
 

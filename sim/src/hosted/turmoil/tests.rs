@@ -121,7 +121,12 @@ fn a_suspended_machine_does_not_count_the_time_and_a_coarse_clock_shows_no_time_
     // It looks at the key by its wall clock, which is right again when it wakes, or has 50 ms and more to go.
     let (right, behind) = (suspended(false), suspended(true));
     assert!(right.ended_at > Micros::seconds(3) && right.strikes.suspensions == 1, "{right:?}");
-    assert!(behind.ended_at > right.ended_at + Micros::millis(40), "{behind:?}");
+    assert!(
+        behind.ended_at > right.ended_at + Micros::millis(40),
+        "{} and {}",
+        behind.ended_at,
+        right.ended_at
+    );
     let coarse = ended(Fault::CoarseClock { node: A, granularity: Micros::seconds(1) });
     assert!(coarse.ended_at > Micros::seconds(1) && coarse.strikes.coarse_clocks == 1, "{coarse:?}");
 }

@@ -75,6 +75,8 @@ pub(super) struct ServerState {
     /// The first true time at which it may take its next step: no two share a microsecond.
     free_at: Micros,
     pub condition: Condition,
+    /// Up to this true time its clocks have not counted, because its machine is suspended.
+    suspended_until: Micros,
     /// `SCRIPT LOAD` and `EVAL` leave them here, until the process ends.
     pub scripts: BTreeMap<String, Script>,
     /// Which numbers connections have.
@@ -97,6 +99,7 @@ impl Servers {
             clock: Clock::default(),
             free_at: Micros::ZERO,
             condition: Condition::default(),
+            suspended_until: Micros::ZERO,
             scripts: BTreeMap::new(),
             clients: Vec::new(),
         });
@@ -298,6 +301,20 @@ async fn sleep_until(at: Option<Micros>, now: Micros) {
 
 pub(super) fn duration(length: Micros) -> Duration {
     Duration::from_micros(u64::try_from(length.0).unwrap_or(0))
+}
+
+impl ServerState {
+    /// Its machine stands still until then: its monotonic clock does not count that, nor does its wall clock if `wall_too`.
+    pub fn suspend(&mut self, now: Micros, until: Micros, wall_too: bool) {
+        let from = now.max(self.suspended_until);
+        self.condition.pause(until);
+        if self.condition.is_down() || until <= from {
+            return;
+        }
+        self.suspended_until = until;
+        // It reads no clock before it wakes: they may as well show now what they will show then.
+        self.clock.wake(self.clock.monotonic(from) + Micros(1), wall_too, until);
+    }
 }
 
 impl State {

@@ -1,7 +1,7 @@
 //! Faults of a plan, as far as servers and the links to them feel them.
 
 use super::condition::Direction;
-use super::servers::{ServerState, Servers, State};
+use super::servers::{Servers, State};
 use crate::dice::{Dice, Stream};
 use crate::network::Network;
 use crate::plan::{Fault, Plan, Side, Target, When};
@@ -187,13 +187,7 @@ impl State {
                 None => return Felt::Elsewhere,
             },
             Fault::Suspend { node, length, wall_too } => match server(node) {
-                Some(server) => {
-                    let ServerState { clock, condition, .. } = &mut self.nodes[server];
-                    let until = now + *length;
-                    condition.pause(until);
-                    // It reads no clock before it wakes: they may as well show now what they will show then.
-                    clock.wake(clock.monotonic(now) + Micros(1), *wall_too, until);
-                }
+                Some(server) => self.nodes[server].suspend(now, now + *length, *wall_too),
                 None => return Felt::Elsewhere,
             },
             Fault::CoarseClock { node, granularity } => match server(node) {
@@ -404,4 +398,44 @@ pub fn for_servers(plan: Plan, seed: u64, count: u8, horizon: Micros) -> Plan {
         }
     }
     Plan { faults, ..plan }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use picklock_model::stores::redis::Settings;
+
+    fn suspend(state: &mut State, at_seconds: i64, seconds: i64) {
+        let (node, length) = (Target::Server(0), Micros::seconds(seconds));
+        let fault = Fault::Suspend { node, length, wall_too: false };
+        assert_eq!(state.strike(&fault, 1, Micros::seconds(at_seconds)), Felt::Here);
+    }
+
+    /// Whole seconds, for a clock is a microsecond ahead after each suspension.
+    fn lost_seconds(state: &State) -> i64 {
+        let late = Micros::seconds(1000);
+        let lost = Micros(late.0 - state.nodes[0].clock.monotonic(late).0);
+        (lost + Micros::millis(1)).whole_seconds()
+    }
+
+    #[test]
+    fn suspensions_that_overlap_take_the_time_they_share_once() {
+        let servers = Servers::new(1, Settings::default());
+        let state: &mut State = &mut servers.state();
+        suspend(state, 10, 10);
+        suspend(state, 15, 10);
+        suspend(state, 16, 1);
+        assert_eq!(lost_seconds(state), 15);
+        suspend(state, 40, 2);
+        assert_eq!(lost_seconds(state), 17);
+    }
+
+    #[test]
+    fn a_machine_that_is_down_is_not_suspended() {
+        let servers = Servers::new(1, Settings::default());
+        let state: &mut State = &mut servers.state();
+        state.nodes[0].condition.crash(false);
+        suspend(state, 10, 10);
+        assert_eq!(lost_seconds(state), 0);
+    }
 }

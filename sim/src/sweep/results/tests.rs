@@ -114,6 +114,7 @@ fn a_file_of_another_sweep_or_of_none_is_refused_and_left_alone() {
     let others = [
         (Question { lock: "other".to_owned(), ..question(OF) }, "other lock"),
         (Question { strategy: Strategy::Pct, ..question(OF) }, "other strategy"),
+        (Question { version: "0.0.1".to_owned(), ..question(OF) }, "other version"),
         (question(100..200), "other shard"),
         (Question { of: [0, 9], ..question(OF) }, "other seeds"),
     ];
@@ -122,6 +123,13 @@ fn a_file_of_another_sweep_or_of_none_is_refused_and_left_alone() {
         assert!(error.contains(what), "{error}");
     }
     assert_eq!(std::fs::read(&path).unwrap(), before);
+
+    let unversioned = String::from_utf8(before).unwrap().replacen("\"version\":", "\"conversion\":", 1);
+    std::fs::write(&path, &unversioned).unwrap();
+    let refused = [Results::open(&path, &question(OF)).err(), merge(std::slice::from_ref(&path)).err()];
+    for error in refused.map(|error| error.map(|error| error.to_string()).unwrap_or_default()) {
+        assert!(error.contains("does not say which version of picklock"), "{error}");
+    }
 
     for text in ["Dear diary\n", "Dear diary", "{}\n", "{\"sweep\":7}\n"] {
         std::fs::write(&path, text).unwrap();
