@@ -172,7 +172,7 @@ impl Clock {
 
     /// What the wall clock shows at true time `now`.
     pub fn wall(&self, now: Micros) -> Wall {
-        self.frozen.unwrap_or_else(|| self.to_granularity(self.fine_wall(now)))
+        self.frozen.unwrap_or_else(|| self.coarsened(self.fine_wall(now)))
     }
 
     /// What the wall clock would show if it were not coarse.
@@ -180,7 +180,7 @@ impl Clock {
         Wall(now.0 + self.wall_offset.0 + self.drift(now))
     }
 
-    fn to_granularity(&self, reading: Wall) -> Wall {
+    fn coarsened(&self, reading: Wall) -> Wall {
         match i64::from(self.granularity) {
             0 | 1 => reading,
             granularity => Wall(reading.0.div_euclid(granularity) * granularity),
@@ -207,7 +207,7 @@ impl Clock {
                 Some(reading) if reading < at => return None,
                 Some(_) => return Some(now),
                 // The first reading that is shown as `at` or later.
-                None => -self.to_granularity(Wall(-at.0)).0 - self.fine_wall(now).0,
+                None => -self.coarsened(Wall(-at.0)).0 - self.fine_wall(now).0,
             },
             Due::Monotonic(at) => at.0 - self.monotonic(now).0,
         };

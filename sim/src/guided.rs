@@ -24,6 +24,7 @@ use crate::sweep::{
     NamedInPanic, PlannedRun, Runner, Runners, SweepError, SweepOptions, SweepReport, threads,
 };
 use picklock_model::time::Micros;
+use picklock_model::workload::Workload;
 use rayon::prelude::*;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -44,12 +45,14 @@ const FAULTS_MAX: usize = 24;
 /// [`crate::sweep::sweep`] with [`Strategy::Guided`](crate::strategy::Strategy::Guided).
 pub(crate) fn sweep(
     runner: Runners,
+    around: Workload,
     faults: FaultSet,
     seeds: Range<u64>,
     options: &SweepOptions,
 ) -> Result<SweepReport, SweepError> {
     let pool = threads(options.jobs)?;
-    let mut guide = Guide { faults, scale: &options.scale, kept: Vec::new(), known: Features::default() };
+    let (scale, known) = (&options.scale, Features::default());
+    let mut guide = Guide { faults, scale, around, kept: Vec::new(), known };
     let mut report = SweepReport::default();
     let mut next = seeds.start;
     while next < seeds.end && !options.ends(&report) {
@@ -87,6 +90,8 @@ pub(crate) fn sweep(
 struct Guide<'a> {
     faults: FaultSet,
     scale: &'a Scale,
+    /// The workload that the scale was measured by, which may vary.
+    around: Workload,
     /// The runs that met something new, in order.
     kept: Vec<PlannedRun>,
     /// What all runs together have met.
@@ -99,12 +104,18 @@ impl Guide<'_> {
         let mut dice = Dice::new(seed, Stream::Guide);
         let is_changed = dice.per_mille(CHANGED_PER_MILLE);
         match self.one_kept(&mut dice).filter(|_| is_changed) {
-            None => PlannedRun { plan: Plan::random(self.faults, seed, self.scale), seed },
+            None => {
+                let scale = self.scale.of_seed(&self.around, seed);
+                PlannedRun { plan: Plan::random(self.faults, seed, &scale), seed }
+            }
             Some(kept) => {
-                let changes = dice.log_uniform(1, CHANGES_MAX);
-                let plan = (0..changes).fold(kept.plan.clone(), |plan, _| self.changed(plan, &mut dice));
                 // The same luck shows what the change does, other luck what the plan does at other times.
-                PlannedRun { plan, seed: if dice.coin() { kept.seed } else { seed } }
+                let seed = if dice.coin() { kept.seed } else { seed };
+                let scale = self.scale.of_seed(&self.around, seed);
+                let changes = dice.log_uniform(1, CHANGES_MAX);
+                let change = |plan, _| self.changed(plan, &mut dice, &scale);
+                let plan = (0..changes).fold(kept.plan.clone(), change);
+                PlannedRun { plan, seed }
             }
         }
     }
@@ -125,33 +136,33 @@ impl Guide<'_> {
     }
 
     /// The plan with one thing changed.
-    fn changed(&self, mut plan: Plan, dice: &mut Dice) -> Plan {
+    fn changed(&self, mut plan: Plan, dice: &mut Dice, scale: &Scale) -> Plan {
         let kinds: SmallVec<[FaultKind; 16]> = self.faults.iter().collect();
         let place = dice.below(plan.faults.len() as u64) as usize;
         let has_room = plan.faults.len() < FAULTS_MAX;
         match (dice.below(7), dice.pick(&kinds)) {
-            (0, Some(kind)) if has_room => plan.with_more(*kind, dice, self.scale),
+            (0, Some(kind)) if has_room => plan.with_more(*kind, dice, scale),
             (1, _) if plan.faults.len() > 1 => {
                 plan.faults.remove(place);
                 plan
             }
-            (2, _) => plan.with_another_moment(place, dice, self.scale),
+            (2, _) => plan.with_another_moment(place, dice, scale),
             (3, _) if has_room => self.crossed(plan, dice),
             (4, _) => {
-                plan.schedule = Schedule::random(dice, self.scale.messages);
+                plan.schedule = Schedule::random(dice, scale.messages);
                 // Ranks end when the run heals: without faults it must not heal before it begins.
-                plan.heal_at = plan.heal_at.max(self.scale.horizon);
+                plan.heal_at = plan.heal_at.max(scale.horizon);
                 plan
             }
             (5, _) => {
                 if let Some(planned) = plan.faults.get_mut(place) {
-                    stretch(&mut planned.fault, dice, self.scale);
+                    stretch(&mut planned.fault, dice, scale);
                 }
                 plan
             }
             (_, _) => {
                 if let Some(planned) = plan.faults.get_mut(place) {
-                    shift(&mut planned.when, dice, self.scale);
+                    shift(&mut planned.when, dice, scale);
                 }
                 plan
             }
@@ -224,6 +235,7 @@ mod tests {
     use crate::strategy::Strategy;
     use crate::sweep::sweep;
     use crate::toy::{self, Key};
+    use crate::varied;
     use picklock_model::cluster::Setup;
     use picklock_properties::Promise;
     use std::sync::atomic::AtomicBool;
@@ -269,12 +281,27 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_is_measured_by_the_workload_that_its_seed_draws() {
+        let mut setup = toy::leased_setup();
+        setup.workload.varies = true;
+        let (scale, around) = (Scale::of(&setup), setup.workload);
+        let known = Features::default();
+        let guide = Guide { faults: FaultSet::ALL, scale: &scale, around, kept: Vec::new(), known };
+        for seed in 0..50 {
+            let drawn = varied::of_seed(&setup, seed).workload;
+            let measured = Plan::random(FaultSet::ALL, seed, &scale.resized(&around, &drawn));
+            assert_eq!(guide.candidate(seed).plan, measured);
+        }
+    }
+
+    #[test]
     fn a_changed_plan_has_no_other_kinds_of_faults_and_no_longer_ones() {
         let setup = toy::leased_setup();
         let scale = Scale::of(&setup);
         let mut guide = Guide {
             faults: FaultKind::Pause.into(),
             scale: &scale,
+            around: setup.workload,
             kept: Vec::new(),
             known: Features::default(),
         };

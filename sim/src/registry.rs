@@ -316,6 +316,7 @@ impl<'a> ShrinkHow<'a> {
 }
 
 /// What shrinking a token came to.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reduced {
     /// The run breaks no promise, or not the one that was asked for.
@@ -554,12 +555,15 @@ impl<L: Lock> Registered<L> {
         for action in stem {
             walker.step(*action, &mut watcher)?;
         }
-        let told_stem = loop_start.map(|_| watcher.steps);
-        if let Some(goal) = never {
+        // A loop in which what is owed is served is shown as the steps that it is.
+        let told_stem = never.map(|_| watcher.steps);
+        if never.is_some() {
             watcher.text().loop_starts();
-            for action in cycle {
-                walker.step(*action, &mut watcher)?;
-            }
+        }
+        for action in cycle {
+            walker.step(*action, &mut watcher)?;
+        }
+        if let Some(goal) = never {
             watcher.text().loop_ends(&goal.never());
         }
         let parting = walker.telling().parting().map(ToString::to_string);
@@ -758,10 +762,7 @@ impl<L: Lock> AnyLock for Registered<L> {
     ) -> Result<Vec<Plan>, RunError> {
         let around: Setup<L> = unpack_setup(setup)?;
         let scale = Scale::of(&around);
-        let plan = |seed: &u64| {
-            let workload = varied::of_seed(&around, *seed).workload;
-            strategy.plan(faults, *seed, &scale.resized(&around.workload, &workload))
-        };
+        let plan = |seed: &u64| strategy.plan(faults, *seed, &scale.of_seed(&around.workload, *seed));
         Ok(seeds.iter().map(plan).collect())
     }
 

@@ -19,6 +19,7 @@ use picklock_model::workload::Workload;
 use picklock_properties::Event;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// What random plans are measured by.
@@ -65,6 +66,14 @@ impl Scale {
             horizon: Micros((busy.0 + busy.0 / 2).clamp(HORIZON_MIN_MICROS, HORIZON_MAX_MICROS)),
             messages: messages.saturating_add(messages / 2),
             lines: survey.lines.into_iter().collect(),
+        }
+    }
+
+    /// What the plan of this seed's run is measured by, if `self` was measured by `around`, which may vary.
+    pub(crate) fn of_seed(&self, around: &Workload, seed: u64) -> Cow<'_, Scale> {
+        match varied::workload_of_seed(around, self.lease, seed) {
+            Some(workload) => Cow::Owned(self.resized(around, &workload)),
+            None => Cow::Borrowed(self),
         }
     }
 

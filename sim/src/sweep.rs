@@ -20,7 +20,6 @@ use picklock_model::machine::Lock;
 use picklock_model::workload::Workload;
 use picklock_properties::{Promise, PromiseSet, Tests, Violation};
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -123,7 +122,7 @@ pub fn sweep<L: Lock>(
 ) -> Result<SweepReport, SweepError> {
     let runner = || runner(setup, options.limits);
     match options.strategy {
-        Strategy::Guided => guided::sweep(&runner, faults, seeds, options),
+        Strategy::Guided => guided::sweep(&runner, setup.workload, faults, seeds, options),
         Strategy::Plain | Strategy::Swarm | Strategy::Pct | Strategy::Mixed => {
             sweep_drawn(&runner, setup.workload, faults, seeds, options)
         }
@@ -313,10 +312,7 @@ impl Sweep<'_> {
         let mut report = SweepReport::default();
         for seed in seeds {
             let _named = NamedInPanic { seed, faults: self.faults };
-            let scale = match varied::workload_of_seed(&self.around, self.options.scale.lease, seed) {
-                Some(workload) => Cow::Owned(self.options.scale.resized(&self.around, &workload)),
-                None => Cow::Borrowed(&self.options.scale),
-            };
+            let scale = self.options.scale.of_seed(&self.around, seed);
             let plan = self.options.strategy.plan(self.faults, seed, &scale);
             let outcome = run(&plan, seed);
             report.add(seed, &outcome);

@@ -749,6 +749,8 @@ fn names_are_read_however_they_are_capitalised() {
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert_eq!(run("theorems Theorem-9").code, 2);
     assert_eq!(run("matrix --lock Redlock --fault NONE --seeds 2").code, 0);
+    let all_but = run("sweep redlock --faults -Pause,-clock --seeds 0..2").stdout;
+    assert!(all_but.contains("faults  delay,loss,"), "{all_but}");
 }
 
 #[test]

@@ -117,6 +117,7 @@ fn started(arguments: &[String], folder: &Path) -> Child {
 }
 
 /// Why the command does not take the call.
+#[expect(clippy::disallowed_methods, reason = "a real process is given some real time")]
 fn refusal(call: &str, token: &str, folder: &Path) -> Option<String> {
     std::fs::write(folder.join("plan.json"), PLAN).expect("the plan is written");
     if call.starts_with("merge") {

@@ -59,7 +59,8 @@ fn parsed(text: &str) -> Result<Token, BadCall> {
 
 /// Neither a token nor a name of one.
 fn no_name(name: &str) -> String {
-    let forms: Vec<&str> = claims::scenarios().iter().map(|row| row.id).filter(|id| is_it(name, id)).collect();
+    let forms: Vec<&str> =
+        claims::scenarios().iter().map(|row| row.id).filter(|id| is_it(name, id)).collect();
     if !forms.is_empty() {
         return format!("row {} has several forms: say which, {}", name.to_uppercase(), forms.join(" or "));
     }
@@ -81,7 +82,9 @@ fn of_row(locks: &Locks, row: &Scenario) -> Result<Option<Token>, BadCall> {
     let id = row.id;
     match (found.token, found.complete) {
         (Some(token), _) => parsed(&token).map(Some),
-        (None, true) => Err(BadCall(format!("{id} is not found any more: picklock scenarios {id} says more"))),
+        (None, true) => {
+            Err(BadCall(format!("{id} is not found any more: picklock scenarios {id} says more")))
+        }
         (None, false) => {
             let why = if interrupt::happened() { "interrupted" } else { "ended by a limit" };
             eprintln!("incomplete: the search for {id} was {why} before it found anything");

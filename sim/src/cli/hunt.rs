@@ -127,6 +127,9 @@ struct Repaired {
     vacuous: bool,
 }
 
+/// Rows with where they are hunted, and rows that are not.
+type Chosen = (Vec<(Scenario, Grounds)>, Vec<Unhunted>);
+
 impl Hunt {
     /// Hunts all rows.
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
@@ -178,7 +181,7 @@ impl Hunt {
     }
 
     /// Those of the rows asked for that can be hunted, with where; and those asked for by name that cannot, with why not.
-    fn chosen(&self) -> Result<(Vec<(Scenario, Grounds)>, Vec<Unhunted>), BadCall> {
+    fn chosen(&self) -> Result<Chosen, BadCall> {
         let all = scenarios();
         let mut unhunted = Vec::new();
         for id in &self.ids {

@@ -58,7 +58,7 @@ Examples:
 
 A token was printed for a promise: the run is shown for that one, and --property asks for another; a run that nobody asked
 anything of is shown for the gravest promise that it breaks. Exits 1 if the run breaks the promise that it was asked for, or
-any if none was; else 0, and 0 when a file was written.";
+any if none was; else 0, and 0 when a file was written; 3 if a row was searched for, and a limit or ^C came first.";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Format {

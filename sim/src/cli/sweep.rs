@@ -79,8 +79,9 @@ Examples:
   picklock sweep cassandra-queue --plan plan.json
 
 Exits 1 if a promise was broken, 3 if runs are missing or did not end, 4 if no run could have broken a promise that was
-asked for by name, or, if none was, mutual exclusion; 5 if a repeated run differs from the first, whatever was broken. JSON: \"verdict\" is violated, not-seen (\"tested\" says in how many
-runs each promise could have been broken), incomplete or vacuous (\"untested\" says which promises).
+asked for by name, or, if none was, mutual exclusion; 5 if a repeated run differs from the first, whatever was broken.
+JSON: \"verdict\" is violated, not-seen (\"tested\" says in how many runs each promise could have been broken), incomplete
+or vacuous (\"untested\" says which promises).
 
 A plan, times in microseconds; replay shows the plans of random runs in words. A schedule may be added:
 \"schedule\": {\"priorities\": {\"of\": \"nodes\", \"changes\": 2, \"messages\": 200}}, of nodes or of links:

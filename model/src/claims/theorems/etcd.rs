@@ -267,7 +267,8 @@ fn fencing() -> Vec<Claim> {
         space.setup.workload.rounds = 1;
         Claim { variant: "one round", reason, ..claim("etcd-fencing", &space, assumptions, Holds) }
     };
-    let twice = |assumptions: &[Assumption], reason| Claim { long: true, ..fenced(assumptions, Holds, reason) };
+    let twice =
+        |assumptions: &[Assumption], reason| Claim { long: true, ..fenced(assumptions, Holds, reason) };
     const LARGER: &str = "the next holder's create revision is larger, and the resource has seen it";
     vec![
         Claim {

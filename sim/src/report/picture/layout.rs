@@ -140,9 +140,10 @@ fn opening(story: &Story) -> Option<usize> {
 /// What is shown, in order and apart.
 fn shown(story: &Story, window: Window) -> Vec<Range<usize>> {
     let all = story.events.len();
-    let Window::Last(steps) = window else { return vec![0..all] };
+    let whole = || std::iter::once(0..all).collect();
+    let Window::Last(steps) = window else { return whole() };
     if story.loop_start.is_some() {
-        return vec![0..all];
+        return whole();
     }
     let mut known: Vec<Promise> = Vec::new();
     let mut ranges = vec![around(story, opening(story), steps)];

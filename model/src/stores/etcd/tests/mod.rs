@@ -92,11 +92,8 @@ impl Member {
     /// Lets time pass, waking the member whenever it wants to be.
     fn wait(&mut self, length: Micros) {
         let end = self.monotonic + length;
-        loop {
-            let due = match self.etcd.deadline(&self.settings) {
-                Some(Due::Monotonic(at)) => at.max(self.monotonic),
-                Some(Due::Wall(_)) | None => break,
-            };
+        while let Some(Due::Monotonic(at)) = self.etcd.deadline(&self.settings) {
+            let due = at.max(self.monotonic);
             if due > end {
                 break;
             }

@@ -22,7 +22,8 @@ fn each_field_is_compared_in_each_way() {
     member.ask(put(1, 5, Some(lease)));
     member.ask(put(1, 6, Some(lease)));
     // Version 2, created at 2, put last at 3.
-    let fields: [(fn(u32) -> Target, u32); 4] = [
+    type Field = fn(u32) -> Target;
+    let fields: [(Field, u32); 4] = [
         (Target::Version, 2),
         (|at| Target::Create(Revision(at)), 2),
         (|at| Target::Mod(Revision(at)), 3),
