@@ -644,7 +644,7 @@ fn a_plot_that_cannot_be_written_is_a_wrong_call() {
 #[test]
 fn what_nothing_could_break_is_vacuous_and_exits_4() {
     for (line, promise, never) in [
-        ("check redlock --property fifo", "fifo", "stood in the queue"),
+        ("check redis-single --property fifo", "fifo", "stood in the queue"),
         ("check zookeeper-lock --property lemma-1", "lemma-1", "had read and missed its record"),
         (
             "check redis-single --property min-validity --clients 1 --property fifo",

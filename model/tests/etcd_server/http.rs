@@ -45,11 +45,19 @@ impl Http {
         let mut line = String::new();
         self.stream.read_line(&mut line)?;
         let length = usize::from_str_radix(line.trim(), 16).map_err(std::io::Error::other)?;
+        if length == 0 {
+            // Trailers may follow, up to an empty line.
+            while !line.trim().is_empty() {
+                line.clear();
+                self.stream.read_line(&mut line)?;
+            }
+            return Ok(None);
+        }
         // The chunk, and the end of its line.
         let mut bytes = vec![0; length + 2];
         self.stream.read_exact(&mut bytes)?;
         bytes.truncate(length);
-        Ok((length > 0).then(|| String::from_utf8_lossy(&bytes).into_owned()))
+        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// Returns how long the answer is, unless it comes in chunks.

@@ -6,7 +6,7 @@
 //! **Revisions.** A sequence has a prefix of its own and begins at whatever revision the server is at: what it shows is moved
 //! by that. **Leases** of a sequence have numbers of their own, and live far longer than it.
 //!
-//! `PICKLOCK_ETCD_OPERATIONS=100000` compares more than a few hundred.
+//! `PICKLOCK_ETCD_OPERATIONS=100000` compares more than two thousand.
 //!
 //! - `http`: as much of HTTP as that takes
 //! - `real`: the real server, and its words
@@ -231,7 +231,7 @@ fn compare_watches(simulated: &mut Simulated, real: &mut Real, from: Revision, t
 fn random_operations_get_the_same_answers() {
     let Some(mut real) = Real::start() else { return };
     let wanted = std::env::var("PICKLOCK_ETCD_OPERATIONS").ok().and_then(|number| number.parse().ok());
-    let wanted: u32 = wanted.unwrap_or(600);
+    let wanted: u32 = wanted.unwrap_or(2_000);
     let mut runner = TestRunner::deterministic();
     let strategy = (prop::collection::vec(any_request(), LENGTH), any_revision());
     let mut tally = Tally::default();

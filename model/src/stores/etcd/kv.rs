@@ -123,15 +123,21 @@ impl Kv {
         check_keys(&txn.failure)?;
         let succeeded = txn.compare.iter().all(|compare| self.holds(compare));
         let steps = if succeeded { &txn.success } else { &txn.failure };
+        // All puts are checked before any range is.
+        for step in steps {
+            if let Step::Put(put) = step {
+                self.check_lease(put)?;
+            }
+        }
         for step in steps {
             match step {
-                Step::Put(put) => self.check_lease(put)?,
-                Step::Range(range) => match range.revision {
-                    Some(at) if at > self.revision => return Err(Error::FutureRevision),
-                    Some(at) if at < self.compacted => return Err(Error::Compacted),
-                    Some(_) | None => {}
-                },
-                Step::Delete(_) => {}
+                Step::Range(Range { revision: Some(at), .. }) if *at > self.revision => {
+                    return Err(Error::FutureRevision);
+                }
+                Step::Range(Range { revision: Some(at), .. }) if *at < self.compacted => {
+                    return Err(Error::Compacted);
+                }
+                Step::Range(_) | Step::Put(_) | Step::Delete(_) => {}
             }
         }
         // The revision is raised with the first change: a read at the next revision sees the changes before it.
