@@ -19,7 +19,13 @@ const PROMISES: [Promise; 4] =
     [Promise::MutualExclusion, Promise::FencedResource, Promise::Fifo, Promise::LeaseLoss];
 
 /// Where the small world of `check` lacks what breaks the promise in random runs.
-const KNOWN: &[(&str, &str, Promise, &str)] = &[];
+const KNOWN: &[(&str, &str, Promise, &str)] = &[
+    ("etcd-mutex", "crash", Promise::Fifo, LONG_DOWN),
+    ("etcd-mutex-repaired", "crash", Promise::Fifo, LONG_DOWN),
+];
+
+const LONG_DOWN: &str =
+    "a member that is down for longer than a lease lasts, and comes back: in small worlds it stays down";
 
 /// The assumptions that a fault stands for, each to be dropped by itself. Delays and partitions stand for none.
 fn assumptions(fault: Option<FaultKind>) -> Vec<Option<Assumption>> {
@@ -90,7 +96,7 @@ fn broken_by(lock: &dyn AnyLock, fault: Option<FaultKind>, promise: Promise, see
 fn what_check_calls_kept_no_random_run_breaks() {
     let (rounds, states_max, seeds, least) = match std::env::var_os("PICKLOCK_LONG") {
         Some(_) => (2, STATES_MAX, 2_000, 100),
-        None => (2, 20_000, 100, 30),
+        None => (2, 6_000, 100, 30),
     };
     let compared = AtomicUsize::new(0);
     let names: Vec<&str> = locks().iter().filter(|lock| lock.is_lock()).map(|lock| lock.name()).collect();

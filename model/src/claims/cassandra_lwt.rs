@@ -57,6 +57,13 @@ pub fn drop_from_lwt_lock(space: &mut Space<CassandraLwt>, assumption: Assumptio
             timed(space);
         }
         Assumption::NoDuplicate => bounds.duplicates = 1,
+        // The coordinator's wall clock says when a cell expires; replicas compare it with their own.
+        Assumption::NoServerClockStep => {
+            setup.lock.ttl_seconds = Some(TTL_SECONDS);
+            bounds.server_clock_steps = 1;
+            bounds.server_clock_step_ticks = TTL_SECONDS as i8;
+            timed(space);
+        }
         Assumption::FreeAtStart => setup.workload.rounds = 2,
         Assumption::UniqueIds
         | Assumption::NoClockFreeze
@@ -64,7 +71,6 @@ pub fn drop_from_lwt_lock(space: &mut Space<CassandraLwt>, assumption: Assumptio
         | Assumption::QuorumsMeet
         | Assumption::ReadAfterAck
         | Assumption::BoundedDrift
-        | Assumption::NoServerClockStep
         | Assumption::StopsInTime
         | Assumption::KeysKept
         | Assumption::MajorityUp => {}

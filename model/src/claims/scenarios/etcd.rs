@@ -108,13 +108,13 @@ fn e7() -> Scenario {
 // Calls of unknown outcome.
 
 fn e4() -> Scenario {
-    let space = |guards_unlock| {
+    let space = |unlock_errors, guards_unlock| {
         let mut space = etcd_leases(2, Calls::Lock, &[Promise::MutualExclusion]);
         space.bounds.losses = 1;
         space.setup.lock.session = CAREFUL_SESSION;
-        space.setup.lock.unlock_errors = UnlockErrors::CalledAgainLater;
+        space.setup.lock.unlock_errors = unlock_errors;
         space.setup.lock.guards_unlock = guards_unlock;
-        space.setup.workload.hold = Micros(i64::from(LONG_TICKS) * TICK.0);
+        space.setup.workload.hold = TICK;
         safety(space)
     };
     Scenario {
@@ -122,10 +122,14 @@ fn e4() -> Scenario {
         story: "an unlock is done, its answer is lost, and the session locks again; the unlock is called again, and deletes the \
                 new key, for it has the old one's name",
         breaks: Promise::MutualExclusion,
-        search: space(false),
-        fix: "delete the key only if its create revision is the one that was locked",
-        fix_search: space(true),
-        note: "open: etcd-io/etcd#22082. A deletion that comes late does the same, without anybody calling twice",
+        search: space(UnlockErrors::CalledAgainLater, false),
+        fix: "call unlock again until it is answered before the session locks again, and delete the key only if its create \
+              revision is the one that was locked",
+        fix_search: space(UnlockErrors::CalledAgain, true),
+        note: "open: etcd-io/etcd#22082. The guard by itself, as proposed in #22115, is not enough: if the first deletion never \
+               came, the key is still there, the session locks it again with its old create revision, and the second deletion \
+               passes the guard. A deletion that comes late does the same as one that is called again, without anybody calling \
+               twice: that is what the guard is for",
         hunt: Some(hunts::e4()),
         ..ETCD
     }

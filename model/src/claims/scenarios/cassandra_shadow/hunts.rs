@@ -6,7 +6,7 @@ use crate::claims::pack_setup;
 use crate::claims::scenarios::{Hunt, varied_unless_shaped};
 use crate::cluster::Setup;
 use crate::locks::CassandraShadow;
-use crate::locks::cassandra_queue::RetryDeletes;
+use crate::locks::cassandra_queue::{RetryDeletes, Timestamps};
 use crate::locks::cassandra_shadow::{Backoff, Reread, Settings};
 use crate::stores::cassandra as store;
 use crate::time::Micros;
@@ -49,7 +49,7 @@ pub(super) fn c19() -> Hunt {
         &["clock"],
         Promise::MutualExclusion,
         |lock| Settings { ttl_seconds: None, ..lock },
-        |lock| Settings { own_id_check: true, ..lock },
+        |lock| Settings { timestamps: Timestamps::ClientMonotonic, ..lock },
     )
 }
 

@@ -36,7 +36,10 @@ pub(super) fn e4() -> Hunt {
             setup.lock.unlock_errors = UnlockErrors::CalledAgainLater;
             setup.lock.guards_unlock = false;
         },
-        |setup| setup.lock.guards_unlock = true,
+        |setup| {
+            setup.lock.unlock_errors = UnlockErrors::CalledAgain;
+            setup.lock.guards_unlock = true;
+        },
     )
 }
 
