@@ -94,6 +94,7 @@ mod exhaustive {
     fn the_own_id_check_does_not_see_a_hidden_main_cell() {
         let held = |lock| {
             let mut space = stepping(lock);
+            spaces::timed(&mut space);
             space.bounds.latency_ticks = Some(0);
             space.setup.workload.hold = Micros(2 * TICK.0);
             space

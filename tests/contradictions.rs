@@ -96,7 +96,7 @@ fn broken_by(lock: &dyn AnyLock, fault: Option<FaultKind>, promise: Promise, see
 fn what_check_calls_kept_no_random_run_breaks() {
     let (rounds, states_max, seeds, least) = match std::env::var_os("PICKLOCK_LONG") {
         Some(_) => (2, STATES_MAX, 2_000, 100),
-        None => (2, 6_000, 100, 30),
+        None => (2, 6_000, 100, 20),
     };
     let compared = AtomicUsize::new(0);
     let names: Vec<&str> = locks().iter().filter(|lock| lock.is_lock()).map(|lock| lock.name()).collect();

@@ -265,6 +265,11 @@ impl<L: Lock> Client<L> {
         matches!(self.phase, Phase::Holds { .. })
     }
 
+    /// Whether the client waits for the resource to answer, and will ask again.
+    pub fn awaits_resource(&self) -> bool {
+        matches!(self.phase, Phase::Reads { .. } | Phase::Writes { .. })
+    }
+
     /// Whether the client will do nothing more.
     pub fn is_done(&self) -> bool {
         self.phase == Phase::Done

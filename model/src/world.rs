@@ -381,7 +381,9 @@ impl<L: Lock> World<L> {
             let mut woken = None;
             for (due, wake) in self.cluster.deadlines(node, setup).into_iter().flatten() {
                 // A server is woken once, whichever of its moments has come.
-                if woken == Some(wake) {
+                if woken == Some(wake)
+                    || bounds.latency_ticks.is_none() && self.answer_is_under_way(node, wake)
+                {
                     continue;
                 }
                 if clock.is_due(due, Micros::ZERO) {
@@ -781,6 +783,15 @@ impl<L: Lock> World<L> {
             }
             (Node::Client(_), Wake::Machine) | (Node::Server(_) | Node::Resource, _) => false,
         }
+    }
+
+    /// Whether the application need not ask the resource again, for its request or the answer is still under way: where deadlines
+    /// come in any order it would ask without end.
+    fn answer_is_under_way(&self, node: Node, wake: Wake) -> bool {
+        let (Node::Client(client), Wake::App) = (node, wake) else { return false };
+        let between = |ends| ends == (node, Node::Resource) || ends == (Node::Resource, node);
+        self.cluster.clients[usize::from(client)].awaits_resource()
+            && self.in_flight.iter().any(|envelope| between((envelope.from, envelope.to)))
     }
 
     fn handles_now(&self, node: Node) -> bool {

@@ -4,7 +4,7 @@ mod hunts;
 
 use super::{Scenario, Search};
 use crate::claims::cassandra::TTL_SECONDS;
-use crate::claims::cassandra_shadow::{backing_off, drop_from_shadow_lock, shadow_lock};
+use crate::claims::cassandra_shadow::{backing_off, drop_from_shadow_lock, shadow_lock, timed};
 use crate::claims::{Assumption, Judgement, NamedSpace};
 use crate::explore::{Draws, Goal, Space};
 use crate::locks::CassandraShadow;
@@ -77,6 +77,7 @@ fn c19() -> Scenario {
         let mut space = shadow_lock(2, 1, Calls::Lock, &[Promise::MutualExclusion]);
         drop_from_shadow_lock(&mut space, Assumption::NoClockStep);
         // Long enough that a step back hides what follows the hold, and not what went before it.
+        timed(&mut space);
         space.bounds.latency_ticks = Some(0);
         space.setup.workload.hold = Micros(2 * TICK.0);
         space.setup.workload.rounds = 2;
