@@ -138,10 +138,13 @@ fn the_spaces_of_the_theorems_have_their_sizes() {
         lemma-1, 2 clients, 3 servers, W=2 R=2 of 3: 5732 states, 17416 transitions, depth 22
         lemma-1, 2 clients, 3 servers, W=3 R=1 of 3: 232 states, 534 transitions, depth 18
         theorem-1, 3 clients, 1 server: 62637 states, 213791 transitions, depth 42
+        theorem-1, 2 clients, 1 server, called twice: 3477 states, 8092 transitions, depth 56
         theorem-2, 3 clients, 1 server: 82912 states, 276577 transitions, depth 48
+        theorem-2, 2 clients, 1 server, called twice: 6141 states, 13776 transitions, depth 59
         theorem-3, 3 clients, 1 server, not all are refused: 24471 states, 67513 transitions, depth 44
         theorem-3, 3 clients, 1 server, contention leads to a grant: 24471 states, 67513 transitions, depth 44
         progress, 3 clients, 1 server, nobody waits for ever: 62637 states, 213791 transitions, depth 42
+        progress, 2 clients, 1 server, nobody waits for ever, called twice: 3477 states, 8092 transitions, depth 56
         old-lock, 3 clients, 1 server, lock: 6828 states, 19136 transitions, depth 48
         old-lock, 3 clients, 1 server, try_lock: 7491 states, 19758 transitions, depth 48
         old-lock-progress, 2 clients, 1 server, almost surely: 437 states, 830 transitions, depth 34
@@ -150,10 +153,10 @@ fn the_spaces_of_the_theorems_have_their_sizes() {
         old-lock-progress, 2 clients, 1 server, everybody, in endless use: 1521 states, 3058 transitions, depth 54
         redlock, 2 clients, 3 servers, in turn: 38514 states, 109701 transitions, depth 27
         redlock, 2 clients, 3 servers, at once: 131406 states, 491968 transitions, depth 27
-        redlock, 2 clients, 3 servers, in turn, until granted: 80966 states, 238488 transitions, depth 59
+        redlock, 2 clients, 3 servers, in turn, until granted: 81368 states, 239178 transitions, depth 59
         min-validity, 2 clients, 3 servers, in turn: 38514 states, 109701 transitions, depth 27
         min-validity, 2 clients, 3 servers, at once: 131406 states, 491968 transitions, depth 27
-        min-validity, 2 clients, 3 servers, in turn, until granted: 80966 states, 238488 transitions, depth 59
+        min-validity, 2 clients, 3 servers, in turn, until granted: 81368 states, 239178 transitions, depth 59
         liveness-a, 2 clients, 3 servers, almost surely: 1753 states, 5209 transitions, depth 22
         liveness-b, 1 clients, 3 servers, almost surely: 81 states, 146 transitions, depth 11
         liveness-b, 2 clients, 3 servers, almost surely: 6891 states, 21168 transitions, depth 39
@@ -165,6 +168,11 @@ fn the_spaces_of_the_theorems_have_their_sizes() {
         zookeeper-progress, 3 clients, 1 server, one server: 9275 states, 23394 transitions, depth 38
         zookeeper-progress, 2 clients, 3 servers, followers lag: 57615 states, 280935 transitions, depth 39
         inside, 2 clients, 1 server: 432 states, 738 transitions, depth 28
+        etcd, 3 clients, 1 server, lock: 166219 states, 442494 transitions, depth 57
+        etcd, 3 clients, 1 server, try_lock: 208726 states, 521838 transitions, depth 42
+        etcd-fifo, 3 clients, 1 server: 166219 states, 442494 transitions, depth 57
+        etcd-progress, 3 clients, 1 server: 166219 states, 442494 transitions, depth 57
+        etcd-fencing, 2 clients, 1 server: 1178 states, 2156 transitions, depth 39
     "#]]
     .assert_eq(&table);
 }
