@@ -96,6 +96,8 @@ enum Phase {
     Lost,
     /// Deletes its znode, and then answers.
     Leave { released: bool },
+    /// Has its server catch up before it looks for the guid of an attempt that was given up; a call may wait for the end of it.
+    CleanSync { guid: Guid, call: Option<(LockId, Mode)> },
     /// Looks for the guid of an attempt that was given up; a call may wait for the end of it.
     CleanSearch { guid: Guid, call: Option<(LockId, Mode)> },
     /// Deletes a znode that was given up; a call may wait for the end of it.
@@ -126,6 +128,9 @@ impl ZookeeperLock {
         match (self.phase, input) {
             (Phase::Idle, Input::Call(Call::Acquire { lock, mode })) => self.ask(lock, mode, cx, out),
             // The library cleans up; the call waits.
+            (Phase::CleanSync { guid, call: None }, Input::Call(Call::Acquire { lock, mode })) => {
+                self.phase = Phase::CleanSync { guid, call: Some((lock, mode)) };
+            }
             (Phase::CleanSearch { guid, call: None }, Input::Call(Call::Acquire { lock, mode })) => {
                 self.phase = Phase::CleanSearch { guid, call: Some((lock, mode)) };
             }
@@ -155,7 +160,10 @@ impl ZookeeperLock {
                         Mode::Lock => Some((self.lock, Mode::Lock)),
                         Mode::TryLock => None,
                     };
-                    self.phase = Phase::CleanSearch { guid, call };
+                    self.phase = match cx.settings.sync_before_search {
+                        true => Phase::CleanSync { guid, call },
+                        false => Phase::CleanSearch { guid, call },
+                    };
                     if self.mode == Mode::TryLock {
                         self.forget_call();
                         out.answer(Answer::Refused);
@@ -217,6 +225,11 @@ impl ZookeeperLock {
                 }
             }
 
+            // The next server may be behind, too.
+            (Phase::Search, Input::Down) if cx.settings.sync_before_search => self.phase = Phase::Sync,
+            (Phase::CleanSearch { guid, call }, Input::Down) if cx.settings.sync_before_search => {
+                self.phase = Phase::CleanSync { guid, call };
+            }
             // Reads are repeated on the next connection, and so is what may be done twice without harm. A waiter's watch is
             // the library's to set again.
             (
@@ -228,6 +241,7 @@ impl ZookeeperLock {
                 | Phase::Token
                 | Phase::Watch { .. }
                 | Phase::Wait
+                | Phase::CleanSync { .. }
                 | Phase::CleanSearch { .. }
                 | Phase::CleanDelete { .. }
                 | Phase::Idle
@@ -285,6 +299,9 @@ impl ZookeeperLock {
             },
 
             // Curator's background deletion.
+            (Phase::CleanSync { guid, call }, Input::Answered(_)) => {
+                self.go(Phase::CleanSearch { guid, call }, cx, out);
+            }
             (Phase::CleanSearch { guid, call }, Input::Answered(Outcome::Children(children))) => {
                 match children.iter().find(|child| child.guid() == Some(guid)) {
                     Some(path) => self.go(Phase::CleanDelete { path: *path, call }, cx, out),
@@ -324,9 +341,12 @@ impl ZookeeperLock {
             (Phase::Leave { released }, Input::Expired) => {
                 self.finish(released, out);
             }
-            (Phase::CleanSearch { call, .. } | Phase::CleanDelete { call, .. }, Input::Expired) => {
-                self.cleaned(call, cx, out);
-            }
+            (
+                Phase::CleanSync { call, .. }
+                | Phase::CleanSearch { call, .. }
+                | Phase::CleanDelete { call, .. },
+                Input::Expired,
+            ) => self.cleaned(call, cx, out),
 
             // An event of a watch that a waiter does not wait for any more: it lists or has left already.
             (_, Input::Fired) => {}
@@ -359,7 +379,7 @@ impl ZookeeperLock {
                 mode: CreateMode::Persistent,
                 data: 0,
             })),
-            Phase::Sync => Some(Operation::Sync),
+            Phase::Sync | Phase::CleanSync { .. } => Some(Operation::Sync),
             Phase::Search | Phase::CleanSearch { .. } => list(false),
             Phase::List => list(cx.settings.watch == Watch::Parent && self.mode == Mode::Lock),
             Phase::Token => self.own.map(|path| Operation::Exists { path, watch: false }),
@@ -551,7 +571,7 @@ impl Lock for ZookeeperLock {
         self.session.visit(visitor);
         match &mut self.phase {
             Phase::Watch { target: path } | Phase::CleanDelete { path, .. } => path.visit(visitor),
-            Phase::CleanSearch { guid, .. } => visit_guid(guid, visitor),
+            Phase::CleanSync { guid, .. } | Phase::CleanSearch { guid, .. } => visit_guid(guid, visitor),
             Phase::Idle
             | Phase::DropParent
             | Phase::Create
@@ -581,6 +601,7 @@ impl Lock for ZookeeperLock {
             Phase::Idle
             | Phase::Lost
             | Phase::Leave { .. }
+            | Phase::CleanSync { .. }
             | Phase::CleanSearch { .. }
             | Phase::CleanDelete { .. } => return Line::NONE,
         };
@@ -604,7 +625,7 @@ impl Lock for ZookeeperLock {
             Phase::Lost => "has lost the lock",
             Phase::Leave { released: true } => "releasing",
             Phase::Leave { released: false } => "leaving the queue",
-            Phase::CleanSearch { .. } | Phase::CleanDelete { .. } => "cleaning up",
+            Phase::CleanSync { .. } | Phase::CleanSearch { .. } | Phase::CleanDelete { .. } => "cleaning up",
         }
     }
 

@@ -34,7 +34,8 @@ fn e1() -> Scenario {
         let mut space = etcd_leases(2, Calls::Lock, &[Promise::MutualExclusion]);
         drop_from_etcd(&mut space, Assumption::NoPause);
         space.bounds.aim = Aim::At(WAITING);
-        space.setup.workload.hold = Micros(i64::from(LONG_TICKS) * TICK.0);
+        space.bounds.unhurried = false;
+        space.setup.workload.hold = TICK;
         space.setup.lock.checks_own_key = checks_own_key;
         if checks_own_key {
             space.setup.lock.session = CAREFUL_SESSION;
@@ -111,6 +112,7 @@ fn e4() -> Scenario {
     let space = |unlock_errors, guards_unlock| {
         let mut space = etcd_leases(2, Calls::Lock, &[Promise::MutualExclusion]);
         space.bounds.losses = 1;
+        space.bounds.unhurried = false;
         space.setup.lock.session = CAREFUL_SESSION;
         space.setup.lock.unlock_errors = unlock_errors;
         space.setup.lock.guards_unlock = guards_unlock;
