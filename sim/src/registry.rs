@@ -492,7 +492,7 @@ impl<L: Lock> Registered<L> {
     }
 
     /// Runs every seed with the setup's own numbers of clients and rounds, thinking and holding for as long as it says. Else
-    /// those are what each seed's own are drawn around ([`varied`](crate::varied)): many a flaw shows at few of them only.
+    /// those are what each seed's own are drawn around ([`varied`]): many a flaw shows at few of them only.
     #[must_use]
     pub fn used_as_set_up(self) -> Registered<L> {
         Registered { varies: false, ..self }

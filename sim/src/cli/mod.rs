@@ -1,7 +1,7 @@
 //! The command line: one file per command; the rest of the files is what commands share.
 //!
 //! A command parses its arguments into what the library asks for, calls it, and prints what comes back, as text or, with
-//! `--json`, as one document. How it ends is its [`Ending`], each with an exit code of its own, or a `BadCall`, which exits 2
+//! `--json`, as one document. How it ends is its `Ending`, each with an exit code of its own, or a `BadCall`, which exits 2
 //! after one line that says what was wrong and what would be right. Nothing else goes to stdout, and progress goes to
 //! stderr, and only to a terminal.
 
