@@ -44,7 +44,7 @@ const EXAMPLES: &str = "\
 Examples:
   picklock widen theorem-3
   picklock widen C9 Z2 redlock --seconds 60
-  picklock widen --max-states 3000000 --out docs/widening.md
+  picklock widen --max-states 3000000 --out widening.md
 
 A fault that a claim leaves out altogether is an assumption of it, and no bound: picklock theorems drops those.
 
