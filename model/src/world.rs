@@ -525,6 +525,7 @@ impl<L: Lock> World<L> {
                 now = self.deliver_at_once(position, now, setup, at_once, &mut on_violation);
                 effects.sends.append(&mut at_once.sends);
                 effects.events.append(&mut at_once.events);
+                effects.tested = effects.tested.union(at_once.tested);
             }
         }
         self.broken = broken;

@@ -1,8 +1,10 @@
 //! Our explorer against stateright's: the same states, the same verdicts, paths as short.
 
-use picklock_model::claims::{Assumption, cassandra as spaces, redis};
-use picklock_model::explore::{Limits, NoSuchPath, Space, Verdict, cross_check, search};
-use picklock_model::locks::{CassandraQueue, RowProbe};
+use picklock_model::claims::{
+    Assumption, Judgement, Search, cassandra as spaces, redis, scenarios, unpack_setup,
+};
+use picklock_model::explore::{Limits, NoSuchPath, Space, Verdict, check_liveness, cross_check, search};
+use picklock_model::locks::{CassandraQueue, CassandraServed, RowProbe};
 use picklock_model::machine::Lock;
 use picklock_model::stores::cassandra::Consistency;
 use picklock_model::stores::redis::{Eviction, Layout, Tenant, TenantDoes};
@@ -204,4 +206,19 @@ fn an_action_that_is_not_there_is_refused_and_changes_nothing() {
     assert_eq!(walker.step(7, &mut ()), Err(NoSuchPath { at: 0, action: 7, possible: 2 }));
     assert_eq!(*walker.world(), before);
     assert_eq!(walker.step(1, &mut ()), Ok(()));
+}
+
+#[test]
+fn what_is_delivered_at_once_is_counted_among_what_was_put_to_the_test() {
+    let row = scenarios().into_iter().find(|row| row.id == "C22a");
+    let Some(Search::Space { space, judgement: Judgement::Progress { goals, draws } }) =
+        row.map(|row| row.fix_search)
+    else {
+        panic!("C22a is a row that is searched for progress")
+    };
+    assert!(space.bounds.colocated);
+    let setup = unpack_setup::<CassandraServed>(&space.setup).unwrap();
+    let space = Space { setup, bounds: space.bounds };
+    let (exploration, _) = check_liveness(&space, &goals, draws, &Limits::states(1_000_000));
+    assert!(exploration.coverage.tested.times(Promise::StarvationFreedom) > 0);
 }
