@@ -228,7 +228,11 @@ mod seeded {
 
     #[test]
     fn without_faults_every_promise_is_kept_and_everybody_is_served() {
-        let mut setup = unpack_setup::<FeedbackLock>(&lock(LOCK).setup(Some(every_promise()))).unwrap();
+        let varied = lock(LOCK).setup(Some(every_promise()));
+        let report = sweep(LOCK, &varied, FaultSet::EMPTY, seeds(300), true);
+        assert_clean(LOCK, &varied, FaultSet::EMPTY, &report);
+
+        let mut setup = unpack_setup::<FeedbackLock>(&varied).unwrap();
         setup.workload.varies = false;
         let setup = pack_setup(&setup);
         let report = sweep(LOCK, &setup, FaultSet::EMPTY, seeds(300), true);

@@ -29,7 +29,7 @@ use crate::sweep::{OnMerged, PlannedRun, SweepError, SweepOptions, SweepReport, 
 use crate::token::{Body, Mark, Token};
 use crate::varied;
 use picklock_model::claims::{
-    Assumption, BadSetup, Judgement, NamedSpace, Widened, Widening, pack_setup, unpack_setup,
+    Assumption, BadSetup, Expected, Judgement, NamedSpace, Widened, Widening, pack_setup, unpack_setup,
 };
 use picklock_model::cluster::Setup;
 use picklock_model::explore::{
@@ -198,6 +198,16 @@ impl CheckVerdict {
             CheckVerdict::Violated => "violated",
             CheckVerdict::Incomplete => "incomplete",
             CheckVerdict::Vacuous => "vacuous",
+        }
+    }
+
+    /// Whether it is the opposite of what was expected; where none was reached it is not.
+    pub const fn contradicts(self, expected: Expected) -> bool {
+        match (self, expected) {
+            (CheckVerdict::Holds, Expected::Violated) | (CheckVerdict::Violated, Expected::Holds) => true,
+            (CheckVerdict::Holds, Expected::Holds)
+            | (CheckVerdict::Violated, Expected::Violated)
+            | (CheckVerdict::Incomplete | CheckVerdict::Vacuous, _) => false,
         }
     }
 }

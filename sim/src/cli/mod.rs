@@ -39,6 +39,7 @@ mod widen;
 
 use crate::registry::{CheckVerdict, Locks, RunError};
 use clap::{Parser, Subcommand};
+use picklock_model::claims::Expected;
 use screen::Screen;
 use std::io::Write;
 use std::process::ExitCode;
@@ -150,6 +151,17 @@ impl Ending {
             CheckVerdict::Violated => Ending::Broken,
             CheckVerdict::Incomplete => Ending::Incomplete,
             CheckVerdict::Vacuous => Ending::Vacuous,
+        }
+    }
+
+    /// How a verdict about a claim ends the command.
+    fn of_claim(verdict: CheckVerdict, expected: Expected) -> Ending {
+        match verdict {
+            CheckVerdict::Incomplete => Ending::Incomplete,
+            CheckVerdict::Vacuous => Ending::Vacuous,
+            CheckVerdict::Holds | CheckVerdict::Violated => {
+                Ending::Unexpected.or_fine(verdict.contradicts(expected))
+            }
         }
     }
 

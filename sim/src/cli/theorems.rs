@@ -181,20 +181,11 @@ impl Row {
 
     /// Whether the verdict is the opposite of the claim.
     fn differs(&self) -> bool {
-        match (self.verdict, self.expected) {
-            (CheckVerdict::Holds, Expected::Violated) | (CheckVerdict::Violated, Expected::Holds) => true,
-            (CheckVerdict::Holds, Expected::Holds)
-            | (CheckVerdict::Violated, Expected::Violated)
-            | (CheckVerdict::Incomplete | CheckVerdict::Vacuous, _) => false,
-        }
+        self.verdict.contradicts(self.expected)
     }
 
     fn ending(&self) -> Ending {
-        match self.verdict {
-            CheckVerdict::Incomplete => Ending::Incomplete,
-            CheckVerdict::Vacuous => Ending::Vacuous,
-            CheckVerdict::Holds | CheckVerdict::Violated => Ending::Unexpected.or_fine(self.differs()),
-        }
+        Ending::of_claim(self.verdict, self.expected)
     }
 
     /// What the space was: without it no verdict means anything.

@@ -255,20 +255,11 @@ impl Verified {
 impl Row {
     /// Whether it fell though it is not known to, or stood though it is.
     fn differs(&self) -> bool {
-        match (self.verdict, self.expected) {
-            (CheckVerdict::Holds, Expected::Violated) | (CheckVerdict::Violated, Expected::Holds) => true,
-            (CheckVerdict::Holds, Expected::Holds)
-            | (CheckVerdict::Violated, Expected::Violated)
-            | (CheckVerdict::Incomplete | CheckVerdict::Vacuous, _) => false,
-        }
+        self.verdict.contradicts(self.expected)
     }
 
     fn ending(&self) -> Ending {
-        match self.verdict {
-            CheckVerdict::Incomplete => Ending::Incomplete,
-            CheckVerdict::Vacuous => Ending::Vacuous,
-            CheckVerdict::Holds | CheckVerdict::Violated => Ending::Unexpected.or_fine(self.differs()),
-        }
+        Ending::of_claim(self.verdict, self.expected)
     }
 }
 

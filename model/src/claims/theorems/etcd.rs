@@ -162,43 +162,39 @@ fn exclusion() -> Vec<Claim> {
         dropped(&[NoCrash, NoExpiry], Holds, "the dead do not work on when their lease ends"),
         dropped(&[MajorityUp], Holds, "without a member nobody is granted anything"),
     ];
-    // Minutes each, and two rounds are needed; row E4 has the first and the last.
-    let unlock = |variant_name, change, expected, reason| Claim {
-        long: true,
-        ..variant(variant_name, &[NoLoss], change, expected, reason)
+    // Minutes each, and two rounds are needed; row E4 has the first and the last in less time.
+    let unlock = |variant, unlock_errors, guards_unlock, expected, reason| {
+        let mut space = without(&PROMISE, &[NoLoss]);
+        careful(&mut space);
+        space.bounds.losses = 1;
+        space.setup.lock.unlock_errors = unlock_errors;
+        space.setup.lock.guards_unlock = guards_unlock;
+        Claim { variant, reason, long: true, ..claim("etcd", &space, &[NoLoss], expected) }
     };
-    claims.push(unlock(
-        "unlock called again in the background",
-        |space| {
-            careful(space);
-            space.bounds.losses = 1;
-            space.setup.lock.unlock_errors = UnlockErrors::CalledAgainLater;
-        },
-        Violated,
-        "the second deletion is of the key that the same session has put since (row E4)",
-    ));
-    claims.push(unlock(
-        "unlock called again in the background, guarded",
-        |space| {
-            careful(space);
-            space.bounds.losses = 1;
-            space.setup.lock.unlock_errors = UnlockErrors::CalledAgainLater;
-            space.setup.lock.guards_unlock = true;
-        },
-        Violated,
-        "if the first deletion never came, the session has locked the key that is still there: it has the create revision \
-         that the guard compares",
-    ));
-    claims.push(unlock(
-        "unlock called again until it is answered, guarded",
-        |space| {
-            careful(space);
-            space.bounds.losses = 1;
-            space.setup.lock.guards_unlock = true;
-        },
-        Holds,
-        "when the session locks again its old key is gone, and the new one has another create revision",
-    ));
+    claims.extend([
+        unlock(
+            "unlock called again in the background",
+            UnlockErrors::CalledAgainLater,
+            false,
+            Violated,
+            "the second deletion is of the key that the same session has put since (row E4)",
+        ),
+        unlock(
+            "unlock called again in the background, guarded",
+            UnlockErrors::CalledAgainLater,
+            true,
+            Violated,
+            "if the first deletion never came, the session has locked the key that is still there: it has the create revision \
+             that the guard compares",
+        ),
+        unlock(
+            "unlock called again until it is answered, guarded",
+            UnlockErrors::CalledAgain,
+            true,
+            Holds,
+            "when the session locks again its old key is gone, and the new one has another create revision",
+        ),
+    ]);
     claims.extend(once_and_twice(
         "paused before the grant, deadline counted from the sending, one round",
         "paused before the grant, deadline counted from the sending",
