@@ -11,8 +11,10 @@ use picklock_sim::report::TextOptions;
 use picklock_sim::strategy::Strategy;
 use picklock_sim::sweep::{PlannedRun, SweepReport};
 use picklock_sim::token::Token;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// No space of these tests has so many states: where it is reached, something has grown that should not.
 pub const STATES_MAX: u64 = 8_000_000;
@@ -32,8 +34,20 @@ pub fn lock(name: &str) -> Box<dyn AnyLock> {
     }
 }
 
-/// Explores the whole space.
+/// What the spaces came to that were explored so far: a claim, its row, its golden trace and the tests of its lock ask for the
+/// same ones.
+static EXPLORED: Mutex<BTreeMap<String, Arc<OnceLock<Checked>>>> = Mutex::new(BTreeMap::new());
+
+/// Explores the whole space, the first time that it is asked for.
 pub fn check(space: &NamedSpace, judgement: &Judgement) -> Checked {
+    let name = format!("{space:?} {judgement:?}");
+    let mut explored = EXPLORED.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = Arc::clone(explored.entry(name).or_default());
+    drop(explored);
+    place.get_or_init(|| explore(space, judgement)).clone()
+}
+
+fn explore(space: &NamedSpace, judgement: &Judgement) -> Checked {
     match lock(space.lock).check(space, judgement, &Limits::states(STATES_MAX)) {
         Ok(checked) => {
             if let Some(found) = &checked.counterexample {

@@ -21,7 +21,7 @@
 //! 13. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
 //! 14. `tokens`: runs that once broke a promise, and others, kept as tokens in `tokens/`, each with its story.
 //! 15. `shrinking`: what random plans find is made small, about as small as what the exhaustive search finds; and so is a case of
-//!     proptest.
+//!     proptest. `own_shrunk`: runs of somebody's own locks, whose causes take long to show.
 //! 16. `guard_example`: to copy from. An application works under a guard while hosts crash and links break, under turmoil.
 //! 17. `contradictions`: what the exhaustive engine calls kept, no random run breaks, over every lock, fault and promise.
 //!
@@ -53,6 +53,7 @@ mod guard_example;
 mod hosted;
 mod leases;
 mod monitors;
+mod own_shrunk;
 mod pictures;
 mod redis;
 mod redlock;

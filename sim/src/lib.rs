@@ -21,9 +21,9 @@
 //!
 //! let lock = locks().into_iter().find(|lock| lock.name() == "cassandra-queue").expect("it is registered");
 //! let stop = AtomicBool::new(false);
-//! let how = SweepHow { jobs: 1, ..SweepHow::new(&|_| {}, &stop) };
-//! let report = lock.sweep(&lock.setup(None), "pause".parse()?, 0..100, &how)?;
-//! assert_eq!(report.first_seed(Promise::MutualExclusion), Some(3));
+//! let how = SweepHow { sought: Some(Promise::MutualExclusion), ..SweepHow::new(&|_| {}, &stop) };
+//! let report = lock.sweep(&lock.setup(None), "pause".parse()?, 0..1_000, &how)?;
+//! assert!(report.first_seed(Promise::MutualExclusion).is_some());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -1,0 +1,203 @@
+//! Runs of somebody's own locks are made small, too: the mistakes of an outside author whose failures were long.
+//!
+//! Both are one machine on Redis, which prolongs its lease by `GET` and `PEXPIRE` in place of the script that does both at once,
+//! and takes its fencing tokens from a counter in the same store, where nothing is durable.
+
+use crate::evidence::breaks;
+use crate::truth;
+use picklock_model::cluster::Setup;
+use picklock_model::machine::{Answer, Call, Context, Effects, Lock, Owner, Visitor};
+use picklock_model::stores::redis::{Command, Key, Millis, Outcome, Redis, Reply, Request, Token, Value};
+use picklock_model::time::{Due, Micros, Monotonic};
+use picklock_model::workload::{Workload, Writes};
+use picklock_properties::{ClientId, Event, FencingToken, Mode, Promise};
+use picklock_sim::fault::{FaultKind, FaultSet};
+use picklock_sim::registry::{AnyLock, Reduced, Registered, ShrinkHow, SweepHow};
+use picklock_sim::report::TextOptions;
+use picklock_sim::shrink::Size;
+use picklock_sim::strategy::Strategy;
+use picklock_sim::sweep::PlannedRun;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicBool;
+
+const LOCK: Key = Key::Lock(0);
+const COUNTER: Key = Key::Counter(0);
+const LEASE: Micros = Micros::seconds(10);
+const RENEWAL: Micros = Micros::seconds(3);
+const RETRY: Micros = Micros::millis(500);
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+struct Watchdog {
+    phase: Phase,
+    /// The number of the last request, which its reply repeats.
+    serial: u32,
+    /// What signs this hold.
+    signature: u32,
+    /// When the request is sent again, or the lease prolonged.
+    next: Option<Monotonic>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+enum Phase {
+    Idle,
+    Asks(Mode),
+    Numbers,
+    Holds,
+    Looks,
+    Prolongs,
+    Leaves,
+}
+
+impl Watchdog {
+    fn send(&mut self, phase: Phase, cx: &Context<()>, out: &mut Effects<Redis>) {
+        let serial = self.serial + 1;
+        let signature = if matches!(phase, Phase::Asks(_)) { serial } else { self.signature };
+        let value = Value::Token(Token { client: cx.me, serial: signature });
+        let lease = Millis(LEASE.0 / 1000);
+        let command = match phase {
+            Phase::Asks(_) => Command::Set { key: LOCK, value, if_absent: true, ttl: Some(lease) },
+            Phase::Numbers => Command::Incr(COUNTER),
+            Phase::Looks => Command::Get(LOCK),
+            Phase::Prolongs => Command::PExpire(LOCK, lease),
+            Phase::Leaves => Command::CompareAndDelete { key: LOCK, value },
+            Phase::Idle | Phase::Holds => unreachable!("there is nothing to ask"),
+        };
+        *self = Watchdog { phase, serial, signature, next: Some(cx.monotonic + RETRY) };
+        out.request(0, Request { serial, command, wait: false });
+    }
+
+    fn hold(&mut self, cx: &Context<()>) {
+        *self = Watchdog { phase: Phase::Holds, next: Some(cx.monotonic + RENEWAL), ..*self };
+    }
+
+    fn stop(&mut self, answer: Answer, out: &mut Effects<Redis>) {
+        *self = Watchdog { phase: Phase::Idle, next: None, ..*self };
+        out.answer(answer);
+    }
+}
+
+impl Lock for Watchdog {
+    type Store = Redis;
+    type Settings = ();
+
+    fn new(_me: u8, _settings: &()) -> Self {
+        Watchdog { phase: Phase::Idle, serial: 0, signature: 0, next: None }
+    }
+
+    fn on_call(&mut self, call: Call, cx: &Context<()>, out: &mut Effects<Redis>) {
+        match call {
+            Call::Acquire { mode, .. } => self.send(Phase::Asks(mode), cx, out),
+            Call::Release => self.send(Phase::Leaves, cx, out),
+            Call::Write => unreachable!("only a lock that says so writes in its own store"),
+        }
+    }
+
+    fn on_reply(&mut self, _from: u8, reply: Reply, cx: &Context<()>, out: &mut Effects<Redis>) {
+        if reply.serial != self.serial {
+            return;
+        }
+        let mine = Value::Token(Token { client: cx.me, serial: self.signature });
+        match (self.phase, reply.outcome) {
+            (Phase::Asks(_), Outcome::Ok) => self.send(Phase::Numbers, cx, out),
+            (Phase::Asks(Mode::TryLock), _) => self.stop(Answer::Refused, out),
+            (Phase::Numbers, Outcome::Integer(number)) => {
+                self.hold(cx);
+                out.answer(Answer::Granted { fence: Some(FencingToken(number)) });
+            }
+            (Phase::Looks, Outcome::Bulk(value)) if value == mine => self.send(Phase::Prolongs, cx, out),
+            (Phase::Prolongs, Outcome::Integer(1)) => {
+                out.record(Event::Renewed { client: ClientId(cx.me) });
+                self.hold(cx);
+            }
+            (Phase::Looks | Phase::Prolongs, _) => self.stop(Answer::Lost, out),
+            (Phase::Leaves, _) => self.stop(Answer::Released, out),
+            // Somebody else has it, or an answer came twice: again, later.
+            (Phase::Idle | Phase::Holds | Phase::Asks(Mode::Lock) | Phase::Numbers, _) => {}
+        }
+    }
+
+    fn on_deadline(&mut self, cx: &Context<()>, out: &mut Effects<Redis>) {
+        let phase = if self.phase == Phase::Holds { Phase::Looks } else { self.phase };
+        self.send(phase, cx, out);
+    }
+
+    fn on_restart(&mut self, _cx: &Context<()>) {
+        *self = Watchdog { phase: Phase::Idle, next: None, ..*self };
+    }
+
+    fn deadline(&self, _settings: &()) -> Option<Due> {
+        self.next.map(Due::Monotonic)
+    }
+
+    fn visit<V: Visitor>(&mut self, _settings: &(), visitor: &mut V) {
+        visitor.serial(Owner::Me, &mut self.serial);
+        visitor.serial(Owner::Me, &mut self.signature);
+        self.next.iter_mut().for_each(|next| visitor.wake(next));
+    }
+
+    fn doing(&self) -> &'static str {
+        match self.phase {
+            Phase::Idle => "idle",
+            Phase::Asks(_) => "SET NX PX",
+            Phase::Numbers => "INCR",
+            Phase::Holds => "holds",
+            Phase::Looks => "GET",
+            Phase::Prolongs => "PEXPIRE",
+            Phase::Leaves => "if mine then DEL",
+        }
+    }
+
+    fn lease(_settings: &()) -> Option<Micros> {
+        Some(LEASE)
+    }
+}
+
+fn watchdog() -> Registered<Watchdog> {
+    Registered::new("watchdog", "GET and PEXPIRE", || {
+        let workload = Workload {
+            clients: 3,
+            think: Micros::millis(500),
+            hold: Micros::seconds(12),
+            writes: Writes::Resource,
+            resource_checks: true,
+            ..Workload::default()
+        };
+        let promises = [Promise::LeaseLoss, Promise::FencedResource].into_iter().collect();
+        Setup { workload, promises, ..Setup::default() }
+    })
+}
+
+/// The first run among random plans that breaks the promise, and what becomes of it.
+fn shrunk(promise: Promise, faults: &[FaultKind], seeds: u64) -> (Size, Size) {
+    let (lock, stop) = (watchdog(), AtomicBool::new(false));
+    let faults: FaultSet = faults.iter().copied().collect();
+    let setup = lock.setup(Some([promise].into_iter().collect()));
+    let how = SweepHow { jobs: 2, sought: Some(promise), ..SweepHow::new(&|_| {}, &stop) };
+    let report = lock.sweep(&setup, faults, 0..seeds, &how).expect("the setup is this lock's");
+    let seed = report.first_seed(promise);
+    let seed = seed.unwrap_or_else(|| panic!("{promise} is not broken in {} runs", report.runs));
+    let plan = lock.plans(&setup, faults, Strategy::Swarm, &[seed]).expect("it was run").remove(0);
+    let found = lock.token(&setup, &PlannedRun { plan, seed }, Some(promise)).expect("it was run");
+    let how = ShrinkHow { promise: Some(promise), ..ShrinkHow::new(&stop, &|_| {}) };
+    let Ok(Reduced::Shrunk { before, after, token, .. }) = lock.shrink(&found, &how) else {
+        panic!("{found} cannot be made small")
+    };
+    let replay = lock.replay(&token, &TextOptions::default()).expect("it is a token of this lock");
+    truth::assert_true(&token, &replay);
+    assert!(breaks(&replay, promise), "{token}");
+    println!("{promise}, seed {seed}: {before:?} became {after:?}\n{}", replay.text);
+    (before, after)
+}
+
+#[test]
+fn a_lease_that_was_taken_back_between_a_look_and_the_prolonging() {
+    let faults = [FaultKind::Delay, FaultKind::Loss, FaultKind::Partition];
+    let (before, after) = shrunk(Promise::LeaseLoss, &faults, 100_000);
+    assert!(after.steps <= before.steps / 2 && after.faults <= 2, "{before:?} became {after:?}");
+}
+
+#[test]
+fn a_fencing_token_that_was_given_twice_since_its_counter_was_not_durable() {
+    let (before, after) = shrunk(Promise::FencedResource, &FaultKind::USUAL, 100_000);
+    assert!(after.steps <= before.steps / 2 && after.faults <= 3, "{before:?} became {after:?}");
+}
