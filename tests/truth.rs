@@ -16,13 +16,36 @@ use std::collections::BTreeSet;
 pub fn assert_true(token: &Token, replay: &Replay) {
     assert_eq!(replay.defect, None, "{token}");
     let family = token.lock.split('-').next().unwrap_or_default();
-    let untrue = match family {
+    let mut untrue = match family {
         "cassandra" => cells_that_nobody_wrote(&replay.events),
         "redis" | "redlock" => keys_that_nobody_set(&replay.events, replay.time != TimeColumn::Seconds),
         "etcd" => keys_that_nobody_put(&replay.events),
         _ => Vec::new(),
     };
+    untrue.extend(steps_of_the_dead(&replay.events));
     assert!(untrue.is_empty(), "{token}\n{}", untrue.join("\n"));
+}
+
+/// Steps that a node takes between its end and its next start.
+fn steps_of_the_dead(events: &[JsonEvent]) -> Vec<String> {
+    let mut down: BTreeSet<&str> = BTreeSet::new();
+    let mut untrue = Vec::new();
+    for event in events {
+        let Some(node) = event.node.as_deref() else { continue };
+        match event.what {
+            "crashed" => {
+                down.insert(node);
+            }
+            "restarted" => {
+                down.remove(node);
+            }
+            "delivered" | "woke" if down.contains(node) => {
+                untrue.push(format!("step {}: {node} is down, and is {}", event.step, event.what));
+            }
+            _ => {}
+        }
+    }
+    untrue
 }
 
 /// A column that a client wrote, as its coordinator took it.
@@ -189,12 +212,25 @@ fn event(step: u64, what: &'static str, message: &str, stored: &[&str]) -> JsonE
         line: None,
         wall_us: Some(step as i64),
         doing: None,
+        remark: None,
         stored: Some(stored.iter().map(|line| (*line).to_owned()).collect()),
         sent: Vec::new(),
         reported: Vec::new(),
         holders: Vec::new(),
         violations: Vec::new(),
     }
+}
+
+#[test]
+fn a_step_of_a_server_that_is_down_is_noticed() {
+    let story = |between: Option<&'static str>| {
+        let mut events = vec![event(1, "crashed", "", &[]), event(3, "delivered", "GET lock", &[])];
+        events.extend(between.map(|what| event(2, what, "", &[])));
+        events.sort_by_key(|event| event.step);
+        steps_of_the_dead(&events)
+    };
+    assert!(story(Some("restarted")).is_empty());
+    assert_eq!(story(None), ["step 3: s1 is down, and is delivered"]);
 }
 
 #[test]

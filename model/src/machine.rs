@@ -159,6 +159,9 @@ pub struct Effects<S: Store> {
     pub events: Vec<Event>,
     /// What the lock tells its application; at most one per entry.
     pub answer: Option<Answer>,
+    /// What a server does of its own accord in this step, where neither a message nor its contents say so. For the readers of
+    /// traces only: no engine looks at it.
+    pub remark: Option<&'static str>,
     /// The promises that the events put to the test. The cluster's to say, no machine's.
     pub tested: PromiseSet,
 }
@@ -169,6 +172,7 @@ impl<S: Store> Default for Effects<S> {
             sends: Vec::with_capacity(8),
             events: Vec::with_capacity(8),
             answer: None,
+            remark: None,
             tested: PromiseSet::EMPTY,
         }
     }
@@ -180,6 +184,7 @@ impl<S: Store> Effects<S> {
         self.sends.clear();
         self.events.clear();
         self.answer = None;
+        self.remark = None;
         self.tested = PromiseSet::EMPTY;
     }
 
@@ -387,6 +392,16 @@ pub trait Store: Data {
     /// Whether the server will dismiss this message, now and at any later time, without a trace.
     fn dismisses(&self, _message: &Self::Peer) -> bool {
         false
+    }
+
+    /// Whether nothing that was written goes but by its users' doing, or at the end of its lease.
+    fn keeps_keys(_settings: &Self::Settings) -> bool {
+        true
+    }
+
+    /// What this store's surroundings do to it in such a setup, beyond the faults of the world around it: a phrase for each.
+    fn surroundings(_settings: &Self::Settings) -> Vec<String> {
+        Vec::new()
     }
 
     /// Whether this server decides for the others, for all it knows. For who watches a run; stores without a leader have none.

@@ -32,6 +32,7 @@ use picklock_model::trace::{Observer, Step};
 use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_properties::{Event, Promise};
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The seeds that the command and the tests measure with. They decide latencies and the order of the queue, and nothing else:
 /// no fault strikes.
@@ -68,18 +69,28 @@ pub struct Herd {
 /// Runs the recipe as written, but for what its waiters watch, on one server and without faults: 1 to 128 clients ask at the
 /// same time, each once.
 pub fn measure(watch: Watch, clients: u8, seeds: Range<u64>) -> Herd {
+    let stop = AtomicBool::new(false);
+    measure_unless(&stop, watch, clients, seeds)
+        .unwrap_or_else(|| unreachable!("nobody but this function has the flag"))
+}
+
+/// The same; `None` if told to stop, which is looked at between runs.
+pub fn measure_unless(stop: &AtomicBool, watch: Watch, clients: u8, seeds: Range<u64>) -> Option<Herd> {
     let setup = setup(watch, clients);
     let limits = Limits::of(&setup);
     let mut engine = Engine::new();
     let mut count =
         Count { waiting: 0, herd: Herd { watch, clients, releases: Vec::new(), requests: 0, grants: 0 } };
     for seed in seeds {
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
         let outcome = engine.run(&setup, &Plan::default(), seed, &limits, &mut count);
         debug_assert!(outcome.violations.is_empty() && !outcome.truncated, "seed {seed}: {outcome:?}");
     }
     let Herd { releases, .. } = &mut count.herd;
     releases.retain(|release| release.waiting > 0);
-    count.herd
+    Some(count.herd)
 }
 
 impl Herd {

@@ -20,6 +20,7 @@ use std::fmt::{Display, Formatter};
 
 /// What goes wrong in a run, and until when.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Plan {
     /// How messages fare.
     pub network: Network,
@@ -34,6 +35,7 @@ pub struct Plan {
 
 /// A fault and its moment.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Planned {
     /// The moment.
     pub when: When,
@@ -43,7 +45,7 @@ pub struct Planned {
 
 /// A moment in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum When {
     /// A true time, counted from the beginning of the run.
     At(Micros),
@@ -111,7 +113,7 @@ pub enum Side {
 
 /// What goes wrong.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Fault {
     /// The node handles nothing for a while; its clocks go on, its messages wait, its deadlines fire late.
     Pause {

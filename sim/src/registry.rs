@@ -234,6 +234,9 @@ pub struct Replay {
     /// Which promises were watched, step by step.
     #[serde(skip)]
     pub watched: PromiseSet,
+    /// Those of them that the run could have broken ([`Promise::tested_by`]): of the others it says nothing.
+    #[serde(skip)]
+    pub tested: PromiseSet,
     /// Equal for equal runs.
     pub trace_hash: String,
     /// Not the run that the token was made of: the lock, its store, or the simulator has changed since.
@@ -279,12 +282,23 @@ pub enum RunError {
     /// The plan's numbers make no sense.
     #[error("the plan in it cannot be run: {0}")]
     Plan(String),
+    /// The plan is for another number of nodes.
+    #[error("the plan cannot be run with this lock: {0}")]
+    PlanFile(String),
     /// A setting of the lock is of a type that has no names: a token cannot be made.
     #[error("the setup cannot be told by the names of its parts: {0}")]
     Unnamed(String),
     /// The path leads nowhere.
     #[error(transparent)]
     Path(#[from] NoSuchPath),
+    /// The promise that it is to be made small for is kept in this run.
+    #[error("it does not break {asked}, but {broken}")]
+    BreaksAnother {
+        /// What was asked for.
+        asked: Promise,
+        /// The gravest promise that it does break.
+        broken: Promise,
+    },
     /// The sweep's threads could not be started.
     #[error(transparent)]
     Sweep(#[from] SweepError),
@@ -713,7 +727,7 @@ impl<L: Lock> AnyLock for Registered<L> {
             (None, Verdict::Verified | Verdict::Violated { .. }) => CheckVerdict::Vacuous,
         };
         let counterexample = found.map(|(promise, actions, loop_start)| {
-            let steps = actions.len();
+            let steps = steps_of(&space, &actions)?;
             let token = self.path_token(&space, actions, loop_start, Some(promise))?;
             Ok::<_, RunError>(Counterexample { promise, steps, token })
         });
@@ -755,6 +769,10 @@ impl<L: Lock> AnyLock for Registered<L> {
         seeds: std::ops::Range<u64>,
     ) -> Result<Vec<Outcome>, RunError> {
         let setup: Setup<L> = unpack_setup(setup)?;
+        let clients = varied::processes_max(&setup.workload);
+        if let Some(why) = plan.names_nobody(clients, setup.servers) {
+            return Err(RunError::PlanFile(why));
+        }
         let mut engine = Engine::new();
         let run = |seed| {
             let setup = varied::of_seed(&setup, seed);
@@ -786,16 +804,22 @@ impl<L: Lock> AnyLock for Registered<L> {
             let replay = self.replay(token, &TextOptions { last: Some(0), ..TextOptions::default() })?;
             let asked = how.promise.or(token.promise).or(replay.shown_for);
             let broken = asked.filter(|promise| replay.breaks(Some(*promise)));
-            return Ok(broken.map_or(Reduced::NothingBroken, |promise| Reduced::Shortest { promise }));
+            return match (broken, asked, replay.shown_for) {
+                (Some(promise), _, _) => Ok(Reduced::Shortest { promise }),
+                (None, Some(asked), Some(broken)) => Err(RunError::BreaksAnother { asked, broken }),
+                (None, _, _) => Ok(Reduced::NothingBroken),
+            };
         };
         let mut engine = Engine::new();
         let mut run = |plan: &Plan| engine.run(&setup, plan, seed, &RunLimits::of(&setup), &mut ());
         let outcome = run(&plan);
         let gravest = Promise::gravest(outcome.violations.iter().map(|violation| violation.promise));
-        let Some(promise) =
-            how.promise.or(token.promise).or(gravest).filter(|promise| outcome.breaks(*promise))
-        else {
-            return Ok(Reduced::NothingBroken);
+        let asked = how.promise.or(token.promise);
+        let promise = match (asked, gravest) {
+            (None, Some(gravest)) => gravest,
+            (Some(asked), _) if outcome.breaks(asked) => asked,
+            (Some(asked), Some(broken)) => return Err(RunError::BreaksAnother { asked, broken }),
+            (_, None) => return Ok(Reduced::NothingBroken),
         };
         // As it is told, a plan says more of why a fault matters; but only while its lines are called what they were.
         let plan = if run(&told) == outcome { told } else { plan };
@@ -865,6 +889,24 @@ fn never_served<L: Lock>(
     Ok(asked.or(goals.first()).copied())
 }
 
+/// How many steps whoever is shown a path sees: where messages that are delivered at once belong to the step that sent them, more
+/// than there are actions.
+fn steps_of<L: Lock>(space: &Space<L>, actions: &[u16]) -> Result<usize, NoSuchPath> {
+    let (mut walker, mut steps) = (space.walker(), Steps(0));
+    for action in actions {
+        walker.step(*action, &mut steps)?;
+    }
+    Ok(steps.0)
+}
+
+struct Steps(usize);
+
+impl<L: Lock> Observer<L> for Steps {
+    fn observe(&mut self, _step: &Step<L>) {
+        self.0 += 1;
+    }
+}
+
 /// Which promises the steps of a run break.
 #[derive(Default)]
 struct Broken(Vec<Promise>);
@@ -899,6 +941,7 @@ struct Watcher {
     /// How many more steps the text shows, once that promise is broken; `None`: all.
     more: Option<usize>,
     watched: PromiseSet,
+    tested: PromiseSet,
     /// How many there were.
     steps: usize,
     settings: Vec<String>,
@@ -922,6 +965,7 @@ impl Watcher {
             shown_for,
             more: options.last.map(|_| AFTERMATH_STEPS),
             watched: setup.promises,
+            tested: PromiseSet::EMPTY,
             observers: Both(text, Both(JsonEvents::default(), Both::default())),
             violations: Vec::new(),
             steps: 0,
@@ -951,6 +995,7 @@ impl Watcher {
             text: text.finish(),
             shown_for: self.shown_for,
             watched: self.watched,
+            tested: self.tested,
             trace_hash: hash.to_string(),
             came_out_otherwise: token.mark.is_some_and(|mark| mark != Mark::of(hash.value())),
             violations: self.violations,
@@ -970,6 +1015,7 @@ impl Watcher {
 impl<L: Lock> Observer<L> for Watcher {
     fn observe(&mut self, step: &Step<L>) {
         self.steps += 1;
+        self.tested = self.tested.union(step.effects.tested);
         let Both(text, others) = &mut self.observers;
         Observer::<L>::observe(others, step);
         match &mut self.more {

@@ -24,6 +24,15 @@ pub fn of_seed<L: Lock>(setup: &Setup<L>, seed: u64) -> Cow<'_, Setup<L>> {
     Cow::Owned(Setup { lock, workload, ..setup.clone() })
 }
 
+/// How many clients and attendants a run of this setup can have, whatever its seed.
+pub(crate) fn processes_max(around: &Workload) -> u8 {
+    let clients = match around.varies {
+        true => CLIENTS_MAX.max(around.clients.saturating_add(1)),
+        false => around.clients,
+    };
+    clients.saturating_add(around.attendants)
+}
+
 /// The workload of this seed's run, if `around` varies, of a lock with this lease.
 pub(crate) fn workload_of_seed(around: &Workload, lease: Option<Micros>, seed: u64) -> Option<Workload> {
     let lease = lease.unwrap_or(LEASE_IF_NONE);

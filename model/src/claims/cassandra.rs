@@ -60,8 +60,8 @@ pub fn queue_lock(clients: u8, servers: u8, calls: Calls, promises: &[Promise]) 
 
 /// Drops an assumption of the queue lock's theorems. Several may be dropped, one after the other.
 pub fn drop_from_queue_lock(space: &mut Space<CassandraQueue>, assumption: Assumption) {
-    drop_from_surroundings(&mut space.setup.store, &mut space.bounds, assumption);
     let setup = &mut space.setup;
+    drop_from_surroundings(setup.servers, &mut setup.store, &mut space.bounds, assumption);
     match assumption {
         Assumption::UniqueIds => setup.lock.shared_thread_id = true,
         Assumption::NoExpiry => {
@@ -85,6 +85,7 @@ pub fn drop_from_queue_lock(space: &mut Space<CassandraQueue>, assumption: Assum
         | Assumption::BoundedDrift
         | Assumption::NoServerClockStep
         | Assumption::StopsInTime
+        | Assumption::KeysExpire
         | Assumption::KeysKept
         | Assumption::MajorityUp => {}
     }
@@ -93,6 +94,7 @@ pub fn drop_from_queue_lock(space: &mut Space<CassandraQueue>, assumption: Assum
 /// Drops from the world around a lock on Cassandra what an assumption says of its clocks, nodes, network and store; what it
 /// says of the lock itself is the lock's to drop.
 pub(super) fn drop_from_surroundings(
+    servers: u8,
     store: &mut store::Settings,
     bounds: &mut Bounds,
     assumption: Assumption,
@@ -113,6 +115,8 @@ pub(super) fn drop_from_surroundings(
             store.commit_log = CommitLog::Periodic { period: Micros::seconds(10) };
             bounds.power_losses = 1;
         }
+        // One server meets itself.
+        Assumption::QuorumsMeet if servers == 1 => {}
         Assumption::QuorumsMeet => {
             store.writes = Consistency::One;
             store.reads = Consistency::One;
@@ -127,6 +131,7 @@ pub(super) fn drop_from_surroundings(
         | Assumption::BoundedDrift
         | Assumption::NoServerClockStep
         | Assumption::StopsInTime
+        | Assumption::KeysExpire
         | Assumption::KeysKept
         | Assumption::MajorityUp => {}
     }
@@ -169,6 +174,8 @@ pub fn drop_from_row(space: &mut Space<RowProbe>, assumption: Assumption) {
             setup.store.commit_log = CommitLog::Periodic { period: Micros::seconds(10) };
             bounds.power_losses = 1;
         }
+        // One server meets itself.
+        Assumption::QuorumsMeet if setup.servers == 1 => {}
         Assumption::QuorumsMeet => {
             setup.store.writes = Consistency::One;
             setup.store.reads = Consistency::One;
@@ -193,6 +200,7 @@ pub fn drop_from_row(space: &mut Space<RowProbe>, assumption: Assumption) {
         | Assumption::BoundedDrift
         | Assumption::NoServerClockStep
         | Assumption::StopsInTime
+        | Assumption::KeysExpire
         | Assumption::KeysKept
         | Assumption::MajorityUp => {}
     }

@@ -72,6 +72,7 @@ pub fn drop_from_lwt_lock(space: &mut Space<CassandraLwt>, assumption: Assumptio
         | Assumption::ReadAfterAck
         | Assumption::BoundedDrift
         | Assumption::StopsInTime
+        | Assumption::KeysExpire
         | Assumption::KeysKept
         | Assumption::MajorityUp => {}
     }

@@ -73,6 +73,7 @@ pub fn drop_from_served(space: &mut Space<CassandraServed>, assumption: Assumpti
         | Assumption::BoundedDrift
         | Assumption::NoServerClockStep
         | Assumption::StopsInTime
+        | Assumption::KeysExpire
         | Assumption::KeysKept
         | Assumption::MajorityUp => {}
     }

@@ -30,7 +30,8 @@ pub fn shadow_lock(clients: u8, servers: u8, calls: Calls, promises: &[Promise])
 
 /// Drops an assumption of the old lock's theorems. Several may be dropped, one after the other.
 pub fn drop_from_shadow_lock(space: &mut Space<CassandraShadow>, assumption: Assumption) {
-    drop_from_surroundings(&mut space.setup.store, &mut space.bounds, assumption);
+    let setup = &mut space.setup;
+    drop_from_surroundings(setup.servers, &mut setup.store, &mut space.bounds, assumption);
     let lock = &mut space.setup.lock;
     match assumption {
         Assumption::UniqueIds => lock.shared_thread_id = true,
@@ -56,6 +57,7 @@ pub fn drop_from_shadow_lock(space: &mut Space<CassandraShadow>, assumption: Ass
         | Assumption::BoundedDrift
         | Assumption::NoServerClockStep
         | Assumption::StopsInTime
+        | Assumption::KeysExpire
         | Assumption::KeysKept
         | Assumption::MajorityUp => {}
     }

@@ -113,6 +113,7 @@ pub fn drop_from_etcd(space: &mut Space<EtcdMutex>, assumption: Assumption) {
         | Assumption::NoClockFreeze
         | Assumption::QuorumsMeet
         | Assumption::ReadAfterAck
+        | Assumption::KeysExpire
         | Assumption::KeysKept => {}
     }
 }

@@ -94,6 +94,7 @@ pub fn drop_from_feedback_lock(space: &mut Space<FeedbackLock>, assumption: Assu
         | Assumption::NoClockFreeze
         | Assumption::QuorumsMeet
         | Assumption::ReadAfterAck
+        | Assumption::KeysExpire
         | Assumption::KeysKept => {}
     }
 }

@@ -190,11 +190,13 @@ pub enum Assumption {
     MajorityUp,
     /// No client's machine is suspended: a pause is counted by its monotonic clock.
     NoSuspend,
+    /// What a client leaves behind expires: keys have a TTL.
+    KeysExpire,
 }
 
 impl Assumption {
     /// All of them, in the order of the tables.
-    pub const ALL: [Assumption; 19] = [
+    pub const ALL: [Assumption; 20] = [
         Assumption::UniqueIds,
         Assumption::NoClockStep,
         Assumption::NoClockFreeze,
@@ -214,6 +216,7 @@ impl Assumption {
         Assumption::KeysKept,
         Assumption::MajorityUp,
         Assumption::NoSuspend,
+        Assumption::KeysExpire,
     ];
 
     /// The name it goes by on the command line.
@@ -238,6 +241,7 @@ impl Assumption {
             Assumption::KeysKept => "keys-kept",
             Assumption::MajorityUp => "majority-up",
             Assumption::NoSuspend => "no-suspend",
+            Assumption::KeysExpire => "keys-expire",
         }
     }
 
@@ -263,6 +267,7 @@ impl Assumption {
             Assumption::KeysKept => "no key is evicted or flushed",
             Assumption::MajorityUp => "a majority of the servers is up",
             Assumption::NoSuspend => "no client's machine is suspended: its clock counts every pause",
+            Assumption::KeysExpire => "what a client leaves behind expires: keys have a TTL",
         }
     }
 }

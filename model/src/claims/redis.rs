@@ -68,7 +68,7 @@ pub fn drop_from_redlock(space: &mut Space<Redlock>, assumption: Assumption) {
     let Space { setup, bounds } = space;
     match assumption {
         Assumption::StopsInTime => setup.lock.minds_validity = false,
-        Assumption::NoExpiry => setup.lock.ttl = None,
+        Assumption::KeysExpire => setup.lock.ttl = None,
         assumption => drop_from_redis(bounds, &mut setup.store, assumption),
     }
 }
@@ -101,7 +101,7 @@ pub fn drop_from_redis_single(space: &mut Space<RedisSingle>, assumption: Assump
     let Space { setup, bounds } = space;
     match assumption {
         Assumption::StopsInTime => setup.lock.validity_margin = None,
-        Assumption::NoExpiry => setup.lock.ttl = None,
+        Assumption::KeysExpire => setup.lock.ttl = None,
         Assumption::NoLoss => {
             setup.lock.request_timeout = Some(Micros(2 * TICK.0));
             bounds.losses = 1;
@@ -138,6 +138,7 @@ fn drop_from_redis(bounds: &mut Bounds, store: &mut store::Settings, assumption:
         Assumption::FreeAtStart
         | Assumption::StopsInTime
         | Assumption::NoExpiry
+        | Assumption::KeysExpire
         | Assumption::UniqueIds
         | Assumption::NoClockFreeze
         | Assumption::QuorumsMeet

@@ -116,6 +116,7 @@ impl Bounds {
             | Assumption::StopsInTime
             | Assumption::QuorumsMeet
             | Assumption::ReadAfterAck
+            | Assumption::KeysExpire
             | Assumption::KeysKept => {}
             Assumption::NoPause
             | Assumption::NoSuspend

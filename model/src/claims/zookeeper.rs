@@ -128,6 +128,7 @@ pub fn drop_from_zookeeper(space: &mut Space<ZookeeperLock>, assumption: Assumpt
         | Assumption::NoClockFreeze
         | Assumption::QuorumsMeet
         | Assumption::ReadAfterAck
+        | Assumption::KeysExpire
         | Assumption::KeysKept => {}
     }
 }

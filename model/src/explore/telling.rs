@@ -17,7 +17,7 @@ use crate::cluster::{Entry, Wake};
 use crate::machine::{Effects, Lock, Node, Owner, StampGroup, Store, Visitor};
 use crate::time::{Clock, Due, Micros, Monotonic, Wall};
 use crate::trace::{Happening, Observer, Step};
-use crate::world::{Action, Envelope, World};
+use crate::world::{Action, Bounds, Envelope, World};
 use picklock_properties::{Event, FencingToken, HoldId, Monitors, Violation};
 use smallvec::SmallVec;
 use std::fmt::{Debug, Display, Formatter};
@@ -61,6 +61,8 @@ pub struct Telling<'a, L: Lock> {
     now: Micros,
     manner: Manner,
     effects: Effects<L::Store>,
+    /// Always empty: what happens to a message on its way has no effects.
+    nothing: Effects<L::Store>,
     dismissed: Vec<Envelope<L>>,
     parting: Option<Parting>,
 }
@@ -68,8 +70,8 @@ pub struct Telling<'a, L: Lock> {
 impl<'a, L: Lock> Telling<'a, L> {
     pub(super) fn new(space: &'a Space<L>, manner: Manner) -> Self {
         let told = World::as_set_up(&space.setup, &space.bounds);
-        let (effects, dismissed) = (Effects::default(), Vec::new());
-        Telling { space, told, now: Micros::ZERO, manner, effects, dismissed, parting: None }
+        let (effects, nothing, dismissed) = (Effects::default(), Effects::default(), Vec::new());
+        Telling { space, told, now: Micros::ZERO, manner, effects, nothing, dismissed, parting: None }
     }
 
     /// Everything as it is, not in canonical form. The messages under way stand in the order of the search's world.
@@ -128,11 +130,12 @@ impl<'a, L: Lock> Telling<'a, L> {
         {
             self.wait_for(node, wake);
         }
-        let Telling { told, now, effects, .. } = self;
+        let Telling { told, now, effects, nothing, .. } = self;
         let (mut receivers, mut events) = (Vec::new(), Vec::new());
         let mut broken = None;
         let mut happening = told.happening(action, bounds);
         let mut at_once = None;
+        let (gone, restarted) = taken_along(told, action, bounds);
         loop {
             let before = broken;
             let mut on_violation = |violation| {
@@ -143,13 +146,26 @@ impl<'a, L: Lock> Telling<'a, L> {
                 Some(position) => told.deliver_at_once(position, *now, setup, effects, &mut on_violation),
             };
             let violations = if before.is_none() { broken.as_slice() } else { &[] };
-            observer.observe(&Step {
-                at: *now,
-                happening: &happening,
-                effects,
-                cluster: &told.cluster,
-                violations,
-            });
+            // What goes with a node is told after its end, and what it does when it starts again after that.
+            let ends = restarted.filter(|_| at_once.is_none());
+            let shown = if ends.is_some() { &*nothing } else { &*effects };
+            let cluster = &told.cluster;
+            observer.observe(&Step { at: *now, happening: &happening, effects: shown, cluster, violations });
+            if at_once.is_none() {
+                for happening in &gone {
+                    observer.observe(&Step {
+                        at: *now,
+                        happening,
+                        effects: nothing,
+                        cluster,
+                        violations: &[],
+                    });
+                }
+            }
+            if let Some(node) = ends {
+                let happening = &Happening::Restarted { node };
+                observer.observe(&Step { at: *now, happening, effects, cluster, violations: &[] });
+            }
             receivers.extend(effects.sends.iter().map(|(to, _)| *to));
             events.extend(effects.events.iter().map(without_stamps::<L>));
             at_once = if bounds.colocated { told.due_at_once(setup) } else { None };
@@ -218,6 +234,35 @@ impl<'a, L: Lock> Telling<'a, L> {
             let clock = cluster.condition(Node::Server(number as u8)).clock;
             cluster.servers[number].visit(&mut Come { clock, now });
         }
+    }
+}
+
+/// What a server's or the resource's end takes along: the messages that are lost with it, and the server itself, if the same action
+/// starts it again.
+fn taken_along<L: Lock>(
+    told: &World<L>,
+    action: Action,
+    bounds: &Bounds,
+) -> (Vec<Happening<L::Store>>, Option<Node>) {
+    let lost = |is_lost: &dyn Fn(&Envelope<L>) -> bool| {
+        let lost = told.in_flight.iter().filter(|envelope| is_lost(envelope));
+        lost.map(|Envelope { from, to, message, .. }| Happening::Lost {
+            from: *from,
+            to: *to,
+            message: message.clone(),
+        })
+        .collect()
+    };
+    match action {
+        Action::LosePower { server } => {
+            let node = Node::Server(server);
+            (lost(&|envelope| envelope.to == node), Some(node))
+        }
+        Action::CrashServer { server } if bounds.crashes_take_sent => {
+            (lost(&|envelope| envelope.from == Node::Server(server)), None)
+        }
+        Action::RestartResource => (lost(&|envelope| envelope.to == Node::Resource), None),
+        _ => (Vec::new(), None),
     }
 }
 

@@ -4,7 +4,7 @@ use super::jobs::Jobs;
 use super::progress::{Progress, Stopwatch};
 use super::screen::{Paint, Screen, Tone, counted, grouped};
 use super::sweep::names_of;
-use super::{BadCall, Ending, interrupt, last, names, next};
+use super::{BadCall, Ending, interrupt, last, names, next, states_within};
 use clap::Args;
 use picklock_model::claims::{Assumption, Judgement, NamedSpace};
 
@@ -64,8 +64,6 @@ Exits 0 if every promise holds, 1 if one is violated, 3 if the search did not en
 but what puts a promise to the test never happened (picklock properties says what that is).";
 
 const STATES_MAX: u64 = 50_000_000;
-/// States are numbered with 32 bits.
-const STATES_LIMIT: u64 = 2_000_000_000;
 /// A state has room to judge so many goals.
 const GOALS_MAX: usize = 8;
 
@@ -147,7 +145,7 @@ impl Check {
         let servers = self.servers.unwrap_or(lock.usual_servers());
         within("--servers", servers.into(), 5)?;
         within("--rounds", self.rounds.into(), u8::MAX.into())?;
-        within("--max-states", self.max_states, STATES_LIMIT)?;
+        states_within(self.max_states)?;
         let promises = names::promises(&self.properties)?;
         let drop = names::assumptions(&self.drop)?;
         if lock.is_lock() {
@@ -228,6 +226,13 @@ fn leans_on_what_it_drops(lock: &dyn AnyLock, options: &CheckOptions) -> Result<
                      --property theorem-3 makes it, and can drop it"
                         .to_owned(),
                 ));
+            }
+            let base = lock.surroundings(&dropping(Vec::new()))?;
+            if base.not_in_force.contains(&without_meaning.name()) {
+                return Err(BadCall(format!(
+                    "--drop {without_meaning}: it is not in force for {} to begin with: leave it out",
+                    lock.name(),
+                )));
             }
             Err(BadCall(format!(
                 "--drop {without_meaning}: it has no meaning for {} in this space, and dropping it would change nothing; \

@@ -2,7 +2,7 @@
 
 use super::screen::{Screen, Tone, cell, lines};
 use super::{BadCall, Ending, interrupt};
-use crate::herd::{Herd as Counted, SEEDS, measure};
+use crate::herd::{Herd as Counted, SEEDS, measure_unless};
 use clap::Args;
 use comfy_table::CellAlignment;
 use picklock_model::locks::zookeeper_lock::Watch;
@@ -55,10 +55,8 @@ impl Herd {
         for (clients, (watch, name)) in
             clients.into_iter().flat_map(|clients| watches.map(|watch| (clients, watch)))
         {
-            if interrupt::happened() {
-                break;
-            }
-            rows.push(Row::new(name, &measure(watch, clients, SEEDS)));
+            let Some(herd) = measure_unless(interrupt::flag(), watch, clients, SEEDS) else { break };
+            rows.push(Row::new(name, &herd));
         }
         screen.text(&table(&rows, screen));
         if rows.len() < wanted {

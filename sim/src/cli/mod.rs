@@ -69,7 +69,7 @@ Examples:
   picklock check cassandra-queue --drop no-pause --drop no-expiry
   picklock sweep cassandra-queue --faults pause,clock --seeds 0..100000
   picklock replay C1                             a run again, step by step: by its token, or a short name
-  picklock shrink redlock:pause:3                as little of it as still breaks the promise
+  picklock shrink redlock:pause:70                as little of it as still breaks the promise
   picklock hunt C6                               how many random plans until the failure shows
   picklock serve redis --faults pause,clock      a Redis for your own client to fail on
 
@@ -132,6 +132,17 @@ enum Ending {
     Unexpected,
     /// A promise was broken.
     Broken,
+}
+
+/// States are numbered with 32 bits.
+const STATES_LIMIT: u64 = 2_000_000_000;
+
+/// Refuses `--max-states` that no search could be given.
+fn states_within(states_max: u64) -> Result<(), BadCall> {
+    match states_max {
+        1..=STATES_LIMIT => Ok(()),
+        _ => Err(BadCall(format!("--max-states {states_max}: it takes 1 to {STATES_LIMIT}"))),
+    }
 }
 
 impl Ending {

@@ -22,7 +22,15 @@ pub fn find<T>(what: &str, name: &str, things: Vec<T>, name_of: impl Fn(&T) -> S
         let instead = match (nearest(name, &names), lister(what)) {
             (Some(nearest), _) => format!("the nearest name is {nearest}"),
             (None, Some(command)) => format!("{} {command} lists them", program()),
-            (None, None) => format!("there are {}", names.join(", ")),
+            (None, None) => {
+                let mut once: Vec<&str> = Vec::new();
+                names.iter().for_each(|name| {
+                    if !once.contains(&name.as_str()) {
+                        once.push(name);
+                    }
+                });
+                format!("there are {}", once.join(", "))
+            }
         };
         BadCall(format!("no {what} is called {name:?}; {instead}"))
     })

@@ -51,14 +51,14 @@ pub struct ReplayToken {
 const EXAMPLES: &str = "\
 Examples:
   picklock replay C1
-  picklock replay redlock:pause:3 --format html --out run.html
-  picklock replay redlock:pause:3 --open
+  picklock replay redlock:pause:70 --format html --out run.html
+  picklock replay redlock:pause:70 --open
   picklock replay @last --all | less
   picklock replay pk5_… --json | jq '.events[] | select(.violations != [])'
 
 A token was printed for a promise: the run is shown for that one, and --property asks for another; a run that nobody asked
 anything of is shown for the gravest promise that it breaks. Exits 1 if the run breaks the promise that it was asked for, or
-any if none was; else 0, and 0 when a file was written; 3 if a row was searched for, and a limit or ^C came first.";
+any if none was, and 4 if nothing in it put that promise to the test; else 0, and 0 when a file was written; 3 if a row was searched for, and a limit or ^C came first.";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Format {
@@ -97,6 +97,8 @@ struct Document {
     came_out_otherwise: bool,
     /// What the run was asked for, or else the gravest promise that it breaks.
     property: Option<Promise>,
+    /// Whether the run could have broken it; `null` where the token names no promise.
+    tested: Option<bool>,
     violation: Option<Broken>,
     violations: Vec<Broken>,
     plan: Option<Vec<String>>,
@@ -138,7 +140,7 @@ impl ReplayToken {
             width: self.width.map(usize::from).or(terminal).unwrap_or(WIDTH_OF_FILES),
             time: TimeColumn::Seconds,
             last: (!self.all).then_some(self.last),
-            fold: true,
+            fold: !self.all,
             colour: paint.has_colour(),
             ascii: self.ascii,
         };
@@ -155,12 +157,16 @@ impl ReplayToken {
         }
 
         let broken = broken(&replay);
-        let ending = Ending::broken_if(replay.breaks(token.promise));
+        let is_untested = |promise| !replay.breaks(Some(promise)) && !replay.tested.contains(promise);
+        let ending = match token.promise {
+            Some(promise) if is_untested(promise) => Ending::Vacuous,
+            promise => Ending::broken_if(replay.breaks(promise)),
+        };
         let otherwise = replay.came_out_otherwise;
         let window = if self.all { Window::All } else { Window::Last(self.last) };
         let shown = match format {
             Format::Json => json(&document(&token, replay, broken)),
-            Format::Text => text(&token, &self.token, replay, &broken, paint),
+            Format::Text => text(&token, &self.token, &replay, &broken, self.all, paint),
             Format::Html => told(&token, &replay, &broken, |story| page(story, window)),
             Format::Svg => told(&token, &replay, &broken, |story| svg(story, window)),
             Format::Perfetto => told(&token, &replay, &broken, perfetto),
@@ -212,12 +218,15 @@ pub fn broken(replay: &Replay) -> Vec<Broken> {
 }
 
 fn document(token: &Token, replay: Replay, broken: Vec<Broken>) -> Document {
+    let is_tested = |promise| replay.tested.contains(promise) || replay.breaks(Some(promise));
+    let tested = token.promise.map(is_tested);
     Document {
         token: token.encode(),
         lock: token.lock.clone(),
         trace_hash: replay.trace_hash,
         came_out_otherwise: replay.came_out_otherwise,
         property: token.promise.or(replay.shown_for),
+        tested,
         violation: broken
             .iter()
             .find(|broken| token.promise.is_none_or(|promise| promise == broken.property))
@@ -248,7 +257,8 @@ pub fn told(token: &Token, replay: &Replay, broken: &[Broken], as_text: impl Fn(
     })
 }
 
-fn text(token: &Token, name: &str, replay: Replay, broken: &[Broken], paint: Paint) -> String {
+fn text(token: &Token, name: &str, replay: &Replay, broken: &[Broken], all: bool, paint: Paint) -> String {
+    let times: usize = replay.events.iter().map(|event| event.violations.len()).sum();
     let mut text = String::new();
     if replay.came_out_otherwise {
         let _ = writeln!(text, "{}\n", paint.text(Tone::Unclear, OTHERWISE));
@@ -258,7 +268,11 @@ fn text(token: &Token, name: &str, replay: Replay, broken: &[Broken], paint: Pai
     if let Some(promise) =
         token.promise.filter(|promise| broken.iter().all(|broken| broken.property != *promise))
     {
-        let _ = writeln!(text, "{}", paint.text(Tone::Good, &format!("{promise} kept")));
+        let (tone, words) = match replay.tested.contains(promise) {
+            true => (Tone::Good, format!("{promise} kept")),
+            false => (Tone::Unclear, format!("{promise}: nothing in this run put it to the test")),
+        };
+        let _ = writeln!(text, "{}", paint.text(tone, &words));
     }
     if broken.is_empty() {
         let _ = writeln!(text, "{}", paint.text(Tone::Good, "no promise was broken"));
@@ -266,7 +280,12 @@ fn text(token: &Token, name: &str, replay: Replay, broken: &[Broken], paint: Pai
     for Broken { property, words, .. } in broken {
         let _ = writeln!(text, "{}: {words}", paint.text(Tone::Bad, &format!("{property} broken")));
     }
-    if let Some(plan) = replay.plan {
+    let again = times.saturating_sub(broken.len());
+    if again > 0 && !all {
+        let times = if again == 1 { "once more".to_owned() } else { format!("{again} times more") };
+        let _ = writeln!(text, "and {times} in the same run: --all shows where");
+    }
+    if let Some(plan) = &replay.plan {
         let _ = writeln!(text, "\n{}", paint.text(Tone::Strong, "the plan"));
         plan.lines().for_each(|line| {
             let _ = writeln!(text, "  {line}");

@@ -40,8 +40,8 @@ pub struct ShrinkToken {
 
 const EXAMPLES: &str = "\
 Examples:
-  picklock shrink redlock:pause:3
-  picklock replay $(picklock shrink redlock:pause:3 --json | jq -r .token) --format html --out run.html
+  picklock shrink redlock:pause:70
+  picklock replay $(picklock shrink redlock:pause:70 --json | jq -r .token) --format html --out run.html
   picklock shrink --catalogue
 
 Of the catalogue: steps are all that a trace shows, up to the one that breaks the promise; of promises of

@@ -193,6 +193,9 @@ impl Sweep {
             None => of.clone(),
         };
         let plan = self.plan.as_deref().map(PlanFile::read).transpose()?;
+        if self.until_tested == Some(0) {
+            return Err(BadCall("--until-tested 0: it takes 1 or more runs".to_owned()));
+        }
         let jobs = self.jobs.count()?;
         let setup = lock.setup((!promises.is_empty()).then_some(promises));
         let asked = Asked {

@@ -2,7 +2,7 @@
 
 use super::progress::Progress;
 use super::screen::{Rows, Screen, Tone, cell, lines};
-use super::{BadCall, Ending, interrupt};
+use super::{BadCall, Ending, interrupt, states_within};
 use clap::Args;
 use comfy_table::{Cell, CellAlignment};
 use picklock_model::claims::lease_lengths::{AUTHORS_TTL_SECONDS, Answer, Found, Holder, Question};
@@ -65,6 +65,7 @@ struct Document<'a> {
 impl Ttl {
     /// Searches all.
     pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+        states_within(self.max_states)?;
         for (name, seconds) in [("skew", self.skew), ("pause", self.pause), ("latency", self.latency)] {
             if seconds > SECONDS_MAX {
                 return Err(BadCall(format!("--{name} {seconds}: it takes 0 to {SECONDS_MAX} seconds")));

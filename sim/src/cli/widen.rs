@@ -6,7 +6,7 @@ use super::check::why_incomplete;
 use super::jobs::Jobs;
 use super::progress::{Progress, Stopwatch};
 use super::screen::Screen;
-use super::{BadCall, Ending, interrupt, last, names, next};
+use super::{BadCall, Ending, interrupt, last, names, next, states_within};
 use crate::registry::{AnyLock, CheckVerdict, Locks};
 use clap::Args;
 use picklock_model::claims::{
@@ -52,8 +52,6 @@ Exits 0 if all that fell is known to, 3 if a limit came first somewhere, 4 if no
 something fell that is not known to, or stood that is.";
 
 const STATES_MAX: u64 = 2_000_000;
-/// States are numbered with 32 bits.
-const STATES_LIMIT: u64 = 2_000_000_000;
 
 /// Why a try was given up that took too long; other machines come further, or less far.
 const OUT_OF_TIME: &str = "--seconds were over";
@@ -95,15 +93,14 @@ struct Row {
 impl Widen {
     /// Widens all that was asked for.
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
-        if !(1..=STATES_LIMIT).contains(&self.max_states) {
-            return Err(BadCall(format!("--max-states {}: it takes 1 to {STATES_LIMIT}", self.max_states)));
-        }
+        states_within(self.max_states)?;
         if self.seconds.is_some_and(|seconds| seconds.is_nan() || seconds <= 0.0) {
             return Err(BadCall("--seconds: it takes more than none".to_owned()));
         }
         let verified = self.chosen(locks)?;
         let pool = self.jobs.pool()?;
         self.out.as_deref().map(can_be_written).transpose()?;
+        interrupt::flag();
         let progress = Progress::states();
         let paint = screen.paint();
         let mut rows: Vec<Row> = Vec::new();

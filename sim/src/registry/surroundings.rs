@@ -4,7 +4,7 @@
 use picklock_model::claims::Assumption;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
-use picklock_model::machine::Lock;
+use picklock_model::machine::{Lock, Store};
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, ROUNDS_WITHOUT_END};
 use picklock_model::world::Bounds;
@@ -36,7 +36,7 @@ impl Surroundings {
         Surroundings {
             used: used_in(setup, bounds),
             time,
-            allowed: bounds.allowed(),
+            allowed: [bounds.allowed(), L::Store::surroundings(&setup.store)].concat(),
             not_in_force: not_in_force(space).into_iter().map(Assumption::name).collect(),
         }
     }
@@ -134,7 +134,8 @@ fn not_in_force<L: Lock>(space: &Space<L>) -> Vec<Assumption> {
             | Assumption::ReadAfterAck
             | Assumption::BoundedDrift
             | Assumption::StopsInTime
-            | Assumption::KeysKept => false,
+            | Assumption::KeysExpire => false,
+            Assumption::KeysKept => !L::Store::keeps_keys(&setup.store),
         })
         .collect()
 }

@@ -64,6 +64,9 @@ pub struct JsonEvent {
     /// What the client does after the step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doing: Option<&'static str>,
+    /// What the server did of its own accord, or at somebody's behest who is no client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remark: Option<&'static str>,
     /// What the server stores after the step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stored: Option<Vec<String>>,
@@ -130,6 +133,7 @@ impl<L: Lock> Observer<L> for JsonEvents {
                 .filter(|node| step.cluster.index(*node).is_some())
                 .map(|node| step.cluster.condition(node).clock.wall(step.at).0),
             doing: None,
+            remark: step.effects.remark,
             stored: None,
             sent: step
                 .effects

@@ -260,7 +260,7 @@ impl TextTrace {
     fn row<L: Lock>(&mut self, step: &Step<L>) -> Row {
         let node = step.happening.node();
         let mut lines = Lines::default();
-        lines.add_happening(step.happening);
+        lines.add_happening(step.happening, step.effects.remark);
         lines.add_events(&step.effects.events);
         let mut changed = false;
         match node {

@@ -157,9 +157,9 @@ fn liveness_a() -> Vec<Claim> {
         claim(&[], Holds, "who fails unlocks what it got, and waits for a random time"),
         claim(&[NoCrash], Holds, "the keys of the dead expire"),
         claim(&[NoLoss], Holds, "a key whose deletion was lost expires"),
-        claim(&[NoExpiry], Holds, "nobody dies, and nothing is lost"),
-        claim(&[NoCrash, NoExpiry], Violated, "the keys of the dead stay"),
-        claim(&[NoLoss, NoExpiry], Violated, "a majority of keys whose deletions were lost stays"),
+        claim(&[KeysExpire], Holds, "nobody dies, and nothing is lost"),
+        claim(&[NoCrash, KeysExpire], Violated, "the keys of the dead stay"),
+        claim(&[NoLoss, KeysExpire], Violated, "a majority of keys whose deletions were lost stays"),
     ]
 }
 

@@ -255,6 +255,7 @@ impl Keyspace {
     /// Evicts the key that was not used for longest.
     pub fn evict(&mut self, turn: &mut Turn) {
         if let Some(unused) = self.records.first().map(|record| record.key) {
+            turn.effects.remark = Some("memory full: evicts the key unused for longest");
             self.remove(unused, None, turn);
         }
     }

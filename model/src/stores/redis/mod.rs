@@ -240,9 +240,13 @@ impl Redis {
     /// The other tenant does what it does.
     fn serve_tenant(&mut self, does: TenantDoes, turn: &mut Turn) {
         match does {
-            TenantDoes::FlushesAll => self.keys.clear(turn),
+            TenantDoes::FlushesAll => {
+                turn.effects.remark = Some("somebody else: FLUSHALL");
+                self.keys.clear(turn);
+            }
             TenantDoes::Writes => {
                 let Some(TenantState { next, .. }) = &mut self.tenant else { return };
+                turn.effects.remark = Some("somebody else: SET");
                 let key = Key::Foreign(*next);
                 let value = Value::Integer(0);
                 match self.keys.run(Command::Set { key, value, if_absent: false, ttl: None }, turn) {
@@ -274,6 +278,25 @@ impl Store for Redis {
         };
         let tenant = settings.tenant.map(|tenant| TenantState { due: Monotonic(0) + tenant.period, next: 0 });
         Redis { keys: Keyspace::default(), closed_until: None, tenant, replication }
+    }
+
+    fn keeps_keys(settings: &Settings) -> bool {
+        let flushes = settings.tenant.is_some_and(|tenant| tenant.does == TenantDoes::FlushesAll);
+        !flushes && (settings.keys_max.is_none() || settings.eviction == Eviction::No)
+    }
+
+    fn surroundings(settings: &Settings) -> Vec<String> {
+        let tenant = settings.tenant.map(|Tenant { period, does }| match does {
+            TenantDoes::FlushesAll => format!("somebody else says FLUSHALL every {period}"),
+            TenantDoes::Writes => format!("somebody else writes a key every {period}"),
+        });
+        let memory = settings.keys_max.map(|keys| match settings.eviction {
+            Eviction::No => format!("the memory holds {keys} keys, and more are turned down (noeviction)"),
+            Eviction::AllKeysLru => {
+                format!("the memory holds {keys} keys, and evicts what is unused for longest (allkeys-lru)")
+            }
+        });
+        tenant.into_iter().chain(memory).collect()
     }
 
     fn on_request(

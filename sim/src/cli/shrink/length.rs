@@ -92,6 +92,7 @@ mod tests {
             line: None,
             wall_us: None,
             doing: None,
+            remark: None,
             stored: None,
             sent: Vec::new(),
             reported: reported.iter().map(|words| (*words).to_owned()).collect(),

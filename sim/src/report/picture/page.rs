@@ -66,6 +66,7 @@ pub fn page(story: Story, window: Window) -> String {
                 header {
                     h1 { (story.lock) }
                     @for broken in story.broken { p class="what-broke" { (broken) } }
+                    @if let Some(note) = broken_again(&layout) { p { (note) } }
                     @if story.broken.is_empty() { p class="what-held" { "no promise was broken" } }
                     @if !story.settings.is_empty() { div class="mono" { (story.settings.join(", ")) } }
                     div { (program()) " replay " code class="token" { (story.token) } }
@@ -98,6 +99,19 @@ pub fn page(story: Story, window: Window) -> String {
         }
     };
     page.into_string() + "\n"
+}
+
+/// What of the run's broken promises is not in the picture.
+fn broken_again(layout: &Layout) -> Option<String> {
+    let events = layout.story.events.iter().enumerate();
+    let unseen = events.filter(|(position, _)| layout.row_of(*position).is_none());
+    match unseen.map(|(_, event)| event.violations.len()).sum::<usize>() {
+        0 => None,
+        1 => Some("broken once more in steps that are not drawn here: with --all they are".to_owned()),
+        more => {
+            Some(format!("broken {more} times more in steps that are not drawn here: with --all they are"))
+        }
+    }
 }
 
 /// JSON inside a script element: nothing in it may end that element.

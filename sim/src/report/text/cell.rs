@@ -41,14 +41,23 @@ impl Lines {
         self.0.push(Line { text: text.into(), style });
     }
 
-    pub(super) fn add_happening<S: Store>(&mut self, happening: &Happening<S>) {
+    /// `remark` is what the node does of its own accord.
+    pub(super) fn add_happening<S: Store>(&mut self, happening: &Happening<S>, remark: Option<&'static str>) {
         let fault = match happening {
             Happening::Delivered { from, message, .. } => {
-                return self.add(Style::Plain, format!("←{UNBROKEN}{from} {}", message_words(message)));
+                self.add(Style::Plain, format!("←{UNBROKEN}{from} {}", message_words(message)));
+                remark.into_iter().for_each(|remark| self.add(Style::Strong, remark));
+                return;
             }
             // What an application does when it wakes says enough.
             Happening::Woke { wake: Wake::App, .. } | Happening::Ticked | Happening::Healed => return,
-            Happening::Woke { wake: Wake::Machine, .. } => return self.add(Style::Faint, "timer"),
+            Happening::Woke { wake: Wake::Machine, .. } => {
+                let (style, words) = match remark {
+                    None => (Style::Faint, "timer"),
+                    Some(remark) => (Style::Strong, remark),
+                };
+                return self.add(style, words);
+            }
             Happening::Lost { from, message, .. } => {
                 format!("✗ lost ←{UNBROKEN}{from} {}", message_words(message))
             }
