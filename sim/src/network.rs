@@ -9,7 +9,6 @@ use std::fmt::{Display, Formatter};
 
 /// How messages fare on every link of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Network {
     /// The shortest latency. Each message draws its own, so that messages overtake each other.
     pub latency_min: Micros,

@@ -20,7 +20,6 @@ use std::fmt::{Display, Formatter};
 
 /// What goes wrong in a run, and until when.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Plan {
     /// How messages fare.
     pub network: Network,
@@ -35,7 +34,6 @@ pub struct Plan {
 
 /// A fault and its moment.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Planned {
     /// The moment.
     pub when: When,
@@ -45,7 +43,7 @@ pub struct Planned {
 
 /// A moment in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub enum When {
     /// A true time, counted from the beginning of the run.
     At(Micros),
@@ -113,7 +111,7 @@ pub enum Side {
 
 /// What goes wrong.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub enum Fault {
     /// The node handles nothing for a while; its clocks go on, its messages wait, its deadlines fire late.
     Pause {

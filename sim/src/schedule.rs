@@ -15,7 +15,7 @@ use std::fmt::{Display, Formatter};
 
 /// How latencies are drawn between the network's shortest and its longest, until the run heals.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub enum Schedule {
     /// Each message draws its own.
     #[default]

@@ -1,5 +1,7 @@
 //! The `picklock` command as its users have it: the built binary, its exit codes, its one-line errors, its documents.
 
+#[path = "command/honest.rs"]
+mod honest;
 #[path = "command/tokens.rs"]
 mod tokens;
 

@@ -5,6 +5,7 @@ use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::registry::{AnyLock, RunError, SweepHow};
 use crate::sweep::SweepReport;
+use crate::token::differences::passed_over;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::path::Path;
@@ -24,8 +25,15 @@ impl PlanFile {
         let shown = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| BadCall(format!("the plan {shown} cannot be read: {error}")))?;
-        let plan: Plan = serde_json::from_str(&text)
-            .map_err(|error| BadCall(format!("the plan {shown} is not a fault plan: {error}")))?;
+        let no_plan =
+            |error: serde_json::Error| BadCall(format!("the plan {shown} is not a fault plan: {error}"));
+        let plan: Plan = serde_json::from_str(&text).map_err(no_plan)?;
+        let (given, known) = serde_json::from_str(&text)
+            .and_then(|given| Ok((given, serde_json::to_value(&plan)?)))
+            .map_err(no_plan)?;
+        if let Some(name) = passed_over(&given, &known) {
+            return Err(BadCall(format!("the plan {shown} cannot be run: no plan has a {name:?} there")));
+        }
         match plan.implausible() {
             Some(why) => Err(BadCall(format!("the plan {shown} cannot be run: {why}"))),
             None => Ok(PlanFile(plan)),

@@ -1,0 +1,126 @@
+//! What would mislead: an assumption dropped that was never made, a pass of what nothing put to the test, a count that is not
+//! the trace's, an end that is told by half.
+
+use super::{document, run};
+
+#[test]
+fn an_assumption_that_is_not_made_cannot_be_dropped() {
+    for lock in ["redis-single", "redis-single-fenced", "redlock", "redis-failover"] {
+        let ended = run(&format!("check {lock} --drop no-pause --drop no-expiry"));
+        let why =
+            format!("error: --drop no-expiry: it is not in force for {lock} to begin with: leave it out\n");
+        assert_eq!((ended.code, ended.stderr), (2, why));
+    }
+    // One server meets itself.
+    let ended = run("check cassandra-queue --drop quorums-meet");
+    assert_eq!(ended.code, 2, "{}", ended.stdout);
+    assert!(ended.stderr.contains("dropping it would change nothing"), "{}", ended.stderr);
+}
+
+#[test]
+fn keys_without_a_ttl_are_an_assumption_of_their_own() {
+    let dead = document("check redis-single --drop no-crash --drop keys-expire --progress --rounds 1");
+    assert_eq!((&dead["verdict"], &dead["property"]), (&"violated".into(), &"deadlock-freedom".into()));
+}
+
+#[test]
+fn a_promise_that_nothing_put_to_the_test_is_not_called_kept() {
+    for promise in ["fifo", "lease-loss"] {
+        let name = format!("replay redlock:pause:3:{promise}");
+        let ended = run(&name);
+        assert!(
+            ended.stdout.contains(&format!("{promise}: nothing in this run put it to the test")),
+            "{name}"
+        );
+        assert!(!ended.stdout.contains(&format!("{promise} kept")), "{name}");
+        assert_eq!((ended.code, &document(&name)["tested"]), (4, &false.into()), "{name}");
+    }
+    let kept = document("replay redlock:none:3:mutual-exclusion");
+    assert_eq!((&kept["tested"], &kept["violation"]), (&true.into(), &serde_json::Value::Null));
+}
+
+#[test]
+fn a_run_is_not_made_small_for_a_promise_that_it_keeps() {
+    let ended = run("shrink C1 --property fifo");
+    let why = "error: this token cannot be shrunk: it does not break fifo, but mutual-exclusion\n";
+    assert_eq!((ended.code, ended.stderr.as_str()), (2, why));
+}
+
+/// Messages between neighbours are delivered within the step that sends them, and told as steps of their own.
+#[test]
+fn steps_are_counted_as_they_are_told() {
+    let checked = document("check cassandra-queue --drop quorums-meet --servers 3 --rounds 1");
+    let events = document(&format!("replay {}", super::text_of(&checked["token"])))["events"].take();
+    let events = events.as_array().map(Vec::as_slice).unwrap_or_default();
+    let breaks =
+        |event: &&serde_json::Value| event["violations"].as_array().is_some_and(|all| !all.is_empty());
+    let broken = events.iter().find(breaks).unwrap_or_else(|| panic!("nothing is broken"));
+    assert_eq!(checked["steps"], broken["step"]);
+}
+
+#[test]
+fn who_says_flushall_is_in_the_trace_and_among_what_is_allowed() {
+    let ended = run("check redis-single --drop keys-kept --rounds 1");
+    assert!(ended.stdout.contains("somebody else says FLUSHALL every 3s\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("│  somebody else: FLUSHALL"), "{}", ended.stdout);
+}
+
+#[test]
+fn what_power_takes_along_is_told_and_so_is_the_new_start() {
+    let ended = run("check redis-single --progress --rounds 1");
+    for told in ["✗ power lost", "✗ lost ← A SET lock A#1", "✗ lost ← B SET lock B#1", "▶ restarted"]
+    {
+        assert!(ended.stdout.contains(told), "no {told:?} in\n{}", ended.stdout);
+    }
+}
+
+#[test]
+fn a_plan_for_nodes_that_are_not_there_is_refused() {
+    let plan = |fault: &str, network: &str| {
+        format!(
+            r#"{{"network": {{"latency_min": 200, "latency_max": 2000, "tail_per_mille": 0, "tail_max": 0, {network},
+                 "duplicate_per_mille": 0, "reply_loss_per_mille": 0}},
+                 "faults": [{{"when": {{"at": 0}}, "fault": {fault}}}], "heal_at": 60000000}}"#
+        )
+    };
+    let pause = |who: &str| format!(r#"{{"pause": {{"node": {who}, "length": 1000}}}}"#);
+    let good = r#""loss_per_mille": 0"#;
+    let cases = [
+        (
+            plan(&pause(r#"{"client": 77}"#), good),
+            "it names client 77, and the last one there can be is client 3",
+        ),
+        (
+            plan(&pause(r#"{"server": 9}"#), good),
+            "it names server 9, and the last one there can be is server 4",
+        ),
+        (
+            plan(&pause(r#"{"client": 0}"#), r#""loss_per_mille": 5000"#),
+            "loss_per_mille 5000: it takes 0 to 1000",
+        ),
+        (
+            plan(&pause(r#"{"client": 0}"#), r#""loss_per_mille": 0, "los": 1"#),
+            r#"no plan has a "los" there"#,
+        ),
+    ];
+    let file = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("nobody.json");
+    for (plan, why) in cases {
+        std::fs::write(&file, plan).expect("the folder is there");
+        let ended = run(&format!("sweep redlock --seeds 0..2 --plan {}", file.display()));
+        assert_eq!(ended.code, 2, "{}", ended.stdout);
+        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn limits_of_nothing_are_refused() {
+    for line in ["ttl --max-states 0", "sweep redlock --until-tested 0", "check redlock --max-states 0"] {
+        let ended = run(line);
+        assert_eq!((ended.code, ended.stderr.lines().count()), (2, 1), "{line}: {}", ended.stderr);
+    }
+    let ended = run("scenarios --system nope");
+    assert_eq!(
+        ended.stderr,
+        "error: no system is called \"nope\"; there are cassandra, redis, zookeeper, etcd\n"
+    );
+}
