@@ -247,6 +247,8 @@ pub struct Replay {
     pub events: Vec<JsonEvent>,
     /// Lasso only: what is never kept in the loop.
     pub starved: Option<Promise>,
+    /// The same in words: `nobody is granted the lock`.
+    pub never: Option<String>,
     /// Seeded runs only: the plan, a line per fault.
     pub plan: Option<String>,
     /// What is not as it is by default, as `name=value`.
@@ -592,7 +594,7 @@ impl<L: Lock> Registered<L> {
         }
         let parting = walker.telling().parting().map(ToString::to_string);
         let replay = watcher.finish(token, starved, None, parting);
-        Ok(Replay { loop_start: told_stem, time, ..replay })
+        Ok(Replay { loop_start: told_stem, never: never.map(Goal::never), time, ..replay })
     }
 
     fn replay_seeded(
@@ -1001,6 +1003,7 @@ impl Watcher {
             violations: self.violations,
             events: events.finish(),
             starved,
+            never: None,
             plan,
             settings: self.settings,
             nodes: self.nodes,

@@ -308,7 +308,7 @@ impl Document {
     fn text(&self, paint: Paint) -> String {
         let mut text = String::new();
         let promises = self.properties.join(", ");
-        let (tone, verdict) = match (self.verdict, self.property) {
+        let (tone, mut verdict) = match (self.verdict, self.property) {
             (CheckVerdict::Holds, _) => (Tone::Good, format!("✓ holds: {promises}")),
             (CheckVerdict::Violated, Some(promise)) => {
                 (Tone::Bad, format!("✗ violated: {promise}, in {} steps", self.steps.unwrap_or(0)))
@@ -326,6 +326,9 @@ impl Document {
                 ),
             ),
         };
+        if self.verdict == CheckVerdict::Violated && self.properties.len() > 1 {
+            verdict += "; the search ended with it: of the others it says nothing";
+        }
         let used = match self.is_lock {
             false => format!(
                 "{} write and read a row, {}",

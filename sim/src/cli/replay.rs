@@ -207,11 +207,11 @@ pub fn broken(replay: &Replay) -> Vec<Broken> {
             words: violation_words(violation),
         })
         .collect();
-    broken.extend(replay.starved.map(|promise| Broken {
+    broken.extend(replay.starved.zip(replay.never.as_ref()).map(|(promise, never)| Broken {
         property: promise,
         client: None,
         other: None,
-        words: "what is owed where the loop begins is not served anywhere in it".to_owned(),
+        words: format!("in the loop at the end, for ever, {never}"),
     }));
     broken.sort_by_key(|broken| Some(broken.property) != replay.shown_for);
     broken

@@ -128,6 +128,8 @@ pub struct TextTrace {
     grants: BTreeMap<ClientId, usize>,
     /// How many rows at the beginning [`TextOptions::last`] has thinned out already.
     thinned: usize,
+    /// Lasso only: what never happens in its loop.
+    never: Option<String>,
 }
 
 impl TextTrace {
@@ -144,6 +146,7 @@ impl TextTrace {
             repeats: 0,
             grants: BTreeMap::new(),
             thinned: 0,
+            never: None,
         }
     }
 
@@ -155,6 +158,7 @@ impl TextTrace {
     /// The loop is closed; `what` never happens in it: `nobody is granted the lock`.
     pub fn loop_ends(&mut self, what: &str) {
         self.push_banner(format!("and back to there: {what}, for ever"));
+        self.never = Some(what.to_owned());
     }
 
     /// Something that the reader must know before he trusts what follows.

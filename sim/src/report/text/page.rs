@@ -74,6 +74,8 @@ impl Page {
         }
         if let Some((step, violation)) = first {
             self.fact("how", &format!("in step {step}, {}", violation_words(violation)), Style::Plain);
+        } else if let Some(never) = &trace.never {
+            self.fact("how", &format!("in the loop at the end, for ever, {never}"), Style::Plain);
         }
         if let Some(token) = &heading.token {
             let replay = format!("{} replay ", program());
