@@ -1,13 +1,7 @@
 //! The catalogue: each known failure is found again where its row looks for it, and its repair survives the same search.
 
 use crate::evidence::{STATES_MAX, breaks, check, evidence, first_seed, lock, replay, seeded_token, sweep};
-use picklock_model::claims::{
-    Hunt, Judgement, NamedSpace, Scenario, Search, UNHUNTED, scenarios, unpack_setup,
-};
-use picklock_model::locks::{
-    CassandraLwt, CassandraQueue, CassandraServed, CassandraShadow, EtcdMutex, RedisSingle, Redlock,
-    ZnodeProbe, ZookeeperLock,
-};
+use picklock_model::claims::{Hunt, Judgement, NamedSpace, Scenario, Search, UNHUNTED, scenarios};
 use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::fault::FaultSet;
 use picklock_sim::registry::{CheckVerdict, Checked};
@@ -545,24 +539,8 @@ fn has_reported(token: &Token, event: &str) -> bool {
 }
 
 /// What a packed setup of this lock watches.
-fn watched(lock: &str, setup: &[u8]) -> PromiseSet {
-    let promises = match lock.split_once('-') {
-        Some(("cassandra", lock)) if lock.starts_with("shadow") => {
-            unpack_setup::<CassandraShadow>(setup).map(|setup| setup.promises)
-        }
-        Some(("cassandra", kind)) if kind.starts_with("timed") || kind.starts_with("kept") => {
-            unpack_setup::<CassandraServed>(setup).map(|setup| setup.promises)
-        }
-        Some(("cassandra", "lwt")) => unpack_setup::<CassandraLwt>(setup).map(|setup| setup.promises),
-        Some(("cassandra", _)) => unpack_setup::<CassandraQueue>(setup).map(|setup| setup.promises),
-        Some(("redis", _)) => unpack_setup::<RedisSingle>(setup).map(|setup| setup.promises),
-        Some(("znode", _)) => unpack_setup::<ZnodeProbe>(setup).map(|setup| setup.promises),
-        Some(("zookeeper", _)) => unpack_setup::<ZookeeperLock>(setup).map(|setup| setup.promises),
-        Some(("etcd", _)) => unpack_setup::<EtcdMutex>(setup).map(|setup| setup.promises),
-        Some(("redlock", _)) | None => unpack_setup::<Redlock>(setup).map(|setup| setup.promises),
-        Some(_) => panic!("of which machine {lock} is, is not known here"),
-    };
-    promises.unwrap_or_else(|error| panic!("{lock}: {error}"))
+fn watched(name: &str, setup: &[u8]) -> PromiseSet {
+    lock(name).watched_in(setup).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 fn faults(names: &[&str]) -> FaultSet {

@@ -266,7 +266,7 @@ impl<L: Lock> Cluster<L> {
         &mut self,
         event: Event,
         about: LockId,
-        on_violation: &mut impl FnMut(Violation),
+        on_violation: &mut dyn FnMut(Violation),
     ) -> PromiseSet {
         let Some(monitors) = self.monitors.get_mut(usize::from(about.0)) else { return PromiseSet::EMPTY };
         let tested = monitors.tested_by(event);
@@ -288,7 +288,7 @@ impl<L: Lock> Cluster<L> {
         now: Micros,
         setup: &Setup<L>,
         effects: &mut Effects<L::Store>,
-        on_violation: &mut impl FnMut(Violation),
+        on_violation: &mut dyn FnMut(Violation),
     ) {
         debug_assert_eq!(self.condition(node).status, Status::Up, "{node} is entered though it is not up");
         effects.clear();
@@ -358,7 +358,7 @@ impl<L: Lock> Cluster<L> {
         power_lost: bool,
         setup: &Setup<L>,
         effects: &mut Effects<L::Store>,
-        on_violation: &mut impl FnMut(Violation),
+        on_violation: &mut dyn FnMut(Violation),
     ) {
         effects.clear();
         let Some(condition) = self.condition_mut(node) else { return };
@@ -387,7 +387,7 @@ impl<L: Lock> Cluster<L> {
         now: Micros,
         setup: &Setup<L>,
         effects: &mut Effects<L::Store>,
-        on_violation: &mut impl FnMut(Violation),
+        on_violation: &mut dyn FnMut(Violation),
     ) {
         effects.clear();
         let Some(condition) = self.condition_mut(node) else {

@@ -541,7 +541,7 @@ impl<L: Lock> World<L> {
         setup: &Setup<L>,
         bounds: &Bounds,
         effects: &mut Effects<L::Store>,
-        on_violation: &mut impl FnMut(Violation),
+        on_violation: &mut dyn FnMut(Violation),
     ) -> Micros {
         // Every step takes a microsecond, so that no two readings of a clock are equal.
         let step = if action.passes_time() { TICK } else { Micros(1) };
@@ -661,7 +661,7 @@ impl<L: Lock> World<L> {
         now: Micros,
         setup: &Setup<L>,
         effects: &mut Effects<L::Store>,
-        on_violation: &mut impl FnMut(Violation),
+        on_violation: &mut dyn FnMut(Violation),
     ) -> Micros {
         let now = now + Micros(1);
         let Envelope { from, to, message, .. } = self.in_flight.remove(position);

@@ -44,7 +44,7 @@ macro_rules! monitors {
         impl Monitors {
             /// Takes the next event of the history, and reports the promises that it breaks, in the order of
             /// [`Promise::ALL`].
-            pub fn observe(&mut self, event: Event, on_violation: &mut impl FnMut(Violation)) {
+            pub fn observe(&mut self, event: Event, on_violation: &mut dyn FnMut(Violation)) {
                 self.usage.observe(event);
                 $(if self.promises.contains(Promise::$Promise)
                     && let Err(violation) = self.$field.observe(event)

@@ -60,11 +60,11 @@ impl<L: Lock> Run<'_, '_, L> {
                 let concerns_resource = *from == Side::Resource || *to == Side::Resource;
                 self.outcome.strikes.resource_faults += u64::from(concerns_resource);
                 self.witness_blow(Blow::Slow, Node::Client(struck));
-                self.each_link(from, to, struck, |_, link, _, _| link.extra = link.extra + *extra);
+                self.each_link(from, to, struck, &mut |_, link, _, _| link.extra = link.extra + *extra);
                 self.engine.agenda.push(later(self.now, *length), Pending::Mend { index, struck });
             }
             Fault::LoseNext { from, to, count } => {
-                self.each_link(from, to, struck, |_, link, _, _| {
+                self.each_link(from, to, struck, &mut |_, link, _, _| {
                     link.lose_next = link.lose_next.saturating_add(*count);
                 });
             }
@@ -363,7 +363,7 @@ impl<L: Lock> Run<'_, '_, L> {
     fn reset(&mut self, between: &Side, and: &Side, struck: u8) {
         self.outcome.strikes.connection_resets += 1;
         self.witness_blow(Blow::Cut, Node::Client(struck));
-        self.each_pair(between, and, struck, |run, one, other| {
+        self.each_pair(between, and, struck, &mut |run, one, other| {
             // Two of a kind have no connection, but for servers among themselves.
             if !matches!((one, other), (Node::Client(_), Node::Client(_))) {
                 run.engine.agenda.lose_between(one, other);
@@ -374,7 +374,7 @@ impl<L: Lock> Run<'_, '_, L> {
 
     fn cut(&mut self, index: u32, struck: u8) {
         self.outcome.strikes.partitions += 1;
-        self.each_cut_link(index, struck, |run, link, from, to| {
+        self.each_cut_link(index, struck, &mut |run, link, from, to| {
             link.cuts += 1;
             if link.cuts == 1 {
                 run.show_on_the_way(|| Happening::LinkCut { from, to });
@@ -389,9 +389,9 @@ impl<L: Lock> Run<'_, '_, L> {
         }
         let plan = self.plan;
         if let Fault::SlowLink { from, to, extra, .. } = &plan.faults[index as usize].fault {
-            return self.each_link(from, to, struck, |_, link, _, _| link.extra = link.extra - *extra);
+            return self.each_link(from, to, struck, &mut |_, link, _, _| link.extra = link.extra - *extra);
         }
-        self.each_cut_link(index, struck, |run, link, from, to| {
+        self.each_cut_link(index, struck, &mut |run, link, from, to| {
             link.cuts -= 1;
             if link.cuts == 0 {
                 run.show_on_the_way(|| Happening::LinkMended { from, to });
@@ -403,22 +403,22 @@ impl<L: Lock> Run<'_, '_, L> {
         &mut self,
         index: u32,
         struck: u8,
-        mut act: impl FnMut(&mut Self, &mut Link, Node, Node),
+        act: &mut dyn FnMut(&mut Self, &mut Link, Node, Node),
     ) {
         let plan = self.plan;
         match &plan.faults[index as usize].fault {
             Fault::Cut { from, to, both_ways, .. } => {
-                self.each_link(from, to, struck, &mut act);
+                self.each_link(from, to, struck, act);
                 if *both_ways {
                     // Who is on both sides counts as `from` this way, too.
-                    self.each_pair(from, to, struck, |run, from, to| run.with_link(to, from, &mut act));
+                    self.each_pair(from, to, struck, &mut |run, from, to| run.with_link(to, from, act));
                 }
             }
             Fault::Isolate { node, .. } => {
                 let (alone, rest) = (Side::Nodes(smallvec::smallvec![*node]), Side::Everybody);
-                self.each_pair(&alone, &rest, struck, |run, alone, other| {
-                    run.with_link(alone, other, &mut act);
-                    run.with_link(other, alone, &mut act);
+                self.each_pair(&alone, &rest, struck, &mut |run, alone, other| {
+                    run.with_link(alone, other, act);
+                    run.with_link(other, alone, act);
                 });
             }
             fault => unreachable!("{fault} cuts no link"),
@@ -430,19 +430,19 @@ impl<L: Lock> Run<'_, '_, L> {
         from: &Side,
         to: &Side,
         struck: u8,
-        mut act: impl FnMut(&mut Self, &mut Link, Node, Node),
+        act: &mut dyn FnMut(&mut Self, &mut Link, Node, Node),
     ) {
-        self.each_pair(from, to, struck, |run, from, to| run.with_link(from, to, &mut act));
+        self.each_pair(from, to, struck, &mut |run, from, to| run.with_link(from, to, act));
     }
 
-    fn with_link(&mut self, from: Node, to: Node, act: &mut impl FnMut(&mut Self, &mut Link, Node, Node)) {
+    fn with_link(&mut self, from: Node, to: Node, act: &mut dyn FnMut(&mut Self, &mut Link, Node, Node)) {
         let (from_position, to_position) = (self.position(from), self.position(to));
         let mut link = *self.engine.wires.link_mut(from_position, to_position);
         act(self, &mut link, from, to);
         *self.engine.wires.link_mut(from_position, to_position) = link;
     }
 
-    fn each_pair(&mut self, from: &Side, to: &Side, struck: u8, mut act: impl FnMut(&mut Self, Node, Node)) {
+    fn each_pair(&mut self, from: &Side, to: &Side, struck: u8, act: &mut dyn FnMut(&mut Self, Node, Node)) {
         let nodes = self.cluster.conditions().len() + 1;
         let cast = Cast::of(self.setup, struck);
         for sender in 0..nodes {

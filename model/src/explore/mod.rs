@@ -94,7 +94,7 @@ impl<'a, L: Lock> Walker<'a, L> {
     ///
     /// # Errors
     /// If there are not so many.
-    pub fn step(&mut self, action: u16, observer: &mut impl Observer<L>) -> Result<(), NoSuchPath> {
+    pub fn step(&mut self, action: u16, observer: &mut dyn Observer<L>) -> Result<(), NoSuchPath> {
         let Space { setup, bounds } = self.space;
         self.world.actions(setup, bounds, &mut self.actions);
         let Some(&chosen) = self.actions.get(usize::from(action)) else {

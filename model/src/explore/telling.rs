@@ -120,7 +120,7 @@ impl<'a, L: Lock> Telling<'a, L> {
         action: Action,
         seen: &Seen<L>,
         places: &[usize],
-        observer: &mut impl Observer<L>,
+        observer: &mut dyn Observer<L>,
     ) {
         let Space { setup, bounds } = self.space;
         let is_untimed = bounds.latency_ticks.is_none();
