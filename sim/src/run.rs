@@ -325,18 +325,28 @@ impl<L: Lock> Run<'_, '_, L> {
     }
 
     fn step(&mut self, node: Node, entry: Entry<L::Store>, happening: impl FnOnce() -> Happening<L::Store>) {
+        self.enter(node, entry);
+        self.after_step(node, happening);
+    }
+
+    fn enter(&mut self, node: Node, entry: Entry<L::Store>) {
         let ways = self.cluster.choices(node, &entry, self.setup);
         let choice = if ways > 1 { self.choice_dice.below(u64::from(ways)) as u32 } else { 0 };
         let Engine { effects, violations, .. } = &mut *self.engine;
         violations.clear();
         let on_violation = &mut |violation| violations.push(violation);
         self.cluster.step(node, entry, choice, self.now, self.setup, effects, on_violation);
-        self.after_step(node, happening);
     }
 
     /// The node has taken a step, and its effects lie ready.
     pub(crate) fn after_step(&mut self, node: Node, happening: impl FnOnce() -> Happening<L::Store>) {
         let position = self.position(node);
+        self.note_step(node, position);
+        self.show(happening);
+        self.take_effects(node, position);
+    }
+
+    fn note_step(&mut self, node: Node, position: usize) {
         let clock = self.clock(position);
         let mut free_at = self.now + Micros(1);
         // A slow clock shows the same microsecond twice.
@@ -355,7 +365,9 @@ impl<L: Lock> Run<'_, '_, L> {
             Node::Server(server) => self.witness_lead(server, position),
             Node::Resource => {}
         }
-        self.show(happening);
+    }
+
+    fn take_effects(&mut self, node: Node, position: usize) {
         if !self.engine.triggers.is_empty() {
             self.pull_triggers(node, position);
         }
@@ -478,28 +490,26 @@ impl<L: Lock> Run<'_, '_, L> {
 
     /// Shows a step that had effects to whoever watches.
     pub(crate) fn show(&mut self, happening: impl FnOnce() -> Happening<L::Store>) {
-        if let Some(observer) = &mut self.observer {
-            observer.observe(&Step {
-                at: self.now,
-                happening: &happening(),
-                effects: &self.engine.effects,
-                cluster: &self.cluster,
-                violations: &self.engine.violations,
-            });
+        if self.observer.is_some() {
+            self.tell(&happening(), true);
         }
     }
 
     /// Shows something that no node did.
     pub(crate) fn show_on_the_way(&mut self, happening: impl FnOnce() -> Happening<L::Store>) {
-        if let Some(observer) = &mut self.observer {
-            observer.observe(&Step {
-                at: self.now,
-                happening: &happening(),
-                effects: &self.engine.nothing,
-                cluster: &self.cluster,
-                violations: &[],
-            });
+        if self.observer.is_some() {
+            self.tell(&happening(), false);
         }
+    }
+
+    fn tell(&mut self, happening: &Happening<L::Store>, has_effects: bool) {
+        let Some(observer) = &mut self.observer else { return };
+        let (effects, violations): (_, &[Violation]) = match has_effects {
+            true => (&self.engine.effects, &self.engine.violations),
+            false => (&self.engine.nothing, &[]),
+        };
+        let (at, cluster) = (self.now, &self.cluster);
+        observer.observe(&Step { at, happening, effects, cluster, violations });
     }
 }
 

@@ -6,7 +6,7 @@ use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
 use picklock_model::machine::{Lock, Store};
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, ROUNDS_WITHOUT_END};
+use picklock_model::workload::{Calls, ROUNDS_WITHOUT_END, Workload};
 use picklock_model::world::Bounds;
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ impl Surroundings {
             Some(ticks) => format!("in ticks of a second; messages take up to {ticks} ticks"),
         };
         Surroundings {
-            used: used_in(setup, bounds),
+            used: used_in(&setup.workload, setup.servers, bounds),
             time,
             allowed: [bounds.allowed(), L::Store::surroundings(&setup.store)].concat(),
             not_in_force: not_in_force(space).into_iter().map(Assumption::name).collect(),
@@ -70,7 +70,7 @@ fn in_words<T: AsRef<str>>(things: &[T]) -> String {
 
 /// Who uses the lock in seeded runs, how often and how long, on how many servers.
 pub fn use_in_words<L: Lock>(setup: &Setup<L>) -> String {
-    let used = used_in(setup, &Bounds::default());
+    let used = used_in(&setup.workload, setup.servers, &Bounds::default());
     match setup.workload.varies {
         true => format!("{used}; each seed draws its own numbers and lengths around these"),
         false => used,
@@ -78,8 +78,7 @@ pub fn use_in_words<L: Lock>(setup: &Setup<L>) -> String {
 }
 
 /// The same within these bounds, which may leave it to the clients how long they take.
-fn used_in<L: Lock>(setup: &Setup<L>, bounds: &Bounds) -> String {
-    let workload = &setup.workload;
+fn used_in(workload: &Workload, servers: u8, bounds: &Bounds) -> String {
     let some = |number: u8, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     let calls = match workload.calls {
         Calls::Lock => "lock",
@@ -102,7 +101,7 @@ fn used_in<L: Lock>(setup: &Setup<L>, bounds: &Bounds) -> String {
     format!(
         "{} calling {calls} {rounds}, {hold}, {think}; {}",
         some(workload.clients, "client"),
-        some(setup.servers, "server"),
+        some(servers, "server"),
     )
 }
 
