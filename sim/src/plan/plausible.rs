@@ -39,7 +39,8 @@ fn nobody(name: &str, value: &Value, clients: u8, servers: u8) -> Option<String>
                 _ => return None,
             };
             let number = number.as_u64().filter(|number| *number >= u64::from(most))?;
-            Some(format!("it names {name} {number}, and the last one there can be is {name} {}", most - 1))
+            let last = most.saturating_sub(1);
+            Some(format!("it names {name} {number}, and the last one there can be is {name} {last}"))
         }
         Value::Array(values) => values.iter().find_map(|value| nobody(name, value, clients, servers)),
         Value::Object(fields) => {

@@ -26,8 +26,8 @@ pub(super) fn claims() -> Vec<Claim> {
 }
 
 /// Where time passes, two rounds under a fault take minutes to go through: such a claim is made of one round first. And of no more,
-/// where two have not been gone through to their end: fenced writes and progress under pauses and losses take more than a
-/// quarter of an hour.
+/// where two have not been gone through to their end: fenced writes under a pause did not end within seven minutes, progress with a
+/// lost message not within ten, and in nine gigabytes.
 fn one_round_first(claim: Claim) -> Vec<Claim> {
     let mut setup = match unpack_setup::<EtcdMutex>(&claim.space.setup) {
         Ok(setup) => setup,
