@@ -1,7 +1,7 @@
 //! Runs of somebody's own locks are made small, too: the mistakes of an outside author whose failures were long.
 //!
-//! Both are one machine on Redis, which prolongs its lease by `GET` and `PEXPIRE` in place of the script that does both at once,
-//! and takes its fencing tokens from a counter in the same store, where nothing is durable.
+//! All are one machine on Redis, which prolongs its lease by `GET` and `PEXPIRE` in place of the script that does both at once,
+//! takes its fencing tokens from a counter in the same store, where nothing is durable, and may do without a lease at all.
 
 use crate::evidence::breaks;
 use crate::truth;
@@ -26,6 +26,15 @@ const LEASE: Micros = Micros::seconds(10);
 const RENEWAL: Micros = Micros::seconds(3);
 const RETRY: Micros = Micros::millis(500);
 
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+enum Ends {
+    /// The key expires unless its holder prolongs it.
+    #[default]
+    WithItsLease,
+    /// The key stays until its holder deletes it.
+    Never,
+}
+
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 struct Watchdog {
     phase: Phase,
@@ -49,13 +58,14 @@ enum Phase {
 }
 
 impl Watchdog {
-    fn send(&mut self, phase: Phase, cx: &Context<()>, out: &mut Effects<Redis>) {
+    fn send(&mut self, phase: Phase, cx: &Context<Ends>, out: &mut Effects<Redis>) {
         let serial = self.serial + 1;
         let signature = if matches!(phase, Phase::Asks(_)) { serial } else { self.signature };
         let value = Value::Token(Token { client: cx.me, serial: signature });
         let lease = Millis(LEASE.0 / 1000);
+        let ttl = (*cx.settings == Ends::WithItsLease).then_some(lease);
         let command = match phase {
-            Phase::Asks(_) => Command::Set { key: LOCK, value, if_absent: true, ttl: Some(lease) },
+            Phase::Asks(_) => Command::Set { key: LOCK, value, if_absent: true, ttl },
             Phase::Numbers => Command::Incr(COUNTER),
             Phase::Looks => Command::Get(LOCK),
             Phase::Prolongs => Command::PExpire(LOCK, lease),
@@ -66,8 +76,9 @@ impl Watchdog {
         out.request(0, Request { serial, command, wait: false });
     }
 
-    fn hold(&mut self, cx: &Context<()>) {
-        *self = Watchdog { phase: Phase::Holds, next: Some(cx.monotonic + RENEWAL), ..*self };
+    fn hold(&mut self, cx: &Context<Ends>) {
+        let next = (*cx.settings == Ends::WithItsLease).then_some(cx.monotonic + RENEWAL);
+        *self = Watchdog { phase: Phase::Holds, next, ..*self };
     }
 
     fn stop(&mut self, answer: Answer, out: &mut Effects<Redis>) {
@@ -78,13 +89,13 @@ impl Watchdog {
 
 impl Lock for Watchdog {
     type Store = Redis;
-    type Settings = ();
+    type Settings = Ends;
 
-    fn new(_me: u8, _settings: &()) -> Self {
+    fn new(_me: u8, _settings: &Ends) -> Self {
         Watchdog { phase: Phase::Idle, serial: 0, signature: 0, next: None }
     }
 
-    fn on_call(&mut self, call: Call, cx: &Context<()>, out: &mut Effects<Redis>) {
+    fn on_call(&mut self, call: Call, cx: &Context<Ends>, out: &mut Effects<Redis>) {
         match call {
             Call::Acquire { mode, .. } => self.send(Phase::Asks(mode), cx, out),
             Call::Release => self.send(Phase::Leaves, cx, out),
@@ -92,7 +103,7 @@ impl Lock for Watchdog {
         }
     }
 
-    fn on_reply(&mut self, _from: u8, reply: Reply, cx: &Context<()>, out: &mut Effects<Redis>) {
+    fn on_reply(&mut self, _from: u8, reply: Reply, cx: &Context<Ends>, out: &mut Effects<Redis>) {
         if reply.serial != self.serial {
             return;
         }
@@ -116,20 +127,20 @@ impl Lock for Watchdog {
         }
     }
 
-    fn on_deadline(&mut self, cx: &Context<()>, out: &mut Effects<Redis>) {
+    fn on_deadline(&mut self, cx: &Context<Ends>, out: &mut Effects<Redis>) {
         let phase = if self.phase == Phase::Holds { Phase::Looks } else { self.phase };
         self.send(phase, cx, out);
     }
 
-    fn on_restart(&mut self, _cx: &Context<()>) {
+    fn on_restart(&mut self, _cx: &Context<Ends>) {
         *self = Watchdog { phase: Phase::Idle, next: None, ..*self };
     }
 
-    fn deadline(&self, _settings: &()) -> Option<Due> {
+    fn deadline(&self, _settings: &Ends) -> Option<Due> {
         self.next.map(Due::Monotonic)
     }
 
-    fn visit<V: Visitor>(&mut self, _settings: &(), visitor: &mut V) {
+    fn visit<V: Visitor>(&mut self, _settings: &Ends, visitor: &mut V) {
         visitor.serial(Owner::Me, &mut self.serial);
         visitor.serial(Owner::Me, &mut self.signature);
         self.next.iter_mut().for_each(|next| visitor.wake(next));
@@ -163,29 +174,35 @@ impl Lock for Watchdog {
         }
     }
 
-    fn lease(_settings: &()) -> Option<Micros> {
-        Some(LEASE)
+    fn lease(settings: &Ends) -> Option<Micros> {
+        (*settings == Ends::WithItsLease).then_some(LEASE)
     }
 }
 
+fn setup(ends: Ends) -> Setup<Watchdog> {
+    let workload = Workload {
+        clients: 3,
+        think: Micros::millis(500),
+        hold: Micros::seconds(12),
+        writes: Writes::Resource,
+        resource_checks: true,
+        ..Workload::default()
+    };
+    let promises = [Promise::LeaseLoss, Promise::FencedResource, Promise::DeadlockFreedom];
+    Setup { lock: ends, workload, promises: promises.into_iter().collect(), ..Setup::default() }
+}
+
 fn watchdog() -> Registered<Watchdog> {
-    Registered::new("watchdog", "GET and PEXPIRE", || {
-        let workload = Workload {
-            clients: 3,
-            think: Micros::millis(500),
-            hold: Micros::seconds(12),
-            writes: Writes::Resource,
-            resource_checks: true,
-            ..Workload::default()
-        };
-        let promises = [Promise::LeaseLoss, Promise::FencedResource].into_iter().collect();
-        Setup { workload, promises, ..Setup::default() }
-    })
+    Registered::new("watchdog", "SET NX PX, prolonged by GET and PEXPIRE", || setup(Ends::WithItsLease))
+}
+
+fn kept() -> Registered<Watchdog> {
+    Registered::new("kept", "SET NX, deleted by its holder or never", || setup(Ends::Never))
 }
 
 /// The first run among random plans that breaks the promise, and what becomes of it.
-fn shrunk(promise: Promise, faults: &[FaultKind], seeds: u64) -> (Size, Size) {
-    let (lock, stop) = (watchdog(), AtomicBool::new(false));
+fn shrunk(lock: &Registered<Watchdog>, promise: Promise, faults: &[FaultKind], seeds: u64) -> (Size, Size) {
+    let stop = AtomicBool::new(false);
     let faults: FaultSet = faults.iter().copied().collect();
     let setup = lock.setup(Some([promise].into_iter().collect()));
     let how = SweepHow { jobs: 2, sought: Some(promise), ..SweepHow::new(&|_| {}, &stop) };
@@ -207,7 +224,7 @@ fn shrunk(promise: Promise, faults: &[FaultKind], seeds: u64) -> (Size, Size) {
 #[test]
 fn a_lease_that_was_taken_back_between_a_look_and_the_prolonging() {
     let faults = [FaultKind::Delay, FaultKind::Loss, FaultKind::Partition];
-    let (before, after) = shrunk(Promise::LeaseLoss, &faults, 100_000);
+    let (before, after) = shrunk(&watchdog(), Promise::LeaseLoss, &faults, 100_000);
     assert!(after.steps <= before.steps / 2 && after.faults <= 2, "{before:?} became {after:?}");
 }
 
@@ -220,12 +237,20 @@ fn is_small(before: Size, after: Size) {
 #[test]
 fn a_fencing_token_that_was_given_twice_since_its_counter_was_not_durable() {
     let faults = [FaultKind::Loss, FaultKind::Partition, FaultKind::PowerLoss];
-    let (before, after) = shrunk(Promise::FencedResource, &faults, 100_000);
+    let (before, after) = shrunk(&watchdog(), Promise::FencedResource, &faults, 100_000);
     is_small(before, after);
 }
 
 #[test]
 fn a_late_write_that_was_found_among_all_faults() {
-    let (before, after) = shrunk(Promise::FencedResource, &FaultKind::USUAL, 100_000);
+    let (before, after) = shrunk(&watchdog(), Promise::FencedResource, &FaultKind::USUAL, 100_000);
     is_small(before, after);
+}
+
+/// What is left are the questions of those who wait, until the run has lasted long enough to accuse.
+#[test]
+fn a_key_that_nobody_deletes_since_its_holder_is_dead() {
+    let faults = [FaultKind::Crash, FaultKind::Loss, FaultKind::Delay];
+    let (before, after) = shrunk(&kept(), Promise::DeadlockFreedom, &faults, 10_000);
+    assert!(after.steps <= before.steps / 2 && after.faults <= 1, "{before:?} became {after:?}");
 }

@@ -584,24 +584,42 @@ fn completions_are_there_for_every_shell() {
     }
 }
 
-/// `env` gives the interrupt its usual effect again, in case the tests run where it is ignored.
+/// What a command says that hears ^C after so long. `env` gives the interrupt its usual effect again, in case the tests run
+/// where it is ignored.
 #[cfg(target_os = "linux")]
-#[test]
-fn an_interrupted_check_says_what_it_has_and_is_no_pass() {
+fn interrupted(line: &str, after: std::time::Duration) -> Ended {
     let child = Command::new("env")
         .env("PICKLOCK_CACHE", "")
-        .args(["--default-signal=INT", PICKLOCK, "check", "cassandra-queue", "--clients", "5"])
+        .args(["--default-signal=INT", PICKLOCK])
+        .args(line.split_whitespace())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary runs");
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    std::thread::sleep(after);
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
-    assert!(killed.success());
-    let ended = ended(child.wait_with_output().expect("the command ends"));
+    assert!(killed.success(), "{line}");
+    ended(child.wait_with_output().expect("the command ends"))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_check_says_what_it_has_and_is_no_pass() {
+    let ended = interrupted("check cassandra-queue --clients 5", std::time::Duration::from_millis(1500));
     assert_eq!(ended.code, 3, "{}", ended.stderr);
     assert!(ended.stdout.contains("interrupted: this is NOT a pass"), "{}", ended.stdout);
     assert!(ended.stdout.contains("states"), "{}", ended.stdout);
+}
+
+/// Each takes minutes where nobody stops it.
+#[cfg(target_os = "linux")]
+#[test]
+fn commands_that_take_long_stop_early_with_what_they_have_and_pass_nothing() {
+    for line in ["widen theorem-1 --max-states 100000000", "herd --clients 100,110,120,128"] {
+        let ended = interrupted(line, std::time::Duration::from_millis(1500));
+        assert_eq!((ended.code, ended.stderr.as_str()), (3, ""), "{line}: {}", ended.stdout);
+        assert!(ended.stdout.contains("NOT a pass"), "{line}: {}", ended.stdout);
+    }
 }
 
 #[test]

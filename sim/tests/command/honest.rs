@@ -113,6 +113,16 @@ fn a_plan_for_nodes_that_are_not_there_is_refused() {
 }
 
 #[test]
+fn a_search_that_ended_with_a_violation_says_nothing_of_the_other_promises() {
+    let head = |line: &str| run(line).stdout.lines().nth(1).unwrap_or_default().to_owned();
+    let two = head("check redis-single --drop no-pause --property mutual-exclusion,fenced-resource");
+    assert!(two.starts_with("✗ violated: mutual-exclusion, in "), "{two}");
+    assert!(two.ends_with("; the search ended with it: of the others it says nothing"), "{two}");
+    let one = head("check redis-single --drop no-pause --property mutual-exclusion");
+    assert!(one.starts_with("✗ violated: ") && !one.contains("others"), "{one}");
+}
+
+#[test]
 fn limits_of_nothing_are_refused() {
     for line in ["ttl --max-states 0", "sweep redlock --until-tested 0", "check redlock --max-states 0"] {
         let ended = run(line);

@@ -175,3 +175,17 @@ fn who_is_shown_a_failure_is_told_what_to_do_with_it() {
     let hunt = run("hunt C6 --starts 1").stdout;
     assert!(hunt.contains("see it      picklock replay pk5_"), "{hunt}");
 }
+
+#[test]
+fn all_of_a_run_is_shown_unfolded_with_everything_that_is_broken_in_it() {
+    let name = "redis-single:all:88:mutual-exclusion";
+    let count = |text: &str, what: &str| text.matches(what).count();
+    let (few, all) = (run(&format!("replay {name}")).stdout, run(&format!("replay {name} --all")).stdout);
+    assert!(count(&few, "polls …") > 0 && count(&few, "steps not shown") > 0, "{few}");
+    assert_eq!((count(&all, "polls …"), count(&all, "steps not shown")), (0, 0), "{all}");
+
+    // What the promise is broken by a second time stands in the whole run only; the short one says that it is there.
+    let (broken, more) = ("✗ mutual-exclusion broken: ", "in the same run: --all shows where");
+    assert_eq!((count(&few, broken), count(&few, more)), (1, 1), "{few}");
+    assert!(count(&all, broken) > 1 && count(&all, more) == 0, "{all}");
+}

@@ -102,6 +102,13 @@ impl<'a> Layout<'a> {
         self.rows.get(after).filter(|row| row.first <= position).map(|_| after)
     }
 
+    /// How many times a promise is broken in steps that are not shown.
+    pub(super) fn broken_unseen(&self) -> usize {
+        let events = self.story.events.iter().enumerate();
+        let unseen = events.filter(|(position, _)| self.row_of(*position).is_none());
+        unseen.map(|(_, event)| event.violations.len()).sum()
+    }
+
     pub(super) fn lane_of(&self, node: &str) -> Option<usize> {
         self.story.nodes.iter().position(|known| known == node)
     }
@@ -300,6 +307,14 @@ mod tests {
             assert!(hidden > 100 && layout.row_of(80).is_none());
             assert_eq!(layout.hidden.1, 400 - 390 - 1 - AFTERMATH_STEPS);
         });
+    }
+
+    #[test]
+    fn what_is_broken_outside_the_windows_is_counted() {
+        // The first break of a promise has a window of its own, further ones far from it have none.
+        let violations = [(30, Promise::Fifo), (200, Promise::Fifo), (201, Promise::Fifo)];
+        with_story(&violations, Some(Promise::Fifo), |layout| assert_eq!(layout.broken_unseen(), 2));
+        with_story(&violations[..1], Some(Promise::Fifo), |layout| assert_eq!(layout.broken_unseen(), 0));
     }
 
     #[test]

@@ -103,9 +103,7 @@ pub fn page(story: Story, window: Window) -> String {
 
 /// What of the run's broken promises is not in the picture.
 fn broken_again(layout: &Layout) -> Option<String> {
-    let events = layout.story.events.iter().enumerate();
-    let unseen = events.filter(|(position, _)| layout.row_of(*position).is_none());
-    match unseen.map(|(_, event)| event.violations.len()).sum::<usize>() {
+    match layout.broken_unseen() {
         0 => None,
         1 => Some("broken once more in steps that are not drawn here: with --all they are".to_owned()),
         more => {
