@@ -52,7 +52,8 @@ fn pages() -> Vec<(PathBuf, String)> {
     }
     files.sort();
     let read = |file: PathBuf| {
-        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let text =
+            std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         (file, text)
     };
     files.into_iter().map(read).collect()
