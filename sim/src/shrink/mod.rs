@@ -18,27 +18,27 @@
 //! ([`Lock::fewest_servers`]: three of Redlock, one of any other). What is left after all that may hang on one seed's luck with
 //! all its messages: the same kinds of faults are sought anew in less work.
 //!
+//! What there is to take away looks alike for every lock: a [`Candidate`] is plain data. Only who runs it knows the lock
+//! (`candidate::Runs`).
+//!
 //! Nothing is left to chance: the same run shrinks to the same run, on every machine. A counterexample of the exhaustive
 //! engine needs none of this: the search is breadth first, and there is no shorter one.
 
 mod again;
+mod candidate;
 mod changes;
 pub(crate) mod kinds;
 pub(crate) mod reductions;
 
 use crate::fault::FaultSet;
-use crate::network::Network;
-use crate::outcome::Limits;
-use crate::plan::{Plan, Planned};
-use crate::run::Engine;
-use crate::schedule::Schedule;
-use crate::swarm::Scale;
+use crate::plan::{Plan, Planned, Trigger};
+pub(crate) use candidate::{Candidate, Scene};
+use candidate::{Rerun, Runs};
 use kinds::kinds;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
-use picklock_model::trace::{Happening, Observer, Step};
 use picklock_properties::Promise;
-use reductions::{Reduce, Reduction, Reductions};
+use reductions::{Reduce, Reduction, Reductions, aims};
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -127,125 +127,61 @@ pub fn shrink<L: Lock>(
 ) -> Option<Shrunk<L>> {
     let ShrinkGoal { promise, keep_servers } = goal;
     let setup = Setup { promises: [promise].into_iter().collect(), ..setup.clone() };
-    let trial = Trial { setup, plan: plan.clone(), seed };
-    let mut trials = Trials { promise, engine: Engine::new(), runs: 0, stop, on_run };
-    let from = trials.size(&trial, u64::MAX)?;
-    let servers_min = if keep_servers { trial.setup.servers } else { 1 };
-    let best = Failing { trial, size: from };
-    let mut shrinker = Shrinker { best, trials, needed: FaultSet::EMPTY, servers_min };
+    let mut scene = Scene::of(&setup);
+    if keep_servers {
+        scene.servers_min = scene.servers;
+    }
+    let run = Candidate { scene, plan: plan.clone(), seed };
+    let mut runs_of = Runs::new(setup);
+    let mut trials = Trials { promise, runs_of: &mut runs_of, runs: 0, stop, on_run };
+    let from = trials.size(&run, u64::MAX)?;
+    let best = Smallest { run, size: from };
+    let mut shrinker = Shrinker { best, trials, needed: FaultSet::EMPTY };
     shrinker.shrink_to_what_is_needed();
     shrinker.shrink_what_is_found_again();
     let interrupted = shrinker.trials.is_stopped();
-    Some(Shrunk { run: shrinker.best, from, runs: shrinker.trials.runs, interrupted })
+    let (Smallest { run: Candidate { scene, plan, seed }, size }, runs) = (shrinker.best, shrinker.trials.runs);
+    let trial = Trial { setup: runs_of.setup(&scene), plan, seed };
+    Some(Shrunk { run: Failing { trial, size }, from, runs, interrupted })
 }
 
-impl Size {
-    fn of<L: Lock>(trial: &Trial<L>, until: &Until) -> Size {
-        let good = Network::default();
-        let network = &trial.plan.network;
-        let worse = [
-            network.latency_max > good.latency_max,
-            network.tail_per_mille > 0,
-            network.loss_per_mille > 0,
-            network.duplicate_per_mille > 0,
-            network.reply_loss_per_mille > 0,
-            trial.plan.schedule != Schedule::Uniform,
-        ];
-        let (steps, entries) = until.at.unwrap_or((until.steps, until.entries));
-        Size {
-            faults: (trial.plan.faults.len() + worse.into_iter().filter(|worse| *worse).count()) as u32,
-            clients: trial.setup.workload.clients,
-            servers: trial.setup.servers,
-            rounds: trial.setup.workload.rounds,
-            steps,
-            entries,
-        }
-    }
-}
-
-/// Runs candidates.
-struct Trials<'a, L: Lock> {
+/// Runs candidates, and counts them.
+struct Trials<'a> {
     promise: Promise,
-    engine: Engine<L>,
+    runs_of: &'a mut dyn Rerun,
     runs: u64,
     stop: &'a AtomicBool,
     on_run: &'a dyn Fn(u64),
 }
 
-impl<L: Lock> Trials<'_, L> {
+impl Trials<'_> {
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     /// How much there is in a run if it breaks the promise within so many steps, or soon after them.
-    fn size(&mut self, trial: &Trial<L>, steps_max: u64) -> Option<Size> {
+    fn size(&mut self, candidate: &Candidate, steps_max: u64) -> Option<Size> {
         self.runs += 1;
         (self.on_run)(self.runs);
-        let mut until = Until { promise: self.promise, steps: 0, entries: 0, at: None };
-        let mut limits = Limits::of(&trial.setup);
-        // Not every event is a step, but most are: what takes twice as many takes longer.
-        limits.events_max = limits.events_max.min(steps_max.saturating_mul(2).saturating_add(64));
-        let Trial { setup, plan, seed } = trial;
-        let outcome = self.engine.run(setup, plan, *seed, &limits, &mut until);
-        // Promises of progress are broken by what does not happen: in no step, but in the end.
-        outcome.breaks(self.promise).then(|| Size::of(trial, &until))
+        self.runs_of.size(candidate, self.promise, steps_max)
     }
 }
 
-/// Counts steps up to the one that breaks the promise.
-struct Until {
-    promise: Promise,
-    steps: u64,
-    entries: u64,
-    /// Steps and entries up to that one.
-    at: Option<(u64, u64)>,
+/// The smallest run so far.
+#[derive(Clone, PartialEq, Eq)]
+struct Smallest {
+    run: Candidate,
+    size: Size,
 }
 
-impl<L: Lock> Observer<L> for Until {
-    fn observe(&mut self, step: &Step<L>) {
-        self.steps += 1;
-        self.entries += u64::from(is_entered(step.happening));
-        let breaks = step.violations.iter().any(|violation| violation.promise == self.promise);
-        if breaks && self.at.is_none() {
-            self.at = Some((self.steps, self.entries));
-        }
-    }
-}
-
-/// Whether a node did something, and not something to a node.
-fn is_entered<S: picklock_model::machine::Store>(happening: &Happening<S>) -> bool {
-    match happening {
-        Happening::Delivered { .. } | Happening::Woke { .. } | Happening::Restarted { .. } => true,
-        Happening::Lost { .. }
-        | Happening::Duplicated { .. }
-        | Happening::Ticked
-        | Happening::TickedUnevenly { .. }
-        | Happening::Paused { .. }
-        | Happening::Suspended { .. }
-        | Happening::ClockCoarse { .. }
-        | Happening::ConnectionReset { .. }
-        | Happening::DiskLost { .. }
-        | Happening::Resumed { .. }
-        | Happening::Crashed { .. }
-        | Happening::ClockStepped { .. }
-        | Happening::ClockDrifts { .. }
-        | Happening::ClockFroze { .. }
-        | Happening::ClockThawed { .. }
-        | Happening::LinkCut { .. }
-        | Happening::LinkMended { .. }
-        | Happening::Healed => false,
-    }
-}
-
-struct Shrinker<'a, L: Lock> {
-    best: Failing<L>,
-    trials: Trials<'a, L>,
+struct Shrinker<'a> {
+    best: Smallest,
+    trials: Trials<'a>,
     /// The kinds of faults that stay.
     needed: FaultSet,
-    servers_min: u8,
 }
 
-impl<L: Lock> Shrinker<'_, L> {
+impl Shrinker<'_> {
     /// What a large run needs a small one may not: until it needs all that is left of it.
     fn shrink_to_what_is_needed(&mut self) {
         for _ in 0..=AGAIN_MAX {
@@ -290,7 +226,7 @@ impl<L: Lock> Shrinker<'_, L> {
     /// Takes faults away under the run's own seed, as long as it breaks the promise: what is left then is of the kinds that
     /// caused it. Where the network is made better every message has other luck: for that a few more seeds are tried.
     fn find_needed_kinds(&mut self) {
-        let mut trial = self.best.trial.clone();
+        let mut trial = self.best.run.clone();
         let mut went = true;
         while std::mem::take(&mut went) {
             let mut all = trial.plan.reductions(&[]);
@@ -303,7 +239,7 @@ impl<L: Lock> Shrinker<'_, L> {
                 };
                 let Some(plan) = trial.plan.without(reduction, &[]) else { continue };
                 let breaks = std::iter::once(trial.seed).chain(0..seeds).any(|seed| {
-                    let fewer = Trial { setup: trial.setup.clone(), plan: plan.clone(), seed };
+                    let fewer = Candidate { scene: trial.scene, plan: plan.clone(), seed };
                     !self.trials.is_stopped() && self.trials.size(&fewer, u64::MAX).is_some()
                 });
                 if breaks {
@@ -315,10 +251,15 @@ impl<L: Lock> Shrinker<'_, L> {
         self.needed = kinds(&trial.plan);
     }
 
-    /// Whether what has to stay is in it.
-    fn allows(&self, trial: &Trial<L>) -> bool {
+    /// At what faults can be aimed in the smallest run so far.
+    fn aims(&mut self) -> Vec<Trigger> {
+        aims(&self.trials.runs_of.scale(&self.best.run.scene))
+    }
+
+    /// Whether there can be such a run, with all in it that has to stay.
+    fn allows(&self, trial: &Candidate) -> bool {
         let kinds = kinds(&trial.plan);
-        trial.setup.servers >= self.servers_min && self.needed.iter().all(|kind| kinds.contains(kind))
+        self.trials.runs_of.can_be(&trial.scene) && self.needed.iter().all(|kind| kinds.contains(kind))
     }
 
     /// Takes away whatever can go.
@@ -326,8 +267,8 @@ impl<L: Lock> Shrinker<'_, L> {
         if self.trials.is_stopped() {
             return;
         }
-        let mut reductions = Reductions::of(&self.best.trial.setup, OTHER_SEEDS);
-        while let Some((reduction, trial)) = reductions.next(&self.best.trial) {
+        let mut reductions = Reductions::new(self.aims(), OTHER_SEEDS);
+        while let Some((reduction, trial)) = reductions.next(&self.best.run) {
             if self.trials.is_stopped() {
                 return;
             }
@@ -338,24 +279,24 @@ impl<L: Lock> Shrinker<'_, L> {
     }
 
     /// Keeps the candidate if it breaks the promise, and pays.
-    fn keep_if_failing(&mut self, reduction: Reduction, trial: Trial<L>) -> bool {
+    fn keep_if_failing(&mut self, reduction: Reduction, trial: Candidate) -> bool {
         let steps_max = if reduction.is_tuning() { self.best.size.steps } else { u64::MAX };
         let size = self.trials.size(&trial, steps_max).filter(|size| size.steps <= steps_max);
         if let Some(size) = size {
-            self.best = Failing { trial, size };
+            self.best = Smallest { run: trial, size };
         }
         size.is_some()
     }
 
     /// A fault at another moment may break it sooner, or alone.
     fn put_faults_elsewhere(&mut self) {
-        if self.trials.is_stopped() || self.best.trial.plan.faults.is_empty() {
+        if self.trials.is_stopped() || self.best.run.plan.faults.is_empty() {
             return;
         }
-        let aims = reductions::aims(&Scale::of(&self.best.trial.setup));
+        let aims = self.aims();
         for (event, times) in aims.iter().flat_map(|event| ELSEWHERE_TIMES.map(|times| (*event, times))) {
             let mut place = 0;
-            while let Some(planned) = self.best.trial.plan.faults.get(place) {
+            while let Some(planned) = self.best.run.plan.faults.get(place) {
                 if let Some(moved) = changes::elsewhere(planned, event, times) {
                     self.keep_if_shorter_with(place, moved);
                 }
@@ -366,13 +307,13 @@ impl<L: Lock> Shrinker<'_, L> {
 
     /// Tries this in place of that fault: alone, or else with the others.
     fn keep_if_shorter_with(&mut self, place: usize, moved: Planned) {
-        let Trial { setup, plan, .. } = self.best.trial.clone();
+        let Candidate { scene, plan, .. } = self.best.run.clone();
         let mut others = plan.clone();
         others.faults[place] = moved.clone();
         let alone = (plan.faults.len() > 1).then(|| Plan { faults: vec![moved], ..plan });
         for plan in alone.into_iter().chain([others]) {
-            for seed in std::iter::once(self.best.trial.seed).chain(0..ELSEWHERE_SEEDS) {
-                let trial = Trial { setup: setup.clone(), plan: plan.clone(), seed };
+            for seed in std::iter::once(self.best.run.seed).chain(0..ELSEWHERE_SEEDS) {
+                let trial = Candidate { scene, plan: plan.clone(), seed };
                 if self.trials.is_stopped() || self.keep_if_less(trial) {
                     return;
                 }
@@ -381,7 +322,7 @@ impl<L: Lock> Shrinker<'_, L> {
     }
 
     /// Keeps a run with fewer faults, or as many and fewer steps.
-    fn keep_if_less(&mut self, trial: Trial<L>) -> bool {
+    fn keep_if_less(&mut self, trial: Candidate) -> bool {
         if !self.allows(&trial) {
             return false;
         }
@@ -389,7 +330,7 @@ impl<L: Lock> Shrinker<'_, L> {
         let is_less = |size: &Size| (size.faults, size.steps) < (best.faults, best.steps);
         let size = self.trials.size(&trial, best.steps).filter(is_less);
         if let Some(size) = size {
-            self.best = Failing { trial, size };
+            self.best = Smallest { run: trial, size };
         }
         size.is_some()
     }
@@ -400,7 +341,7 @@ impl<L: Lock> Shrinker<'_, L> {
             if self.trials.is_stopped() {
                 break;
             }
-            self.keep_if_less(Trial { seed, ..self.best.trial.clone() });
+            self.keep_if_less(Candidate { seed, ..self.best.run.clone() });
         }
     }
 }
@@ -409,6 +350,9 @@ impl<L: Lock> Shrinker<'_, L> {
 mod tests {
     use super::reductions::Fewer;
     use super::*;
+    use crate::outcome::Limits;
+    use crate::run::Engine;
+    use crate::swarm::Scale;
     use crate::fault::FaultSet;
     use crate::plan::{Fault, Target};
     use crate::toy::{self, Key};

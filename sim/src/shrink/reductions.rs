@@ -12,13 +12,12 @@
 //! proptest, which knows whether somebody's test still fails. Every reduction leaves less of something, and none gives
 //! any of it back: whoever keeps all candidates comes to an end, too.
 
-use super::Trial;
+use super::{Candidate, Trial};
 use super::changes::{Change, change, changes};
 use crate::network::Network;
 use crate::plan::{Plan, Trigger};
 use crate::schedule::Schedule;
 use crate::swarm::Scale;
-use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
 use picklock_model::time::Micros;
 use picklock_model::workload::{Pace, Workload};
@@ -137,11 +136,6 @@ impl Reductions {
         Reductions { aims, others, tried: others, from: Bound::Unbounded, went: false }
     }
 
-    /// Of a run of this setup: faults can be aimed at whatever its clients come by.
-    pub fn of<L: Lock>(setup: &Setup<L>, others: u64) -> Reductions {
-        Reductions::new(aims(&Scale::of(setup)), others)
-    }
-
     /// The next candidate that is smaller than `kept`, what was kept last; `None` if a whole pass has found none worth keeping.
     pub fn next<T: Reduce>(&mut self, kept: &T) -> Option<(Reduction, T)> {
         if let Some(again) = self.again(kept) {
@@ -204,11 +198,11 @@ pub(crate) fn aims(scale: &Scale) -> Vec<Trigger> {
     aims
 }
 
-impl<L: Lock> Reduce for Trial<L> {
+impl Reduce for Candidate {
     fn reductions(&self, aims: &[Trigger]) -> Vec<Reduction> {
         let mut all = self.plan.reductions(aims);
-        all.extend(self.setup.workload.reductions(aims));
-        all.extend(fewer(self.setup.servers).map(Reduction::Servers));
+        all.extend(self.scene.workload.reductions(aims));
+        all.extend(fewer(self.scene.servers).map(Reduction::Servers));
         all
     }
 
@@ -216,17 +210,31 @@ impl<L: Lock> Reduce for Trial<L> {
         let mut smaller = self.clone();
         if let Some(plan) = self.plan.without(reduction, aims) {
             smaller.plan = plan;
-        } else if let Some(workload) = self.setup.workload.without(reduction, aims) {
-            smaller.setup.lock = L::used_by(&self.setup.lock, workload.clients);
-            smaller.setup.workload = workload;
+        } else if let Some(workload) = self.scene.workload.without(reduction, aims) {
+            smaller.scene.workload = workload;
         } else if let Reduction::Servers(how) = reduction {
-            let servers = reduced(self.setup.servers, how, 2)?;
-            let fewest = L::fewest_servers(&self.setup.lock).min(self.setup.servers);
-            smaller.setup.servers = Some(servers).filter(|servers| *servers >= fewest)?;
+            let servers = reduced(self.scene.servers, how, 2)?;
+            smaller.scene.servers = Some(servers).filter(|servers| *servers >= self.scene.servers_min)?;
         } else {
             return None;
         }
-        smaller.setup.check().is_ok().then_some(smaller)
+        Some(smaller)
+    }
+
+    fn otherwise(&self, nth: u64) -> Option<Self> {
+        (nth != self.seed).then(|| Candidate { seed: nth, ..self.clone() })
+    }
+}
+
+impl<L: Lock> Reduce for Trial<L> {
+    fn reductions(&self, aims: &[Trigger]) -> Vec<Reduction> {
+        self.candidate().reductions(aims)
+    }
+
+    fn without(&self, reduction: Reduction, aims: &[Trigger]) -> Option<Self> {
+        let Candidate { scene, plan, seed } = self.candidate().without(reduction, aims)?;
+        let setup = scene.applied_to(&self.setup);
+        setup.check().is_ok().then_some(Trial { setup, plan, seed })
     }
 
     fn otherwise(&self, nth: u64) -> Option<Self> {
