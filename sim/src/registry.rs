@@ -15,19 +15,19 @@ pub use surroundings::Surroundings;
 #[cfg(feature = "strategies")]
 pub(crate) use tokens::unregistered_token;
 
-use crate::fault::FaultSet;
-use crate::outcome::{Limits as RunLimits, Outcome};
-use crate::plan::Plan;
+use crate::plans::fault::FaultSet;
+use crate::plans::plan::Plan;
+use crate::plans::shrink::{Failing, ShrinkGoal, Size, Trial, shrink};
+use crate::plans::strategy::Strategy;
+use crate::plans::swarm::Scale;
+use crate::plans::varied;
 use crate::report::{
     Both, Heading, JsonEvent, JsonEvents, Post, TextOptions, TextTrace, TimeColumn, TraceHash,
 };
-use crate::run::Engine;
-use crate::shrink::{Failing, ShrinkGoal, Size, Trial, shrink};
-use crate::strategy::Strategy;
-use crate::swarm::Scale;
+use crate::seeded::outcome::{Limits as RunLimits, Outcome};
+use crate::seeded::run::Engine;
 use crate::sweep::{OnMerged, PlannedRun, SweepError, SweepOptions, SweepReport, sweep};
 use crate::token::{Body, Mark, Token};
-use crate::varied;
 use picklock_model::claims::{
     Assumption, BadSetup, Expected, Judgement, NamedSpace, Widened, Widening, pack_setup, unpack_setup,
 };

@@ -4,7 +4,7 @@ use super::jobs::Jobs;
 use super::progress::Progress;
 use super::screen::{Screen, Tone, cell, counted, lines, wrapped};
 use super::{BadCall, Ending, interrupt, names, seeds};
-use crate::bench::{
+use crate::measures::bench::{
     Contestant, Grid, LATENCY, POLL_INTERVAL, Point, Spread, TTL_SECONDS, WARM_UP, contestants, plot,
 };
 use clap::Args;
