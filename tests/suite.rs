@@ -24,8 +24,8 @@
 //!     proptest. `own_shrunk`: runs of somebody's own locks, whose causes take long to show.
 //! 16. `guard_example`: to copy from. An application works under a guard while hosts crash and links break, under turmoil.
 //! 17. `contradictions`: what the exhaustive engine calls kept, no random run breaks, over every lock, fault and promise.
-//!
 //! 18. `monitors`: what one promise tells apart that others do not, and that correct locks are accused of nothing.
+//! 19. `testing`: what a test of one's own lock says when it passes, and when it does not.
 //!
 //! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run. Every trace that
 //! is replayed, every counterexample of the exhaustive search among them, is held against `truth`: it happened as it is told.
@@ -61,6 +61,7 @@ mod scenarios;
 mod seeds;
 mod several_locks;
 mod shrinking;
+mod testing;
 mod theorems;
 mod tokens;
 mod truth;

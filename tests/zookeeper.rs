@@ -1,5 +1,5 @@
 //! The four surprises ("WTF") of document 003, one section each, and what else is true of the ZooKeeper recipe, beside its
-//! rows of the catalogue. Whom a release wakes (row Z8) is counted in `sim/src/herd.rs`.
+//! rows of the catalogue. Whom a release wakes (row Z8) is counted in `sim/src/measures/herd.rs`.
 
 mod servers;
 

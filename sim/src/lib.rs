@@ -34,6 +34,7 @@ pub mod hosted;
 pub mod measures;
 pub mod own;
 pub mod plans;
+pub mod prelude;
 pub mod registry;
 pub mod report;
 pub mod seeded;
@@ -42,6 +43,7 @@ pub mod serve;
 #[cfg(feature = "strategies")]
 pub mod strategies;
 pub mod sweep;
+pub mod testing;
 pub mod token;
 #[cfg(test)]
 mod toy;

@@ -234,6 +234,12 @@ impl From<FaultKind> for FaultSet {
     }
 }
 
+impl<const N: usize> From<[FaultKind; N]> for FaultSet {
+    fn from(kinds: [FaultKind; N]) -> FaultSet {
+        kinds.into_iter().collect()
+    }
+}
+
 impl FromIterator<FaultKind> for FaultSet {
     fn from_iter<I: IntoIterator<Item = FaultKind>>(kinds: I) -> FaultSet {
         kinds.into_iter().fold(FaultSet::EMPTY, |set, kind| FaultSet(set.0 | bit(kind)))
