@@ -27,7 +27,7 @@ pub struct Bench {
     #[arg(long, value_name = "MS", value_delimiter = ',', default_values_t = [0, 10, 100])]
     hold_ms: Vec<u64>,
     /// Each point is measured with these seeds, the last one not among them
-    #[arg(long, value_name = "A..B", default_value = "0..3")]
+    #[arg(allow_hyphen_values = true, long, value_name = "A..B", default_value = "0..3")]
     seeds: String,
     /// For how many seconds of virtual time, after a warm-up
     #[arg(long, value_name = "S", default_value_t = 20)]

@@ -41,7 +41,7 @@ pub struct Sweep {
     #[arg(long, value_name = "S", default_value = "swarm", conflicts_with = "plan")]
     strategy: String,
     /// From seed A up to but without seed B
-    #[arg(long, value_name = "A..B", default_value = "0..1000")]
+    #[arg(allow_hyphen_values = true, long, value_name = "A..B", default_value = "0..1000")]
     seeds: String,
     /// Only the I-th of N equal parts of the seeds, I from 1
     #[arg(long, value_name = "I/N")]
