@@ -1,11 +1,12 @@
 //! Breadth-first search, level by level, over packed states with an exact set.
 //!
-//! States are kept as postcard bytes in one arena per shard, found through a table of indices; a state's shard is chosen
-//! by its hash. A level is worked off in batches: first all cores unpack states of the batch, make their successors and
+//! States are kept packed ([`super::packed`]) in one arena per shard, found through a table of indices; a state's shard is
+//! chosen by its hash. A level is worked off in batches: first all cores unpack states of the batch, make their successors and
 //! pack them (no shared memory is written), then all cores sort the successors in, each into shards of its own. The order
 //! of everything is the order of a search with one core, so the number of cores changes nothing but the time.
 
 use super::label::label;
+use super::packed::{pack, unpack};
 use super::{Path, Space};
 use crate::machine::Lock;
 use crate::world::{Action, Workspace, World};
@@ -310,11 +311,11 @@ impl Graph {
     pub fn build<L: Lock>(space: &Space<L>, limits: &Limits, flags: Option<Flags<L>>) -> Graph {
         let mut shards: Vec<Shard> = (0..SHARDS).map(|_| Shard::default()).collect();
         let first = World::new(&space.setup, &space.bounds);
-        let mut buffer = vec![0; STATE_BYTES_MAX];
-        let packed = pack(&first, &mut buffer);
-        let hash = hash_of(packed);
+        let mut packed = Vec::new();
+        pack(&first, &mut packed);
+        let hash = hash_of(&packed);
         let shard = shard_of(hash);
-        shards[shard].insert(hash, packed, NO_PARENT, 0, flags.map_or(0, |flags| flags(&first)));
+        shards[shard].insert(hash, &packed, NO_PARENT, 0, flags.map_or(0, |flags| flags(&first)));
 
         let mut graph = Graph {
             exploration: Exploration {
@@ -448,13 +449,6 @@ impl Graph {
 /// The parent of the first state.
 const NO_PARENT: u32 = u32::MAX;
 
-fn pack<'a, L: Lock>(world: &World<L>, buffer: &'a mut [u8]) -> &'a [u8] {
-    match postcard::to_slice(world, buffer) {
-        Ok(packed) => packed,
-        Err(error) => unreachable!("a state of a bounded world packs into {STATE_BYTES_MAX} bytes: {error}"),
-    }
-}
-
 fn expand<L: Lock>(
     space: &Space<L>,
     chunk: &[StateId],
@@ -470,13 +464,10 @@ fn expand<L: Lock>(
     };
     let mut workspace = Workspace::default();
     let mut actions = Vec::new();
-    let mut buffer = vec![0; STATE_BYTES_MAX];
+    let mut packed = Vec::new();
     let mut successor = World::new(&space.setup, &space.bounds);
     for id in chunk {
-        let world: World<L> = match postcard::from_bytes(shards[id.shard()].state(id.position())) {
-            Ok(world) => world,
-            Err(error) => unreachable!("the bytes were packed by us: {error}"),
-        };
+        let world: World<L> = unpack(shards[id.shard()].state(id.position()));
         world.actions(&space.setup, &space.bounds, &mut actions);
         expanded.transitions += actions.len() as u64;
         for (number, action) in actions.iter().enumerate() {
@@ -491,10 +482,11 @@ fn expand<L: Lock>(
             if let (Some(violation), None) = (successor.broken, expanded.broken) {
                 expanded.broken = Some((violation, *id, number as u16));
             }
-            let packed = pack(&successor, &mut buffer);
-            let hash = hash_of(packed);
+            pack(&successor, &mut packed);
+            assert!(packed.len() <= STATE_BYTES_MAX, "a state takes {} bytes", packed.len());
+            let hash = hash_of(&packed);
             let outbox = &mut expanded.outboxes[shard_of(hash)];
-            outbox.bytes.extend_from_slice(packed);
+            outbox.bytes.extend_from_slice(&packed);
             outbox.successors.push(Successor {
                 hash,
                 length: packed.len() as u16,
