@@ -9,6 +9,7 @@ mod explorer;
 mod label;
 mod liveness;
 mod packed;
+mod parts;
 mod scc;
 mod search;
 mod telling;

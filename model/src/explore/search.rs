@@ -2,11 +2,13 @@
 //!
 //! States are kept packed ([`super::packed`]) in one arena per shard, found through a table of indices; a state's shard is
 //! chosen by its hash. A level is worked off in batches: first all cores unpack states of the batch, make their successors and
-//! pack them (no shared memory is written), then all cores sort the successors in, each into shards of its own. The order
-//! of everything is the order of a search with one core, so the number of cores changes nothing but the time.
+//! pack what is new in them ([`super::parts`]; no shared memory is written), then all cores sort the successors in, each into
+//! shards of its own. The order of everything is the order of a search with one core, so the number of cores changes nothing
+//! but the time.
 
 use super::label::label;
-use super::packed::{pack, unpack};
+use super::packed::pack;
+use super::parts::Parent;
 use super::{Path, Space};
 use crate::machine::Lock;
 use crate::world::{Action, Workspace, World};
@@ -465,13 +467,13 @@ fn expand<L: Lock>(
     let mut workspace = Workspace::default();
     let mut actions = Vec::new();
     let mut packed = Vec::new();
-    let mut successor = World::new(&space.setup, &space.bounds);
+    let mut parent = Parent::like(World::new(&space.setup, &space.bounds));
     for id in chunk {
-        let world: World<L> = unpack(shards[id.shard()].state(id.position()));
-        world.actions(&space.setup, &space.bounds, &mut actions);
+        parent.unpack(shards[id.shard()].state(id.position()));
+        parent.world().actions(&space.setup, &space.bounds, &mut actions);
         expanded.transitions += actions.len() as u64;
         for (number, action) in actions.iter().enumerate() {
-            successor.clone_from(&world);
+            let successor = parent.begin_successor();
             successor.apply(*action, &space.setup, &space.bounds, &mut workspace);
             if successor.in_flight.len() > MESSAGES_MAX {
                 expanded.is_flooded = true;
@@ -482,9 +484,11 @@ fn expand<L: Lock>(
             if let (Some(violation), None) = (successor.broken, expanded.broken) {
                 expanded.broken = Some((violation, *id, number as u16));
             }
-            pack(&successor, &mut packed);
+            parent.pack_successor(&mut packed);
             assert!(packed.len() <= STATE_BYTES_MAX, "a state takes {} bytes", packed.len());
             let hash = hash_of(&packed);
+            // Not each time, for it takes longer than all the rest.
+            debug_assert!(!hash.is_multiple_of(64) || parent.is_packed_into(&packed));
             let outbox = &mut expanded.outboxes[shard_of(hash)];
             outbox.bytes.extend_from_slice(&packed);
             outbox.successors.push(Successor {
@@ -492,9 +496,9 @@ fn expand<L: Lock>(
                 length: packed.len() as u16,
                 action: number as u16,
                 parent: id.0,
-                label: flags.map_or(0, |_| label(&world, *action)),
-                is_redrawn: world.is_redrawn(*action),
-                flags: flags.map_or(0, |flags| flags(&successor)),
+                label: flags.map_or(0, |_| label(parent.world(), *action)),
+                is_redrawn: parent.world().is_redrawn(*action),
+                flags: flags.map_or(0, |flags| flags(parent.successor())),
             });
         }
     }
