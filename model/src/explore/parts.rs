@@ -4,9 +4,10 @@
 //! compared with its parent part by part. What is equal is copied from the parent's bytes, and need not be restored before the
 //! parent's next action. The parts together are the bytes of the whole ([`super::packed`]).
 
+use super::Space;
 use super::packed::{append, pack, take};
 use crate::machine::Lock;
-use crate::world::World;
+use crate::world::{Action, Workspace, World};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
@@ -104,6 +105,14 @@ impl<'a, L: Lock> Parent<'a, L> {
             }
         }
         append(&(new.budget, new.broken), packed);
+    }
+
+    /// Whether `action` leads to the successor that was begun last, if nothing is taken for settled that it leaves alone.
+    pub fn leads_to_successor(&self, action: Action, space: &Space<L>) -> bool {
+        let (mut again, mut places) = (self.world.clone(), Vec::new());
+        let workspace = &mut Workspace::default();
+        again.apply_and_place(action, &space.setup, &space.bounds, workspace, &mut places);
+        again == self.successor
     }
 
     /// Whether these are the bytes of the successor as a whole, and it comes back from them part by part.

@@ -488,7 +488,9 @@ fn expand<L: Lock>(
             assert!(packed.len() <= STATE_BYTES_MAX, "a state takes {} bytes", packed.len());
             let hash = hash_of(&packed);
             // Not each time, for it takes longer than all the rest.
-            debug_assert!(!hash.is_multiple_of(64) || parent.is_packed_into(&packed));
+            let is_sampled = hash.is_multiple_of(64);
+            debug_assert!(!is_sampled || parent.leads_to_successor(*action, space));
+            debug_assert!(!is_sampled || parent.is_packed_into(&packed));
             let outbox = &mut expanded.outboxes[shard_of(hash)];
             outbox.bytes.extend_from_slice(&packed);
             outbox.successors.push(Successor {
