@@ -1,10 +1,10 @@
 //! Breadth-first search, level by level, over packed states with an exact set.
 //!
 //! States are kept packed ([`super::packed`]) in one arena per shard, found through a table of indices; a state's shard is
-//! chosen by its hash. A level is worked off in batches: first all cores unpack states of the batch, make their successors and
-//! pack what is new in them ([`super::parts`]; no shared memory is written), then all cores sort the successors in, each into
-//! shards of its own. The order of everything is the order of a search with one core, so the number of cores changes nothing
-//! but the time.
+//! chosen by its hash. A level is worked off in batches, and a batch in as many chunks at a time as keep all cores busy: first
+//! they unpack states, make their successors and pack what is new in them ([`super::parts`]; no shared memory is written),
+//! then they sort the successors in, each into shards of its own. The order of everything is the order of a search with one
+//! core, so the number of cores changes nothing but the time.
 
 use super::label::label;
 use super::packed::pack;
@@ -177,7 +177,10 @@ pub fn search<L: Lock>(space: &Space<L>, limits: &Limits) -> Exploration {
 
 pub(super) const SHARDS: usize = 32;
 const CHUNK_STATES: usize = 512;
+/// How many are worked off before it is asked whether to go on. What a search that ends early has seen depends on it.
 const BATCH_CHUNKS: usize = 128;
+/// Of how many the successors are made before they are sorted in: so few that they are still in the caches then.
+const CHUNKS_PER_THREAD: usize = 8;
 /// More messages under way than a bounded world has: they pile up, and the space never closes.
 const MESSAGES_MAX: usize = 64;
 /// A state of this many bytes would be a mistake in the model.
@@ -366,33 +369,23 @@ impl Graph {
         next: &mut [Vec<StateId>],
         expand: Expand,
     ) -> Option<Verdict> {
-        let shards = &self.shards;
-        let expanded: Vec<Expanded> =
-            batch.par_chunks(CHUNK_STATES).map(|chunk| expand(chunk, shards)).collect();
-        let new: u64 = self
-            .shards
-            .par_iter_mut()
-            .zip(next.par_iter_mut())
-            .enumerate()
-            .map(|(number, (shard, next))| {
-                let before = shard.ends.len();
-                for chunk in &expanded {
-                    take_in(shard, number, &chunk.outboxes[number], keep_edges);
-                }
-                next.extend((before..shard.ends.len()).map(|position| StateId::new(number, position)));
-                (shard.ends.len() - before) as u64
-            })
-            .sum();
-        self.exploration.states += new;
-        for chunk in &expanded {
-            self.exploration.transitions += chunk.transitions;
-            self.exploration.coverage.add(&chunk.coverage);
+        let (mut is_flooded, mut broken) = (false, None);
+        for some in batch.chunks(CHUNK_STATES * CHUNKS_PER_THREAD * rayon::current_num_threads()) {
+            let shards = &self.shards;
+            let expanded: Vec<Expanded> =
+                some.par_chunks(CHUNK_STATES).map(|chunk| expand(chunk, shards)).collect();
+            self.exploration.states += self.take_in(&expanded, keep_edges, next);
+            for chunk in &expanded {
+                self.exploration.transitions += chunk.transitions;
+                self.exploration.coverage.add(&chunk.coverage);
+                is_flooded |= chunk.is_flooded;
+                broken = broken.or(chunk.broken);
+            }
         }
         (limits.on_progress)(self.exploration.states);
-        if expanded.iter().any(|chunk| chunk.is_flooded) {
+        if is_flooded {
             return Some(Verdict::Incomplete { reason: "messages pile up without end" });
         }
-        let broken = expanded.iter().find_map(|chunk| chunk.broken);
         // A liveness check judges the whole graph; a broken state is an end in it.
         if let (Some((violation, parent, action)), false) = (broken, keep_edges) {
             let mut path = self.path_to(parent);
@@ -407,6 +400,23 @@ impl Graph {
             return Some(Verdict::Incomplete { reason: "the search was interrupted" });
         }
         None
+    }
+
+    /// Sorts successors in, those of a shard in the order in which they were found; says how many are new.
+    fn take_in(&mut self, expanded: &[Expanded], keep_edges: bool, next: &mut [Vec<StateId>]) -> u64 {
+        self.shards
+            .par_iter_mut()
+            .zip(next.par_iter_mut())
+            .enumerate()
+            .map(|(number, (shard, next))| {
+                let before = shard.ends.len();
+                for chunk in expanded {
+                    take_in(shard, number, &chunk.outboxes[number], keep_edges);
+                }
+                next.extend((before..shard.ends.len()).map(|position| StateId::new(number, position)));
+                (shard.ends.len() - before) as u64
+            })
+            .sum()
     }
 
     /// The shortest path from the first state.
