@@ -3,7 +3,7 @@
 //! Windows are small here: what `picklock bench` prints is steadier, and says the same.
 
 use picklock_model::time::Micros;
-use picklock_sim::bench::{Case, Figures, Grid, Point, contestants};
+use picklock_sim::measures::bench::{Case, Figures, Grid, Point, contestants};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 

@@ -17,7 +17,7 @@ use picklock_model::stores::zookeeper::{Body, CreateMode, Operation, Write};
 use picklock_model::stores::{cassandra, feedback, redis, zookeeper};
 use picklock_model::time::{Due, Micros, Wall};
 use picklock_properties::{FencingToken, Promise};
-use picklock_sim::fault::{FaultKind, FaultSet};
+use picklock_sim::plans::fault::{FaultKind, FaultSet};
 use picklock_sim::registry::{AnyLock, CheckOptions, CheckVerdict, Registered, SweepHow, locks};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;

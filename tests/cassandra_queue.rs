@@ -173,7 +173,7 @@ mod seeded {
     use picklock_model::time::Micros;
     use picklock_model::workload::Workload;
     use picklock_properties::PromiseSet;
-    use picklock_sim::fault::{FaultKind, FaultSet};
+    use picklock_sim::plans::fault::{FaultKind, FaultSet};
     use picklock_sim::report::TextOptions;
 
     const CLIENTS: u8 = 3;

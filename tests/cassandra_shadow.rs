@@ -180,7 +180,7 @@ mod seeded {
     use crate::seeds::seeds;
     use picklock_model::time::Micros;
     use picklock_properties::PromiseSet;
-    use picklock_sim::fault::{FaultKind, FaultSet};
+    use picklock_sim::plans::fault::{FaultKind, FaultSet};
 
     #[test]
     fn without_faults_neither_lock_breaks_a_promise() {

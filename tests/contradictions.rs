@@ -9,7 +9,7 @@ use crate::evidence::{STATES_MAX, lock};
 use picklock_model::claims::{Assumption, Judgement, NamedSpace};
 use picklock_model::explore::Limits;
 use picklock_properties::{Promise, PromiseSet};
-use picklock_sim::fault::{FaultKind, FaultSet};
+use picklock_sim::plans::fault::{FaultKind, FaultSet};
 use picklock_sim::registry::{AnyLock, CheckOptions, CheckVerdict, SweepHow, locks};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

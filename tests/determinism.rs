@@ -4,11 +4,11 @@
 use crate::evidence::{lock, replay, seeded_token};
 use picklock_model::claims::{Claim, Judgement, claims};
 use picklock_model::explore::Limits;
-use picklock_sim::fault::FaultSet;
-use picklock_sim::plan::Plan;
+use picklock_sim::plans::fault::FaultSet;
+use picklock_sim::plans::plan::Plan;
+use picklock_sim::plans::swarm::Scale;
 use picklock_sim::registry::{Checked, SweepHow};
 use picklock_sim::report::TextOptions;
-use picklock_sim::swarm::Scale;
 use picklock_sim::sweep::SweepReport;
 use picklock_sim::token::Token;
 use proptest::prelude::*;

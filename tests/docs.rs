@@ -131,6 +131,7 @@ fn the_readme_is_short() {
 fn the_rust_in_the_readme_and_in_the_book_is_compiled_elsewhere() {
     let compiled = [
         include_str!("../sim/src/own.rs"),
+        include_str!("../sim/src/testing.rs"),
         include_str!("../sim/src/strategies/mod.rs"),
         include_str!("../sim/src/hosted/locker.rs"),
         include_str!("../sim/examples/own_lock.rs"),

@@ -224,7 +224,7 @@ mod seeded {
     use crate::seeds::seeds;
     use picklock_model::claims::{pack_setup, unpack_setup};
     use picklock_properties::PromiseSet;
-    use picklock_sim::fault::{FaultKind, FaultSet};
+    use picklock_sim::plans::fault::{FaultKind, FaultSet};
 
     #[test]
     fn without_faults_every_promise_is_kept_and_everybody_is_served() {

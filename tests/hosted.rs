@@ -16,12 +16,12 @@ use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_model::{cluster::Setup, locks};
 use picklock_properties::{Promise, PromiseSet};
-use picklock_sim::fault::{FaultKind, FaultSet};
 use picklock_sim::hosted::turmoil::{self, Hosted, Hosting, NotExpressible};
-use picklock_sim::outcome::{Limits, Outcome};
-use picklock_sim::plan::{Plan, When};
-use picklock_sim::run;
-use picklock_sim::swarm::Scale;
+use picklock_sim::plans::fault::{FaultKind, FaultSet};
+use picklock_sim::plans::plan::{Plan, When};
+use picklock_sim::plans::swarm::Scale;
+use picklock_sim::seeded::outcome::{Limits, Outcome};
+use picklock_sim::seeded::run;
 use rayon::prelude::*;
 use std::process::Command;
 

@@ -111,7 +111,7 @@ mod seeded {
     use super::*;
     use crate::evidence::{assert_clean, lock, sweep};
     use picklock_properties::PromiseSet;
-    use picklock_sim::fault::{FaultKind, FaultSet};
+    use picklock_sim::plans::fault::{FaultKind, FaultSet};
 
     /// The record of B's dead session comes first in the queue once more, then A's, then B's new one: and between those two
     /// another server takes the lead. What it found done it had not said: B's grant passed for the one before A's.

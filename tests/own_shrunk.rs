@@ -11,11 +11,11 @@ use picklock_model::stores::redis::{Command, Key, Millis, Outcome, Redis, Reply,
 use picklock_model::time::{Due, Micros, Monotonic};
 use picklock_model::workload::{Workload, Writes};
 use picklock_properties::{ClientId, Event, FencingToken, Mode, Promise};
-use picklock_sim::fault::{FaultKind, FaultSet};
+use picklock_sim::plans::fault::{FaultKind, FaultSet};
+use picklock_sim::plans::shrink::Size;
+use picklock_sim::plans::strategy::Strategy;
 use picklock_sim::registry::{AnyLock, Reduced, Registered, ShrinkHow, SweepHow};
 use picklock_sim::report::TextOptions;
-use picklock_sim::shrink::Size;
-use picklock_sim::strategy::Strategy;
 use picklock_sim::sweep::PlannedRun;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;

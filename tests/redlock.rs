@@ -100,11 +100,11 @@ mod seeded {
     use picklock_model::time::{Due, Monotonic};
     use picklock_model::trace::{Observer, Step};
     use picklock_properties::{ClientId, ServerSet};
-    use picklock_sim::fault::{FaultKind, FaultSet};
-    use picklock_sim::outcome::{Limits, Outcome};
-    use picklock_sim::plan::{Fault, Plan, Planned, Side, Target, When};
-    use picklock_sim::run::run;
-    use picklock_sim::swarm::Scale;
+    use picklock_sim::plans::fault::{FaultKind, FaultSet};
+    use picklock_sim::plans::plan::{Fault, Plan, Planned, Side, Target, When};
+    use picklock_sim::plans::swarm::Scale;
+    use picklock_sim::seeded::outcome::{Limits, Outcome};
+    use picklock_sim::seeded::run::run;
 
     const CLIENTS: u8 = 3;
     const SERVERS: u8 = 5;

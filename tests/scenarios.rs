@@ -3,7 +3,7 @@
 use crate::evidence::{STATES_MAX, breaks, check, evidence, first_seed, lock, replay, seeded_token, sweep};
 use picklock_model::claims::{Hunt, Judgement, NamedSpace, Scenario, Search, UNHUNTED, scenarios};
 use picklock_properties::{Promise, PromiseSet};
-use picklock_sim::fault::FaultSet;
+use picklock_sim::plans::fault::FaultSet;
 use picklock_sim::registry::{CheckVerdict, Checked};
 use picklock_sim::report::TextOptions;
 use picklock_sim::token::Token;
@@ -547,7 +547,7 @@ fn faults(names: &[&str]) -> FaultSet {
     names.iter().map(|name| fault(name)).collect()
 }
 
-fn fault(name: &str) -> picklock_sim::fault::FaultKind {
+fn fault(name: &str) -> picklock_sim::plans::fault::FaultKind {
     name.parse().unwrap_or_else(|error| panic!("the catalogue names a fault that there is not: {error}"))
 }
 

@@ -10,10 +10,10 @@ use picklock_model::machine::Lock;
 use picklock_model::trace::{Observer, Step};
 use picklock_model::workload::Workload;
 use picklock_properties::{LockId, Promise};
-use picklock_sim::outcome::Limits;
-use picklock_sim::plan::Plan;
+use picklock_sim::plans::plan::Plan;
 use picklock_sim::registry::locks;
-use picklock_sim::run::run;
+use picklock_sim::seeded::outcome::Limits;
+use picklock_sim::seeded::run::run;
 
 mod seeded {
     use super::*;

@@ -25,7 +25,8 @@
 //! 16. `guard_example`: to copy from. An application works under a guard while hosts crash and links break, under turmoil.
 //! 17. `contradictions`: what the exhaustive engine calls kept, no random run breaks, over every lock, fault and promise.
 //! 18. `monitors`: what one promise tells apart that others do not, and that correct locks are accused of nothing.
-//! 19. `docs`: what the README and the book in `docs/` link to is there, what they name is all of it, and the catalogue's chapter is
+//! 19. `testing`: what a test of one's own lock says when it passes, and when it does not.
+//! 20. `docs`: what the README and the book in `docs/` link to is there, what they name is all of it, and the catalogue's chapter is
 //!     the catalogue.
 //!
 //! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run. Every trace that
@@ -63,6 +64,7 @@ mod scenarios;
 mod seeds;
 mod several_locks;
 mod shrinking;
+mod testing;
 mod theorems;
 mod tokens;
 mod truth;

@@ -6,7 +6,7 @@
 //! feedback store's queue nothing but the messages is.
 
 use picklock_model::time::{Micros, Wall};
-use picklock_sim::fault::FaultSet;
+use picklock_sim::plans::fault::FaultSet;
 use picklock_sim::registry::Replay;
 use picklock_sim::report::{JsonEvent, TextOptions, TimeColumn};
 use picklock_sim::token::Token;

@@ -1,5 +1,5 @@
 //! The four surprises ("WTF") of document 003, one section each, and what else is true of the ZooKeeper recipe, beside its
-//! rows of the catalogue. Whom a release wakes (row Z8) is counted in `sim/src/herd.rs`.
+//! rows of the catalogue. Whom a release wakes (row Z8) is counted in `sim/src/measures/herd.rs`.
 
 mod servers;
 
@@ -19,7 +19,7 @@ use picklock_model::stores::zookeeper::{
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, Workload};
 use picklock_properties::{Promise, PromiseSet};
-use picklock_sim::plan::{Fault, Plan, Planned, Side, Target, Trigger, When};
+use picklock_sim::plans::plan::{Fault, Plan, Planned, Side, Target, Trigger, When};
 use picklock_sim::registry::{CheckVerdict, Checked, Replay};
 use picklock_sim::report::TextOptions;
 use picklock_sim::sweep::PlannedRun;

@@ -16,15 +16,21 @@
 //!   from one group over into another has one group;
 //! - *serials* keep their order per owner; the numbers of a client's holds, which monitors remember, are among them.
 //!
+//! A step of one node ([`Step`]) leaves most of this as it is: only what that node holds, what it sent, and what holds a stamp
+//! or a serial whose rank has changed is rewritten.
+//!
 //! This is a bisimulation: what a machine can compare, it compares alike before and after. `tests/canonical` walks
 //! beside an executor that keeps absolute times and forgets nothing.
 
+mod visits;
+
 use crate::cluster::Setup;
 use crate::machine::{Lock, Message, Node, Owner, StampGroup, Store, Visit, Visitor};
-use crate::time::{Due, Micros, Monotonic, Wall};
+use crate::time::{Micros, Wall};
 use crate::world::{Bounds, Envelope, TICK, World};
 use picklock_properties::{ClientId, HoldId};
 use smallvec::SmallVec;
+use visits::{Collect, Place, Rewrite, Scan, visit};
 
 /// Memory for one rewrite, kept from step to step.
 ///
@@ -39,6 +45,10 @@ pub struct Buffers {
     small: Vec<u64>,
     /// Whether the two above hold everything.
     is_compact: bool,
+    /// Part by part, what it holds.
+    held: Vec<Held>,
+    /// Whose stamps and serials are not their ranks already, if the two above hold everything.
+    moved: Held,
     /// Every stamp once.
     stamps: Vec<Stamp>,
     /// Every serial once, with its owner's place.
@@ -53,10 +63,35 @@ struct Stamp {
     tick_end: i64,
 }
 
-/// Rewrites `world`, in which true time is `now`, to the equal world in which it is zero.
+/// Which groups of stamps and whose serials, as bits: of the groups by their place among [`Buffers::recent`], of the owners by
+/// theirs among the nodes.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    groups: u64,
+    owners: u64,
+}
+
+impl Held {
+    fn meets(self, other: Held) -> bool {
+        self.groups & other.groups != 0 || self.owners & other.owners != 0
+    }
+}
+
+/// One node took a step, in a world that was in canonical form before it, and no clock was touched.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Which node.
+    pub of: Node,
+    /// How many of the messages, the first ones, were under way before.
+    pub messages_before: usize,
+}
+
+/// Rewrites `world`, in which true time is `now`, to the equal world in which it is zero. With `step`, that is all that has
+/// happened since; without, anything may have.
 pub fn rewrite<L: Lock>(
     world: &mut World<L>,
     now: Micros,
+    step: Option<Step>,
     setup: &Setup<L>,
     bounds: &Bounds,
     buffers: &mut Buffers,
@@ -69,13 +104,17 @@ pub fn rewrite<L: Lock>(
     buffers.small.clear();
     buffers.small.resize(world.cluster.conditions().len(), 0);
     buffers.is_compact = true;
+    buffers.held.clear();
     visit(world, setup, &mut Scan { frame: &frame, place: Place::new(clients), buffers });
-    if !buffers.is_compact {
+    let step = step.filter(|_| buffers.is_compact && frame.frozen.is_none());
+    if buffers.is_compact {
+        buffers.find_moved(step.map(|_| now));
+    } else {
         buffers.stamps.clear();
         buffers.serials.clear();
         visit(world, setup, &mut Collect { frame: &frame, place: Place::new(clients), buffers });
     }
-    visit(world, setup, &mut Rewrite { frame: &frame, place: Place::new(clients), buffers });
+    visit(world, setup, &mut Rewrite { frame: &frame, place: Place::new(clients), step, buffers });
     for node in world.cluster.nodes() {
         if let Some(condition) = world.cluster.condition_mut(node) {
             // Readings of a monotonic clock meet only others of the same clock: all of them were moved.
@@ -85,6 +124,30 @@ pub fn rewrite<L: Lock>(
             }
         }
     }
+}
+
+impl Buffers {
+    /// Ranks are in place if they count on from the first without a gap. Those of stamps do so only if all that has happened
+    /// `since` the last canonical form is one step: then the stamps from before are older by its length.
+    fn find_moved(&mut self, since: Option<Micros>) {
+        let counts_on = |present: u64| present & present.wrapping_add(1) == 0;
+        self.moved = Held::default();
+        for (number, (_, present)) in self.recent.iter().enumerate() {
+            let are_ranks = since.is_some_and(|length| {
+                let before = present.checked_shr(length.0 as u32).unwrap_or(0);
+                before.checked_shl(length.0 as u32) == Some(*present) && counts_on(before)
+            });
+            self.moved.groups |= if are_ranks { 0 } else { bit_of(number) };
+        }
+        for (number, present) in self.small.iter().enumerate() {
+            self.moved.owners |= if counts_on(*present) { 0 } else { bit_of(number) };
+        }
+    }
+}
+
+/// The bit of a group or an owner. Those beyond the last bit share it.
+fn bit_of(number: usize) -> u64 {
+    1 << number.min(63)
 }
 
 /// Drops from a world that is not in canonical form, in which true time is `now`, what the canonical form of it drops.
@@ -162,248 +225,6 @@ impl Frame {
     /// but are no time that passes.
     fn whole_ticks(&self, at: i64) -> i64 {
         -(self.shift - at).div_euclid(TICK.0) * TICK.0
-    }
-}
-
-/// What is being visited.
-struct Place {
-    clients: usize,
-    /// Whose state; none in a message.
-    me: Option<Node>,
-    from: Option<Node>,
-    to: Option<Node>,
-}
-
-impl Place {
-    fn new(clients: usize) -> Place {
-        Place { clients, me: None, from: None, to: None }
-    }
-
-    fn enter(&mut self, me: Option<Node>, from: Option<Node>, to: Option<Node>) {
-        (self.me, self.from, self.to) = (me, from, to);
-    }
-
-    /// The position among the cluster's nodes.
-    fn index(&self, node: Node) -> usize {
-        match node {
-            Node::Client(client) => usize::from(client),
-            Node::Server(server) => self.clients + usize::from(server),
-            Node::Resource => unreachable!("the resource draws no serials and has no clock"),
-        }
-    }
-
-    fn owner(&self, owner: Owner) -> usize {
-        let node = match owner {
-            Owner::Me => self.me,
-            Owner::Sender => self.from,
-            Owner::Receiver => self.to,
-            Owner::Node(node) => Some(node),
-        };
-        match node {
-            Some(node) => self.index(node),
-            None => unreachable!("a message has a sender and a receiver, a state has itself"),
-        }
-    }
-}
-
-trait PlacedVisitor: Visitor {
-    fn place(&mut self) -> &mut Place;
-}
-
-fn visit<L: Lock, V: PlacedVisitor>(world: &mut World<L>, setup: &Setup<L>, visitor: &mut V) {
-    for (number, client) in world.cluster.clients.iter_mut().enumerate() {
-        visitor.place().enter(Some(Node::Client(number as u8)), None, None);
-        client.visit(&setup.lock, visitor);
-    }
-    for (number, server) in world.cluster.servers.iter_mut().enumerate() {
-        visitor.place().enter(Some(Node::Server(number as u8)), None, None);
-        server.visit(visitor);
-    }
-    visitor.place().enter(None, None, None);
-    world.cluster.resource.visit::<L::Store, V>(visitor);
-    for monitors in &mut world.cluster.monitors {
-        monitors.each_hold(&mut |client, hold| {
-            visitor.serial(Owner::Node(Node::Client(client.0)), &mut hold.0);
-        });
-        monitors.each_token(&mut |token| L::Store::visit_fence(token, visitor));
-    }
-    for envelope in &mut world.in_flight {
-        visitor.place().enter(None, Some(envelope.from), Some(envelope.to));
-        envelope.message.visit(visitor);
-    }
-}
-
-/// The first visit: what there is, as bits, or that bits are not enough.
-struct Scan<'a> {
-    frame: &'a Frame,
-    place: Place,
-    buffers: &'a mut Buffers,
-}
-
-impl PlacedVisitor for Scan<'_> {
-    fn place(&mut self) -> &mut Place {
-        &mut self.place
-    }
-}
-
-impl Visitor for Scan<'_> {
-    fn stamp(&mut self, group: StampGroup, at: &mut Wall) {
-        let age = self.frame.floor + self.frame.shift - at.0;
-        if !(0..64).contains(&age) || self.frame.frozen.is_some() {
-            self.buffers.is_compact = false;
-            return;
-        }
-        let group = self.frame.group_key(group);
-        let bit = 1 << age;
-        match self.buffers.recent.iter_mut().find(|(other, _)| *other == group) {
-            Some((_, present)) => *present |= bit,
-            None => self.buffers.recent.push((group, bit)),
-        }
-    }
-
-    fn due(&mut self, _due: &mut Due) {}
-
-    fn since(&mut self, _at: &mut Monotonic, _limit: Micros) {}
-
-    fn expiry_seconds(&mut self, _at: &mut i64) {}
-
-    fn serial(&mut self, owner: Owner, serial: &mut u32) {
-        match 1_u64.checked_shl(*serial) {
-            Some(bit) => {
-                let owner = self.place.owner(owner);
-                self.buffers.small[owner] |= bit;
-            }
-            None => self.buffers.is_compact = false,
-        }
-    }
-}
-
-/// The second visit, if bits are not enough.
-struct Collect<'a> {
-    frame: &'a Frame,
-    place: Place,
-    buffers: &'a mut Buffers,
-}
-
-impl PlacedVisitor for Collect<'_> {
-    fn place(&mut self) -> &mut Place {
-        &mut self.place
-    }
-}
-
-impl Visitor for Collect<'_> {
-    fn stamp(&mut self, group: StampGroup, at: &mut Wall) {
-        let at = at.0 - self.frame.shift;
-        let stamp = Stamp { group: self.frame.group_key(group), at, tick_end: self.frame.tick_end(at) };
-        if !self.buffers.stamps.contains(&stamp) {
-            self.buffers.stamps.push(stamp);
-        }
-    }
-
-    fn due(&mut self, _due: &mut Due) {}
-
-    fn since(&mut self, _at: &mut Monotonic, _limit: Micros) {}
-
-    fn expiry_seconds(&mut self, _at: &mut i64) {}
-
-    fn serial(&mut self, owner: Owner, serial: &mut u32) {
-        let owned = (self.place.owner(owner), *serial);
-        if !self.buffers.serials.contains(&owned) {
-            self.buffers.serials.push(owned);
-        }
-    }
-}
-
-struct Rewrite<'a> {
-    frame: &'a Frame,
-    place: Place,
-    buffers: &'a Buffers,
-}
-
-impl Rewrite<'_> {
-    /// What the visited node's monotonic clock has gained in this step: it starts from zero again.
-    fn gained(&self) -> i64 {
-        self.place.me.map_or(0, |me| self.frame.gained[self.place.index(me)])
-    }
-}
-
-impl PlacedVisitor for Rewrite<'_> {
-    fn place(&mut self) -> &mut Place {
-        &mut self.place
-    }
-}
-
-impl Visitor for Rewrite<'_> {
-    fn stamp(&mut self, group: StampGroup, at: &mut Wall) {
-        if self.buffers.is_compact {
-            let group = self.frame.group_key(group);
-            let age = self.frame.floor + self.frame.shift - at.0;
-            let later = (1_u64 << age) - 1;
-            let present = self.buffers.recent.iter().find(|(other, _)| *other == group);
-            let rank = present.map_or(0, |(_, present)| (present & later).count_ones());
-            at.0 = self.frame.floor - i64::from(rank);
-            return;
-        }
-        let stamp = at.0 - self.frame.shift;
-        let end = self.frame.tick_end(stamp);
-        let group = self.frame.group_key(group);
-        let tick_mates =
-            || self.buffers.stamps.iter().filter(|other| other.group == group && other.tick_end == end);
-        if end > self.frame.floor && self.frame.frozen.is_none() {
-            let earlier = tick_mates().filter(|other| other.at < stamp).count() as i64;
-            at.0 = end - TICK.0 / 2 + earlier;
-            return;
-        }
-        // A stamp on this side of the frozen reading; equal ones count as later than this side.
-        let is_near =
-            |later: i64| self.frame.frozen.is_none_or(|frozen| !(stamp <= frozen && frozen < later));
-        // The rank among the group's stamps of the same tick, counted from the latest.
-        let rank = tick_mates().filter(|other| other.at > stamp && is_near(other.at)).count() as i64;
-        at.0 = match (self.frame.frozen, self.frame.standstill()) {
-            (Some(frozen), Some(standstill)) if stamp == frozen => standstill,
-            // Stamps equal to the frozen reading are counted above as later than this one, or are not there.
-            (Some(frozen), Some(standstill)) if stamp < frozen && end == self.frame.tick_end(frozen) => {
-                standstill - 1 - rank
-            }
-            (Some(_) | None, _) => end - rank,
-        };
-    }
-
-    fn due(&mut self, due: &mut Due) {
-        let reading = self.place.me.map_or(0, |me| self.frame.offsets[self.place.index(me)]);
-        match due {
-            Due::Wall(at) => {
-                // A clock that steps back makes undue what came not long ago.
-                at.0 = if self.frame.timed {
-                    self.frame.whole_ticks(at.0).max(reading - self.frame.back)
-                } else {
-                    reading
-                }
-            }
-            Due::Monotonic(at) => {
-                at.0 =
-                    if self.frame.timed { (self.frame.whole_ticks(at.0) - self.gained()).max(0) } else { 0 }
-            }
-        }
-    }
-
-    fn since(&mut self, at: &mut Monotonic, limit: Micros) {
-        at.0 =
-            if self.frame.timed { (self.frame.whole_ticks(at.0) - self.gained()).max(-limit.0) } else { 0 };
-    }
-
-    fn expiry_seconds(&mut self, at: &mut i64) {
-        *at = (*at - self.frame.shift.div_euclid(TICK.0)).max(self.frame.floor_seconds);
-    }
-
-    fn serial(&mut self, owner: Owner, serial: &mut u32) {
-        let owner = self.place.owner(owner);
-        if self.buffers.is_compact {
-            *serial = (self.buffers.small[owner] & ((1_u64 << *serial) - 1)).count_ones();
-            return;
-        }
-        let smaller = self.buffers.serials.iter().filter(|(other, value)| *other == owner && value < serial);
-        *serial = smaller.count() as u32;
     }
 }
 

@@ -110,6 +110,9 @@ pub struct Cluster<L: Lock> {
     pub monitors: SmallVec<[Monitors; 1]>,
 }
 
+/// What [`Cluster::shared`] shows.
+pub(crate) type Shared = (Resource, Vec<Condition>, SmallVec<[Monitors; 1]>);
+
 // The explorer clones a state per transition into the memory of the one before: `clone_from` must not allocate.
 impl<L: Lock> Clone for Cluster<L> {
     fn clone(&self) -> Self {
@@ -125,9 +128,7 @@ impl<L: Lock> Clone for Cluster<L> {
     fn clone_from(&mut self, source: &Self) {
         self.clients.clone_from(&source.clients);
         self.servers.clone_from(&source.servers);
-        self.resource.clone_from(&source.resource);
-        self.conditions.clone_from(&source.conditions);
-        self.monitors.clone_from(&source.monitors);
+        self.clone_shared_from(source);
     }
 }
 
@@ -182,6 +183,23 @@ impl<L: Lock> Cluster<L> {
     /// All conditions, in the order of [`Self::nodes`].
     pub fn conditions(&self) -> &[Condition] {
         &self.conditions
+    }
+
+    /// What no single client or server owns, so that it can be packed by itself; [`Self::set_shared`] puts it back.
+    pub(crate) fn shared(&self) -> (&Resource, &[Condition], &[Monitors]) {
+        (&self.resource, &self.conditions, &self.monitors)
+    }
+
+    /// See [`Self::shared`].
+    pub(crate) fn set_shared(&mut self, (resource, conditions, monitors): Shared) {
+        (self.resource, self.conditions, self.monitors) = (resource, conditions, monitors);
+    }
+
+    /// Makes equal what [`Self::shared`] shows.
+    pub(crate) fn clone_shared_from(&mut self, source: &Self) {
+        self.resource.clone_from(&source.resource);
+        self.conditions.clone_from(&source.conditions);
+        self.monitors.clone_from(&source.monitors);
     }
 
     /// When the node wants to be woken, by its own clocks, and as what. A client has two wishes, its application's and

@@ -333,7 +333,7 @@ impl<L: Lock> World<L> {
     /// The one state in which everything begins.
     pub fn new(setup: &Setup<L>, bounds: &Bounds) -> Self {
         let mut world = World::as_set_up(setup, bounds);
-        world.canonicalise(Micros::ZERO, setup, bounds, &mut canonical::Buffers::default());
+        world.canonicalise(Micros::ZERO, None, setup, bounds, &mut canonical::Buffers::default());
         world
     }
 
@@ -478,12 +478,40 @@ impl<L: Lock> World<L> {
 
     /// Makes `action` happen; it must be one of [`Self::actions`].
     pub fn apply(&mut self, action: Action, setup: &Setup<L>, bounds: &Bounds, workspace: &mut Workspace<L>) {
+        let stepping = self.stepping(action, bounds);
         let now = self.act(action, setup, bounds, workspace);
-        self.canonicalise(now, setup, bounds, &mut workspace.canonical);
+        let step = stepping.map(|of| canonical::Step {
+            of,
+            messages_before: self.in_flight.len() - workspace.effects.sends.len(),
+        });
+        self.canonicalise(now, step, setup, bounds, &mut workspace.canonical);
+    }
+
+    /// The node whose step the action is, if it is no more than that.
+    fn stepping(&self, action: Action, bounds: &Bounds) -> Option<Node> {
+        match action {
+            Action::Deliver { .. } | Action::Wake { .. } if bounds.colocated => None,
+            Action::Deliver { position, .. } => Some(self.in_flight[usize::from(position)].to),
+            Action::Wake { node, .. } => Some(node),
+            Action::Tick
+            | Action::DriftingTick { .. }
+            | Action::Lose { .. }
+            | Action::Duplicate { .. }
+            | Action::Pause { .. }
+            | Action::Resume { .. }
+            | Action::Crash { .. }
+            | Action::LosePower { .. }
+            | Action::CrashServer { .. }
+            | Action::RestartResource
+            | Action::StepServerClock { .. }
+            | Action::StepClock { .. }
+            | Action::FreezeClock { .. } => None,
+        }
     }
 
     /// [`Self::apply`]; leaves in `places` where each message under way was before the canonical form dropped and sorted
-    /// them, so that a list kept beside this one can be put into the same order.
+    /// them, so that a list kept beside this one can be put into the same order. Takes nothing for settled that a step
+    /// leaves alone: what [`Self::apply`] is held to.
     pub(crate) fn apply_and_place(
         &mut self,
         action: Action,
@@ -497,8 +525,8 @@ impl<L: Lock> World<L> {
         let kept =
             |(_, envelope): &(usize, &Envelope<L>)| !self.cluster.dismisses(envelope.to, &envelope.message);
         places.extend(self.in_flight.iter().enumerate().filter(kept).map(|(place, _)| place));
-        self.forget_dismissed();
-        canonical::rewrite(self, now, setup, bounds, &mut workspace.canonical);
+        self.forget_dismissed(0);
+        canonical::rewrite(self, now, None, setup, bounds, &mut workspace.canonical);
         // As `canonicalise` sorts: what is equal is the same.
         let mut order: Vec<usize> = (0..places.len()).collect();
         order.sort_by(|left, right| self.in_flight[*left].cmp(&self.in_flight[*right]));
@@ -850,19 +878,32 @@ impl<L: Lock> World<L> {
     fn canonicalise(
         &mut self,
         now: Micros,
+        mut step: Option<canonical::Step>,
         setup: &Setup<L>,
         bounds: &Bounds,
         buffers: &mut canonical::Buffers,
     ) {
-        self.forget_dismissed();
-        canonical::rewrite(self, now, setup, bounds, buffers);
+        let before = step.map_or(0, |step| step.messages_before);
+        let forgotten = self.forget_dismissed(before);
+        if let Some(step) = &mut step {
+            step.messages_before -= forgotten;
+        }
+        canonical::rewrite(self, now, step, setup, bounds, buffers);
         if !self.in_flight.is_sorted() {
             self.in_flight.sort_unstable();
         }
     }
 
-    fn forget_dismissed(&mut self) {
+    /// Drops the messages that nobody will mind; says how many of the first `before` they were.
+    fn forget_dismissed(&mut self, before: usize) -> usize {
         let World { cluster, in_flight, .. } = self;
-        in_flight.retain(|envelope| !cluster.dismisses(envelope.to, &envelope.message));
+        let (mut number, mut forgotten) = (0, 0);
+        in_flight.retain(|envelope| {
+            let is_kept = !cluster.dismisses(envelope.to, &envelope.message);
+            forgotten += usize::from(!is_kept && number < before);
+            number += 1;
+            is_kept
+        });
+        forgotten
     }
 }

@@ -72,7 +72,12 @@ impl ClientSet {
 
     /// The members, smallest number first.
     pub fn iter(self) -> impl Iterator<Item = ClientId> {
-        (0..ClientId::MAX as u8).map(ClientId).filter(move |client| self.contains(*client))
+        let mut left = self;
+        std::iter::from_fn(move || {
+            let first = left.first()?;
+            left.remove(first);
+            Some(first)
+        })
     }
 
     /// The member with the smallest number.

@@ -59,7 +59,12 @@ impl PromiseSet {
 
     /// The members, in the order of every table.
     pub fn iter(self) -> impl Iterator<Item = Promise> {
-        Promise::ALL.into_iter().filter(move |promise| self.contains(*promise))
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let next = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            Promise::ALL.get(next).copied()
+        })
     }
 }
 

@@ -12,9 +12,9 @@ use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_properties::PromiseSet;
 use picklock_sim::hosted::turmoil::{self, Hosting};
-use picklock_sim::outcome::{Limits, Outcome};
-use picklock_sim::plan::{Fault, Plan, Planned, Target, Trigger, When};
-use picklock_sim::run::Engine;
+use picklock_sim::plans::plan::{Fault, Plan, Planned, Target, Trigger, When};
+use picklock_sim::seeded::outcome::{Limits, Outcome};
+use picklock_sim::seeded::run::Engine;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

@@ -12,12 +12,12 @@ use picklock_model::locks::cassandra_queue::Settings;
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, Workload, Writes};
 use picklock_properties::PromiseSet;
-use picklock_sim::fault::{FaultKind, FaultSet};
-use picklock_sim::outcome::{Limits, Outcome};
-use picklock_sim::plan::Plan;
+use picklock_sim::plans::fault::{FaultKind, FaultSet};
+use picklock_sim::plans::plan::Plan;
+use picklock_sim::plans::swarm::Scale;
 use picklock_sim::report::TraceHash;
-use picklock_sim::run::Engine;
-use picklock_sim::swarm::Scale;
+use picklock_sim::seeded::outcome::{Limits, Outcome};
+use picklock_sim::seeded::run::Engine;
 use std::hint::black_box;
 
 fn setup(rounds: u8) -> Setup<CassandraQueue> {

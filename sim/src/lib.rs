@@ -1,9 +1,9 @@
 //! Seeded simulation of distributed locks in virtual time, and the `picklock` command.
 //!
 //! ```text
-//!   seed ──▶ swarm: a fault plan ──▶ run: an event heap over picklock_model's cluster ──▶ outcome: what broke
-//!                                     │                                                     │
-//!                                     └─▶ observers: text trace, JSON, hash      sweep: many seeds, all cores
+//!   seed ──▶ plans: what goes wrong ──▶ seeded: an event heap over picklock_model's cluster ──▶ outcome: what broke
+//!                                        │                                                     │
+//!                                        └─▶ report: text, JSON, pictures, hash     sweep: many seeds, all cores
 //!   token: everything a run depends on ◀──── registry: the locks, by name ────▶ cli (in the binary)
 //! ```
 //!
@@ -27,40 +27,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod agenda;
-pub mod bench;
-mod cast;
 #[cfg(feature = "cli")]
 pub mod cli;
-pub mod dice;
-pub mod fault;
-pub mod guided;
-pub mod herd;
 #[cfg(feature = "hosted")]
 pub mod hosted;
-pub mod marks;
-pub mod network;
-pub mod outcome;
+pub mod measures;
 pub mod own;
-pub mod pins;
-pub mod plan;
-mod progress;
+pub mod plans;
+pub mod prelude;
 pub mod registry;
 pub mod report;
-pub mod run;
-pub mod schedule;
+pub mod seeded;
 #[cfg(feature = "serve")]
 pub mod serve;
-pub mod shrink;
 #[cfg(feature = "strategies")]
 pub mod strategies;
-pub mod strategy;
-mod strike;
-pub mod swarm;
 pub mod sweep;
+pub mod testing;
 pub mod token;
 #[cfg(test)]
 mod toy;
-mod trigger;
-pub mod varied;
-mod witness;

@@ -42,36 +42,31 @@
 //!
 //! # In a test
 //!
-//! The same without a command: a registered lock is an [`AnyLock`](crate::registry::AnyLock).
+//! The same without a command ([`testing`](crate::testing)). A failure says why, with the last steps of the run made small, its token,
+//! and a page to step through; and its token is run first from then on.
 //!
 //! ```
-//! use picklock_model::cluster::Setup;
 //! use picklock_model::locks::RedisSingle; // yours, in its place
 //! use picklock_model::locks::redis_single::Settings;
-//! use picklock_properties::{Promise, PromiseSet};
-//! use picklock_sim::registry::{AnyLock, Locks, Registered, SweepHow};
-//! use std::sync::atomic::AtomicBool;
+//! use picklock_sim::prelude::*;
 //!
-//! /// What seeded runs run: a careful client, and a resource that checks its fencing tokens.
-//! fn setup() -> Setup<RedisSingle> {
-//!     let mut setup = Setup { lock: Settings::repaired(), ..Setup::default() };
-//!     setup.workload.resource_checks = true;
-//!     setup
+//! /// A careful client, and a resource that checks its fencing tokens.
+//! fn mine() -> Registered<RedisSingle> {
+//!     Registered::new("mine", "as careful as can be", || {
+//!         let mut setup = Setup { lock: Settings::repaired(), ..Setup::default() };
+//!         setup.workload.resource_checks = true;
+//!         setup
+//!     })
 //! }
 //!
-//! let locks = Locks::none().and(Registered::new("mine", "as careful as can be", setup));
-//! let mine = locks.named("mine").expect("it was just registered");
-//!
-//! let stop = AtomicBool::new(false);
-//! let how = SweepHow::new(&|_| {}, &stop);
 //! // A pause outlasts every lease …
-//! let swept = mine.sweep(&mine.setup(None), "pause".parse()?, 0..1000, &how)?;
-//! assert!(swept.first_seed(Promise::MutualExclusion).is_some());
+//! let runs = Runs { faults: FaultKind::Pause.into(), seeds: 500, regressions: None, pages: None };
+//! let why = picklock_sim::testing::keeps(&mine(), Promise::MutualExclusion, &runs).unwrap_err();
+//! assert!(why.contains("enters while"), "{why}");
 //! // … and the tokens make that harmless.
-//! let fenced = PromiseSet::from_iter([Promise::FencedResource, Promise::DeadlockFreedom]);
-//! let swept = mine.sweep(&mine.setup(Some(fenced)), "pause".parse()?, 0..1000, &how)?;
-//! assert!(swept.is_clean() && swept.strikes.pauses > 500);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! assert_keeps(&mine(), Promise::FencedResource, &runs);
+//! // So it is on every schedule of two clients.
+//! assert_verified(&mine(), Promise::FencedResource, &World { rounds: 1, ..World::default() });
 //! ```
 //!
 //! # A store

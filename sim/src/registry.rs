@@ -7,27 +7,27 @@ mod cassandra;
 mod etcd;
 mod feedback;
 mod redis;
+mod replayed;
 mod surroundings;
 mod tokens;
 mod zookeeper;
 
+pub use replayed::{Broken, Replay};
 pub use surroundings::Surroundings;
 #[cfg(feature = "strategies")]
 pub(crate) use tokens::unregistered_token;
 
-use crate::fault::FaultSet;
-use crate::outcome::{Limits as RunLimits, Outcome};
-use crate::plan::Plan;
-use crate::report::{
-    Both, Heading, JsonEvent, JsonEvents, Post, TextOptions, TextTrace, TimeColumn, TraceHash,
-};
-use crate::run::Engine;
-use crate::shrink::{Failing, ShrinkGoal, Size, Trial, shrink};
-use crate::strategy::Strategy;
-use crate::swarm::Scale;
+use crate::plans::fault::FaultSet;
+use crate::plans::plan::Plan;
+use crate::plans::shrink::{Failing, ShrinkGoal, Size, Trial, shrink};
+use crate::plans::strategy::Strategy;
+use crate::plans::swarm::Scale;
+use crate::plans::varied;
+use crate::report::{Both, Heading, JsonEvents, Post, TextOptions, TextTrace, TimeColumn, TraceHash};
+use crate::seeded::outcome::{Limits as RunLimits, Outcome};
+use crate::seeded::run::Engine;
 use crate::sweep::{OnMerged, PlannedRun, SweepError, SweepOptions, SweepReport, sweep};
 use crate::token::{Body, Mark, Token};
-use crate::varied;
 use picklock_model::claims::{
     Assumption, BadSetup, Expected, Judgement, NamedSpace, Widened, Widening, pack_setup, unpack_setup,
 };
@@ -223,49 +223,6 @@ pub struct Counterexample {
     pub token: Token,
 }
 
-/// A run shown again.
-#[derive(Clone, Debug, Serialize)]
-pub struct Replay {
-    /// The trace as text.
-    #[serde(skip)]
-    pub text: String,
-    /// The broken promise that the trace is shown for: the one that the token was made for, or else the gravest.
-    pub shown_for: Option<Promise>,
-    /// Which promises were watched, step by step.
-    #[serde(skip)]
-    pub watched: PromiseSet,
-    /// Those of them that the run could have broken ([`Promise::tested_by`]): of the others it says nothing.
-    #[serde(skip)]
-    pub tested: PromiseSet,
-    /// Equal for equal runs.
-    pub trace_hash: String,
-    /// Not the run that the token was made of: the lock, its store, or the simulator has changed since.
-    pub came_out_otherwise: bool,
-    /// What the run broke, first violation of each promise, in order.
-    pub violations: Vec<Violation>,
-    /// The trace as data.
-    pub events: Vec<JsonEvent>,
-    /// Lasso only: what is never kept in the loop.
-    pub starved: Option<Promise>,
-    /// The same in words: `nobody is granted the lock`.
-    pub never: Option<String>,
-    /// Seeded runs only: the plan, a line per fault.
-    pub plan: Option<String>,
-    /// What is not as it is by default, as `name=value`.
-    pub settings: Vec<String>,
-    /// All nodes, in the order of their lanes.
-    pub nodes: Vec<String>,
-    /// How many locks there are.
-    pub locks: u8,
-    /// A lasso: how many steps its stem has.
-    pub loop_start: Option<usize>,
-    /// How true time passes: in microseconds, in ticks, or not at all.
-    pub time: TimeColumn,
-    /// What is wrong with the trace itself: a defect of picklock.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub defect: Option<String>,
-}
-
 /// Why something cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -307,18 +264,6 @@ pub enum RunError {
     /// The Explorer's address cannot be used.
     #[error("cannot listen there: {0}")]
     Listen(#[from] std::io::Error),
-}
-
-impl Replay {
-    /// Everything that the run broke.
-    pub fn broken(&self) -> impl Iterator<Item = Promise> {
-        self.violations.iter().map(|violation| violation.promise).chain(self.starved)
-    }
-
-    /// Whether the run broke this promise, or, if none is named, any.
-    pub fn breaks(&self, promise: Option<Promise>) -> bool {
-        self.broken().any(|broken| promise.is_none_or(|promise| promise == broken))
-    }
 }
 
 /// How a token's run is made small.
@@ -569,7 +514,7 @@ impl<L: Lock> Registered<L> {
             None => None,
         };
         let starved = never.map(Goal::promise);
-        let mut broken = Broken::default();
+        let mut broken = Breaks::default();
         let mut walker = space.walker();
         for action in actions {
             walker.step(*action, &mut broken)?;
@@ -911,9 +856,9 @@ impl<L: Lock> Observer<L> for Steps {
 
 /// Which promises the steps of a run break.
 #[derive(Default)]
-struct Broken(Vec<Promise>);
+struct Breaks(Vec<Promise>);
 
-impl<L: Lock> Observer<L> for Broken {
+impl<L: Lock> Observer<L> for Breaks {
     fn observe(&mut self, step: &Step<L>) {
         self.0.extend(step.violations.iter().map(|violation| violation.promise));
     }

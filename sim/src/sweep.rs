@@ -6,15 +6,15 @@
 
 pub mod results;
 
-use crate::fault::FaultSet;
-use crate::guided;
-use crate::marks::Marks;
-use crate::outcome::{Limits, Outcome, Strikes};
-use crate::plan::Plan;
-use crate::run::Engine;
-use crate::strategy::Strategy;
-use crate::swarm::Scale;
-use crate::varied;
+use crate::plans::fault::FaultSet;
+use crate::plans::guided;
+use crate::plans::plan::Plan;
+use crate::plans::strategy::Strategy;
+use crate::plans::swarm::Scale;
+use crate::plans::varied;
+use crate::seeded::marks::Marks;
+use crate::seeded::outcome::{Limits, Outcome, Strikes};
+use crate::seeded::run::Engine;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
 use picklock_model::workload::Workload;

@@ -12,7 +12,7 @@
 //! that a token holds three bytes of its run's hash ([`Mark`]), and whoever runs it can say so.
 //!
 //! ```
-//! use picklock_sim::plan::Plan;
+//! use picklock_sim::plans::plan::Plan;
 //! use picklock_sim::token::{Body, SetupChanges, Token, TokenError};
 //!
 //! let body = Body::Planned { plan: Plan::default(), pins: vec![], seed: 4711 };
@@ -29,8 +29,8 @@ pub(crate) mod differences;
 mod packing;
 mod words;
 
-use crate::pins::Pin;
-use crate::plan::Plan;
+use crate::plans::pins::Pin;
+use crate::plans::plan::Plan;
 use picklock_properties::Promise;
 use serde_json::Value;
 use std::fmt::{Display, Formatter};

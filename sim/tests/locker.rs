@@ -14,7 +14,7 @@ use picklock_properties::LockId;
 use picklock_sim::hosted::{
     Client, Guard, LockError, Locker, Names, Patience, Post, ReleaseOutcome, Simulated, Tcp, host_store,
 };
-use picklock_sim::plan::{Fault, Target};
+use picklock_sim::plans::plan::{Fault, Target};
 use picklock_sim::serve::redis::{Servers, serve};
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -19,11 +19,11 @@ use picklock_model::machine::Lock;
 use picklock_model::time::Micros;
 use picklock_model::workload::Workload;
 use picklock_properties::Promise;
-use picklock_sim::fault::FaultKind;
 use picklock_sim::hosted::turmoil::NotExpressible;
-use picklock_sim::plan::Side::{Everybody, Servers};
-use picklock_sim::plan::Trigger::{self, Granted, Left};
-use picklock_sim::plan::{Plan, Planned, Target, When};
+use picklock_sim::plans::fault::FaultKind;
+use picklock_sim::plans::plan::Side::{Everybody, Servers};
+use picklock_sim::plans::plan::Trigger::{self, Granted, Left};
+use picklock_sim::plans::plan::{Plan, Planned, Target, When};
 use std::time::Duration;
 
 /// A row of the table.
@@ -292,7 +292,7 @@ fn served() -> Vec<Row> {
 
 fn redlock() -> Vec<Row> {
     type L = Redlock;
-    let all = |fault: fn(Target) -> picklock_sim::plan::Fault| [S1, S2, S3].map(fault);
+    let all = |fault: fn(Target) -> picklock_sim::plans::plan::Fault| [S1, S2, S3].map(fault);
     let ahead = all(|node| step(node, 11)).map(|fault| later(Granted, 1_000, fault));
     let restarts = all(|node| restart(node, 500)).map(|fault| later(Granted, 1_000, fault));
     let losses = all(|node| power_loss(node, 200)).map(|fault| later(Granted, 100, fault));

@@ -2,8 +2,8 @@
 
 use picklock_model::machine::Line;
 use picklock_model::time::Micros;
-use picklock_sim::network::Network;
-use picklock_sim::plan::{Fault, Plan, Planned, Side, Target, Trigger, When};
+use picklock_sim::plans::plan::{Fault, Plan, Planned, Side, Target, Trigger, When};
+use picklock_sim::seeded::network::Network;
 
 pub(super) const A: Target = Target::Client(0);
 pub(super) const B: Target = Target::Client(1);

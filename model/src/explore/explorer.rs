@@ -3,7 +3,7 @@
 //! The Explorer is a checker, a web server and its pages, and all of it is generic in the model: given [`Space`] itself, it
 //! would be compiled once a lock. Here its states are packed, and what they are made of stands behind one `dyn`.
 
-use super::Space;
+use super::{Space, packed};
 use crate::machine::Lock;
 use crate::world::{Workspace, World};
 use std::fmt::{Debug, Formatter};
@@ -71,17 +71,13 @@ impl<L: Lock> Packable for Space<L> {
 }
 
 fn pack<L: Lock>(world: &World<L>) -> Vec<u8> {
-    match postcard::to_stdvec(world) {
-        Ok(packed) => packed,
-        Err(error) => unreachable!("a world is plain data: {error}"),
-    }
+    let mut packed = Vec::new();
+    packed::pack(world, &mut packed);
+    packed
 }
 
 fn unpack<L: Lock>(packed: &[u8]) -> World<L> {
-    match postcard::from_bytes(packed) {
-        Ok(world) => world,
-        Err(error) => unreachable!("it was packed here: {error}"),
-    }
+    packed::unpack(packed)
 }
 
 #[derive(Clone)]

@@ -8,12 +8,15 @@
 mod explorer;
 mod label;
 mod liveness;
+mod packed;
+mod parts;
 mod scc;
 mod search;
 mod telling;
 
 pub use explorer::serve_explorer;
 pub use liveness::{Draws, Goal, Lasso, check_liveness};
+pub use packed::{pack, unpack};
 pub use search::{Coverage, Exploration, Limits, Verdict, search};
 pub use telling::{Manner, Parting, Telling};
 

@@ -1,11 +1,14 @@
 //! Breadth-first search, level by level, over packed states with an exact set.
 //!
-//! States are kept as postcard bytes in one arena per shard, found through a table of indices; a state's shard is chosen
-//! by its hash. A level is worked off in batches: first all cores unpack states of the batch, make their successors and
-//! pack them (no shared memory is written), then all cores sort the successors in, each into shards of its own. The order
-//! of everything is the order of a search with one core, so the number of cores changes nothing but the time.
+//! States are kept packed ([`super::packed`]) in one arena per shard, found through a table of indices; a state's shard is
+//! chosen by its hash. A level is worked off in batches, and a batch in as many chunks at a time as keep all cores busy: first
+//! they unpack states, make their successors and pack what is new in them ([`super::parts`]; no shared memory is written),
+//! then they sort the successors in, each into shards of its own. The order of everything is the order of a search with one
+//! core, so the number of cores changes nothing but the time.
 
 use super::label::label;
+use super::packed::pack;
+use super::parts::Parent;
 use super::{Path, Space};
 use crate::machine::Lock;
 use crate::world::{Action, Workspace, World};
@@ -174,7 +177,10 @@ pub fn search<L: Lock>(space: &Space<L>, limits: &Limits) -> Exploration {
 
 pub(super) const SHARDS: usize = 32;
 const CHUNK_STATES: usize = 512;
+/// How many are worked off before it is asked whether to go on. What a search that ends early has seen depends on it.
 const BATCH_CHUNKS: usize = 128;
+/// Of how many the successors are made before they are sorted in: so few that they are still in the caches then.
+const CHUNKS_PER_THREAD: usize = 8;
 /// More messages under way than a bounded world has: they pile up, and the space never closes.
 const MESSAGES_MAX: usize = 64;
 /// A state of this many bytes would be a mistake in the model.
@@ -310,11 +316,11 @@ impl Graph {
     pub fn build<L: Lock>(space: &Space<L>, limits: &Limits, flags: Option<Flags<L>>) -> Graph {
         let mut shards: Vec<Shard> = (0..SHARDS).map(|_| Shard::default()).collect();
         let first = World::new(&space.setup, &space.bounds);
-        let mut buffer = vec![0; STATE_BYTES_MAX];
-        let packed = pack(&first, &mut buffer);
-        let hash = hash_of(packed);
+        let mut packed = Vec::new();
+        pack(&first, &mut packed);
+        let hash = hash_of(&packed);
         let shard = shard_of(hash);
-        shards[shard].insert(hash, packed, NO_PARENT, 0, flags.map_or(0, |flags| flags(&first)));
+        shards[shard].insert(hash, &packed, NO_PARENT, 0, flags.map_or(0, |flags| flags(&first)));
 
         let mut graph = Graph {
             exploration: Exploration {
@@ -363,33 +369,23 @@ impl Graph {
         next: &mut [Vec<StateId>],
         expand: Expand,
     ) -> Option<Verdict> {
-        let shards = &self.shards;
-        let expanded: Vec<Expanded> =
-            batch.par_chunks(CHUNK_STATES).map(|chunk| expand(chunk, shards)).collect();
-        let new: u64 = self
-            .shards
-            .par_iter_mut()
-            .zip(next.par_iter_mut())
-            .enumerate()
-            .map(|(number, (shard, next))| {
-                let before = shard.ends.len();
-                for chunk in &expanded {
-                    take_in(shard, number, &chunk.outboxes[number], keep_edges);
-                }
-                next.extend((before..shard.ends.len()).map(|position| StateId::new(number, position)));
-                (shard.ends.len() - before) as u64
-            })
-            .sum();
-        self.exploration.states += new;
-        for chunk in &expanded {
-            self.exploration.transitions += chunk.transitions;
-            self.exploration.coverage.add(&chunk.coverage);
+        let (mut is_flooded, mut broken) = (false, None);
+        for some in batch.chunks(CHUNK_STATES * CHUNKS_PER_THREAD * rayon::current_num_threads()) {
+            let shards = &self.shards;
+            let expanded: Vec<Expanded> =
+                some.par_chunks(CHUNK_STATES).map(|chunk| expand(chunk, shards)).collect();
+            self.exploration.states += self.take_in(&expanded, keep_edges, next);
+            for chunk in &expanded {
+                self.exploration.transitions += chunk.transitions;
+                self.exploration.coverage.add(&chunk.coverage);
+                is_flooded |= chunk.is_flooded;
+                broken = broken.or(chunk.broken);
+            }
         }
         (limits.on_progress)(self.exploration.states);
-        if expanded.iter().any(|chunk| chunk.is_flooded) {
+        if is_flooded {
             return Some(Verdict::Incomplete { reason: "messages pile up without end" });
         }
-        let broken = expanded.iter().find_map(|chunk| chunk.broken);
         // A liveness check judges the whole graph; a broken state is an end in it.
         if let (Some((violation, parent, action)), false) = (broken, keep_edges) {
             let mut path = self.path_to(parent);
@@ -404,6 +400,23 @@ impl Graph {
             return Some(Verdict::Incomplete { reason: "the search was interrupted" });
         }
         None
+    }
+
+    /// Sorts successors in, those of a shard in the order in which they were found; says how many are new.
+    fn take_in(&mut self, expanded: &[Expanded], keep_edges: bool, next: &mut [Vec<StateId>]) -> u64 {
+        self.shards
+            .par_iter_mut()
+            .zip(next.par_iter_mut())
+            .enumerate()
+            .map(|(number, (shard, next))| {
+                let before = shard.ends.len();
+                for chunk in expanded {
+                    take_in(shard, number, &chunk.outboxes[number], keep_edges);
+                }
+                next.extend((before..shard.ends.len()).map(|position| StateId::new(number, position)));
+                (shard.ends.len() - before) as u64
+            })
+            .sum()
     }
 
     /// The shortest path from the first state.
@@ -448,13 +461,6 @@ impl Graph {
 /// The parent of the first state.
 const NO_PARENT: u32 = u32::MAX;
 
-fn pack<'a, L: Lock>(world: &World<L>, buffer: &'a mut [u8]) -> &'a [u8] {
-    match postcard::to_slice(world, buffer) {
-        Ok(packed) => packed,
-        Err(error) => unreachable!("a state of a bounded world packs into {STATE_BYTES_MAX} bytes: {error}"),
-    }
-}
-
 fn expand<L: Lock>(
     space: &Space<L>,
     chunk: &[StateId],
@@ -470,17 +476,14 @@ fn expand<L: Lock>(
     };
     let mut workspace = Workspace::default();
     let mut actions = Vec::new();
-    let mut buffer = vec![0; STATE_BYTES_MAX];
-    let mut successor = World::new(&space.setup, &space.bounds);
+    let mut packed = Vec::new();
+    let mut parent = Parent::like(World::new(&space.setup, &space.bounds));
     for id in chunk {
-        let world: World<L> = match postcard::from_bytes(shards[id.shard()].state(id.position())) {
-            Ok(world) => world,
-            Err(error) => unreachable!("the bytes were packed by us: {error}"),
-        };
-        world.actions(&space.setup, &space.bounds, &mut actions);
+        parent.unpack(shards[id.shard()].state(id.position()));
+        parent.world().actions(&space.setup, &space.bounds, &mut actions);
         expanded.transitions += actions.len() as u64;
         for (number, action) in actions.iter().enumerate() {
-            successor.clone_from(&world);
+            let successor = parent.begin_successor();
             successor.apply(*action, &space.setup, &space.bounds, &mut workspace);
             if successor.in_flight.len() > MESSAGES_MAX {
                 expanded.is_flooded = true;
@@ -491,18 +494,23 @@ fn expand<L: Lock>(
             if let (Some(violation), None) = (successor.broken, expanded.broken) {
                 expanded.broken = Some((violation, *id, number as u16));
             }
-            let packed = pack(&successor, &mut buffer);
-            let hash = hash_of(packed);
+            parent.pack_successor(&mut packed);
+            assert!(packed.len() <= STATE_BYTES_MAX, "a state takes {} bytes", packed.len());
+            let hash = hash_of(&packed);
+            // Not each time, for it takes longer than all the rest.
+            let is_sampled = hash.is_multiple_of(64);
+            debug_assert!(!is_sampled || parent.leads_to_successor(*action, space));
+            debug_assert!(!is_sampled || parent.is_packed_into(&packed));
             let outbox = &mut expanded.outboxes[shard_of(hash)];
-            outbox.bytes.extend_from_slice(packed);
+            outbox.bytes.extend_from_slice(&packed);
             outbox.successors.push(Successor {
                 hash,
                 length: packed.len() as u16,
                 action: number as u16,
                 parent: id.0,
-                label: flags.map_or(0, |_| label(&world, *action)),
-                is_redrawn: world.is_redrawn(*action),
-                flags: flags.map_or(0, |flags| flags(&successor)),
+                label: flags.map_or(0, |_| label(parent.world(), *action)),
+                is_redrawn: parent.world().is_redrawn(*action),
+                flags: flags.map_or(0, |flags| flags(parent.successor())),
             });
         }
     }

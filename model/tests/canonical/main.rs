@@ -18,7 +18,7 @@ mod redis;
 mod zookeeper;
 
 use picklock_model::cluster::{Cluster, Status};
-use picklock_model::explore::{Manner, Space, Telling};
+use picklock_model::explore::{Manner, Space, Telling, pack, unpack};
 use picklock_model::machine::{Effects, Lock, Message, Node, Owner, StampGroup, Store, Visit, Visitor};
 use picklock_model::time::{Due, Micros, Monotonic, Wall};
 use picklock_model::trace::{Observer, Step};
@@ -131,6 +131,7 @@ fn walk_along<L: Walkable>(
     let mut again = walker.world().clone();
     let mut workspace = Workspace::default();
     let mut actions = Vec::new();
+    let mut packed = Vec::new();
     let mut dismissed: Vec<Envelope<L>> = Vec::new();
     for (step, (number, delivers_dismissed)) in path.iter().enumerate() {
         again.actions(setup, bounds, &mut actions);
@@ -148,14 +149,17 @@ fn walk_along<L: Walkable>(
 
         // The canonical form of a world is its own, packed or not, and the same whenever it is reached by the same way.
         let world = walker.world();
-        let packed = postcard::to_stdvec(world).unwrap();
-        if postcard::from_bytes::<World<L>>(&packed).as_ref() != Ok(world) {
+        pack(world, &mut packed);
+        if unpack::<World<L>>(&packed) != *world {
             return Err("the world does not come back from its bytes".to_owned());
+        }
+        if packed != postcard::to_stdvec(world).unwrap() {
+            return Err("the world has other bytes as a postcard".to_owned());
         }
         if again != *world {
             return Err("the same step leads to two worlds".to_owned());
         }
-        again = postcard::from_bytes(&packed).unwrap();
+        again = unpack(&packed);
 
         if let Some(parting) = walker.telling().parting() {
             return Err(parting.to_string());

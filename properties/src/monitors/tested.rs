@@ -47,8 +47,8 @@ impl Monitors {
     /// The promises that this event, coming next, puts to the test. Promises of progress are tested whether they are
     /// watched or not; others only if they are.
     pub fn tested_by(&self, event: Event) -> PromiseSet {
-        let judged = |promise: &Promise| promise.is_liveness() || self.promises.contains(*promise);
-        Promise::ALL.into_iter().filter(judged).filter(|promise| self.is_tested_by(*promise, event)).collect()
+        let judged = self.promises.union(PromiseSet::liveness());
+        judged.iter().filter(|promise| self.is_tested_by(*promise, event)).collect()
     }
 
     fn is_tested_by(&self, promise: Promise, event: Event) -> bool {

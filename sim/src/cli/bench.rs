@@ -4,7 +4,7 @@ use super::jobs::Jobs;
 use super::progress::Progress;
 use super::screen::{Screen, Tone, cell, counted, lines, wrapped};
 use super::{BadCall, Ending, interrupt, names, seeds};
-use crate::bench::{
+use crate::measures::bench::{
     Contestant, Grid, LATENCY, POLL_INTERVAL, Point, Spread, TTL_SECONDS, WARM_UP, contestants, plot,
 };
 use clap::Args;
@@ -27,7 +27,7 @@ pub struct Bench {
     #[arg(long, value_name = "MS", value_delimiter = ',', default_values_t = [0, 10, 100])]
     hold_ms: Vec<u64>,
     /// Each point is measured with these seeds, the last one not among them
-    #[arg(long, value_name = "A..B", default_value = "0..3")]
+    #[arg(allow_hyphen_values = true, long, value_name = "A..B", default_value = "0..3")]
     seeds: String,
     /// For how many seconds of virtual time, after a warm-up
     #[arg(long, value_name = "S", default_value_t = 20)]

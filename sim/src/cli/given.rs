@@ -3,8 +3,8 @@
 use super::progress::Progress;
 use super::scenarios::{self, is_it};
 use super::{BadCall, interrupt, last, names};
+use crate::plans::strategy::Strategy;
 use crate::registry::Locks;
-use crate::strategy::Strategy;
 use crate::sweep::PlannedRun;
 use crate::token::{Token, TokenError};
 use picklock_model::claims::{self, Scenario, Search};

@@ -2,7 +2,7 @@
 
 use super::screen::{Screen, Tone, cell, lines};
 use super::{BadCall, Ending, interrupt};
-use crate::herd::{Herd as Counted, SEEDS, measure_unless};
+use crate::measures::herd::{Herd as Counted, SEEDS, measure_unless};
 use clap::Args;
 use comfy_table::CellAlignment;
 use picklock_model::locks::zookeeper_lock::Watch;

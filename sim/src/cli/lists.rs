@@ -2,7 +2,7 @@
 
 use super::screen::{Screen, list};
 use super::{BadCall, Ending};
-use crate::fault::FaultKind;
+use crate::plans::fault::FaultKind;
 use crate::registry::{AnyLock, Locks};
 use picklock_model::claims::Assumption;
 use picklock_properties::Promise;

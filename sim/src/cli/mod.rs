@@ -34,6 +34,7 @@ mod sweep;
 mod theorems;
 mod tokens;
 mod ttl;
+mod typed;
 mod watch;
 mod widen;
 
@@ -206,7 +207,13 @@ pub fn main(locks: &Locks) -> ExitCode {
         complain(&format!("picklock has a bug, please report it with the command line: {panic}"));
     }));
     crate::report::name_program(names::program());
-    let CommandLine { command, json } = CommandLine::parse();
+    let CommandLine { command, json } = match typed::command_line() {
+        Ok(command_line) => command_line,
+        Err(BadCall(what)) => {
+            complain(&what);
+            return ExitCode::from(2);
+        }
+    };
     let mut screen = Screen::new(json);
     let ended = match command.unwrap_or_else(|| Command::Matrix(matrix::Matrix::default())) {
         Command::Matrix(command) => command.run(locks, &mut screen),

@@ -1,9 +1,9 @@
 //! Things that are asked for by name: a name that nothing has is answered with the nearest one.
 
 use super::BadCall;
-use crate::fault::{FaultKind, FaultSet};
+use crate::plans::fault::{FaultKind, FaultSet};
+use crate::plans::strategy::Strategy;
 use crate::registry::{AnyLock, Locks};
-use crate::strategy::Strategy;
 use crate::token::Token;
 use picklock_model::claims::Assumption;
 use picklock_properties::{Promise, PromiseSet};

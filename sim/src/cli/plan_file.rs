@@ -1,9 +1,9 @@
 //! `--plan FILE`: the same faults at the same moments for every seed.
 
 use super::BadCall;
-use crate::outcome::Outcome;
-use crate::plan::Plan;
+use crate::plans::plan::Plan;
 use crate::registry::{AnyLock, RunError, SweepHow};
+use crate::seeded::outcome::Outcome;
 use crate::sweep::SweepReport;
 use crate::token::differences::passed_over;
 use rayon::prelude::*;

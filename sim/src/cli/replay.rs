@@ -3,10 +3,8 @@
 use super::open::open;
 use super::screen::{Paint, Screen, Tone, json};
 use super::{BadCall, Ending, given, names, next};
-use crate::registry::{Locks, Replay};
-use crate::report::{
-    JsonEvent, Story, TextOptions, TimeColumn, Window, page, perfetto, shiviz, svg, violation_words,
-};
+use crate::registry::{Broken, Locks, Replay};
+use crate::report::{JsonEvent, TextOptions, TimeColumn, Window, page, perfetto, shiviz, svg};
 use crate::token::Token;
 use clap::{Args, ValueEnum};
 use picklock_properties::Promise;
@@ -105,15 +103,6 @@ struct Document {
     events: Vec<JsonEvent>,
 }
 
-/// A broken promise. Where it is broken by what never comes, by nobody in particular.
-#[derive(Clone, Serialize)]
-pub struct Broken {
-    property: Promise,
-    client: Option<String>,
-    other: Option<String>,
-    words: String,
-}
-
 const WIDTH_OF_FILES: usize = 120;
 const OTHERWISE: &str = "this run came out otherwise than when the token was made: the lock, its store, or picklock has changed since";
 
@@ -156,7 +145,7 @@ impl ReplayToken {
             return Err(BadCall(format!("this run was not watched for {promise}, but for {watched}")));
         }
 
-        let broken = broken(&replay);
+        let broken = replay.in_words();
         let is_untested = |promise| !replay.breaks(Some(promise)) && !replay.tested.contains(promise);
         let ending = match token.promise {
             Some(promise) if is_untested(promise) => Ending::Vacuous,
@@ -167,10 +156,10 @@ impl ReplayToken {
         let shown = match format {
             Format::Json => json(&document(&token, replay, broken)),
             Format::Text => text(&token, &self.token, &replay, &broken, self.all, paint),
-            Format::Html => told(&token, &replay, &broken, |story| page(story, window)),
-            Format::Svg => told(&token, &replay, &broken, |story| svg(story, window)),
-            Format::Perfetto => told(&token, &replay, &broken, perfetto),
-            Format::Shiviz => told(&token, &replay, &broken, shiviz),
+            Format::Html => replay.told(&token, &broken, |story| page(story, window)),
+            Format::Svg => replay.told(&token, &broken, |story| svg(story, window)),
+            Format::Perfetto => replay.told(&token, &broken, perfetto),
+            Format::Shiviz => replay.told(&token, &broken, shiviz),
         };
         if otherwise && format != Format::Text {
             eprintln!("note: {OTHERWISE}");
@@ -195,28 +184,6 @@ impl ReplayToken {
     }
 }
 
-/// What it breaks, what it is shown for first.
-pub fn broken(replay: &Replay) -> Vec<Broken> {
-    let mut broken: Vec<Broken> = replay
-        .violations
-        .iter()
-        .map(|violation| Broken {
-            property: violation.promise,
-            client: Some(violation.client.to_string()),
-            other: Some(violation.other.to_string()),
-            words: violation_words(violation),
-        })
-        .collect();
-    broken.extend(replay.starved.zip(replay.never.as_ref()).map(|(promise, never)| Broken {
-        property: promise,
-        client: None,
-        other: None,
-        words: format!("in the loop at the end, for ever, {never}"),
-    }));
-    broken.sort_by_key(|broken| Some(broken.property) != replay.shown_for);
-    broken
-}
-
 fn document(token: &Token, replay: Replay, broken: Vec<Broken>) -> Document {
     let is_tested = |promise| replay.tested.contains(promise) || replay.breaks(Some(promise));
     let tested = token.promise.map(is_tested);
@@ -235,26 +202,6 @@ fn document(token: &Token, replay: Replay, broken: Vec<Broken>) -> Document {
         plan: replay.plan.map(|plan| plan.lines().map(str::to_owned).collect()),
         events: replay.events,
     }
-}
-
-/// The run as one of the pictures or traces.
-pub fn told(token: &Token, replay: &Replay, broken: &[Broken], as_text: impl Fn(Story) -> String) -> String {
-    let broken: Vec<String> =
-        broken.iter().map(|broken| format!("{}: {}", broken.property, broken.words)).collect();
-    let plan: Vec<String> = replay.plan.iter().flat_map(|plan| plan.lines()).map(str::to_owned).collect();
-    as_text(Story {
-        lock: &token.lock,
-        settings: &replay.settings,
-        token: &token.encode(),
-        broken: &broken,
-        plan: &plan,
-        shown_for: replay.shown_for,
-        nodes: &replay.nodes,
-        locks: replay.locks,
-        events: &replay.events,
-        loop_start: replay.loop_start,
-        time: replay.time,
-    })
 }
 
 fn text(token: &Token, name: &str, replay: &Replay, broken: &[Broken], all: bool, paint: Paint) -> String {

@@ -3,9 +3,9 @@
 use super::progress::Progress;
 use super::tokens::{Plans, Tokens};
 use super::{BadCall, interrupt, names};
-use crate::fault::{FaultKind, FaultSet, UnknownFault};
+use crate::plans::fault::{FaultKind, FaultSet, UnknownFault};
+use crate::plans::strategy::Strategy;
 use crate::registry::{AnyLock, Locks, SweepHow};
-use crate::strategy::Strategy;
 use picklock_properties::{Promise, PromiseSet};
 use std::ops::Range;
 

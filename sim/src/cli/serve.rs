@@ -3,10 +3,10 @@
 use super::plan_file::PlanFile;
 use super::screen::{Screen, counted};
 use super::{BadCall, Ending, names};
-use crate::fault::FaultSet;
-use crate::plan::{Plan, Planned, When};
+use crate::plans::fault::FaultSet;
+use crate::plans::plan::{Plan, Planned, When};
+use crate::plans::swarm::Scale;
 use crate::serve::redis::{Servers, for_servers, serve};
-use crate::swarm::Scale;
 use clap::{Args, Subcommand, ValueEnum};
 use picklock_model::stores::redis::{Eviction, Layout, Persistence, Settings};
 use picklock_model::time::Micros;

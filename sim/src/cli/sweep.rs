@@ -9,13 +9,13 @@ use super::screen::{Paint, Screen, Tone, cell, counted, grouped, lines};
 use super::tokens::{Plans, Tokens};
 use super::watch::{self, Watched};
 use super::{BadCall, Ending, interrupt, last, names, next, seeds};
-use crate::fault::{FaultKind, FaultSet};
-use crate::marks::Marks;
-use crate::outcome::Strikes;
-use crate::plan::Plan;
+use crate::plans::fault::{FaultKind, FaultSet};
+use crate::plans::plan::Plan;
+use crate::plans::strategy::Strategy;
 use crate::registry::{Locks, SweepHow};
 use crate::report::violation_words;
-use crate::strategy::Strategy;
+use crate::seeded::marks::Marks;
+use crate::seeded::outcome::Strikes;
 use crate::sweep::results::{Question, Results};
 use crate::sweep::{Found, SweepReport};
 use clap::Args;
@@ -41,7 +41,7 @@ pub struct Sweep {
     #[arg(long, value_name = "S", default_value = "swarm", conflicts_with = "plan")]
     strategy: String,
     /// From seed A up to but without seed B
-    #[arg(long, value_name = "A..B", default_value = "0..1000")]
+    #[arg(allow_hyphen_values = true, long, value_name = "A..B", default_value = "0..1000")]
     seeds: String,
     /// Only the I-th of N equal parts of the seeds, I from 1
     #[arg(long, value_name = "I/N")]

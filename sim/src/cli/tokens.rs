@@ -1,10 +1,10 @@
 //! The tokens that are printed for runs of a sweep.
 
 use super::BadCall;
-use crate::fault::FaultSet;
-use crate::plan::Plan;
+use crate::plans::fault::FaultSet;
+use crate::plans::plan::Plan;
+use crate::plans::strategy::Strategy;
 use crate::registry::AnyLock;
-use crate::strategy::Strategy;
 use crate::sweep::{PlannedRun, SweepReport};
 use crate::token::Token;
 use picklock_properties::Promise;

@@ -4,7 +4,7 @@
 //! framed streams, and whoever speaks another protocol brings another.
 
 use super::node::{Machine, Reading};
-use crate::dice::Dice;
+use crate::seeded::dice::Dice;
 use picklock_model::cluster::{Entry, Wake};
 use picklock_model::machine::{Effects, Line, Message, Node, Store};
 use picklock_model::time::{Clock, Micros};

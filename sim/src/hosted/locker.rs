@@ -54,7 +54,7 @@ use super::lease::{End, Lease};
 use super::redis_client::{Names, RedisConnections};
 use super::thread::{Ask, Grant, Thread};
 use super::transport::Transport;
-use crate::dice::{Dice, Stream};
+use crate::seeded::dice::{Dice, Stream};
 use picklock_model::machine::{Lock, Node};
 use picklock_model::stores::redis::Redis;
 use picklock_model::time::Monotonic;

@@ -12,7 +12,7 @@
 //! The order of things and the time they take are the runtime's and the network's, not ours. What a lost connection
 //! means is the machine's affair: to whom nothing is answered, the outcome is unknown, and its own deadline comes.
 //!
-//! The same machines run on the seeded engine ([`crate::run`]) some hundred times faster. Here is what that one cannot
+//! The same machines run on the seeded engine ([`crate::seeded::run`]) some hundred times faster. Here is what that one cannot
 //! show: connections that break and are made again, one stream per connection in which nothing overtakes anything, an
 //! operating system that goes on talking for a process that hangs, timers that fire late.
 

@@ -4,7 +4,7 @@ use super::connections::{Connections, Patience};
 use super::driver::{Driver, NodeClock, SinceStart};
 use super::node::ServerNode;
 use super::transport::Transport;
-use crate::dice::{Dice, Stream};
+use crate::seeded::dice::{Dice, Stream};
 use picklock_model::machine::{Node, Store};
 use std::io;
 use tokio::sync::mpsc::unbounded_channel;

@@ -1,7 +1,7 @@
 //! The driver on real sockets: turmoil's transport has tests of its own.
 
 use super::*;
-use crate::dice::{Dice, Stream};
+use crate::seeded::dice::{Dice, Stream};
 use crate::toy::{self, Desk, Key};
 use picklock_model::machine::{Message, Node, Store};
 use picklock_model::time::Monotonic;

@@ -2,10 +2,10 @@
 //! out when its token was made.
 
 use super::{Registered, RunError};
-use crate::outcome::Limits;
-use crate::pins::PinFinder;
+use crate::plans::pins::PinFinder;
 use crate::report::{Both, TraceHash};
-use crate::run;
+use crate::seeded::outcome::Limits;
+use crate::seeded::run;
 use crate::sweep::PlannedRun;
 use crate::token::differences::{NoSuchPart, applied, differences, passed_over};
 use crate::token::{Body, Mark, SetupBase, SetupChanges, Token};

@@ -1,12 +1,12 @@
 //! A run that a property is about: what it depends on, what it comes to, and what is shown of it when the property fails.
 
-use crate::outcome::{Limits, Outcome};
-use crate::plan::Trigger;
+use crate::plans::plan::Trigger;
+use crate::plans::shrink::Trial;
+use crate::plans::shrink::reductions::{Reduce, Reduction};
 use crate::registry::unregistered_token;
 use crate::report::{Heading, TextOptions, TextTrace};
-use crate::run::run;
-use crate::shrink::Trial;
-use crate::shrink::reductions::{Reduce, Reduction};
+use crate::seeded::outcome::{Limits, Outcome};
+use crate::seeded::run::run;
 use crate::sweep::PlannedRun;
 use crate::token::Token;
 use picklock_model::cluster::Setup;

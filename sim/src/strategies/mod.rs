@@ -6,7 +6,7 @@
 //!                                        └── a smaller case ◀── the reductions that `picklock shrink` tries
 //! ```
 //!
-//! A case that fails is made small by the code that makes a token's run small ([`shrink`](crate::shrink)), and is printed as
+//! A case that fails is made small by the code that makes a token's run small ([`shrink`](crate::plans::shrink)), and is printed as
 //! what went wrong in it, a line a fault, with the token that replays it.
 //!
 //! # Example
@@ -18,7 +18,7 @@
 //! use picklock_model::cluster::Setup;
 //! use picklock_model::locks::Redlock;
 //! use picklock_properties::Promise;
-//! use picklock_sim::fault::FaultKind;
+//! use picklock_sim::plans::fault::FaultKind;
 //! use picklock_sim::registry::locks;
 //! use picklock_sim::strategies::runs;
 //! use proptest::prelude::*;
@@ -45,12 +45,12 @@ mod tree;
 
 pub use case::Case;
 
-use crate::fault::FaultSet;
-use crate::plan::Plan;
-use crate::shrink::Trial;
-use crate::shrink::reductions::aims;
-use crate::swarm::Scale;
-use crate::varied;
+use crate::plans::fault::FaultSet;
+use crate::plans::plan::Plan;
+use crate::plans::shrink::Trial;
+use crate::plans::shrink::reductions::aims;
+use crate::plans::swarm::Scale;
+use crate::plans::varied;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
 use picklock_model::time::Micros;
@@ -132,7 +132,7 @@ fn seed(runner: &mut TestRunner) -> Result<u64, Reason> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::FaultKind;
+    use crate::plans::fault::FaultKind;
     use crate::toy::{self, Key};
     use picklock_properties::Promise;
     use proptest::test_runner::{RngAlgorithm, TestCaseError, TestError, TestRng};

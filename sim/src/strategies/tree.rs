@@ -1,7 +1,7 @@
 //! What proptest shrinks with: the reductions of `picklock shrink`, driven by whether somebody's test still fails.
 
-use crate::plan::Trigger;
-use crate::shrink::reductions::{Reduce, Reductions};
+use crate::plans::plan::Trigger;
+use crate::plans::shrink::reductions::{Reduce, Reductions};
 use proptest::strategy::{NewTree, Strategy, ValueTree};
 use proptest::test_runner::{Reason, TestRunner};
 use std::fmt::{Debug, Formatter};

@@ -13,8 +13,8 @@
 //! bears with the end of the process, not with a machine's loss of power.
 
 use super::SweepReport;
-use crate::fault::FaultSet;
-use crate::strategy::Strategy;
+use crate::plans::fault::FaultSet;
+use crate::plans::strategy::Strategy;
 use crate::token::FORMAT_VERSION;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};

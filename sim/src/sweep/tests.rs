@@ -1,5 +1,5 @@
 use super::*;
-use crate::fault::FaultKind;
+use crate::plans::fault::FaultKind;
 use crate::toy::{self, Key};
 
 fn swept(

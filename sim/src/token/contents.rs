@@ -2,8 +2,8 @@
 
 use super::differences::{NoSuchPart, applied, differences, passed_over, without_nothing};
 use super::{Body, Mark, SetupBase, SetupChanges, Token, TokenError};
-use crate::pins::Pin;
-use crate::plan::Plan;
+use crate::plans::pins::Pin;
+use crate::plans::plan::Plan;
 use picklock_properties::Promise;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

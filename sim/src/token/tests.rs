@@ -1,8 +1,8 @@
 use super::*;
-use crate::fault::{FaultKind, FaultSet};
-use crate::plan::{Fault, Planned, Target, Trigger, When};
-use crate::strategy::Strategy;
-use crate::swarm::Scale;
+use crate::plans::fault::{FaultKind, FaultSet};
+use crate::plans::plan::{Fault, Planned, Target, Trigger, When};
+use crate::plans::strategy::Strategy;
+use crate::plans::swarm::Scale;
 use picklock_model::machine::Line;
 use picklock_model::time::Micros;
 use proptest::collection::vec;

@@ -1,7 +1,7 @@
 //! Tokens and what stands for them on the command line, and the promise that a run is shown for.
 
 use super::{Ended, PICKLOCK, broken_seed, document, ended, folder, picklock, quiet, rows, run, text_of};
-use picklock_sim::plan::Plan;
+use picklock_sim::plans::plan::Plan;
 use picklock_sim::token::{Body, SetupBase, SetupChanges, Token};
 use serde_json::json;
 use std::io::Write;

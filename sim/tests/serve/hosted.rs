@@ -2,7 +2,7 @@
 
 use picklock_model::stores::redis::{Layout, Persistence, Settings};
 use picklock_model::time::Micros;
-use picklock_sim::plan::{Fault, Side, Target};
+use picklock_sim::plans::plan::{Fault, Side, Target};
 use picklock_sim::serve::redis::{Servers, serve};
 use redis::aio::MultiplexedConnection;
 use std::sync::LazyLock;

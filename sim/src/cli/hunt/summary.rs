@@ -2,7 +2,7 @@
 
 use super::Row;
 use crate::cli::screen::{Paint, Tone, cell, lines};
-use crate::strategy::Strategy;
+use crate::plans::strategy::Strategy;
 use comfy_table::CellAlignment;
 
 /// A strategy over all rows.

@@ -2,8 +2,8 @@
 
 use super::{Row, count};
 use crate::cli::screen::{Paint, Tone, counted, wrapped};
-use crate::fault::FaultSet;
-use crate::strategy::Strategy;
+use crate::plans::fault::FaultSet;
+use crate::plans::strategy::Strategy;
 use picklock_model::claims::{Hunt as Grounds, Scenario};
 use std::fmt::Write;
 

@@ -12,7 +12,6 @@
 use super::judged::{Cell, Judged};
 use super::{PROMISES, Promise};
 use crate::cli::progress::Progress;
-use crate::cli::replay::{broken, told};
 use crate::cli::screen::{Paint, Rows, json};
 use crate::cli::{BadCall, interrupt, names};
 use crate::registry::{Locks, Reduced, RunError, ShrinkHow};
@@ -85,7 +84,7 @@ impl<'a> Folder<'a> {
             Reduced::Shortest { .. } | Reduced::NothingBroken => found,
         };
         let replay = lock.replay(&token, &TextOptions::default()).map_err(unrunnable)?;
-        let shown = told(&token, &replay, &broken(&replay), |story| page(story, Window::Last(STEPS_MAX)));
+        let shown = replay.told(&token, &replay.in_words(), |story| page(story, Window::Last(STEPS_MAX)));
         let name = format!("{}/{}-{}.html", cell.lock, cell.fault, cell.property);
         std::fs::create_dir_all(self.path.join(cell.lock)).map_err(|error| self.unwritable(&error))?;
         self.write(&name, &shown)?;

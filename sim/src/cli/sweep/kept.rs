@@ -2,9 +2,9 @@
 
 use crate::cli::progress::Stopwatch;
 use crate::cli::{BadCall, interrupt};
-use crate::fault::FaultSet;
+use crate::plans::fault::FaultSet;
+use crate::plans::strategy::Strategy;
 use crate::registry::{AnyLock, SweepHow};
-use crate::strategy::Strategy;
 use crate::sweep::SweepReport;
 use crate::sweep::results::{Question, Results, ResultsError};
 use std::ops::Range;

@@ -2,10 +2,10 @@
 
 use super::gate::{Gate, Gated};
 use super::net::{Net, Slowness, host_name};
-use crate::dice::{Dice, Stream};
 use crate::hosted::connections::{Connections, Patience};
 use crate::hosted::driver::{Driver, NodeClock, Record, Recorded, TrueTime};
 use crate::hosted::node::{Machine, Reading};
+use crate::seeded::dice::{Dice, Stream};
 use ::turmoil::Sim;
 use picklock_model::cluster::{Entry, Status, Wake};
 use picklock_model::machine::{Effects, Line, Message, Node, Store};

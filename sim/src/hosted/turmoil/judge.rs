@@ -1,8 +1,8 @@
 //! What nodes report, judged by the same monitors and the same bounds on waiting as on the seeded engine.
 
-use crate::outcome::{Limits, Outcome};
-use crate::progress::Progress;
 use crate::report::TraceHash;
+use crate::seeded::outcome::{Limits, Outcome};
+use crate::seeded::progress::Progress;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::{Lock, Store};
 use picklock_model::time::{Micros, Monotonic};

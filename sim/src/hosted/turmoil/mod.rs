@@ -30,9 +30,9 @@ mod translate;
 pub use translate::NotExpressible;
 
 use super::connections::Patience;
-use crate::outcome::{Limits, Outcome};
-use crate::plan::Plan;
+use crate::plans::plan::Plan;
 use crate::report::TraceHash;
+use crate::seeded::outcome::{Limits, Outcome};
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Lock;
 use picklock_model::time::Micros;

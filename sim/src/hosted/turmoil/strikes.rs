@@ -1,14 +1,14 @@
-//! What the faults of a plan do to a simulation, and how it heals. Beside `crate::strike`, which does the same to a
+//! What the faults of a plan do to a simulation, and how it heals. Beside `crate::seeded::strike`, which does the same to a
 //! seeded run.
 
 use super::host::Host;
 use super::net::host_name;
 use super::run::Run;
-use crate::agenda::Pending;
-use crate::cast::Cast;
 use crate::hosted::driver::duration;
-use crate::plan::{Fault, Side, Target};
-use crate::run::later;
+use crate::plans::plan::{Fault, Side, Target};
+use crate::seeded::agenda::Pending;
+use crate::seeded::cast::Cast;
+use crate::seeded::run::later;
 use ::turmoil::Sim;
 use picklock_model::cluster::Status;
 use picklock_model::machine::{Lock, Node};

@@ -1,6 +1,6 @@
 use super::*;
-use crate::network::Network;
-use crate::plan::{Fault, Planned, Side, Target, Trigger, When};
+use crate::plans::plan::{Fault, Planned, Side, Target, Trigger, When};
+use crate::seeded::network::Network;
 use crate::toy::{self, Key};
 use picklock_model::workload::Workload;
 use picklock_properties::Promise;

@@ -1,8 +1,8 @@
 //! What of a fault plan turmoil's network can do, and what it cannot.
 
-use crate::network::Network;
-use crate::plan::{Fault, Plan};
-use crate::schedule::Schedule;
+use crate::plans::plan::{Fault, Plan};
+use crate::seeded::network::Network;
+use crate::seeded::schedule::Schedule;
 use picklock_model::time::Micros;
 
 /// What a plan asks for that a connection of TCP does not do: the run is refused, for without it the run would prove

@@ -1,9 +1,9 @@
 use super::super::{AnyLock, Registered, locks};
 use super::*;
-use crate::fault::{FaultKind, FaultSet};
-use crate::plan::{Plan, Trigger, When};
+use crate::plans::fault::{FaultKind, FaultSet};
+use crate::plans::plan::{Plan, Trigger, When};
+use crate::plans::strategy::Strategy;
 use crate::report::TextOptions;
-use crate::strategy::Strategy;
 use crate::toy::{self, Desk, Key, KeySettings};
 use picklock_model::claims::{pack_setup, scenarios};
 use picklock_model::machine::{Call, Context, Effects, Line, Store, Visitor};

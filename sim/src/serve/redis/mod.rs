@@ -26,7 +26,7 @@
 #![cfg_attr(feature = "hosted", doc = "```")]
 #![cfg_attr(not(feature = "hosted"), doc = "```ignore")]
 //! use picklock_model::time::Micros;
-//! use picklock_sim::plan::{Fault, Target};
+//! use picklock_sim::plans::plan::{Fault, Target};
 //! use picklock_sim::serve::redis::{Servers, serve};
 //! use redis::{RedisConnectionInfo, aio::MultiplexedConnection};
 //! use std::sync::LazyLock;

@@ -4,8 +4,8 @@
 use super::condition::{Condition, Direction};
 use super::names::Names;
 use super::scripts::Script;
-use crate::dice::{Dice, Stream};
-use crate::network::Network;
+use crate::seeded::dice::{Dice, Stream};
+use crate::seeded::network::Network;
 use picklock_model::machine::{Context, Effects, Message, Node, Store};
 use picklock_model::stores::redis::{Command, Key, Outcome, Peer, Redis, Request, Settings, Value};
 use picklock_model::time::{Clock, Due, EPOCH_UNIX_MICROS, Micros};

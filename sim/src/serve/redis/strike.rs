@@ -2,9 +2,9 @@
 
 use super::condition::Direction;
 use super::servers::{Servers, State};
-use crate::dice::{Dice, Stream};
-use crate::network::Network;
-use crate::plan::{Fault, Plan, Side, Target, When};
+use crate::plans::plan::{Fault, Plan, Side, Target, When};
+use crate::seeded::dice::{Dice, Stream};
+use crate::seeded::network::Network;
 use picklock_model::time::Micros;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;

@@ -46,7 +46,7 @@ fn options(setup: &Setup<toy::Key>, jobs: usize) -> SweepOptions<'static> {
         until_tested: None,
         strategy: Strategy::Swarm,
         limits: None,
-        scale: crate::swarm::Scale::of(setup),
+        scale: crate::plans::swarm::Scale::of(setup),
         on_progress: &|_| {},
         on_merged: None,
         stop: &NEVER,

@@ -1,0 +1,74 @@
+//! What was typed, read; and one line for what cannot be read.
+
+use super::{BadCall, CommandLine};
+use clap::{Command, CommandFactory, FromArgMatches};
+
+/// The arguments of this process. Help and version are printed, and end it.
+pub(super) fn command_line() -> Result<CommandLine, BadCall> {
+    let matches = taking_negative_numbers(CommandLine::command()).try_get_matches();
+    match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
+        Ok(command_line) => Ok(command_line),
+        Err(error) if error.use_stderr() => Err(BadCall(one_line(&error.render().to_string()))),
+        Err(help) => help.exit(),
+    }
+}
+
+/// A negative number after an option is its value, to be refused as such, and not the name of an option.
+fn taking_negative_numbers(command: Command) -> Command {
+    let command = command.mut_args(|argument| match argument.get_action().takes_values() {
+        true => argument.allow_negative_numbers(true),
+        false => argument,
+    });
+    command.mut_subcommands(taking_negative_numbers)
+}
+
+/// What clap says in several paragraphs, in one line: what is wrong, what was meant perhaps, where help is.
+fn one_line(text: &str) -> String {
+    let mut paragraphs = text.split("\n\n").map(|paragraph| {
+        paragraph.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+    });
+    let mut line = paragraphs.next().unwrap_or_default();
+    line = line.strip_prefix("error: ").unwrap_or(&line).to_owned();
+    for paragraph in paragraphs {
+        if let Some(tip) = paragraph.strip_prefix("tip: ").filter(|tip| tip.contains("similar")) {
+            line += &format!("; {tip}");
+        } else if let Some(usage) = paragraph.strip_prefix("Usage: ") {
+            let command: Vec<&str> =
+                usage.split(' ').take_while(|word| !word.starts_with(['[', '<', '-'])).collect();
+            line += &format!("; {} --help says what there is", command.join(" "));
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(line: &str) -> String {
+        let command = taking_negative_numbers(CommandLine::command());
+        let error = command.try_get_matches_from(line.split(' ')).expect_err("it is wrong");
+        one_line(&error.render().to_string())
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_in_one_line_with_the_way_to_help() {
+        for (line, said) in [
+            (
+                "picklock check redlock --nope",
+                "unexpected argument '--nope' found; picklock check --help says what there is",
+            ),
+            (
+                "picklock check redlock --client 2",
+                "a similar argument exists: '--clients'; picklock check --help",
+            ),
+            ("picklock check", "required arguments were not provided: <LOCK>; picklock check --help"),
+            ("picklock chek", "unrecognized subcommand 'chek'; a similar subcommand exists: 'check'"),
+            ("picklock ttl --skew -1", "invalid value '-1' for '--skew"),
+            ("picklock check redlock --clients -2", "invalid value '-2' for '--clients <N>': -2 is not in"),
+        ] {
+            let refused = refused(line);
+            assert!(refused.contains(said) && !refused.contains('\n'), "{line}: {refused}");
+        }
+    }
+}

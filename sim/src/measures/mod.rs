@@ -1,0 +1,4 @@
+//! What locks cost, in numbers: throughput and waiting under contention, and whom a release wakes.
+
+pub mod bench;
+pub mod herd;

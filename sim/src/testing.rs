@@ -1,0 +1,309 @@
+//! For `cargo test`: a lock keeps a promise in so many random runs, or on every schedule of a small world, or the test fails
+//! and says why.
+//!
+//! ```no_run
+//! use picklock_sim::prelude::*;
+//! # use picklock_model::locks::RedisSingle as MyLock;
+//!
+//! fn my_lock() -> Registered<MyLock> {
+//!     Registered::new("my-lock", "SET NX PX, and DEL", Setup::default)
+//! }
+//!
+//! #[test]
+//! fn nobody_enters_while_another_holds_whatever_the_network_does() {
+//!     let faults = [FaultKind::Loss, FaultKind::Delay, FaultKind::Partition].into();
+//!     assert_keeps(&my_lock(), Promise::MutualExclusion, &Runs { faults, ..Runs::default() });
+//! }
+//!
+//! #[test]
+//! fn nor_on_any_schedule_of_two_clients() {
+//!     assert_verified(&my_lock(), Promise::MutualExclusion, &World::default());
+//! }
+//! ```
+//!
+//! A failure is shown made small: what broke, the last steps, the token that replays it, and a page to step through. Its token
+//! is kept in a file beside `Cargo.toml` ([`Runs::regressions`]) and is run first from then on, by everybody who has the file.
+//! A pass that nothing put to the test is a failure, too: it would mean nothing.
+
+mod regressions;
+mod seeds;
+
+pub use seeds::seeds;
+
+use crate::plans::fault::FaultSet;
+use crate::registry::{AnyLock, CheckOptions, CheckVerdict, Reduced, Replay, ShrinkHow, SweepHow, goals};
+use crate::report::TextOptions;
+use crate::sweep::SweepReport;
+use crate::token::Token;
+use picklock_model::claims::{Assumption, Judgement};
+use picklock_model::explore::{Draws, Exploration, Limits};
+use picklock_properties::Promise;
+use regressions::Regressions;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// Which random runs a lock is put through.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Runs {
+    /// What may go wrong; each run has a few of these, of its own strength, at moments of its own. None unless given.
+    pub faults: FaultSet,
+    /// How many runs, at least 1: the seeds from 0 on. `PICKLOCK_SEEDS=N` asks for another number, `PICKLOCK_SEED=n` for
+    /// that seed alone.
+    pub seeds: u64,
+    /// The file of the runs that once failed: `picklock-regressions.txt` beside `Cargo.toml` unless given; `None`: there is none.
+    pub regressions: Option<PathBuf>,
+    /// The folder for the pages of what fails: `target/picklock` beside `Cargo.toml` unless given; `None`: nothing is drawn.
+    pub pages: Option<PathBuf>,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        let beside = package();
+        Runs {
+            faults: FaultSet::EMPTY,
+            seeds: 1_000,
+            regressions: Some(beside.join("picklock-regressions.txt")),
+            pages: Some(beside.join("target").join("picklock")),
+        }
+    }
+}
+
+/// Which small world is gone through, on every schedule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct World {
+    /// How many clients, 1 to 8.
+    pub clients: u8,
+    /// How many servers, 1 to 5; `None`: as many as the lock is registered with.
+    pub servers: Option<u8>,
+    /// How often each client asks for the lock.
+    pub rounds: u8,
+    /// They call `try_lock`, not `lock`.
+    pub try_lock: bool,
+    /// What is not assumed: a pause, a lost message, … may happen, once or a few times.
+    pub drop: Vec<Assumption>,
+    /// The search gives up after so many states, which is a failure.
+    pub states_max: u64,
+    /// As [`Runs::pages`].
+    pub pages: Option<PathBuf>,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        World {
+            clients: 2,
+            servers: None,
+            rounds: 2,
+            try_lock: false,
+            drop: Vec::new(),
+            states_max: 10_000_000,
+            pages: Runs::default().pages,
+        }
+    }
+}
+
+/// Where the package that is tested lies: cargo says so to the tests that it runs.
+fn package() -> PathBuf {
+    std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(PathBuf::new, PathBuf::from)
+}
+
+/// Fails unless the lock keeps the promise in all these runs, and in those that once failed.
+///
+/// # Panics
+///
+/// If a run breaks the promise, if no run could have broken it, if some did not come to an end, or if the file of regressions or
+/// the environment cannot be read.
+#[track_caller]
+pub fn assert_keeps(lock: &dyn AnyLock, promise: Promise, runs: &Runs) -> SweepReport {
+    match keeps(lock, promise, runs) {
+        Ok(report) => report,
+        Err(why) => panic!("{why}"),
+    }
+}
+
+/// The same, for whoever wants to know and not to fail.
+///
+/// # Errors
+///
+/// What [`assert_keeps`] panics with.
+pub fn keeps(lock: &dyn AnyLock, promise: Promise, runs: &Runs) -> Result<SweepReport, String> {
+    let name = lock.name();
+    let kept = runs.regressions.as_deref().map(Regressions::read).transpose()?;
+    for token in kept.iter().flat_map(|kept| kept.of(name, promise)) {
+        let replay = replayed(lock, token)?;
+        if replay.breaks(Some(promise)) {
+            let head = format!("{name} breaks {promise} again, as in {}", shown(runs.regressions.as_deref()));
+            return Err(failure(&head, token, &replay, runs.pages.as_deref()));
+        }
+    }
+
+    let (seeds, stop) = (seeds(runs.seeds)?, AtomicBool::new(false));
+    let setup = lock.setup(Some([promise].into_iter().collect()));
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let how = SweepHow { jobs, sought: Some(promise), ..SweepHow::new(&|_| {}, &stop) };
+    let under = if runs.faults.is_empty() { "no faults".to_owned() } else { runs.faults.to_string() };
+    let swept = lock.sweep(&setup, runs.faults, seeds.clone(), &how);
+    let report = swept.map_err(|error| format!("{name} cannot be run: {error}"))?;
+
+    if let Some(seed) = report.first_seed(promise) {
+        let plans = lock.plans(&setup, runs.faults, how.strategy, &[seed]);
+        let broken =
+            |error| format!("{name} breaks {promise} with seed {seed}, which cannot be shown: {error}");
+        let plan = plans.map_err(broken)?.pop().unwrap_or_default();
+        let run = crate::sweep::PlannedRun { plan, seed };
+        let found = lock.token(&setup, &run, Some(promise)).map_err(broken)?;
+        let token = smallest(lock, found, promise);
+        let replay = replayed(lock, &token)?;
+        let mut head = format!("{name} breaks {promise} under {under}, with seed {seed}");
+        if let Some(path) = &runs.regressions {
+            match Regressions::add(path, &token, promise) {
+                Ok(()) => write!(head, "; it is kept in {}, and run first from now on", shown(Some(path))),
+                Err(why) => write!(head, "; it could not be kept: {why}"),
+            }
+            .unwrap_or_else(|_| unreachable!("a string takes all that is written"));
+        }
+        return Err(failure(&head, &token, &replay, runs.pages.as_deref()));
+    }
+    if report.truncated > 0 {
+        let runs = report.truncated;
+        return Err(format!("{name} under {under}: {runs} runs did not come to an end, which is no pass"));
+    }
+    if report.tested.times(promise) == 0 {
+        let runs = report.runs;
+        return Err(format!(
+            "{name} under {under}: nothing in {runs} runs put {promise} to the test, which is no pass"
+        ));
+    }
+    Ok(report)
+}
+
+/// Fails unless the lock keeps the promise on every schedule of this world.
+///
+/// # Panics
+///
+/// If a schedule breaks the promise, if nothing could have broken it, if the search did not end, or if what is dropped was never
+/// assumed.
+#[track_caller]
+pub fn assert_verified(lock: &dyn AnyLock, promise: Promise, world: &World) -> Exploration {
+    match verified(lock, promise, world) {
+        Ok(exploration) => exploration,
+        Err(why) => panic!("{why}"),
+    }
+}
+
+/// The same, for whoever wants to know and not to fail.
+///
+/// # Errors
+///
+/// What [`assert_verified`] panics with.
+pub fn verified(lock: &dyn AnyLock, promise: Promise, world: &World) -> Result<Exploration, String> {
+    let name = lock.name();
+    let options = |drop: &[Assumption]| CheckOptions {
+        clients: world.clients,
+        servers: world.servers.unwrap_or_else(|| lock.usual_servers()),
+        rounds: world.rounds,
+        try_lock: world.try_lock,
+        drop: drop.to_vec(),
+        promises: [promise].into_iter().collect(),
+    };
+    let space = lock.space(&options(&world.drop));
+    for (nth, dropped) in world.drop.iter().enumerate() {
+        let mut others = world.drop.clone();
+        others.remove(nth);
+        if lock.space(&options(&others)) == space {
+            return Err(format!("{name}: to drop {dropped} changes nothing here, and would prove nothing"));
+        }
+    }
+    if promise.is_liveness() && space.bounds.link_messages_max != 0 {
+        return Err(format!("{name}: {promise} is judged with one server, whose links are unbounded"));
+    }
+    let judgement = match promise.is_liveness() {
+        false => Judgement::Safety,
+        true => {
+            let mut goals = goals(world.clients, 1, [promise].into_iter().collect());
+            goals.retain(|goal| goal.promise() == promise);
+            Judgement::Progress { goals, draws: Draws::Dice }
+        }
+    };
+    let checked = lock.check(&space, &judgement, &Limits::states(world.states_max));
+    let checked = checked.map_err(|error| format!("{name} cannot be checked: {error}"))?;
+    let dropped: Vec<&str> = world.drop.iter().map(|assumption| assumption.name()).collect();
+    let without = if dropped.is_empty() { String::new() } else { format!(" without {}", dropped.join(", ")) };
+    let states = checked.exploration.states;
+    match (checked.verdict, checked.counterexample) {
+        (CheckVerdict::Holds, _) => Ok(checked.exploration),
+        (CheckVerdict::Violated, Some(found)) => {
+            let replay = replayed(lock, &found.token)?;
+            let head = format!("{name} breaks {promise}{without}, in {} steps", found.steps);
+            Err(failure(&head, &found.token, &replay, world.pages.as_deref()))
+        }
+        (CheckVerdict::Violated, None) => Err(format!("{name} breaks {promise}{without}")),
+        (CheckVerdict::Incomplete, _) => Err(format!(
+            "{name}{without}: {states} states were seen and {promise} was not broken, but there are more, which is no pass"
+        )),
+        (CheckVerdict::Vacuous, _) => Err(format!(
+            "{name}{without}: nothing in {states} states put {promise} to the test, which is no pass"
+        )),
+    }
+}
+
+/// The run made small, where that succeeds.
+fn smallest(lock: &dyn AnyLock, token: Token, promise: Promise) -> Token {
+    let stop = AtomicBool::new(false);
+    let how = ShrinkHow { promise: Some(promise), ..ShrinkHow::new(&stop, &|_| {}) };
+    match lock.shrink(&token, &how) {
+        Ok(Reduced::Shrunk { token, .. }) => token,
+        Ok(Reduced::NothingBroken | Reduced::Shortest { .. }) | Err(_) => token,
+    }
+}
+
+fn replayed(lock: &dyn AnyLock, token: &Token) -> Result<Replay, String> {
+    let options = TextOptions { last: Some(STEPS), width: 110, ..TextOptions::default() };
+    let replay = lock.replay(token, &options);
+    replay.map_err(|error| format!("{}: {} cannot be run: {error}", lock.name(), token.encode()))
+}
+
+/// How many of a failing run's last steps a test shows.
+const STEPS: usize = 16;
+
+fn shown(path: Option<&Path>) -> String {
+    path.map_or_else(String::new, |path| path.display().to_string())
+}
+
+/// What a failed test says.
+fn failure(head: &str, token: &Token, replay: &Replay, pages: Option<&Path>) -> String {
+    let mut text = format!("{head}\n");
+    for broken in replay.in_words() {
+        text += &format!("  {}: {}\n", broken.property, broken.words);
+    }
+    text += &format!("\n{}\n", replay.text.trim_end());
+    if let Some(plan) = &replay.plan {
+        text += "\nwhat went wrong\n";
+        plan.lines().for_each(|line| text += &format!("  {line}\n"));
+    }
+    text += &format!("\ntoken   {}\n", token.encode());
+    if let Some(folder) = pages {
+        match page_in(folder, token, replay) {
+            Ok(Some(path)) => text += &format!("page    {}\n", path.display()),
+            Ok(None) => {}
+            Err(error) => text += &format!("page    could not be written to {}: {error}\n", folder.display()),
+        }
+    }
+    text
+}
+
+#[cfg(feature = "report")]
+fn page_in(folder: &Path, token: &Token, replay: &Replay) -> std::io::Result<Option<PathBuf>> {
+    use crate::report::{Window, page};
+    let promise = token.promise.or(replay.shown_for).map_or("run", Promise::name);
+    let path = folder.join(format!("{}-{promise}.html", token.lock));
+    let shown = replay.told(token, &replay.in_words(), |story| page(story, Window::Last(200)));
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(&path, shown)?;
+    Ok(Some(path))
+}
+
+#[cfg(not(feature = "report"))]
+fn page_in(_folder: &Path, _token: &Token, _replay: &Replay) -> std::io::Result<Option<PathBuf>> {
+    Ok(None)
+}

@@ -1,0 +1,121 @@
+//! What a test of one's own lock says when it passes, and when it does not.
+
+use picklock_sim::prelude::*;
+use picklock_sim::testing::{keeps, verified};
+use std::path::PathBuf;
+
+fn lock(name: &str) -> Box<dyn AnyLock> {
+    let found = locks().into_iter().find(|lock| lock.name() == name);
+    found.unwrap_or_else(|| panic!("there is no {name}"))
+}
+
+/// A folder of one test's own, empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("testing").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    folder
+}
+
+/// Whether somebody asks for seeds of their own: then these tests say nothing.
+fn seeds_are_chosen() -> bool {
+    ["PICKLOCK_SEED", "PICKLOCK_SEEDS"].iter().any(|name| std::env::var_os(name).is_some())
+}
+
+/// These leave nothing behind.
+fn unkept() -> Runs {
+    Runs { regressions: None, pages: None, ..Runs::default() }
+}
+
+#[test]
+fn a_lock_that_keeps_its_promise_passes_and_says_what_was_run() {
+    if seeds_are_chosen() {
+        return;
+    }
+    let faults = [FaultKind::Loss, FaultKind::Delay].into();
+    let redis = lock("redis-single");
+    let report = assert_keeps(&*redis, Promise::MutualExclusion, &Runs { faults, seeds: 300, ..unkept() });
+    assert_eq!(report.runs, 300);
+    assert!(report.tested.times(Promise::MutualExclusion) > 200 && report.strikes.lost > 0);
+
+    let explored = assert_verified(&*redis, Promise::MutualExclusion, &World::default());
+    assert!(explored.states > 100, "{explored:?}");
+}
+
+#[test]
+fn a_broken_promise_is_shown_small_and_run_first_from_then_on() {
+    if seeds_are_chosen() {
+        return;
+    }
+    let folder = folder("broken");
+    let file = folder.join("regressions.txt");
+    let faults = FaultKind::Pause.into();
+    let runs = Runs { faults, regressions: Some(file.clone()), pages: Some(folder.clone()), ..unkept() };
+    let redis = lock("redis-single");
+    let why = keeps(&*redis, Promise::MutualExclusion, &runs).expect_err("a pause breaks every lease");
+    let says =
+        ["redis-single breaks mutual-exclusion under pause, with seed ", "enters while ", "pauses for"];
+    assert!(says.iter().all(|says| why.contains(says)), "{why}");
+    let token =
+        why.split("token   ").nth(1).and_then(|rest| rest.split_whitespace().next()).expect("a token");
+    let kept = std::fs::read_to_string(&file).expect("it was written");
+    assert!(kept.ends_with(&format!("redis-single mutual-exclusion {token}\n")), "{kept}");
+    let page = std::fs::read_to_string(folder.join("redis-single-mutual-exclusion.html"));
+    assert!(page.is_ok_and(|page| page.contains(token)));
+
+    // The run that failed is enough now, whatever else is asked for.
+    let calm = Runs { faults: FaultSet::EMPTY, seeds: 1, ..runs.clone() };
+    let again = keeps(&*redis, Promise::MutualExclusion, &calm).expect_err("it is in the file");
+    assert!(again.starts_with("redis-single breaks mutual-exclusion again, as in ") && again.contains(token));
+    assert_eq!(std::fs::read_to_string(&file).ok(), Some(kept), "it is kept once");
+    // It says nothing of another promise.
+    assert!(keeps(&*redis, Promise::DeadlockFreedom, &Runs { seeds: 20, ..calm }).is_ok());
+}
+
+#[test]
+fn a_file_of_regressions_that_cannot_be_read_is_told_with_its_line() {
+    let file = folder("unreadable").join("regressions.txt");
+    let runs = Runs { regressions: Some(file.clone()), ..unkept() };
+    for (text, says) in [
+        ("# fine\nredis-single mutual-exclusion\n", "line 2: there should be a lock, a promise and a token"),
+        ("redis-single mutual-exclusion pk5_nonsense\n", "line 1: "),
+    ] {
+        std::fs::write(&file, text).expect("the folder is there");
+        let why =
+            keeps(&*lock("redis-single"), Promise::MutualExclusion, &runs).expect_err("it is not readable");
+        assert!(why.contains(says) && why.contains("regressions.txt"), "{why}");
+    }
+}
+
+#[test]
+fn what_nothing_put_to_the_test_is_no_pass() {
+    let redis = lock("redis-single");
+    let why = keeps(&*redis, Promise::Fifo, &Runs { seeds: 50, ..unkept() }).expect_err("it has no queue");
+    assert!(why.contains("put fifo to the test, which is no pass"), "{why}");
+    let why = verified(&*redis, Promise::Fifo, &World { pages: None, ..World::default() });
+    assert!(why.is_err_and(|why| why.contains("put fifo to the test, which is no pass")));
+}
+
+#[test]
+fn a_schedule_that_breaks_the_promise_is_shown_step_by_step() {
+    let world = World { drop: vec![Assumption::NoPause], pages: None, ..World::default() };
+    let redis = lock("redis-single");
+    let why = verified(&*redis, Promise::MutualExclusion, &world).expect_err("a pause outlasts the lease");
+    let says =
+        ["redis-single breaks mutual-exclusion without no-pause, in ", "⏸ paused", "HOLDS", "token   pk5_"];
+    assert!(says.iter().all(|says| why.contains(says)), "{why}");
+
+    let small = World { states_max: 10, ..world.clone() };
+    let why = verified(&*redis, Promise::MutualExclusion, &World { drop: vec![], ..small });
+    assert!(why.is_err_and(|why| why.contains("but there are more, which is no pass")));
+    let nothing = World { drop: vec![Assumption::NoPause, Assumption::NoExpiry], ..world };
+    let why = verified(&*redis, Promise::MutualExclusion, &nothing).expect_err("it has a lease");
+    assert!(why.contains("to drop no-expiry changes nothing here"), "{why}");
+}
+
+#[test]
+fn progress_is_judged_on_every_fair_schedule() {
+    let one = World { rounds: 1, pages: None, ..World::default() };
+    let held = verified(&*lock("redis-single"), Promise::DeadlockFreedom, &one);
+    assert!(held.is_ok(), "{held:?}");
+}
