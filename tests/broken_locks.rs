@@ -13,10 +13,11 @@ use picklock_model::locks::{
     CassandraLwt, CassandraQueue, FeedbackLock, RedisSingle, Redlock, ZookeeperLock,
 };
 use picklock_model::machine::{Answer, Call, Context, Effects, Line, Lock, Message, Store, Visitor};
+use picklock_model::names::Words;
 use picklock_model::stores::zookeeper::{Body, CreateMode, Operation, Write};
 use picklock_model::stores::{cassandra, feedback, redis, zookeeper};
 use picklock_model::time::{Due, Micros, Wall};
-use picklock_properties::{FencingToken, Promise};
+use picklock_properties::{Event, FencingToken, Promise};
 use picklock_sim::fault::{FaultKind, FaultSet};
 use picklock_sim::registry::{AnyLock, CheckOptions, CheckVerdict, Registered, SweepHow, locks};
 use serde::{Deserialize, Serialize};
@@ -172,6 +173,8 @@ impl<L: Spoil> Lock for Spoilt<L> {
     type Store = L::Store;
     type Settings = Settings<L>;
 
+    const WORDS: Words = L::WORDS;
+
     fn new(me: u8, settings: &Settings<L>) -> Self {
         Spoilt(L::new(me, &settings.settings))
     }
@@ -202,6 +205,10 @@ impl<L: Spoil> Lock for Spoilt<L> {
 
     fn deadline(&self, settings: &Settings<L>) -> Option<Due> {
         self.0.deadline(&settings.settings)
+    }
+
+    fn means(change: &<L::Store as Store>::Change, server: u8) -> Option<Event> {
+        L::means(change, server)
     }
 
     fn choices(&self, reply: Option<&<L::Store as Store>::Reply>, settings: &Settings<L>) -> u32 {

@@ -7,17 +7,20 @@
 //! ```
 
 use picklock_model::cluster::Setup;
+use picklock_model::locks::redis_keys;
 use picklock_model::machine::{Answer, Call, Context, Effects, Lock, Owner, Visitor};
-use picklock_model::stores::redis::{Command, Key, Millis, Outcome, Redis, Reply, Request, Token, Value};
+use picklock_model::names::{Word, Words};
+use picklock_model::stores::redis::{Change, Command, Key, Millis, Outcome, Redis, Reply, Request, Token, Value};
 use picklock_model::time::{Due, Micros, Monotonic};
 use picklock_model::workload::Workload;
-use picklock_properties::Mode;
+use picklock_properties::{Event, Mode};
 use picklock_sim::cli;
 use picklock_sim::registry::{Locks, Registered};
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 
-const LOCK: Key = Key::Lock(0);
+const LOCK: Key = Key { word: Word(0), number: 0 };
+const WORDS: Words = Words { names: &["my_resource"], labels: &[] };
 const LEASE: Micros = Micros::seconds(3);
 const RETRY: Micros = Micros::millis(500);
 
@@ -54,6 +57,7 @@ impl MyLock {
 impl Lock for MyLock {
     type Store = Redis;
     type Settings = ();
+    const WORDS: Words = WORDS;
 
     fn new(_me: u8, _settings: &()) -> Self {
         MyLock { phase: Phase::Idle, serial: 0, again: None }
@@ -90,6 +94,10 @@ impl Lock for MyLock {
 
     fn deadline(&self, _settings: &()) -> Option<Due> {
         self.again.map(Due::Monotonic)
+    }
+
+    fn means(change: &Change, server: u8) -> Option<Event> {
+        redis_keys::signed(LOCK.word, change, server)
     }
 
     fn visit<V: Visitor>(&mut self, _settings: &(), visitor: &mut V) {

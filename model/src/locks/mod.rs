@@ -1,4 +1,4 @@
-//! The lock algorithms, one per file.
+//! The lock algorithms, one per file, and beside them what they call things in their stores.
 
 mod awaited;
 pub mod cassandra_lwt;
@@ -7,6 +7,7 @@ pub mod cassandra_served;
 pub mod cassandra_shadow;
 pub mod etcd_mutex;
 pub mod feedback_lock;
+pub mod redis_keys;
 pub mod redis_single;
 pub mod redlock;
 pub mod row_probe;

@@ -207,6 +207,7 @@ impl Store for Cassandra {
     type Request = Request;
     type Reply = Reply;
     type Peer = Peer;
+    type Change = crate::machine::Silence;
 
     fn new(_me: u8, servers: u8, _settings: &Settings) -> Self {
         assert!((1..=16).contains(&servers), "between one and sixteen servers");

@@ -247,6 +247,7 @@ impl Store for Etcd {
     type Request = Request;
     type Reply = Reply;
     type Peer = Silence;
+    type Change = Silence;
 
     fn leads(&self) -> bool {
         true

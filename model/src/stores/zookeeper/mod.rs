@@ -146,6 +146,7 @@ impl Store for ZooKeeper {
     type Request = Request;
     type Reply = Reply;
     type Peer = Peer;
+    type Change = crate::machine::Silence;
 
     fn leads(&self) -> bool {
         ZooKeeper::leads(self)
