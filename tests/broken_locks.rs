@@ -12,12 +12,13 @@ use picklock_model::explore::{Limits, Space};
 use picklock_model::locks::{
     CassandraLwt, CassandraQueue, FeedbackLock, RedisSingle, Redlock, ZookeeperLock,
 };
+use picklock_model::locks::zookeeper_paths;
 use picklock_model::machine::{Answer, Call, Context, Effects, Line, Lock, Message, Store, Visitor};
 use picklock_model::names::Words;
 use picklock_model::stores::zookeeper::{Body, CreateMode, Operation, Write};
 use picklock_model::stores::{cassandra, feedback, redis, zookeeper};
 use picklock_model::time::{Due, Micros, Wall};
-use picklock_properties::{Event, FencingToken, Promise};
+use picklock_properties::{Event, FencingToken, LockId, Promise};
 use picklock_sim::fault::{FaultKind, FaultSet};
 use picklock_sim::registry::{AnyLock, CheckOptions, CheckVerdict, Registered, SweepHow, locks};
 use serde::{Deserialize, Serialize};
@@ -87,7 +88,7 @@ impl Spoil for ZookeeperLock {
     fn spoil_request(mistake: Mistake, request: &mut zookeeper::Request) {
         let zookeeper::Request::Do { operation: Operation::Write(write), .. } = request else { return };
         match (mistake, write) {
-            (Mistake::NeverUnlocks, Write::Delete { path, .. }) => *path = zookeeper::Path::Work(7),
+            (Mistake::NeverUnlocks, Write::Delete { path, .. }) => *path = zookeeper_paths::work_path(LockId(7)),
             (Mistake::PersistentZnode, Write::Create { mode, .. })
                 if *mode == CreateMode::EphemeralSequential =>
             {

@@ -13,6 +13,7 @@ pub mod redlock;
 pub mod row_probe;
 pub mod znode_probe;
 pub mod zookeeper_lock;
+pub mod zookeeper_paths;
 
 pub use cassandra_lwt::CassandraLwt;
 pub use cassandra_queue::CassandraQueue;
