@@ -43,8 +43,8 @@ pub use settings::{ContextEnd, Fence, KeyName, OnDone, Settings, UnlockErrors};
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
 use crate::stores::etcd::session::{Here, Notice, Notices, Session};
 use crate::stores::etcd::{
-    Change, Compare, Comparison, Etcd, Found, Key, Keys, Name, Operation, Outcome, Put, Range, Reply, Response,
-    Revision, Start, Step, Target, Txn, Value, WatchEvent,
+    Change, Compare, Comparison, Etcd, Found, Key, Keys, Name, Operation, Outcome, Put, Range, Reply,
+    Response, Revision, Start, Step, Target, Txn, Value, WatchEvent,
 };
 use crate::time::{Due, Micros, Monotonic};
 use picklock_properties::{ClientId, Event, LockId, Mode};
@@ -463,7 +463,8 @@ impl Lock for EtcdMutex {
 
     /// A lock's number is its keys' prefix. A key is a place in its queue, and the lock is whose key was created first.
     fn means(change: &Change, server: u8) -> Option<Event> {
-        let (Change::Created { key, lease } | Change::Gone { key, lease } | Change::First { key, lease }) = *change;
+        let (Change::Created { key, lease } | Change::Gone { key, lease } | Change::First { key, lease }) =
+            *change;
         let (client, lock) = (ClientId(lease.client), LockId(key.prefix));
         Some(match change {
             Change::Created { .. } => Event::Enqueued { client, lock },

@@ -5,6 +5,7 @@ pub mod cassandra_lwt;
 pub mod cassandra_queue;
 pub mod cassandra_served;
 pub mod cassandra_shadow;
+pub mod cassandra_tables;
 pub mod etcd_mutex;
 pub mod feedback_lock;
 pub mod redis_keys;

@@ -34,6 +34,8 @@ pub fn signed(word: Word, change: &Change, server: u8) -> Option<Event> {
     match *change {
         _ if key.word != word => None,
         Change::Came { alone, .. } => alone.then_some(Event::Acquired { client, lock }),
-        Change::Gone { by, .. } => (by != Some(client.0)).then_some(Event::RecordGone { client, lock, server }),
+        Change::Gone { by, .. } => {
+            (by != Some(client.0)).then_some(Event::RecordGone { client, lock, server })
+        }
     }
 }

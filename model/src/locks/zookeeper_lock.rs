@@ -42,7 +42,7 @@ use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Node, Owner, Vi
 use crate::names::Words;
 use crate::stores::zookeeper::session::{Here, Notice, Notices, Session};
 use crate::stores::zookeeper::{
-    Change, Applied, CreateMode, Error, Guid, Operation, Outcome, Path, Reply, Suffix, Write, ZooKeeper, Zxid,
+    Applied, Change, CreateMode, Error, Guid, Operation, Outcome, Path, Reply, Suffix, Write, ZooKeeper, Zxid,
 };
 use crate::time::{Due, Micros};
 use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
@@ -387,11 +387,8 @@ impl ZookeeperLock {
             Phase::Token => self.own.map(|path| Operation::Exists { path, watch: false }),
             Phase::Watch { target } => Some(Operation::Exists { path: target, watch: true }),
             Phase::Write => {
-                let write = Write::SetData {
-                    path: work_path(self.lock),
-                    data: u32::from(cx.me) + 1,
-                    version: None,
-                };
+                let write =
+                    Write::SetData { path: work_path(self.lock), data: u32::from(cx.me) + 1, version: None };
                 Some(match (cx.settings.fence, self.own) {
                     (Fence::Check, Some(path)) => {
                         Operation::Multi(vec![Write::Check { path, version: None }, write])
