@@ -9,10 +9,10 @@ use picklock_model::claims::Judgement;
 use picklock_model::claims::unpack_setup;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::{Limits, Space};
+use picklock_model::locks::zookeeper_paths;
 use picklock_model::locks::{
     CassandraLwt, CassandraQueue, FeedbackLock, RedisSingle, Redlock, ZookeeperLock,
 };
-use picklock_model::locks::zookeeper_paths;
 use picklock_model::machine::{Answer, Call, Context, Effects, Line, Lock, Message, Store, Visitor};
 use picklock_model::names::Words;
 use picklock_model::stores::zookeeper::{Body, CreateMode, Operation, Write};
@@ -88,7 +88,9 @@ impl Spoil for ZookeeperLock {
     fn spoil_request(mistake: Mistake, request: &mut zookeeper::Request) {
         let zookeeper::Request::Do { operation: Operation::Write(write), .. } = request else { return };
         match (mistake, write) {
-            (Mistake::NeverUnlocks, Write::Delete { path, .. }) => *path = zookeeper_paths::work_path(LockId(7)),
+            (Mistake::NeverUnlocks, Write::Delete { path, .. }) => {
+                *path = zookeeper_paths::work_path(LockId(7))
+            }
             (Mistake::PersistentZnode, Write::Create { mode, .. })
                 if *mode == CreateMode::EphemeralSequential =>
             {

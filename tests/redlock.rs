@@ -95,8 +95,8 @@ mod seeded {
     use super::*;
     use crate::seeds::seeds;
     use picklock_model::cluster::Setup;
-    use picklock_model::machine::{Message, Node};
     use picklock_model::locks::redis_keys::lock_key;
+    use picklock_model::machine::{Message, Node};
     use picklock_model::stores::redis::{Command, Value};
     use picklock_model::time::{Due, Monotonic};
     use picklock_model::trace::{Observer, Step};

@@ -10,7 +10,9 @@ use picklock_model::cluster::Setup;
 use picklock_model::locks::redis_keys;
 use picklock_model::machine::{Answer, Call, Context, Effects, Lock, Owner, Visitor};
 use picklock_model::names::{Word, Words};
-use picklock_model::stores::redis::{Change, Command, Key, Millis, Outcome, Redis, Reply, Request, Token, Value};
+use picklock_model::stores::redis::{
+    Change, Command, Key, Millis, Outcome, Redis, Reply, Request, Token, Value,
+};
 use picklock_model::time::{Due, Micros, Monotonic};
 use picklock_model::workload::Workload;
 use picklock_properties::{Event, Mode};

@@ -140,7 +140,10 @@ impl<L: Lock> Observer<L> for JsonEvents {
                 .effects
                 .sends
                 .iter()
-                .map(|(to, message)| JsonMessage { to: to.to_string(), message: message_words(message, L::WORDS) })
+                .map(|(to, message)| JsonMessage {
+                    to: to.to_string(),
+                    message: message_words(message, L::WORDS),
+                })
                 .collect(),
             reported: step.effects.events.iter().map(event_words).collect(),
             holders: step.cluster.usage().holding.iter().map(|client| client.to_string()).collect(),

@@ -52,7 +52,7 @@
 //! - *Sentinel and its quorum.* A replica decides by itself that its master is dead, the lower number first. Hidden: a
 //!   failover that does not come because too few Sentinels see each other, or comes late; added: promotions that a
 //!   quorum would have refused, as when only the link between master and replica is cut. The old master is told by
-//!   pings, clients are told by nobody: a lock must find the master itself.
+//!   pings, clients are told by nobody: they must find the master themselves.
 //! - *The use of keys on replicas.* Reads on the master are not replicated: a replica that is promoted evicts in another
 //!   order, in the real server too.
 //! - *The better replica.* Sentinel promotes the one with the largest offset; here it is the first one, which may have

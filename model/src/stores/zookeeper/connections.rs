@@ -104,9 +104,7 @@ impl Connection {
                 (WatchKind::Data | WatchKind::Absence, Edit::Data(_)) if watch.path == path => {
                     WatchEvent::DataChanged
                 }
-                (WatchKind::Children, Edit::Created(_) | Edit::Deleted(_))
-                    if Some(watch.path) == parent =>
-                {
+                (WatchKind::Children, Edit::Created(_) | Edit::Deleted(_)) if Some(watch.path) == parent => {
                     WatchEvent::ChildrenChanged
                 }
                 (WatchKind::Data | WatchKind::Absence | WatchKind::Children, _) => return true,
