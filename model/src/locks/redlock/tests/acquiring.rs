@@ -22,8 +22,12 @@ fn nodes_are_asked_one_after_the_other() {
 fn all_nodes_are_asked_at_once_when_multiplexed() {
     let mut client = Client::new(5, Settings::multiplexed());
     client.acquire(Mode::Lock);
-    let command =
-        Command::Set { key: Key::Lock(0), value: signature(1), if_absent: true, ttl: Some(Millis(10_000)) };
+    let command = Command::Set {
+        key: lock_key(LockId(0)),
+        value: signature(1),
+        if_absent: true,
+        ttl: Some(Millis(10_000)),
+    };
     assert_eq!(client.sent_to_all(), Some(command));
     assert_eq!(client.deadline(), at(50));
 }
@@ -261,8 +265,12 @@ fn a_grant_carries_the_largest_counter_of_its_quorum() {
     let mut client = Client::new(3, settings);
     client.acquire(Mode::Lock);
     let px = Some(Millis(10_000));
-    let command =
-        Command::SetAndIncr { key: Key::Lock(0), value: signature(1), ttl: px, counter: Key::Counter(0) };
+    let command = Command::SetAndIncr {
+        key: lock_key(LockId(0)),
+        value: signature(1),
+        ttl: px,
+        counter: counter_key(LockId(0)),
+    };
     assert_eq!(client.sent_to_all(), Some(command));
     client.reply(0, Outcome::Integer(6));
     client.reply(1, Outcome::Nil);
