@@ -266,7 +266,7 @@ fn same_error(model: Error, real: &zk::Error) -> bool {
 fn ends_with(real: &str, path: Path) -> bool {
     real.trim_start_matches('/')
         .split_once('/')
-        .is_some_and(|(_, rest)| path.to_string() == format!("/{rest}"))
+        .is_some_and(|(_, rest)| WORDS.fill_in(&path.to_string()) == format!("/{rest}"))
 }
 
 impl Answer {
@@ -300,7 +300,7 @@ impl Answer {
             }
             (Outcome::Children(paths), Answer::Children(real)) => {
                 let name = |path: &Path| {
-                    let text = path.to_string();
+                    let text = WORDS.fill_in(&path.to_string());
                     text.rsplit_once('/').map_or(String::new(), |(_, name)| name.to_string())
                 };
                 let ours: BTreeSet<String> = paths.iter().map(name).collect();

@@ -62,7 +62,7 @@ proptest! {
         let serials = run(&mut cluster, &steps);
         cluster.deliver_all();
         for server in [1, 2] {
-            prop_assert_eq!(cluster.servers[server].contents(), cluster.contents(0));
+            prop_assert_eq!(cluster.contents(server), cluster.contents(0));
         }
         for serial in serials {
             prop_assert_eq!(cluster.replies.iter().filter(|reply| reply.serial == serial).count(), 1);
