@@ -565,13 +565,17 @@ pub(crate) fn is_golden(name: &str, actual: &str) {
 
 /// The same with any file in `golden/`.
 pub(crate) fn is_golden_file(name: &str, actual: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    is_kept(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name), actual);
+}
+
+/// The same with any file of the repository.
+pub(crate) fn is_kept(file: &Path, actual: &str) {
     if std::env::var_os("PICKLOCK_UPDATE_GOLDEN").is_some_and(|value| value == "1") {
-        std::fs::write(&file, actual).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        std::fs::write(file, actual).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         return;
     }
     let again = "PICKLOCK_UPDATE_GOLDEN=1 writes it again; read the difference before it is committed";
-    let golden = match std::fs::read_to_string(&file) {
+    let golden = match std::fs::read_to_string(file) {
         Ok(golden) => golden,
         Err(error) => panic!("{}: {error}; {again}", file.display()),
     };

@@ -26,6 +26,8 @@
 //! 17. `contradictions`: what the exhaustive engine calls kept, no random run breaks, over every lock, fault and promise.
 //! 18. `monitors`: what one promise tells apart that others do not, and that correct locks are accused of nothing.
 //! 19. `testing`: what a test of one's own lock says when it passes, and when it does not.
+//! 20. `docs`: what the README and the book in `docs/` link to is there, what they name is all of it, and the catalogue's chapter is
+//!     the catalogue.
 //!
 //! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run. Every trace that
 //! is replayed, every counterexample of the exhaustive search among them, is held against `truth`: it happened as it is told.
@@ -37,7 +39,7 @@
 //! | `PICKLOCK_SEED=n` | seeded tests run seed n and no other |
 //! | `PICKLOCK_SEEDS=N` | seeded tests run the seeds 0 to N-1 |
 //! | `PICKLOCK_LONG=1` | what is cut short to be affordable goes through larger spaces and more seeds |
-//! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*`, and what stands below the tokens in `tokens/*`, again instead of comparing |
+//! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*`, what stands below the tokens in `tokens/*`, and `docs/src/catalogue.md` again instead of comparing |
 //! | `UPDATE_EXPECT=1` | writes the expected tables in the tests again (expect-test) |
 
 mod bench;
@@ -47,6 +49,7 @@ mod cassandra_queue;
 mod cassandra_shadow;
 mod contradictions;
 mod determinism;
+mod docs;
 mod evidence;
 mod feedback_lock;
 mod guard_example;

@@ -1,9 +1,10 @@
-//! Every example that a `--help` or the README shows is a call that the command takes.
+//! Every example that a `--help`, the README or the book in `docs/` shows is a call that the command takes.
 //!
 //! Each is started in a folder of its own, with what it needs. A wrong call ends at once, with exit code 2; what is still running
 //! after [`PATIENCE`] was understood, and is ended. `PICKLOCK_LONG=1` lets each run to its end, but for servers, which have
 //! none.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -68,7 +69,8 @@ fn calls(text: &str) -> Vec<String> {
     let spans = text.split('`').skip(1).step_by(2).filter(|span| !span.contains("```"));
     let spans = spans.filter(|span| span.starts_with("picklock ")).map(|span| span.replace('\n', " "));
     let lines = text.lines().map(|line| line.strip_prefix("$ ").unwrap_or(line));
-    let lines = lines.filter(|line| line.starts_with("picklock ")).map(str::to_owned);
+    let lines = lines.map(|line| line.replacen("cargo run --release -- ", "picklock ", 1));
+    let lines = lines.filter(|line| line.starts_with("picklock "));
     lines.chain(spans).filter_map(|line| call(&line)).collect()
 }
 
@@ -91,6 +93,25 @@ fn call(line: &str) -> Option<String> {
     }
     let words = words.replace(" .. ", " ");
     (!words.contains("$(")).then(|| words.split('|').next().unwrap_or_default().trim().to_owned())
+}
+
+/// What the chapters of the book say.
+fn chapters() -> Vec<String> {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src")];
+    let mut chapters = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("the book is part of the repository") {
+            let path = entry.expect("it can be listed").path();
+            match path.extension() {
+                None => folders.push(path),
+                Some(extension) if extension == "md" => {
+                    chapters.push(std::fs::read_to_string(path).expect("a chapter can be read"));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    chapters
 }
 
 /// Whatever stands for a token, a file or a folder.
@@ -174,6 +195,17 @@ fn the_command_takes_every_call_in_the_readme() {
     let calls = calls(README);
     assert!(calls.len() > 10, "{calls:?}");
     all_are_taken("readme", &calls);
+}
+
+#[test]
+fn the_command_takes_every_call_in_the_book() {
+    let in_readme: BTreeSet<String> = calls(README).into_iter().collect();
+    let chapters = chapters();
+    assert!(chapters.len() > 10, "{} chapters", chapters.len());
+    let shown: BTreeSet<String> = chapters.iter().flat_map(|chapter| calls(chapter)).collect();
+    let calls: Vec<String> = shown.difference(&in_readme).cloned().collect();
+    assert!(calls.len() > 20, "{calls:?}");
+    all_are_taken("book", &calls);
 }
 
 #[test]

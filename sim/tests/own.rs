@@ -1,4 +1,4 @@
-//! The examples for those who bring a lock or a store of their own do what the README says of them.
+//! The examples for those who bring a lock or a store of their own do what the README and the book say of them.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
