@@ -9,14 +9,16 @@ use picklock_model::claims::Judgement;
 use picklock_model::claims::unpack_setup;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::{Limits, Space};
+use picklock_model::locks::zookeeper_paths;
 use picklock_model::locks::{
     CassandraLwt, CassandraQueue, FeedbackLock, RedisSingle, Redlock, ZookeeperLock,
 };
 use picklock_model::machine::{Answer, Call, Context, Effects, Line, Lock, Message, Store, Visitor};
+use picklock_model::names::Words;
 use picklock_model::stores::zookeeper::{Body, CreateMode, Operation, Write};
 use picklock_model::stores::{cassandra, feedback, redis, zookeeper};
 use picklock_model::time::{Due, Micros, Wall};
-use picklock_properties::{FencingToken, Promise};
+use picklock_properties::{Event, FencingToken, LockId, Promise};
 use picklock_sim::plans::fault::{FaultKind, FaultSet};
 use picklock_sim::registry::{AnyLock, CheckOptions, CheckVerdict, Registered, SweepHow, locks};
 use serde::{Deserialize, Serialize};
@@ -86,7 +88,9 @@ impl Spoil for ZookeeperLock {
     fn spoil_request(mistake: Mistake, request: &mut zookeeper::Request) {
         let zookeeper::Request::Do { operation: Operation::Write(write), .. } = request else { return };
         match (mistake, write) {
-            (Mistake::NeverUnlocks, Write::Delete { path, .. }) => *path = zookeeper::Path::Work(7),
+            (Mistake::NeverUnlocks, Write::Delete { path, .. }) => {
+                *path = zookeeper_paths::work_path(LockId(7))
+            }
             (Mistake::PersistentZnode, Write::Create { mode, .. })
                 if *mode == CreateMode::EphemeralSequential =>
             {
@@ -172,6 +176,8 @@ impl<L: Spoil> Lock for Spoilt<L> {
     type Store = L::Store;
     type Settings = Settings<L>;
 
+    const WORDS: Words = L::WORDS;
+
     fn new(me: u8, settings: &Settings<L>) -> Self {
         Spoilt(L::new(me, &settings.settings))
     }
@@ -202,6 +208,10 @@ impl<L: Spoil> Lock for Spoilt<L> {
 
     fn deadline(&self, settings: &Settings<L>) -> Option<Due> {
         self.0.deadline(&settings.settings)
+    }
+
+    fn means(change: &<L::Store as Store>::Change, server: u8) -> Option<Event> {
+        L::means(change, server)
     }
 
     fn choices(&self, reply: Option<&<L::Store as Store>::Reply>, settings: &Settings<L>) -> u32 {

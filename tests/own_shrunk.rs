@@ -6,11 +6,15 @@
 use crate::evidence::breaks;
 use crate::truth;
 use picklock_model::cluster::Setup;
+use picklock_model::locks::redis_keys;
 use picklock_model::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
-use picklock_model::stores::redis::{Command, Key, Millis, Outcome, Redis, Reply, Request, Token, Value};
+use picklock_model::names::Words;
+use picklock_model::stores::redis::{
+    Change, Command, Key, Millis, Outcome, Redis, Reply, Request, Token, Value,
+};
 use picklock_model::time::{Due, Micros, Monotonic};
 use picklock_model::workload::{Workload, Writes};
-use picklock_properties::{ClientId, Event, FencingToken, Mode, Promise};
+use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode, Promise};
 use picklock_sim::plans::fault::{FaultKind, FaultSet};
 use picklock_sim::plans::shrink::Size;
 use picklock_sim::plans::strategy::Strategy;
@@ -20,8 +24,8 @@ use picklock_sim::sweep::PlannedRun;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 
-const LOCK: Key = Key::Lock(0);
-const COUNTER: Key = Key::Counter(0);
+const LOCK: Key = redis_keys::lock_key(LockId(0));
+const COUNTER: Key = redis_keys::counter_key(LockId(0));
 const LEASE: Micros = Micros::seconds(10);
 const RENEWAL: Micros = Micros::seconds(3);
 const RETRY: Micros = Micros::millis(500);
@@ -91,6 +95,8 @@ impl Lock for Watchdog {
     type Store = Redis;
     type Settings = Ends;
 
+    const WORDS: Words = redis_keys::WORDS;
+
     fn new(_me: u8, _settings: &Ends) -> Self {
         Watchdog { phase: Phase::Idle, serial: 0, signature: 0, next: None }
     }
@@ -144,6 +150,10 @@ impl Lock for Watchdog {
         visitor.serial(Owner::Me, &mut self.serial);
         visitor.serial(Owner::Me, &mut self.signature);
         self.next.iter_mut().for_each(|next| visitor.wake(next));
+    }
+
+    fn means(change: &Change, server: u8) -> Option<Event> {
+        redis_keys::signed(LOCK.word, change, server)
     }
 
     fn line(&self) -> Line {

@@ -95,11 +95,12 @@ mod seeded {
     use super::*;
     use crate::seeds::seeds;
     use picklock_model::cluster::Setup;
+    use picklock_model::locks::redis_keys::lock_key;
     use picklock_model::machine::{Message, Node};
-    use picklock_model::stores::redis::{Command, Key, Value};
+    use picklock_model::stores::redis::{Command, Value};
     use picklock_model::time::{Due, Monotonic};
     use picklock_model::trace::{Observer, Step};
-    use picklock_properties::{ClientId, ServerSet};
+    use picklock_properties::{ClientId, LockId, ServerSet};
     use picklock_sim::plans::fault::{FaultKind, FaultSet};
     use picklock_sim::plans::plan::{Fault, Plan, Planned, Side, Target, When};
     use picklock_sim::plans::swarm::Scale;
@@ -342,7 +343,7 @@ mod seeded {
                 .expect("a monotonic clock goes on");
             for server in (0..SERVERS).filter(|server| quorum.contains(*server)) {
                 self.keys += 1;
-                let held = step.cluster.servers[usize::from(server)].key(Key::Lock(0));
+                let held = step.cluster.servers[usize::from(server)].key(lock_key(LockId(0)));
                 let lives_until = held.filter(|(holds, _)| *holds == value).map(|(_, dies)| {
                     let clock = step.cluster.condition(Node::Server(server)).clock;
                     let dies = dies.expect("every key has a time to live");

@@ -10,6 +10,7 @@ use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
 use picklock_model::locks::ZookeeperLock;
 use picklock_model::locks::zookeeper_lock::{Parent, Settings};
+use picklock_model::locks::zookeeper_paths::{parent_path, place_path, work_path};
 use picklock_model::machine::{Line, Node};
 use picklock_model::stores::zookeeper::session::Notice;
 use picklock_model::stores::zookeeper::{
@@ -18,7 +19,7 @@ use picklock_model::stores::zookeeper::{
 };
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, Workload};
-use picklock_properties::{Promise, PromiseSet};
+use picklock_properties::{LockId, Promise, PromiseSet};
 use picklock_sim::plans::plan::{Fault, Plan, Planned, Side, Target, Trigger, When};
 use picklock_sim::registry::{CheckVerdict, Checked, Replay};
 use picklock_sim::report::TextOptions;
@@ -27,15 +28,15 @@ use picklock_sim::token::Token;
 use servers::{Fate, Servers};
 
 const LOCK: &str = "zookeeper-lock";
-const PARENT: Path = Path::Lock(0);
-const WORK: Path = Path::Work(0);
+const PARENT: Path = parent_path(LockId(0));
+const WORK: Path = work_path(LockId(0));
 
 /// WTF #1: "выворачиваем код на изнанку". The loss of a connection is an event of its own, it leaves the outcome of what was
 /// asked open, and it is not the end of the session.
 mod a_connection_lost {
     use super::*;
 
-    const OWN: Path = Path::Child { lock: 0, guid: Some(Guid { client: 0, serial: 99 }), suffix: None };
+    const OWN: Path = place_path(LockId(0), Some(Guid { client: 0, serial: 99 }));
 
     #[test]
     fn leaves_open_whether_a_create_was_done_and_costs_no_session() {
@@ -187,7 +188,7 @@ mod the_counter_overflows {
     #[test]
     fn and_without_a_guid_a_counter_that_stands_still_has_no_name_for_the_next_one() {
         let mut all = at_the_end(Counter::Sticks);
-        let nameless = Path::Child { lock: 0, guid: None, suffix: None };
+        let nameless = place_path(LockId(0), None);
         let mut enqueue = || all.does(0, create(nameless, CreateMode::EphemeralSequential));
         assert!(matches!(enqueue(), Some(Outcome::Applied(Applied::Created { .. }))));
         assert_eq!(enqueue(), Some(Outcome::Failed(Error::NodeExists)));
@@ -247,7 +248,7 @@ mod the_counter_overflows {
 
     /// The number that the server appends.
     fn enqueued(all: &mut Servers, serial: u32) -> i32 {
-        let path = Path::Child { lock: 0, guid: Some(Guid { client: 0, serial }), suffix: None };
+        let path = place_path(LockId(0), Some(Guid { client: 0, serial }));
         match all.does(0, create(path, CreateMode::EphemeralSequential)) {
             Some(Outcome::Applied(Applied::Created { path, .. })) => match path.suffix() {
                 Some(Suffix::Number(number)) => number,
@@ -259,7 +260,7 @@ mod the_counter_overflows {
 
     fn numbered(serial: u32, number: i32) -> Path {
         let guid = Some(Guid { client: 0, serial });
-        Path::Child { lock: 0, guid, suffix: Some(Suffix::Number(number)) }
+        place_path(LockId(0), guid).with_suffix(Some(Suffix::Number(number)))
     }
 }
 

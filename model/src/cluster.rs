@@ -345,6 +345,7 @@ impl<L: Lock> Cluster<L> {
                     Entry::Deadline => server.on_deadline(&cx, effects),
                     entry => unreachable!("a server is not entered with {entry:?}"),
                 }
+                effects.read_changes(me, L::means);
             }
             Node::Resource => match entry {
                 Entry::Message {
@@ -427,6 +428,7 @@ impl<L: Lock> Cluster<L> {
             Node::Server(me) => {
                 let cx = context(me, setup.servers, clock, now, 0, &setup.store);
                 self.servers[usize::from(me)].on_restart(power_lost, &cx, effects);
+                effects.read_changes(me, L::means);
             }
             Node::Resource => unreachable!("the resource has no condition, and has been restarted above"),
         }

@@ -35,6 +35,7 @@ pub mod cluster;
 pub mod explore;
 pub mod locks;
 pub mod machine;
+pub mod names;
 pub mod stores;
 pub mod time;
 pub mod trace;

@@ -17,7 +17,12 @@
 //!                 ▲ answers: granted, refused, released, lost
 //!              workload (crate::workload): who asks when, how long it holds, what it writes
 //! ```
+//!
+//! A store knows no lock: keys, rows and paths are names that its users chose ([`crate::names`]), and what changed it tells
+//! in words of its own ([`Store::Change`]). The lock knows which of its names means what, so the lock says what a change
+//! means to the judges ([`Lock::means`]). Another recipe on the same store, with other names, changes nothing in the store.
 
+use crate::names::Words;
 use crate::time::{Due, Micros, Monotonic, Wall};
 use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode, PromiseSet};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -157,6 +162,8 @@ pub struct Effects<S: Store> {
     pub sends: Vec<(Node, Message<S>)>,
     /// What happened, for the monitors.
     pub events: Vec<Event>,
+    /// What changed in a server, in the store's words: [`Effects::read_changes`] makes events of it.
+    pub changes: Vec<S::Change>,
     /// What the lock tells its application; at most one per entry.
     pub answer: Option<Answer>,
     /// What a server does of its own accord in this step, where neither a message nor its contents say so. For the readers of
@@ -171,6 +178,7 @@ impl<S: Store> Default for Effects<S> {
         Effects {
             sends: Vec::with_capacity(8),
             events: Vec::with_capacity(8),
+            changes: Vec::with_capacity(8),
             answer: None,
             remark: None,
             tested: PromiseSet::EMPTY,
@@ -183,6 +191,7 @@ impl<S: Store> Effects<S> {
     pub fn clear(&mut self) {
         self.sends.clear();
         self.events.clear();
+        self.changes.clear();
         self.answer = None;
         self.remark = None;
         self.tested = PromiseSet::EMPTY;
@@ -206,6 +215,17 @@ impl<S: Store> Effects<S> {
     /// Something happened that a monitor wants to know.
     pub fn record(&mut self, event: Event) {
         self.events.push(event);
+    }
+
+    /// Something changed in this server that its users may want to know.
+    pub fn changed(&mut self, change: S::Change) {
+        self.changes.push(change);
+    }
+
+    /// Puts what the changes of this step mean to the lock ([`Lock::means`]) behind the events, in the order in which they
+    /// happened. For who drives a server: once after each entry.
+    pub fn read_changes(&mut self, server: u8, means: impl Fn(&S::Change, u8) -> Option<Event>) {
+        self.events.extend(self.changes.drain(..).filter_map(|change| means(&change, server)));
     }
 
     /// The lock answers its application. At most one answer per entry.
@@ -251,6 +271,9 @@ pub trait Lock: Data {
     /// The variant: named knobs. The same for all clients of a run.
     type Settings: Data + Default;
 
+    /// The words for what the lock calls keys, rows or paths in its store.
+    const WORDS: Words = Words::NONE;
+
     /// Whether the lock can write to its own store on behalf of the application ([`Call::Write`]).
     const WRITES_INSIDE: bool = false;
 
@@ -277,6 +300,13 @@ pub trait Lock: Data {
 
     /// When the machine wants to be woken next, if at all.
     fn deadline(&self, settings: &Self::Settings) -> Option<Due>;
+
+    /// What a change in a server means to the judges: whose record came or went, who took a place, whose write was taken.
+    /// Only the lock knows which of its names are records. `None`: nothing; a lock that leaves it at that is not judged by
+    /// what its store sees ([`Event::Acquired`], [`Event::RecordGone`]), only by what its clients do.
+    fn means(_change: &<Self::Store as Store>::Change, _server: u8) -> Option<Event> {
+        None
+    }
 
     /// How many ways this entry can go, by chance ([`Context::choice`]). `None` is an entry at the deadline.
     fn choices(&self, _reply: Option<&<Self::Store as Store>::Reply>, _settings: &Self::Settings) -> u32 {
@@ -347,6 +377,9 @@ pub trait Store: Data {
     type Reply: Data + Visit + Display;
     /// From server to server.
     type Peer: Data + Visit + Display;
+    /// What changed in a server, told in the words of the store ([`Effects::changed`]) for the lock to read
+    /// ([`Lock::means`]). [`Silence`], for a store that tells nothing.
+    type Change: Clone + PartialEq + Debug + Send + 'static;
 
     /// The server before anything happened.
     fn new(me: u8, servers: u8, settings: &Self::Settings) -> Self;
@@ -444,7 +477,8 @@ pub trait Visit {
     fn visit<V: Visitor>(&mut self, visitor: &mut V);
 }
 
-/// What servers say to each other that have nothing to say: the [`Store::Peer`] of a store with one server.
+/// What is said by who has nothing to say: the [`Store::Peer`] of a store with one server, the [`Store::Change`] of one that
+/// tells of no changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Silence {}
 

@@ -123,6 +123,7 @@ impl Store for Nothing {
     type Request = Silence;
     type Reply = Silence;
     type Peer = Silence;
+    type Change = Silence;
 
     fn new(_me: u8, _servers: u8, _settings: &()) -> Self {
         Nothing

@@ -11,9 +11,11 @@ mod real;
 mod server;
 
 use model::Model;
+use picklock_model::locks::zookeeper_paths::{parent_path, place_path, work_path};
 use picklock_model::stores::zookeeper::{
     CreateMode, Ephemerals, Flaw, Guid, Operation, Path, SessionId, Settings, Stat, Suffix, Write, Zxid,
 };
+use picklock_properties::LockId;
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 use real::Real;
@@ -37,9 +39,9 @@ enum Step {
 
 fn any_path() -> impl Strategy<Value = Path> {
     prop_oneof![
-        4 => Just(Path::Lock(0)),
-        1 => Just(Path::Lock(1)),
-        2 => (0..2u8).prop_map(Path::Work),
+        4 => Just(parent_path(LockId(0))),
+        1 => Just(parent_path(LockId(1))),
+        2 => (0..2u8).prop_map(|number| work_path(LockId(number))),
         6 => any_child(),
     ]
 }
@@ -47,7 +49,7 @@ fn any_path() -> impl Strategy<Value = Path> {
 /// Children of the lock's parent that may be there.
 fn any_child() -> impl Strategy<Value = Path> {
     let suffix = prop_oneof![1 => Just(None), 8 => (0..5).prop_map(|number| Some(Suffix::Number(number)))];
-    (any_guid(), suffix).prop_map(|(guid, suffix)| Path::Child { lock: 0, guid, suffix })
+    (any_guid(), suffix).prop_map(|(guid, suffix)| place_path(LockId(0), guid).with_suffix(suffix))
 }
 
 fn any_guid() -> impl Strategy<Value = Option<Guid>> {
@@ -61,7 +63,7 @@ fn any_version() -> impl Strategy<Value = Option<i32>> {
 fn any_create() -> impl Strategy<Value = Write> {
     let sequential = (any_guid(), prop::bool::ANY).prop_map(|(guid, ephemeral)| {
         let mode = if ephemeral { CreateMode::EphemeralSequential } else { CreateMode::PersistentSequential };
-        (Path::Child { lock: 0, guid, suffix: None }, mode)
+        (place_path(LockId(0), guid), mode)
     });
     let plain = (any_path(), prop::bool::ANY).prop_map(|(path, ephemeral)| {
         (path, if ephemeral { CreateMode::Ephemeral } else { CreateMode::Persistent })

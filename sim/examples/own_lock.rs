@@ -7,17 +7,19 @@
 //! ```
 
 use picklock_model::cluster::Setup;
+use picklock_model::locks::redis_keys;
 use picklock_model::machine::{Answer, Call, Context, Effects, Lock, Owner, Visitor};
-use picklock_model::stores::redis::{Command, Key, Millis, Outcome, Redis, Reply, Request, Token, Value};
+use picklock_model::names::{Word, Words};
+use picklock_model::stores::redis::{Change, Command, Key, Millis, Outcome, Redis};
+use picklock_model::stores::redis::{Reply, Request, Token, Value};
 use picklock_model::time::{Due, Micros, Monotonic};
 use picklock_model::workload::Workload;
-use picklock_properties::Mode;
-use picklock_sim::cli;
+use picklock_properties::{Event, Mode};
 use picklock_sim::registry::{Locks, Registered};
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 
-const LOCK: Key = Key::Lock(0);
+const LOCK: Key = Key { word: Word(0), number: 0 };
 const LEASE: Micros = Micros::seconds(3);
 const RETRY: Micros = Micros::millis(500);
 
@@ -54,6 +56,7 @@ impl MyLock {
 impl Lock for MyLock {
     type Store = Redis;
     type Settings = ();
+    const WORDS: Words = Words { names: &["my_resource"], labels: &[] };
 
     fn new(_me: u8, _settings: &()) -> Self {
         MyLock { phase: Phase::Idle, serial: 0, again: None }
@@ -92,6 +95,10 @@ impl Lock for MyLock {
         self.again.map(Due::Monotonic)
     }
 
+    fn means(change: &Change, server: u8) -> Option<Event> {
+        redis_keys::signed(LOCK.word, change, server)
+    }
+
     fn visit<V: Visitor>(&mut self, _settings: &(), visitor: &mut V) {
         visitor.serial(Owner::Me, &mut self.serial);
         self.again.iter_mut().for_each(|again| visitor.wake(again));
@@ -117,5 +124,5 @@ fn main() -> ExitCode {
         workload: Workload { work_fits: true, ..Workload::default() },
         ..Setup::default()
     });
-    cli::main(&Locks::builtin().and(mine))
+    picklock_sim::cli::main(&Locks::builtin().and(mine))
 }

@@ -53,6 +53,7 @@ impl Store for Clerk {
     type Request = Request;
     type Reply = Reply;
     type Peer = Silence;
+    type Change = Silence;
 
     fn new(_me: u8, _servers: u8, _settings: &Notebook) -> Self {
         Clerk { lent: None }

@@ -9,9 +9,11 @@ use picklock_model::cluster::Setup;
 use picklock_model::locks::RedisSingle;
 use picklock_model::locks::redis_single::Settings;
 use picklock_model::machine::{Call, Context, Effects, Lock, Visitor};
-use picklock_model::stores::redis::{Redis, Reply};
+use picklock_model::names::Words;
+use picklock_model::stores::redis::{Change, Redis, Reply};
 use picklock_model::time::{Due, Micros};
 use picklock_model::workload::Workload;
+use picklock_properties::Event;
 use picklock_sim::cli;
 use picklock_sim::registry::{Locks, Registered};
 use serde::{Deserialize, Serialize};
@@ -29,6 +31,8 @@ fn with_other_settings<R>(cx: &Context<Settings>, then: impl FnOnce(&Context<Set
 impl Lock for Undetermined {
     type Store = Redis;
     type Settings = Settings;
+
+    const WORDS: Words = RedisSingle::WORDS;
 
     fn new(me: u8, settings: &Settings) -> Self {
         Undetermined(RedisSingle::new(me, settings))
@@ -52,6 +56,10 @@ impl Lock for Undetermined {
 
     fn deadline(&self, settings: &Settings) -> Option<Due> {
         self.0.deadline(settings)
+    }
+
+    fn means(change: &Change, server: u8) -> Option<Event> {
+        RedisSingle::means(change, server)
     }
 
     fn choices(&self, reply: Option<&Reply>, settings: &Settings) -> u32 {

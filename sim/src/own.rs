@@ -15,7 +15,9 @@
 //!    the process starts again and has nothing but what it wrote down.
 //! 4. *Show every time and number* in `visit`: so the exhaustive engine knows which states differ in nothing but the date.
 //! 5. *Say how long a lease lasts* in `lease`, if it ends by itself: fault plans scale with it, and time passes in `check`.
-//! 6. *Register it*, and hand it to [`cli::main`](crate::cli::main).
+//! 6. *Name what it keeps* in its store: keys, tables and paths are words of its own (`WORDS`). What a change of them means,
+//!    `means` says; a lock that does not say so is judged by what its clients do alone.
+//! 7. *Register it*, and hand it to [`cli::main`](crate::cli::main).
 //!
 //! This is all of it, `sim/examples/own_lock.rs`:
 //!

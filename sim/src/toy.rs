@@ -260,6 +260,7 @@ impl Store for Desk {
     type Request = Request;
     type Reply = Reply;
     type Peer = Silence;
+    type Change = Silence;
 
     fn new(_me: u8, _servers: u8, _settings: &DeskSettings) -> Self {
         Desk { holder: None, over: vec![0; 8], given: 0 }

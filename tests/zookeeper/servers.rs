@@ -1,6 +1,7 @@
 //! Servers and clients' libraries without any lock, for what the source says of the store alone. Messages arrive at once
 //! and in order, unless a test holds them back or loses them; what arrives, or does not, is written down.
 
+use picklock_model::locks::zookeeper_paths::WORDS;
 use picklock_model::machine::{Context, Effects, Message, Node, Store};
 use picklock_model::stores::zookeeper::session::{Here, Notice, Session, SessionSettings};
 use picklock_model::stores::zookeeper::{Operation, Outcome, Path, SessionId, Settings, ZooKeeper};
@@ -207,9 +208,9 @@ impl Servers {
 
 fn words(message: &Message<ZooKeeper>) -> String {
     match message {
-        Message::Request(request) => request.to_string(),
-        Message::Reply(reply) => reply.to_string(),
-        Message::Peer(peer) => peer.to_string(),
+        Message::Request(request) => WORDS.fill_in(&request.to_string()),
+        Message::Reply(reply) => WORDS.fill_in(&reply.to_string()),
+        Message::Peer(peer) => WORDS.fill_in(&peer.to_string()),
         Message::Read { .. } | Message::Shown { .. } | Message::Write { .. } | Message::Written { .. } => {
             unreachable!("nobody writes to a resource here")
         }

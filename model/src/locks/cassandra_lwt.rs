@@ -25,12 +25,14 @@
 //! tells a second one from the first.
 
 use super::awaited::Awaited;
+use crate::locks::cassandra_tables::{self, MAIN};
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
+use crate::names::Words;
 use crate::stores::cassandra::{
-    Cassandra, Change, Condition, Family, Operation, Outcome, Reply, Row, ThreadId, Value,
+    Cassandra, Change, Condition, Operation, Outcome, Reply, Row, ThreadId, Value, Written,
 };
 use crate::time::{Due, Micros, Monotonic};
-use picklock_properties::{LockId, Mode};
+use picklock_properties::{Event, LockId, Mode};
 use serde::{Deserialize, Serialize};
 
 /// The named knobs.
@@ -198,7 +200,7 @@ impl CassandraLwt {
     }
 
     fn row(&self) -> Row {
-        Row { family: Family::Main, lock: self.lock.0 }
+        cassandra_tables::row(MAIN, self.lock)
     }
 
     /// The thread's id.
@@ -221,6 +223,8 @@ impl CassandraLwt {
 impl Lock for CassandraLwt {
     type Store = Cassandra;
     type Settings = Settings;
+
+    const WORDS: Words = cassandra_tables::WORDS;
 
     fn new(me: u8, _settings: &Settings) -> Self {
         CassandraLwt {
@@ -265,6 +269,10 @@ impl Lock for CassandraLwt {
         // A new process has new connections, on which no reply to the old one can arrive: its numbers are not reused.
         let (incarnation, serial) = (self.incarnation.wrapping_add(1), self.serial);
         *self = CassandraLwt { incarnation, serial, ..CassandraLwt::new(cx.me, cx.settings) };
+    }
+
+    fn means(change: &Written, server: u8) -> Option<Event> {
+        cassandra_tables::means(change, server)
     }
 
     fn deadline(&self, _settings: &Settings) -> Option<Due> {

@@ -37,10 +37,12 @@ mod settings;
 pub use settings::{Expiry, QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps};
 
 use super::awaited::Awaited;
+use crate::locks::cassandra_tables::{self, MAIN, QUEUE};
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, StampGroup, Visitor};
+use crate::names::Words;
 use crate::stores::cassandra::{
-    Cassandra, ColumnName, FENCE_TIMES, Family, NAME_GROUP, Operation, Outcome, Prefix, Reply, Target,
-    ThreadId,
+    Cassandra, ColumnName, FENCE_TIMES, NAME_GROUP, Operation, Outcome, Prefix, Reply, Target, ThreadId,
+    Written,
 };
 use crate::time::{Due, Micros, Monotonic, Wall};
 use phase::{Input, Phase, Renewer, Timed};
@@ -98,7 +100,7 @@ impl CassandraQueue {
                 (self.lock, self.mode) = (lock, mode);
                 match mode {
                     Mode::Lock => self.name_column(cx, out),
-                    Mode::TryLock => self.read(Phase::CheckFree, self.row(Family::Main), 1, cx, out),
+                    Mode::TryLock => self.read(Phase::CheckFree, self.row(MAIN), 1, cx, out),
                 }
             }
 
@@ -109,7 +111,7 @@ impl CassandraQueue {
             }
             (Phase::CheckFree, Input::Slice(_)) => self.refuse(out),
             (Phase::CheckFree, Input::Unknown { .. }) => {
-                self.read(Phase::CheckFree, self.row(Family::Main), 1, cx, out)
+                self.read(Phase::CheckFree, self.row(MAIN), 1, cx, out)
             }
 
             // Listing 5, line 1, by the time service; the same before the write of line 3 / 5, if that needs it.
@@ -184,7 +186,7 @@ impl CassandraQueue {
             // Listing 6, line 3; Listing 7, line 5.
             (Phase::AddMain, Input::Applied) => {
                 self.lease_since = self.main_sent;
-                self.read(Phase::CheckAlone, self.row(Family::Main), 2, cx, out);
+                self.read(Phase::CheckAlone, self.row(MAIN), 2, cx, out);
             }
             (Phase::AddMain, Input::Unknown { .. }) => self.add_main(cx, out),
 
@@ -199,7 +201,7 @@ impl CassandraQueue {
                 }
             }
             (Phase::CheckAlone, Input::Unknown { .. }) => {
-                self.read(Phase::CheckAlone, self.row(Family::Main), 2, cx, out)
+                self.read(Phase::CheckAlone, self.row(MAIN), 2, cx, out)
             }
 
             // Listing 6, lines 7 and 8; Listing 7, lines 9 and 10.
@@ -354,7 +356,7 @@ impl CassandraQueue {
             QueueOrder::ClientClock | QueueOrder::Service => 1,
             QueueOrder::Coordinator => u8::MAX,
         };
-        self.read(Phase::CheckFirst, self.row(Family::Queue), count, cx, out);
+        self.read(Phase::CheckFirst, self.row(QUEUE), count, cx, out);
     }
 
     fn add_main(&mut self, cx: &Cx, out: &mut Out) {
@@ -364,12 +366,12 @@ impl CassandraQueue {
         self.send(Operation::Write(mutation), cx, out);
         if cx.settings.reads_before_ack {
             self.lease_since = self.main_sent;
-            self.read(Phase::CheckAlone, self.row(Family::Main), 2, cx, out);
+            self.read(Phase::CheckAlone, self.row(MAIN), 2, cx, out);
         }
     }
 
     fn delete_main(&mut self, phase: Phase, cx: &Cx, out: &mut Out) {
-        let mutation = self.remove(self.row(Family::Main), Target::Column(self.main_column(cx)), cx);
+        let mutation = self.remove(self.row(MAIN), Target::Column(self.main_column(cx)), cx);
         self.lease_since = None;
         self.main_sent = None;
         self.phase = phase;
@@ -380,7 +382,7 @@ impl CassandraQueue {
         self.phase = phase;
         match self.column {
             Some(column) => {
-                let mutation = self.remove(self.row(Family::Queue), Target::Column(column), cx);
+                let mutation = self.remove(self.row(QUEUE), Target::Column(column), cx);
                 self.send(Operation::Write(mutation), cx, out);
             }
             // The coordinator named the cell and it was never seen: nothing that could be deleted.
@@ -441,6 +443,8 @@ impl CassandraQueue {
 impl Lock for CassandraQueue {
     type Store = Cassandra;
     type Settings = Settings;
+
+    const WORDS: Words = cassandra_tables::WORDS;
 
     fn new(me: u8, _settings: &Settings) -> Self {
         CassandraQueue {
@@ -520,6 +524,10 @@ impl Lock for CassandraQueue {
         // A new process has new connections, on which no reply to the old one can arrive: its numbers are not reused.
         let serial = self.serial;
         *self = CassandraQueue { incarnation, serial, ..CassandraQueue::new(cx.me, cx.settings) };
+    }
+
+    fn means(change: &Written, server: u8) -> Option<Event> {
+        cassandra_tables::means(change, server)
     }
 
     fn deadline(&self, settings: &Settings) -> Option<Due> {

@@ -39,9 +39,12 @@ pub use time_replica::{
 
 use crate::locks::CassandraQueue;
 use crate::locks::cassandra_queue::{self, Expiry};
+use crate::locks::cassandra_tables;
 use crate::machine::{Call, Context, Effects, Line, Lock, Owner, Visitor};
-use crate::stores::cassandra::{Cassandra, Operation, Reply, Request};
+use crate::names::Words;
+use crate::stores::cassandra::{Cassandra, Operation, Reply, Request, Written};
 use crate::time::{Due, Micros, Monotonic, Wall};
+use picklock_properties::Event;
 use serde::{Deserialize, Serialize};
 
 /// One process: whose, its number says.
@@ -121,6 +124,8 @@ impl Lock for CassandraServed {
     type Store = Cassandra;
     type Settings = Settings;
 
+    const WORDS: Words = cassandra_tables::WORDS;
+
     fn new(me: u8, settings: &Settings) -> Self {
         match me.checked_sub(settings.threads) {
             None => CassandraServed::Thread(CassandraQueue::new(me, &settings.queue)),
@@ -162,6 +167,10 @@ impl Lock for CassandraServed {
             CassandraServed::TimeReplica(replica) => replica.on_restart(cx),
             CassandraServed::LeaseKeeper(keeper) => keeper.on_restart(cx),
         }
+    }
+
+    fn means(change: &Written, server: u8) -> Option<Event> {
+        cassandra_tables::means(change, server)
     }
 
     fn deadline(&self, settings: &Settings) -> Option<Due> {

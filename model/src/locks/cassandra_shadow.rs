@@ -40,9 +40,11 @@ mod validity;
 pub use settings::{Backoff, Reread, Settings};
 
 use super::awaited::Awaited;
+use crate::locks::cassandra_tables::{self, MAIN, SHADOW};
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, StampGroup, Visitor};
+use crate::names::Words;
 use crate::stores::cassandra::{
-    Cassandra, Change, FENCE_TIMES, Family, Found, Operation, Outcome, Reply, Value,
+    Cassandra, Change, FENCE_TIMES, Found, Operation, Outcome, Reply, Value, Written,
 };
 use crate::time::{Due, Micros, Monotonic, Wall};
 use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
@@ -295,25 +297,25 @@ impl CassandraShadow {
 
     /// Line 1, and Listing 4, line 2.
     fn try_lock(&mut self, cx: &Cx, out: &mut Out) {
-        self.read(Phase::CheckOwner, self.row(Family::Main), 2, cx, out);
+        self.read(Phase::CheckOwner, self.row(MAIN), 2, cx, out);
     }
 
     fn add_shadow(&mut self, cx: &Cx, out: &mut Out) {
         let change = Change::Put { value: Value::EMPTY, ttl_seconds: cx.settings.shadow_ttl_seconds };
         let is_looked_at = cx.settings.validity_check && cx.settings.shadow_ttl_seconds.is_some();
         self.shadow_since = is_looked_at.then_some(cx.monotonic);
-        self.write(Phase::AddShadow, self.row(Family::Shadow), change, cx, out);
+        self.write(Phase::AddShadow, self.row(SHADOW), change, cx, out);
         if cx.settings.reads_before_ack {
             self.check_rivals(cx, out);
         }
     }
 
     fn check_rivals(&mut self, cx: &Cx, out: &mut Out) {
-        self.read(Phase::CheckRivals, self.row(Family::Shadow), 2, cx, out);
+        self.read(Phase::CheckRivals, self.row(SHADOW), 2, cx, out);
     }
 
     fn check_free(&mut self, cx: &Cx, out: &mut Out) {
-        self.read(Phase::CheckFree, self.row(Family::Main), 1, cx, out);
+        self.read(Phase::CheckFree, self.row(MAIN), 1, cx, out);
     }
 
     fn add_main(&mut self, cx: &Cx, out: &mut Out) {
@@ -326,10 +328,8 @@ impl CassandraShadow {
         self.phase = Phase::LookAgain;
         let own = self.column(cx.settings);
         let operation = match cx.settings.reread {
-            Reread::Main => Operation::ReadSlice { row: self.row(Family::Main), from: None, count: 2 },
-            Reread::Shadow => {
-                Operation::ReadSlice { row: self.row(Family::Shadow), from: Some(own), count: 1 }
-            }
+            Reread::Main => Operation::ReadSlice { row: self.row(MAIN), from: None, count: 2 },
+            Reread::Shadow => Operation::ReadSlice { row: self.row(SHADOW), from: Some(own), count: 1 },
             Reread::Nothing => unreachable!("nothing is looked at again"),
         };
         self.send(operation, cx, out);
@@ -339,12 +339,12 @@ impl CassandraShadow {
         self.lease_since = None;
         self.main_sent = None;
         self.fence = None;
-        self.write(Phase::LeaveMain, self.row(Family::Main), Change::Delete, cx, out);
+        self.write(Phase::LeaveMain, self.row(MAIN), Change::Delete, cx, out);
     }
 
     fn leave_shadow(&mut self, succeeds: bool, cx: &Cx, out: &mut Out) {
         self.shadow_since = None;
-        self.write(Phase::LeaveShadow { succeeds }, self.row(Family::Shadow), Change::Delete, cx, out);
+        self.write(Phase::LeaveShadow { succeeds }, self.row(SHADOW), Change::Delete, cx, out);
     }
 
     /// Line 6 or 15; what Listing 4 makes of it.
@@ -374,7 +374,7 @@ impl CassandraShadow {
         self.renewer = Renewer::Off;
         self.lease_since = None;
         self.main_sent = None;
-        self.write(Phase::Release, self.row(Family::Main), Change::Delete, cx, out);
+        self.write(Phase::Release, self.row(MAIN), Change::Delete, cx, out);
     }
 
     fn forget_call(&mut self) {
@@ -418,6 +418,8 @@ enum Ownership {
 impl Lock for CassandraShadow {
     type Store = Cassandra;
     type Settings = Settings;
+
+    const WORDS: Words = cassandra_tables::WORDS;
 
     fn new(me: u8, _settings: &Settings) -> Self {
         CassandraShadow {
@@ -485,6 +487,10 @@ impl Lock for CassandraShadow {
         // A new process has new connections, on which no reply to the old one can arrive: its numbers are not reused.
         let serial = self.serial;
         *self = CassandraShadow { incarnation, serial, ..CassandraShadow::new(cx.me, cx.settings) };
+    }
+
+    fn means(change: &Written, server: u8) -> Option<Event> {
+        cassandra_tables::means(change, server)
     }
 
     fn deadline(&self, settings: &Settings) -> Option<Due> {

@@ -43,8 +43,8 @@ pub use settings::{ContextEnd, Fence, KeyName, OnDone, Settings, UnlockErrors};
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
 use crate::stores::etcd::session::{Here, Notice, Notices, Session};
 use crate::stores::etcd::{
-    Compare, Comparison, Etcd, Found, Key, Keys, Name, Operation, Outcome, Put, Range, Reply, Response,
-    Revision, Start, Step, Target, Txn, Value, WatchEvent,
+    Change, Compare, Comparison, Etcd, Found, Key, Keys, Name, Operation, Outcome, Put, Range, Reply,
+    Response, Revision, Start, Step, Target, Txn, Value, WatchEvent,
 };
 use crate::time::{Due, Micros, Monotonic};
 use picklock_properties::{ClientId, Event, LockId, Mode};
@@ -459,6 +459,18 @@ impl Lock for EtcdMutex {
         let mut session = self.session.clone();
         session.restart(cx.me);
         *self = EtcdMutex { session, ..EtcdMutex::new(cx.me, cx.settings) };
+    }
+
+    /// A lock's number is its keys' prefix. A key is a place in its queue, and the lock is whose key was created first.
+    fn means(change: &Change, server: u8) -> Option<Event> {
+        let (Change::Created { key, lease } | Change::Gone { key, lease } | Change::First { key, lease }) =
+            *change;
+        let (client, lock) = (ClientId(lease.client), LockId(key.prefix));
+        Some(match change {
+            Change::Created { .. } => Event::Enqueued { client, lock },
+            Change::Gone { .. } => Event::RecordGone { client, lock, server },
+            Change::First { .. } => Event::Acquired { client, lock },
+        })
     }
 
     fn deadline(&self, _settings: &Settings) -> Option<Due> {

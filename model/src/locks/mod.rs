@@ -1,17 +1,20 @@
-//! The lock algorithms, one per file.
+//! The lock algorithms, one per file, and beside them what they call things in their stores.
 
 mod awaited;
 pub mod cassandra_lwt;
 pub mod cassandra_queue;
 pub mod cassandra_served;
 pub mod cassandra_shadow;
+pub mod cassandra_tables;
 pub mod etcd_mutex;
 pub mod feedback_lock;
+pub mod redis_keys;
 pub mod redis_single;
 pub mod redlock;
 pub mod row_probe;
 pub mod znode_probe;
 pub mod zookeeper_lock;
+pub mod zookeeper_paths;
 
 pub use cassandra_lwt::CassandraLwt;
 pub use cassandra_queue::CassandraQueue;

@@ -57,8 +57,10 @@ pub use super::redlock::ExtendBy;
 pub use settings::{Extension, Fencing, Release, Settings};
 
 use self::phase::{Attempt, Awaited, Lease, Phase, has_come};
+use super::redis_keys::{self, LOCK, counter_key, lock_key};
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
-use crate::stores::redis::{Command, Key, Outcome, Redis, Reply, Request, ServerError, Token, Value};
+use crate::names::Words;
+use crate::stores::redis::{Change, Command, Key, Outcome, Redis, Reply, Request, ServerError, Token, Value};
 use crate::time::{Due, Micros, Monotonic};
 use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
 use serde::{Deserialize, Serialize};
@@ -120,7 +122,7 @@ impl RedisSingle {
                 Fencing::AfterGrant => {
                     self.phase = Phase::Draws(attempt);
                     self.request(
-                        Command::Incr(Key::Counter(self.lock.0)),
+                        Command::Incr(counter_key(self.lock)),
                         cx.settings.waits_for_replicas,
                         cx,
                         out,
@@ -211,7 +213,7 @@ impl RedisSingle {
         let (key, value, ttl) = (self.key(), signature(token, cx), cx.settings.px());
         let command = match cx.settings.fencing {
             Fencing::None | Fencing::AfterGrant => Command::Set { key, value, if_absent: true, ttl },
-            Fencing::WithGrant => Command::SetAndIncr { key, value, ttl, counter: Key::Counter(self.lock.0) },
+            Fencing::WithGrant => Command::SetAndIncr { key, value, ttl, counter: counter_key(self.lock) },
         };
         self.phase = Phase::Sets(Attempt { mode, token, end: cx.settings.end(cx.monotonic) });
         self.request(command, cx.settings.waits_for_replicas, cx, out);
@@ -292,7 +294,7 @@ impl RedisSingle {
     }
 
     fn key(&self) -> Key {
-        Key::Lock(self.lock.0)
+        lock_key(self.lock)
     }
 
     fn release(&mut self, token: u32, cx: &Cx, out: &mut Out) {
@@ -345,6 +347,8 @@ fn signature(token: u32, cx: &Cx) -> Value {
 impl Lock for RedisSingle {
     type Store = Redis;
     type Settings = Settings;
+
+    const WORDS: Words = redis_keys::WORDS;
 
     fn new(_me: u8, _settings: &Settings) -> Self {
         RedisSingle { lock: LockId::default(), phase: Phase::Idle, contact: 0, serial: 0, awaited: None }
@@ -403,6 +407,10 @@ impl Lock for RedisSingle {
     /// The retry delay is drawn where an attempt of `lock` fails. Whether one that succeeded on the server fails by the
     /// client's clock is not known here, so the entry counts as drawing if the client minds its validity; if it is granted,
     /// all its ways are the same way.
+    fn means(change: &Change, server: u8) -> Option<Event> {
+        redis_keys::signed(LOCK, change, server)
+    }
+
     fn choices(&self, reply: Option<&Reply>, settings: &Settings) -> u32 {
         let (attempt, is_last_step) = match self.phase {
             Phase::Sets(attempt) => (attempt, settings.fencing != Fencing::AfterGrant),

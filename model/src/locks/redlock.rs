@@ -52,8 +52,10 @@ mod validity;
 
 pub use settings::{Contact, ElapsedClock, ExtendBy, Extension, Settings, Settles, ValidityFrom};
 
+use super::redis_keys::{self, LOCK, counter_key, lock_key};
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Store, Visitor};
-use crate::stores::redis::{Command, Key, Redis, Reply, Request, Token, Value};
+use crate::names::Words;
+use crate::stores::redis::{Change, Command, Key, Redis, Reply, Request, Token, Value};
 use crate::time::{Due, Micros, Monotonic};
 use hold::Hold;
 use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
@@ -170,7 +172,7 @@ impl Redlock {
         let (key, value, ttl) = (self.key(), token(attempt.value, cx), cx.settings.px());
         let command = match cx.settings.fencing {
             false => Command::Set { key, value, if_absent: true, ttl },
-            true => Command::SetAndIncr { key, value, ttl, counter: Key::Counter(self.lock.0) },
+            true => Command::SetAndIncr { key, value, ttl, counter: counter_key(self.lock) },
         };
         match cx.settings.contact {
             Contact::InTurn => send(attempt.round.next(), attempt.round.serial, command, out),
@@ -242,7 +244,7 @@ impl Redlock {
     }
 
     fn key(&self) -> Key {
-        Key::Lock(self.lock.0)
+        lock_key(self.lock)
     }
 
     /// Unlocks all nodes, also those that are believed not to be locked: a SET whose answer was lost may have set its key.
@@ -313,6 +315,8 @@ impl Lock for Redlock {
     type Store = Redis;
     type Settings = Settings;
 
+    const WORDS: Words = redis_keys::WORDS;
+
     fn new(_me: u8, _settings: &Settings) -> Self {
         Redlock { lock: LockId::default(), phase: Phase::Idle, serial: 0 }
     }
@@ -356,6 +360,10 @@ impl Lock for Redlock {
                     .min()
             }
         }
+    }
+
+    fn means(change: &Change, server: u8) -> Option<Event> {
+        redis_keys::signed(LOCK, change, server)
     }
 
     fn choices(&self, reply: Option<&Reply>, settings: &Settings) -> u32 {

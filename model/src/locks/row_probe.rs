@@ -4,13 +4,15 @@
 //! хотя бы один из них увидит в строке обе записи." Each client writes its cell into the main row, waits for the
 //! acknowledgement, reads the row, and stays. The lemma is a property of the store; the probe only asks the question.
 
+use crate::locks::cassandra_tables::{self, MAIN};
 use crate::machine::{Call, Context, Effects, Line, Lock, Owner, Visitor};
+use crate::names::Words;
 use crate::stores::cassandra::{
-    Cassandra, Change, ColumnName, Family, Mutation, Operation, Outcome, Prefix, Reply, Request, Row, Target,
-    ThreadId, Value,
+    Cassandra, Change, ColumnName, Mutation, Operation, Outcome, Prefix, Reply, Request, Row, Target,
+    ThreadId, Value, Written,
 };
 use crate::time::{Due, Micros};
-use picklock_properties::{ClientId, Event};
+use picklock_properties::{ClientId, Event, LockId};
 use serde::{Deserialize, Serialize};
 
 /// The assumptions of the lemma that are the threads' own.
@@ -39,7 +41,7 @@ enum Phase {
     HasRead,
 }
 
-const ROW: Row = Row { family: Family::Main, lock: 0 };
+const ROW: Row = cassandra_tables::row(MAIN, LockId(0));
 
 impl RowProbe {
     fn send(&mut self, operation: Operation, cx: &Context<Settings>, out: &mut Effects<Cassandra>) {
@@ -56,6 +58,8 @@ impl RowProbe {
 impl Lock for RowProbe {
     type Store = Cassandra;
     type Settings = Settings;
+
+    const WORDS: Words = cassandra_tables::WORDS;
 
     fn new(_me: u8, _settings: &Settings) -> Self {
         RowProbe { phase: Phase::Idle, serial: 0 }
@@ -113,6 +117,10 @@ impl Lock for RowProbe {
 
     fn on_restart(&mut self, _cx: &Context<Settings>) {
         *self = RowProbe { phase: Phase::HasRead, serial: self.serial };
+    }
+
+    fn means(change: &Written, server: u8) -> Option<Event> {
+        cassandra_tables::means(change, server)
     }
 
     fn deadline(&self, _settings: &Settings) -> Option<Due> {

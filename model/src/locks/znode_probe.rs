@@ -14,11 +14,13 @@
 //! no time: whenever A knows, B may know. B begins to read at a moment of its own, and [`picklock_properties::FreshRead`]
 //! judges only reads that begin after A has known.
 
+use super::zookeeper_paths;
 use crate::machine::{Call, Context, Effects, Line, Lock, Visitor};
+use crate::names::Words;
 use crate::stores::zookeeper::session::{Here, Notice, Notices, Session, SessionSettings};
-use crate::stores::zookeeper::{Operation, Outcome, Path, Reply, Write, ZooKeeper};
+use crate::stores::zookeeper::{Change, Operation, Outcome, Path, Reply, Write, ZooKeeper};
 use crate::time::{Due, Micros};
-use picklock_properties::{ClientId, ClientSet, Event};
+use picklock_properties::{ClientId, ClientSet, Event, LockId};
 use serde::{Deserialize, Serialize};
 
 /// How the clients go about it.
@@ -65,7 +67,7 @@ type Cx<'a> = Context<'a, Settings>;
 type Out = Effects<ZooKeeper>;
 
 /// What is written and read. It holds 0 before anybody writes, else one more than the writer's number.
-const ZNODE: Path = Path::Work(0);
+const ZNODE: Path = zookeeper_paths::work_path(LockId(0));
 
 /// The client that writes.
 const WRITER: u8 = 0;
@@ -143,6 +145,8 @@ impl Lock for ZnodeProbe {
     type Store = ZooKeeper;
     type Settings = Settings;
 
+    const WORDS: Words = zookeeper_paths::WORDS;
+
     fn new(me: u8, _settings: &Settings) -> Self {
         ZnodeProbe { session: Session::new(me), phase: Phase::Idle }
     }
@@ -169,6 +173,10 @@ impl Lock for ZnodeProbe {
     fn on_restart(&mut self, cx: &Cx) {
         self.session.restart(cx.me);
         self.phase = Phase::Done;
+    }
+
+    fn means(change: &Change, server: u8) -> Option<Event> {
+        zookeeper_paths::means(change, server)
     }
 
     fn deadline(&self, _settings: &Settings) -> Option<Due> {

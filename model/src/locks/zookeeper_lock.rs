@@ -37,10 +37,12 @@ mod tests;
 
 pub use settings::{Fence, OnConnectionLoss, Order, Parent, Retries, Settings, Watch};
 
+use super::zookeeper_paths::{self, parent_path, place_path, work_path};
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Node, Owner, Visitor};
+use crate::names::Words;
 use crate::stores::zookeeper::session::{Here, Notice, Notices, Session};
 use crate::stores::zookeeper::{
-    Applied, CreateMode, Error, Guid, Operation, Outcome, Path, Reply, Suffix, Write, ZooKeeper, Zxid,
+    Applied, Change, CreateMode, Error, Guid, Operation, Outcome, Path, Reply, Suffix, Write, ZooKeeper, Zxid,
 };
 use crate::time::{Due, Micros};
 use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
@@ -370,7 +372,7 @@ impl ZookeeperLock {
         match self.phase {
             Phase::Idle | Phase::Wait | Phase::Held | Phase::Lost => None,
             Phase::Create => Some(Operation::Write(Write::Create {
-                path: Path::Child { lock: self.lock.0, guid: self.guid, suffix: None },
+                path: place_path(self.lock, self.guid),
                 mode: CreateMode::EphemeralSequential,
                 data: 0,
             })),
@@ -385,11 +387,8 @@ impl ZookeeperLock {
             Phase::Token => self.own.map(|path| Operation::Exists { path, watch: false }),
             Phase::Watch { target } => Some(Operation::Exists { path: target, watch: true }),
             Phase::Write => {
-                let write = Write::SetData {
-                    path: Path::Work(self.lock.0),
-                    data: u32::from(cx.me) + 1,
-                    version: None,
-                };
+                let write =
+                    Write::SetData { path: work_path(self.lock), data: u32::from(cx.me) + 1, version: None };
                 Some(match (cx.settings.fence, self.own) {
                     (Fence::Check, Some(path)) => {
                         Operation::Multi(vec![Write::Check { path, version: None }, write])
@@ -422,7 +421,7 @@ impl ZookeeperLock {
     /// Step 1, with a new guid.
     /// The lock's parent, `_locknode_`.
     fn parent(&self) -> Path {
-        Path::Lock(self.lock.0)
+        parent_path(self.lock)
     }
 
     fn ask(&mut self, lock: LockId, mode: Mode, cx: &Cx, out: &mut Out) {
@@ -525,6 +524,8 @@ impl Lock for ZookeeperLock {
     type Store = ZooKeeper;
     type Settings = Settings;
 
+    const WORDS: Words = zookeeper_paths::WORDS;
+
     const WRITES_INSIDE: bool = true;
 
     fn new(me: u8, _settings: &Settings) -> Self {
@@ -557,6 +558,10 @@ impl Lock for ZookeeperLock {
         self.session.restart(cx.me);
         self.phase = Phase::Idle;
         self.forget_call();
+    }
+
+    fn means(change: &Change, server: u8) -> Option<Event> {
+        zookeeper_paths::means(change, server)
     }
 
     fn deadline(&self, _settings: &Settings) -> Option<Due> {

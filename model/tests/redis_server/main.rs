@@ -16,8 +16,11 @@
 mod real;
 mod simulated;
 
+use picklock_model::locks::redis_keys::{counter_key, lock_key};
+use picklock_model::names::Word;
 use picklock_model::stores::redis::{Command, Key, Layout, Millis, Settings, Token, Value};
 use picklock_model::time::{EPOCH_UNIX_MICROS, Micros, Wall};
+use picklock_properties::LockId;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -25,12 +28,13 @@ use real::{Observed, Real};
 use simulated::Simulated;
 use std::time::Duration;
 
-const LOCK: Key = Key::Lock(0);
-const COUNTER: Key = Key::Counter(0);
+const LOCK: Key = lock_key(LockId(0));
+const COUNTER: Key = counter_key(LockId(0));
+const OTHER: Key = Key { word: Word(2), number: 1 };
 
 /// Commands of three clients on three keys; a third of the times to live are `short` milliseconds or not positive.
 fn any_command(short: std::ops::Range<i64>) -> impl Strategy<Value = Command> {
-    let key = || prop_oneof![4 => Just(LOCK), 2 => Just(COUNTER), 1 => Just(Key::Foreign(1))];
+    let key = || prop_oneof![4 => Just(LOCK), 2 => Just(COUNTER), 1 => Just(OTHER)];
     let value = || {
         prop_oneof![
             5 => (0..3u8, 1..3u32).prop_map(|(client, serial)| Value::Token(Token { client, serial })),

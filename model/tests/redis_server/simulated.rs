@@ -85,7 +85,7 @@ fn key_of(command: Command) -> Key {
         | Command::CompareAndExtend { key, .. }
         | Command::ExtendOrCreate { key, .. }
         | Command::SetAndIncr { key, .. } => key,
-        Command::FlushAll => Key::Lock(0),
+        Command::FlushAll => super::LOCK,
     }
 }
 

@@ -1,10 +1,12 @@
 //! The contract, judged step by step from what clients are told and what servers have applied.
 
+use picklock_model::locks::zookeeper_paths::work_path;
 use picklock_model::machine::Store;
 use picklock_model::stores::zookeeper::session::Notice;
 use picklock_model::stores::zookeeper::{
     Applied, CreateMode, Outcome, Path, SessionId, Suffix, WatchEvent, ZooKeeper, Zxid,
 };
+use picklock_properties::LockId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which promise was broken, and how.
@@ -56,7 +58,7 @@ pub struct Contract {
 }
 
 /// What the data is that everybody changes, watches and reads.
-pub const DATA: Path = Path::Work(0);
+pub const DATA: Path = work_path(LockId(0));
 
 impl Contract {
     /// A client was told something.

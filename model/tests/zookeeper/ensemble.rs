@@ -1,14 +1,16 @@
 //! An ensemble, its clients and a bad network, led by a schedule of numbers.
 
 use crate::contract::{Broken, Contract, DATA};
+use picklock_model::locks::zookeeper_paths::{parent_path, place_path};
 use picklock_model::machine::{Context, Effects, Message, Node, Store};
 use picklock_model::stores::zookeeper::session::{Here, Notice, Session, SessionSettings};
 use picklock_model::stores::zookeeper::{
     CreateMode, Operation, Outcome, Path, SessionId, Settings, Write, ZooKeeper,
 };
 use picklock_model::time::{Due, Micros, Monotonic, Wall};
+use picklock_properties::LockId;
 
-const PLACE: Path = Path::Child { lock: 0, guid: None, suffix: None };
+const PLACE: Path = place_path(LockId(0), None);
 
 const SESSION: SessionSettings =
     SessionSettings { timeout: Some(Micros::seconds(6)), reconnect_delay: Micros::millis(100) };
@@ -139,7 +141,7 @@ impl Ensemble {
                 _ => match which / 30 % 3 {
                     0 => (Operation::CloseSession, None),
                     1 => (Operation::Sync, None),
-                    _ => (Operation::GetChildren { path: Path::Lock(0), watch: false }, None),
+                    _ => (Operation::GetChildren { path: parent_path(LockId(0)), watch: false }, None),
                 },
             };
             let watches = matches!(operation, Operation::GetData { watch: true, .. });

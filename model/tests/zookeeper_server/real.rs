@@ -2,9 +2,11 @@
 
 use crate::Translation;
 use crate::server::Server;
+use picklock_model::locks::zookeeper_paths::{WORDS, parent_path, work_path};
 use picklock_model::stores::zookeeper::{
     Applied, CreateMode, Error, Operation, Outcome, Path, WatchEvent, Write,
 };
+use picklock_properties::LockId;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -61,7 +63,7 @@ impl Real {
         self.sessions.iter_mut().for_each(|session| session.watchers.clear());
         self.sequence += 1;
         let create = zk::CreateMode::Persistent.with_acls(ACLS);
-        let paths = [Path::Root, Path::Lock(0), Path::Work(0)].map(|path| self.text(path));
+        let paths = [Path::Root, parent_path(LockId(0)), work_path(LockId(0))].map(|path| self.text(path));
         let client = &self.sessions[0].client;
         let (stat, _) = self.runtime.block_on(async {
             client.create(&paths[0], b"", &create).await.expect("a root for the sequence");
@@ -196,7 +198,7 @@ impl Real {
 fn text(sequence: u32, path: Path) -> String {
     match path {
         Path::Root => format!("/{sequence}"),
-        path => format!("/{sequence}{path}"),
+        path => WORDS.fill_in(&format!("/{sequence}{path}")),
     }
 }
 
@@ -264,7 +266,7 @@ fn same_error(model: Error, real: &zk::Error) -> bool {
 fn ends_with(real: &str, path: Path) -> bool {
     real.trim_start_matches('/')
         .split_once('/')
-        .is_some_and(|(_, rest)| path.to_string() == format!("/{rest}"))
+        .is_some_and(|(_, rest)| WORDS.fill_in(&path.to_string()) == format!("/{rest}"))
 }
 
 impl Answer {
@@ -298,7 +300,7 @@ impl Answer {
             }
             (Outcome::Children(paths), Answer::Children(real)) => {
                 let name = |path: &Path| {
-                    let text = path.to_string();
+                    let text = WORDS.fill_in(&path.to_string());
                     text.rsplit_once('/').map_or(String::new(), |(_, name)| name.to_string())
                 };
                 let ours: BTreeSet<String> = paths.iter().map(name).collect();

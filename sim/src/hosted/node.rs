@@ -4,7 +4,7 @@ use picklock_model::cluster::{Entry, Setup, Wake};
 use picklock_model::machine::{Context, Effects, Line, Lock, Message, Node, Store};
 use picklock_model::time::{Due, Monotonic, Wall};
 use picklock_model::workload::{Client, ClientContext, Resource};
-use picklock_properties::LockId;
+use picklock_properties::{Event, LockId};
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -171,12 +171,19 @@ pub struct ServerNode<S: Store> {
     servers: u8,
     server: S,
     settings: S::Settings,
+    means: fn(&S::Change, u8) -> Option<Event>,
 }
 
 impl<S: Store> ServerNode<S> {
-    /// The server before anything happened.
+    /// The server before anything happened. What changes in it means nothing to anybody.
     pub fn new(me: u8, servers: u8, settings: S::Settings) -> Self {
-        ServerNode { me, servers, server: S::new(me, servers, &settings), settings }
+        ServerNode { me, servers, server: S::new(me, servers, &settings), settings, means: |_, _| None }
+    }
+
+    /// The same server, whose changes are read by this lock ([`Lock::means`]).
+    #[must_use]
+    pub fn read_by<L: Lock<Store = S>>(self) -> Self {
+        ServerNode { means: L::means, ..self }
     }
 }
 
@@ -231,6 +238,7 @@ impl<S: Store> Machine for ServerNode<S> {
                 unreachable!("a server takes no {entry:?}")
             }
         }
+        effects.read_changes(self.me, self.means);
     }
 
     fn call(&mut self, call: Infallible, _reading: Reading, _effects: &mut Effects<S>) {
@@ -240,6 +248,7 @@ impl<S: Store> Machine for ServerNode<S> {
     fn restart(&mut self, power_lost: bool, reading: Reading, effects: &mut Effects<S>) {
         let cx = reading.context(self.me, self.servers, &self.settings);
         self.server.on_restart(power_lost, &cx, effects);
+        effects.read_changes(self.me, self.means);
     }
 }
 

@@ -8,7 +8,9 @@ use super::driver::{Inbox, Post, Slot};
 use super::transport::Transport;
 use crate::serve::redis::wire::Resp;
 use bytes::Bytes;
+use picklock_model::locks::redis_keys;
 use picklock_model::machine::{Message, Node};
+use picklock_model::names::Word;
 use picklock_model::stores::redis::{
     Command, Key, Millis, Outcome, Redis, Reply, Request, ServerError, Token, Value,
 };
@@ -36,15 +38,16 @@ impl Names {
         Names { locks: locks.into_iter().map(Into::into).collect(), signature: signature.into() }
     }
 
-    fn lock(&self, id: u8) -> String {
-        self.locks.get(usize::from(id)).cloned().unwrap_or_else(|| format!("lock:{id}"))
+    fn lock(&self, id: u32) -> String {
+        self.locks.get(id as usize).cloned().unwrap_or_else(|| format!("lock:{id}"))
     }
 
     fn key(&self, key: Key) -> String {
-        match key {
-            Key::Lock(id) => self.lock(id),
-            Key::Counter(id) => format!("{}:fence", self.lock(id)),
-            Key::Foreign(number) => format!("foreign:{number}"),
+        let Key { word, number } = key;
+        match word {
+            redis_keys::LOCK => self.lock(number),
+            redis_keys::COUNTER => format!("{}:fence", self.lock(number)),
+            Word(other) => format!("other:{other}:{number}"),
         }
     }
 

@@ -5,7 +5,8 @@
 
 use super::{event_words, message_words, violation_words};
 use picklock_model::cluster::Wake;
-use picklock_model::machine::{Lock, Message, Node, Store};
+use picklock_model::machine::{Lock, Node, Store};
+use picklock_model::names::Words;
 use picklock_model::trace::{Happening, Observer, Step};
 use picklock_properties::{Promise, Violation};
 use serde::Serialize;
@@ -139,13 +140,16 @@ impl<L: Lock> Observer<L> for JsonEvents {
                 .effects
                 .sends
                 .iter()
-                .map(|(to, message)| JsonMessage { to: to.to_string(), message: message_words(message) })
+                .map(|(to, message)| JsonMessage {
+                    to: to.to_string(),
+                    message: message_words(message, L::WORDS),
+                })
                 .collect(),
             reported: step.effects.events.iter().map(event_words).collect(),
             holders: step.cluster.usage().holding.iter().map(|client| client.to_string()).collect(),
             violations: step.violations.iter().map(JsonViolation::from).collect(),
         };
-        event.add_happening(step.happening);
+        event.add_happening(step.happening, L::WORDS);
         match node {
             Some(Node::Client(client)) => {
                 let client = &step.cluster.clients[usize::from(client)];
@@ -153,7 +157,8 @@ impl<L: Lock> Observer<L> for JsonEvents {
                 event.line = Some(client.lock.line().to_string()).filter(|line| !line.is_empty());
             }
             Some(Node::Server(server)) => {
-                event.stored = Some(step.cluster.servers[usize::from(server)].contents());
+                let stored = step.cluster.servers[usize::from(server)].contents();
+                event.stored = Some(stored.iter().map(|line| L::WORDS.fill_in(line)).collect());
             }
             Some(Node::Resource) => event.stored = Some(step.cluster.resource.contents()),
             None => {}
@@ -163,15 +168,18 @@ impl<L: Lock> Observer<L> for JsonEvents {
 }
 
 impl JsonEvent {
-    fn add_happening<S: Store>(&mut self, happening: &Happening<S>) {
+    fn add_happening<S: Store>(&mut self, happening: &Happening<S>, words: Words) {
         match happening {
             Happening::Delivered { from, to, message }
             | Happening::Lost { from, to, message }
-            | Happening::Duplicated { from, to, message } => self.add_route(*from, *to, Some(message)),
+            | Happening::Duplicated { from, to, message } => {
+                self.add_route(*from, *to);
+                self.message = Some(message_words(message, words));
+            }
             Happening::LinkCut { from, to }
             | Happening::LinkMended { from, to }
             | Happening::ConnectionReset { from, to } => {
-                self.add_route::<S>(*from, *to, None);
+                self.add_route(*from, *to);
             }
             Happening::Woke { wake: Wake::App, .. } => self.wake = Some("app"),
             Happening::Woke { wake: Wake::Machine, .. } => self.wake = Some("machine"),
@@ -194,10 +202,9 @@ impl JsonEvent {
         }
     }
 
-    fn add_route<S: Store>(&mut self, from: Node, to: Node, message: Option<&Message<S>>) {
+    fn add_route(&mut self, from: Node, to: Node) {
         self.from = Some(from.to_string());
         self.to = Some(to.to_string());
-        self.message = message.map(message_words);
     }
 }
 

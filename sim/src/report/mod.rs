@@ -27,6 +27,7 @@ pub use story::Story;
 pub use text::{Heading, TextOptions, TextTrace, TimeColumn};
 
 use picklock_model::machine::{Lock, Message, Node, Store};
+use picklock_model::names::Words;
 use picklock_model::trace::{Observer, Step};
 use picklock_properties::{Event, FencingToken, Mode, Promise, Violation};
 use std::sync::OnceLock;
@@ -159,11 +160,12 @@ fn fence_words(fence: Option<FencingToken>) -> String {
     fence.map_or_else(String::new, |token| format!(" token {}", token.0))
 }
 
-fn message_words<S: Store>(message: &Message<S>) -> String {
+/// What a message says, in the words of the lock.
+fn message_words<S: Store>(message: &Message<S>, words: Words) -> String {
     match message {
-        Message::Request(request) => request.to_string(),
-        Message::Reply(reply) => reply.to_string(),
-        Message::Peer(message) => message.to_string(),
+        Message::Request(request) => words.fill_in(&request.to_string()),
+        Message::Reply(reply) => words.fill_in(&reply.to_string()),
+        Message::Peer(message) => words.fill_in(&message.to_string()),
         Message::Read { fence, .. } => format!("read{}", fence_words(*fence)),
         Message::Shown { .. } => "shown".to_owned(),
         Message::Write { fence, .. } => format!("write{}", fence_words(*fence)),

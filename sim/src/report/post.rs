@@ -20,25 +20,25 @@ impl Post {
         self.unsent.as_deref()
     }
 
-    fn sent<S: Store>(&mut self, from: Node, to: Node, message: &Message<S>) {
+    fn sent<L: Lock>(&mut self, from: Node, to: Node, message: &Message<L::Store>) {
         *self.under_way.entry((from, to, bytes(message))).or_default() += 1;
     }
 
-    fn arrived<S: Store>(&mut self, from: Node, to: Node, message: &Message<S>) {
+    fn arrived<L: Lock>(&mut self, from: Node, to: Node, message: &Message<L::Store>) {
         let key = (from, to, bytes(message));
         match self.under_way.get_mut(&key) {
             Some(count) if *count > 1 => *count -= 1,
             Some(_) => drop(self.under_way.remove(&key)),
-            None => self.blame(from, to, message),
+            None => self.blame::<L>(from, to, message),
         }
     }
 
-    fn blame<S: Store>(&mut self, from: Node, to: Node, message: &Message<S>) {
+    fn blame<L: Lock>(&mut self, from: Node, to: Node, message: &Message<L::Store>) {
         let step = self.steps;
         self.unsent.get_or_insert_with(|| {
             format!(
                 "in step {step}, {to} gets from {from} what {from} never sent: {}",
-                message_words(message)
+                message_words(message, L::WORDS)
             )
         });
     }
@@ -56,18 +56,18 @@ impl<L: Lock> Observer<L> for Post {
         self.steps += 1;
         match step.happening {
             Happening::Delivered { from, to, message } | Happening::Lost { from, to, message } => {
-                self.arrived(*from, *to, message);
+                self.arrived::<L>(*from, *to, message);
             }
             Happening::Duplicated { from, to, message } => {
                 if !self.under_way.contains_key(&(*from, *to, bytes(message))) {
-                    self.blame(*from, *to, message);
+                    self.blame::<L>(*from, *to, message);
                 }
-                self.sent(*from, *to, message);
+                self.sent::<L>(*from, *to, message);
             }
             _ => {}
         }
         if let Some(node) = step.happening.node() {
-            step.effects.sends.iter().for_each(|(to, message)| self.sent(node, *to, message));
+            step.effects.sends.iter().for_each(|(to, message)| self.sent::<L>(node, *to, message));
         }
     }
 }

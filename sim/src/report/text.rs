@@ -264,20 +264,20 @@ impl TextTrace {
     fn row<L: Lock>(&mut self, step: &Step<L>) -> Row {
         let node = step.happening.node();
         let mut lines = Lines::default();
-        lines.add_happening(step.happening, step.effects.remark);
+        lines.add_happening(step.happening, step.effects.remark, L::WORDS);
         lines.add_events(&step.effects.events);
         let mut changed = false;
         match node {
             Some(Node::Client(client)) if goes_on(step.happening) => {
                 lines.add_doing(step, client);
-                lines.add_sends(&step.effects.sends);
+                lines.add_sends(&step.effects.sends, L::WORDS);
             }
             Some(Node::Client(_)) | None => {}
             Some(node @ (Node::Server(_) | Node::Resource)) => {
                 changed = self.add_stored(node, contents(step.cluster, node), &mut lines);
                 // That the resource answers goes without saying.
                 if node != Node::Resource {
-                    lines.add_sends(&step.effects.sends);
+                    lines.add_sends(&step.effects.sends, L::WORDS);
                 }
             }
         }
@@ -357,7 +357,10 @@ impl<L: Lock> Observer<L> for TextTrace {
 
 fn contents<L: Lock>(cluster: &Cluster<L>, node: Node) -> Vec<String> {
     match node {
-        Node::Server(server) => cluster.servers[usize::from(server)].contents(),
+        Node::Server(server) => {
+            let lines = cluster.servers[usize::from(server)].contents();
+            lines.iter().map(|line| L::WORDS.fill_in(line)).collect()
+        }
         Node::Resource => cluster.resource.contents(),
         Node::Client(_) => unreachable!("what a client knows is shown by what it does"),
     }

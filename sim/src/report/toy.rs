@@ -5,7 +5,7 @@
 use super::{JsonEvents, Story, TimeColumn};
 use picklock_model::cluster::{Cluster, Entry, Setup, Status, Wake};
 use picklock_model::machine::{
-    Answer, Call, Context, Effects, Line, Lock, Message, Node, Store, Visit, Visitor,
+    Answer, Call, Context, Effects, Line, Lock, Message, Node, Silence, Store, Visit, Visitor,
 };
 use picklock_model::time::{Clock, Due, Micros, Monotonic, Wall};
 use picklock_model::trace::{Happening, Observer, Step};
@@ -415,6 +415,7 @@ impl Store for Board {
     type Request = Request;
     type Reply = Reply;
     type Peer = Copy;
+    type Change = Silence;
 
     fn new(_me: u8, _servers: u8, _settings: &()) -> Self {
         Board(Vec::new())

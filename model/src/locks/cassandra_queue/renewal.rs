@@ -4,8 +4,9 @@
 use super::phase::{Phase, Renewer};
 use super::settings::Settings;
 use super::{CassandraQueue, Cx, Out};
+use crate::locks::cassandra_tables::MAIN;
 use crate::machine::Answer;
-use crate::stores::cassandra::{Family, Operation, Outcome};
+use crate::stores::cassandra::{Operation, Outcome};
 use crate::time::{Micros, Monotonic};
 use picklock_properties::{ClientId, Event};
 
@@ -32,7 +33,7 @@ impl CassandraQueue {
 
     pub(super) fn renew(&mut self, cx: &Cx, out: &mut Out) {
         if cx.settings.conditional_renewal && self.phase == Phase::Held {
-            let operation = Operation::ReadSlice { row: self.row(Family::Main), from: None, count: 2 };
+            let operation = Operation::ReadSlice { row: self.row(MAIN), from: None, count: 2 };
             self.renewer = Renewer::ReadsMain(self.request(operation, cx, out));
         } else {
             self.begin_renewal(cx, out);

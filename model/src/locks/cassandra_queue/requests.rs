@@ -4,9 +4,9 @@ use super::phase::Phase;
 use super::settings::{Expiry, Timestamps};
 use super::{CassandraQueue, Cx, Out};
 use crate::locks::awaited::Awaited;
-use crate::stores::cassandra::{
-    Change, ColumnName, Family, Found, Mutation, Operation, Prefix, Row, TIME, Target, Value,
-};
+use crate::locks::cassandra_tables::{self, MAIN, QUEUE, TIME};
+use crate::names::Word;
+use crate::stores::cassandra::{Change, ColumnName, Found, Mutation, Operation, Prefix, Row, Target, Value};
 use crate::time::Wall;
 
 impl CassandraQueue {
@@ -16,14 +16,14 @@ impl CassandraQueue {
             None => Target::CoordinatorTime(self.thread(cx)),
         };
         let timestamp = self.timestamp(cx);
-        Mutation { row: self.row(Family::Queue), target, change: self.put(timestamp, cx), timestamp }
+        Mutation { row: self.row(QUEUE), target, change: self.put(timestamp, cx), timestamp }
     }
 
     pub(super) fn put_main(&mut self, cx: &Cx) -> Mutation {
         let timestamp = self.timestamp(cx);
         self.fence = cx.settings.fencing.then(|| timestamp.unwrap_or(cx.wall));
         Mutation {
-            row: self.row(Family::Main),
+            row: self.row(MAIN),
             target: Target::Column(self.main_column(cx)),
             change: self.put(timestamp, cx),
             timestamp,
@@ -52,8 +52,8 @@ impl CassandraQueue {
         Mutation { row, target, change: Change::Delete, timestamp }
     }
 
-    pub(super) fn row(&self, family: Family) -> Row {
-        Row { family, lock: self.lock.0 }
+    pub(super) fn row(&self, table: Word) -> Row {
+        cassandra_tables::row(table, self.lock)
     }
 
     pub(super) fn main_column(&self, cx: &Cx) -> ColumnName {

@@ -5,11 +5,13 @@
 //! monotonic clock is not renewed any more, and is deleted. It watches one lock.
 
 use super::{Caller, Cx, Judges, Out, Settings, Tombstones};
+use crate::locks::cassandra_tables;
 use crate::machine::{Line, Visitor};
 use crate::stores::cassandra::{
-    Change, ColumnName, Family, Found, Mutation, NAME_GROUP, Operation, Outcome, Reply, Row, Target,
+    Change, ColumnName, Found, Mutation, NAME_GROUP, Operation, Outcome, Reply, Row, Target,
 };
 use crate::time::{Micros, Monotonic, Wall};
+use picklock_properties::LockId;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -45,8 +47,8 @@ enum Phase {
     Deletes { row: Row },
 }
 
-const QUEUE: Row = Row { family: Family::Queue, lock: 0 };
-const MAIN: Row = Row { family: Family::Main, lock: 0 };
+const QUEUE: Row = cassandra_tables::row(cassandra_tables::QUEUE, LockId(0));
+const MAIN: Row = cassandra_tables::row(cassandra_tables::MAIN, LockId(0));
 
 /// As many as a row can have.
 const ALL: u8 = u8::MAX;
@@ -126,9 +128,9 @@ impl LeaseKeeper {
     }
 
     fn next_row(&mut self, row: Row, cx: &Cx, out: &mut Out) {
-        match row.family {
-            Family::Queue => self.read(MAIN, cx, out),
-            Family::Main | Family::Shadow | Family::Time => self.sleep(cx),
+        match row {
+            QUEUE => self.read(MAIN, cx, out),
+            _ => self.sleep(cx),
         }
     }
 

@@ -1,10 +1,12 @@
 //! The two services' machines alone, entered by hand.
 
 use super::*;
+use crate::locks::cassandra_tables::{self, TIME};
 use crate::machine::{Message, Node};
 use crate::stores::cassandra::{
-    Change, ColumnName, Family, Found, Mutation, Outcome, Prefix, Row, TIME, Target, ThreadId, Value,
+    Change, ColumnName, Found, Mutation, Outcome, Prefix, Row, Target, ThreadId, Value,
 };
+use picklock_properties::LockId;
 use smallvec::smallvec;
 
 /// A service's process, its clocks, and what it asked last.
@@ -80,7 +82,7 @@ impl Bench {
 }
 
 const CELL: ColumnName = ColumnName { prefix: Prefix::None, thread: ThreadId(0) };
-const MAIN: Row = Row { family: Family::Main, lock: 0 };
+const MAIN: Row = cassandra_tables::row(cassandra_tables::MAIN, LockId(0));
 
 fn stored(at: i64) -> Outcome {
     Outcome::Slice(smallvec![(CELL, Value::Time(Wall(at)))])

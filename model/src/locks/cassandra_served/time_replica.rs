@@ -2,10 +2,10 @@
 //! времени в специально заведенной под эти цели ячейке в Cassandra".
 
 use super::{Advance, Caller, CellStamps, Cx, Out};
+use crate::locks::cassandra_tables::TIME;
 use crate::machine::{Line, Visitor};
 use crate::stores::cassandra::{
-    Change, ColumnName, Mutation, NAME_GROUP, Operation, Outcome, Prefix, Reply, TIME, Target, ThreadId,
-    Value,
+    Change, ColumnName, Mutation, NAME_GROUP, Operation, Outcome, Prefix, Reply, Target, ThreadId, Value,
 };
 use crate::time::{Micros, Monotonic, Wall};
 use serde::{Deserialize, Serialize};

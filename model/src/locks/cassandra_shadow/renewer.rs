@@ -6,8 +6,9 @@
 
 use super::{CassandraShadow, Cx, Out, Phase};
 use crate::locks::awaited::Awaited;
+use crate::locks::cassandra_tables::MAIN;
 use crate::machine::{Answer, Visitor};
-use crate::stores::cassandra::{Family, Operation, Outcome};
+use crate::stores::cassandra::{Operation, Outcome};
 use crate::time::{Micros, Monotonic};
 use picklock_properties::{ClientId, Event};
 use serde::{Deserialize, Serialize};
@@ -74,7 +75,7 @@ impl CassandraShadow {
 
     fn renew(&mut self, cx: &Cx, out: &mut Out) {
         if cx.settings.conditional_renewal {
-            let operation = Operation::ReadSlice { row: self.row(Family::Main), from: None, count: 2 };
+            let operation = Operation::ReadSlice { row: self.row(MAIN), from: None, count: 2 };
             self.renewer = Renewer::ReadsMain(self.request(operation, cx, out));
         } else {
             self.write_again(cx, out);

@@ -2,14 +2,16 @@
 
 use super::{CassandraShadow, Cx, Out, Phase, Settings};
 use crate::locks::awaited::Awaited;
+use crate::locks::cassandra_tables::{self, MAIN};
+use crate::names::Word;
 use crate::stores::cassandra::{
-    Change, ColumnName, Family, Mutation, Operation, Prefix, Row, Target, ThreadId, Value,
+    Change, ColumnName, Mutation, Operation, Prefix, Row, Target, ThreadId, Value,
 };
 
 impl CassandraShadow {
     /// The row that the lock id has in a table.
-    pub(super) fn row(&self, family: Family) -> Row {
-        Row { family, lock: self.lock.0 }
+    pub(super) fn row(&self, table: Word) -> Row {
+        cassandra_tables::row(table, self.lock)
     }
 
     pub(super) fn column(&self, settings: &Settings) -> ColumnName {
@@ -22,7 +24,7 @@ impl CassandraShadow {
 
     pub(super) fn put_main(&mut self, cx: &Cx) -> Mutation {
         let change = Change::Put { value: Value::EMPTY, ttl_seconds: cx.settings.ttl_seconds };
-        let mutation = self.mutation(self.row(Family::Main), change, cx);
+        let mutation = self.mutation(self.row(MAIN), change, cx);
         self.fence = cx.settings.fencing.then(|| mutation.timestamp.unwrap_or(cx.wall));
         let is_looked_at = cx.settings.validity_check && cx.settings.ttl_seconds.is_some();
         self.main_sent = is_looked_at.then_some(cx.monotonic);

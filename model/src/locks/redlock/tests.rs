@@ -134,7 +134,10 @@ impl Client {
 
     fn sent_set(&self) -> Vec<u8> {
         let is_set = |request: &Request| {
-            matches!(request.command, Command::Set { key: Key::Lock(0), if_absent: true, .. })
+            matches!(
+                request.command,
+                Command::Set { key: Key { word: LOCK, number: 0 }, if_absent: true, .. }
+            )
         };
         self.sent().iter().filter(|(_, request)| is_set(request)).map(|(server, _)| *server).collect()
     }
@@ -145,7 +148,7 @@ impl Client {
 }
 
 fn unlocking(value: u32) -> Option<Command> {
-    Some(Command::CompareAndDelete { key: Key::Lock(0), value: signature(value) })
+    Some(Command::CompareAndDelete { key: lock_key(LockId(0)), value: signature(value) })
 }
 
 fn signature(serial: u32) -> Value {

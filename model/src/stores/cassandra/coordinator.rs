@@ -5,11 +5,13 @@ use super::cell::{Cell, Column, Columns, Content, merge_into};
 use super::paxos::Ballot;
 use super::peer::Peer;
 use super::pending::{Awaited, Pending, RowAcks, Servers};
-use super::protocol::{ColumnName, Family, Found, Mutation, NAME_GROUP, Outcome, Prefix, Reply, Row, Target};
+use super::protocol::{
+    ColumnName, Found, Mutation, NAME_GROUP, Outcome, Prefix, Reply, Row, Target, Written,
+};
 use super::{Cassandra, ExpiryClock, ReadRepair, ReadTargets, Settings};
 use crate::machine::{Context, Effects, Owner, StampGroup, Visitor};
+use crate::names::Word;
 use crate::time::{Due, Micros, Wall};
-use picklock_properties::{ClientId, Event, LockId};
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
@@ -46,11 +48,8 @@ impl Cassandra {
         let mut unacknowledged: SmallVec<[RowAcks; 2]> = SmallVec::new();
         for (row, columns) in self.coordinator.resolve(mutations, cx) {
             self.replica.apply(row, &columns, cx);
-            // What a queue is for is the monitors' business; that this row is one, the family says.
-            if row.family == Family::Queue
-                && columns.iter().any(|column| matches!(column.cell.content, Content::Live { .. }))
-            {
-                effects.record(Event::Enqueued { client: ClientId(client), lock: LockId(row.lock) });
+            if columns.iter().any(|column| matches!(column.cell.content, Content::Live { .. })) {
+                effects.changed(Written::Put { row, client });
             }
             let serial = (cx.settings.writes.of(cx.servers) > 1).then(|| self.coordinator.draw_serial());
             if let Some(serial) = serial {
@@ -284,9 +283,9 @@ impl Coordinator {
         *self = Coordinator { next_serial: self.next_serial, ..Coordinator::default() };
     }
 
-    /// Whether a read of this family is under way.
-    pub fn reads(&self, family: Family) -> bool {
-        self.pending.iter().any(|pending| pending.reads(family))
+    /// Whether a read of this table is under way.
+    pub fn reads(&self, table: Word) -> bool {
+        self.pending.iter().any(|pending| pending.reads(table))
     }
 
     /// Whether an operation under way can tell the column from its absence: see [`Pending::needs`].

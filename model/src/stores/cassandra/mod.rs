@@ -1,4 +1,4 @@
-//! Apache Cassandra, as far as document 000 (section 2) and its locks need it.
+//! Apache Cassandra, as far as document 000 (section 2) and its recipes need it.
 //!
 //! ```text
 //!            write / batch / read slice                 mutation, read, repair
@@ -43,7 +43,7 @@
 //!   read and then not the repair makes the read time out here; the real coordinator tries the others.
 //! - *Anti-entropy repair, compaction, flushes, disks that fill or break, topology changes, datacentres,* and the
 //!   failure detector: a coordinator does not refuse up front (`UnavailableException`), it times out.
-//! - *Row and range tombstones, counters.* No lock of document 000 has them.
+//! - *Row and range tombstones, counters.* Document 000 has none.
 //! - *Of lightweight transactions:* the second variant of Paxos (4.1), reads at SERIAL, conditions on more than one column,
 //!   and that `system.paxos` forgets a round after three hours. Hidden: what goes wrong when rounds of both variants meet,
 //!   and a round that is finished hours later.
@@ -207,6 +207,7 @@ impl Store for Cassandra {
     type Request = Request;
     type Reply = Reply;
     type Peer = Peer;
+    type Change = Written;
 
     fn new(_me: u8, servers: u8, _settings: &Settings) -> Self {
         assert!((1..=16).contains(&servers), "between one and sixteen servers");

@@ -6,7 +6,7 @@
 
 use super::Settings;
 use super::cell::{Cell, Column, Content};
-use super::protocol::{OWNER, Row, timestamp_group};
+use super::protocol::{Row, SHARED, timestamp_group};
 use super::replica::Replica;
 use crate::machine::{Context, Owner, Visit, Visitor};
 use crate::time::Wall;
@@ -27,14 +27,14 @@ pub struct Ballot {
 }
 
 impl Ballot {
-    /// Compared with other ballots of the row, and, once committed, with the write timestamps of its [`OWNER`] column:
+    /// Compared with other ballots of the row, and, once committed, with the write timestamps of its [`SHARED`] column:
     /// one group with these.
     pub(super) fn visit<V: Visitor>(&mut self, row: Row, visitor: &mut V) {
-        visitor.stamp(timestamp_group(row, OWNER.thread), &mut self.at);
+        visitor.stamp(timestamp_group(row, SHARED.thread), &mut self.at);
     }
 }
 
-/// A ballot with what it would write into the row's [`OWNER`] column.
+/// A ballot with what it would write into the row's [`SHARED`] column.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Proposal {
     /// The ballot; its time is the write timestamp (`Commit.newProposal`).
@@ -46,7 +46,7 @@ pub struct Proposal {
 impl Proposal {
     /// What a commit of it writes.
     pub(super) fn column(&self) -> Column {
-        Column { name: OWNER, cell: Cell { timestamp: self.ballot.at, content: self.content } }
+        Column { name: SHARED, cell: Cell { timestamp: self.ballot.at, content: self.content } }
     }
 
     pub(super) fn visit<V: Visitor>(&mut self, row: Row, visitor: &mut V) {

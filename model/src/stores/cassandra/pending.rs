@@ -3,8 +3,9 @@
 #[cfg(doc)]
 use super::ExpiryClock;
 use super::cell::Column;
-use super::protocol::{ColumnName, Family, Found, Row, visit_found};
+use super::protocol::{ColumnName, Found, Row, visit_found};
 use crate::machine::{Node, Owner, Visitor};
+use crate::names::Word;
 use crate::time::Due;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -92,10 +93,10 @@ impl Pending {
         }
     }
 
-    /// Whether it is a read of this family.
-    pub fn reads(&self, family: Family) -> bool {
+    /// Whether it is a read of this table.
+    pub fn reads(&self, table: Word) -> bool {
         match &self.awaited {
-            Awaited::Cells { row, .. } | Awaited::Repairs { row, .. } => row.family == family,
+            Awaited::Cells { row, .. } | Awaited::Repairs { row, .. } => row.table == table,
             Awaited::Acks(_) => false,
         }
     }

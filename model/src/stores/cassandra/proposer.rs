@@ -33,7 +33,7 @@ use super::cell::{Columns, Content, merge_into};
 use super::paxos::{Ballot, Paxos, Proposal, Said};
 use super::peer::Peer;
 use super::pending::Servers;
-use super::protocol::{Change, Condition, OWNER, Outcome, Reply, Row};
+use super::protocol::{Change, Condition, Outcome, Reply, Row, SHARED};
 use super::{Cassandra, Consistency, Settings};
 use crate::machine::{Context, Effects, Node, Owner, Visitor};
 use crate::time::Due;
@@ -306,7 +306,7 @@ impl Cassandra {
         };
         if !answered.contains(from) {
             answered.insert(from);
-            let owners = columns.into_iter().filter(|column| column.name == OWNER);
+            let owners = columns.into_iter().filter(|column| column.name == SHARED);
             owners.for_each(|column| merge_into(merged, column, cx.settings.ties));
         }
         if answered.len() < Consistency::Quorum.of(cx.servers) {
@@ -319,7 +319,7 @@ impl Cassandra {
             Condition::Equals(value) => owner == Some(value),
         };
         if !is_met {
-            let found = owner.into_iter().map(|value| (OWNER, value)).collect();
+            let found = owner.into_iter().map(|value| (SHARED, value)).collect();
             return round.answer(Outcome::Slice(found), out);
         }
         let content = Content::of(round.change, now_seconds);

@@ -1,15 +1,16 @@
-//! What clients and servers of Cassandra say to each other, as far as locks need it.
+//! What clients and servers of Cassandra say to each other, as far as the recipes here need it.
 //!
 //! Source: document 000, section 2 (cluster, keyspace, column family, cell; write one cell, write many cells into one
 //! family, read a slice of a row from a column name with a count).
 
 use crate::machine::{Owner, StampGroup, Visit, Visitor};
+use crate::names::Word;
 use crate::time::Wall;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::fmt::{Display, Formatter};
 
-/// The identifier of a locking thread, a GUID in the source: only its identity and lexicographic order matter.
+/// The identifier of a thread that writes, a GUID in the source: only its identity and lexicographic order matter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ThreadId(pub u16);
 
@@ -24,20 +25,19 @@ impl Display for ThreadId {
 /// What stands before the thread id in a column's name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Prefix {
-    /// Listing 5: the time in microseconds, padded with zeros to 20 digits.
+    /// A time in microseconds, padded with zeros to 20 digits.
     Time(Wall),
     /// Nothing: the name is the thread id.
     None,
 }
 
-/// A column's name as the locks here build them.
+/// A column's name as the recipes here build them.
 ///
 /// Names are ordered lexicographically in a row. Padded digits compare as numbers and digits stand before letters, so
-/// the derived order is the order of the strings that the locks of the source write. Names of other shapes are left
-/// out; no lock here uses them.
+/// the derived order is the order of the strings. Names of other shapes are left out.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ColumnName {
-    /// The part that orders the queue.
+    /// The part that orders them before the threads do.
     pub prefix: Prefix,
     /// The part that tells threads apart.
     pub thread: ThreadId,
@@ -45,50 +45,40 @@ pub struct ColumnName {
 
 /// The column whose name is the same for all threads, and the only one that conditional writes change: all ballots of a
 /// row are then write timestamps of one column. The thread in it is nobody's.
-pub const OWNER: ColumnName = ColumnName { prefix: Prefix::None, thread: ThreadId(u16::MAX) };
+pub const SHARED: ColumnName = ColumnName { prefix: Prefix::None, thread: ThreadId(u16::MAX) };
+
+/// What it is called: a label of the users'.
+const SHARED_LABEL: Word = Word(0);
 
 impl Display for ColumnName {
     /// `tA`; with a time before it, counted from the beginning of the run: `12.345678s·tA`.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self.prefix {
-            Prefix::None if *self == OWNER => f.write_str("owner"),
+            Prefix::None if *self == SHARED => write!(f, "{}", SHARED_LABEL.label()),
             Prefix::Time(at) => write!(f, "{at}·{}", self.thread),
             Prefix::None => write!(f, "{}", self.thread),
         }
     }
 }
 
-/// A row of a column family.
+/// A row of a table. Its users choose the names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Row {
-    /// The family (table).
-    pub family: Family,
-    /// The lock id, the row's key.
-    pub lock: u8,
+    /// The table (column family), a word of the users'.
+    pub table: Word,
+    /// The row's key.
+    pub key: u8,
 }
 
-/// The families that the locks of document 000 use.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Family {
-    /// Who owns the lock ("основная строка").
-    Main,
-    /// Who waits for it, in order ("очередь").
-    Queue,
-    /// Where Listing 3 fights for it ("теневая таблица").
-    Shadow,
-    /// The one cell of the time service ("в специально заведенной под эти цели ячейке", section 5.4).
-    Time,
+impl Row {
+    /// Which of the users' words names a table whose cells hold times that clients may write with: the write timestamps of
+    /// such cells are compared with the times. In other tables they are compared with each other only.
+    pub const TIMES: Word = Word(3);
 }
 
 impl Display for Row {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self.family {
-            Family::Main => "M",
-            Family::Queue => "Q",
-            Family::Shadow => "S",
-            Family::Time => "T",
-        })?;
-        if self.lock == 0 { Ok(()) } else { write!(f, "{}", self.lock) }
+        write!(f, "{}", self.table.name(self.key.into()))
     }
 }
 
@@ -99,7 +89,7 @@ pub enum Value {
     Number(u16),
     /// Bytes that mean a time.
     Time(Wall),
-    /// Bytes that name a thread: whose a lock is.
+    /// Bytes that name a thread.
     Thread(ThreadId),
 }
 
@@ -124,8 +114,8 @@ impl Value {
         }
     }
 
-    /// Shows the time in it. It is compared with times in names; a lock that makes it a write timestamp says so
-    /// ([`crate::machine::Lock::carries_stamps_over`]).
+    /// Shows the time in it. It is compared with times in names; who makes it a write timestamp says so
+    /// ([`carries_stamps_over`](crate::machine::Lock::carries_stamps_over)).
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         match self {
             Value::Number(_) | Value::Thread(_) => {}
@@ -207,7 +197,7 @@ pub enum Operation {
         /// How many columns at most.
         count: u8,
     },
-    /// Change the [`OWNER`] column of `row` if `condition` holds: a lightweight transaction
+    /// Change the [`SHARED`] column of `row` if `condition` holds: a lightweight transaction
     /// (`INSERT … IF NOT EXISTS`, `DELETE … IF owner = …`). If it does not hold, the answer is a slice: what is there.
     Conditional {
         /// In which row.
@@ -219,7 +209,7 @@ pub enum Operation {
     },
 }
 
-/// On what a conditional write depends: the live value of the [`OWNER`] column.
+/// On what a conditional write depends: the live value of the [`SHARED`] column.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Condition {
     /// There is none.
@@ -251,23 +241,23 @@ pub enum Outcome {
     TimedOut,
 }
 
-/// The row of the time service, with its one cell.
-pub const TIME: Row = Row { family: Family::Time, lock: 0 };
-
-/// The stamps of one column: written by one thread, so one group per row family, lock and thread. Those of the time
-/// service's cell may be its values, and are compared with them.
+/// The stamps of one column: written by one thread, so one group per row and thread. Those of a cell in [`Row::TIMES`] may be
+/// its values, and are compared with them.
 pub fn timestamp_group(row: Row, thread: ThreadId) -> StampGroup {
-    if row.family == Family::Time {
+    if row.table == Row::TIMES {
         return NAME_GROUP;
     }
-    StampGroup { space: 0, member: (row.family as u32) << 24 | (row.lock as u32) << 16 | thread.0 as u32 }
+    StampGroup {
+        space: 0,
+        member: u32::from(row.table.0) << 24 | u32::from(row.key) << 16 | u32::from(thread.0),
+    }
 }
 
-/// The times in column names, and those in values: the time service's, which become names. Only queue rows have such names;
-/// several locks' rows share a group, which costs states, not truth.
+/// The times in column names, and those in values, which become names. Several rows share a group, which costs states, not
+/// truth.
 pub const NAME_GROUP: StampGroup = StampGroup { space: 1, member: 0 };
 
-/// Write times of the main row, as fencing tokens: compared with each other, whoever wrote.
+/// Write times as fencing tokens: compared with each other, whoever wrote.
 pub const FENCE_TIMES: StampGroup = StampGroup { space: 2, member: 0 };
 
 impl ColumnName {
@@ -386,12 +376,12 @@ impl Display for Request {
             }
             Operation::Conditional { row, change, condition } => {
                 match change {
-                    Change::Put { value, .. } => write!(f, "insert {row}[{OWNER}]{value}")?,
-                    Change::Delete => write!(f, "delete {row}[{OWNER}]")?,
+                    Change::Put { value, .. } => write!(f, "insert {row}[{SHARED}]{value}")?,
+                    Change::Delete => write!(f, "delete {row}[{SHARED}]")?,
                 }
                 match condition {
                     Condition::Absent => f.write_str(" if not exists"),
-                    Condition::Equals(value) => write!(f, " if {OWNER}{value}"),
+                    Condition::Equals(value) => write!(f, " if {SHARED}{value}"),
                 }
             }
         }
@@ -412,4 +402,16 @@ impl Display for Reply {
             }
         }
     }
+}
+
+/// What changed, as coordinators tell it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Written {
+    /// A client's write has put a live cell into the row, here to begin with; conditional writes are not told.
+    Put {
+        /// Which row.
+        row: Row,
+        /// Who asked for it.
+        client: u8,
+    },
 }

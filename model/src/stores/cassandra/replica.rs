@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, Column, Columns, reconcile};
 use super::paxos::Promises;
-use super::protocol::{ColumnName, Family, Row};
+use super::protocol::{ColumnName, Row};
 use super::{CommitLog, ExpiryClock, Settings};
 use crate::machine::{Context, Visitor};
 use crate::time::{Due, Wall};
@@ -147,10 +147,10 @@ impl Replica {
         self.cells.iter().chain(&self.synced)
     }
 
-    /// What the time service's cell holds.
+    /// The times that clients may write with.
     pub fn times(&self) -> impl Iterator<Item = Wall> {
-        let of_service = |entry: &&Entry| entry.row.family == Family::Time;
-        self.entries().filter(of_service).filter_map(|entry| entry.column.cell.time())
+        let is_among_them = |entry: &&Entry| entry.row.table == Row::TIMES;
+        self.entries().filter(is_among_them).filter_map(|entry| entry.column.cell.time())
     }
 
     /// The cells stored for one column: none, one, or one more in the synced image.

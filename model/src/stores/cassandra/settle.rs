@@ -4,7 +4,7 @@
 use super::Cassandra;
 use super::cell::Cell;
 use super::peer::Peer;
-use super::protocol::{ColumnName, Family, Mutation, Operation, Outcome, Prefix, Reply, Row, Target, Value};
+use super::protocol::{ColumnName, Mutation, Operation, Outcome, Prefix, Reply, Row, Target, Value};
 use crate::machine::Message;
 use crate::time::Wall;
 use smallvec::SmallVec;
@@ -14,8 +14,8 @@ use smallvec::SmallVec;
 /// Dead for good: at every server, the synced image included, there is no cell, or a tombstone or a cell expired at
 /// `horizon`; it is older than `horizon`, so that a write under way from later on wins whether or not the cell is
 /// there; and no message under way and no read under way has a cell of it or was begun while it was live. That a
-/// request sent later carries no timestamp below `horizon` is the caller's to know: a lock that keeps a timestamp for
-/// later must keep it above, or such columns may not be settled. What the time service's cell holds may become such a
+/// request sent later carries no timestamp below `horizon` is the caller's to know: who keeps a timestamp for
+/// later must keep it above, or such columns may not be settled. What a cell in [`Row::TIMES`] holds may become such a
 /// timestamp, too: nothing from that on is settled.
 ///
 /// What changes is that blocking reads have fewer tombstones to repair: they wait less often, and return the same.
@@ -44,7 +44,7 @@ pub(super) fn settle(
     let messages: SmallVec<[&Message<Cassandra>; 8]> = in_flight.collect();
     let times = || servers.iter().flat_map(|server| server.replica.times());
     if times().next().is_some() {
-        if servers.iter().any(|server| server.coordinator.reads(Family::Time)) {
+        if servers.iter().any(|server| server.coordinator.reads(Row::TIMES)) {
             return;
         }
         let earliest = times().chain(messages.iter().copied().flat_map(times_in)).min();

@@ -1,4 +1,4 @@
-//! etcd v3, as far as locks on it need it.
+//! etcd v3, as far as the recipes on it need it.
 //!
 //! ```text
 //!             range, put, delete, txn, lease, watch               log: one order of all changes
@@ -29,18 +29,17 @@
 //!   another connection is, when the first one arrives late. No reset tells a client that a member's process is gone; it
 //!   learns that by its own time-out.
 //! - *The stream of keep-alives and of watches.* Their messages go alone, too. Events of one watch may overtake each other
-//!   on the way, where a stream would keep their order: locks wait for one event.
+//!   on the way, where a stream would keep their order: who waits here waits for one event.
 //! - *Synced and unsynced watchers*, events in fragments, progress notifications: a watch that begins in the past has its
 //!   events at once.
 //! - *What a sync takes*, and the batches of the backend: a step is one moment.
 //! - *Checkpoints of leases*: with one member there is no other that they could help.
 //! - *Nested transactions, `prev_kv`, `keys_only`, filters, roles and users, quotas, alarms, limits on sizes.*
 //!
-//! # What monitors are told
+//! # What it tells
 //!
-//! The store knows no lock. A key that is bound to a lease is told as a place in a queue under the number of its prefix
-//! ([`Enqueued`](Event::Enqueued) when it is created), the one created first as whose turn it is
-//! ([`Acquired`](Event::Acquired)), and keys that go because their lease has run out as [`RecordGone`](Event::RecordGone).
+//! Keys mean nothing to a member. It tells of those that are bound to a lease: of each that is created, of those that go
+//! because their lease has run out, and which one of a prefix was created first ([`Change`]).
 
 mod kv;
 mod lessor;
@@ -61,7 +60,7 @@ use crate::machine::{Context, Effects, Message, Silence, Store, Visitor};
 use crate::time::{Due, Micros, Wall};
 use kv::Kv;
 use lessor::{Lessor, Renewal};
-use picklock_properties::{ClientId, Event, FencingToken, LockId};
+use picklock_properties::FencingToken;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -183,7 +182,7 @@ impl Etcd {
         self.watchers.retain(|watcher| (watcher.client, watcher.serial) != (client, serial));
     }
 
-    /// Tells watchers and monitors what has changed since `before`; by the end of which lease, if it ran out.
+    /// Tells watchers, and whoever reads the changes, what has changed since `before`; by the end of which lease, if it ran out.
     fn tell(&mut self, before: &Before, ended: Option<LeaseId>, cx: &Cx, out: &mut Out) {
         if self.kv.revision == before.revision {
             return;
@@ -208,14 +207,12 @@ impl Etcd {
         for event in &events {
             match event {
                 WatchEvent::Put(KeyValue { key, version: 1, lease: Some(lease), .. }) => {
-                    let (client, lock) = (ClientId(lease.client), LockId(key.prefix));
-                    out.record(Event::Enqueued { client, lock });
+                    out.changed(Change::Created { key: *key, lease: *lease });
                 }
                 WatchEvent::Put(_) => {}
                 WatchEvent::Delete { key, .. } => {
                     if let Some(lease) = ended {
-                        let (client, lock) = (ClientId(lease.client), LockId(key.prefix));
-                        out.record(Event::RecordGone { client, lock, server: cx.me });
+                        out.changed(Change::Gone { key: *key, lease });
                     }
                 }
             }
@@ -224,7 +221,7 @@ impl Etcd {
             if !before.firsts.contains(&(kv.key, kv.create_revision))
                 && let Some(lease) = kv.lease
             {
-                out.record(Event::Acquired { client: ClientId(lease.client), lock: LockId(kv.key.prefix) });
+                out.changed(Change::First { key: kv.key, lease });
             }
         }
     }
@@ -247,6 +244,7 @@ impl Store for Etcd {
     type Request = Request;
     type Reply = Reply;
     type Peer = Silence;
+    type Change = Change;
 
     fn leads(&self) -> bool {
         true
@@ -298,9 +296,8 @@ impl Store for Etcd {
                 let fresh = Etcd { highest: self.highest, ..Etcd::new(cx.me, cx.servers, cx.settings) };
                 let lost = std::mem::replace(self, fresh);
                 for kv in lost.kv.keys() {
-                    if let Some(LeaseId { client, .. }) = kv.lease {
-                        let (client, lock) = (ClientId(client), LockId(kv.key.prefix));
-                        out.record(Event::RecordGone { client, lock, server: cx.me });
+                    if let Some(lease) = kv.lease {
+                        out.changed(Change::Gone { key: kv.key, lease });
                     }
                 }
             }

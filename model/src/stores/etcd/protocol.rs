@@ -1,4 +1,4 @@
-//! What clients and members say to each other: the part of etcd's v3 API that locks use.
+//! What clients and members say to each other: the part of etcd's v3 API that the recipes use.
 //!
 //! A request is a call of gRPC: it goes alone, two of them may overtake each other (members handle each call by itself,
 //! also two of one connection), and its answer may be lost. Nothing tells a client that a member is gone but its own
@@ -357,4 +357,30 @@ pub enum Error {
     FutureRevision,
     /// A key is put twice, or put and deleted.
     DuplicateKey,
+}
+
+/// What changed of the keys that are bound to a lease.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// A key is created.
+    Created {
+        /// Which key.
+        key: Key,
+        /// Its lease.
+        lease: LeaseId,
+    },
+    /// A key is gone, and nobody deleted it or revoked its lease: that has run out, or everything was lost.
+    Gone {
+        /// Which key.
+        key: Key,
+        /// Its lease.
+        lease: LeaseId,
+    },
+    /// Of the keys with this prefix, another is now the one that was created first.
+    First {
+        /// Which key.
+        key: Key,
+        /// Its lease.
+        lease: LeaseId,
+    },
 }

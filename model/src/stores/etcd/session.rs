@@ -146,7 +146,7 @@ pub struct Here<'a> {
 }
 
 impl<'a> Here<'a> {
-    /// What a lock's context says of it.
+    /// What a client's context says of it.
     pub fn new<S>(cx: &Context<S>, settings: &'a SessionSettings) -> Here<'a> {
         Here { me: cx.me, servers: cx.servers, now: cx.monotonic, settings }
     }

@@ -304,6 +304,7 @@ impl Store for FeedbackStore {
     type Request = Request;
     type Reply = Reply;
     type Peer = Silence;
+    type Change = Silence;
 
     /// A second server would have nothing to do: clients ask the first.
     fn new(_me: u8, _servers: u8, _settings: &Settings) -> Self {

@@ -1,11 +1,10 @@
 //! The keys of one server: their values, when they die, and what of them is on disk.
 
 use super::peer::{Effect, Lifetime, Put};
-use super::protocol::{Key, Millis, Value};
+use super::protocol::{Change, Key, Millis, Value};
 use super::{Eviction, ExpiryClock, Layout, Persistence, Redis, Settings};
 use crate::machine::{Context, Effects, StampGroup, Visitor};
 use crate::time::{Due, Micros, Monotonic, Wall};
-use picklock_properties::{ClientId, Event};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -36,14 +35,6 @@ impl Record {
             Due::Wall(at) => cx.wall >= at,
             Due::Monotonic(at) => cx.monotonic >= at,
         })
-    }
-
-    /// Who signed it, if it is a lock.
-    pub fn signer(&self) -> Option<ClientId> {
-        match (self.key, self.value) {
-            (Key::Lock(_), Value::Token(token)) => Some(ClientId(token.client)),
-            (Key::Lock(_), Value::Integer(_)) | (Key::Counter(_) | Key::Foreign(_), _) => None,
-        }
     }
 
     fn put(&self, cx: &Context<Settings>) -> Put {
@@ -97,7 +88,7 @@ pub(super) struct Turn<'a> {
     pub effects: &'a mut Effects<Redis>,
     /// The client whose request this is; `None`: nobody's.
     pub by: Option<u8>,
-    /// Whether the loss of a record here is an event: not on a mere replica.
+    /// Whether it tells what changes: not on a mere replica.
     pub reports: bool,
     /// What changed, in order, if there are replicas to be told.
     pub changed: Option<SmallVec<[Effect; 2]>>,
@@ -110,18 +101,18 @@ impl Turn<'_> {
         }
     }
 
-    /// The record is new: it makes the lock somebody's, if this server alone decides that.
-    fn came(&mut self, record: &Record) {
-        let decides_alone = self.cx.servers == 1 || self.cx.settings.layout != Layout::Independent;
-        if let Some(client) = record.signer().filter(|_| decides_alone && self.reports) {
-            self.effects.record(Event::Acquired { client, lock: record.key.lock() });
+    /// The record is new.
+    fn came(&mut self, &Record { key, value, .. }: &Record) {
+        if self.reports {
+            let alone = self.cx.servers == 1 || self.cx.settings.layout != Layout::Independent;
+            self.effects.changed(Change::Came { key, value, alone });
         }
     }
 
-    /// The record is gone from this server by `by`'s doing: an event unless that is who signed it.
-    fn gone(&mut self, record: &Record, by: Option<u8>) {
-        if let Some(client) = record.signer().filter(|client| Some(client.0) != by && self.reports) {
-            self.effects.record(Event::RecordGone { client, lock: record.key.lock(), server: self.cx.me });
+    /// The record is gone from this server by `by`'s doing.
+    fn gone(&mut self, &Record { key, value, .. }: &Record, by: Option<u8>) {
+        if self.reports {
+            self.effects.changed(Change::Gone { key, value, by });
         }
     }
 }
@@ -227,7 +218,7 @@ impl Keyspace {
         true
     }
 
-    /// `FLUSHALL`: whoever asked for it, it is no release.
+    /// `FLUSHALL`: whoever asked for it, it was meant for no key in particular.
     pub fn clear(&mut self, turn: &mut Turn) {
         if self.records.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Redis, as far as document 001 and its locks need it.
+//! Redis, as far as document 001 and its recipes need it.
 //!
 //! ```text
 //!              request                   ping, change, snapshot
@@ -23,8 +23,7 @@
 //! - Asynchronous replication of effects, full resynchronisation, promotion of a replica, demotion of an old master,
 //!   `WAIT`. The network may lose and reorder what TCP would not: a replica applies only the change that follows its
 //!   last one, and asks for everything when it sees a gap. Role and epoch are durable.
-//! - [`RecordGone`](picklock_properties::Event::RecordGone) whenever a lock's record goes by anything but the deletion
-//!   that its signer asked for. A mere replica reports nothing, a master that was demoted does.
+//! - A [`Change`] whenever a key holds another value than before, or none. Keys' names mean nothing to the server.
 //!
 //! # Decisions where the real server has none, or another
 //!
@@ -53,7 +52,7 @@
 //! - *Sentinel and its quorum.* A replica decides by itself that its master is dead, the lower number first. Hidden: a
 //!   failover that does not come because too few Sentinels see each other, or comes late; added: promotions that a
 //!   quorum would have refused, as when only the link between master and replica is cut. The old master is told by
-//!   pings, clients are told by nobody: a lock must find the master itself.
+//!   pings, clients are told by nobody: they must find the master themselves.
 //! - *The use of keys on replicas.* Reads on the master are not replicated: a replica that is promoted evicts in another
 //!   order, in the real server too.
 //! - *The better replica.* Sentinel promotes the one with the largest offset; here it is the first one, which may have
@@ -247,7 +246,7 @@ impl Redis {
             TenantDoes::Writes => {
                 let Some(TenantState { next, .. }) = &mut self.tenant else { return };
                 turn.effects.remark = Some("somebody else: SET");
-                let key = Key::Foreign(*next);
+                let key = Key { word: Key::TENANTS, number: *next };
                 let value = Value::Integer(0);
                 match self.keys.run(Command::Set { key, value, if_absent: false, ttl: None }, turn) {
                     Outcome::Ok => {
@@ -267,6 +266,7 @@ impl Store for Redis {
     type Request = Request;
     type Reply = Reply;
     type Peer = Peer;
+    type Change = Change;
 
     fn new(me: u8, servers: u8, settings: &Settings) -> Self {
         assert!((1..=16).contains(&servers), "between one and sixteen servers");

@@ -131,7 +131,7 @@ impl Visit for Peer {
 }
 
 impl Display for Peer {
-    /// `ping`, `SET lock A#3 PXAT 4.001s`, `ack`, `send all`, `all keys: lock = A#3`, `s2 is master, epoch 2`.
+    /// `ping`, `SET key A#3 PXAT 4.001s`, `ack`, `send all`, `all keys: key = A#3`, `s2 is master, epoch 2`.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Peer::Ping { .. } => f.write_str("ping"),

@@ -1,47 +1,38 @@
-//! What clients and servers of Redis say to each other, as far as locks need it.
+//! What clients and servers of Redis say to each other, as far as the recipes here need it.
 //!
 //! Source: document 001 (`SET resource_name my_random_value NX PX 30000`, the compare-and-delete script, the script that
 //! extends), and the commands that real implementations use instead of them.
 
 use crate::machine::{Owner, Visit, Visitor};
-use picklock_properties::{ClientId, LockId};
+use crate::names::Word;
+use picklock_properties::ClientId;
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
 
-/// A key's name.
+/// A key's name, which its users choose. Keys are ordered by word, then by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Key {
-    /// The lock with this id (`resource_name`).
-    Lock(u8),
-    /// The fencing counter of the lock with this id.
-    Counter(u8),
-    /// A key of somebody else who uses the same server.
-    Foreign(u32),
+pub struct Key {
+    /// What it is called: a word of the users', but for [`Key::TENANTS`].
+    pub word: Word,
+    /// Which one of those that are called so.
+    pub number: u32,
 }
 
 impl Key {
-    /// Which lock the key is about; the first, for keys that are about none.
-    pub fn lock(self) -> LockId {
-        match self {
-            Key::Lock(id) | Key::Counter(id) => LockId(id),
-            Key::Foreign(_) => LockId::default(),
-        }
-    }
+    /// The one word that is not the users': the keys of somebody else on the same server ([`super::Tenant`]).
+    pub const TENANTS: Word = Word(u8::MAX);
 }
 
 impl Display for Key {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Key::Lock(0) => f.write_str("lock"),
-            Key::Lock(id) => write!(f, "lock{id}"),
-            Key::Counter(0) => f.write_str("counter"),
-            Key::Counter(id) => write!(f, "counter{id}"),
-            Key::Foreign(number) => write!(f, "other:{number}"),
+        match self.word {
+            Key::TENANTS => write!(f, "other:{}", self.number),
+            word => write!(f, "{}", word.name(self.number)),
         }
     }
 }
 
-/// The random string that signs a lock ("20 bytes from /dev/urandom"): a client's draws never repeat, nor equal
+/// A random string ("20 bytes from /dev/urandom"): a client's draws never repeat, nor equal
 /// another's. That two of them collide is left out; with 160 bits nobody will see it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Token {
@@ -61,7 +52,7 @@ impl Display for Token {
 /// What a key holds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Value {
-    /// A lock's signature.
+    /// What a client has drawn.
     Token(Token),
     /// A counter's value, a decimal string in the real server.
     Integer(i64),
@@ -138,9 +129,9 @@ pub enum Command {
         /// For how long from now on.
         ttl: Millis,
     },
-    /// A script that takes the lock and draws its fencing token in one step,
+    /// A script that sets a key and draws a number for it in one step,
     /// `if set(key, value, 'NX' [, 'PX', ttl]) then return incr(counter) else return false`: [`Outcome::Integer`], the
-    /// token, or [`Outcome::Nil`].
+    /// number, or [`Outcome::Nil`].
     SetAndIncr {
         /// Which key.
         key: Key,
@@ -172,6 +163,29 @@ pub struct Reply {
     pub serial: u32,
     /// What became of it.
     pub outcome: Outcome,
+}
+
+/// What changed on a server. A mere replica tells nothing, a master that was demoted does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// The key holds a value that it did not hold before.
+    Came {
+        /// Which key.
+        key: Key,
+        /// What it holds now.
+        value: Value,
+        /// No other server has a say in what the key holds: this is the only one, or the master of all others.
+        alone: bool,
+    },
+    /// The key does not hold this value any more.
+    Gone {
+        /// Which key.
+        key: Key,
+        /// What it held.
+        value: Value,
+        /// The client that asked for it; `None`: it expired, was lost, evicted, or flushed by whomever.
+        by: Option<u8>,
+    },
 }
 
 /// What became of a request.

@@ -2,7 +2,7 @@
 
 use super::protocol::*;
 use super::replica::Replica;
-use super::tree::Change;
+use super::tree::Edit;
 use super::{Path, SessionId, ZooKeeper, Zxid};
 use crate::machine::{Effects, Node, Owner, Visitor};
 use crate::time::Micros;
@@ -87,26 +87,24 @@ impl Connection {
     }
 
     /// Fires what a change is watched by. Whether anything was.
-    pub(super) fn fire(&mut self, change: Change) -> bool {
+    pub(super) fn fire(&mut self, change: Edit) -> bool {
         let (path, parent) = change.touched();
         let before = self.fired.len();
         let fired = &mut self.fired;
         self.watches.retain(|watch| {
             let event = match (watch.kind, change) {
-                (WatchKind::Data | WatchKind::Absence, Change::Created(_)) if watch.path == path => {
+                (WatchKind::Data | WatchKind::Absence, Edit::Created(_)) if watch.path == path => {
                     WatchEvent::Created
                 }
-                (WatchKind::Data | WatchKind::Absence | WatchKind::Children, Change::Deleted(_))
+                (WatchKind::Data | WatchKind::Absence | WatchKind::Children, Edit::Deleted(_))
                     if watch.path == path =>
                 {
                     WatchEvent::Deleted
                 }
-                (WatchKind::Data | WatchKind::Absence, Change::Data(_)) if watch.path == path => {
+                (WatchKind::Data | WatchKind::Absence, Edit::Data(_)) if watch.path == path => {
                     WatchEvent::DataChanged
                 }
-                (WatchKind::Children, Change::Created(_) | Change::Deleted(_))
-                    if Some(watch.path) == parent =>
-                {
+                (WatchKind::Children, Edit::Created(_) | Edit::Deleted(_)) if Some(watch.path) == parent => {
                     WatchEvent::ChildrenChanged
                 }
                 (WatchKind::Data | WatchKind::Absence | WatchKind::Children, _) => return true,

@@ -267,7 +267,7 @@ impl ZooKeeper {
         if begins || committed > self.replica.last {
             self.apply_up_to(committed, cx, out);
             if begins {
-                self.replica.record_acquired(&mut out.events);
+                self.replica.tell_firsts(out);
             }
             Self::tell_all(&Peer::Commit { epoch, zxid: committed }, cx, out);
             // How far below that a follower's last word was makes no difference any more.

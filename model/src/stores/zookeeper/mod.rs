@@ -1,4 +1,4 @@
-//! Apache ZooKeeper 3.8, as far as document 003 and its recipe need it.
+//! Apache ZooKeeper 3.8, as far as document 003 and its recipes need it.
 //!
 //! ```text
 //!            connect, request, ping                forward          propose ─▶ ack ─▶ commit
@@ -9,7 +9,7 @@
 //!
 //! # What is modelled
 //!
-//! - A tree of znodes ([`Path`]), persistent or ephemeral, sequential or not, with versions as compare-and-set, `multi`
+//! - A tree of znodes ([`Path`]; what they are called means nothing to a server), persistent or ephemeral, sequential or not, with versions as compare-and-set, `multi`
 //!   and `check`. Errors come in the order in which `PrepRequestProcessor` looks for them.
 //! - The sequence number is the parent's stored `cversion`, which every create of a child raises by one and no delete
 //!   does. What happens at its end is [`Counter`]'s to say, and is not what document 003 says for every version.
@@ -35,7 +35,7 @@
 //!   acknowledged ([`Log::Synced`]); the request pipeline (`PrepRequestProcessor`, `SyncRequestProcessor`,
 //!   `FinalRequestProcessor`) is a step too, so a single server has no outstanding changes.
 //! - *The buckets of `ExpiryQueue`.* The real leader rounds the end of a session up to the next tick (`tickTime`): it
-//!   expires up to one tick later than here, never earlier. A lock that survives this one survives that one.
+//!   expires up to one tick later than here, never earlier. What survives this one survives that one.
 //! - *Several requests at a time on one session.* The library sends one and waits; pings come between. Hidden: what
 //!   becomes of pipelined requests when a connection ends in their midst.
 //! - *TCP.* See [`protocol`]: no reset tells a client that its server's process is gone; it learns that when it sends
@@ -68,7 +68,7 @@ mod tree;
 mod visit;
 mod wording;
 
-pub use path::{Guid, Path, SessionId, Suffix, Zxid};
+pub use path::{Guid, Name, Path, SessionId, Suffix, Zxid};
 pub use peer::{Beat, History, Peer};
 pub use protocol::*;
 pub use replica::{Action, Origin, Txn};
@@ -146,6 +146,7 @@ impl Store for ZooKeeper {
     type Request = Request;
     type Reply = Reply;
     type Peer = Peer;
+    type Change = Change;
 
     fn leads(&self) -> bool {
         ZooKeeper::leads(self)

@@ -1,8 +1,11 @@
 //! Names in ZooKeeper: znodes' paths, sessions, guids and transaction numbers.
 
 use crate::machine::{Node, Owner, Visitor};
-use picklock_properties::{ClientId, FencingToken, LockId};
-use serde::{Deserialize, Serialize};
+use crate::names::Word;
+use picklock_properties::{ClientId, FencingToken};
+use serde::de::{self, SeqAccess};
+use serde::ser::SerializeTuple;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 use std::fmt::{Display, Formatter};
 
@@ -81,7 +84,7 @@ impl Display for SessionId {
     }
 }
 
-/// The guid in a lock znode's name: a client's draws never repeat, nor equal another's.
+/// A guid in a znode's name: a client's draws never repeat, nor equal another's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Guid {
     /// Who drew it.
@@ -129,42 +132,54 @@ impl Display for Suffix {
     }
 }
 
-/// A znode's path, as far as locks need it.
+/// What a znode right below the root is called, and others below it are found by: a word of its users', and a number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Name {
+    /// The word.
+    pub word: Word,
+    /// Which one of those that are called so.
+    pub number: u8,
+}
+
+impl Display for Name {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.word.name(self.number.into()))
+    }
+}
+
+/// A znode's path. Its users choose the names; deeper trees are left out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Path {
     /// `/`.
     Root,
-    /// `/_locknode_0`: the parent of the lock with this id.
-    Lock(u8),
-    /// `/_locknode_0/A#3-lock-0000000007`: a place in the queue of a lock.
+    /// `/name`.
+    Top(Name),
+    /// `/name/A#3-label0000000007`.
     Child {
-        /// Of which lock.
-        lock: u8,
-        /// The guid before the prefix, if the recipe has one.
+        /// Of which znode.
+        parent: Name,
+        /// What its own name says, beside guid and suffix.
+        label: Word,
+        /// The guid before the label, if the recipe has one.
         guid: Option<Guid>,
         /// What the server appended; `None` in a request for a sequential create, and in the name of a znode that is
         /// not sequential.
         suffix: Option<Suffix>,
     },
-    /// `/work0`: something the lock protects, in the same ensemble.
-    Work(u8),
 }
 
 impl Path {
+    /// `/name`.
+    pub const fn top(word: Word, number: u8) -> Path {
+        Path::Top(Name { word, number })
+    }
+
     /// The znode above.
     pub fn parent(self) -> Option<Path> {
         match self {
             Path::Root => None,
-            Path::Lock(_) | Path::Work(_) => Some(Path::Root),
-            Path::Child { lock, .. } => Some(Path::Lock(lock)),
-        }
-    }
-
-    /// Which lock the znode is about; the first, for the root.
-    pub fn lock(self) -> LockId {
-        match self {
-            Path::Root => LockId::default(),
-            Path::Lock(lock) | Path::Child { lock, .. } | Path::Work(lock) => LockId(lock),
+            Path::Top(_) => Some(Path::Root),
+            Path::Child { parent, .. } => Some(Path::Top(parent)),
         }
     }
 
@@ -172,7 +187,7 @@ impl Path {
     pub fn guid(self) -> Option<Guid> {
         match self {
             Path::Child { guid, .. } => guid,
-            Path::Root | Path::Lock(_) | Path::Work(_) => None,
+            Path::Root | Path::Top(_) => None,
         }
     }
 
@@ -180,14 +195,23 @@ impl Path {
     pub fn suffix(self) -> Option<Suffix> {
         match self {
             Path::Child { suffix, .. } => suffix,
-            Path::Root | Path::Lock(_) | Path::Work(_) => None,
+            Path::Root | Path::Top(_) => None,
+        }
+    }
+
+    /// The same with another suffix in its name, or none. Only a child's name has one.
+    #[must_use]
+    pub fn with_suffix(self, suffix: Option<Suffix>) -> Path {
+        match self {
+            Path::Child { parent, label, guid, .. } => Path::Child { parent, label, guid, suffix },
+            Path::Root | Path::Top(_) => self,
         }
     }
 
     /// Shows the numbers in the name to `visitor`.
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         match self {
-            Path::Root | Path::Lock(_) | Path::Work(_) => {}
+            Path::Root | Path::Top(_) => {}
             Path::Child { guid, suffix, .. } => {
                 if let Some(guid) = guid {
                     visitor.serial(Owner::Node(Node::Client(guid.client)), &mut guid.serial);
@@ -198,20 +222,102 @@ impl Path {
             }
         }
     }
+
+    /// A path in parts, which order paths, and of which each is packed that is there: 0 for the root; twice the word and one
+    /// for a znode below it, twice the word and two for a child of that one.
+    fn parts(self) -> (u8, u8, Word, Option<Guid>, Option<Suffix>) {
+        match self {
+            Path::Root => (0, 0, Word(0), None, None),
+            Path::Top(Name { word, number }) => (2 * word.0 + 1, number, Word(0), None, None),
+            Path::Child { parent, label, guid, suffix } => {
+                (2 * parent.word.0 + 2, parent.number, label, guid, suffix)
+            }
+        }
+    }
+}
+
+impl Ord for Path {
+    /// What is below a znode comes behind it and before the next one.
+    fn cmp(&self, other: &Path) -> Ordering {
+        self.parts().cmp(&other.parts())
+    }
+}
+
+impl PartialOrd for Path {
+    fn partial_cmp(&self, other: &Path) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// How many elements a packed path has at most.
+const PARTS_MAX: usize = 6;
+
+// A state is full of paths: kind and word share a byte, and so do the label and whether there is a guid.
+impl Serialize for Path {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (kind, number, label, guid, suffix) = self.parts();
+        let mut parts = serializer.serialize_tuple(PARTS_MAX)?;
+        parts.serialize_element(&kind)?;
+        if *self != Path::Root {
+            parts.serialize_element(&number)?;
+        }
+        if let Path::Child { .. } = self {
+            parts.serialize_element(&(2 * label.0 + u8::from(guid.is_some())))?;
+            if let Some(Guid { client, serial }) = guid {
+                parts.serialize_element(&client)?;
+                parts.serialize_element(&serial)?;
+            }
+            parts.serialize_element(&suffix)?;
+        }
+        parts.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Path {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_tuple(PARTS_MAX, Parts)
+    }
+}
+
+/// Reads a packed path.
+struct Parts;
+
+impl<'de> de::Visitor<'de> for Parts {
+    type Value = Path;
+
+    fn expecting(&self, f: &mut Formatter) -> std::fmt::Result {
+        f.write_str("a path in parts")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Path, A::Error> {
+        fn part<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(parts: &mut A) -> Result<T, A::Error> {
+            parts.next_element()?.ok_or_else(|| de::Error::custom("a path that ends too early"))
+        }
+        let Some(kind) = part::<u8, A>(&mut parts)?.checked_sub(1) else { return Ok(Path::Root) };
+        let name = Name { word: Word(kind / 2), number: part(&mut parts)? };
+        if kind % 2 == 0 {
+            return Ok(Path::Top(name));
+        }
+        let mark: u8 = part(&mut parts)?;
+        let guid = match mark % 2 {
+            0 => None,
+            _ => Some(Guid { client: part(&mut parts)?, serial: part(&mut parts)? }),
+        };
+        Ok(Path::Child { parent: name, label: Word(mark / 2), guid, suffix: part(&mut parts)? })
+    }
 }
 
 impl Display for Path {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Path::Root => f.write_str("/"),
-            Path::Lock(lock) => write!(f, "/_locknode_{lock}"),
-            Path::Work(number) => write!(f, "/work{number}"),
-            Path::Child { lock, guid, suffix } => {
-                write!(f, "/_locknode_{lock}/")?;
+            Path::Top(name) => write!(f, "/{name}"),
+            Path::Child { parent, label, guid, suffix } => {
+                write!(f, "/{parent}/")?;
                 if let Some(guid) = guid {
                     write!(f, "{guid}-")?;
                 }
-                f.write_str("lock-")?;
+                write!(f, "{}", label.label())?;
                 suffix.map_or(Ok(()), |suffix| write!(f, "{suffix}"))
             }
         }

@@ -330,3 +330,39 @@ pub enum Body {
         outcome: Outcome,
     },
 }
+
+/// What changed, as the leader tells it, who applies every transaction first. After a leader change the new one may say
+/// again what the old one said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// A session has an ephemeral znode more.
+    Created {
+        /// Which znode.
+        path: Path,
+        /// Whose session it lives with.
+        client: u8,
+    },
+    /// Ephemeral znodes of a client are gone, and it neither deleted them nor closed its session.
+    Gone {
+        /// Below which znode.
+        parent: Path,
+        /// Whose they were.
+        client: u8,
+    },
+    /// Of the sequential ephemeral znodes below one, another is now the one that was created first.
+    First {
+        /// Below which znode.
+        parent: Path,
+        /// Whose it is.
+        client: u8,
+    },
+    /// A transaction with a `setData` in it was done, or was turned down.
+    Set {
+        /// What was to be written to.
+        path: Path,
+        /// By whom.
+        client: u8,
+        /// Whether it was done.
+        done: bool,
+    },
+}

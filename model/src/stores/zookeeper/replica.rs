@@ -4,12 +4,11 @@
 //! the state as it will be when all that it proposed before is applied. Here a transaction carries the request, and each
 //! server works out the change when it applies it: the same, as all apply the same transactions in the same order.
 
-use super::protocol::{Applied, Error, Outcome, Write};
-use super::tree::{Change, Changes, First, Tree};
-use super::{Ephemerals, Path, SessionId, Settings, Zxid};
+use super::protocol::{Applied, Change, Error, Outcome, Write};
+use super::tree::{Edit, Edits, First, Tree};
+use super::{Ephemerals, Out, Path, SessionId, Settings, Zxid};
 use crate::machine::{Node, Owner, Visitor};
 use crate::time::Micros;
-use picklock_properties::{ClientId, Event, LockId};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::fmt::{Display, Formatter};
@@ -85,14 +84,17 @@ impl Action {
 }
 
 impl Action {
-    /// Whether it writes to what the lock protects.
-    fn is_work(&self) -> bool {
-        let is_work = |write: &Write| matches!(write, Write::SetData { path: Path::Work(_), .. });
-        match self {
-            Action::Write(write) => is_work(write),
-            Action::Multi(writes) => writes.iter().any(is_work),
-            Action::CreateSession { .. } | Action::CloseSession | Action::Fail(_) => false,
-        }
+    /// The znodes whose data it is to set.
+    fn sets(&self) -> impl Iterator<Item = Path> {
+        let writes = match self {
+            Action::Write(write) => std::slice::from_ref(write),
+            Action::Multi(writes) => writes.as_slice(),
+            Action::CreateSession { .. } | Action::CloseSession | Action::Fail(_) => &[],
+        };
+        writes.iter().filter_map(|write| match write {
+            Write::SetData { path, .. } => Some(*path),
+            Write::Create { .. } | Write::Delete { .. } | Write::Check { .. } => None,
+        })
     }
 }
 
@@ -111,38 +113,22 @@ impl Display for Action {
 /// What applying a transaction did, beside changing the state.
 pub(super) struct Effect {
     pub(super) outcome: Outcome,
-    pub(super) changes: Changes,
-    /// Clients whose ephemeral znodes are gone, and who did not delete or close anything themselves.
-    pub(super) bereft: SmallVec<[(LockId, u8); 1]>,
-    /// A client that took a place in a lock's queue.
-    pub(super) enqueued: Option<(LockId, u8)>,
-    /// A client whose znode has become the first of a lock's queue.
-    pub(super) acquired: SmallVec<[(LockId, u8); 1]>,
-    /// A client that wrote to what the lock protects, and whether that was done.
-    pub(super) written: Option<(u8, bool)>,
+    pub(super) edits: Edits,
+    /// What is told of it whoever has ordered it: what was created, and what is gone.
+    pub(super) seen: SmallVec<[Change; 2]>,
+    /// What is told of it by the leader who has ordered it: what is first now, and whose data was set.
+    pub(super) ordered: SmallVec<[Change; 2]>,
     /// The session that is over.
     pub(super) closed: Option<SessionId>,
 }
 
 impl Effect {
-    /// Tells the monitors. Only the leader does, who applies every transaction first; after a leader change the new one
-    /// may say again what the old one said. The order of grants and writes it does not repeat: of what an earlier leader has
-    /// ordered (`is_own` is false), though the old one may not have come to it, it says only what that has come to, once
-    /// ([`Replica::record_acquired`]). The ensemble keeps one record, whichever servers have it: the record of "server 0".
-    pub(super) fn record(&self, is_own: bool, events: &mut Vec<Event>) {
-        events.extend(self.enqueued.map(|(lock, client)| Event::Enqueued { client: ClientId(client), lock }));
-        let gone =
-            |&(lock, client): &(LockId, u8)| Event::RecordGone { client: ClientId(client), lock, server: 0 };
-        events.extend(self.bereft.iter().map(gone));
-        if !is_own {
-            return;
-        }
-        let acquired = |&(lock, client): &(LockId, u8)| Event::Acquired { client: ClientId(client), lock };
-        events.extend(self.acquired.iter().map(acquired));
-        events.extend(self.written.map(|(client, accepted)| match accepted {
-            true => Event::Accepted { client: ClientId(client), fence: None, hold: None },
-            false => Event::Rejected { client: ClientId(client), fence: None, hold: None },
-        }));
+    /// Tells what changed. Only the leader does. The order of firsts and writes it does not repeat: of what an earlier leader
+    /// has ordered (`is_own` is false), though the old one may not have come to it, it tells only what that has come to, once
+    /// ([`Replica::tell_firsts`]).
+    pub(super) fn tell(&self, is_own: bool, out: &mut Out) {
+        let ordered = self.ordered.iter().filter(|_| is_own);
+        self.seen.iter().chain(ordered).for_each(|change| out.changed(*change));
     }
 }
 
@@ -171,32 +157,24 @@ impl Replica {
         self.sessions.iter().copied().filter(|session| session.is_open)
     }
 
-    /// Tells the monitors whose the locks are, as a leader finds them when it begins.
-    pub(super) fn record_acquired(&self, events: &mut Vec<Event>) {
-        let firsts = self.tree.first_in_queues().into_iter();
-        events.extend(
-            firsts.map(|first| Event::Acquired {
-                client: ClientId(first.owner.client),
-                lock: LockId(first.lock),
-            }),
-        );
+    /// Tells which znodes are first, as a leader finds them when it begins.
+    pub(super) fn tell_firsts(&self, out: &mut Out) {
+        self.tree.first_children().into_iter().for_each(|first| out.changed(told(first)));
     }
 
     /// Makes the next transaction happen.
     pub(super) fn apply(&mut self, txn: &Txn, settings: &Settings) -> Effect {
         let mut effect = Effect {
             outcome: Outcome::Synced,
-            changes: Changes::new(),
-            bereft: SmallVec::new(),
-            enqueued: None,
-            acquired: SmallVec::new(),
-            written: None,
+            edits: Edits::new(),
+            seen: SmallVec::new(),
+            ordered: SmallVec::new(),
             closed: None,
         };
         let zxid = txn.zxid;
         self.last = zxid;
         let is_open = self.session(txn.session).is_some();
-        let before = self.tree.first_in_queues();
+        let before = self.tree.first_children();
         effect.outcome = match &txn.action {
             Action::CreateSession { timeout } => {
                 let SessionId { client, serial } = txn.session;
@@ -218,7 +196,7 @@ impl Replica {
             Action::Write(_) | Action::Multi(_) if !is_open => Outcome::Failed(Error::SessionExpired),
             Action::Write(write) => {
                 let deleted = self.owner_of_deleted(*write);
-                match self.tree.write(*write, txn.session, zxid, settings, &mut effect.changes) {
+                match self.tree.write(*write, txn.session, zxid, settings, &mut effect.edits) {
                     Ok(applied) => {
                         self.note(applied, deleted, txn.session, &mut effect);
                         Outcome::Applied(applied)
@@ -229,7 +207,7 @@ impl Replica {
             Action::Multi(writes) => {
                 let deleted: SmallVec<[_; 2]> =
                     writes.iter().map(|write| self.owner_of_deleted(*write)).collect();
-                match self.tree.write_all(writes, txn.session, zxid, settings, &mut effect.changes) {
+                match self.tree.write_all(writes, txn.session, zxid, settings, &mut effect.edits) {
                     Ok(all) => {
                         for (applied, deleted) in all.iter().zip(deleted) {
                             self.note(*applied, deleted, txn.session, &mut effect);
@@ -241,12 +219,10 @@ impl Replica {
             }
         };
         let is_new = |first: &First| !before.contains(first);
-        let now = self.tree.first_in_queues().into_iter().filter(is_new);
-        effect.acquired = now.map(|first| (LockId(first.lock), first.owner.client)).collect();
-        if txn.action.is_work() {
-            let accepted = matches!(effect.outcome, Outcome::Applied(_) | Outcome::Multi(_));
-            effect.written = Some((txn.session.client, accepted));
-        }
+        effect.ordered.extend(self.tree.first_children().into_iter().filter(is_new).map(told));
+        let done = matches!(effect.outcome, Outcome::Applied(_) | Outcome::Multi(_));
+        let client = txn.session.client;
+        effect.ordered.extend(txn.action.sets().map(|path| Change::Set { path, client, done }));
         effect
     }
 
@@ -266,40 +242,34 @@ impl Replica {
         match settings.ephemerals {
             Ephemerals::GoWithTheirSession => {
                 for path in self.tree.ephemerals(txn.session) {
-                    let bereft = (path.lock(), txn.session.client);
-                    if txn.origin.is_none() && !effect.bereft.contains(&bereft) {
-                        effect.bereft.push(bereft);
-                    }
-                    self.tree.remove(path, txn.zxid, &mut effect.changes);
+                    let gone = path.parent().map(|parent| Change::Gone { parent, client });
+                    let is_told = |gone: &Change| txn.origin.is_none() && !effect.seen.contains(gone);
+                    effect.seen.extend(gone.filter(is_told));
+                    self.tree.remove(path, txn.zxid, &mut effect.edits);
                 }
             }
             Ephemerals::StayBehind => {}
         }
     }
 
-    fn owner_of_deleted(&self, write: Write) -> Option<(LockId, SessionId)> {
+    /// Below which znode a write deletes an ephemeral one, and whose.
+    fn owner_of_deleted(&self, write: Write) -> Option<(Path, SessionId)> {
         match write {
-            Write::Delete { path, .. } => Some((path.lock(), self.tree.node(path).ok()?.owner?)),
+            Write::Delete { path, .. } => Some((path.parent()?, self.tree.node(path).ok()?.owner?)),
             Write::Create { .. } | Write::SetData { .. } | Write::Check { .. } => None,
         }
     }
 
-    fn note(
-        &self,
-        applied: Applied,
-        deleted: Option<(LockId, SessionId)>,
-        by: SessionId,
-        effect: &mut Effect,
-    ) {
-        if let Applied::Created { path: Path::Child { lock, suffix: Some(_), .. }, stat } = applied
+    fn note(&self, applied: Applied, deleted: Option<(Path, SessionId)>, by: SessionId, effect: &mut Effect) {
+        if let Applied::Created { path, stat } = applied
             && stat.owner.is_some()
         {
-            effect.enqueued = Some((LockId(lock), by.client));
+            effect.seen.push(Change::Created { path, client: by.client });
         }
-        if let Some((lock, owner)) = deleted
-            && owner.client != by.client
+        if let Some((parent, SessionId { client, .. })) = deleted
+            && client != by.client
         {
-            effect.bereft.push((lock, owner.client));
+            effect.seen.push(Change::Gone { parent, client });
         }
     }
 
@@ -310,12 +280,16 @@ impl Replica {
     }
 }
 
-impl Change {
+fn told(first: First) -> Change {
+    Change::First { parent: Path::Top(first.parent), client: first.owner.client }
+}
+
+impl Edit {
     /// The znode that changed, and the one above if its children did.
     pub(super) fn touched(self) -> (Path, Option<Path>) {
         match self {
-            Change::Created(path) | Change::Deleted(path) => (path, path.parent()),
-            Change::Data(path) => (path, None),
+            Edit::Created(path) | Edit::Deleted(path) => (path, path.parent()),
+            Edit::Data(path) => (path, None),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::connections::{Connection, Pending, closed, read};
 use super::peer::{Peer, Role};
 use super::protocol::*;
 use super::replica::{Action, Origin, Txn};
-use super::tree::Changes;
+use super::tree::Edits;
 use super::{Cx, Flaw, Out, SessionId, ZooKeeper, Zxid};
 use smallvec::SmallVec;
 
@@ -227,7 +227,7 @@ impl ZooKeeper {
         let leads = self.leads();
         if leads {
             let is_own = self.leading().is_none_or(|epoch| epoch == txn.zxid.epoch);
-            effect.record(is_own, &mut out.events);
+            effect.tell(is_own, out);
             match &txn.action {
                 Action::CreateSession { timeout }
                     if effect.outcome == Outcome::Synced && (self.member.is_some() || timeout.is_some()) =>
@@ -241,7 +241,7 @@ impl ZooKeeper {
         }
         let client = txn.session.client;
         let serial = txn.origin.filter(|origin| origin.server == cx.me).map(|origin| origin.serial);
-        self.notify(&effect.changes, serial.map(|_| client), cx, out);
+        self.notify(&effect.edits, serial.map(|_| client), cx, out);
         if let Some(serial) = serial {
             self.answer(txn, serial, effect.outcome, out);
         }
@@ -277,12 +277,12 @@ impl ZooKeeper {
     }
 
     /// Fires watches. The client that is about to be answered gets its events with the answer.
-    fn notify(&mut self, changes: &Changes, answered: Option<u8>, cx: &Cx, out: &mut Out) {
+    fn notify(&mut self, edits: &Edits, answered: Option<u8>, cx: &Cx, out: &mut Out) {
         let mut told: SmallVec<[u8; 4]> = SmallVec::new();
         for connection in self.connections.iter_mut() {
             let mut any = false;
-            for change in changes {
-                any |= connection.fire(*change);
+            for edit in edits {
+                any |= connection.fire(*edit);
             }
             let client = connection.session.client;
             let with_answer = answered == Some(client) && cx.settings.flaw != Flaw::EventsAfterReplies;

@@ -63,7 +63,7 @@ pub struct Here<'a> {
 }
 
 impl<'a> Here<'a> {
-    /// The same as a lock's machine is told.
+    /// The same as the client's machine is told.
     pub fn new<S>(cx: &Context<S>, settings: &'a SessionSettings) -> Here<'a> {
         Here { me: cx.me, servers: cx.servers, now: cx.monotonic, settings }
     }

@@ -19,7 +19,7 @@ pub struct Settings {
     pub log: Log,
     /// What a sequence number is, and what happens after the largest.
     pub sequence: Counter,
-    /// The first sequence number in the lock's parent: how many children it has ever had when the run begins.
+    /// The first sequence number below the first znode: how many children it has ever had when the run begins.
     pub first_sequence: i32,
     /// For tests of tests: how the servers break their own contract.
     pub flaw: Flaw,

@@ -2,8 +2,9 @@
 //! in `PrepRequestProcessor.java`).
 
 use super::protocol::{Applied, Error, Stat, Write};
-use super::{Counter, Flaw, Path, SessionId, Settings, Suffix, Zxid};
+use super::{Counter, Flaw, Name, Path, SessionId, Settings, Suffix, Zxid};
 use crate::machine::Visitor;
+use crate::names::Word;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -29,22 +30,22 @@ pub struct Znode {
 
 /// What a transaction did to the tree, for the watches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Change {
+pub(super) enum Edit {
     Created(Path),
     Deleted(Path),
     Data(Path),
 }
 
-/// The znode that was created first of those queued for a lock.
+/// The sequential ephemeral znode that was created first of those below the same one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct First {
-    pub(super) lock: u8,
+    pub(super) parent: Name,
     czxid: Zxid,
     path: Path,
     pub(super) owner: SessionId,
 }
 
-pub(super) type Changes = SmallVec<[Change; 2]>;
+pub(super) type Edits = SmallVec<[Edit; 2]>;
 
 /// All znodes, in the order of their paths.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -53,7 +54,8 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// The tree at the beginning: the root, one lock's parent, and one znode to work on.
+    /// The tree at the beginning: the root, and two znodes that are there before anybody comes, the first ones that its users'
+    /// first two words name. The first of them may have had children ([`Settings::first_sequence`]).
     pub(super) fn new(settings: &Settings) -> Tree {
         let node = |creates| Znode {
             data: 0,
@@ -66,8 +68,8 @@ impl Tree {
         };
         let nodes = vec![
             (Path::Root, node(2)),
-            (Path::Lock(0), node(settings.first_sequence)),
-            (Path::Work(0), node(0)),
+            (Path::top(Word(0), 0), node(settings.first_sequence)),
+            (Path::top(Word(1), 0), node(0)),
         ];
         Tree { nodes }
     }
@@ -112,7 +114,7 @@ impl Tree {
         session: SessionId,
         zxid: Zxid,
         settings: &Settings,
-        changes: &mut Changes,
+        edits: &mut Edits,
     ) -> Result<Applied, Error> {
         match write {
             Write::Create { path, mode, data } => {
@@ -120,7 +122,7 @@ impl Tree {
                 let parent = self.node(parent_path)?;
                 let creates = parent.creates;
                 let path = match (path, mode.is_sequential()) {
-                    (Path::Child { lock, guid, suffix: None }, true) => {
+                    (Path::Child { parent: below, label, guid, suffix: None }, true) => {
                         let suffix = match (settings.flaw, settings.sequence) {
                             (Flaw::SequenceCountsChildren, _) => {
                                 Suffix::Number(self.children(parent_path).count() as i32)
@@ -128,7 +130,7 @@ impl Tree {
                             (_, Counter::Wraps | Counter::Sticks) => Suffix::Number(creates),
                             (_, Counter::Order) => Suffix::Order(zxid.counter),
                         };
-                        Path::Child { lock, guid, suffix: Some(suffix) }
+                        Path::Child { parent: below, label, guid, suffix: Some(suffix) }
                     }
                     // Other names have no place for a suffix here.
                     (_, true) => return Err(Error::BadArguments),
@@ -163,7 +165,7 @@ impl Tree {
                     owner: mode.is_ephemeral().then_some(session),
                 };
                 self.nodes.insert(place, (path, node));
-                changes.push(Change::Created(path));
+                edits.push(Edit::Created(path));
                 Ok(Applied::Created { path, stat: self.stat(path)? })
             }
             Write::Delete { path, version } => {
@@ -173,7 +175,7 @@ impl Tree {
                 if self.children(path).next().is_some() {
                     return Err(Error::NotEmpty);
                 }
-                self.remove(path, zxid, changes);
+                self.remove(path, zxid, edits);
                 Ok(Applied::Done)
             }
             Write::SetData { path, data, version } => {
@@ -182,7 +184,7 @@ impl Tree {
                 node.data = data;
                 node.version = node.version.wrapping_add(1);
                 node.mzxid = zxid;
-                changes.push(Change::Data(path));
+                edits.push(Edit::Data(path));
                 Ok(Applied::Set { stat: self.stat(path)? })
             }
             Write::Check { path, version } => {
@@ -199,16 +201,16 @@ impl Tree {
         session: SessionId,
         zxid: Zxid,
         settings: &Settings,
-        changes: &mut Changes,
+        edits: &mut Edits,
     ) -> Result<Vec<Applied>, (u8, Error)> {
         let before = self.clone();
         let mut applied = Vec::with_capacity(writes.len());
         for (place, write) in writes.iter().enumerate() {
-            match self.write(*write, session, zxid, settings, changes) {
+            match self.write(*write, session, zxid, settings, edits) {
                 Ok(done) => applied.push(done),
                 Err(error) => {
                     *self = before;
-                    changes.clear();
+                    edits.clear();
                     return Err((place as u8, error));
                 }
             }
@@ -222,16 +224,16 @@ impl Tree {
         own.map(|(path, _)| *path).collect()
     }
 
-    /// For each lock that is queued for, the ephemeral znode that was created first, and whose it is: by the recipe the lock is
-    /// its owner's. (By the zxid, which does not wrap or stick as sequence numbers do.)
-    pub(super) fn first_in_queues(&self) -> SmallVec<[First; 1]> {
+    /// Below each znode, the sequential ephemeral one that was created first, and whose it is. (By the zxid, which does not
+    /// wrap or stick as sequence numbers do.)
+    pub(super) fn first_children(&self) -> SmallVec<[First; 1]> {
         let mut firsts: SmallVec<[First; 1]> = SmallVec::new();
         for (path, node) in &self.nodes {
-            let (Path::Child { lock, suffix: Some(_), .. }, Some(owner)) = (*path, node.owner) else {
+            let (Path::Child { parent, suffix: Some(_), .. }, Some(owner)) = (*path, node.owner) else {
                 continue;
             };
-            let candidate = First { lock, czxid: node.czxid, path: *path, owner };
-            match firsts.iter_mut().find(|first| first.lock == lock) {
+            let candidate = First { parent, czxid: node.czxid, path: *path, owner };
+            match firsts.iter_mut().find(|first| first.parent == parent) {
                 Some(first) => *first = candidate.min(*first),
                 None => firsts.push(candidate),
             }
@@ -240,10 +242,10 @@ impl Tree {
     }
 
     /// Takes a znode without children away.
-    pub(super) fn remove(&mut self, path: Path, zxid: Zxid, changes: &mut Changes) {
+    pub(super) fn remove(&mut self, path: Path, zxid: Zxid, edits: &mut Edits) {
         if let Ok(place) = self.place(path) {
             self.nodes.remove(place);
-            changes.push(Change::Deleted(path));
+            edits.push(Edit::Deleted(path));
         }
         if let Some(parent) = path.parent().and_then(|parent| self.node_mut(parent).ok()) {
             parent.pzxid = zxid;

@@ -208,7 +208,7 @@ fn add_hosts<L: Lock>(
                 add(sim, position, &host, client, dials, conditions);
             }
             Node::Server(me) => {
-                let server = ServerNode::<L::Store>::new(me, setup.servers, setup.store.clone());
+                let server = ServerNode::new(me, setup.servers, setup.store.clone()).read_by::<L>();
                 let dials = servers().filter(|other| *other != node).collect();
                 add(sim, position, &host, server, dials, conditions);
             }

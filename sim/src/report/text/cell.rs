@@ -4,6 +4,7 @@ use super::super::{fence_words, message_words, mode_words};
 use super::TimeColumn;
 use picklock_model::cluster::Wake;
 use picklock_model::machine::{Lock, Message, Node, Store};
+use picklock_model::names::Words;
 use picklock_model::time::{Clock, Micros};
 use picklock_model::trace::{Happening, Step};
 use picklock_properties::{ClientId, Event};
@@ -42,10 +43,15 @@ impl Lines {
     }
 
     /// `remark` is what the node does of its own accord.
-    pub(super) fn add_happening<S: Store>(&mut self, happening: &Happening<S>, remark: Option<&'static str>) {
+    pub(super) fn add_happening<S: Store>(
+        &mut self,
+        happening: &Happening<S>,
+        remark: Option<&'static str>,
+        words: Words,
+    ) {
         let fault = match happening {
             Happening::Delivered { from, message, .. } => {
-                self.add(Style::Plain, format!("←{UNBROKEN}{from} {}", message_words(message)));
+                self.add(Style::Plain, format!("←{UNBROKEN}{from} {}", message_words(message, words)));
                 remark.into_iter().for_each(|remark| self.add(Style::Strong, remark));
                 return;
             }
@@ -59,10 +65,10 @@ impl Lines {
                 return self.add(style, words);
             }
             Happening::Lost { from, message, .. } => {
-                format!("✗ lost ←{UNBROKEN}{from} {}", message_words(message))
+                format!("✗ lost ←{UNBROKEN}{from} {}", message_words(message, words))
             }
             Happening::Duplicated { from, message, .. } => {
-                format!("✗ once more ←{UNBROKEN}{from} {}", message_words(message))
+                format!("✗ once more ←{UNBROKEN}{from} {}", message_words(message, words))
             }
             Happening::TickedUnevenly { gained, .. } => format!("clocks drift {}", signed(*gained)),
             Happening::Paused { .. } => "⏸ paused".to_owned(),
@@ -138,13 +144,13 @@ impl Lines {
     }
 
     /// Messages that say the same to several are one line.
-    pub(super) fn add_sends<S: Store>(&mut self, sends: &[(Node, Message<S>)]) {
+    pub(super) fn add_sends<S: Store>(&mut self, sends: &[(Node, Message<S>)], words: Words) {
         let mut said: Vec<(String, String)> = Vec::new();
         for (to, message) in sends {
-            let words = message_words(message);
+            let said_now = message_words(message, words);
             match said.last_mut() {
-                Some((receivers, before)) if *before == words => receivers.push_str(&format!(", {to}")),
-                _ => said.push((to.to_string(), words)),
+                Some((receivers, before)) if *before == said_now => receivers.push_str(&format!(", {to}")),
+                _ => said.push((to.to_string(), said_now)),
             }
         }
         said.iter().for_each(|(to, words)| self.add(Style::Plain, format!("→{UNBROKEN}{to} {words}")));

@@ -1,6 +1,7 @@
 //! What the bytes of clients are in the simulated server: its keys and values are numbers.
 
 use bytes::Bytes;
+use picklock_model::names::Word;
 use picklock_model::stores::redis::{Key, Token, Value};
 use std::collections::BTreeMap;
 
@@ -11,6 +12,9 @@ pub struct Names {
     keys: Numbered,
     values: Numbered,
 }
+
+/// The word of every key: what it is really called is found by its number.
+const ANY: Word = Word(0);
 
 /// Bytes, numbered as they come.
 #[derive(Debug, Default)]
@@ -39,7 +43,7 @@ impl Numbered {
 impl Names {
     /// The key of this name.
     pub fn key(&mut self, name: &Bytes) -> Key {
-        Key::Foreign(self.keys.number(name))
+        Key { word: ANY, number: self.keys.number(name) }
     }
 
     /// The value of these bytes. What reads as a number is one, and can be counted up.

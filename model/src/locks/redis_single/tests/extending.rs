@@ -16,7 +16,7 @@ const MINDS: Settings = Settings {
 };
 
 const SCRIPT: Command = Command::CompareAndExtend {
-    key: Key::Lock(0),
+    key: lock_key(LockId(0)),
     value: Value::Token(Token { client: 0, serial: 1 }),
     ttl: Millis(10_000),
 };
@@ -109,7 +109,7 @@ fn the_script_that_makes_the_key_anew_renews_a_lease_that_was_over() {
     bench.wake(seconds(60));
     assert_eq!(
         bench.sent_to(0),
-        Command::ExtendOrCreate { key: Key::Lock(0), value: token(1), ttl: Millis(10_000) }
+        Command::ExtendOrCreate { key: lock_key(LockId(0)), value: token(1), ttl: Millis(10_000) }
     );
     bench.reply(Outcome::Ok);
     assert_eq!(bench.out.events, [secured(0), Event::Renewed { client: ClientId(0) }]);

@@ -3,11 +3,11 @@
 use super::*;
 
 fn set(serial: u32, ttl: Option<Millis>) -> Command {
-    Command::Set { key: Key::Lock(0), value: token(serial), if_absent: true, ttl }
+    Command::Set { key: lock_key(LockId(0)), value: token(serial), if_absent: true, ttl }
 }
 
 fn compare_and_delete(serial: u32) -> Command {
-    Command::CompareAndDelete { key: Key::Lock(0), value: token(serial) }
+    Command::CompareAndDelete { key: lock_key(LockId(0)), value: token(serial) }
 }
 
 const READ_ONLY: Outcome = Outcome::Error(ServerError::ReadOnly);
@@ -143,7 +143,7 @@ fn a_release_compares_and_deletes_and_waits_for_the_answer() {
 fn a_plain_delete_asks_nobody_whose_key_it_is() {
     let mut bench = Bench::holding(Settings { release: Release::Delete, ..WRITTEN });
     bench.call(Call::Release);
-    assert_eq!(bench.sent(), [(0, Command::Del(Key::Lock(0)), false)]);
+    assert_eq!(bench.sent(), [(0, Command::Del(lock_key(LockId(0))), false)]);
     bench.reply(Outcome::Integer(0));
     assert_eq!(bench.out.answer, Some(Answer::Released));
 }
@@ -153,9 +153,9 @@ fn get_then_delete_deletes_after_it_saw_its_own_value() {
     let settings = Settings { release: Release::GetThenDelete, waits_for_replicas: true, ..WRITTEN };
     let mut bench = Bench::holding(settings);
     bench.call(Call::Release);
-    assert_eq!(bench.sent(), [(0, Command::Get(Key::Lock(0)), false)]);
+    assert_eq!(bench.sent(), [(0, Command::Get(lock_key(LockId(0))), false)]);
     bench.reply(Outcome::Bulk(token(1)));
-    assert_eq!(bench.sent(), [(0, Command::Del(Key::Lock(0)), true)]);
+    assert_eq!(bench.sent(), [(0, Command::Del(lock_key(LockId(0))), true)]);
     assert_eq!(bench.out.answer, None);
     bench.reply(Outcome::Integer(1));
     assert_eq!(bench.out.answer, Some(Answer::Released));
@@ -194,10 +194,10 @@ fn a_token_drawn_with_the_grant_comes_from_the_same_script() {
     let mut bench = Bench::new(Settings { fencing: Fencing::WithGrant, ..WRITTEN });
     bench.call(LOCK_CALL);
     let script = Command::SetAndIncr {
-        key: Key::Lock(0),
+        key: lock_key(LockId(0)),
         value: token(1),
         ttl: Some(Millis(10_000)),
-        counter: Key::Counter(0),
+        counter: counter_key(LockId(0)),
     };
     assert_eq!(bench.sent_to(0), script);
     bench.reply(Outcome::Integer(33));
@@ -210,7 +210,7 @@ fn a_token_drawn_after_the_grant_is_a_second_request() {
     bench.call(LOCK_CALL);
     assert_eq!(bench.sent_to(0), set(1, Some(Millis(10_000))));
     bench.reply(Outcome::Ok);
-    assert_eq!(bench.sent_to(0), Command::Incr(Key::Counter(0)));
+    assert_eq!(bench.sent_to(0), Command::Incr(counter_key(LockId(0))));
     assert_eq!((bench.out.answer, bench.out.events.len()), (None, 0));
     assert_eq!(bench.lock.line(), Line { listing: 0, number: 2 });
     bench.reply(Outcome::Integer(7));

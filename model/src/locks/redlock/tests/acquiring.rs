@@ -22,8 +22,12 @@ fn nodes_are_asked_one_after_the_other() {
 fn all_nodes_are_asked_at_once_when_multiplexed() {
     let mut client = Client::new(5, Settings::multiplexed());
     client.acquire(Mode::Lock);
-    let command =
-        Command::Set { key: Key::Lock(0), value: signature(1), if_absent: true, ttl: Some(Millis(10_000)) };
+    let command = Command::Set {
+        key: lock_key(LockId(0)),
+        value: signature(1),
+        if_absent: true,
+        ttl: Some(Millis(10_000)),
+    };
     assert_eq!(client.sent_to_all(), Some(command));
     assert_eq!(client.deadline(), at(50));
 }
@@ -66,7 +70,7 @@ fn only_whole_milliseconds_of_the_lifetime_count() {
         Settings { ttl: Some(Micros(2_000_999)), drift_margin: Micros::ZERO, ..Settings::as_written() };
     let mut client = Client::new(1, settings);
     client.acquire(Mode::Lock);
-    assert_eq!(client.sent()[0].1.to_string(), "SET lock A#1 NX PX 2000");
+    assert_eq!(redis_keys::WORDS.fill_in(&client.sent()[0].1.to_string()), "SET lock A#1 NX PX 2000");
     client.reply(0, Outcome::Ok);
     assert_eq!(client.deadline(), at(2_000));
 }
@@ -75,7 +79,7 @@ fn only_whole_milliseconds_of_the_lifetime_count() {
 fn without_a_lifetime_there_is_no_validity() {
     let mut client = Client::new(1, Settings { ttl: None, node_timeout: None, ..Settings::as_written() });
     client.acquire(Mode::Lock);
-    assert_eq!(client.sent()[0].1.to_string(), "SET lock A#1 NX");
+    assert_eq!(redis_keys::WORDS.fill_in(&client.sent()[0].1.to_string()), "SET lock A#1 NX");
     client.now = Micros::seconds(1_000_000);
     client.reply(0, Outcome::Ok);
     assert!(client.is_granted());
@@ -261,8 +265,12 @@ fn a_grant_carries_the_largest_counter_of_its_quorum() {
     let mut client = Client::new(3, settings);
     client.acquire(Mode::Lock);
     let px = Some(Millis(10_000));
-    let command =
-        Command::SetAndIncr { key: Key::Lock(0), value: signature(1), ttl: px, counter: Key::Counter(0) };
+    let command = Command::SetAndIncr {
+        key: lock_key(LockId(0)),
+        value: signature(1),
+        ttl: px,
+        counter: counter_key(LockId(0)),
+    };
     assert_eq!(client.sent_to_all(), Some(command));
     client.reply(0, Outcome::Integer(6));
     client.reply(1, Outcome::Nil);

@@ -29,7 +29,7 @@ fn an_extension_prolongs_the_validity_from_its_own_start() {
     let ttl = Millis(10_000);
     assert_eq!(
         client.sent_to_all(),
-        Some(Command::CompareAndExtend { key: Key::Lock(0), value: signature(1), ttl })
+        Some(Command::CompareAndExtend { key: lock_key(LockId(0)), value: signature(1), ttl })
     );
     client.now = Micros::millis(BEGINS + 20);
     client.reply(0, Outcome::Integer(1));
@@ -150,7 +150,7 @@ fn a_paused_holder_makes_its_lost_keys_again() {
     let ttl = Millis(10_000);
     assert_eq!(
         client.sent_to_all(),
-        Some(Command::ExtendOrCreate { key: Key::Lock(0), value: signature(1), ttl })
+        Some(Command::ExtendOrCreate { key: lock_key(LockId(0)), value: signature(1), ttl })
     );
     client.reply(0, Outcome::Ok);
     client.reply(1, Outcome::Nil);

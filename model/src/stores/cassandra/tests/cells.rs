@@ -145,7 +145,7 @@ fn messages_and_contents_read_as_they_are_meant() {
     .into_iter()
     .collect();
     let first: Columns = columns.iter().take(1).copied().collect();
-    let text = |peer: Peer| peer.to_string();
+    let text = |peer: Peer| cassandra_tables::WORDS.fill_in(&peer.to_string());
     assert_eq!(
         text(Peer::Mutation { serial: None, row: MAIN, columns: first.clone() }),
         "mutate M[tA] ts 100us"

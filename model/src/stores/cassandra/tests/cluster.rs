@@ -28,6 +28,12 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// What a server stores, for the reader.
+    pub fn contents(&self, server: usize) -> Vec<String> {
+        let lines = self.servers[server].contents();
+        lines.iter().map(|line| cassandra_tables::WORDS.fill_in(line)).collect()
+    }
+
     pub fn new(servers: u8, settings: Settings) -> Self {
         Cluster {
             servers: (0..servers).map(|me| Cassandra::new(me, servers, &settings)).collect(),

@@ -15,7 +15,7 @@ fn delete_own(thread: ThreadId) -> Operation {
 }
 
 fn taken_by(thread: ThreadId) -> Outcome {
-    Outcome::Slice([(OWNER, Value::Number(thread.0))].into_iter().collect())
+    Outcome::Slice([(SHARED, Value::Number(thread.0))].into_iter().collect())
 }
 
 /// Asks `server`, with everything delivered.

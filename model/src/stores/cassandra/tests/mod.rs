@@ -17,12 +17,14 @@ mod replication;
 mod settling;
 
 use super::*;
+use crate::locks::cassandra_tables;
 use crate::time::EPOCH_UNIX_MICROS;
 
 const A: ThreadId = ThreadId(0);
 const B: ThreadId = ThreadId(1);
-const MAIN: Row = Row { family: Family::Main, lock: 0 };
-const QUEUE: Row = Row { family: Family::Queue, lock: 0 };
+// Any tables would do.
+const MAIN: Row = Row { table: cassandra_tables::MAIN, key: 0 };
+const QUEUE: Row = Row { table: cassandra_tables::QUEUE, key: 0 };
 
 /// The column named by the thread alone.
 fn plain(thread: ThreadId) -> ColumnName {

@@ -124,10 +124,10 @@ fn tombstones_go_after_the_grace_period_and_what_they_hid_may_return() {
     cluster.write(0, delete(A, 101));
     cluster.pass(Micros::seconds(10));
     assert_eq!(cluster.read(0, 0), []);
-    assert_eq!(cluster.servers[0].contents(), ["M: †tA@101us"]);
+    assert_eq!(cluster.contents(0), ["M: †tA@101us"]);
     cluster.pass(Micros::seconds(1));
     assert_eq!(cluster.read(0, 0), []);
-    assert_eq!(cluster.servers[0].contents(), [""; 0]);
+    assert_eq!(cluster.contents(0), [""; 0]);
     cluster.write(0, put(A, 100, None));
     assert_eq!(cluster.read(0, 0), [A]);
 }

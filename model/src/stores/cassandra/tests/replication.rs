@@ -62,7 +62,7 @@ proptest! {
         let serials = run(&mut cluster, &steps);
         cluster.deliver_all();
         for server in [1, 2] {
-            prop_assert_eq!(cluster.servers[server].contents(), cluster.servers[0].contents());
+            prop_assert_eq!(cluster.contents(server), cluster.contents(0));
         }
         for serial in serials {
             prop_assert_eq!(cluster.replies.iter().filter(|reply| reply.serial == serial).count(), 1);
@@ -137,7 +137,7 @@ fn a_failed_quorum_write_stays_on_some_replicas() {
     cluster.pass(Micros::seconds(2));
     cluster.run_deadlines();
     assert_eq!(cluster.outcome(serial), Some(&Outcome::TimedOut));
-    assert_eq!(cluster.servers[0].contents(), ["M: tA=1@100us"]);
+    assert_eq!(cluster.contents(0), ["M: tA=1@100us"]);
     // Whether it is seen depends on who is asked.
     assert_eq!(cluster.read(1, 0), [A]);
     assert_eq!(cluster.read(1, 1), []);
@@ -182,7 +182,7 @@ fn a_read_waits_for_its_repairs() {
     cluster.in_flight.push(repair);
     cluster.deliver_all();
     assert_eq!(cluster.dismissed, 1, "the acknowledgement of the repair comes too late");
-    assert_eq!(cluster.servers[1].contents(), ["M: tA=1@100us"]);
+    assert_eq!(cluster.contents(1), ["M: tA=1@100us"]);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_batch_over_two_rows_is_not_isolated_but_acknowledged_as_one() {
     // To s2 and s3: the queue row's mutation, then the main row's.
     assert_eq!(cluster.in_flight.len(), 4);
     cluster.deliver(0);
-    assert_eq!(cluster.servers[1].contents(), ["Q: tA=1@100us"]);
+    assert_eq!(cluster.contents(1), ["Q: tA=1@100us"]);
     let acknowledgement = cluster.in_flight.len() - 1;
     cluster.deliver(acknowledgement);
     assert_eq!(cluster.outcome(serial), None);

@@ -13,8 +13,10 @@ mod transactions;
 mod watches;
 
 use super::*;
-use crate::machine::Node;
+use crate::locks::EtcdMutex;
+use crate::machine::{Lock, Node};
 use crate::time::Monotonic;
+use picklock_properties::{ClientId, Event, LockId};
 
 /// One member, and the time.
 struct Member {
@@ -46,6 +48,7 @@ impl Member {
         let Member { monotonic, wall, settings, .. } = *self;
         let cx = Context { me: 0, servers: 1, wall, monotonic, choice: 0, settings: &settings };
         step(&mut self.etcd, &cx, &mut out);
+        out.read_changes(0, EtcdMutex::means);
         self.events.append(&mut out.events);
         let replies = out.sends.drain(..).map(|(to, message)| match (to, message) {
             (Node::Client(client), Message::Reply(reply)) => (client, reply),

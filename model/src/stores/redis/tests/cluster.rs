@@ -72,6 +72,7 @@ impl Cluster {
         };
         let mut effects = Effects::default();
         entry(&mut self.servers[usize::from(server)], &cx, &mut effects);
+        effects.read_changes(server, |change, server| redis_keys::signed(LOCK.word, change, server));
         // Who acquired what has a test of its own.
         effects.events.retain(|event| !matches!(event, Event::Acquired { .. }));
         self.events.append(&mut effects.events);
@@ -192,6 +193,7 @@ impl Cluster {
 
     /// The keys of a server, for the reader.
     pub fn contents(&self, server: u8) -> Vec<String> {
-        self.servers[usize::from(server)].contents()
+        let lines = self.servers[usize::from(server)].contents();
+        lines.iter().map(|line| redis_keys::WORDS.fill_in(line)).collect()
     }
 }

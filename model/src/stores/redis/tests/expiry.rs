@@ -134,7 +134,7 @@ fn a_death_is_reported_when_it_comes_whatever_other_timer_runs() {
 }
 
 #[test]
-fn a_lock_is_acquired_where_one_server_alone_decides() {
+fn a_key_is_told_as_decided_alone_where_one_server_alone_decides() {
     let acquired = |servers: u8, layout| {
         let settings = Settings { layout, ..Settings::default() };
         let mut server = Redis::new(0, servers, &settings);
@@ -148,7 +148,7 @@ fn a_lock_is_acquired_where_one_server_alone_decides() {
             settings: &settings,
         };
         server.on_request(1, Request { serial: 1, command: take(1, 10), wait: false }, &cx, &mut effects);
-        effects.events.contains(&Event::Acquired { client: ClientId(1), lock: LockId(0) })
+        effects.changes.contains(&Change::Came { key: LOCK, value: token(1, 1), alone: true })
     };
     let replicated = Layout::Replicated { ping_period: Micros::seconds(1), down_after: Micros::seconds(5) };
     assert!(acquired(1, Layout::Independent) && acquired(2, replicated));

@@ -79,7 +79,7 @@ fn what_changes_nothing_is_no_loss() {
 #[test]
 fn counters_and_other_peoples_keys_are_no_records() {
     let mut cluster = Cluster::single(|_| {});
-    cluster.run(set(Key::Foreign(1), token(0, 1)));
+    cluster.run(set(FOREIGN, token(0, 1)));
     cluster.run(set(LOCK, Value::Integer(3)));
     cluster.run(Command::Incr(COUNTER));
     cluster.ask(0, 1, Command::FlushAll);

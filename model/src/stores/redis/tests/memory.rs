@@ -61,7 +61,8 @@ fn the_key_that_was_not_used_for_longest_is_evicted() {
     for (used, left) in [(LOCK, "lock = A#1, dies at 10.001s"), (COUNTER, "counter = 1")] {
         let mut cluster = full(Eviction::AllKeysLru);
         cluster.run(Command::Get(used));
-        assert_eq!(cluster.run(set(Key::Foreign(7), Value::Integer(0))), Outcome::Ok);
+        let key = Key { word: Key::TENANTS, number: 7 };
+        assert_eq!(cluster.run(set(key, Value::Integer(0))), Outcome::Ok);
         assert_eq!(cluster.contents(0), [left, "other:7 = 0"]);
     }
 }

@@ -21,10 +21,15 @@ mod replication;
 mod schedules;
 
 use super::*;
+use crate::locks::redis_keys;
+use crate::names::Word;
 use picklock_properties::{ClientId, Event, LockId};
 
-const LOCK: Key = Key::Lock(0);
-const COUNTER: Key = Key::Counter(0);
+// Any keys would do; the changes of these mean something to the locks here.
+const LOCK: Key = redis_keys::lock_key(LockId(0));
+const COUNTER: Key = redis_keys::counter_key(LockId(0));
+/// A key that no lock here knows.
+const FOREIGN: Key = Key { word: Word(2), number: 1 };
 
 /// The `serial`th signature of the client.
 fn token(client: u8, serial: u32) -> Value {

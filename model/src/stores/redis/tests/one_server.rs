@@ -116,7 +116,7 @@ enum Step {
 }
 
 pub fn any_command() -> impl Strategy<Value = Command> {
-    let key = || prop_oneof![3 => Just(LOCK), 2 => Just(COUNTER), 1 => Just(Key::Foreign(1))];
+    let key = || prop_oneof![3 => Just(LOCK), 2 => Just(COUNTER), 1 => Just(FOREIGN)];
     let value = || {
         prop_oneof![
             4 => (0..2u8, 1..3u32).prop_map(|(client, serial)| token(client, serial)),

@@ -27,7 +27,11 @@ fn changes_arrive_as_their_effects_in_order() {
     cluster.run(Command::PExpire(LOCK, Millis(20_000)));
     cluster.run(Command::Incr(COUNTER));
     cluster.run(release(0));
-    let sent: Vec<String> = cluster.in_flight.iter().map(|flight| flight.message.to_string()).collect();
+    let sent: Vec<String> = cluster
+        .in_flight
+        .iter()
+        .map(|flight| redis_keys::WORDS.fill_in(&flight.message.to_string()))
+        .collect();
     assert_eq!(
         sent,
         ["SET lock A#1 PXAT 10.001s", "SET lock A#1 PXAT 20.001s", "SET counter 1", "DEL lock"],

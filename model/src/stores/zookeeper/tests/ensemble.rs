@@ -229,7 +229,10 @@ impl Ensemble {
         (0..self.servers.len() as u8).find(|server| self.servers[usize::from(*server)].leads())
     }
 
-    fn send(&mut self, from: Node, out: Effects<ZooKeeper>) {
+    fn send(&mut self, from: Node, mut out: Effects<ZooKeeper>) {
+        if let Node::Server(server) = from {
+            out.read_changes(server, zookeeper_paths::means);
+        }
         self.events.extend(out.events);
         for (to, mut message) in out.sends {
             // Whatever is sent can be shown to a visitor.

@@ -3,7 +3,7 @@
 use super::ensemble::Flight;
 use super::*;
 use crate::machine::{Message, Node};
-use picklock_properties::{ClientId, Event, LockId};
+use picklock_properties::{ClientId, Event};
 
 const LEADER: [Node; 1] = [Node::Server(0)];
 

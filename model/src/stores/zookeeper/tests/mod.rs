@@ -18,21 +18,24 @@ mod watches;
 
 use super::session::{Notice, SessionSettings};
 use super::*;
+use crate::locks::zookeeper_paths;
 use crate::time::Micros;
 use ensemble::Ensemble;
+use picklock_properties::LockId;
 
-const LOCK: Path = Path::Lock(0);
-const WORK: Path = Path::Work(0);
+// Any znodes would do; the changes of these mean something to the recipe here.
+const LOCK: Path = zookeeper_paths::parent_path(LockId(0));
+const WORK: Path = zookeeper_paths::work_path(LockId(0));
 
 /// A place in the lock's queue, to be numbered by the server.
-const PLACE: Path = Path::Child { lock: 0, guid: None, suffix: None };
+const PLACE: Path = zookeeper_paths::place_path(LockId(0), None);
 
 fn guarded(client: u8, serial: u32) -> Path {
-    Path::Child { lock: 0, guid: Some(Guid { client, serial }), suffix: None }
+    zookeeper_paths::place_path(LockId(0), Some(Guid { client, serial }))
 }
 
 fn numbered(number: i32) -> Path {
-    Path::Child { lock: 0, guid: None, suffix: Some(Suffix::Number(number)) }
+    PLACE.with_suffix(Some(Suffix::Number(number)))
 }
 
 fn create(path: Path, mode: CreateMode) -> Operation {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::machine::Node;
-use picklock_properties::{ClientId, Event, LockId};
+use picklock_properties::{ClientId, Event};
 
 const A_LONG_TIME: Micros = Micros::seconds(60);
 

@@ -61,7 +61,8 @@ fn the_counter_of_3_5_goes_on_below_zero_and_sorts_before_all_others() {
     let holder = created(all.does(0, enqueue()));
     let newcomer = created(all.does(0, enqueue()));
     assert_eq!((holder, newcomer), (numbered(i32::MAX), numbered(i32::MIN)));
-    assert_eq!(newcomer.to_string(), "/_locknode_0/lock--2147483648");
+    let name = zookeeper_paths::WORDS.fill_in(&newcomer.to_string());
+    assert_eq!(name, "/_locknode_0/lock--2147483648");
     let text = |path: Path| path.suffix().unwrap_or(Suffix::Number(0));
     assert_eq!(text(newcomer).cmp_text(text(holder)), Ordering::Less);
 }
@@ -110,10 +111,10 @@ fn what_is_there_cannot_be_created_and_what_is_not_cannot_be_changed() {
     assert_eq!(all.does(0, create(Path::Root, CreateMode::Persistent)), failed(Error::BadArguments));
     assert_eq!(all.does(0, delete(Path::Root)), failed(Error::BadArguments));
     assert_eq!(
-        all.does(0, create(Path::Lock(5), CreateMode::PersistentSequential)),
+        all.does(0, create(zookeeper_paths::parent_path(LockId(5)), CreateMode::PersistentSequential)),
         failed(Error::BadArguments)
     );
-    let missing = Path::Work(9);
+    let missing = zookeeper_paths::work_path(LockId(9));
     assert_eq!(all.does(0, set(missing, 1, None)), failed(Error::NoNode));
     assert_eq!(all.does(0, delete(missing)), failed(Error::NoNode));
     assert_eq!(all.does(0, children(missing)), failed(Error::NoNode));
@@ -143,7 +144,7 @@ fn a_multi_does_everything_or_nothing() {
 
 #[test]
 fn the_leader_alone_tells_in_which_order_the_lock_was_acquired_and_the_work_written() {
-    use picklock_properties::{ClientId, Event, LockId};
+    use picklock_properties::{ClientId, Event};
     const A: ClientId = ClientId(0);
     const B: ClientId = ClientId(1);
     for servers in [1, 3] {
@@ -205,7 +206,7 @@ fn writes_of_a_multi_see_each_other_and_share_a_zxid() {
 fn a_failed_write_takes_a_zxid_too() {
     let mut all = Ensemble::single(1);
     let before = all.servers[0].last_applied();
-    all.does(0, delete(Path::Work(9)));
+    all.does(0, delete(zookeeper_paths::work_path(LockId(9))));
     assert!(all.servers[0].last_applied() > before);
 }
 
@@ -215,6 +216,7 @@ fn the_contents_name_every_znode_and_who_watches() {
     created(all.does(0, enqueue()));
     all.does(0, watch(WORK));
     let contents = all.servers[0].contents();
+    let contents: Vec<String> = contents.iter().map(|line| zookeeper_paths::WORDS.fill_in(line)).collect();
     assert!(
         contents.iter().any(|line| line.contains("/_locknode_0/lock-0000000000 of session A@1")),
         "{contents:?}"
