@@ -116,16 +116,17 @@ mod tests {
     fn number<T: Copy + Default + std::fmt::Debug + Arbitrary + From<u8> + 'static>(
         least: T,
         most: T,
-    ) -> impl Strategy<Value = T> {
-        prop_oneof![
+    ) -> BoxedStrategy<T> {
+        let numbers = prop_oneof![
             4 => Just(T::default()),
             4 => (0..128_u8).prop_map(T::from),
             1 => any::<T>(),
             1 => prop_oneof![Just(least), Just(most)],
-        ]
+        ];
+        numbers.boxed()
     }
 
-    fn shape() -> impl Strategy<Value = Shape> {
+    fn shape() -> BoxedStrategy<Shape> {
         let signed = || number(i64::MIN, i64::MAX);
         let unsigned = || number(0, u64::MAX).prop_map(Number);
         prop_oneof![
@@ -135,6 +136,7 @@ mod tests {
             (signed(), option::of(unsigned())).prop_map(|(at, by)| Shape::Fields { at, by }),
             Just(Shape::Less),
         ]
+        .boxed()
     }
 
     fn shapes() -> impl Strategy<Value = Shapes> {
