@@ -116,6 +116,10 @@ fn a_schedule_that_breaks_the_promise_is_shown_step_by_step() {
 #[test]
 fn progress_is_judged_on_every_fair_schedule() {
     let one = World { rounds: 1, pages: None, ..World::default() };
-    let held = verified(&*lock("redis-single"), Promise::DeadlockFreedom, &one);
+    let held = verified(&*lock("cassandra-queue"), Promise::DeadlockFreedom, &one);
     assert!(held.is_ok(), "{held:?}");
+    // It waits for an answer for as long as it takes, and a power loss takes the question along.
+    let why =
+        verified(&*lock("redis-single"), Promise::DeadlockFreedom, &one).expect_err("nobody asks again");
+    assert!(why.contains("in the loop at the end, for ever, nobody is granted the lock"), "{why}");
 }

@@ -193,7 +193,7 @@ fn the_command_takes_every_example_of_its_help() {
 #[test]
 fn the_command_takes_every_call_in_the_readme() {
     let calls = calls(README);
-    assert!(calls.len() > 10, "{calls:?}");
+    assert!(calls.len() > 5, "{calls:?}");
     all_are_taken("readme", &calls);
 }
 
