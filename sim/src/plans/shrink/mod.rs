@@ -18,7 +18,7 @@
 //! ([`Lock::fewest_servers`]: three of Redlock, one of any other). What is left after all that may hang on one seed's luck with
 //! all its messages: the same kinds of faults are sought anew in less work.
 //!
-//! What there is to take away looks alike for every lock: a [`Candidate`] is plain data. Only who runs it knows the lock
+//! What there is to take away looks alike for every lock: a `Candidate` is plain data. Only who runs it knows the lock
 //! (`candidate::Runs`).
 //!
 //! Nothing is left to chance: the same run shrinks to the same run, on every machine. A counterexample of the exhaustive
