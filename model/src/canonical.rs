@@ -19,8 +19,13 @@
 //! A step of one node ([`Step`]) leaves most of this as it is: only what that node holds, what it sent, and what holds a stamp
 //! or a serial whose rank has changed is rewritten.
 //!
-//! This is a bisimulation: what a machine can compare, it compares alike before and after. `tests/canonical` walks
-//! beside an executor that keeps absolute times and forgets nothing.
+//! What a machine can compare, it compares alike before and after: a bisimulation, with one known exception. Stamps above the
+//! floor become neighbours, so that one that is counted on from another which is not the largest meets the next, where in truth
+//! it stays below. It takes a clock that is ahead, and somebody who counts on from what it showed earlier: the time service that
+//! publishes past the last. What only the order of those two would break is not found in such a world.
+//!
+//! `tests/canonical` walks beside an executor that keeps absolute times and forgets nothing; a walk that comes by the exception
+//! fails.
 
 mod visits;
 
