@@ -204,6 +204,7 @@ fn title(system: &str) -> &str {
         "cassandra" => "Cassandra",
         "redis" => "Redis",
         "zookeeper" => "ZooKeeper",
+        "objects" => "Objects, queues and streams",
         // etcd writes itself so.
         other => other,
     }

@@ -13,7 +13,7 @@ use picklock_model::locks::ZookeeperLock;
 use picklock_model::machine::Lock;
 use picklock_model::stores::redis;
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, Workload, Writes};
+use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
 use picklock_model::{cluster::Setup, locks};
 use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::hosted::turmoil::{self, Hosted, Hosting, NotExpressible};
@@ -160,6 +160,7 @@ fn redlock() -> Setup<locks::Redlock> {
             rounds: 4,
             retries: false,
             calls: Calls::Lock,
+            access: AccessChoice::First,
             think: Micros::millis(50),
             hold: Micros::millis(700),
             releases: true,

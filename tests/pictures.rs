@@ -2,15 +2,16 @@
 
 use crate::evidence::replay;
 use crate::scenarios::{found, is_golden_file};
-use picklock_sim::report::{Story, TextOptions, Window, page, svg, violation_words};
+use picklock_sim::report::{Story, TextOptions, Window, operations, page, svg, violation_words};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A pause under Redlock, a session that expires, two holders by a clock step, and a lasso.
-const ROWS: [&str; 4] = ["R1", "Z3", "C1", "C6"];
+/// A pause under Redlock, a session that expires, two holders by a clock step, and a lasso; and of objects an answer that is lost, and a
+/// client that dies.
+const ROWS: [&str; 6] = ["R1", "Z3", "C1", "C6", "X1", "X3"];
 
 #[test]
-fn the_pictures_of_four_failures_are_as_they_were() {
+fn the_pictures_of_these_failures_are_as_they_were() {
     for row in ROWS {
         let drawn = picture(row, |story| svg(story, Window::Last(60)));
         is_golden_file(&format!("{}.svg", row.to_lowercase()), &drawn);
@@ -35,6 +36,28 @@ fn a_browser_draws_the_page_of_each_failure_and_steps_through_all_of_it() {
         // From the last row up to the first: every row was shown, and nothing went wrong.
         assert_eq!(report, Some(format!("{rows} rows, {rows} shown, 0 errors").as_str()), "{row}: {seen}");
     }
+}
+
+#[test]
+fn a_picture_of_an_object_has_a_bar_for_each_operation_and_marks_the_one_whose_answer_breaks_a_promise() {
+    let operations = |row: &str| {
+        let replay = replay(&found(row), &TextOptions::default());
+        operations(&replay.events)
+    };
+    for row in ["X1", "X2", "X3", "X5", "X7"] {
+        let drawn = picture(row, |story| svg(story, Window::All));
+        let (mut open, mut breaks) = (0, 0);
+        for operation in operations(row) {
+            assert!(drawn.contains(&format!(">{}</text>", operation.label())), "{row}: {operation:?}");
+            open += usize::from(operation.answer.is_none());
+            breaks += usize::from(!operation.broke.is_empty());
+        }
+        assert_eq!(breaks, 1, "{row}");
+        assert_eq!(drawn.matches("class=\"operation open\"").count(), open, "{row}");
+        assert_eq!(drawn.matches("class=\"operation breaks\"").count(), breaks, "{row}");
+    }
+    let died = operations("X3").into_iter().find(|operation| operation.answer.is_none());
+    assert!(died.is_some_and(|operation| operation.label().ends_with("→ ?")), "a client dies in row X3");
 }
 
 /// Presses keys as a reader would, and writes what came of it into the page's title.

@@ -5,7 +5,7 @@ use picklock_model::locks::Redlock;
 use picklock_model::locks::redlock::{Contact, ExtendBy, Extension, Settings, ValidityFrom};
 use picklock_model::stores::redis::{self as store, Persistence};
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, Workload, Writes};
+use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
 use picklock_properties::{Event, Promise};
 
 const LOCK: &str = "redlock";
@@ -243,6 +243,7 @@ mod seeded {
                 rounds: ROUNDS,
                 retries: false,
                 calls: Calls::Lock,
+                access: AccessChoice::First,
                 think: Micros::millis(50),
                 hold: Micros::seconds(12),
                 releases: true,

@@ -18,7 +18,7 @@ use picklock_model::stores::zookeeper::{
     Suffix, Write,
 };
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, Workload};
+use picklock_model::workload::{AccessChoice, Calls, Workload};
 use picklock_properties::{LockId, Promise, PromiseSet};
 use picklock_sim::plans::plan::{Fault, Plan, Planned, Side, Target, Trigger, When};
 use picklock_sim::registry::{CheckVerdict, Checked, Replay};
@@ -356,6 +356,7 @@ fn setup(clients: u8, servers: u8, change: impl FnOnce(&mut Workload)) -> Setup<
         rounds: 1,
         retries: false,
         calls: Calls::Lock,
+        access: AccessChoice::First,
         think: Micros::millis(100),
         hold: Micros::seconds(1),
         releases: true,

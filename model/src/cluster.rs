@@ -1,20 +1,21 @@
 //! Nodes, their clocks and conditions, and the monitors: one step of one node, the same for all engines.
 
-use crate::machine::{Context, Data, Effects, Lock, Message, Node, Store};
+use crate::machine::{Context, Data, Effects, Message, Node, Store};
+use crate::system::{Process, ProcessContext, System};
 use crate::time::{Clock, Due, Micros};
-use crate::workload::{Client, ClientContext, Resource, Workload};
-use picklock_properties::{ClientId, Event, LockId, Monitors, PromiseSet, Usage, Violation};
+use crate::workload::{Resource, Workload};
+use picklock_properties::{ClientId, Event, Judge, LockId, Monitors, PromiseSet, Usage, Violation};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::{SmallVec, smallvec};
 
 /// Everything about a run that is not state: which lock on which store, in which variants, used how, judged by what.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
-pub struct Setup<L: Lock> {
+pub struct Setup<Y: System> {
     /// The lock's variant.
-    pub lock: L::Settings,
+    pub lock: Y::Settings,
     /// The store's configuration.
-    pub store: <L::Store as Store>::Settings,
+    pub store: <Y::Store as Store>::Settings,
     /// How many servers the store has, at least 1.
     pub servers: u8,
     /// Who uses the lock.
@@ -23,12 +24,12 @@ pub struct Setup<L: Lock> {
     pub promises: PromiseSet,
 }
 
-impl<L: Lock> Default for Setup<L> {
+impl<Y: System> Default for Setup<Y> {
     /// Lock and store with their defaults, one server, the usual work, the usual promises.
-    fn default() -> Setup<L> {
+    fn default() -> Setup<Y> {
         Setup {
-            lock: L::Settings::default(),
-            store: <L::Store as Store>::Settings::default(),
+            lock: Y::Settings::default(),
+            store: <Y::Store as Store>::Settings::default(),
             servers: 1,
             workload: Workload::default(),
             promises: PromiseSet::usual(),
@@ -97,24 +98,26 @@ pub enum Entry<S: Store> {
 /// All nodes of a run.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
-pub struct Cluster<L: Lock> {
+pub struct Cluster<Y: System> {
     /// The clients, by number.
-    pub clients: Vec<Client<L>>,
+    pub clients: Vec<Y::Process>,
     /// The store's servers, by number.
-    pub servers: Vec<L::Store>,
+    pub servers: Vec<Y::Store>,
     /// What the lock protects.
     pub resource: Resource,
     /// The clients' conditions, then the servers'.
     conditions: Vec<Condition>,
     /// What has been observed of each lock, as far as it matters.
     pub monitors: SmallVec<[Monitors; 1]>,
+    /// What has been observed beside locks.
+    pub judge: Y::Judge,
 }
 
 /// What [`Cluster::shared`] shows.
-pub(crate) type Shared = (Resource, Vec<Condition>, SmallVec<[Monitors; 1]>);
+pub(crate) type Shared<J> = (Resource, Vec<Condition>, SmallVec<[Monitors; 1]>, J);
 
 // The explorer clones a state per transition into the memory of the one before: `clone_from` must not allocate.
-impl<L: Lock> Clone for Cluster<L> {
+impl<Y: System> Clone for Cluster<Y> {
     fn clone(&self) -> Self {
         Cluster {
             clients: self.clients.clone(),
@@ -122,6 +125,7 @@ impl<L: Lock> Clone for Cluster<L> {
             resource: self.resource.clone(),
             conditions: self.conditions.clone(),
             monitors: self.monitors.clone(),
+            judge: self.judge.clone(),
         }
     }
 
@@ -132,9 +136,9 @@ impl<L: Lock> Clone for Cluster<L> {
     }
 }
 
-impl<L: Lock> Cluster<L> {
+impl<Y: System> Cluster<Y> {
     /// The cluster before anything happened, with these clocks (by default, perfect ones).
-    pub fn new(setup: &Setup<L>, clock_of: impl Fn(Node) -> Clock) -> Self {
+    pub fn new(setup: &Setup<Y>, clock_of: impl Fn(Node) -> Clock) -> Self {
         let clients = (0..setup.workload.processes()).map(Node::Client);
         let servers = (0..setup.servers).map(Node::Server);
         let conditions: Vec<Condition> = clients
@@ -145,18 +149,22 @@ impl<L: Lock> Cluster<L> {
             clients: (0..setup.workload.processes())
                 .map(|me| {
                     let start = conditions[usize::from(me)].clock.monotonic(Micros::ZERO);
-                    Client::new(me, &setup.workload, start, &setup.lock)
+                    Y::Process::new(me, &setup.workload, start, &setup.lock)
                 })
                 .collect(),
-            servers: (0..setup.servers).map(|me| L::Store::new(me, setup.servers, &setup.store)).collect(),
+            servers: (0..setup.servers).map(|me| Y::Store::new(me, setup.servers, &setup.store)).collect(),
             resource: Resource::new(&setup.workload),
             conditions,
-            monitors: smallvec![Monitors::new(setup.promises); usize::from(setup.workload.locks.max(1))],
+            monitors: smallvec![
+                Monitors::new(setup.promises).with_modes(Y::access_modes(&setup.lock));
+                usize::from(setup.workload.locks.max(1))
+            ],
+            judge: Y::judge(&setup.lock, setup.promises),
         }
     }
 
     /// All nodes that have clocks: clients, then servers.
-    pub fn nodes(&self) -> impl Iterator<Item = Node> + use<L> {
+    pub fn nodes(&self) -> impl Iterator<Item = Node> + use<Y> {
         let (clients, servers) = (self.clients.len() as u8, self.servers.len() as u8);
         (0..clients).map(Node::Client).chain((0..servers).map(Node::Server))
     }
@@ -186,13 +194,13 @@ impl<L: Lock> Cluster<L> {
     }
 
     /// What no single client or server owns, so that it can be packed by itself; [`Self::set_shared`] puts it back.
-    pub(crate) fn shared(&self) -> (&Resource, &[Condition], &[Monitors]) {
-        (&self.resource, &self.conditions, &self.monitors)
+    pub(crate) fn shared(&self) -> (&Resource, &[Condition], &[Monitors], &Y::Judge) {
+        (&self.resource, &self.conditions, &self.monitors, &self.judge)
     }
 
     /// See [`Self::shared`].
-    pub(crate) fn set_shared(&mut self, (resource, conditions, monitors): Shared) {
-        (self.resource, self.conditions, self.monitors) = (resource, conditions, monitors);
+    pub(crate) fn set_shared(&mut self, shared: Shared<Y::Judge>) {
+        (self.resource, self.conditions, self.monitors, self.judge) = shared;
     }
 
     /// Makes equal what [`Self::shared`] shows.
@@ -200,17 +208,18 @@ impl<L: Lock> Cluster<L> {
         self.resource.clone_from(&source.resource);
         self.conditions.clone_from(&source.conditions);
         self.monitors.clone_from(&source.monitors);
+        self.judge.clone_from(&source.judge);
     }
 
     /// When the node wants to be woken, by its own clocks, and as what. A client has two wishes, its application's and
     /// its lock's; a server may have two as well.
-    pub fn deadlines(&self, node: Node, setup: &Setup<L>) -> [Option<(Due, Wake)>; 2] {
+    pub fn deadlines(&self, node: Node, setup: &Setup<Y>) -> [Option<(Due, Wake)>; 2] {
         match node {
             Node::Client(client) => {
                 let client = &self.clients[usize::from(client)];
                 [
                     client.app_deadline(&setup.workload).map(|due| (due, Wake::App)),
-                    client.lock.deadline(&setup.lock).map(|due| (due, Wake::Machine)),
+                    client.deadline(&setup.lock).map(|due| (due, Wake::Machine)),
                 ]
             }
             Node::Server(server) => {
@@ -223,25 +232,28 @@ impl<L: Lock> Cluster<L> {
     }
 
     /// In how many ways the node can handle this entry, by chance.
-    pub fn choices(&self, node: Node, entry: &Entry<L::Store>, setup: &Setup<L>) -> u32 {
+    pub fn choices(&self, node: Node, entry: &Entry<Y::Store>, setup: &Setup<Y>) -> u32 {
         match (node, entry) {
             (Node::Client(client), Entry::Message { message: Message::Reply(reply), .. }) => {
-                self.clients[usize::from(client)].lock.choices(Some(reply), &setup.lock)
+                self.clients[usize::from(client)].choices(Some(reply), &setup.lock)
             }
             (Node::Client(client), Entry::Deadline) => {
-                self.clients[usize::from(client)].lock.choices(None, &setup.lock)
+                self.clients[usize::from(client)].choices(None, &setup.lock)
             }
             (Node::Server(server), Entry::Message { message, .. }) => {
                 self.servers[usize::from(server)].choices(message, setup.servers, &setup.store)
             }
-            (Node::Client(_), Entry::Message { .. } | Entry::AppDeadline)
+            (Node::Client(client), Entry::AppDeadline) => {
+                self.clients[usize::from(client)].app_choices(client, &setup.workload, &setup.lock)
+            }
+            (Node::Client(_), Entry::Message { .. })
             | (Node::Server(_), Entry::AppDeadline | Entry::Deadline)
             | (Node::Resource, _) => 1,
         }
     }
 
     /// Whether the receiver will dismiss this message whenever it arrives.
-    pub fn dismisses(&self, to: Node, message: &Message<L::Store>) -> bool {
+    pub fn dismisses(&self, to: Node, message: &Message<Y::Store>) -> bool {
         if let Status::Down { .. } = self.condition(to).status {
             return true;
         }
@@ -255,7 +267,7 @@ impl<L: Lock> Cluster<L> {
     }
 
     /// Whether the node is a client that will not ask for a lock again. An attendant is never done.
-    pub fn is_done(&self, node: Node, setup: &Setup<L>) -> bool {
+    pub fn is_done(&self, node: Node, setup: &Setup<Y>) -> bool {
         match node {
             Node::Client(client) if client < setup.workload.clients => {
                 self.clients[usize::from(client)].is_done()
@@ -275,7 +287,7 @@ impl<L: Lock> Cluster<L> {
 
     /// The lock that the client asks for, or holds, in its present round.
     fn lock_of(&self, client: ClientId, workload: &Workload) -> LockId {
-        self.clients[usize::from(client.0)].lock_id(client.0, workload)
+        self.clients[usize::from(client.0)].busy_with(client.0, workload)
     }
 
     /// Tells an event to the monitors of the lock that it is about; returns the promises that it puts to the test. A store may
@@ -286,9 +298,12 @@ impl<L: Lock> Cluster<L> {
         about: LockId,
         on_violation: &mut dyn FnMut(Violation),
     ) -> PromiseSet {
-        let Some(monitors) = self.monitors.get_mut(usize::from(about.0)) else { return PromiseSet::EMPTY };
-        let tested = monitors.tested_by(event);
-        monitors.observe(event, on_violation);
+        let mut tested = self.judge.tested_by(event);
+        self.judge.observe(event, on_violation);
+        if let Some(monitors) = self.monitors.get_mut(usize::from(about.0)) {
+            tested = tested.union(monitors.tested_by(event));
+            monitors.observe(event, on_violation);
+        }
         tested
     }
 
@@ -301,11 +316,11 @@ impl<L: Lock> Cluster<L> {
     pub fn step(
         &mut self,
         node: Node,
-        entry: Entry<L::Store>,
+        entry: Entry<Y::Store>,
         choice: u32,
         now: Micros,
-        setup: &Setup<L>,
-        effects: &mut Effects<L::Store>,
+        setup: &Setup<Y>,
+        effects: &mut Effects<Y::Store>,
         on_violation: &mut dyn FnMut(Violation),
     ) {
         debug_assert_eq!(self.condition(node).status, Status::Up, "{node} is entered though it is not up");
@@ -321,15 +336,15 @@ impl<L: Lock> Cluster<L> {
         };
         match node {
             Node::Client(me) => {
-                let cx = ClientContext {
-                    lock: context(me, setup.servers, clock, now, choice, &setup.lock),
+                let cx = ProcessContext {
+                    machine: context(me, setup.servers, clock, now, choice, &setup.lock),
                     workload: &setup.workload,
                 };
                 let client = &mut self.clients[usize::from(me)];
                 match entry {
                     Entry::Message { from, message } => client.on_message(from, message, &cx, effects),
                     Entry::AppDeadline => client.on_app_deadline(&cx, effects),
-                    Entry::Deadline => client.on_lock_deadline(&cx, effects),
+                    Entry::Deadline => client.on_deadline(&cx, effects),
                 }
             }
             Node::Server(me) => {
@@ -345,20 +360,20 @@ impl<L: Lock> Cluster<L> {
                     Entry::Deadline => server.on_deadline(&cx, effects),
                     entry => unreachable!("a server is not entered with {entry:?}"),
                 }
-                effects.read_changes(me, L::means);
+                effects.read_changes(me, Y::meaning);
             }
             Node::Resource => match entry {
                 Entry::Message {
                     from: Node::Client(from),
                     message: Message::Read { serial, lock, fence },
                 } => {
-                    self.resource.on_read::<L>(from, serial, lock, fence, &setup.workload, effects);
+                    self.resource.on_read::<Y::Store>(from, serial, lock, fence, &setup.workload, effects);
                 }
                 Entry::Message {
                     from: Node::Client(from),
                     message: Message::Write { serial, lock, fence },
                 } => {
-                    self.resource.on_write::<L>(from, serial, lock, fence, &setup.workload, effects);
+                    self.resource.on_write::<Y::Store>(from, serial, lock, fence, &setup.workload, effects);
                 }
                 entry => unreachable!("the resource is not entered with {entry:?}"),
             },
@@ -375,8 +390,8 @@ impl<L: Lock> Cluster<L> {
         &mut self,
         node: Node,
         power_lost: bool,
-        setup: &Setup<L>,
-        effects: &mut Effects<L::Store>,
+        setup: &Setup<Y>,
+        effects: &mut Effects<Y::Store>,
         on_violation: &mut dyn FnMut(Violation),
     ) {
         effects.clear();
@@ -392,10 +407,10 @@ impl<L: Lock> Cluster<L> {
 
     /// A server that is down has lost its disk, or another machine comes in its place and under its name: it starts again
     /// with nothing. Clients and the resource have nothing to lose beside what a loss of power takes from them.
-    pub fn lose_disk(&mut self, node: Node, setup: &Setup<L>) {
+    pub fn lose_disk(&mut self, node: Node, setup: &Setup<Y>) {
         debug_assert!(matches!(self.condition(node).status, Status::Down { .. }), "{node} is not down");
         if let Node::Server(me) = node {
-            self.servers[usize::from(me)] = L::Store::new(me, setup.servers, &setup.store);
+            self.servers[usize::from(me)] = Y::Store::new(me, setup.servers, &setup.store);
         }
     }
 
@@ -404,8 +419,8 @@ impl<L: Lock> Cluster<L> {
         &mut self,
         node: Node,
         now: Micros,
-        setup: &Setup<L>,
-        effects: &mut Effects<L::Store>,
+        setup: &Setup<Y>,
+        effects: &mut Effects<Y::Store>,
         on_violation: &mut dyn FnMut(Violation),
     ) {
         effects.clear();
@@ -419,8 +434,8 @@ impl<L: Lock> Cluster<L> {
         let clock = condition.clock;
         match node {
             Node::Client(me) => {
-                let cx = ClientContext {
-                    lock: context(me, setup.servers, clock, now, 0, &setup.lock),
+                let cx = ProcessContext {
+                    machine: context(me, setup.servers, clock, now, 0, &setup.lock),
                     workload: &setup.workload,
                 };
                 self.clients[usize::from(me)].on_restart(&cx);
@@ -428,7 +443,7 @@ impl<L: Lock> Cluster<L> {
             Node::Server(me) => {
                 let cx = context(me, setup.servers, clock, now, 0, &setup.store);
                 self.servers[usize::from(me)].on_restart(power_lost, &cx, effects);
-                effects.read_changes(me, L::means);
+                effects.read_changes(me, Y::meaning);
             }
             Node::Resource => unreachable!("the resource has no condition, and has been restarted above"),
         }

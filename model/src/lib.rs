@@ -4,6 +4,8 @@
 //!   locks/*  one algorithm per file ──┐                                  ┌── stores/*  one store per folder
 //!                                     ├── machine: the seam, no I/O ──┤
 //!   workload: who uses the lock ──────┘                                  └── time: clocks that err
+//!   objects/*  what is built on compare-and-set, with its clients
+//!                          system: what all engines run: a lock in use, or an object
 //!                          cluster: nodes, clocks, monitors; one step of one node
 //!            world: what can happen next ──▶ canonical: when two worlds are one ──▶ explore: all of them
 //!   claims: theorems, scenarios, the expected matrix, as data          trace: what happened, for who watches
@@ -36,7 +38,9 @@ pub mod explore;
 pub mod locks;
 pub mod machine;
 pub mod names;
+pub mod objects;
 pub mod stores;
+pub mod system;
 pub mod time;
 pub mod trace;
 pub mod workload;

@@ -24,7 +24,7 @@
 
 use crate::names::Words;
 use crate::time::{Due, Micros, Monotonic, Wall};
-use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode, PromiseSet};
+use picklock_properties::{Access, AccessModes, ClientId, Event, FencingToken, LockId, Mode, PromiseSet};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
@@ -127,6 +127,8 @@ pub enum Call {
         lock: LockId,
         /// Whether to wait.
         mode: Mode,
+        /// In which of the lock's modes of access ([`Lock::modes`]) to hold it.
+        access: Access,
     },
     /// Do the work's write in the lock's own store. Called only while granted, and only if [`Lock::WRITES_INSIDE`].
     Write,
@@ -274,6 +276,9 @@ pub trait Lock: Data {
     /// The words for what the lock calls keys, rows or paths in its store.
     const WORDS: Words = Words::NONE;
 
+    /// Whether it is a lock, which its application holds for a while; if not, each round is one operation.
+    const HOLDS: bool = true;
+
     /// Whether the lock can write to its own store on behalf of the application ([`Call::Write`]).
     const WRITES_INSIDE: bool = false;
 
@@ -356,6 +361,12 @@ pub trait Lock: Data {
     /// With fewer servers it would be another algorithm: a run that is made small keeps so many, if it had them.
     fn fewest_servers(_settings: &Self::Settings) -> u8 {
         1
+    }
+
+    /// The modes of access that the lock has: who may hold it together with whom. It is asked for no other ones, and its grants
+    /// are judged by these. By default there is one, and whoever holds excludes everybody else.
+    fn modes(_settings: &Self::Settings) -> AccessModes {
+        AccessModes::EXCLUSIVE
     }
 
     /// How long a grant lasts without renewal, if it ends by itself: fault plans scale with it.

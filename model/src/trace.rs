@@ -2,7 +2,8 @@
 //! exhaustive one, so that one renderer shows both.
 
 use crate::cluster::{Cluster, Wake};
-use crate::machine::{Effects, Lock, Message, Node, Store};
+use crate::machine::{Effects, Message, Node, Store};
+use crate::system::System;
 use crate::time::Micros;
 use picklock_properties::Violation;
 use serde::{Deserialize, Serialize};
@@ -171,35 +172,35 @@ impl<S: Store> Happening<S> {
 }
 
 /// A step as a watcher sees it.
-pub struct Step<'a, L: Lock> {
+pub struct Step<'a, Y: System> {
     /// True time since the run began.
     pub at: Micros,
     /// What happened.
-    pub happening: &'a Happening<L::Store>,
+    pub happening: &'a Happening<Y::Store>,
     /// What the node that took the step sent and reported.
-    pub effects: &'a Effects<L::Store>,
+    pub effects: &'a Effects<Y::Store>,
     /// The cluster after the step.
-    pub cluster: &'a Cluster<L>,
+    pub cluster: &'a Cluster<Y>,
     /// Which promises this step broke.
     pub violations: &'a [Violation],
 }
 
 /// Watches a run.
-pub trait Observer<L: Lock> {
+pub trait Observer<Y: System> {
     /// Whether it looks at anything at all: if not, an engine need not prepare steps for it. Asked once a run.
     fn watches(&self) -> bool {
         true
     }
 
     /// The next step of the run.
-    fn observe(&mut self, step: &Step<L>);
+    fn observe(&mut self, step: &Step<Y>);
 }
 
 /// Nobody watches.
-impl<L: Lock> Observer<L> for () {
+impl<Y: System> Observer<Y> for () {
     fn watches(&self) -> bool {
         false
     }
 
-    fn observe(&mut self, _step: &Step<L>) {}
+    fn observe(&mut self, _step: &Step<Y>) {}
 }

@@ -1,8 +1,14 @@
 //! Who uses the lock: how many clients, how often, how long, and what they do while they hold. Not part of any lock.
 
-use crate::machine::{Answer, Call, Context, Effects, Lock, Message, Node, Owner, Store, Visitor};
-use crate::time::{Due, Micros, Monotonic};
-use picklock_properties::{ClientId, Event, FencingToken, HoldId, LockId, Mode, Promise, PromiseSet};
+mod client;
+
+pub use client::Client;
+
+use crate::machine::{Effects, Message, Node, Store, Visitor};
+use crate::time::Micros;
+use picklock_properties::{
+    Access, AccessModes, ClientId, Event, FencingToken, HoldId, LockId, Mode, Promise, PromiseSet,
+};
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
@@ -17,6 +23,8 @@ pub struct Workload {
     pub retries: bool,
     /// What they ask for.
     pub calls: Calls,
+    /// In which of the lock's modes of access they ask.
+    pub access: AccessChoice,
     /// How long a client waits before each call.
     pub think: Micros,
     /// How long a client works in its critical section before it writes and leaves.
@@ -92,6 +100,57 @@ pub enum Calls {
     TryLock,
 }
 
+/// Who asks in which of the lock's modes of access ([`Lock::modes`](crate::machine::Lock::modes)).
+///
+/// A holder whose mode does not let it write works, reads what there is to read, and writes nothing.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum AccessChoice {
+    /// All in the first, which bears least: of a lock with one mode, that one.
+    #[default]
+    First,
+    /// Client number *n* always in mode number *n* of the list, and clients beyond its end in the last one.
+    ByClient([Access; AccessModes::MODES_MAX]),
+    /// In another one each round, whoever it is. As with [`Pace`], which one is a function of the client and its round.
+    Drawn {
+        /// Another seed, other modes.
+        seed: u64,
+        /// How often each mode comes, in comparison: by number, 0 is never.
+        weights: [u8; AccessModes::MODES_MAX],
+    },
+}
+
+impl AccessChoice {
+    /// The mode in which this client asks in this round.
+    fn of(&self, client: u8, round: u8) -> Access {
+        match self {
+            AccessChoice::First => Access::FIRST,
+            AccessChoice::ByClient(modes) => modes[usize::from(client).min(modes.len() - 1)],
+            AccessChoice::Drawn { seed, weights } => {
+                let all: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
+                let place = u64::from(client) << 8 | u64::from(round);
+                let mut luck = ((mixed(seed ^ mixed(place)) >> 32) * all) >> 32;
+                let drawn = weights.iter().position(|weight| {
+                    let is_drawn = luck < u64::from(*weight);
+                    luck = luck.saturating_sub(u64::from(*weight));
+                    is_drawn
+                });
+                drawn.map_or(Access::FIRST, |number| Access(number as u8))
+            }
+        }
+    }
+
+    /// Whether all that can be asked for are modes of this lock.
+    pub fn is_of(&self, modes: &AccessModes) -> bool {
+        match self {
+            AccessChoice::First => true,
+            AccessChoice::ByClient(list) => list.iter().all(|access| modes.has(*access)),
+            AccessChoice::Drawn { weights, .. } => {
+                (0..).zip(weights).all(|(number, weight)| *weight == 0 || modes.has(Access(number)))
+            }
+        }
+    }
+}
+
 /// What a holder's work changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Writes {
@@ -99,8 +158,8 @@ pub enum Writes {
     None,
     /// The resource behind the lock, outside the store.
     Resource,
-    /// Something in the lock's own store: the lock is asked to write it ([`Call::Write`]). Not every lock can
-    /// ([`Lock::WRITES_INSIDE`]).
+    /// Something in the lock's own store: the lock is asked to write it ([`Call::Write`](crate::machine::Call::Write)). Not every
+    /// lock can ([`Lock::WRITES_INSIDE`](crate::machine::Lock::WRITES_INSIDE)).
     Store,
     /// The resource behind the lock, which the holder reads before it works: what it writes at the end rests on that.
     ReadModifyWrite {
@@ -133,6 +192,7 @@ impl Default for Workload {
             rounds: 3,
             retries: false,
             calls: Calls::Lock,
+            access: AccessChoice::First,
             think: Micros::seconds(2),
             hold: Micros::seconds(1),
             releases: true,
@@ -164,314 +224,17 @@ impl Workload {
         self.pace.map_or(self.hold, |pace| pace.of(self.hold, client, rounds_before, 1))
     }
 
+    /// In which mode of access this client asks, when it has finished so many rounds.
+    pub fn access_of(&self, client: u8, rounds_before: u8) -> Access {
+        self.access.of(client, rounds_before)
+    }
+
     /// What every client asks for.
     pub fn mode(&self) -> Mode {
         match self.calls {
             Calls::Lock => Mode::Lock,
             Calls::TryLock => Mode::TryLock,
         }
-    }
-}
-
-/// How long a holder waits for the resource's answer before it sends its read or its write again.
-const RESOURCE_TIMEOUT: Micros = Micros::seconds(1);
-
-/// One client: an application and its lock.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(bound = "")]
-pub struct Client<L: Lock> {
-    /// The algorithm's machine.
-    pub lock: L,
-    phase: Phase,
-    rounds_left: u8,
-    /// Counts the holds, so that what is late from an earlier one is told apart.
-    serial: u32,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-enum Phase {
-    /// Will ask for the lock.
-    Thinks { until: Monotonic },
-    /// Has asked.
-    Asks,
-    /// Has asked the resource for what it will work on and waits for the answer, in the critical section.
-    Reads { again: Monotonic, fence: Option<FencingToken> },
-    /// Works in the critical section.
-    Holds { until: Monotonic, fence: Option<FencingToken> },
-    /// Has sent its write to the resource and waits for the answer, still in the critical section.
-    Writes { again: Monotonic, fence: Option<FencingToken> },
-    /// Has asked its lock for the write and waits for the answer, still in the critical section.
-    WritesInside,
-    /// Has left the critical section and gives the lock back.
-    Releases,
-    /// Will not ask again.
-    Done,
-}
-
-/// What the application part of a step needs: the workload beside the lock's own context.
-pub struct ClientContext<'a, L: Lock> {
-    /// What the lock's machine is told.
-    pub lock: Context<'a, L::Settings>,
-    /// What the application does.
-    pub workload: &'a Workload,
-}
-
-impl<L: Lock> Client<L> {
-    /// The client before anything happened; it will first ask after `start`.
-    pub fn new(me: u8, workload: &Workload, start: Monotonic, settings: &L::Settings) -> Self {
-        Client {
-            lock: L::new(me, settings),
-            phase: if workload.rounds == 0 || me >= workload.clients {
-                Phase::Done
-            } else {
-                Phase::Thinks { until: start + workload.think_of(me, 0) }
-            },
-            rounds_left: if me < workload.clients { workload.rounds } else { 0 },
-            serial: 0,
-        }
-    }
-
-    /// The lock that the client asks for in this round.
-    pub fn lock_id(&self, me: u8, workload: &Workload) -> LockId {
-        let round = u32::from(me) + u32::from(self.rounds_before(workload));
-        LockId(round.checked_rem(u32::from(workload.locks)).unwrap_or(0) as u8)
-    }
-
-    /// How many rounds it has finished, if they are counted.
-    fn rounds_before(&self, workload: &Workload) -> u8 {
-        workload.rounds - self.rounds_left.min(workload.rounds)
-    }
-
-    /// Whether the client is in its critical section.
-    pub fn holds(&self) -> bool {
-        matches!(
-            self.phase,
-            Phase::Reads { .. } | Phase::Holds { .. } | Phase::Writes { .. } | Phase::WritesInside
-        )
-    }
-
-    /// Which of the client's holds is its latest.
-    pub fn latest_hold(&self) -> HoldId {
-        HoldId(self.serial)
-    }
-
-    /// Whether the client will ask when it likes.
-    pub fn is_thinking(&self) -> bool {
-        matches!(self.phase, Phase::Thinks { .. })
-    }
-
-    /// Whether the client works in its critical section, and has not begun to write.
-    pub fn is_working(&self) -> bool {
-        matches!(self.phase, Phase::Holds { .. })
-    }
-
-    /// Whether the client waits for the resource to answer, and will ask again.
-    pub fn awaits_resource(&self) -> bool {
-        matches!(self.phase, Phase::Reads { .. } | Phase::Writes { .. })
-    }
-
-    /// Whether the client will do nothing more.
-    pub fn is_done(&self) -> bool {
-        self.phase == Phase::Done
-    }
-
-    /// What the application does, in a word.
-    pub fn doing(&self) -> &'static str {
-        match self.phase {
-            Phase::Thinks { .. } => "thinks",
-            Phase::Asks | Phase::Releases => self.lock.doing(),
-            Phase::Reads { .. } => "holds, reads",
-            Phase::Holds { .. } => "holds",
-            Phase::Writes { .. } | Phase::WritesInside => "holds, writes",
-            Phase::Done => "done",
-        }
-    }
-
-    /// When the application (not its lock) wants to be woken.
-    pub fn app_deadline(&self, workload: &Workload) -> Option<Due> {
-        match self.phase {
-            Phase::Holds { .. } if !workload.releases => None,
-            Phase::Thinks { until } | Phase::Holds { until, .. } => Some(Due::Monotonic(until)),
-            Phase::Reads { again, .. } | Phase::Writes { again, .. } => Some(Due::Monotonic(again)),
-            Phase::Asks | Phase::WritesInside | Phase::Releases | Phase::Done => None,
-        }
-    }
-
-    /// [`Self::app_deadline`] has come.
-    pub fn on_app_deadline(&mut self, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
-        match self.phase {
-            Phase::Thinks { .. } => {
-                let mode = cx.workload.mode();
-                self.phase = Phase::Asks;
-                effects.record(Event::Called { client: ClientId(cx.lock.me), mode });
-                let lock = self.lock_id(cx.lock.me, cx.workload);
-                self.lock.on_call(Call::Acquire { lock, mode }, &cx.lock, effects);
-                self.on_answer(cx, effects);
-            }
-            Phase::Holds { fence, .. } => match cx.workload.writes {
-                Writes::None => self.leave(cx, effects),
-                Writes::Resource | Writes::ReadModifyWrite { .. } => self.write(fence, cx, effects),
-                Writes::Store => {
-                    self.phase = Phase::WritesInside;
-                    self.lock.on_call(Call::Write, &cx.lock, effects);
-                    self.on_answer(cx, effects);
-                }
-            },
-            // No answer from the resource: the same again.
-            Phase::Reads { fence, .. } => self.read(fence, cx, effects),
-            Phase::Writes { fence, .. } => self.write(fence, cx, effects),
-            Phase::Asks | Phase::WritesInside | Phase::Releases | Phase::Done => {
-                unreachable!("the application sleeps only in other phases")
-            }
-        }
-    }
-
-    /// The lock's own deadline has come.
-    pub fn on_lock_deadline(&mut self, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
-        self.lock.on_deadline(&cx.lock, effects);
-        self.on_answer(cx, effects);
-    }
-
-    /// A message for this client arrived.
-    pub fn on_message(
-        &mut self,
-        from: Node,
-        message: Message<L::Store>,
-        cx: &ClientContext<L>,
-        effects: &mut Effects<L::Store>,
-    ) {
-        match (from, message) {
-            (Node::Server(server), Message::Reply(reply)) => {
-                self.lock.on_reply(server, reply, &cx.lock, effects);
-                self.on_answer(cx, effects);
-            }
-            (Node::Resource, Message::Shown { serial }) => {
-                if serial == self.serial
-                    && let Phase::Reads { fence, .. } = self.phase
-                {
-                    self.work(fence, cx);
-                }
-            }
-            (Node::Resource, Message::Written { serial, .. }) => {
-                // A late answer to a write given up with a lost lease is of no interest any more.
-                if serial == self.serial && matches!(self.phase, Phase::Writes { .. }) {
-                    self.leave(cx, effects);
-                }
-            }
-            (from, message) => unreachable!("{from} does not send {message:?} to a client"),
-        }
-    }
-
-    /// The process starts again after a crash; the round that was under way counts as used.
-    pub fn on_restart(&mut self, cx: &ClientContext<L>) {
-        self.lock.on_restart(&cx.lock);
-        let was_idle = matches!(self.phase, Phase::Thinks { .. } | Phase::Done);
-        self.next_round(!was_idle, cx);
-    }
-
-    /// Whether a message would be dismissed whenever it arrives.
-    pub fn dismisses(&self, message: &Message<L::Store>) -> bool {
-        match message {
-            Message::Reply(reply) => self.lock.dismisses(reply),
-            Message::Written { serial, .. } => {
-                *serial != self.serial || !matches!(self.phase, Phase::Writes { .. })
-            }
-            Message::Shown { serial } => *serial != self.serial || !matches!(self.phase, Phase::Reads { .. }),
-            Message::Request(_) | Message::Peer(_) | Message::Read { .. } | Message::Write { .. } => false,
-        }
-    }
-
-    /// Shows every time and number in the state to `visitor`.
-    pub fn visit<V: Visitor>(&mut self, settings: &L::Settings, visitor: &mut V) {
-        match &mut self.phase {
-            Phase::Thinks { until } => visitor.wake(until),
-            Phase::Reads { again: until, fence }
-            | Phase::Holds { until, fence }
-            | Phase::Writes { again: until, fence } => {
-                visitor.wake(until);
-                if let Some(fence) = fence {
-                    L::Store::visit_fence(fence, visitor);
-                }
-            }
-            Phase::Asks | Phase::WritesInside | Phase::Releases | Phase::Done => {}
-        }
-        visitor.serial(Owner::Me, &mut self.serial);
-        self.lock.visit(settings, visitor);
-    }
-
-    fn on_answer(&mut self, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
-        let Some(answer) = effects.answer.take() else { return };
-        let client = ClientId(cx.lock.me);
-        match (self.phase, answer) {
-            (Phase::Asks, Answer::Granted { fence }) => {
-                self.serial = self.serial.wrapping_add(1);
-                effects.record(Event::Granted { client, fence, hold: self.latest_hold() });
-                match cx.workload.writes {
-                    Writes::None | Writes::Resource | Writes::Store => self.work(fence, cx),
-                    Writes::ReadModifyWrite { .. } => self.read(fence, cx, effects),
-                }
-            }
-            (Phase::Asks, Answer::Refused) => {
-                effects.record(Event::Refused { client });
-                self.next_round(!cx.workload.retries, cx);
-            }
-            // The store has said whether it took the write; the work is done either way.
-            (Phase::WritesInside, Answer::Written { accepted: _ }) => self.leave(cx, effects),
-            (
-                Phase::Reads { .. } | Phase::Holds { .. } | Phase::Writes { .. } | Phase::WritesInside,
-                Answer::Lost,
-            ) => {
-                effects.record(Event::Lost { client });
-                self.release(cx, effects);
-            }
-            (Phase::Releases, Answer::Released) => {
-                effects.record(Event::Released { client });
-                self.next_round(true, cx);
-            }
-            (phase, answer) => unreachable!("a lock does not answer {answer:?} to a client that {phase:?}"),
-        }
-    }
-
-    fn read(&mut self, fence: Option<FencingToken>, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
-        self.phase = Phase::Reads { again: cx.lock.monotonic + RESOURCE_TIMEOUT, fence };
-        let lock = self.lock_id(cx.lock.me, cx.workload);
-        let shows = cx.workload.writes == Writes::ReadModifyWrite { reads_with_token: true };
-        let fence = fence.filter(|_| shows);
-        effects.sends.push((Node::Resource, Message::Read { serial: self.serial, lock, fence }));
-    }
-
-    fn work(&mut self, fence: Option<FencingToken>, cx: &ClientContext<L>) {
-        let hold = cx.workload.hold_of(cx.lock.me, self.rounds_before(cx.workload));
-        self.phase = Phase::Holds { until: cx.lock.monotonic + hold, fence };
-    }
-
-    fn write(&mut self, fence: Option<FencingToken>, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
-        self.phase = Phase::Writes { again: cx.lock.monotonic + RESOURCE_TIMEOUT, fence };
-        let lock = self.lock_id(cx.lock.me, cx.workload);
-        effects.sends.push((Node::Resource, Message::Write { serial: self.serial, lock, fence }));
-    }
-
-    fn leave(&mut self, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
-        effects.record(Event::Left { client: ClientId(cx.lock.me) });
-        self.release(cx, effects);
-    }
-
-    fn release(&mut self, cx: &ClientContext<L>, effects: &mut Effects<L::Store>) {
-        self.phase = Phase::Releases;
-        self.lock.on_call(Call::Release, &cx.lock, effects);
-        self.on_answer(cx, effects);
-    }
-
-    fn next_round(&mut self, used: bool, cx: &ClientContext<L>) {
-        let is_counted = cx.workload.rounds != ROUNDS_WITHOUT_END;
-        self.rounds_left -= u8::from(used && is_counted && self.rounds_left > 0);
-        self.phase = match self.rounds_left {
-            0 => Phase::Done,
-            _ => {
-                let think = cx.workload.think_of(cx.lock.me, self.rounds_before(cx.workload));
-                Phase::Thinks { until: cx.lock.monotonic + think }
-            }
-        };
     }
 }
 
@@ -490,14 +253,14 @@ impl Resource {
 
     /// A read arrived: answers it. If it shows a token, a resource that checks them will turn down what is written with an
     /// older one; whoever reads with an older one learns of that when it writes.
-    pub fn on_read<L: Lock>(
+    pub fn on_read<S: Store>(
         &mut self,
         client: u8,
         serial: u32,
         lock: LockId,
         fence: Option<FencingToken>,
         workload: &Workload,
-        effects: &mut Effects<L::Store>,
+        effects: &mut Effects<S>,
     ) {
         if workload.resource_checks {
             let largest = &mut self.largest[usize::from(lock.0)];
@@ -508,14 +271,14 @@ impl Resource {
     }
 
     /// A write arrived: applies it, or turns it down, and answers.
-    pub fn on_write<L: Lock>(
+    pub fn on_write<S: Store>(
         &mut self,
         client: u8,
         serial: u32,
         lock: LockId,
         fence: Option<FencingToken>,
         workload: &Workload,
-        effects: &mut Effects<L::Store>,
+        effects: &mut Effects<S>,
     ) {
         let largest = &mut self.largest[usize::from(lock.0)];
         let accepted = match (fence, *largest) {
@@ -596,6 +359,30 @@ mod tests {
         let holds = holds(&paced(100));
         assert!(holds.iter().all(|hold| (9_000_000..=10_000_000).contains(hold)));
         assert!(holds.iter().any(|hold| *hold < 9_100_000) && holds.iter().any(|hold| *hold > 9_900_000));
+    }
+
+    #[test]
+    fn modes_of_access_are_drawn_as_often_as_their_weights_say() {
+        let weights = [1, 3, 0, 0, 0, 0, 0, 0];
+        let access = AccessChoice::Drawn { seed: 4711, weights };
+        let rounds = (0..8).flat_map(|client| (0..100).map(move |round| (client, round)));
+        let drawn: Vec<Access> = rounds.map(|(client, round)| access.of(client, round)).collect();
+        let first = drawn.iter().filter(|access| **access == Access::FIRST).count();
+        assert!((150..250).contains(&first), "{first} of 800");
+        assert!(drawn.iter().all(|access| access.0 < 2));
+        assert!(access.is_of(&AccessModes::SHARED_EXCLUSIVE) && !access.is_of(&AccessModes::EXCLUSIVE));
+        let never = AccessChoice::Drawn { seed: 4711, weights: [0; AccessModes::MODES_MAX] };
+        assert_eq!(never.of(3, 5), Access::FIRST);
+    }
+
+    #[test]
+    fn clients_beyond_the_end_of_the_list_ask_like_the_last_one() {
+        let mut modes = [Access(1); AccessModes::MODES_MAX];
+        modes[0] = Access::FIRST;
+        let access = AccessChoice::ByClient(modes);
+        let of: Vec<u8> = (0..10).map(|client| access.of(client, 1).0).collect();
+        assert_eq!(of, [0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+        assert!(access.is_of(&AccessModes::SHARED_EXCLUSIVE) && !access.is_of(&AccessModes::permits(3)));
     }
 
     #[test]

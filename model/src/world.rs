@@ -10,7 +10,8 @@
 
 use crate::canonical;
 use crate::cluster::{Cluster, Condition, Entry, Setup, Status, Wake};
-use crate::machine::{Effects, Line, Lock, Message, Node, Store};
+use crate::machine::{Effects, Line, Message, Node, Store};
+use crate::system::{Process, System};
 use crate::time::{Clock, Micros};
 use crate::trace::Happening;
 use picklock_properties::{ClientId, Violation};
@@ -35,8 +36,10 @@ pub struct Bounds {
     pub pauses: u8,
     /// How long a pause may last.
     pub pause_ticks: u8,
-    /// How many clients may crash, for good.
+    /// How many times a client may crash.
     pub crashes: u8,
+    /// Whether it starts again at once, with what it had made durable; if not, it crashes for good.
+    pub crashes_restart: bool,
     /// At which moments a pause or crash may strike a client.
     pub aim: Aim,
     /// How many times a server may lose power; it starts again at once.
@@ -114,7 +117,7 @@ pub enum Aim {
 /// A message under way.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
-pub struct Envelope<L: Lock> {
+pub struct Envelope<Y: System> {
     /// Sender.
     pub from: Node,
     /// Receiver.
@@ -122,7 +125,7 @@ pub struct Envelope<L: Lock> {
     /// For how many ticks it has been under way, up to the latency bound; of a duplicate in a timed world [`LATE`].
     pub age: u8,
     /// What is said.
-    pub message: Message<L::Store>,
+    pub message: Message<Y::Store>,
 }
 
 /// How many faults may still come: [`Bounds`] counted down.
@@ -281,18 +284,18 @@ impl Action {
 /// A state of the exhaustive engine, in canonical form.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
-pub struct World<L: Lock> {
+pub struct World<Y: System> {
     /// The nodes, and what was observed of them.
-    pub cluster: Cluster<L>,
+    pub cluster: Cluster<Y>,
     /// The messages under way, sorted: no order among them is promised.
-    pub in_flight: Vec<Envelope<L>>,
+    pub in_flight: Vec<Envelope<Y>>,
     /// The faults that may still come.
     pub budget: Budget,
     /// The promise that the last step broke. A broken world goes no further.
     pub broken: Option<Violation>,
 }
 
-impl<L: Lock> Clone for World<L> {
+impl<Y: System> Clone for World<Y> {
     fn clone(&self) -> Self {
         World {
             cluster: self.cluster.clone(),
@@ -311,15 +314,15 @@ impl<L: Lock> Clone for World<L> {
 }
 
 /// What [`World::apply`] works with, kept from step to step so that a step allocates nothing.
-pub struct Workspace<L: Lock> {
+pub struct Workspace<Y: System> {
     /// What the last step's node wanted done.
-    pub effects: Effects<L::Store>,
+    pub effects: Effects<Y::Store>,
     /// The same for the steps that follow within the same action.
-    at_once: Effects<L::Store>,
+    at_once: Effects<Y::Store>,
     canonical: canonical::Buffers,
 }
 
-impl<L: Lock> Default for Workspace<L> {
+impl<Y: System> Default for Workspace<Y> {
     fn default() -> Self {
         Workspace {
             effects: Effects::default(),
@@ -329,16 +332,16 @@ impl<L: Lock> Default for Workspace<L> {
     }
 }
 
-impl<L: Lock> World<L> {
+impl<Y: System> World<Y> {
     /// The one state in which everything begins.
-    pub fn new(setup: &Setup<L>, bounds: &Bounds) -> Self {
+    pub fn new(setup: &Setup<Y>, bounds: &Bounds) -> Self {
         let mut world = World::as_set_up(setup, bounds);
         world.canonicalise(Micros::ZERO, None, setup, bounds, &mut canonical::Buffers::default());
         world
     }
 
     /// The same, not yet in canonical form.
-    pub(crate) fn as_set_up(setup: &Setup<L>, bounds: &Bounds) -> Self {
+    pub(crate) fn as_set_up(setup: &Setup<Y>, bounds: &Bounds) -> Self {
         let clock_of = |node| {
             let ticks = match node {
                 Node::Server(server) if server + 1 == setup.servers => bounds.last_server_ahead_ticks,
@@ -358,7 +361,7 @@ impl<L: Lock> World<L> {
     }
 
     /// Lists what can happen next, in a fixed order: first what is owed, then faults.
-    pub fn actions(&self, setup: &Setup<L>, bounds: &Bounds, actions: &mut Vec<Action>) {
+    pub fn actions(&self, setup: &Setup<Y>, bounds: &Bounds, actions: &mut Vec<Action>) {
         actions.clear();
         if self.broken.is_some() {
             return;
@@ -421,7 +424,7 @@ impl<L: Lock> World<L> {
         self.faults(setup, bounds, actions);
     }
 
-    fn faults(&self, setup: &Setup<L>, bounds: &Bounds, actions: &mut Vec<Action>) {
+    fn faults(&self, setup: &Setup<Y>, bounds: &Bounds, actions: &mut Vec<Action>) {
         if self.budget.losses > 0 || self.budget.duplicates > 0 {
             for (position, envelope) in self.distinct_messages() {
                 if envelope.from == Node::Resource || envelope.to == Node::Resource {
@@ -477,7 +480,7 @@ impl<L: Lock> World<L> {
     }
 
     /// Makes `action` happen; it must be one of [`Self::actions`].
-    pub fn apply(&mut self, action: Action, setup: &Setup<L>, bounds: &Bounds, workspace: &mut Workspace<L>) {
+    pub fn apply(&mut self, action: Action, setup: &Setup<Y>, bounds: &Bounds, workspace: &mut Workspace<Y>) {
         let stepping = self.stepping(action, bounds);
         let now = self.act(action, setup, bounds, workspace);
         let step = stepping.map(|of| canonical::Step {
@@ -515,15 +518,15 @@ impl<L: Lock> World<L> {
     pub(crate) fn apply_and_place(
         &mut self,
         action: Action,
-        setup: &Setup<L>,
+        setup: &Setup<Y>,
         bounds: &Bounds,
-        workspace: &mut Workspace<L>,
+        workspace: &mut Workspace<Y>,
         places: &mut Vec<usize>,
     ) {
         let now = self.act(action, setup, bounds, workspace);
         places.clear();
         let kept =
-            |(_, envelope): &(usize, &Envelope<L>)| !self.cluster.dismisses(envelope.to, &envelope.message);
+            |(_, envelope): &(usize, &Envelope<Y>)| !self.cluster.dismisses(envelope.to, &envelope.message);
         places.extend(self.in_flight.iter().enumerate().filter(kept).map(|(place, _)| place));
         self.forget_dismissed(0);
         canonical::rewrite(self, now, None, setup, bounds, &mut workspace.canonical);
@@ -538,9 +541,9 @@ impl<L: Lock> World<L> {
     fn act(
         &mut self,
         action: Action,
-        setup: &Setup<L>,
+        setup: &Setup<Y>,
         bounds: &Bounds,
-        workspace: &mut Workspace<L>,
+        workspace: &mut Workspace<Y>,
     ) -> Micros {
         let mut broken = None;
         let mut on_violation = |violation: Violation| {
@@ -566,9 +569,9 @@ impl<L: Lock> World<L> {
         &mut self,
         action: Action,
         now: Micros,
-        setup: &Setup<L>,
+        setup: &Setup<Y>,
         bounds: &Bounds,
-        effects: &mut Effects<L::Store>,
+        effects: &mut Effects<Y::Store>,
         on_violation: &mut dyn FnMut(Violation),
     ) -> Micros {
         // Every step takes a microsecond, so that no two readings of a clock are equal.
@@ -624,7 +627,12 @@ impl<L: Lock> World<L> {
             }
             Action::Resume { client } => self.set_status(client, Status::Up),
             Action::Crash { client } => {
-                self.cluster.crash(Node::Client(client), true, setup, effects, on_violation);
+                let node = Node::Client(client);
+                self.cluster.crash(node, true, setup, effects, on_violation);
+                if bounds.crashes_restart {
+                    self.in_flight.retain(|envelope| envelope.to != node);
+                    self.cluster.restart(node, now, setup, effects, on_violation);
+                }
                 self.budget.crashes -= 1;
             }
             Action::LosePower { server } => {
@@ -668,7 +676,7 @@ impl<L: Lock> World<L> {
     }
 
     /// The next message between colocated nodes that arrives within the step in which it was sent ([`Bounds::colocated`]).
-    pub(crate) fn due_at_once(&self, setup: &Setup<L>) -> Option<usize> {
+    pub(crate) fn due_at_once(&self, setup: &Setup<Y>) -> Option<usize> {
         let neighbours = |from: Node, to: Node| match (from, to) {
             (Node::Client(client), Node::Server(server)) | (Node::Server(server), Node::Client(client)) => {
                 client % setup.servers == server
@@ -687,8 +695,8 @@ impl<L: Lock> World<L> {
         &mut self,
         position: usize,
         now: Micros,
-        setup: &Setup<L>,
-        effects: &mut Effects<L::Store>,
+        setup: &Setup<Y>,
+        effects: &mut Effects<Y::Store>,
         on_violation: &mut dyn FnMut(Violation),
     ) -> Micros {
         let now = now + Micros(1);
@@ -700,10 +708,10 @@ impl<L: Lock> World<L> {
     }
 
     /// In how many ways the receiver can handle this message.
-    fn choices(&self, envelope: &Envelope<L>, setup: &Setup<L>) -> u32 {
+    fn choices(&self, envelope: &Envelope<Y>, setup: &Setup<Y>) -> u32 {
         match (envelope.to, &envelope.message) {
             (Node::Client(client), Message::Reply(reply)) => {
-                self.cluster.clients[usize::from(client)].lock.choices(Some(reply), &setup.lock)
+                self.cluster.clients[usize::from(client)].choices(Some(reply), &setup.lock)
             }
             (Node::Server(server), message) => {
                 self.cluster.servers[usize::from(server)].choices(message, setup.servers, &setup.store)
@@ -737,7 +745,7 @@ impl<L: Lock> World<L> {
     }
 
     /// What `action` is, in words that do not depend on positions.
-    pub fn happening(&self, action: Action, bounds: &Bounds) -> Happening<L::Store> {
+    pub fn happening(&self, action: Action, bounds: &Bounds) -> Happening<Y::Store> {
         let envelope = |position: u8| {
             let Envelope { from, to, message, .. } = self.in_flight[usize::from(position)].clone();
             (from, to, message)
@@ -786,7 +794,7 @@ impl<L: Lock> World<L> {
     }
 
     /// Whether nothing is owed any more: no message under way, nobody waits for a deadline.
-    fn is_over(&self, setup: &Setup<L>) -> bool {
+    fn is_over(&self, setup: &Setup<Y>) -> bool {
         let idle = |node| {
             let down = matches!(self.cluster.condition(node).status, Status::Down { .. });
             down || self.cluster.deadlines(node, setup).into_iter().flatten().next().is_none()
@@ -795,7 +803,7 @@ impl<L: Lock> World<L> {
     }
 
     /// The messages under way, equal ones once.
-    fn distinct_messages(&self) -> impl Iterator<Item = (u8, &Envelope<L>)> {
+    fn distinct_messages(&self) -> impl Iterator<Item = (u8, &Envelope<Y>)> {
         self.in_flight
             .iter()
             .enumerate()
@@ -828,7 +836,7 @@ impl<L: Lock> World<L> {
     }
 
     /// Backpressure: a server takes no step for a client while a link of its own to another server is full.
-    fn is_blocked(&self, envelope: &Envelope<L>, setup: &Setup<L>, bounds: &Bounds) -> bool {
+    fn is_blocked(&self, envelope: &Envelope<Y>, setup: &Setup<Y>, bounds: &Bounds) -> bool {
         let (Node::Server(_), Message::Request(_)) = (envelope.to, &envelope.message) else { return false };
         bounds.link_messages_max > 0
             && (0..setup.servers).map(Node::Server).any(|other| {
@@ -843,11 +851,11 @@ impl<L: Lock> World<L> {
             Aim::Always => true,
             Aim::Holding => self.cluster.clients[usize::from(client)].holds(),
             Aim::Asking => self.cluster.usage().waiting.contains(ClientId(client)),
-            Aim::At(line) => self.cluster.clients[usize::from(client)].lock.line() == line,
+            Aim::At(line) => self.cluster.clients[usize::from(client)].line() == line,
         }
     }
 
-    fn send(&mut self, from: Node, effects: &mut Effects<L::Store>) {
+    fn send(&mut self, from: Node, effects: &mut Effects<Y::Store>) {
         for (to, message) in &effects.sends {
             self.in_flight.push(Envelope { from, to: *to, age: 0, message: message.clone() });
         }
@@ -879,7 +887,7 @@ impl<L: Lock> World<L> {
         &mut self,
         now: Micros,
         mut step: Option<canonical::Step>,
-        setup: &Setup<L>,
+        setup: &Setup<Y>,
         bounds: &Bounds,
         buffers: &mut canonical::Buffers,
     ) {

@@ -3,15 +3,18 @@
 //! Most of it on [`Maze`]: a lock whose machine is a graph given as a setting, so that a test draws the very loop that it
 //! is about. The last test takes the lassos of the catalogue.
 
+use picklock_model::claims::objects::MemoryQueue;
 use picklock_model::claims::{Judgement, NamedSpace, Search, scenarios, unpack_setup};
 use picklock_model::cluster::{Setup, Wake};
 use picklock_model::explore::{Draws, Exploration, Goal, Lasso, Limits, Space, Verdict, check_liveness};
 use picklock_model::locks::{
-    CassandraLwt, CassandraQueue, CassandraServed, CassandraShadow, EtcdMutex, Redlock, ZookeeperLock,
+    CassandraLwt, CassandraQueue, CassandraServed, CassandraShadow, EtcdMutex, RedisReadersWriter, Redlock,
+    ZookeeperLock,
 };
 use picklock_model::machine::{Answer, Call, Context, Effects, Line, Lock, Node, Store, Visit, Visitor};
+use picklock_model::system::System;
 use picklock_model::time::{Due, Micros, Monotonic};
-use picklock_model::workload::{Calls, Workload, Writes};
+use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
 use picklock_model::world::{Action, Bounds, Workspace, World};
 use picklock_properties::ClientId;
 use proptest::collection::vec;
@@ -156,6 +159,7 @@ fn maze(starts: &[u8], doors: &[&[u8]]) -> Space<Maze> {
         rounds: 1,
         retries: false,
         calls: Calls::Lock,
+        access: AccessChoice::First,
         think: Micros::ZERO,
         hold: Micros::ZERO,
         releases: false,
@@ -176,12 +180,12 @@ fn maze(starts: &[u8], doors: &[&[u8]]) -> Space<Maze> {
 const A_STARVES: Goal = Goal::StarvationFreedom(ClientId(0));
 
 /// The lasso on which the goal is missed, checked by walking it.
-fn lasso<L: Lock>(space: &Space<L>, goal: Goal) -> Option<Lasso> {
+fn lasso<Y: System>(space: &Space<Y>, goal: Goal) -> Option<Lasso> {
     lasso_with(space, goal, Draws::Adversary)
 }
 
 /// The same, with an adversary who may or may not decide what is drawn.
-fn lasso_with<L: Lock>(space: &Space<L>, goal: Goal, draws: Draws) -> Option<Lasso> {
+fn lasso_with<Y: System>(space: &Space<Y>, goal: Goal, draws: Draws) -> Option<Lasso> {
     let (exploration, mut lassos) = check_liveness(space, &[goal], draws, &Limits::states(1_000_000));
     assert_eq!(exploration.verdict, Verdict::Verified, "the space is not exhausted");
     let lasso = lassos.pop().flatten();
@@ -193,7 +197,7 @@ fn lasso_with<L: Lock>(space: &Space<L>, goal: Goal, draws: Draws) -> Option<Las
 
 /// Walks stem and loop: the goal is owed somewhere before the loop, served nowhere from there on, the loop is closed, and
 /// it is fair.
-fn check_lasso<L: Lock>(space: &Space<L>, goal: Goal, lasso: &Lasso) {
+fn check_lasso<Y: System>(space: &Space<Y>, goal: Goal, lasso: &Lasso) {
     let Lasso { stem, cycle, .. } = lasso;
     let mut walker = space.walker();
     let mut states = vec![goal.owed_and_served(walker.world())];
@@ -225,7 +229,7 @@ fn check_lasso<L: Lock>(space: &Space<L>, goal: Goal, lasso: &Lasso) {
 type Name = String;
 
 /// The name of the action if it is owed and changes the world.
-fn name_of<L: Lock>(world: &World<L>, space: &Space<L>, number: u16) -> Option<Name> {
+fn name_of<Y: System>(world: &World<Y>, space: &Space<Y>, number: u16) -> Option<Name> {
     let Space { setup, bounds } = space;
     let mut actions = Vec::new();
     world.actions(setup, bounds, &mut actions);
@@ -244,7 +248,7 @@ fn name_of<L: Lock>(world: &World<L>, space: &Space<L>, number: u16) -> Option<N
     })
 }
 
-fn debts<L: Lock>(world: &World<L>, space: &Space<L>) -> Vec<Name> {
+fn debts<Y: System>(world: &World<Y>, space: &Space<Y>) -> Vec<Name> {
     let mut actions = Vec::new();
     world.actions(&space.setup, &space.bounds, &mut actions);
     (0..actions.len() as u16).filter_map(|number| name_of(world, space, number)).collect()
@@ -547,6 +551,8 @@ fn the_lassos_of_the_catalogue_are_lassos() {
                 "cassandra-shadow" => has_lasso::<CassandraShadow>(&space, goal, draws),
                 "cassandra-lwt" => has_lasso::<CassandraLwt>(&space, goal, draws),
                 "cassandra-timed" | "cassandra-kept" => has_lasso::<CassandraServed>(&space, goal, draws),
+                "redis-readers-writer" => has_lasso::<RedisReadersWriter>(&space, goal, draws),
+                "naive-queue-waiting" => has_lasso::<MemoryQueue>(&space, goal, draws),
                 "redlock" => has_lasso::<Redlock>(&space, goal, draws),
                 "zookeeper-lock" => has_lasso::<ZookeeperLock>(&space, goal, draws),
                 "etcd-mutex" => has_lasso::<EtcdMutex>(&space, goal, draws),
@@ -559,8 +565,8 @@ fn the_lassos_of_the_catalogue_are_lassos() {
     assert!(found >= 12, "only {found} rows of the catalogue are judged by loops");
 }
 
-fn has_lasso<L: Lock>(named: &NamedSpace, goal: Goal, draws: Draws) -> bool {
-    let setup = unpack_setup::<L>(&named.setup).unwrap();
+fn has_lasso<Y: System>(named: &NamedSpace, goal: Goal, draws: Draws) -> bool {
+    let setup = unpack_setup::<Y>(&named.setup).unwrap();
     lasso_with(&Space { setup, bounds: named.bounds.clone() }, goal, draws).is_some()
 }
 

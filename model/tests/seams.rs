@@ -2,6 +2,8 @@
 //!
 //! - no store's source has a word of locks
 //! - names of one's own want no change of a store, and take no more bytes than they must
+//!
+//! Engines know no lock either: they run systems.
 
 use picklock_model::locks::zookeeper_paths::{parent_path, place_path, work_path};
 use picklock_model::locks::{CassandraQueue, RedisSingle};
@@ -14,7 +16,7 @@ use std::fs;
 use std::path::{Path as File, PathBuf};
 
 /// The stores that this is about. The feedback store is a lock service, and may speak of locks.
-const STORES: [&str; 4] = ["redis", "zookeeper", "cassandra", "etcd"];
+const STORES: [&str; 5] = ["redis", "zookeeper", "cassandra", "etcd", "memory"];
 
 /// What no store speaks of: words, and beginnings of words that go on with a capital letter, an underscore or a number.
 const FOREIGN: [&str; 5] = ["lock", "locks", "locked", "locking", "listing"];
@@ -179,4 +181,52 @@ fn a_path_is_packed_into_few_bytes_and_keeps_its_place_in_the_order() {
     assert!(packed.is_sorted_by_key(|(path, _)| *path));
     let words = Words { names: &["", "", "", "", "", "readers-{}"], labels: &["", "", "", "read-"] };
     assert_eq!(words.fill_in(&other.to_string()), "/readers-2/read-0000000300");
+}
+
+/// The engines, and what shows and repeats their runs. From this crate's folder.
+const ENGINES: [&str; 12] = [
+    "src/world.rs",
+    "src/cluster.rs",
+    "src/canonical.rs",
+    "src/canonical",
+    "src/explore",
+    "src/trace.rs",
+    "../sim/src/seeded",
+    "../sim/src/plans",
+    "../sim/src/report/text",
+    "../sim/src/report/picture",
+    "../sim/src/sweep",
+    "../sim/src/sweep.rs",
+];
+
+/// How one would get at a lock, a store or the application of either.
+const LOCKS: [&str; 6] = [
+    "crate::locks",
+    "crate::stores",
+    "crate::objects",
+    "picklock_model::locks",
+    "picklock_model::stores",
+    "workload::Client",
+];
+
+#[test]
+fn no_engine_names_a_lock_a_store_or_an_object() {
+    let root = File::new(env!("CARGO_MANIFEST_DIR"));
+    let mut looked_at = 0;
+    for place in ENGINES {
+        let path = root.join(place);
+        let files = if path.is_dir() { sources(&path) } else { vec![path] };
+        for file in files {
+            let text = fs::read_to_string(&file).expect("it can be read");
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+            for line in lines {
+                looked_at += 1;
+                assert!(!LOCKS.iter().any(|name| line.contains(name)), "{}: {line}", file.display());
+                let imports_lock = line.contains("machine::") && words(line).contains(&"lock".to_owned());
+                assert!(!imports_lock, "{}: {line}", file.display());
+            }
+        }
+    }
+    assert!(looked_at > 4000, "{looked_at} lines");
 }

@@ -11,23 +11,27 @@
 //! A write of a superseded holder that arrives before any write of its successor is in order: to the resource the writes
 //! come in the order of the grants. What such a write does to a successor that has read already is judged by
 //! [`LostUpdate`](crate::LostUpdate).
+//!
+//! With several modes of access, a grant supersedes those before it that are incompatible with it: writes of clients that may
+//! hold together come in any order. A grant in a mode that does not let its holder write lets nothing rest on it.
 
 use crate::Promise;
 use crate::grant_order::GrantOrder;
 use crate::history::{ClientId, ClientSet, FencingToken, HoldId, Mode};
 use crate::monitor::{Monitor, Verdict, Violation};
+use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 /// Accepted writes come in the order of the grants that they rest on. Broken by an accepted write that rests on a grant
-/// before that of a write accepted earlier (`other` is the last writer), or on none at all (`other` is the last writer, or
-/// the client itself).
+/// before that of a write accepted earlier, in an incompatible mode (`other` is the last writer), or on none at all (`other` is
+/// the last writer, or the client itself).
 ///
 /// Grants count in the order in which the store made them, where it says so
 /// ([`Event::Acquired`](crate::Event::Acquired)), else in the order in which the clients learned of them.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct FencedResource {
-    /// The grants that writes may still rest on: that of the last accepted write and all later ones, or, before any write,
-    /// all of them.
+    /// The grants that writes may still rest on: all but those that were made before the grant of an accepted write and are
+    /// incompatible with it.
     order: GrantOrder<HoldId>,
     /// Who has acquired the lock before the last accepted write's grant, and not learned it yet.
     superseded: ClientSet,
@@ -42,20 +46,28 @@ impl Monitor for FencedResource {
         Ok(())
     }
 
-    fn on_acquired(&mut self, client: ClientId) -> Verdict {
-        if !self.order.holding.contains(client) {
-            self.order.on_acquired(client);
+    fn on_acquired(&mut self, client: ClientId, usage: &Usage) -> Verdict {
+        let access = usage.accesses.of(client);
+        if !self.order.holding.contains(client) && usage.accesses.modes().may_write(access) {
+            self.order.on_acquired(client, access);
             self.superseded.remove(client);
         }
         Ok(())
     }
 
-    fn on_granted(&mut self, client: ClientId, _fence: Option<FencingToken>, hold: HoldId) -> Verdict {
-        if self.superseded.contains(client) {
+    fn on_granted(
+        &mut self,
+        client: ClientId,
+        _fence: Option<FencingToken>,
+        hold: HoldId,
+        usage: &Usage,
+    ) -> Verdict {
+        let access = usage.accesses.of(client);
+        if self.superseded.contains(client) || !usage.accesses.modes().may_write(access) {
             self.superseded.remove(client);
             self.order.holding.insert(client);
         } else {
-            self.order.on_granted(client, hold);
+            self.order.on_granted(client, access, hold);
         }
         Ok(())
     }
@@ -65,23 +77,31 @@ impl Monitor for FencedResource {
         self.order.on_hold_ended(client);
     }
 
-    fn on_accepted(&mut self, client: ClientId, hold: Option<HoldId>) -> Verdict {
+    fn on_accepted(&mut self, client: ClientId, hold: Option<HoldId>, usage: &Usage) -> Verdict {
         let grants = &mut self.order.grants;
         let rests_on = grants.iter().rposition(|grant| {
             let is_meant = |learned: HoldId| hold.is_none_or(|hold| hold == learned);
             grant.client == client && grant.learned.is_some_and(is_meant)
         });
         match rests_on {
-            Some(place) => {
-                let earlier = grants.drain(..place);
-                let unlearned = earlier.filter(|grant| grant.learned.is_none());
-                unlearned.for_each(|grant| self.superseded.insert(grant.client));
+            Some(rests_on) => {
+                let (modes, access) = (usage.accesses.modes(), grants[rests_on].access);
+                let superseded = &mut self.superseded;
+                let mut place = 0;
+                grants.retain(|grant| {
+                    let is_superseded = place < rests_on && !modes.compatible(access, grant.access);
+                    place += 1;
+                    if is_superseded && grant.learned.is_none() {
+                        superseded.insert(grant.client);
+                    }
+                    !is_superseded
+                });
                 self.writer = Some(client);
                 Ok(())
             }
             None => {
                 let other = self.writer.unwrap_or(client);
-                Err(Violation { promise: Promise::FencedResource, client, other })
+                Err(Violation::new(Promise::FencedResource, client, other))
             }
         }
     }
@@ -109,12 +129,38 @@ impl FencedResource {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::AccessModes;
     use crate::notation::*;
 
     #[test]
     fn a_write_of_an_earlier_grant_after_one_of_a_later_grant_is_rejected() {
         let history = [granted(A), granted(B), accepted(B), accepted(A)];
         assert_broken(FencedResource::default(), &history, A, B);
+    }
+
+    #[test]
+    fn writers_that_hold_together_write_in_any_order() {
+        let cw = AccessModes::DLM.named("CW").expect("it is one of the six");
+        let history = [locks_in(A, cw), granted(A), locks_in(B, cw), granted(B), accepted(B), accepted(A)];
+        let monitor = after(among::<FencedResource>(AccessModes::DLM), &history);
+        // Then somebody is granted the lock alone and writes: what they send after that is late.
+        let monitor = after(monitor, &[lock(C), granted(C), accepted(C)]);
+        assert_broken(monitor.clone(), &[accepted(A)], A, C);
+        assert_broken(monitor, &[accepted(B)], B, C);
+    }
+
+    #[test]
+    fn nothing_rests_on_a_grant_to_read() {
+        assert_broken(shared::<FencedResource>(), &[reads_lock(A), granted(A), accepted(A)], A, A);
+        let history = [lock(A), granted(A), accepted(A), left(A), released(A), reads_lock(A), granted(A)];
+        let monitor = after(shared::<FencedResource>(), &history);
+        assert_broken(monitor, &[accepted_of(A, 2)], A, A);
+    }
+
+    #[test]
+    fn a_reader_supersedes_nobody_by_what_it_does_not_write() {
+        let history = [lock(A), granted(A), reads_lock(B), granted(B), accepted(A), accepted(A)];
+        assert_kept(shared::<FencedResource>(), &history);
     }
 
     #[test]

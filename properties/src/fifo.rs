@@ -6,10 +6,14 @@
 //! A place in the order is taken when the store first puts the client into its queue within a call (`Enqueued`). Not when
 //! the call begins: no store can know about a client it has not heard from. A client that is enqueued again, because its cell
 //! was lost, keeps its place here: that it lost it in the store is the lock's fault.
+//!
+//! With several modes of access, only those are overtaken in whose way the grant stands: a reader that is granted before an
+//! earlier reader takes nothing from it, and one that joins the readers past a waiting writer does.
 
 use crate::Promise;
 use crate::history::{ClientId, ClientSet, FencingToken, HoldId, Mode};
 use crate::monitor::{Monitor, Verdict, Violation};
+use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 /// Grants come in the order of enqueueing, up to an allowed number of overtakes. Broken by every grant that overtakes
@@ -77,13 +81,29 @@ impl Monitor for Fifo {
         Ok(())
     }
 
-    fn on_granted(&mut self, client: ClientId, _fence: Option<FencingToken>, _hold: HoldId) -> Verdict {
-        let overtaken = self.leave(client);
-        self.count(overtaken);
-        if overtaken > 0 && self.overtakes > self.allowed {
-            return Err(Violation { promise: Promise::Fifo, client, other: self.order[0] });
+    fn on_granted(
+        &mut self,
+        client: ClientId,
+        _fence: Option<FencingToken>,
+        _hold: HoldId,
+        usage: &Usage,
+    ) -> Verdict {
+        let place = self.leave(client);
+        let accesses = &usage.accesses;
+        let holders = usage.holding.union(ClientSet::from_iter([client]));
+        let is_overtaken = |earlier: &&ClientId| {
+            accesses.in_the_way(**earlier, accesses.of(**earlier), holders).contains(client)
+        };
+        let mut overtaken = self.order[..place].iter().filter(is_overtaken);
+        let first = overtaken.next().copied();
+        let count = usize::from(first.is_some()) + overtaken.count();
+        self.count(count);
+        match first {
+            Some(first) if self.overtakes > self.allowed => {
+                Err(Violation::of_modes(Promise::Fifo, client, first, usage))
+            }
+            Some(_) | None => Ok(()),
         }
-        Ok(())
     }
 
     fn on_call_ended(&mut self, client: ClientId) {
@@ -94,6 +114,7 @@ impl Monitor for Fifo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::AccessModes;
     use crate::notation::*;
 
     #[test]
@@ -113,6 +134,23 @@ mod tests {
     fn grants_in_the_order_of_enqueueing_are_accepted() {
         let history = [lock(A), lock(B), enqueued(B), enqueued(A), granted(B), left(B), granted(A)];
         assert_kept(Fifo::default(), &history);
+    }
+
+    #[test]
+    fn a_reader_takes_nothing_from_an_earlier_reader_and_something_from_an_earlier_writer() {
+        let queue = [reads_lock(A), enqueued(A), lock(B), enqueued(B), reads_lock(C), enqueued(C)];
+        let monitor = after(shared::<Fifo>(), &queue);
+        assert_broken(monitor, &[granted(C)], C, B);
+        let two_readers = [reads_lock(A), enqueued(A), reads_lock(C), enqueued(C), granted(C), granted(A)];
+        assert_kept(shared::<Fifo>(), &two_readers);
+    }
+
+    #[test]
+    fn whoever_takes_the_last_permit_overtakes_and_whoever_leaves_one_does_not() {
+        let queue = [lock(A), enqueued(A), lock(B), enqueued(B), lock(C)];
+        let permits = |permits| after(among::<Fifo>(AccessModes::permits(permits)), &queue);
+        assert_kept(permits(2), &[granted(B), granted(A)]);
+        assert_broken(permits(2), &[granted(C), granted(B)], B, A);
     }
 
     #[test]

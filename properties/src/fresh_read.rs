@@ -6,6 +6,8 @@
 //!
 //! How a client has learned of it is not judged. Once a record is acknowledged its writer may tell anybody, in no time;
 //! so whoever begins to read later may know, and what it knows it must see.
+//!
+//! What is read and written does not depend on modes of access.
 
 use crate::Promise;
 use crate::history::{ClientId, ClientSet};
@@ -65,7 +67,7 @@ impl Monitor for FreshRead {
 
     fn on_row_read(&mut self, client: ClientId, saw: ClientSet) -> Verdict {
         match self.take_owed(client).without(saw).first() {
-            Some(other) => Err(Violation { promise: Promise::FreshRead, client, other }),
+            Some(other) => Err(Violation::new(Promise::FreshRead, client, other)),
             None => Ok(()),
         }
     }

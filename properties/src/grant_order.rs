@@ -3,6 +3,7 @@
 //! Grants count in the order in which the store made them, where it says so ([`Event::Acquired`](crate::Event::Acquired)),
 //! else in the order in which clients learned of them: a client that learns late was granted early.
 
+use crate::access::Access;
 use crate::history::{ClientId, ClientSet};
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 /// grant: its token is the old one, and whoever was granted meanwhile came later. What was acquired and not learned
 /// before the client's next call is void.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(bound(serialize = "T: Clone + Serialize"))]
 pub(crate) struct GrantOrder<T> {
     pub(crate) grants: Vec<Grant<T>>,
     /// Who is in its critical section.
@@ -19,10 +21,52 @@ pub(crate) struct GrantOrder<T> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(from = "Told<T>", into = "Told<T>", bound(serialize = "T: Clone + Serialize"))]
 pub(crate) struct Grant<T> {
     pub(crate) client: ClientId,
     /// `None`: the client has acquired the lock, and not learned it yet.
     pub(crate) learned: Option<T>,
+    /// In which mode of access; the first one where the monitor does not ask.
+    pub(crate) access: Access,
+}
+
+/// How a grant is written down: one in the first mode as if there were no modes.
+#[derive(Serialize, Deserialize)]
+struct Told<T> {
+    client: ClientId,
+    learned: ToldLearned<T>,
+}
+
+#[derive(Serialize, Deserialize)]
+enum ToldLearned<T> {
+    No,
+    Yes(T),
+    NotIn(Access),
+    In(Access, T),
+}
+
+impl<T> From<Grant<T>> for Told<T> {
+    fn from(Grant { client, learned, access }: Grant<T>) -> Told<T> {
+        let learned = match (access, learned) {
+            (Access::FIRST, None) => ToldLearned::No,
+            (Access::FIRST, Some(learned)) => ToldLearned::Yes(learned),
+            (access, None) => ToldLearned::NotIn(access),
+            (access, Some(learned)) => ToldLearned::In(access, learned),
+        };
+        Told { client, learned }
+    }
+}
+
+impl<T> From<Told<T>> for Grant<T> {
+    fn from(Told { client, learned }: Told<T>) -> Grant<T> {
+        let (access, learned) = match learned {
+            ToldLearned::No => (Access::FIRST, None),
+            ToldLearned::Yes(learned) => (Access::FIRST, Some(learned)),
+            ToldLearned::NotIn(access) => (access, None),
+            ToldLearned::In(access, learned) => (access, Some(learned)),
+        };
+        Grant { client, learned, access }
+    }
 }
 
 impl<T> Default for GrantOrder<T> {
@@ -37,17 +81,17 @@ impl<T: Copy> GrantOrder<T> {
         self.void(client);
     }
 
-    pub(crate) fn on_acquired(&mut self, client: ClientId) {
+    pub(crate) fn on_acquired(&mut self, client: ClientId, access: Access) {
         if !self.holding.contains(client) {
             self.void(client);
-            self.grants.push(Grant { client, learned: None });
+            self.grants.push(Grant { client, learned: None, access });
         }
     }
 
     /// Says what place in the order the grant has.
-    pub(crate) fn on_granted(&mut self, client: ClientId, learned: T) -> usize {
+    pub(crate) fn on_granted(&mut self, client: ClientId, access: Access, learned: T) -> usize {
         self.holding.insert(client);
-        let grant = Grant { client, learned: Some(learned) };
+        let grant = Grant { client, learned: Some(learned), access };
         match self.grants.iter().position(|grant| grant.client == client && grant.learned.is_none()) {
             Some(place) => {
                 self.grants[place] = grant;
@@ -66,5 +110,38 @@ impl<T: Copy> GrantOrder<T> {
 
     fn void(&mut self, client: ClientId) {
         self.grants.retain(|grant| grant.client != client || grant.learned.is_some());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notation::A;
+
+    /// A grant as it was before there were modes of access.
+    #[derive(Serialize)]
+    struct Former {
+        client: ClientId,
+        learned: Option<u32>,
+    }
+
+    #[test]
+    fn a_grant_in_the_first_mode_has_the_bytes_that_it_had_without_modes() {
+        for learned in [None, Some(7), Some(4711)] {
+            let grant = Grant { client: A, learned, access: Access::FIRST };
+            let former = Former { client: A, learned };
+            assert_eq!(postcard::to_stdvec(&grant), postcard::to_stdvec(&former));
+        }
+    }
+
+    #[test]
+    fn a_grant_comes_back_from_its_bytes_in_every_mode() {
+        for access in (0..8).map(Access) {
+            for learned in [None, Some(4711)] {
+                let grant = Grant { client: A, learned, access };
+                let bytes = postcard::to_stdvec(&grant).unwrap();
+                assert_eq!(postcard::from_bytes::<Grant<u32>>(&bytes), Ok(grant));
+            }
+        }
     }
 }

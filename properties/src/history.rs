@@ -4,6 +4,8 @@
 //! on *when* something happened is judged by the engine that knows the time, a promise that depends on the *order* is
 //! judged here.
 
+use crate::access::Access;
+use crate::object::{ObjectAnswer, ObjectCall};
 use serde::{Deserialize, Serialize};
 
 /// A client of the lock: one thread of the source documents, numbered from 0.
@@ -136,14 +138,21 @@ pub struct HoldId(pub u32);
 ///
 /// An event is about one lock. What a client does is about the lock it has asked for last; a server knows of nobody's
 /// calls, and says which ([`Event::lock`]).
+///
+/// Events are hashed by their bytes, and a call for a lock that has but one mode of access has the bytes that it had before
+/// there were modes: an old trace keeps its hash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Event {
     /// The client began to ask for the lock.
+    #[serde(with = "called")]
     Called {
         /// Who asks.
         client: ClientId,
         /// Whether it will wait or take no for an answer.
         mode: Mode,
+        /// In which of the lock's modes of access it wants to hold. What the store makes it hold and what it is granted, up to
+        /// the end of this call, is in the same mode. The first of a lock's modes takes no byte: see [`Event`].
+        access: Access,
     },
     /// The client saw that the lock was free and goes on to compete for it (Listing 7 passes line 1).
     FoundFree {
@@ -279,6 +288,100 @@ pub enum Event {
         /// Whether that is less than what it told the same client before.
         less: bool,
     },
+    /// The client asks a shared object to do something. It has one such call under way at a time.
+    Invoked {
+        /// Who asks.
+        client: ClientId,
+        /// Which object, and to do what.
+        call: ObjectCall,
+    },
+    /// The client's call of a shared object came back.
+    Returned {
+        /// Whose call it was.
+        client: ClientId,
+        /// What the client was told.
+        answer: ObjectAnswer,
+    },
+    /// The client gave its call of a shared object up: it may have been done, may be done later, or never. A crash
+    /// ([`Event::Crashed`]) leaves a call in the same way.
+    Unknown {
+        /// Whose call it was.
+        client: ClientId,
+    },
+    /// A number is in an input stream, for the handler to take.
+    Input {
+        /// Who put it there.
+        client: ClientId,
+        /// Which stream; each has an order of its own.
+        stream: u8,
+        /// The number.
+        value: i32,
+    },
+    /// A number came out of the handler. Recorded where the outside world receives it.
+    Output {
+        /// Which handler put it out.
+        client: ClientId,
+        /// The number.
+        value: i32,
+    },
+    /// The counter outside was raised by one for the handler. Recorded where the counter is.
+    Counted {
+        /// Which handler raised it.
+        client: ClientId,
+    },
+    /// Nothing more will come out of what has come in so far: the handlers have said that they are done with it.
+    Settled {
+        /// Who says so.
+        client: ClientId,
+    },
+}
+
+/// How a call is written down: the mode of access, unless it is the first, in one with whether the client will wait.
+mod called {
+    use super::{Access, ClientId, Mode};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Called {
+        client: ClientId,
+        mode: Told,
+    }
+
+    #[derive(Serialize, Deserialize)]
+    enum Told {
+        Lock,
+        TryLock,
+        LockIn(Access),
+        TryLockIn(Access),
+    }
+
+    pub fn serialize<S: Serializer>(
+        client: &ClientId,
+        mode: &Mode,
+        access: &Access,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mode = match (*mode, *access) {
+            (Mode::Lock, Access::FIRST) => Told::Lock,
+            (Mode::TryLock, Access::FIRST) => Told::TryLock,
+            (Mode::Lock, access) => Told::LockIn(access),
+            (Mode::TryLock, access) => Told::TryLockIn(access),
+        };
+        Called { client: *client, mode }.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<(ClientId, Mode, Access), D::Error> {
+        let Called { client, mode } = Called::deserialize(deserializer)?;
+        let (mode, access) = match mode {
+            Told::Lock => (Mode::Lock, Access::FIRST),
+            Told::TryLock => (Mode::TryLock, Access::FIRST),
+            Told::LockIn(access) => (Mode::Lock, access),
+            Told::TryLockIn(access) => (Mode::TryLock, access),
+        };
+        Ok((client, mode, access))
+    }
 }
 
 /// A set of servers; bit *n* stands for server number *n*.
@@ -347,7 +450,14 @@ impl Event {
             | Event::TimeGiven { client, .. }
             | Event::Woken { client }
             | Event::Written { client }
-            | Event::ReadBegun { client } => client,
+            | Event::ReadBegun { client }
+            | Event::Invoked { client, .. }
+            | Event::Returned { client, .. }
+            | Event::Unknown { client }
+            | Event::Input { client, .. }
+            | Event::Output { client, .. }
+            | Event::Counted { client }
+            | Event::Settled { client } => client,
         }
     }
 
@@ -374,7 +484,54 @@ impl Event {
             | Event::TimeGiven { .. }
             | Event::Woken { .. }
             | Event::Written { .. }
-            | Event::ReadBegun { .. } => None,
+            | Event::ReadBegun { .. }
+            | Event::Invoked { .. }
+            | Event::Returned { .. }
+            | Event::Unknown { .. }
+            | Event::Input { .. }
+            | Event::Output { .. }
+            | Event::Counted { .. }
+            | Event::Settled { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call as it was before there were modes of access.
+    #[derive(Serialize)]
+    enum Former {
+        Called { client: ClientId, mode: Mode },
+    }
+
+    #[test]
+    fn a_call_for_the_first_mode_of_access_has_the_bytes_that_it_had_without_modes() {
+        for (client, mode) in [(ClientId(0), Mode::Lock), (ClientId(77), Mode::TryLock)] {
+            let (call, former) =
+                (Event::Called { client, mode, access: Access::FIRST }, Former::Called { client, mode });
+            assert_eq!(postcard::to_stdvec(&call), postcard::to_stdvec(&former));
+            assert_eq!(serde_json::to_string(&call).unwrap(), serde_json::to_string(&former).unwrap());
+        }
+    }
+
+    #[test]
+    fn an_event_is_no_larger_than_a_client_beside_a_set_of_clients() {
+        assert_eq!(size_of::<Event>(), size_of::<(ClientId, ClientSet)>());
+        assert!(size_of::<ObjectCall>() <= 16 && size_of::<ObjectAnswer>() <= 16);
+    }
+
+    #[test]
+    fn a_call_comes_back_from_its_bytes_in_every_mode() {
+        for access in (0..8).map(Access) {
+            for mode in [Mode::Lock, Mode::TryLock] {
+                let call = Event::Called { client: ClientId(3), mode, access };
+                let bytes = postcard::to_stdvec(&call).unwrap();
+                assert_eq!(postcard::from_bytes(&bytes), Ok(call));
+                let json = serde_json::to_string(&call).unwrap();
+                assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), call);
+            }
         }
     }
 }

@@ -5,22 +5,29 @@
 //! writing the cells again without looking (catalogue rows C4 and R15).
 //!
 //! That a client outlives its lease cannot be prevented; that it takes a lease back which is another's by now can.
+//!
+//! With several modes of access, a grant takes the lease of those who held before it in incompatible modes. What is shared is
+//! taken from nobody by one more who shares it; of permits, the one that a client had is gone when as many others hold by later
+//! grants as there are.
 
 use crate::Promise;
-use crate::grant_order::GrantOrder;
+use crate::access::AccessModes;
+use crate::grant_order::{Grant, GrantOrder};
 use crate::history::{ClientId, FencingToken, HoldId, Mode};
 use crate::monitor::{Monitor, Verdict, Violation};
+use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 
-/// No lease is prolonged for a client that holds although another one was granted later. Broken by the acknowledged
-/// renewal; `other` is the client of the latest grant.
+/// No lease is prolonged for a client that holds although another one, beside whom it may not hold, was granted later. Broken by
+/// the acknowledged renewal; `other` is the client of the latest such grant.
 ///
 /// Grants count in the order in which the store made them, where it says so
 /// ([`Event::Acquired`](crate::Event::Acquired)), else in the order in which the clients learned of them: whoever learns
 /// late of a grant that is over supersedes nobody.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct LeaseLoss {
-    /// What is acquired and not learned yet, what is held, and the latest grant, if somebody may have been superseded by it.
+    /// What is acquired and not learned yet, what is held, and of each mode of access the latest grant, if somebody may have been
+    /// superseded by it.
     order: GrantOrder<Learned>,
 }
 
@@ -37,16 +44,22 @@ impl Monitor for LeaseLoss {
         Ok(())
     }
 
-    fn on_acquired(&mut self, client: ClientId) -> Verdict {
-        self.order.on_acquired(client);
+    fn on_acquired(&mut self, client: ClientId, usage: &Usage) -> Verdict {
+        self.order.on_acquired(client, usage.accesses.of(client));
         Ok(())
     }
 
-    fn on_granted(&mut self, client: ClientId, _fence: Option<FencingToken>, _hold: HoldId) -> Verdict {
+    fn on_granted(
+        &mut self,
+        client: ClientId,
+        _fence: Option<FencingToken>,
+        _hold: HoldId,
+        usage: &Usage,
+    ) -> Verdict {
         // What the client has held so far it holds anew.
         self.order.on_hold_ended(client);
         self.tidy();
-        self.order.on_granted(client, Learned::Granted);
+        self.order.on_granted(client, usage.accesses.of(client), Learned::Granted);
         self.tidy();
         Ok(())
     }
@@ -56,31 +69,57 @@ impl Monitor for LeaseLoss {
         self.tidy();
     }
 
-    fn on_renewed(&mut self, client: ClientId) -> Verdict {
-        let latest = self.order.grants.iter().rev().find(|grant| grant.learned.is_some());
-        match latest {
-            Some(latest) if latest.client != client && self.order.holding.contains(client) => {
-                Err(Violation { promise: Promise::LeaseLoss, client, other: latest.client })
-            }
-            Some(_) | None => Ok(()),
+    fn on_renewed(&mut self, client: ClientId, usage: &Usage) -> Verdict {
+        let GrantOrder { grants, holding } = &self.order;
+        let is_own = |grant: &Grant<Learned>| grant.client == client && grant.learned.is_some();
+        if !holding.contains(client) {
+            return Ok(());
+        }
+        let own = grants.iter().rposition(is_own);
+        let modes = usage.accesses.modes();
+        let own = own.unwrap_or_else(|| unreachable!("what {client} holds is on record"));
+        let access = grants[own].access;
+        // A client that was granted the lock anew holds by its latest grant.
+        let is_held = |place: usize| {
+            holding.contains(grants[place].client)
+                && !grants[place + 1..]
+                    .iter()
+                    .any(|later| later.client == grants[place].client && later.learned.is_some())
+        };
+        let later = || (own + 1..grants.len()).rev().filter(|place| grants[*place].learned.is_some());
+        let takes = |place: &usize| {
+            let taker = grants[*place].access;
+            let bears = modes.beside(access, taker);
+            let sharing =
+                || later().filter(|other| is_held(*other) && grants[*other].access == taker).count();
+            bears == 0 || (bears != u8::MAX && is_held(*place) && sharing() > usize::from(bears))
+        };
+        match later().find(takes) {
+            Some(taker) => Err(Violation::of_modes(Promise::LeaseLoss, client, grants[taker].client, usage)),
+            None => Ok(()),
         }
     }
 }
 
 impl LeaseLoss {
-    /// Drops the grants that are over, but for the latest, and that too if nobody was granted or acquired before it.
+    /// Drops the grants that are over, but for the latest of each mode, and those too if nobody was granted or acquired before
+    /// them.
     fn tidy(&mut self) {
         let GrantOrder { grants, holding } = &mut self.order;
-        let latest = grants.iter().rposition(|grant| grant.learned.is_some());
-        let mut place = 0;
-        grants.retain(|grant| {
-            let is_latest = Some(place) == latest;
-            place += 1;
-            is_latest || grant.learned.is_none() || holding.contains(grant.client)
-        });
-        if grants.first().is_some_and(|grant| grant.learned.is_some() && !holding.contains(grant.client)) {
-            grants.remove(0);
+        let is_over = |grant: &Grant<Learned>| grant.learned.is_some() && !holding.contains(grant.client);
+        let mut is_latest = [true; AccessModes::MODES_MAX];
+        for place in (0..grants.len()).rev() {
+            let grant = grants[place];
+            let is_latest = match grant.learned {
+                Some(_) => std::mem::replace(&mut is_latest[usize::from(grant.access.0)], false),
+                None => false,
+            };
+            if is_over(&grant) && !is_latest {
+                grants.remove(place);
+            }
         }
+        let first = grants.iter().position(|grant| !is_over(grant)).unwrap_or(grants.len());
+        grants.drain(..first);
     }
 }
 
@@ -92,6 +131,25 @@ mod tests {
     #[test]
     fn a_renewal_after_another_grant_is_rejected() {
         assert_broken(LeaseLoss::default(), &[granted(A), granted(B), renewed(A)], A, B);
+    }
+
+    #[test]
+    fn a_share_is_prolonged_beside_later_readers_and_not_after_a_writer() {
+        let readers = [reads_lock(A), granted(A), reads_lock(B), granted(B), renewed(A), renewed(B)];
+        let monitor = after(shared::<LeaseLoss>(), &readers);
+        let monitor = after(monitor, &[lock(C), granted(C), renewed(C), left(C)]);
+        assert_broken(monitor.clone(), &[renewed(A)], A, C);
+        // One more reader hides the writer before it from nobody.
+        let monitor = after(monitor, &[left(B), released(B), reads_lock(B), granted(B), renewed(B)]);
+        assert_broken(monitor, &[renewed(A)], A, C);
+    }
+
+    #[test]
+    fn a_permit_is_gone_when_all_are_held_by_later_grants() {
+        let history = [lock(A), granted(A), lock(B), granted(B), renewed(A), lock(C), granted(C)];
+        let monitor = after(among::<LeaseLoss>(AccessModes::permits(2)), &history);
+        assert_broken(monitor.clone(), &[renewed(A)], A, C);
+        assert_kept(monitor, &[renewed(B), left(B), renewed(A)]);
     }
 
     #[test]

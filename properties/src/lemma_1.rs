@@ -11,6 +11,8 @@
 //! section, and an engine emits `RowRead` only for a record that stands until then. Two threads that take turns at
 //! Listing 6 keep to this even across line 7: a thread withdraws its record only after it saw the other's, and then it
 //! did not miss it. Three threads do not: A may have withdrawn because of C, and B, who comes later, rightly misses A.
+//!
+//! What is read and written does not depend on modes of access.
 
 use crate::Promise;
 use crate::history::{ClientId, ClientSet};
@@ -66,7 +68,7 @@ impl Monitor for Lemma1 {
             }
         }
         match missed_each_other {
-            Some(other) => Err(Violation { promise: Promise::Lemma1, client, other }),
+            Some(other) => Err(Violation::new(Promise::Lemma1, client, other)),
             None => Ok(()),
         }
     }

@@ -21,7 +21,7 @@
 //!
 //! | promise | in plain words | source | judged |
 //! |---|---|---|---|
-//! | [`MutualExclusion`] | at most one client is in its critical section | 001, guarantees | each event |
+//! | [`MutualExclusion`] | at most one client is in its critical section, or those that may be together | 001, guarantees | each event |
 //! | [`FencedResource`] | after a write of a later grant, none of an earlier one is accepted | 003, closing question | each event |
 //! | [`DeadlockFreedom`] | if somebody waits, somebody is granted | 001, guarantees | on cycles |
 //! | [`StarvationFreedom`] | everybody who waits is granted | 000, section 3 | on cycles |
@@ -38,11 +38,29 @@
 //! | [`TokenOrder`] | fencing tokens grow in the order of grants | 003, closing question | each event |
 //! | [`LostUpdate`] | no write undoes one that its writer has not read | 000, section 1 | each event |
 //! | [`ReleaseEnds`] | who gives the lock back is done in the end | 000, 5.3 | on cycles |
+//! | [`Linearizable`] | every call of an object is as if done at one moment | 002, CAS | each event |
+//! | [`Conservation`] | the accounts hold what was put in less what was taken out | 002, half-transactions | each event |
+//! | [`NoHole`] | no position of a queue is empty below a filled one | 002, queue | each event |
+//! | [`NoOverwrite`] | a position of a queue keeps its item | 002, queue | each event |
+//! | [`NoDuplicate`] | an item is in a queue as often as it was pushed | 002, queue | each event |
+//! | [`IndexNeverFalls`] | the index of a queue never falls | 002, queue | each event |
+//! | [`ExactlyOnce`] | what comes out is what one handler without crashes would put out | 002, exactly-once | each event |
+//!
+//! The last seven are about shared objects rather than locks: [`ObjectMonitors`] judges them, over calls that were
+//! [invoked](Event::Invoked) and came [back](Event::Returned) or did [not](Event::Unknown), and [`check`] judges finished histories
+//! of any length.
 //!
 //! A promise that can be broken by a finite history is a [`Monitor`]. One that can only be broken by an infinite
 //! history is a pair of predicates, "owed leads to served", over the [`Usage`] of a state; finding the cycle is the
 //! engine's business. [`Theorem3`] is both: refusing everybody breaks it at once, letting everybody try for ever never
 //! does.
+//!
+//! # Modes of access
+//!
+//! A lock may be shared by some and not by others: [`AccessModes`] is a table of who may hold beside whom, and how many. A call says
+//! in which mode its client wants to hold ([`Event::Called`]); the grant that ends it is in the same mode. Every promise that is
+//! about who is in whose way is judged by that table, and says in its module what it means there. [`Monitors::with_modes`] is told
+//! the table; without it a lock has one mode, and whoever holds excludes everybody else.
 //!
 //! Absent on purpose: time (a promise about *when* belongs to the engine that knows the time), and the lock's own idea
 //! of who holds it (only what clients do counts).
@@ -71,6 +89,7 @@
 //! assert_eq!(monitors.usage().holding, [a, b].into_iter().collect());
 //! ```
 
+mod access;
 mod deadlock_freedom;
 mod fenced_resource;
 mod fifo;
@@ -87,6 +106,7 @@ mod mutual_exclusion;
 mod no_herd;
 #[cfg(test)]
 mod notation;
+mod object;
 mod promise_set;
 mod release_ends;
 mod starvation_freedom;
@@ -97,6 +117,7 @@ mod time_order;
 mod token_order;
 mod usage;
 
+pub use access::{Access, AccessModes, Accesses, BadModes, ModeName};
 pub use deadlock_freedom::DeadlockFreedom;
 pub use fenced_resource::FencedResource;
 pub use fifo::Fifo;
@@ -110,6 +131,11 @@ pub use monitor::{Monitor, Verdict, Violation};
 pub use monitors::{Monitors, Tests};
 pub use mutual_exclusion::MutualExclusion;
 pub use no_herd::NoHerd;
+pub use object::{
+    Accounts, Configurations, Conservation, ExactlyOnce, Handler, IndexNeverFalls, Judge, Linearizable,
+    NoDuplicate, NoHole, NoOverwrite, NotLinearizable, ObjectAnswer, ObjectCall, ObjectId, ObjectMonitors,
+    Operation, Queue, Specification, Variable, VariableState, check, check_objects,
+};
 pub use promise_set::{PromiseSet, StrayPromises};
 pub use release_ends::ReleaseEnds;
 pub use starvation_freedom::StarvationFreedom;
@@ -122,11 +148,12 @@ pub use usage::Usage;
 
 use serde::{Deserialize, Serialize};
 
-/// What a lock can promise. The order is the order of every table.
+/// What a lock or a shared object can promise. The order is the order of every table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Promise {
-    /// At most one client is in its critical section, and nobody is granted what it holds already.
+    /// At most one client is in its critical section, or those whose modes of access are compatible; and nobody is granted what it
+    /// holds already.
     MutualExclusion,
     /// Once a write of a later grant was accepted, no write of an earlier grant is.
     FencedResource,
@@ -164,6 +191,20 @@ pub enum Promise {
     LostUpdate,
     /// Whoever releases the lock is done with that in the end.
     ReleaseEnds,
+    /// Every call of an object is done at one moment between its beginning and its end, one after the other.
+    Linearizable,
+    /// The accounts hold what was put in less what was taken out.
+    Conservation,
+    /// No position of a queue is empty below a filled one.
+    NoHole,
+    /// A position of a queue keeps the item that it has.
+    NoOverwrite,
+    /// An item is in a queue as often as it was pushed, at most.
+    NoDuplicate,
+    /// The index of a queue, once read, is never read smaller.
+    IndexNeverFalls,
+    /// What comes out is what one handler that never crashes would have put out.
+    ExactlyOnce,
 }
 
 impl Promise {
@@ -188,6 +229,13 @@ impl Promise {
             Promise::FreshRead => 110,
             Promise::TimeOrder => 120,
             Promise::NoHerd => 130,
+            Promise::Linearizable => 5,
+            Promise::Conservation => 32,
+            Promise::NoHole => 46,
+            Promise::NoOverwrite => 44,
+            Promise::NoDuplicate => 47,
+            Promise::IndexNeverFalls => 48,
+            Promise::ExactlyOnce => 34,
         }
     }
 
@@ -197,7 +245,7 @@ impl Promise {
     }
 
     /// Every promise, in the order of every table.
-    pub const ALL: [Promise; 17] = [
+    pub const ALL: [Promise; 24] = [
         Promise::MutualExclusion,
         Promise::FencedResource,
         Promise::DeadlockFreedom,
@@ -215,6 +263,13 @@ impl Promise {
         Promise::TokenOrder,
         Promise::LostUpdate,
         Promise::ReleaseEnds,
+        Promise::Linearizable,
+        Promise::Conservation,
+        Promise::NoHole,
+        Promise::NoOverwrite,
+        Promise::NoDuplicate,
+        Promise::IndexNeverFalls,
+        Promise::ExactlyOnce,
     ];
 
     /// The name that the command line takes, that JSON carries, and that [`FromStr`](std::str::FromStr) reads.
@@ -237,6 +292,13 @@ impl Promise {
             Promise::TokenOrder => "token-order",
             Promise::LostUpdate => "lost-update",
             Promise::ReleaseEnds => "release-ends",
+            Promise::Linearizable => "linearizable",
+            Promise::Conservation => "conservation",
+            Promise::NoHole => "no-hole",
+            Promise::NoOverwrite => "no-overwrite",
+            Promise::NoDuplicate => "no-duplicate",
+            Promise::IndexNeverFalls => "index-never-falls",
+            Promise::ExactlyOnce => "exactly-once",
         }
     }
 
@@ -276,6 +338,23 @@ impl Promise {
                 "No accepted write of a holder that has read overwrites a write accepted since that read."
             }
             Promise::ReleaseEnds => "Whoever gives the lock back is done with that in the end.",
+            Promise::Linearizable => {
+                "Every call of an object is as if done at one moment between its beginning and its end."
+            }
+            Promise::Conservation => {
+                "The accounts together hold what was put in less what was taken out, and at no time more."
+            }
+            Promise::NoHole => {
+                "Whoever reads a position of a queue below one that is known to be filled finds an item."
+            }
+            Promise::NoOverwrite => "A position of a queue that has an item keeps it.",
+            Promise::NoDuplicate => "An item is at no more positions of a queue than it was pushed times.",
+            Promise::IndexNeverFalls => {
+                "Whoever begins to read the index of a queue after it was read finds no smaller one."
+            }
+            Promise::ExactlyOnce => {
+                "What comes out is what one handler without crashes would put out over some order of the inputs."
+            }
         }
     }
 
@@ -299,6 +378,43 @@ impl Promise {
             Promise::TokenOrder => "document 003, closing question",
             Promise::LostUpdate => "document 000, section 1",
             Promise::ReleaseEnds => "document 000, section 5.3",
+            Promise::Linearizable => "document 002, CAS",
+            Promise::Conservation => "document 002, half-transactions",
+            Promise::NoHole => "document 002, a lock-free queue, as it were",
+            Promise::NoOverwrite => "document 002, lock-free push",
+            Promise::NoDuplicate => "document 002, queue",
+            Promise::IndexNeverFalls => "document 002, lock-free push, update_index",
+            Promise::ExactlyOnce => "document 002, exactly-once",
+        }
+    }
+
+    /// Whether it is about shared objects, and judged by [`ObjectMonitors`], rather than about a lock.
+    pub fn is_of_objects(self) -> bool {
+        match self {
+            Promise::Linearizable
+            | Promise::Conservation
+            | Promise::NoHole
+            | Promise::NoOverwrite
+            | Promise::NoDuplicate
+            | Promise::IndexNeverFalls
+            | Promise::ExactlyOnce => true,
+            Promise::MutualExclusion
+            | Promise::FencedResource
+            | Promise::DeadlockFreedom
+            | Promise::StarvationFreedom
+            | Promise::Fifo
+            | Promise::LeaseLoss
+            | Promise::Theorem1
+            | Promise::Theorem2
+            | Promise::Theorem3
+            | Promise::Lemma1
+            | Promise::MinValidity
+            | Promise::NoHerd
+            | Promise::FreshRead
+            | Promise::TimeOrder
+            | Promise::TokenOrder
+            | Promise::LostUpdate
+            | Promise::ReleaseEnds => false,
         }
     }
 
@@ -329,12 +445,13 @@ impl std::str::FromStr for Promise {
     }
 }
 
-/// The first of the promises whose name takes the fewest edits to reach.
+/// The first of the promises whose name begins so or, if there is none, takes the fewest edits to reach.
 fn nearest(name: &str) -> Promise {
-    Promise::ALL
-        .into_iter()
-        .min_by_key(|promise| strsim::damerau_levenshtein(name, promise.name()))
-        .unwrap_or(Promise::MutualExclusion)
+    let distance = |promise: &Promise| {
+        let is_cut_short = !name.is_empty() && promise.name().starts_with(name);
+        (!is_cut_short, strsim::damerau_levenshtein(name, promise.name()))
+    };
+    Promise::ALL.into_iter().min_by_key(distance).unwrap_or(Promise::MutualExclusion)
 }
 
 /// No promise has this name.

@@ -6,10 +6,13 @@
 //! Fencing on writes alone does not give this: a superseded holder's write that comes before its successor's is in order
 //! ([`FencedResource`](crate::FencedResource)), and if the successor has read by then, its own write undoes the other. A
 //! resource that takes note of the token when it is *read* turns the late write down.
+//!
+//! In whatever modes of access: a lock that lets two write at once does not promise this of them, and readers break it by nothing.
 
 use crate::Promise;
 use crate::history::{ClientId, HoldId};
 use crate::monitor::{Monitor, Verdict, Violation};
+use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 /// Whoever has read and then writes overwrites nothing that it has not read. Broken by the accepted write; `other` is the
@@ -60,7 +63,7 @@ impl Monitor for LostUpdate {
         Ok(())
     }
 
-    fn on_accepted(&mut self, client: ClientId, hold: Option<HoldId>) -> Verdict {
+    fn on_accepted(&mut self, client: ClientId, hold: Option<HoldId>, _usage: &Usage) -> Verdict {
         // Who cannot say in which hold it was sent is not asked whether it has read.
         let is_own = |reader: &Reader| reader.client == client && Some(reader.hold) == hold;
         let mut lost = None;
@@ -72,7 +75,7 @@ impl Monitor for LostUpdate {
             }
         }
         match lost {
-            Some(other) => Err(Violation { promise: Promise::LostUpdate, client, other }),
+            Some(other) => Err(Violation::new(Promise::LostUpdate, client, other)),
             None => Ok(()),
         }
     }

@@ -13,7 +13,7 @@ use crate::history::{ClientId, ServerSet};
 use crate::monitor::{Monitor, Verdict, Violation};
 use serde::{Deserialize, Serialize};
 
-/// No record in the quorum of a holder goes while it holds. Broken by the record that goes; `other` is the client itself.
+/// No record in the quorum of a holder goes while it holds, in whatever mode of access. Broken by the record that goes; `other` is the client itself.
 ///
 /// Records on servers that do not report ([`Event::RecordGone`](crate::Event::RecordGone)) are not judged, nor is one that is given up for another
 /// ([`Event::Secured`](crate::Event::Secured) again).
@@ -35,7 +35,7 @@ impl Monitor for MinValidity {
     fn on_record_gone(&mut self, client: ClientId, server: u8) -> Verdict {
         let rests_on_it = |place: usize| self.quorums[place].1.contains(server);
         match self.place(client).is_ok_and(rests_on_it) {
-            true => Err(Violation { promise: Promise::MinValidity, client, other: client }),
+            true => Err(Violation::new(Promise::MinValidity, client, client)),
             false => Ok(()),
         }
     }

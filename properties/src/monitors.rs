@@ -5,6 +5,7 @@ mod tested;
 pub use tested::Tests;
 
 use crate::Promise;
+use crate::access::{AccessModes, Accesses};
 use crate::fenced_resource::FencedResource;
 use crate::fifo::Fifo;
 use crate::fresh_read::FreshRead;
@@ -16,7 +17,7 @@ use crate::min_validity::MinValidity;
 use crate::monitor::{Monitor, Violation};
 use crate::mutual_exclusion::MutualExclusion;
 use crate::no_herd::NoHerd;
-use crate::promise_set::PromiseSet;
+use crate::promise_set::{PromiseSet, StrayPromises};
 use crate::theorem_1::Theorem1;
 use crate::theorem_2::Theorem2;
 use crate::theorem_3::Theorem3;
@@ -47,7 +48,7 @@ macro_rules! monitors {
             pub fn observe(&mut self, event: Event, on_violation: &mut dyn FnMut(Violation)) {
                 self.usage.observe(event);
                 $(if self.promises.contains(Promise::$Promise)
-                    && let Err(violation) = self.$field.observe(event)
+                    && let Err(violation) = self.$field.observe_beside(event, &self.usage)
                 {
                     on_violation(violation);
                 })*
@@ -75,13 +76,18 @@ macro_rules! monitors {
             }
         }
 
-        /// The set of promises, the usage, and then the monitors that are watched, in the order of [`Promise::ALL`].
+        /// The set of promises, the usage, the modes of access if there are several, and then the monitors that are watched, in
+        /// the order of [`Promise::ALL`].
         impl Serialize for Monitors {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let watched = self.promises.iter().filter(|promise| !promise.is_liveness()).count();
-                let mut parts = serializer.serialize_tuple(2 + watched)?;
-                parts.serialize_element(&self.promises)?;
+                let watched = self.promises.intersection(PromiseSet::safety()).len() as usize;
+                let has_modes = *self.usage.accesses.modes() != AccessModes::EXCLUSIVE;
+                let mut parts = serializer.serialize_tuple(2 + usize::from(has_modes) + watched)?;
+                parts.serialize_element(&Watched { promises: self.promises, has_modes })?;
                 parts.serialize_element(&self.usage)?;
+                if has_modes {
+                    parts.serialize_element(&(self.usage.accesses, self.usage.just_granted))?;
+                }
                 $(if self.promises.contains(Promise::$Promise) {
                     parts.serialize_element(&self.$field)?;
                 })*
@@ -93,12 +99,16 @@ macro_rules! monitors {
             type Value = Monitors;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a set of promises, the usage, and one monitor for each promise of the set that has one")
+                f.write_str("a set of promises, the usage, the modes, and one monitor for each promise of the set that has one")
             }
 
             fn visit_seq<S: SeqAccess<'de>>(self, mut parts: S) -> Result<Monitors, S::Error> {
-                let mut monitors = Monitors::new(next_part(&mut parts)?);
+                let Watched { promises, has_modes } = next_part(&mut parts)?;
+                let mut monitors = Monitors::new(promises);
                 monitors.usage = next_part(&mut parts)?;
+                if has_modes {
+                    (monitors.usage.accesses, monitors.usage.just_granted) = next_part(&mut parts)?;
+                }
                 $(if monitors.promises.contains(Promise::$Promise) {
                     monitors.$field = next_part(&mut parts)?;
                 })*
@@ -143,6 +153,18 @@ impl Monitors {
         self
     }
 
+    /// Watches a lock with these modes of access. By default it has one, and excludes everybody else.
+    #[must_use]
+    pub fn with_modes(mut self, modes: AccessModes) -> Monitors {
+        self.usage.accesses = Accesses::new(modes);
+        self
+    }
+
+    /// The lock's modes of access.
+    pub fn modes(&self) -> &AccessModes {
+        self.usage.accesses.modes()
+    }
+
     /// The promises that are watched.
     pub fn promises(&self) -> PromiseSet {
         self.promises
@@ -168,7 +190,34 @@ impl Monitors {
 impl<'de> Deserialize<'de> for Monitors {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Monitors, D::Error> {
         // How many parts there are is known only once the first is read; no self-delimiting format minds the bound.
-        deserializer.deserialize_tuple(2 + Promise::ALL.len(), PartsVisitor)
+        deserializer.deserialize_tuple(3 + Promise::ALL.len(), PartsVisitor)
+    }
+}
+
+/// The first part: the set of promises, with its topmost bit for "the modes of access follow". A lock with one mode is as short
+/// as if there were none.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+struct Watched {
+    promises: PromiseSet,
+    has_modes: bool,
+}
+
+const HAS_MODES: u32 = 1 << 31;
+
+const _: () = assert!(Promise::ALL.len() < 31, "no promise has the topmost bit");
+
+impl From<Watched> for u32 {
+    fn from(watched: Watched) -> u32 {
+        u32::from(watched.promises) | if watched.has_modes { HAS_MODES } else { 0 }
+    }
+}
+
+impl TryFrom<u32> for Watched {
+    type Error = StrayPromises;
+
+    fn try_from(bits: u32) -> Result<Watched, StrayPromises> {
+        Ok(Watched { promises: PromiseSet::try_from(bits & !HAS_MODES)?, has_modes: bits & HAS_MODES != 0 })
     }
 }
 
@@ -237,6 +286,33 @@ mod tests {
         // The set itself takes more for promises at the end of the table.
         assert_eq!(bytes([Promise::ReleaseEnds].into_iter().collect()), 8);
         assert_eq!(bytes([Promise::MutualExclusion].into_iter().collect()), 7);
+    }
+
+    #[test]
+    fn a_lock_with_several_modes_says_so_in_its_first_part_and_one_with_one_mode_takes_no_bytes_for_it() {
+        let watched = PromiseSet::safety();
+        let history = [lock(A), granted(A), lock(B), enqueued(B), renewed(A), accepted(A)];
+        let mut exclusive = Monitors::new(watched).with_modes(AccessModes::EXCLUSIVE);
+        let mut shared = Monitors::new(watched).with_modes(AccessModes::SHARED_EXCLUSIVE);
+        for event in history {
+            exclusive.observe(event, &mut |_| {});
+            shared.observe(event, &mut |_| {});
+        }
+        let (bytes, shared_bytes) =
+            (postcard::to_stdvec(&exclusive).unwrap(), postcard::to_stdvec(&shared).unwrap());
+        let (bits, rest) = postcard::take_from_bytes::<u32>(&bytes).unwrap();
+        let (shared_bits, shared_rest) = postcard::take_from_bytes::<u32>(&shared_bytes).unwrap();
+        assert_eq!((bits, shared_bits), (u32::from(watched), u32::from(watched) | HAS_MODES));
+        // The table, three sets of clients, and what was last done.
+        assert_eq!(shared_rest.len(), rest.len() + 5);
+        let (usage, monitors) = rest.split_at(5);
+        assert_eq!((&shared_rest[..5], &shared_rest[10..]), (usage, monitors));
+        for monitors in [exclusive, shared] {
+            let bytes = postcard::to_stdvec(&monitors).unwrap();
+            assert_eq!(postcard::from_bytes(&bytes), Ok(monitors.clone()));
+            let json = serde_json::to_string(&monitors).unwrap();
+            assert_eq!(serde_json::from_str::<Monitors>(&json).unwrap(), monitors);
+        }
     }
 
     #[test]

@@ -7,14 +7,18 @@
 //! What is judged is the time between a holder's leaving and the next grant. A woken client that drops out in it has
 //! passed its place on, and whoever is woken for that is no herd. Wake-ups at other times are not judged: a watch on the
 //! parent wakes at each arrival, too, but no release did that.
+//!
+//! With several modes of access, waiters that can all be granted beside each other and beside who still holds are no herd: a
+//! writer that leaves may wake every reader, but not a reader and a writer.
 
 use crate::Promise;
 use crate::history::{ClientId, ClientSet, FencingToken, HoldId};
 use crate::monitor::{Monitor, Verdict, Violation};
+use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 
-/// No two waiters are woken between a holder's leaving and the next grant. Broken by the second one; `other` is the one
-/// with the smallest number among those woken before.
+/// No waiter is woken between a holder's leaving and the next grant beside another one that could be granted in its place.
+/// Broken by the second one; `other` is the one with the smallest number among those woken before that stand in its way.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct NoHerd {
     /// A holder has left, and nobody was granted since.
@@ -31,15 +35,16 @@ impl NoHerd {
 }
 
 impl Monitor for NoHerd {
-    fn on_woken(&mut self, client: ClientId) -> Verdict {
+    fn on_woken(&mut self, client: ClientId, usage: &Usage) -> Verdict {
         if !self.is_free {
             return Ok(());
         }
-        let mut others = self.woken;
-        others.remove(client);
+        let (accesses, others) = (&usage.accesses, self.woken);
         self.woken.insert(client);
-        match others.first() {
-            Some(other) => Err(Violation { promise: Promise::NoHerd, client, other }),
+        let beside = others.union(usage.holding);
+        let in_the_way = accesses.in_the_way(client, accesses.of(client), beside);
+        match others.iter().find(|other| in_the_way.contains(*other)) {
+            Some(other) => Err(Violation::of_modes(Promise::NoHerd, client, other, usage)),
             None => Ok(()),
         }
     }
@@ -53,7 +58,13 @@ impl Monitor for NoHerd {
         self.on_left(client)
     }
 
-    fn on_granted(&mut self, _client: ClientId, _fence: Option<FencingToken>, _hold: HoldId) -> Verdict {
+    fn on_granted(
+        &mut self,
+        _client: ClientId,
+        _fence: Option<FencingToken>,
+        _hold: HoldId,
+        _usage: &Usage,
+    ) -> Verdict {
         *self = NoHerd::default();
         Ok(())
     }
@@ -80,6 +91,23 @@ mod tests {
         let mut monitor = after(NoHerd::default(), &[left(A), woken(B)]);
         assert!(monitor.observe(woken(C)).is_err());
         assert!(monitor.observe(woken(A)).is_err());
+    }
+
+    #[test]
+    fn readers_woken_together_are_no_herd_and_a_writer_among_them_makes_one() {
+        let history = [lock(A), granted(A), reads_lock(B), reads_lock(C), left(A), woken(B), woken(C)];
+        let monitor = after(shared::<NoHerd>(), &history);
+        let writer = ClientId(3);
+        assert_broken(monitor, &[lock(writer), woken(writer)], writer, B);
+    }
+
+    #[test]
+    fn a_permit_given_back_wakes_one() {
+        let history =
+            [lock(A), granted(A), lock(B), granted(B), lock(C), lock(ClientId(3)), left(A), woken(C)];
+        let monitor = after(among::<NoHerd>(crate::AccessModes::permits(2)), &history);
+        assert_broken(monitor.clone(), &[woken(ClientId(3))], ClientId(3), C);
+        assert_kept(monitor, &[left(B), woken(ClientId(3))]);
     }
 
     #[test]

@@ -1,18 +1,30 @@
 //! How the unit tests of the monitors write histories.
 
+use crate::access::{Access, AccessModes, Accesses};
 use crate::history::{ClientId, ClientSet, Event, FencingToken, HoldId, LockId, Mode};
-use crate::monitor::{Monitor, Violation};
+use crate::monitor::{Monitor, Verdict, Violation};
+use crate::object::{ObjectAnswer, ObjectCall};
+use crate::usage::Usage;
 
 pub(crate) const A: ClientId = ClientId(0);
 pub(crate) const B: ClientId = ClientId(1);
 pub(crate) const C: ClientId = ClientId(2);
 
 pub(crate) fn lock(client: ClientId) -> Event {
-    Event::Called { client, mode: Mode::Lock }
+    Event::Called { client, mode: Mode::Lock, access: Access::FIRST }
+}
+
+/// In the second mode of access: to read, in a readers-writer lock.
+pub(crate) fn reads_lock(client: ClientId) -> Event {
+    locks_in(client, Access(1))
+}
+
+pub(crate) fn locks_in(client: ClientId, access: Access) -> Event {
+    Event::Called { client, mode: Mode::Lock, access }
 }
 
 pub(crate) fn try_lock(client: ClientId) -> Event {
-    Event::Called { client, mode: Mode::TryLock }
+    Event::Called { client, mode: Mode::TryLock, access: Access::FIRST }
 }
 
 pub(crate) fn found_free(client: ClientId) -> Event {
@@ -97,6 +109,46 @@ pub(crate) fn written(client: ClientId) -> Event {
 
 pub(crate) fn begins_to_read(client: ClientId) -> Event {
     Event::ReadBegun { client }
+}
+
+pub(crate) fn invoked(client: ClientId, call: ObjectCall) -> Event {
+    Event::Invoked { client, call }
+}
+
+pub(crate) fn returned(client: ClientId, answer: ObjectAnswer) -> Event {
+    Event::Returned { client, answer }
+}
+
+pub(crate) fn unknown(client: ClientId) -> Event {
+    Event::Unknown { client }
+}
+
+/// A call and its answer with nothing in between, for histories in which few calls overlap.
+pub(crate) fn done(client: ClientId, call: ObjectCall, answer: ObjectAnswer) -> [Event; 2] {
+    [invoked(client, call), returned(client, answer)]
+}
+
+/// A monitor that watches a lock with these modes of access.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Among<M> {
+    pub(crate) monitor: M,
+    pub(crate) usage: Usage,
+}
+
+impl<M: Monitor> Monitor for Among<M> {
+    fn observe(&mut self, event: Event) -> Verdict {
+        self.usage.observe(event);
+        self.monitor.observe_beside(event, &self.usage)
+    }
+}
+
+pub(crate) fn among<M: Default>(modes: AccessModes) -> Among<M> {
+    Among { monitor: M::default(), usage: Usage { accesses: Accesses::new(modes), ..Usage::default() } }
+}
+
+/// Of a readers-writer lock.
+pub(crate) fn shared<M: Default>() -> Among<M> {
+    among(AccessModes::SHARED_EXCLUSIVE)
 }
 
 /// The monitor after a history that keeps the promise.

@@ -21,9 +21,16 @@ impl PromiseSet {
         [MutualExclusion, FencedResource, DeadlockFreedom, StarvationFreedom, LeaseLoss].into_iter().collect()
     }
 
-    /// The promises that a finite history can break: those that have a monitor.
+    /// The promises of a lock that a finite history can break: those that have a [`Monitor`](crate::Monitor) among the
+    /// [`Monitors`](crate::Monitors).
     pub fn safety() -> PromiseSet {
-        Promise::ALL.into_iter().filter(|promise| !promise.is_liveness()).collect()
+        let is_safety = |promise: &Promise| !promise.is_liveness() && !promise.is_of_objects();
+        Promise::ALL.into_iter().filter(is_safety).collect()
+    }
+
+    /// The promises of shared objects: those that [`ObjectMonitors`](crate::ObjectMonitors) judge. A finite history can break each.
+    pub fn objects() -> PromiseSet {
+        Promise::ALL.into_iter().filter(|promise| promise.is_of_objects()).collect()
     }
 
     /// The promises that only an infinite history can break: those judged on cycles.
@@ -45,6 +52,12 @@ impl PromiseSet {
     #[must_use]
     pub fn union(self, other: PromiseSet) -> PromiseSet {
         PromiseSet(self.0 | other.0)
+    }
+
+    /// The members of both sets.
+    #[must_use]
+    pub fn intersection(self, other: PromiseSet) -> PromiseSet {
+        PromiseSet(self.0 & other.0)
     }
 
     /// Whether there is no member.
@@ -129,10 +142,19 @@ mod tests {
     }
 
     #[test]
-    fn every_promise_is_either_safety_or_liveness() {
-        assert_eq!(PromiseSet::safety().len() + PromiseSet::liveness().len(), Promise::ALL.len() as u32);
+    fn every_promise_is_either_safety_or_liveness_of_a_lock_or_one_of_objects() {
+        let parts = [PromiseSet::safety(), PromiseSet::liveness(), PromiseSet::objects()];
+        assert_eq!(parts.iter().map(|part| part.len()).sum::<u32>(), Promise::ALL.len() as u32);
+        assert_eq!(parts.into_iter().fold(PromiseSet::EMPTY, PromiseSet::union), PromiseSet::ALL);
         let liveness: Vec<Promise> = PromiseSet::liveness().iter().collect();
         assert_eq!(liveness, [Promise::DeadlockFreedom, Promise::StarvationFreedom, Promise::ReleaseEnds]);
+    }
+
+    #[test]
+    fn the_promises_of_locks_have_the_bits_that_they_had_before_there_were_objects() {
+        assert_eq!(u32::from(PromiseSet::safety()), 0b0_1111_1111_1111_0011);
+        assert_eq!(u32::from(PromiseSet::liveness()), 0b1_0000_0000_0000_1100);
+        assert_eq!(u32::from(PromiseSet::usual()), 0b10_1111);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! waits for the lock, even if everybody else goes on.
 //!
 //! A liveness promise, one per client, like [starvation-freedom](crate::StarvationFreedom).
+//!
+//! In whatever mode of access a client held: giving back is nobody's to be kept from.
 
 use crate::history::ClientId;
 use crate::usage::Usage;

@@ -5,6 +5,8 @@
 //!
 //! A liveness promise, like [deadlock-freedom](crate::DeadlockFreedom), but one per client: a lock that serves the
 //! same two clients in turn for ever, past a third, is free of deadlock and starves the third.
+//!
+//! In whatever modes of access: a writer that waits while readers come and go, always some of them holding, starves.
 
 use crate::history::ClientId;
 use crate::usage::Usage;
@@ -29,6 +31,7 @@ impl StarvationFreedom {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::DeadlockFreedom;
     use crate::notation::*;
 
     fn usage(history: &[crate::Event]) -> Usage {
@@ -44,6 +47,27 @@ mod tests {
         {
             assert!(StarvationFreedom::owed(&usage(&history), A));
             assert!(!StarvationFreedom::served(&usage(&history), A));
+        }
+    }
+
+    #[test]
+    fn a_writer_that_waits_while_readers_come_and_go_is_owed_a_grant() {
+        let accesses = crate::Accesses::new(crate::AccessModes::SHARED_EXCLUSIVE);
+        let mut usage = Usage { accesses, ..Usage::default() };
+        usage.observe(reads_lock(A));
+        usage.observe(granted(A));
+        usage.observe(lock(C));
+        for _ in 0..3 {
+            // Never without a reader.
+            for (next, before) in [(B, A), (A, B)] {
+                for event in [reads_lock(next), granted(next), left(before), released(before)] {
+                    usage.observe(event);
+                    assert!(StarvationFreedom::owed(&usage, C) && !StarvationFreedom::served(&usage, C));
+                    assert!(
+                        DeadlockFreedom::served(&usage) || DeadlockFreedom::owed_to(&usage).contains(next)
+                    );
+                }
+            }
         }
     }
 

@@ -8,11 +8,14 @@
 //!
 //! The theorem says nothing about callers of `try_lock`, so their grants neither break it nor are judged by it;
 //! [mutual exclusion](crate::MutualExclusion) covers a mixture of both.
+//!
+//! The document knows one mode of access. Of a lock with several, callers that may hold together by its table do not break it.
 
 use crate::Promise;
 use crate::history::{ClientId, ClientSet, FencingToken, HoldId, Mode};
 use crate::monitor::{Monitor, Verdict, Violation};
 use crate::mutual_exclusion::ExclusionWithinMode;
+use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 /// At most one client holds by [`Mode::Lock`]. Broken by a grant to such a caller while another such caller holds.
@@ -32,9 +35,15 @@ impl Monitor for Theorem1 {
         Ok(())
     }
 
-    fn on_granted(&mut self, client: ClientId, _fence: Option<FencingToken>, _hold: HoldId) -> Verdict {
-        match self.0.grant(client) {
-            Some(other) => Err(Violation { promise: Promise::Theorem1, client, other }),
+    fn on_granted(
+        &mut self,
+        client: ClientId,
+        _fence: Option<FencingToken>,
+        _hold: HoldId,
+        usage: &Usage,
+    ) -> Verdict {
+        match self.0.grant(client, usage) {
+            Some(other) => Err(Violation::of_modes(Promise::Theorem1, client, other, usage)),
             None => Ok(()),
         }
     }
@@ -68,6 +77,13 @@ mod tests {
     fn a_try_lock_caller_among_the_holders_is_not_judged() {
         assert_kept(Theorem1::default(), &[lock(A), try_lock(B), granted(A), granted(B)]);
         assert_kept(Theorem1::default(), &[lock(A), try_lock(B), granted(B), granted(A)]);
+    }
+
+    #[test]
+    fn callers_of_lock_that_may_hold_together_do_not_break_it() {
+        let readers = [reads_lock(A), granted(A), reads_lock(B), granted(B), lock(C)];
+        let monitor = after(shared::<Theorem1>(), &readers);
+        assert_broken(monitor, &[granted(C)], C, A);
     }
 
     #[test]

@@ -8,11 +8,14 @@
 //!
 //! The theorem says nothing about callers of `lock`, so their grants neither break it nor are judged by it;
 //! [mutual exclusion](crate::MutualExclusion) covers a mixture of both.
+//!
+//! The document knows one mode of access. Of a lock with several, callers that may hold together by its table do not break it.
 
 use crate::Promise;
 use crate::history::{ClientId, ClientSet, FencingToken, HoldId, Mode};
 use crate::monitor::{Monitor, Verdict, Violation};
 use crate::mutual_exclusion::ExclusionWithinMode;
+use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 /// At most one client holds by [`Mode::TryLock`]. Broken by a grant to such a caller while another such caller holds.
@@ -32,9 +35,15 @@ impl Monitor for Theorem2 {
         Ok(())
     }
 
-    fn on_granted(&mut self, client: ClientId, _fence: Option<FencingToken>, _hold: HoldId) -> Verdict {
-        match self.0.grant(client) {
-            Some(other) => Err(Violation { promise: Promise::Theorem2, client, other }),
+    fn on_granted(
+        &mut self,
+        client: ClientId,
+        _fence: Option<FencingToken>,
+        _hold: HoldId,
+        usage: &Usage,
+    ) -> Verdict {
+        match self.0.grant(client, usage) {
+            Some(other) => Err(Violation::of_modes(Promise::Theorem2, client, other, usage)),
             None => Ok(()),
         }
     }

@@ -30,10 +30,14 @@
 //! though, if it comes before the end. A refusal in favour of a `lock` caller that waits at the head of the queue and
 //! is granted only after the episode is therefore a violation: whoever mixes the modes leaves the theorem's
 //! assumptions.
+//!
+//! The document knows one mode of access. Of a lock with several, free means here that nobody holds in whatever mode: a refusal
+//! while a compatible client holds is not judged.
 
 use crate::Promise;
 use crate::history::{ClientId, ClientSet, FencingToken, HoldId, Mode};
 use crate::monitor::{Monitor, Verdict, Violation};
+use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 /// No episode ends with a refusal and without a grant. Broken by the event that closes the last open call that counts;
@@ -129,7 +133,13 @@ impl Monitor for Theorem3 {
         Ok(())
     }
 
-    fn on_granted(&mut self, client: ClientId, _fence: Option<FencingToken>, _hold: HoldId) -> Verdict {
+    fn on_granted(
+        &mut self,
+        client: ClientId,
+        _fence: Option<FencingToken>,
+        _hold: HoldId,
+        _usage: &Usage,
+    ) -> Verdict {
         self.holding.insert(client);
         self.releasing.remove(client);
         self.failed = false;
@@ -171,7 +181,7 @@ impl Monitor for Theorem3 {
 /// The client's step has ended an episode, and this one was refused for nobody.
 fn verdict(client: ClientId, refused_for_nobody: Option<ClientId>) -> Verdict {
     match refused_for_nobody {
-        Some(other) => Err(Violation { promise: Promise::Theorem3, client, other }),
+        Some(other) => Err(Violation::new(Promise::Theorem3, client, other)),
         None => Ok(()),
     }
 }

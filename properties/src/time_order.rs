@@ -5,6 +5,8 @@
 //! Events carry no times: the thread that is given a time compares it with what it was given before, and says so
 //! ([`Event::TimeGiven`](crate::Event::TimeGiven)). That one thread suffices: if the service gave one thread less than it had given another one
 //! before, it might as well have given both to the same thread.
+//!
+//! Modes of access make no difference to the time.
 
 use crate::Promise;
 use crate::history::{ClientId, ClientSet};
@@ -28,7 +30,7 @@ impl TimeOrder {
 impl Monitor for TimeOrder {
     fn on_time_given(&mut self, client: ClientId, less: bool) -> Verdict {
         match less {
-            true => Err(Violation { promise: Promise::TimeOrder, client, other: client }),
+            true => Err(Violation::new(Promise::TimeOrder, client, client)),
             false => {
                 self.given.insert(client);
                 Ok(())

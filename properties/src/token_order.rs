@@ -5,11 +5,16 @@
 //!
 //! Judged at the grant, not at the resource: a lock that hands out the same token twice breaks this promise whether or not
 //! a late write is under way that makes use of it ([`FencedResource`](crate::FencedResource) is broken only then).
+//!
+//! In whatever modes of access: a lock that gives tokens to readers, too, gives each another one, or does not promise this. One
+//! that gives them to writers only is judged by those.
 
 use crate::Promise;
+use crate::access::Access;
 use crate::grant_order::GrantOrder;
 use crate::history::{ClientId, FencingToken, HoldId, Mode};
 use crate::monitor::{Monitor, Verdict, Violation};
+use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 /// Of two grants of one lock that come with tokens, the later one comes with the larger token. Broken by the grant that
@@ -38,13 +43,19 @@ impl Monitor for TokenOrder {
         Ok(())
     }
 
-    fn on_acquired(&mut self, client: ClientId) -> Verdict {
-        self.order.on_acquired(client);
+    fn on_acquired(&mut self, client: ClientId, _usage: &Usage) -> Verdict {
+        self.order.on_acquired(client, Access::FIRST);
         self.join();
         Ok(())
     }
 
-    fn on_granted(&mut self, client: ClientId, fence: Option<FencingToken>, _hold: HoldId) -> Verdict {
+    fn on_granted(
+        &mut self,
+        client: ClientId,
+        fence: Option<FencingToken>,
+        _hold: HoldId,
+        _usage: &Usage,
+    ) -> Verdict {
         let Some(token) = fence else {
             // It takes its place, and has nothing to be compared.
             self.order.on_called(client);
@@ -53,7 +64,7 @@ impl Monitor for TokenOrder {
             return Ok(());
         };
         let own = (token, client);
-        let place = self.order.on_granted(client, Tokens { smallest: own, largest: own });
+        let place = self.order.on_granted(client, Access::FIRST, Tokens { smallest: own, largest: own });
         let (earlier, later) = (&self.order.grants[..place], &self.order.grants[place + 1..]);
         let largest = earlier.iter().filter_map(|grant| Some(grant.learned?.largest));
         let smallest = later.iter().filter_map(|grant| Some(grant.learned?.smallest));
@@ -66,7 +77,7 @@ impl Monitor for TokenOrder {
         };
         self.join();
         match other {
-            Some(other) => Err(Violation { promise: Promise::TokenOrder, client, other }),
+            Some(other) => Err(Violation::new(Promise::TokenOrder, client, other)),
             None => Ok(()),
         }
     }

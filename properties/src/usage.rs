@@ -1,5 +1,6 @@
 //! Who waits, who holds, who is releasing: the state that the liveness promises are predicates of.
 
+use crate::access::{Access, Accesses};
 use crate::history::{ClientId, ClientSet, Event};
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,15 @@ pub struct Usage {
     pub crashed: ClientSet,
     /// Who was ever granted, in the whole history.
     pub granted: ClientSet,
+    /// In which mode of access each of those waits or holds. Not written down with the rest, where modes are few and states
+    /// many: [`Monitors`](crate::Monitors) do it for the locks that have several.
+    #[serde(skip)]
+    pub accesses: Accesses,
+    /// Whether a grant was the last thing that any client of the lock did to it. Kept and written down like the modes, where
+    /// there are several, because there a client may be granted what another holds
+    /// ([`DeadlockFreedom`](crate::DeadlockFreedom)).
+    #[serde(skip)]
+    pub just_granted: bool,
 }
 
 impl Usage {
@@ -28,9 +38,10 @@ impl Usage {
     pub fn observe(&mut self, event: Event) {
         let client = event.client();
         match event {
-            Event::Called { .. } => {
+            Event::Called { access, .. } => {
                 self.depart(client);
                 self.waiting.insert(client);
+                self.accesses.set(client, access);
             }
             Event::Granted { .. } => {
                 self.depart(client);
@@ -45,7 +56,16 @@ impl Usage {
                 self.depart(client);
                 self.crashed.insert(client);
             }
-            Event::Refused { .. } => self.waiting.remove(client),
+            Event::Refused { .. } | Event::Unknown { .. } => self.waiting.remove(client),
+            // Who has called an object waits for it to answer, and nobody is in its way.
+            Event::Invoked { .. } => {
+                self.depart(client);
+                self.waiting.insert(client);
+            }
+            Event::Returned { .. } => {
+                self.waiting.remove(client);
+                self.granted.insert(client);
+            }
             Event::Released { .. } => {
                 self.waiting.remove(client);
                 self.releasing.remove(client);
@@ -63,17 +83,38 @@ impl Usage {
             | Event::TimeGiven { .. }
             | Event::Woken { .. }
             | Event::Written { .. }
-            | Event::ReadBegun { .. } => {}
+            | Event::ReadBegun { .. }
+            | Event::Input { .. }
+            | Event::Output { .. }
+            | Event::Counted { .. }
+            | Event::Settled { .. } => return,
         }
+        // A mode is of interest for as long as its client waits or holds; what is over must not tell two states apart.
+        if !self.waiting.union(self.holding).contains(client) {
+            self.accesses.set(client, Access::FIRST);
+        }
+        self.just_granted = matches!(event, Event::Granted { .. }) && !self.accesses.modes().is_exclusive();
     }
 
-    /// What clients are doing with this lock and with another one, together.
+    /// Those who hold and because of whom `client` should not.
+    pub fn in_the_way_of(&self, client: ClientId) -> ClientSet {
+        self.accesses.in_the_way(client, self.accesses.of(client), self.holding)
+    }
+
+    /// Whether all who hold may hold together.
+    pub fn is_legal(&self) -> bool {
+        self.holding.iter().all(|holder| self.in_the_way_of(holder).is_empty())
+    }
+
+    /// What clients are doing with this lock and with another one that has the same modes, together.
     pub fn add(&mut self, other: &Usage) {
         self.waiting = self.waiting.union(other.waiting);
         self.holding = self.holding.union(other.holding);
         self.releasing = self.releasing.union(other.releasing);
         self.crashed = self.crashed.union(other.crashed);
         self.granted = self.granted.union(other.granted);
+        self.accesses.add(&other.accesses);
+        self.just_granted |= other.just_granted;
     }
 
     /// Takes the client out of whatever it was doing.

@@ -9,7 +9,7 @@ use picklock_model::cluster::Setup;
 use picklock_model::locks::Redlock;
 use picklock_model::locks::redlock::Settings;
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, Workload, Writes};
+use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
 use picklock_properties::PromiseSet;
 use picklock_sim::hosted::turmoil::{self, Hosting};
 use picklock_sim::plans::plan::{Fault, Plan, Planned, Target, Trigger, When};
@@ -29,6 +29,7 @@ fn setup() -> Setup<Redlock> {
             rounds: 2,
             retries: false,
             calls: Calls::Lock,
+            access: AccessChoice::First,
             think: Micros::seconds(1),
             hold: Micros::millis(300),
             releases: true,

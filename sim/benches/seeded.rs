@@ -10,7 +10,7 @@ use picklock_model::cluster::Setup;
 use picklock_model::locks::CassandraQueue;
 use picklock_model::locks::cassandra_queue::Settings;
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, Workload, Writes};
+use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
 use picklock_properties::PromiseSet;
 use picklock_sim::plans::fault::{FaultKind, FaultSet};
 use picklock_sim::plans::plan::Plan;
@@ -29,6 +29,7 @@ fn setup(rounds: u8) -> Setup<CassandraQueue> {
             clients: 3,
             rounds,
             calls: Calls::Lock,
+            access: AccessChoice::First,
             think: Micros::millis(10),
             hold: Micros::millis(20),
             releases: true,

@@ -6,6 +6,7 @@
 mod cassandra;
 mod etcd;
 mod feedback;
+mod objects;
 mod redis;
 mod replayed;
 mod surroundings;
@@ -35,7 +36,8 @@ use picklock_model::cluster::Setup;
 use picklock_model::explore::{
     Exploration, Goal, Limits, NoSuchPath, Space, Verdict, check_liveness, search, serve_explorer,
 };
-use picklock_model::machine::{Lock, Node};
+use picklock_model::machine::Node;
+use picklock_model::system::System;
 use picklock_model::time::Micros;
 use picklock_model::trace::{Observer, Step};
 use picklock_model::workload::{Calls, Workload, Writes};
@@ -68,7 +70,7 @@ impl Locks {
 
     /// One more, after the others. A lock of the same name, whose tokens it would read, makes way.
     #[must_use]
-    pub fn and<L: Lock>(mut self, lock: Registered<L>) -> Locks {
+    pub fn and<Y: System>(mut self, lock: Registered<Y>) -> Locks {
         self.0.retain(|known| known.name() != lock.name);
         self.0.push(Box::new(lock));
         self
@@ -94,6 +96,7 @@ pub fn locks() -> Vec<Box<dyn AnyLock>> {
     locks.push(feedback::lock());
     locks.push(cassandra::row_probe());
     locks.push(zookeeper::znode_probe());
+    locks.extend(objects::objects());
     locks
 }
 
@@ -116,14 +119,14 @@ pub struct CheckOptions {
 
 impl CheckOptions {
     /// The space that these options ask for, of a lock in this setup: its clients ask as often as they should, when they
-    /// like, and hold for as long as they like. Time passes if the lock has a lease ([`Lock::lease`]), or an
+    /// like, and hold for as long as they like. Time passes if the lock has a lease ([`System::lease_of`]), or an
     /// assumption about time is dropped; else every deadline may come at any moment, which covers every speed of
     /// everybody. All assumptions hold but those that are dropped; a few, which only a lock or its store can
     /// drop ([`Bounds::drop_assumption`] says which), stay.
     ///
     /// Durations in the setup should be a few seconds at most: time is counted in ticks of one, and every tick costs states.
-    pub fn space_of<L: Lock>(&self, setup: Setup<L>) -> Space<L> {
-        let lease_ticks = L::lease(&setup.lock).map(|lease| (lease.0 / TICK.0).clamp(1, 100) as u8);
+    pub fn space_of<Y: System>(&self, setup: Setup<Y>) -> Space<Y> {
+        let lease_ticks = Y::lease_of(&setup.lock).map(|lease| (lease.0 / TICK.0).clamp(1, 100) as u8);
         let lasts = lease_ticks.unwrap_or(1) + 1;
         let mut bounds =
             Bounds { latency_ticks: lease_ticks.map(|_| 0), unhurried: true, ..Bounds::default() };
@@ -152,7 +155,7 @@ impl CheckOptions {
 
 /// The space with holds of every length: a short one ends while a lease lasts, and its holder comes to write, a long one
 /// outlasts the lease, unless that is prolonged. Where no time passes, a hold has all lengths as it is.
-fn with_holds_of_any_length<L: Lock>(mut space: Space<L>) -> Space<L> {
+fn with_holds_of_any_length<Y: System>(mut space: Space<Y>) -> Space<Y> {
     if space.bounds.latency_ticks.is_some() && space.setup.workload.releases {
         space.setup.workload.hold = Micros::ZERO;
         space.bounds.unhurried_holders = true;
@@ -271,7 +274,7 @@ pub struct ShrinkHow<'a> {
     /// The promise that it shall still break; `None`: the one that the token was made for, or else the gravest.
     pub promise: Option<Promise>,
     /// Whether all servers stay; if not, those without which the lock would be another algorithm
-    /// ([`Lock::fewest_servers`]).
+    /// ([`System::servers_min`]).
     pub keep_servers: bool,
     /// Set from outside to stop.
     pub stop: &'a AtomicBool,
@@ -333,6 +336,8 @@ pub trait AnyLock: Send + Sync {
     fn setup(&self, promises: Option<PromiseSet>) -> Vec<u8>;
     /// How many servers `picklock check` gives it unless told otherwise.
     fn usual_servers(&self) -> u8;
+    /// How many rounds `picklock check` gives it unless told otherwise.
+    fn usual_rounds(&self) -> u8;
     /// The space that `picklock check` asks for.
     fn space(&self, options: &CheckOptions) -> NamedSpace;
     /// What a space of this lock is like: what a verdict about it has to say beside itself.
@@ -421,21 +426,25 @@ impl<'a> SweepHow<'a> {
 /// A lock with what the command has to know of it: the one entry that makes matrix, check, sweep, replay, shrink and the
 /// rest of the command work for it.
 #[derive(Clone, Debug)]
-pub struct Registered<L: Lock> {
+pub struct Registered<Y: System> {
     name: &'static str,
     summary: &'static str,
-    default_settings: L::Settings,
-    setup: fn() -> Setup<L>,
-    space: Option<fn(&CheckOptions) -> Space<L>>,
+    default_settings: Y::Settings,
+    setup: fn() -> Setup<Y>,
+    space: Option<fn(&CheckOptions) -> Space<Y>>,
     servers: u8,
+    rounds: u8,
     is_lock: bool,
     varies: bool,
 }
 
-impl<L: Lock> Registered<L> {
+/// How often each client does what it does, unless something else is asked for.
+const ROUNDS: u8 = 2;
+
+impl<Y: System> Registered<Y> {
     /// A lock of this name, and what it is in a line. `setup` is what seeded runs are drawn around, and the promises that they watch:
     /// [`Setup::default`] will do to begin with. `check` explores [`CheckOptions::space_of`] the same setup.
-    pub fn new(name: &'static str, summary: &'static str, setup: fn() -> Setup<L>) -> Registered<L> {
+    pub fn new(name: &'static str, summary: &'static str, setup: fn() -> Setup<Y>) -> Registered<Y> {
         let Setup { lock, servers, .. } = setup();
         Registered {
             name,
@@ -444,6 +453,7 @@ impl<L: Lock> Registered<L> {
             setup,
             space: None,
             servers,
+            rounds: ROUNDS,
             is_lock: true,
             varies: true,
         }
@@ -452,29 +462,35 @@ impl<L: Lock> Registered<L> {
     /// What `check` explores instead: for a lock that is judged in another setup than seeded runs have, or has assumptions
     /// of its own to drop.
     #[must_use]
-    pub fn checked_in(self, space: fn(&CheckOptions) -> Space<L>) -> Registered<L> {
+    pub fn checked_in(self, space: fn(&CheckOptions) -> Space<Y>) -> Registered<Y> {
         Registered { space: Some(space), ..self }
     }
 
     /// How many servers `check` gives it unless told otherwise; as many as the setup has, unless this says so.
     #[must_use]
-    pub fn checked_with_servers(self, servers: u8) -> Registered<L> {
+    pub fn checked_with_servers(self, servers: u8) -> Registered<Y> {
         Registered { servers, ..self }
+    }
+
+    /// How many rounds `check` gives it unless told otherwise; two, unless this says so.
+    #[must_use]
+    pub fn checked_with_rounds(self, rounds: u8) -> Registered<Y> {
+        Registered { rounds, ..self }
     }
 
     /// Runs every seed with the setup's own numbers of clients and rounds, thinking and holding for as long as it says. Else
     /// those are what each seed's own are drawn around ([`varied`]): many a flaw shows at few of them only.
     #[must_use]
-    pub fn used_as_set_up(self) -> Registered<L> {
+    pub fn used_as_set_up(self) -> Registered<Y> {
         Registered { varies: false, ..self }
     }
 
-    fn unpack(&self, space: &NamedSpace) -> Result<Space<L>, RunError> {
+    fn unpack(&self, space: &NamedSpace) -> Result<Space<Y>, RunError> {
         Ok(Space { setup: unpack_setup(&space.setup)?, bounds: space.bounds.clone() })
     }
 
     /// What the seeded engine needs for the run of a token, if it is one of its runs.
-    fn seeded(&self, token: &Token) -> Result<Option<Seeded<L>>, RunError> {
+    fn seeded(&self, token: &Token) -> Result<Option<Seeded<Y>>, RunError> {
         match &token.body {
             Body::Planned { plan, pins, seed } => {
                 let setup = self.setup_of(token)?;
@@ -488,7 +504,7 @@ impl<L: Lock> Registered<L> {
     }
 
     /// Of a run that breaks these promises.
-    fn heading(&self, token: &Token, setup: &Setup<L>, broken: &[Promise]) -> Heading {
+    fn heading(&self, token: &Token, setup: &Setup<Y>, broken: &[Promise]) -> Heading {
         let settings = differences(&self.default_settings, &setup.lock);
         let asked = token.promise.filter(|promise| broken.contains(promise));
         let shown_for = asked.or_else(|| Promise::gravest(broken.iter().copied()));
@@ -498,7 +514,7 @@ impl<L: Lock> Registered<L> {
     fn replay_path(
         &self,
         token: &Token,
-        space: &Space<L>,
+        space: &Space<Y>,
         actions: &[u16],
         loop_start: Option<usize>,
         options: &TextOptions,
@@ -535,17 +551,17 @@ impl<L: Lock> Registered<L> {
             walker.step(*action, &mut watcher)?;
         }
         if let Some(goal) = never {
-            watcher.text().loop_ends(&goal.never());
+            watcher.text().loop_ends(&never_in_words::<Y>(goal));
         }
         let parting = walker.telling().parting().map(ToString::to_string);
         let replay = watcher.finish(token, starved, None, parting);
-        Ok(Replay { loop_start: told_stem, never: never.map(Goal::never), time, ..replay })
+        Ok(Replay { loop_start: told_stem, never: never.map(never_in_words::<Y>), time, ..replay })
     }
 
     fn replay_seeded(
         &self,
         token: &Token,
-        Seeded { setup, told, plan, seed }: &Seeded<L>,
+        Seeded { setup, told, plan, seed }: &Seeded<Y>,
         options: &TextOptions,
     ) -> Replay {
         let options = TextOptions { time: TimeColumn::Seconds, ..*options };
@@ -559,9 +575,14 @@ impl<L: Lock> Registered<L> {
     }
 }
 
+/// What never happens in a loop: who holds nothing is granted nothing.
+fn never_in_words<Y: System>(goal: Goal) -> String {
+    if Y::HOLDS { goal.never() } else { "no call comes back".to_owned() }
+}
+
 /// A run of the seeded engine.
-struct Seeded<L: Lock> {
-    setup: Setup<L>,
+struct Seeded<Y: System> {
+    setup: Setup<Y>,
     /// The plan as it is told.
     told: Plan,
     /// The same, its faults pinned to steps where they waited for lines.
@@ -569,7 +590,7 @@ struct Seeded<L: Lock> {
     seed: u64,
 }
 
-impl<L: Lock> AnyLock for Registered<L> {
+impl<Y: System> AnyLock for Registered<Y> {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -605,6 +626,10 @@ impl<L: Lock> AnyLock for Registered<L> {
         self.servers
     }
 
+    fn usual_rounds(&self) -> u8 {
+        self.rounds
+    }
+
     fn space(&self, options: &CheckOptions) -> NamedSpace {
         let mut space = match self.space {
             Some(space) => space(options),
@@ -618,20 +643,23 @@ impl<L: Lock> AnyLock for Registered<L> {
     }
 
     fn surroundings(&self, space: &NamedSpace) -> Result<Surroundings, RunError> {
-        Ok(Surroundings::of(&self.unpack(space)?))
+        let space = self.unpack(space)?;
+        let settings = differences(&self.default_settings, &space.setup.lock);
+        Ok(Surroundings { settings, ..Surroundings::of(&space) })
     }
 
     fn use_in_words(&self, setup: &[u8]) -> Result<String, RunError> {
-        Ok(surroundings::use_in_words(&unpack_setup::<L>(setup)?))
+        Ok(surroundings::use_in_words(&unpack_setup::<Y>(setup)?))
     }
 
     fn watched_in(&self, setup: &[u8]) -> Result<PromiseSet, RunError> {
-        Ok(unpack_setup::<L>(setup)?.promises)
+        Ok(unpack_setup::<Y>(setup)?.promises)
     }
 
     fn widened(&self, named: &NamedSpace, widening: Widening) -> Result<Option<Widened>, RunError> {
         // What is there to probe a store does its work once.
-        if widening == Widening::Round && !self.is_lock {
+        let is_probe = !self.is_lock && !self.watched().iter().any(Promise::is_of_objects);
+        if widening == Widening::Round && is_probe {
             return Ok(None);
         }
         Ok(widening.of(&self.unpack(named)?).map(|wider| Widened::new(self.name, &wider)))
@@ -693,7 +721,7 @@ impl<L: Lock> AnyLock for Registered<L> {
         seeds: std::ops::Range<u64>,
         how: &SweepHow,
     ) -> Result<SweepReport, RunError> {
-        let setup: Setup<L> = unpack_setup(setup)?;
+        let setup: Setup<Y> = unpack_setup(setup)?;
         let options = SweepOptions {
             jobs: how.jobs,
             keep_going: how.keep_going,
@@ -715,7 +743,7 @@ impl<L: Lock> AnyLock for Registered<L> {
         plan: &Plan,
         seeds: std::ops::Range<u64>,
     ) -> Result<Vec<Outcome>, RunError> {
-        let setup: Setup<L> = unpack_setup(setup)?;
+        let setup: Setup<Y> = unpack_setup(setup)?;
         let clients = varied::processes_max(&setup.workload);
         if let Some(why) = plan.names_nobody(clients, setup.servers) {
             return Err(RunError::PlanFile(why));
@@ -735,7 +763,7 @@ impl<L: Lock> AnyLock for Registered<L> {
         strategy: Strategy,
         seeds: &[u64],
     ) -> Result<Vec<Plan>, RunError> {
-        let around: Setup<L> = unpack_setup(setup)?;
+        let around: Setup<Y> = unpack_setup(setup)?;
         let scale = Scale::of(&around);
         let plan = |seed: &u64| strategy.plan(faults, *seed, &scale.of_seed(&around.workload, *seed));
         Ok(seeds.iter().map(plan).collect())
@@ -813,8 +841,8 @@ impl<L: Lock> AnyLock for Registered<L> {
 }
 
 /// What is owed where the loop begins, and served nowhere in it.
-fn never_served<L: Lock>(
-    space: &Space<L>,
+fn never_served<Y: System>(
+    space: &Space<Y>,
     stem: &[u16],
     cycle: &[u16],
     asked: Option<Promise>,
@@ -838,7 +866,7 @@ fn never_served<L: Lock>(
 
 /// How many steps whoever is shown a path sees: where messages that are delivered at once belong to the step that sent them, more
 /// than there are actions.
-fn steps_of<L: Lock>(space: &Space<L>, actions: &[u16]) -> Result<usize, NoSuchPath> {
+fn steps_of<Y: System>(space: &Space<Y>, actions: &[u16]) -> Result<usize, NoSuchPath> {
     let (mut walker, mut steps) = (space.walker(), Steps(0));
     for action in actions {
         walker.step(*action, &mut steps)?;
@@ -848,8 +876,8 @@ fn steps_of<L: Lock>(space: &Space<L>, actions: &[u16]) -> Result<usize, NoSuchP
 
 struct Steps(usize);
 
-impl<L: Lock> Observer<L> for Steps {
-    fn observe(&mut self, _step: &Step<L>) {
+impl<Y: System> Observer<Y> for Steps {
+    fn observe(&mut self, _step: &Step<Y>) {
         self.0 += 1;
     }
 }
@@ -858,8 +886,8 @@ impl<L: Lock> Observer<L> for Steps {
 #[derive(Default)]
 struct Breaks(Vec<Promise>);
 
-impl<L: Lock> Observer<L> for Breaks {
-    fn observe(&mut self, step: &Step<L>) {
+impl<Y: System> Observer<Y> for Breaks {
+    fn observe(&mut self, step: &Step<Y>) {
         self.0.extend(step.violations.iter().map(|violation| violation.promise));
     }
 }
@@ -900,7 +928,7 @@ struct Watcher {
 const AFTERMATH_STEPS: usize = 6;
 
 impl Watcher {
-    fn new<L: Lock>(heading: Heading, setup: &Setup<L>, options: TextOptions) -> Self {
+    fn new<Y: System>(heading: Heading, setup: &Setup<Y>, options: TextOptions) -> Self {
         let workload = &setup.workload;
         let clients = (0..workload.processes()).map(Node::Client);
         let servers = (0..setup.servers).map(Node::Server);
@@ -960,21 +988,21 @@ impl Watcher {
     }
 }
 
-impl<L: Lock> Observer<L> for Watcher {
-    fn observe(&mut self, step: &Step<L>) {
+impl<Y: System> Observer<Y> for Watcher {
+    fn observe(&mut self, step: &Step<Y>) {
         self.steps += 1;
         self.tested = self.tested.union(step.effects.tested);
         let Both(text, others) = &mut self.observers;
-        Observer::<L>::observe(others, step);
+        Observer::<Y>::observe(others, step);
         match &mut self.more {
             Some(0) => {}
             Some(more) => {
                 let is_broken =
                     self.violations.iter().any(|violation| Some(violation.promise) == self.shown_for);
                 *more -= usize::from(is_broken);
-                Observer::<L>::observe(text, step);
+                Observer::<Y>::observe(text, step);
             }
-            None => Observer::<L>::observe(text, step),
+            None => Observer::<Y>::observe(text, step),
         }
         for violation in step.violations {
             if self.violations.iter().all(|known| known.promise != violation.promise) {

@@ -16,7 +16,7 @@ use crate::seeded::marks::Marks;
 use crate::seeded::outcome::{Limits, Outcome, Strikes};
 use crate::seeded::run::Engine;
 use picklock_model::cluster::Setup;
-use picklock_model::machine::Lock;
+use picklock_model::system::System;
 use picklock_model::workload::Workload;
 use picklock_properties::{Promise, PromiseSet, Tests, Violation};
 use serde::{Deserialize, Serialize};
@@ -114,8 +114,8 @@ const BLOCK: u64 = 64;
 ///
 /// Without `keep_going` the report covers the seeds up to the first one that breaks a promise, or the one that is sought,
 /// that seed included. A guided sweep learns from the first seed on: what a seed runs depends on where the seeds begin.
-pub fn sweep<L: Lock>(
-    setup: &Setup<L>,
+pub fn sweep<Y: System>(
+    setup: &Setup<Y>,
     faults: FaultSet,
     seeds: Range<u64>,
     options: &SweepOptions,
@@ -133,7 +133,7 @@ pub fn sweep<L: Lock>(
 pub(crate) type Runner<'a> = Box<dyn FnMut(&Plan, u64) -> Outcome + 'a>;
 
 /// A runner with an engine of its own, which holds each run to these limits, or else to those that its workload asks for.
-pub(crate) fn runner<'a, L: Lock>(setup: &'a Setup<L>, limits: Option<Limits>) -> Runner<'a> {
+pub(crate) fn runner<'a, Y: System>(setup: &'a Setup<Y>, limits: Option<Limits>) -> Runner<'a> {
     let mut engine = Engine::new();
     Box::new(move |plan, seed| {
         let setup = varied::of_seed(setup, seed);

@@ -9,7 +9,7 @@ use picklock_model::machine::{
     Answer, Call, Context, Effects, Line, Lock, Owner, Silence, Store, Visit, Visitor,
 };
 use picklock_model::time::{Due, Micros, Monotonic, Wall};
-use picklock_model::workload::{Calls, Workload, Writes};
+use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
 use picklock_properties::{FencingToken, Mode, Promise, PromiseSet};
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
@@ -25,6 +25,7 @@ pub(crate) fn setup() -> Setup<Key> {
             rounds: 5,
             retries: false,
             calls: Calls::Lock,
+            access: AccessChoice::First,
             think: Micros::millis(10),
             hold: Micros::millis(20),
             releases: true,

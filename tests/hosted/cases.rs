@@ -60,6 +60,11 @@ pub(super) enum Why {
 
 const ETCD: Why = Why::NoPlan("nobody has written plans for etcd's rows yet");
 
+/// Of the rows of shared objects.
+const OBJECT: Why = Why::NoPlan("the hosted engine runs locks; it has no client of shared objects yet");
+
+const SHARED: Why = Why::NoPlan("nobody has written plans for the rows of locks that several may hold yet");
+
 /// What is not in the table.
 pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
     ("C1", Why::NoPlan("the clock must step between two messages of one round trip; no trigger says which")),
@@ -93,6 +98,19 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
     ("R20", Why::NoPlan("progress is owed once healed, and healing brings the node back")),
     ("R24", Why::Refused { faults: &[FaultKind::Duplicate], error: NotExpressible::Duplicate }),
     ("R28", Why::NoPlan("progress is owed once healed, and healing ends the partitions")),
+    ("R29", SHARED),
+    ("R30", SHARED),
+    ("R31", SHARED),
+    ("R32", SHARED),
+    ("R33", SHARED),
+    ("X1", OBJECT),
+    ("X2", OBJECT),
+    ("X3", OBJECT),
+    ("X4", OBJECT),
+    ("X5", OBJECT),
+    ("X6", OBJECT),
+    ("X7", OBJECT),
+    ("X8", OBJECT),
     ("F3", Why::NoPlan("no fault of a plan restarts the resource")),
     (
         "F4",

@@ -2,9 +2,19 @@
 
 use super::{Buffers, Frame, Held, Stamp, Step, bit_of};
 use crate::cluster::Setup;
-use crate::machine::{Lock, Node, Owner, StampGroup, Store, Visit, Visitor};
+use crate::machine::{Node, Owner, StampGroup, Store, Visit, Visitor};
+use crate::system::{Process, System};
 use crate::time::{Due, Micros, Monotonic, Wall};
 use crate::world::{TICK, World};
+use smallvec::SmallVec;
+
+/// Stamps that are no further apart were counted on one from the other, as in `max(last + 1, now)`: those stay as far apart as
+/// they are, for who counts on from the same one comes to the same. A longer chain of which nobody holds the middle any more is
+/// taken for two readings.
+const COUNTED: i64 = 1;
+
+/// Stamps that were read are further apart than anybody counts.
+const APART: i64 = 1000;
 
 /// What is being visited.
 pub(super) struct Place {
@@ -63,7 +73,7 @@ pub(super) enum Part {
 }
 
 /// Shows all parts of the world to `visitor`, or those that it wants to see.
-pub(super) fn visit<L: Lock, V: PlacedVisitor>(world: &mut World<L>, setup: &Setup<L>, visitor: &mut V) {
+pub(super) fn visit<Y: System, V: PlacedVisitor>(world: &mut World<Y>, setup: &Setup<Y>, visitor: &mut V) {
     for (number, client) in world.cluster.clients.iter_mut().enumerate() {
         if enter(Part::Of(Node::Client(number as u8)), visitor) {
             client.visit(&setup.lock, visitor);
@@ -75,12 +85,12 @@ pub(super) fn visit<L: Lock, V: PlacedVisitor>(world: &mut World<L>, setup: &Set
         }
     }
     if enter(Part::Rest, visitor) {
-        world.cluster.resource.visit::<L::Store, V>(visitor);
+        world.cluster.resource.visit::<Y::Store, V>(visitor);
         for monitors in &mut world.cluster.monitors {
             monitors.each_hold(&mut |client, hold| {
                 visitor.serial(Owner::Node(Node::Client(client.0)), &mut hold.0);
             });
-            monitors.each_token(&mut |token| L::Store::visit_fence(token, visitor));
+            monitors.each_token(&mut |token| Y::Store::visit_fence(token, visitor));
         }
     }
     for (number, envelope) in world.in_flight.iter_mut().enumerate() {
@@ -260,8 +270,12 @@ impl Visitor for Rewrite<'_> {
         let tick_mates =
             || self.buffers.stamps.iter().filter(|other| other.group == group && other.tick_end == end);
         if end > self.frame.floor && self.frame.frozen.is_none() {
-            let earlier = tick_mates().filter(|other| other.at < stamp).count() as i64;
-            at.0 = end - TICK.0 / 2 + earlier;
+            let mut up_to: SmallVec<[i64; 8]> =
+                tick_mates().map(|other| other.at).filter(|at| *at <= stamp).collect();
+            up_to.sort_unstable();
+            let steps = up_to.windows(2).map(|pair| pair[1] - pair[0]);
+            at.0 =
+                end - TICK.0 / 2 + steps.map(|step| if step > COUNTED { APART } else { step }).sum::<i64>();
             return;
         }
         // A stamp on this side of the frozen reading; equal ones count as later than this side.

@@ -7,7 +7,7 @@ use crate::explore::Space;
 use crate::locks::{CassandraQueue, RowProbe, cassandra_queue, row_probe};
 use crate::stores::cassandra::{self as store, CommitLog, Consistency};
 use crate::time::Micros;
-use crate::workload::{Calls, Workload, Writes};
+use crate::workload::{AccessChoice, Calls, Workload, Writes};
 use crate::world::{Bounds, TICK};
 use picklock_properties::{Promise, PromiseSet};
 
@@ -21,6 +21,7 @@ pub fn workload(clients: u8, calls: Calls) -> Workload {
         rounds: 1,
         retries: false,
         calls,
+        access: AccessChoice::First,
         think: Micros::ZERO,
         hold: Micros::ZERO,
         releases: true,

@@ -9,6 +9,7 @@ pub mod etcd;
 pub mod feedback;
 pub mod lease_lengths;
 mod matrix;
+pub mod objects;
 pub mod redis;
 pub mod zookeeper;
 
@@ -25,7 +26,7 @@ pub use widening::{FALLS, Fall, Widened, Widening, known_fall};
 
 use crate::cluster::Setup;
 use crate::explore::{Draws, Goal, Space};
-use crate::machine::Lock;
+use crate::system::System;
 use crate::workload::Writes;
 use crate::world::Bounds;
 use serde::{Deserialize, Serialize};
@@ -43,13 +44,13 @@ pub struct NamedSpace {
 
 impl NamedSpace {
     /// Forgets the type.
-    pub fn new<L: Lock>(lock: &'static str, space: &Space<L>) -> NamedSpace {
+    pub fn new<Y: System>(lock: &'static str, space: &Space<Y>) -> NamedSpace {
         NamedSpace { lock, setup: pack_setup(&space.setup), bounds: space.bounds.clone() }
     }
 }
 
 /// A setup as bytes; [`unpack_setup`] reads them.
-pub fn pack_setup<L: Lock>(setup: &Setup<L>) -> Vec<u8> {
+pub fn pack_setup<Y: System>(setup: &Setup<Y>) -> Vec<u8> {
     match postcard::to_stdvec(setup) {
         Ok(bytes) => bytes,
         Err(error) => unreachable!("a setup is plain data: {error}"),
@@ -60,8 +61,8 @@ pub fn pack_setup<L: Lock>(setup: &Setup<L>) -> Vec<u8> {
 ///
 /// # Errors
 /// If the bytes are not a setup of this lock, or ask for numbers of nodes that no run can have.
-pub fn unpack_setup<L: Lock>(bytes: &[u8]) -> Result<Setup<L>, BadSetup> {
-    let (setup, rest): (Setup<L>, &[u8]) =
+pub fn unpack_setup<Y: System>(bytes: &[u8]) -> Result<Setup<Y>, BadSetup> {
+    let (setup, rest): (Setup<Y>, &[u8]) =
         postcard::take_from_bytes(bytes).map_err(|_| BadSetup::Unreadable)?;
     if !rest.is_empty() {
         return Err(BadSetup::Unreadable);
@@ -94,13 +95,16 @@ pub enum BadSetup {
     /// [`Writes::Store`] with a lock that has no way to do it.
     #[error("the work writes inside the store, which this lock cannot do")]
     WritesInside,
+    /// The workload asks in a mode of access that the lock does not have.
+    #[error("somebody asks in a mode of access that this lock does not have")]
+    Access,
 }
 
-impl<L: Lock> Setup<L> {
+impl<Y: System> Setup<Y> {
     /// Checks that a cluster of this setup can be built.
     ///
     /// # Errors
-    /// If there are no clients, locks or servers, or too many.
+    /// If there are no clients, locks or servers, or too many, or if they do what the lock cannot.
     pub fn check(&self) -> Result<(), BadSetup> {
         if !(1..=128).contains(&self.workload.clients) {
             return Err(BadSetup::Clients(self.workload.clients));
@@ -118,8 +122,11 @@ impl<L: Lock> Setup<L> {
         if !(1..=9).contains(&self.servers) {
             return Err(BadSetup::Servers(self.servers));
         }
-        if self.workload.writes == Writes::Store && !L::WRITES_INSIDE {
+        if self.workload.writes == Writes::Store && !Y::WRITES_INSIDE {
             return Err(BadSetup::WritesInside);
+        }
+        if !self.workload.access.is_of(&Y::access_modes(&self.lock)) {
+            return Err(BadSetup::Access);
         }
         Ok(())
     }
@@ -282,7 +289,8 @@ impl std::fmt::Display for Assumption {
 mod tests {
     use super::*;
     use crate::locks::{CassandraQueue, ZookeeperLock};
-    use crate::workload::{Calls, Workload};
+    use crate::workload::{AccessChoice, Calls, Workload};
+    use picklock_properties::{Access, AccessModes};
 
     #[test]
     fn where_work_is_written_takes_the_byte_that_says_whether_it_is() {
@@ -294,9 +302,9 @@ mod tests {
 
     #[test]
     fn a_lock_that_cannot_write_inside_its_store_is_not_asked_to() {
-        fn inside<L: Lock>() -> Result<Setup<L>, BadSetup> {
-            let setup = Setup::<L> {
-                lock: L::Settings::default(),
+        fn inside<Y: System>() -> Result<Setup<Y>, BadSetup> {
+            let setup = Setup::<Y> {
+                lock: Y::Settings::default(),
                 store: Default::default(),
                 servers: 1,
                 workload: Workload { writes: Writes::Store, ..cassandra::workload(1, Calls::Lock) },
@@ -306,5 +314,12 @@ mod tests {
         }
         assert_eq!(inside::<CassandraQueue>().err(), Some(BadSetup::WritesInside));
         assert!(inside::<ZookeeperLock>().is_ok());
+    }
+
+    #[test]
+    fn a_lock_that_excludes_everybody_is_not_asked_for_a_share() {
+        let mut setup = Setup::<ZookeeperLock>::default();
+        setup.workload.access = AccessChoice::ByClient([Access(1); AccessModes::MODES_MAX]);
+        assert_eq!(setup.check(), Err(BadSetup::Access));
     }
 }

@@ -9,11 +9,13 @@ use super::Assumption;
 use super::cassandra::workload;
 use crate::cluster::Setup;
 use crate::explore::Space;
+use crate::locks::redis_readers_writer::{self, READ, RedisReadersWriter, WRITE};
+use crate::locks::redis_semaphore::{self, RedisSemaphore};
 use crate::locks::redis_single::{self, RedisSingle};
 use crate::locks::redlock::{self, Redlock};
 use crate::stores::redis::{self as store, Layout, Persistence, Tenant, TenantDoes};
 use crate::time::Micros;
-use crate::workload::Calls;
+use crate::workload::{AccessChoice, Calls, Workload};
 use crate::world::{Bounds, TICK};
 use picklock_properties::{Promise, PromiseSet};
 
@@ -106,6 +108,80 @@ pub fn drop_from_redis_single(space: &mut Space<RedisSingle>, assumption: Assump
             setup.lock.request_timeout = Some(Micros(2 * TICK.0));
             bounds.losses = 1;
         }
+        assumption => drop_from_redis(bounds, &mut setup.store, assumption),
+    }
+}
+
+/// A writer, two readers, and so on: whoever is few has both.
+pub const MIXED: AccessChoice = AccessChoice::ByClient([WRITE, READ, READ, WRITE, READ, READ, WRITE, READ]);
+
+/// A readers-writer lock on one instance, with clients that mind their validity.
+pub fn readers_writer(
+    lock: redis_readers_writer::Settings,
+    clients: u8,
+    calls: Calls,
+    promises: &[Promise],
+) -> Space<RedisReadersWriter> {
+    let lock = redis_readers_writer::Settings {
+        ttl: TTL,
+        validity_margin: Some(DRIFT_MARGIN),
+        request_timeout: None,
+        retry_delay: TICK,
+        retry_choices: 1,
+        ..lock
+    };
+    let Space { setup: Setup { store, servers, workload, promises, .. }, bounds } =
+        redlock(clients, 1, calls, promises);
+    let workload = Workload { access: MIXED, ..workload };
+    Space { setup: Setup { lock, store, servers, workload, promises }, bounds }
+}
+
+/// Drops an assumption of the claims about the readers-writer lock.
+pub fn drop_from_readers_writer(space: &mut Space<RedisReadersWriter>, assumption: Assumption) {
+    let Space { setup, bounds } = space;
+    match assumption {
+        // The server's clock agrees with itself.
+        Assumption::ClocksAgree => bounds.last_client_ahead_ticks = LONG_TICKS as i8,
+        Assumption::StopsInTime => setup.lock.validity_margin = None,
+        Assumption::NoLoss => {
+            setup.lock.request_timeout = Some(Micros(2 * TICK.0));
+            bounds.losses = 1;
+        }
+        assumption => drop_from_redis(bounds, &mut setup.store, assumption),
+    }
+}
+
+/// A semaphore of two permits on one instance, with clients that mind their validity.
+pub fn semaphore(
+    lock: redis_semaphore::Settings,
+    clients: u8,
+    calls: Calls,
+    promises: &[Promise],
+) -> Space<RedisSemaphore> {
+    let lock = redis_semaphore::Settings {
+        timeout: TTL,
+        validity_margin: Some(DRIFT_MARGIN),
+        request_timeout: None,
+        retry_delay: TICK,
+        retry_choices: 1,
+        ..lock
+    };
+    let Space { setup: Setup { store, servers, workload, promises, .. }, bounds } =
+        redlock(clients, 1, calls, promises);
+    Space { setup: Setup { lock, store, servers, workload, promises }, bounds }
+}
+
+/// Drops an assumption of the claims about the semaphore.
+pub fn drop_from_semaphore(space: &mut Space<RedisSemaphore>, assumption: Assumption) {
+    let Space { setup, bounds } = space;
+    match assumption {
+        Assumption::StopsInTime => setup.lock.validity_margin = None,
+        Assumption::NoLoss => {
+            setup.lock.request_timeout = Some(Micros(2 * TICK.0));
+            bounds.losses = 1;
+        }
+        // The server's clock agrees with itself; clients' clocks are compared with each other.
+        Assumption::ClocksAgree => bounds.last_client_ahead_ticks = LONG_TICKS as i8,
         assumption => drop_from_redis(bounds, &mut setup.store, assumption),
     }
 }

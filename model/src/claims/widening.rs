@@ -4,7 +4,7 @@
 use super::{Judgement, NamedSpace};
 use crate::cluster::Setup;
 use crate::explore::{Goal, Space};
-use crate::machine::Lock;
+use crate::system::System;
 use crate::time::Micros;
 use crate::workload::{ROUNDS_WITHOUT_END, Workload};
 use crate::world::{Bounds, TICK, WITHOUT_END};
@@ -62,12 +62,12 @@ impl Widening {
 
     /// The space with this bound wider by one, and every other as it was; `None` where that bound means nothing, or has no
     /// end. A fault that may not come at all is an assumption, and none is dropped here.
-    pub fn of<L: Lock>(self, space: &Space<L>) -> Option<Space<L>> {
+    pub fn of<Y: System>(self, space: &Space<Y>) -> Option<Space<Y>> {
         let Space { setup, bounds } = space.clone();
         let Setup { workload, .. } = &setup;
         let more = |budget: u8| (budget > 0 && budget != WITHOUT_END).then(|| budget + 1);
         let used = |workload: Workload| Setup {
-            lock: L::used_by(&setup.lock, workload.clients),
+            lock: Y::settings_for(&setup.lock, workload.clients),
             workload,
             ..setup.clone()
         };
@@ -87,7 +87,7 @@ impl Widening {
             Widening::Pause => with(Bounds { pauses: more(bounds.pauses)?, ..bounds }),
             Widening::Crash => with(Bounds { crashes: more(bounds.crashes)?, ..bounds }),
             Widening::Latency => with(Bounds { latency_ticks: Some(bounds.latency_ticks? + 1), ..bounds }),
-            Widening::Hold if bounds.latency_ticks.is_none() || bounds.unhurried_holders => None,
+            Widening::Hold if !Y::HOLDS || bounds.latency_ticks.is_none() || bounds.unhurried_holders => None,
             Widening::Hold => {
                 let hold = Micros(workload.hold.0 + TICK.0);
                 let setup = used(Workload { hold, ..*workload });
@@ -110,7 +110,7 @@ pub struct Widened {
 
 impl Widened {
     /// Forgets the type.
-    pub fn new<L: Lock>(lock: &'static str, space: &Space<L>) -> Widened {
+    pub fn new<Y: System>(lock: &'static str, space: &Space<Y>) -> Widened {
         let Setup { workload, servers, .. } = &space.setup;
         Widened { space: NamedSpace::new(lock, space), clients: workload.clients, servers: *servers }
     }
@@ -135,7 +135,19 @@ pub struct Fall {
 pub const FALLS: &[Fall] = &[
     Fall { why: STALE_LOOK, ..of_row("C9", Widening::Client) },
     Fall { why: STALE_LOOK, ..of_row("C9", Widening::Round) },
+    Fall { why: WRITERS_TOO, ..of_row("R30", Widening::Client) },
+    Fall { why: TOO_LATE, ..of_row("R30", Widening::Latency) },
+    Fall { why: REPEATED, ..of_row("X7", Widening::Latency) },
 ];
+
+const WRITERS_TOO: &str =
+    "a second writer that comes back at once takes the lock, and the mark, before the first one";
+
+const TOO_LATE: &str =
+    "an answer that takes longer than its client waits is a lock that is given back at once, for ever";
+
+const REPEATED: &str =
+    "an answer that takes longer than its client waits is asked for again: that is row X1, and wants marks";
 
 const STALE_LOOK: &str = "a look at the main row from before the last grant finds the lock free, and the queue still has the holder \
                           that is leaving";

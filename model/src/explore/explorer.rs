@@ -4,7 +4,7 @@
 //! would be compiled once a lock. Here its states are packed, and what they are made of stands behind one `dyn`.
 
 use super::{Space, packed};
-use crate::machine::Lock;
+use crate::system::System;
 use crate::world::{Workspace, World};
 use std::fmt::{Debug, Formatter};
 use std::hash::{Hash, Hasher};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// If the address cannot be listened on.
-pub fn serve_explorer<L: Lock>(space: Space<L>, address: SocketAddr) -> std::io::Result<()> {
+pub fn serve_explorer<Y: System>(space: Space<Y>, address: SocketAddr) -> std::io::Result<()> {
     serve(Explored(Arc::new(space)), address)
 }
 
@@ -38,45 +38,45 @@ trait Packable: Send + Sync {
     fn is_granted(&self, packed: &[u8]) -> bool;
 }
 
-impl<L: Lock> Packable for Space<L> {
+impl<Y: System> Packable for Space<Y> {
     fn first(&self) -> Vec<u8> {
         pack(&World::new(&self.setup, &self.bounds))
     }
 
     fn actions(&self, packed: &[u8]) -> Vec<String> {
-        let (world, mut actions): (World<L>, _) = (unpack(packed), Vec::new());
+        let (world, mut actions): (World<Y>, _) = (unpack(packed), Vec::new());
         world.actions(&self.setup, &self.bounds, &mut actions);
         actions.into_iter().map(|action| format!("{:?}", world.happening(action, &self.bounds))).collect()
     }
 
     fn next(&self, packed: &[u8], action: usize) -> Option<Vec<u8>> {
-        let (mut world, mut actions): (World<L>, _) = (unpack(packed), Vec::new());
+        let (mut world, mut actions): (World<Y>, _) = (unpack(packed), Vec::new());
         world.actions(&self.setup, &self.bounds, &mut actions);
         world.apply(*actions.get(action)?, &self.setup, &self.bounds, &mut Workspace::default());
         Some(pack(&world))
     }
 
     fn show(&self, packed: &[u8], f: &mut Formatter<'_>) -> std::fmt::Result {
-        let world: World<L> = unpack(packed);
+        let world: World<Y> = unpack(packed);
         write!(f, "{world:#?}")
     }
 
     fn is_broken(&self, packed: &[u8]) -> bool {
-        unpack::<L>(packed).broken.is_some()
+        unpack::<Y>(packed).broken.is_some()
     }
 
     fn is_granted(&self, packed: &[u8]) -> bool {
-        !unpack::<L>(packed).cluster.usage().granted.is_empty()
+        !unpack::<Y>(packed).cluster.usage().granted.is_empty()
     }
 }
 
-fn pack<L: Lock>(world: &World<L>) -> Vec<u8> {
+fn pack<Y: System>(world: &World<Y>) -> Vec<u8> {
     let mut packed = Vec::new();
     packed::pack(world, &mut packed);
     packed
 }
 
-fn unpack<L: Lock>(packed: &[u8]) -> World<L> {
+fn unpack<Y: System>(packed: &[u8]) -> World<Y> {
     packed::unpack(packed)
 }
 

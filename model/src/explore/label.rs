@@ -1,6 +1,7 @@
 //! What a fair schedule owes, by name.
 
-use crate::machine::{Lock, Node, Owner, StampGroup, Visit, Visitor};
+use crate::machine::{Node, Owner, StampGroup, Visit, Visitor};
+use crate::system::System;
 use crate::time::{Due, Micros, Monotonic, Wall};
 use crate::world::{Action, World};
 use foldhash::fast::FixedState;
@@ -12,7 +13,7 @@ use std::hash::BuildHasher;
 ///
 /// Names are 32-bit hashes. A collision would merge two debts into one: a loop that starves one of them might pass for
 /// fair, and a fair loop for unfair. A space has a few hundred names, so that the odds are about one in a hundred thousand.
-pub fn label<L: Lock>(world: &World<L>, action: Action) -> u32 {
+pub fn label<Y: System>(world: &World<Y>, action: Action) -> u32 {
     if !action.is_fair() {
         return 0;
     }

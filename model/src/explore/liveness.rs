@@ -15,7 +15,7 @@
 use super::scc::{Rows, components};
 use super::search::{Edge, Exploration, Graph, Limits, StateId, Verdict};
 use super::{Path, Space};
-use crate::machine::Lock;
+use crate::system::System;
 use crate::world::World;
 use picklock_properties::{ClientId, DeadlockFreedom, LockId, Promise, ReleaseEnds, StarvationFreedom};
 use std::collections::VecDeque;
@@ -63,7 +63,7 @@ impl Goal {
     }
 
     /// Whether the promise is owed in this state (P), and whether it is kept (Q).
-    pub fn owed_and_served<L: Lock>(self, world: &World<L>) -> (bool, bool) {
+    pub fn owed_and_served<Y: System>(self, world: &World<Y>) -> (bool, bool) {
         let of = |lock: LockId| &world.cluster.monitors[usize::from(lock.0)];
         match self {
             Goal::DeadlockFreedom => Goal::DeadlockFreedomOf(LockId(0)).owed_and_served(world),
@@ -115,15 +115,15 @@ pub struct Lasso {
 /// # Panics
 /// If more than 8 goals are asked for at once, or the space has a boundary that is not part of the world
 /// ([`crate::world::Bounds::link_messages_max`]).
-pub fn check_liveness<L: Lock>(
-    space: &Space<L>,
+pub fn check_liveness<Y: System>(
+    space: &Space<Y>,
     goals: &[Goal],
     draws: Draws,
     limits: &Limits,
 ) -> (Exploration, Vec<Option<Lasso>>) {
     assert!(goals.len() <= 8, "a state keeps flags for 8 goals");
     assert_eq!(space.bounds.link_messages_max, 0, "a liveness check must not stop at a boundary");
-    let flags = |world: &World<L>| {
+    let flags = |world: &World<Y>| {
         goals.iter().enumerate().fold(0_u16, |flags, (position, goal)| {
             let (owed, served) = goal.owed_and_served(world);
             flags | u16::from(owed) << (2 * position) | u16::from(served) << (2 * position + 1)

@@ -21,15 +21,15 @@ pub use search::{Coverage, Exploration, Limits, Verdict, search};
 pub use telling::{Manner, Parting, Telling};
 
 use crate::cluster::Setup;
-use crate::machine::Lock;
+use crate::system::System;
 use crate::trace::{Observer, Step};
 use crate::world::{Action, Bounds, Workspace, World};
 
 /// A world and its bounds: all schedules within them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Space<L: Lock> {
+pub struct Space<Y: System> {
     /// Lock, store, workload, promises.
-    pub setup: Setup<L>,
+    pub setup: Setup<Y>,
     /// How time passes and which faults may come.
     pub bounds: Bounds,
 }
@@ -49,14 +49,14 @@ pub struct NoSuchPath {
     pub possible: usize,
 }
 
-impl<L: Lock> Space<L> {
+impl<Y: System> Space<Y> {
     /// A walker at the first state.
-    pub fn walker(&self) -> Walker<'_, L> {
+    pub fn walker(&self) -> Walker<'_, Y> {
         self.walker_telling(Manner::AsSearched)
     }
 
     /// The same, told in this manner.
-    pub fn walker_telling(&self, manner: Manner) -> Walker<'_, L> {
+    pub fn walker_telling(&self, manner: Manner) -> Walker<'_, Y> {
         Walker {
             space: self,
             world: World::new(&self.setup, &self.bounds),
@@ -71,24 +71,24 @@ impl<L: Lock> Space<L> {
 
 /// Goes through a space one action at a time. The positions of actions are those of the search's own worlds; what an
 /// observer sees is [`Telling`]'s.
-pub struct Walker<'a, L: Lock> {
-    space: &'a Space<L>,
-    world: World<L>,
-    workspace: Workspace<L>,
+pub struct Walker<'a, Y: System> {
+    space: &'a Space<Y>,
+    world: World<Y>,
+    workspace: Workspace<Y>,
     places: Vec<usize>,
     actions: Vec<Action>,
-    telling: Telling<'a, L>,
+    telling: Telling<'a, Y>,
     steps: usize,
 }
 
-impl<'a, L: Lock> Walker<'a, L> {
+impl<'a, Y: System> Walker<'a, Y> {
     /// Where it stands, in canonical form.
-    pub fn world(&self) -> &World<L> {
+    pub fn world(&self) -> &World<Y> {
         &self.world
     }
 
     /// The same, as it is told.
-    pub fn telling(&mut self) -> &mut Telling<'a, L> {
+    pub fn telling(&mut self) -> &mut Telling<'a, Y> {
         &mut self.telling
     }
 
@@ -97,7 +97,7 @@ impl<'a, L: Lock> Walker<'a, L> {
     ///
     /// # Errors
     /// If there are not so many.
-    pub fn step(&mut self, action: u16, observer: &mut dyn Observer<L>) -> Result<(), NoSuchPath> {
+    pub fn step(&mut self, action: u16, observer: &mut dyn Observer<Y>) -> Result<(), NoSuchPath> {
         let Space { setup, bounds } = self.space;
         self.world.actions(setup, bounds, &mut self.actions);
         let Some(&chosen) = self.actions.get(usize::from(action)) else {
@@ -123,21 +123,21 @@ impl<'a, L: Lock> Walker<'a, L> {
     }
 }
 
-impl<L: Lock> stateright::Model for Space<L> {
-    type State = World<L>;
+impl<Y: System> stateright::Model for Space<Y> {
+    type State = World<Y>;
     type Action = Action;
 
-    fn init_states(&self) -> Vec<World<L>> {
+    fn init_states(&self) -> Vec<World<Y>> {
         vec![World::new(&self.setup, &self.bounds)]
     }
 
-    fn actions(&self, state: &World<L>, actions: &mut Vec<Action>) {
+    fn actions(&self, state: &World<Y>, actions: &mut Vec<Action>) {
         let mut listed = Vec::new();
         state.actions(&self.setup, &self.bounds, &mut listed);
         actions.extend(listed);
     }
 
-    fn next_state(&self, last_state: &World<L>, action: Action) -> Option<World<L>> {
+    fn next_state(&self, last_state: &World<Y>, action: Action) -> Option<World<Y>> {
         let mut state = last_state.clone();
         state.apply(action, &self.setup, &self.bounds, &mut Workspace::default());
         Some(state)
@@ -145,10 +145,10 @@ impl<L: Lock> stateright::Model for Space<L> {
 
     fn properties(&self) -> Vec<stateright::Property<Self>> {
         vec![
-            stateright::Property::always("no promise is broken", |_, state: &World<L>| {
+            stateright::Property::always("no promise is broken", |_, state: &World<Y>| {
                 state.broken.is_none()
             }),
-            stateright::Property::sometimes("the lock is granted", |_, state: &World<L>| {
+            stateright::Property::sometimes("the lock is granted", |_, state: &World<Y>| {
                 !state.cluster.usage().granted.is_empty()
             }),
         ]
@@ -160,7 +160,7 @@ impl<L: Lock> stateright::Model for Space<L> {
 }
 
 /// What stateright's own breadth-first checker says about the space: unique states, and whether a promise was broken.
-pub fn cross_check<L: Lock>(space: Space<L>, threads: usize) -> (usize, bool) {
+pub fn cross_check<Y: System>(space: Space<Y>, threads: usize) -> (usize, bool) {
     use stateright::{Checker, Model};
     let checker = space.checker().threads(threads).spawn_bfs().join();
     (checker.unique_state_count(), checker.discovery("no promise is broken").is_some())

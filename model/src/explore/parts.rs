@@ -6,26 +6,26 @@
 
 use super::Space;
 use super::packed::{append, pack, take};
-use crate::machine::Lock;
+use crate::system::System;
 use crate::world::{Action, Workspace, World};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 
 /// A state whose successors are made, unpacked and packed, and the latest of them.
-pub(super) struct Parent<'a, L: Lock> {
-    world: World<L>,
+pub(super) struct Parent<'a, Y: System> {
+    world: World<Y>,
     parts: Parts<'a>,
-    successor: World<L>,
+    successor: World<Y>,
     /// Which clients may be others in the successor than in the parent, then which servers.
     changed: Vec<bool>,
     /// Whether what they share may be.
     is_shared_changed: bool,
 }
 
-impl<'a, L: Lock> Parent<'a, L> {
+impl<'a, Y: System> Parent<'a, Y> {
     /// Room for states like this one.
-    pub fn like(world: World<L>) -> Self {
+    pub fn like(world: World<Y>) -> Self {
         let nodes = world.cluster.clients.len() + world.cluster.servers.len();
         Parent {
             successor: world.clone(),
@@ -51,17 +51,17 @@ impl<'a, L: Lock> Parent<'a, L> {
     }
 
     /// The state itself.
-    pub fn world(&self) -> &World<L> {
+    pub fn world(&self) -> &World<Y> {
         &self.world
     }
 
     /// The successor that was begun last.
-    pub fn successor(&self) -> &World<L> {
+    pub fn successor(&self) -> &World<Y> {
         &self.successor
     }
 
     /// The parent once more, to become its next successor.
-    pub fn begin_successor(&mut self) -> &mut World<L> {
+    pub fn begin_successor(&mut self) -> &mut World<Y> {
         let (from, to) = (&self.world, &mut self.successor);
         let (clients, servers) = self.changed.split_at(from.cluster.clients.len());
         restore(&mut to.cluster.clients, &from.cluster.clients, clients);
@@ -108,7 +108,7 @@ impl<'a, L: Lock> Parent<'a, L> {
     }
 
     /// Whether `action` leads to the successor that was begun last, if nothing is taken for settled that it leaves alone.
-    pub fn leads_to_successor(&self, action: Action, space: &Space<L>) -> bool {
+    pub fn leads_to_successor(&self, action: Action, space: &Space<Y>) -> bool {
         let (mut again, mut places) = (self.world.clone(), Vec::new());
         let workspace = &mut Workspace::default();
         again.apply_and_place(action, &space.setup, &space.bounds, workspace, &mut places);

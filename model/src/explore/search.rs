@@ -10,7 +10,7 @@ use super::label::label;
 use super::packed::pack;
 use super::parts::Parent;
 use super::{Path, Space};
-use crate::machine::Lock;
+use crate::system::System;
 use crate::world::{Action, Workspace, World};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -80,6 +80,12 @@ pub struct Coverage {
     pub records_gone: u64,
     /// Waiters woken.
     pub woken: u64,
+    /// Calls of shared objects that came back.
+    pub returned: u64,
+    /// Calls of shared objects that were given up.
+    pub unknown: u64,
+    /// Numbers that came out of a handler, and counts that it raised.
+    pub outputs: u64,
     /// Ticks of time.
     pub ticks: u64,
     /// Faults: messages lost or duplicated, pauses, crashes, power losses, clock steps and freezes.
@@ -129,7 +135,13 @@ impl Coverage {
                 | Event::ResourceRead { .. }
                 | Event::TimeGiven { .. }
                 | Event::Written { .. }
-                | Event::ReadBegun { .. } => {}
+                | Event::ReadBegun { .. }
+                | Event::Invoked { .. }
+                | Event::Input { .. }
+                | Event::Settled { .. } => {}
+                Event::Returned { .. } => self.returned += 1,
+                Event::Unknown { .. } => self.unknown += 1,
+                Event::Output { .. } | Event::Counted { .. } => self.outputs += 1,
                 Event::RecordGone { .. } => self.records_gone += 1,
                 Event::Woken { .. } => self.woken += 1,
             }
@@ -147,6 +159,9 @@ impl Coverage {
         self.row_reads += other.row_reads;
         self.records_gone += other.records_gone;
         self.woken += other.woken;
+        self.returned += other.returned;
+        self.unknown += other.unknown;
+        self.outputs += other.outputs;
         self.ticks += other.ticks;
         self.faults += other.faults;
         self.tested += other.tested;
@@ -171,7 +186,7 @@ pub struct Exploration {
 }
 
 /// Explores the whole space, or up to the first broken promise, on the threads of the current rayon pool.
-pub fn search<L: Lock>(space: &Space<L>, limits: &Limits) -> Exploration {
+pub fn search<Y: System>(space: &Space<Y>, limits: &Limits) -> Exploration {
     Graph::build(space, limits, None).exploration
 }
 
@@ -300,7 +315,7 @@ struct Expanded {
 }
 
 /// What a liveness check wants to know of every state, as up to 16 bits.
-pub(super) type Flags<'a, L> = &'a (dyn Fn(&World<L>) -> u16 + Sync);
+pub(super) type Flags<'a, Y> = &'a (dyn Fn(&World<Y>) -> u16 + Sync);
 
 /// What a chunk of states, kept in these shards, leads to: the one part of the search that knows the lock.
 type Expand<'a> = &'a (dyn Fn(&[StateId], &[Shard]) -> Expanded + Sync);
@@ -313,7 +328,7 @@ pub(super) struct Graph {
 
 impl Graph {
     /// Explores. With `flags`, edges and flags are kept too, and broken promises do not end the search.
-    pub fn build<L: Lock>(space: &Space<L>, limits: &Limits, flags: Option<Flags<L>>) -> Graph {
+    pub fn build<Y: System>(space: &Space<Y>, limits: &Limits, flags: Option<Flags<Y>>) -> Graph {
         let mut shards: Vec<Shard> = (0..SHARDS).map(|_| Shard::default()).collect();
         let first = World::new(&space.setup, &space.bounds);
         let mut packed = Vec::new();
@@ -461,11 +476,11 @@ impl Graph {
 /// The parent of the first state.
 const NO_PARENT: u32 = u32::MAX;
 
-fn expand<L: Lock>(
-    space: &Space<L>,
+fn expand<Y: System>(
+    space: &Space<Y>,
     chunk: &[StateId],
     shards: &[Shard],
-    flags: Option<Flags<L>>,
+    flags: Option<Flags<Y>>,
 ) -> Expanded {
     let mut expanded = Expanded {
         outboxes: (0..SHARDS).map(|_| Outbox::default()).collect(),

@@ -14,7 +14,8 @@ use super::Space;
 use super::label::Blank;
 use crate::canonical;
 use crate::cluster::{Entry, Wake};
-use crate::machine::{Effects, Lock, Node, Owner, StampGroup, Store, Visitor};
+use crate::machine::{Effects, Node, Owner, StampGroup, Store, Visitor};
+use crate::system::{Process, System};
 use crate::time::{Clock, Due, Micros, Monotonic, Wall};
 use crate::trace::{Happening, Observer, Step};
 use crate::world::{Action, Bounds, Envelope, World};
@@ -49,33 +50,33 @@ impl Display for Parting {
 }
 
 /// What the search saw of a step.
-pub(super) struct Seen<'a, L: Lock> {
-    pub(super) effects: &'a Effects<L::Store>,
+pub(super) struct Seen<'a, Y: System> {
+    pub(super) effects: &'a Effects<Y::Store>,
     pub(super) broken: Option<Violation>,
 }
 
 /// The second executor.
-pub struct Telling<'a, L: Lock> {
-    space: &'a Space<L>,
-    told: World<L>,
+pub struct Telling<'a, Y: System> {
+    space: &'a Space<Y>,
+    told: World<Y>,
     now: Micros,
     manner: Manner,
-    effects: Effects<L::Store>,
+    effects: Effects<Y::Store>,
     /// Always empty: what happens to a message on its way has no effects.
-    nothing: Effects<L::Store>,
-    dismissed: Vec<Envelope<L>>,
+    nothing: Effects<Y::Store>,
+    dismissed: Vec<Envelope<Y>>,
     parting: Option<Parting>,
 }
 
-impl<'a, L: Lock> Telling<'a, L> {
-    pub(super) fn new(space: &'a Space<L>, manner: Manner) -> Self {
+impl<'a, Y: System> Telling<'a, Y> {
+    pub(super) fn new(space: &'a Space<Y>, manner: Manner) -> Self {
         let told = World::as_set_up(&space.setup, &space.bounds);
         let (effects, nothing, dismissed) = (Effects::default(), Effects::default(), Vec::new());
         Telling { space, told, now: Micros::ZERO, manner, effects, nothing, dismissed, parting: None }
     }
 
     /// Everything as it is, not in canonical form. The messages under way stand in the order of the search's world.
-    pub fn world(&self) -> &World<L> {
+    pub fn world(&self) -> &World<Y> {
         &self.told
     }
 
@@ -97,12 +98,12 @@ impl<'a, L: Lock> Telling<'a, L> {
     }
 
     /// The messages that were dropped because whoever gets them will dismiss them, since this was last asked.
-    pub fn take_dismissed(&mut self) -> Vec<Envelope<L>> {
+    pub fn take_dismissed(&mut self) -> Vec<Envelope<Y>> {
         std::mem::take(&mut self.dismissed)
     }
 
     /// Delivers a message that was dropped, after all, and says whether that left no trace.
-    pub fn is_dismissed(&mut self, envelope: Envelope<L>) -> bool {
+    pub fn is_dismissed(&mut self, envelope: Envelope<Y>) -> bool {
         let Envelope { from, to, message, .. } = envelope;
         let before = self.told.cluster.clone();
         self.now = self.now + Micros(1);
@@ -118,9 +119,9 @@ impl<'a, L: Lock> Telling<'a, L> {
         &mut self,
         step: usize,
         action: Action,
-        seen: &Seen<L>,
+        seen: &Seen<Y>,
         places: &[usize],
-        observer: &mut dyn Observer<L>,
+        observer: &mut dyn Observer<Y>,
     ) {
         let Space { setup, bounds } = self.space;
         let is_untimed = bounds.latency_ticks.is_none();
@@ -167,7 +168,7 @@ impl<'a, L: Lock> Telling<'a, L> {
                 observer.observe(&Step { at: *now, happening, effects, cluster, violations: &[] });
             }
             receivers.extend(effects.sends.iter().map(|(to, _)| *to));
-            events.extend(effects.events.iter().map(without_stamps::<L>));
+            events.extend(effects.events.iter().map(without_stamps::<Y>));
             at_once = if bounds.colocated { told.due_at_once(setup) } else { None };
             let Some(position) = at_once else { break };
             let Envelope { from, to, message, .. } = told.in_flight[position].clone();
@@ -176,7 +177,7 @@ impl<'a, L: Lock> Telling<'a, L> {
         told.broken = broken;
 
         let was_sent = seen.effects.sends.iter().map(|(to, _)| *to);
-        let was_reported = seen.effects.events.iter().map(without_stamps::<L>);
+        let was_reported = seen.effects.events.iter().map(without_stamps::<Y>);
         let what = if !events.into_iter().eq(was_reported) {
             Some("what is reported")
         } else if broken != seen.broken {
@@ -201,7 +202,7 @@ impl<'a, L: Lock> Telling<'a, L> {
     /// still waits for.
     fn keep(&mut self, places: &[usize]) -> bool {
         let World { cluster, in_flight, .. } = &mut self.told;
-        let agrees = |(place, envelope): (usize, &Envelope<L>)| {
+        let agrees = |(place, envelope): (usize, &Envelope<Y>)| {
             places.contains(&place) != cluster.dismisses(envelope.to, &envelope.message)
         };
         if !in_flight.iter().enumerate().all(agrees) || places.iter().any(|place| *place >= in_flight.len()) {
@@ -239,12 +240,12 @@ impl<'a, L: Lock> Telling<'a, L> {
 
 /// What a server's or the resource's end takes along: the messages that are lost with it, and the server itself, if the same action
 /// starts it again.
-fn taken_along<L: Lock>(
-    told: &World<L>,
+fn taken_along<Y: System>(
+    told: &World<Y>,
     action: Action,
     bounds: &Bounds,
-) -> (Vec<Happening<L::Store>>, Option<Node>) {
-    let lost = |is_lost: &dyn Fn(&Envelope<L>) -> bool| {
+) -> (Vec<Happening<Y::Store>>, Option<Node>) {
+    let lost = |is_lost: &dyn Fn(&Envelope<Y>) -> bool| {
         let lost = told.in_flight.iter().filter(|envelope| is_lost(envelope));
         lost.map(|Envelope { from, to, message, .. }| Happening::Lost {
             from: *from,
@@ -258,6 +259,10 @@ fn taken_along<L: Lock>(
             let node = Node::Server(server);
             (lost(&|envelope| envelope.to == node), Some(node))
         }
+        Action::Crash { client } if bounds.crashes_restart => {
+            let node = Node::Client(client);
+            (lost(&|envelope| envelope.to == node), Some(node))
+        }
         Action::CrashServer { server } if bounds.crashes_take_sent => {
             (lost(&|envelope| envelope.from == Node::Server(server)), None)
         }
@@ -267,10 +272,10 @@ fn taken_along<L: Lock>(
 }
 
 /// Tokens that are times differ between the two worlds, and so do the numbers of holds.
-fn without_stamps<L: Lock>(event: &Event) -> Event {
+fn without_stamps<Y: System>(event: &Event) -> Event {
     let blank = |fence: Option<FencingToken>| {
         fence.map(|mut token| {
-            L::Store::visit_fence(&mut token, &mut Blank);
+            Y::Store::visit_fence(&mut token, &mut Blank);
             token
         })
     };

@@ -125,7 +125,7 @@ impl CassandraLwt {
     fn step(&mut self, input: Input, cx: &Cx, out: &mut Out) {
         match (self.phase, input) {
             // Step 1.
-            (Phase::Idle, Input::Call(Call::Acquire { lock, mode })) => {
+            (Phase::Idle, Input::Call(Call::Acquire { lock, mode, access: _ })) => {
                 self.lock = lock;
                 self.insert(mode, cx, out);
             }

@@ -96,7 +96,7 @@ impl CassandraQueue {
     /// The calling thread: Listing 6 and Listing 7, a line an arm.
     fn step(&mut self, input: Input, cx: &Cx, out: &mut Out) {
         match (self.phase, input) {
-            (Phase::Idle, Input::Call(Call::Acquire { lock, mode })) => {
+            (Phase::Idle, Input::Call(Call::Acquire { lock, mode, access: _ })) => {
                 (self.lock, self.mode) = (lock, mode);
                 match mode {
                     Mode::Lock => self.name_column(cx, out),

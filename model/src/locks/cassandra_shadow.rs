@@ -141,7 +141,7 @@ impl CassandraShadow {
     fn step(&mut self, input: Input, cx: &Cx, out: &mut Out) {
         match (self.phase, input) {
             // Listing 4, line 1.
-            (Phase::Idle, Input::Call(Call::Acquire { lock, mode })) => {
+            (Phase::Idle, Input::Call(Call::Acquire { lock, mode, access: _ })) => {
                 (self.lock, self.mode) = (lock, mode);
                 self.attempt = u8::from(cx.settings.backoff.counts_attempts() && mode == Mode::Lock);
                 self.try_lock(cx, out);

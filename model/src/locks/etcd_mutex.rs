@@ -135,7 +135,7 @@ type Out = Effects<Etcd>;
 impl EtcdMutex {
     fn step(&mut self, input: Input, cx: &Cx, out: &mut Out) {
         match (self.phase, input) {
-            (Phase::Idle, Input::Call(Call::Acquire { lock, mode })) => {
+            (Phase::Idle, Input::Call(Call::Acquire { lock, mode, access: _ })) => {
                 (self.lock, self.mode) = (lock, mode);
                 self.begin_context(cx);
                 self.begin(cx, out);

@@ -109,7 +109,7 @@ impl FeedbackLock {
     fn step(&mut self, input: Input, cx: &Cx, out: &mut Out) {
         match (self.phase, input) {
             // Step 1.
-            (Phase::Idle, Input::Call(Call::Acquire { lock, mode })) => {
+            (Phase::Idle, Input::Call(Call::Acquire { lock, mode, access: _ })) => {
                 self.lock = lock;
                 self.call(mode, cx, out);
             }

@@ -5,13 +5,34 @@ use crate::stores::redis::{Change, Key, Value};
 use picklock_properties::{ClientId, Event, LockId};
 
 /// What the keys are called.
-pub const WORDS: Words = Words { names: &["lock", "counter"], labels: &[] };
+pub const WORDS: Words =
+    Words { names: &["lock", "counter", "writer", "readers", "next", "holders", "owners"], labels: &[] };
 
 /// `resource_name` of document 001: whose value it holds has the lock.
 pub const LOCK: Word = Word(0);
 
 /// What fencing tokens are drawn from.
 pub const COUNTER: Word = Word(1);
+
+/// Of a readers-writer lock: the writer's signature.
+pub const WRITER: Word = Word(2);
+
+/// Of a readers-writer lock: how many readers there are, or who.
+pub const READERS: Word = Word(3);
+
+/// Of a readers-writer lock: a writer that waits, and whom no reader may overtake.
+pub const NEXT: Word = Word(4);
+
+/// Of a semaphore: who holds, by the moments at which they are taken for dead.
+pub const HOLDERS: Word = Word(5);
+
+/// Of a fair semaphore: who holds, in the order in which they came.
+pub const OWNERS: Word = Word(6);
+
+/// What is called so of this lock.
+pub const fn key_of(word: Word, lock: LockId) -> Key {
+    Key { word, number: lock.0 as u32 }
+}
 
 /// The key of a lock.
 pub const fn lock_key(lock: LockId) -> Key {

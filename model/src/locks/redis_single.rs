@@ -112,7 +112,7 @@ impl RedisSingle {
     fn step(&mut self, input: Input, cx: &Cx, out: &mut Out) {
         match (self.phase, input) {
             // Step 1: SET NX PX.
-            (Phase::Idle, Input::Call(Call::Acquire { lock, mode })) => {
+            (Phase::Idle, Input::Call(Call::Acquire { lock, mode, access: _ })) => {
                 self.lock = lock;
                 self.set(mode, cx, out);
             }
@@ -329,7 +329,8 @@ impl RedisSingle {
             Failure::Unknown | Failure::Error(ServerError::ReadOnly) => {
                 self.contact = (self.contact + 1) % cx.servers;
             }
-            Failure::Error(ServerError::OutOfMemory | ServerError::NotAnInteger) => {}
+            Failure::Error(ServerError::OutOfMemory | ServerError::NotAnInteger | ServerError::WrongType) => {
+            }
         }
     }
 

@@ -112,7 +112,7 @@ enum Input {
 impl Redlock {
     fn step(&mut self, input: Input, cx: &Cx, out: &mut Out) {
         match (self.phase, input) {
-            (Phase::Idle, Input::Call(Call::Acquire { lock, mode })) => {
+            (Phase::Idle, Input::Call(Call::Acquire { lock, mode, access: _ })) => {
                 self.lock = lock;
                 self.begin(mode, cx, out);
             }
@@ -175,8 +175,8 @@ impl Redlock {
             true => Command::SetAndIncr { key, value, ttl, counter: counter_key(self.lock) },
         };
         match cx.settings.contact {
-            Contact::InTurn => send(attempt.round.next(), attempt.round.serial, command, out),
-            Contact::AtOnce => send(0..cx.servers, attempt.round.serial, command, out),
+            Contact::InTurn => send(attempt.round.next(), attempt.round.serial, &command, out),
+            Contact::AtOnce => send(0..cx.servers, attempt.round.serial, &command, out),
         }
         self.phase = Phase::Acquires(attempt);
     }
@@ -250,7 +250,7 @@ impl Redlock {
     /// Unlocks all nodes, also those that are believed not to be locked: a SET whose answer was lost may have set its key.
     fn unlock(&mut self, value: u32, cx: &Cx, out: &mut Out) {
         let command = Command::CompareAndDelete { key: self.key(), value: token(value, cx) };
-        send(0..cx.servers, self.draw(), command, out);
+        send(0..cx.servers, self.draw(), &command, out);
     }
 
     /// A number that this client has never used.
@@ -301,9 +301,9 @@ fn give_up(round: &mut Round, settings: &Settings) {
     }
 }
 
-fn send(servers: impl IntoIterator<Item = u8>, serial: u32, command: Command, out: &mut Out) {
+fn send(servers: impl IntoIterator<Item = u8>, serial: u32, command: &Command, out: &mut Out) {
     for server in servers {
-        out.request(server, Request { serial, command, wait: false });
+        out.request(server, Request { serial, command: command.clone(), wait: false });
     }
 }
 

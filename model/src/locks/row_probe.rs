@@ -59,6 +59,8 @@ impl Lock for RowProbe {
     type Store = Cassandra;
     type Settings = Settings;
 
+    const HOLDS: bool = false;
+
     const WORDS: Words = cassandra_tables::WORDS;
 
     fn new(_me: u8, _settings: &Settings) -> Self {

@@ -145,6 +145,8 @@ impl Lock for ZnodeProbe {
     type Store = ZooKeeper;
     type Settings = Settings;
 
+    const HOLDS: bool = false;
+
     const WORDS: Words = zookeeper_paths::WORDS;
 
     fn new(me: u8, _settings: &Settings) -> Self {

@@ -128,15 +128,23 @@ impl ZookeeperLock {
     /// The five steps, and what becomes of them when the connection goes.
     fn step(&mut self, input: Input, cx: &Cx, out: &mut Out) {
         match (self.phase, input) {
-            (Phase::Idle, Input::Call(Call::Acquire { lock, mode })) => self.ask(lock, mode, cx, out),
+            (Phase::Idle, Input::Call(Call::Acquire { lock, mode, access: _ })) => {
+                self.ask(lock, mode, cx, out)
+            }
             // The library cleans up; the call waits.
-            (Phase::CleanSync { guid, call: None }, Input::Call(Call::Acquire { lock, mode })) => {
+            (Phase::CleanSync { guid, call: None }, Input::Call(Call::Acquire { lock, mode, access: _ })) => {
                 self.phase = Phase::CleanSync { guid, call: Some((lock, mode)) };
             }
-            (Phase::CleanSearch { guid, call: None }, Input::Call(Call::Acquire { lock, mode })) => {
+            (
+                Phase::CleanSearch { guid, call: None },
+                Input::Call(Call::Acquire { lock, mode, access: _ }),
+            ) => {
                 self.phase = Phase::CleanSearch { guid, call: Some((lock, mode)) };
             }
-            (Phase::CleanDelete { path, call: None }, Input::Call(Call::Acquire { lock, mode })) => {
+            (
+                Phase::CleanDelete { path, call: None },
+                Input::Call(Call::Acquire { lock, mode, access: _ }),
+            ) => {
                 self.phase = Phase::CleanDelete { path, call: Some((lock, mode)) };
             }
 

@@ -2,5 +2,6 @@
 pub mod cassandra;
 pub mod etcd;
 pub mod feedback;
+pub mod memory;
 pub mod redis;
 pub mod zookeeper;

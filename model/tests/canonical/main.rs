@@ -20,6 +20,7 @@ mod zookeeper;
 use picklock_model::cluster::{Cluster, Status};
 use picklock_model::explore::{Manner, Space, Telling, pack, unpack};
 use picklock_model::machine::{Effects, Lock, Message, Node, Owner, StampGroup, Store, Visit, Visitor};
+use picklock_model::system::Process;
 use picklock_model::time::{Due, Micros, Monotonic, Wall};
 use picklock_model::trace::{Observer, Step};
 use picklock_model::world::{Action, Envelope, Workspace, World};
@@ -227,7 +228,7 @@ fn compare<L: Walkable>(space: &Space<L>, world: &World<L>, telling: &Telling<L>
     for client in 0..setup.workload.processes() {
         let standing = |cluster: &Cluster<L>| {
             let client = &cluster.clients[usize::from(client)];
-            (client.lock.line(), client.doing(), client.holds(), client.is_done())
+            (client.line(), client.doing(), client.holds(), client.is_done())
         };
         let what = format!("what {} does", ClientId(client));
         differs(&what, &standing(&world.cluster), &standing(&told.cluster))?;

@@ -13,16 +13,23 @@ pub struct Http {
 }
 
 impl Http {
-    pub fn connect(port: u16) -> std::io::Result<Http> {
+    /// `patience` is how long nothing may come before that is an error.
+    pub fn connect(port: u16, patience: Duration) -> std::io::Result<Http> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+        stream.set_read_timeout(Some(patience))?;
         Ok(Http { stream: BufReader::new(stream), is_chunked: false, status: String::new() })
     }
 
     /// Sends a request and reads the whole answer.
     pub fn post(&mut self, path: &str, body: &str) -> std::io::Result<String> {
-        let length = self.send(path, body)?;
+        self.write(path, body)?;
+        self.read()
+    }
+
+    /// Reads the whole answer to what was written.
+    pub fn read(&mut self) -> std::io::Result<String> {
+        let length = self.head()?;
         if self.is_chunked {
             let mut whole = String::new();
             while let Some(chunk) = self.chunk()? {
@@ -37,7 +44,8 @@ impl Http {
 
     /// Sends a request whose answer is a stream: [`Http::chunk`] reads on.
     pub fn begin(&mut self, path: &str, body: &str) -> std::io::Result<()> {
-        self.send(path, body).map(|_| ())
+        self.write(path, body)?;
+        self.head().map(|_| ())
     }
 
     /// The next chunk of a stream; nothing at its end.
@@ -60,11 +68,15 @@ impl Http {
         Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// Returns how long the answer is, unless it comes in chunks.
-    fn send(&mut self, path: &str, body: &str) -> std::io::Result<usize> {
+    /// Sends a request, and does not wait for what comes of it.
+    pub fn write(&mut self, path: &str, body: &str) -> std::io::Result<()> {
         let head =
             format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
-        self.stream.get_mut().write_all(format!("{head}{body}").as_bytes())?;
+        self.stream.get_mut().write_all(format!("{head}{body}").as_bytes())
+    }
+
+    /// Reads the head of an answer. Returns how long the rest is, unless it comes in chunks.
+    fn head(&mut self) -> std::io::Result<usize> {
         let mut length = 0;
         self.is_chunked = false;
         self.status.clear();

@@ -8,10 +8,12 @@
 //!
 //! `PICKLOCK_ETCD_OPERATIONS=100000` compares more than two thousand.
 //!
+//! - `base64`: bytes in JSON
 //! - `http`: as much of HTTP as that takes
 //! - `real`: the real server, and its words
 //! - here: random sequences
 
+mod base64;
 mod http;
 mod real;
 

@@ -1,5 +1,6 @@
 //! A real `etcd`, and what it answers.
 
+use crate::base64::{base64, text_of};
 use crate::http::Http;
 use picklock_model::stores::etcd::{
     Comparison, Error, Field, Found, Key, KeyValue, Keys, LeaseId, Name, Operation, Outcome, Put, Range,
@@ -12,6 +13,9 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What passes between two looks.
 pub struct Clock(Instant);
@@ -88,7 +92,7 @@ impl Real {
             Err(error) => panic!("etcd does not start: {error}"),
         };
         for _ in 0..1_500 {
-            if let Ok(mut http) = Http::connect(port)
+            if let Ok(mut http) = Http::connect(port, PATIENCE)
                 && http.post("/v3/kv/range", r#"{"key":"AA=="}"#).is_ok_and(|body| body.contains("revision"))
             {
                 return Some(Real { process, data, port, http, sequence: 0, base: 0 });
@@ -142,7 +146,7 @@ impl Real {
     pub fn watch(&mut self, from: Revision, count: usize) -> Result<Vec<WatchEvent>, Revision> {
         let mut request = self.keys(Keys::Prefix(0));
         request["start_revision"] = json!(self.revision(from));
-        let mut http = Http::connect(self.port).expect("the server listens");
+        let mut http = Http::connect(self.port, PATIENCE).expect("the server listens");
         let body = json!({ "create_request": request }).to_string();
         http.begin("/v3/watch", &body).expect("the server answers");
         let mut events = Vec::new();
@@ -390,27 +394,4 @@ fn error_of(error: &str) -> Error {
         "duplicate key given in txn request" => Error::DuplicateKey,
         other => panic!("no operation here fails with {other:?}"),
     }
-}
-
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-fn base64(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let three = [chunk[0], *chunk.get(1).unwrap_or(&0), *chunk.get(2).unwrap_or(&0)];
-        let all = u32::from(three[0]) << 16 | u32::from(three[1]) << 8 | u32::from(three[2]);
-        for place in 0..4 {
-            let digit = ALPHABET[(all >> (18 - 6 * place)) as usize & 63] as char;
-            text.push(if place <= chunk.len() { digit } else { '=' });
-        }
-    }
-    text
-}
-
-fn text_of(base64: &str) -> String {
-    let digits = base64.bytes().filter_map(|digit| ALPHABET.iter().position(|known| *known == digit));
-    let bits: Vec<u8> =
-        digits.flat_map(|digit| (0..6).rev().map(move |bit| (digit >> bit & 1) as u8)).collect();
-    let bytes = bits.chunks_exact(8).map(|bits| bits.iter().fold(0_u8, |byte, bit| byte << 1 | bit));
-    String::from_utf8(bytes.collect()).expect("a text")
 }

@@ -1,6 +1,6 @@
 //! A real `redis-server`, and what it replies.
 
-use picklock_model::stores::redis::{Command, Key, Millis};
+use picklock_model::stores::redis::{Check, Command, Key, Line, Millis, Score};
 use picklock_model::time::{EPOCH_UNIX_MICROS, Wall};
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -57,7 +57,7 @@ impl Real {
     pub fn run(&mut self, commands: &[Command]) -> Vec<Observed> {
         let mut pipe = redis::pipe();
         for command in commands {
-            pipe.cmd("TIME").add_command(command_of(*command)).cmd("TIME");
+            pipe.cmd("TIME").add_command(command_of(command)).cmd("TIME");
         }
         let replies: Vec<redis::RedisResult<redis::Value>> =
             pipe.ignore_errors().query(&mut self.connection).expect("the server replies");
@@ -106,6 +106,7 @@ pub enum Seen {
     Integer(i64),
     ReadOnly,
     OutOfMemory,
+    WrongType,
     /// Any other error.
     Invalid,
 }
@@ -120,6 +121,7 @@ fn seen_on_the_wire(reply: &redis::RedisResult<redis::Value>) -> Seen {
         Err(error) => match error.code() {
             Some("READONLY") => Seen::ReadOnly,
             Some("OOM") => Seen::OutOfMemory,
+            Some("WRONGTYPE") => Seen::WrongType,
             Some("ERR") | None => Seen::Invalid,
             Some(other) => panic!("no command here fails with {other}: {error}"),
         },
@@ -138,7 +140,7 @@ fn micros_of(reply: &redis::RedisResult<redis::Value>) -> i64 {
 }
 
 /// The command as the real server takes it; scripts in the words of their sources.
-fn command_of(command: Command) -> redis::Cmd {
+fn command_of(command: &Command) -> redis::Cmd {
     let script = |text: &str, keys: &[Key], arguments: &[String]| {
         let mut eval = redis::cmd("EVAL");
         eval.arg(text).arg(keys.len());
@@ -157,7 +159,7 @@ fn command_of(command: Command) -> redis::Cmd {
         });
         command
     };
-    match command {
+    match *command {
         Command::Set { key, value, if_absent, ttl } => {
             let mut command = redis::cmd("SET");
             command.arg(key.to_string()).arg(value.to_string());
@@ -173,6 +175,13 @@ fn command_of(command: Command) -> redis::Cmd {
         Command::Del(key) => words(&["DEL".to_owned(), key.to_string()]),
         Command::PExpire(key, ttl) => words(&["PEXPIRE".to_owned(), key.to_string(), ttl.to_string()]),
         Command::Incr(key) => words(&["INCR".to_owned(), key.to_string()]),
+        Command::Decr(_)
+        | Command::ZAdd { .. }
+        | Command::ZRem(..)
+        | Command::ZRank(..)
+        | Command::ZRemUpTo(..)
+        | Command::ZInterStore { .. } => words(&plain(command)),
+        Command::Script(ref lines) => script(&lua(lines), &[], &[]),
         Command::FlushAll => redis::cmd("FLUSHALL"),
         Command::CompareAndDelete { key, value } => script(
             "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end",
@@ -204,4 +213,59 @@ fn command_of(command: Command) -> redis::Cmd {
             &[value.to_string(), ttl.to_string()],
         ),
     }
+}
+
+/// The words of a command that may stand in a script.
+fn plain(command: &Command) -> Vec<String> {
+    let number = |score: &Score| match score {
+        Score::Count(count) => count.to_string(),
+        Score::At(at) => (at.0 + EPOCH_UNIX_MICROS).to_string(),
+        Score::After(_) => unreachable!("which moment that was is not known here"),
+    };
+    match command {
+        Command::Get(key) => vec!["GET".to_owned(), key.to_string()],
+        Command::Set { key, value, if_absent: false, ttl: None } => {
+            vec!["SET".to_owned(), key.to_string(), value.to_string()]
+        }
+        Command::Del(key) => vec!["DEL".to_owned(), key.to_string()],
+        Command::PExpire(key, ttl) => vec!["PEXPIRE".to_owned(), key.to_string(), ttl.to_string()],
+        Command::Incr(key) => vec!["INCR".to_owned(), key.to_string()],
+        Command::Decr(key) => vec!["DECR".to_owned(), key.to_string()],
+        Command::ZAdd { key, score, member } => {
+            vec!["ZADD".to_owned(), key.to_string(), number(score), member.to_string()]
+        }
+        Command::ZRem(key, member) => vec!["ZREM".to_owned(), key.to_string(), member.to_string()],
+        Command::ZRank(key, member) => vec!["ZRANK".to_owned(), key.to_string(), member.to_string()],
+        Command::ZRemUpTo(key, upto) => {
+            vec!["ZREMRANGEBYSCORE".to_owned(), key.to_string(), "-inf".to_owned(), number(upto)]
+        }
+        Command::ZInterStore { key, other } => {
+            let (key, other) = (key.to_string(), other.to_string());
+            ["ZINTERSTORE", &key, "2", &key, &other, "WEIGHTS", "1", "0"].map(str::to_owned).to_vec()
+        }
+        other => unreachable!("{other} is not drawn for scripts"),
+    }
+}
+
+fn lua(lines: &[Line]) -> String {
+    let mut text = "local last = false ".to_owned();
+    for line in lines {
+        text += &match line {
+            Line::Call(command) => {
+                let words: Vec<String> = plain(command).iter().map(|word| format!("'{word}'")).collect();
+                format!("last = redis.call({}) ", words.join(", "))
+            }
+            Line::Require(check) => {
+                let condition = match check {
+                    Check::Absent(key) => format!("redis.call('exists', '{key}') == 0"),
+                    Check::Holds(key, value) => format!("redis.call('get', '{key}') == '{value}'"),
+                    Check::Positive(key) => format!("tonumber(redis.call('get', '{key}') or '0') > 0"),
+                    Check::NotPositive(key) => format!("tonumber(redis.call('get', '{key}') or '0') <= 0"),
+                    Check::Fewer(key, count) => format!("redis.call('zcard', '{key}') < {count}"),
+                };
+                format!("if not ({condition}) then return false end ")
+            }
+        };
+    }
+    text + "return last"
 }

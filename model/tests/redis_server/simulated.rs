@@ -56,7 +56,7 @@ impl Simulated {
     }
 
     /// Lets what has expired go; returns whether the command is about a key that has.
-    pub fn expire(&mut self, command: Command, wall: Wall) -> bool {
+    pub fn expire(&mut self, command: &Command, wall: Wall) -> bool {
         let names = |server: &Redis| -> BTreeSet<String> {
             let name = |line: String| line.split(' ').next().unwrap_or_default().to_owned();
             server.contents().into_iter().map(name).collect()
@@ -74,8 +74,8 @@ impl Simulated {
     }
 }
 
-fn key_of(command: Command) -> Key {
-    match command {
+fn key_of(command: &Command) -> Key {
+    match *command {
         Command::Set { key, .. }
         | Command::Get(key)
         | Command::Del(key)
@@ -84,8 +84,14 @@ fn key_of(command: Command) -> Key {
         | Command::CompareAndDelete { key, .. }
         | Command::CompareAndExtend { key, .. }
         | Command::ExtendOrCreate { key, .. }
-        | Command::SetAndIncr { key, .. } => key,
-        Command::FlushAll => super::LOCK,
+        | Command::SetAndIncr { key, .. }
+        | Command::Decr(key)
+        | Command::ZAdd { key, .. }
+        | Command::ZRem(key, _)
+        | Command::ZRank(key, _)
+        | Command::ZRemUpTo(key, _)
+        | Command::ZInterStore { key, .. } => key,
+        Command::FlushAll | Command::Script(_) => super::LOCK,
     }
 }
 
@@ -98,5 +104,6 @@ fn seen_in_simulation(outcome: Outcome) -> Seen {
         Outcome::Error(ServerError::ReadOnly) => Seen::ReadOnly,
         Outcome::Error(ServerError::OutOfMemory) => Seen::OutOfMemory,
         Outcome::Error(ServerError::NotAnInteger) => Seen::Invalid,
+        Outcome::Error(ServerError::WrongType) => Seen::WrongType,
     }
 }

@@ -20,7 +20,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Check {
-    /// A lock: picklock locks lists them
+    /// A lock or an object: picklock locks lists them
     lock: String,
     /// How many clients, 1 to 8
     #[arg(long, value_name = "N", default_value_t = 2)]
@@ -28,9 +28,9 @@ pub struct Check {
     /// How many servers, 1 to 5; unless given, as many as the lock is judged with: picklock locks says how many
     #[arg(long, value_name = "N")]
     servers: Option<u8>,
-    /// How often each client asks for the lock
-    #[arg(long, value_name = "K", default_value_t = 2)]
-    rounds: u8,
+    /// How often each client asks for the lock, or how many operations it does; twice, unless what is judged takes more
+    #[arg(long, value_name = "K")]
+    rounds: Option<u8>,
     /// The clients call try_lock, not lock
     #[arg(long)]
     try_lock: bool,
@@ -70,8 +70,6 @@ const GOALS_MAX: usize = 8;
 #[derive(Serialize)]
 struct Document {
     lock: &'static str,
-    #[serde(skip)]
-    is_lock: bool,
     clients: u8,
     servers: u8,
     rounds: u8,
@@ -144,7 +142,8 @@ impl Check {
         within("--clients", self.clients.into(), 8)?;
         let servers = self.servers.unwrap_or(lock.usual_servers());
         within("--servers", servers.into(), 5)?;
-        within("--rounds", self.rounds.into(), u8::MAX.into())?;
+        let rounds = self.rounds.unwrap_or(lock.usual_rounds());
+        within("--rounds", rounds.into(), u8::MAX.into())?;
         states_within(self.max_states)?;
         let promises = names::promises(&self.properties)?;
         let drop = names::assumptions(&self.drop)?;
@@ -152,17 +151,17 @@ impl Check {
             self.fits_calls(promises)?;
         } else {
             let name = lock.name();
-            if self.try_lock || self.progress {
-                let option = if self.try_lock { "--try-lock" } else { "--progress" };
-                return Err(BadCall(format!("{name} is not a lock: leave out {option}")));
-            }
             let asks = lock.watched();
-            if let Some(promise) = promises.iter().find(|promise| !asks.contains(*promise)) {
-                let asks = names_of(asks).join(", ");
-                return Err(BadCall(format!("{name} cannot break {promise}: it is there for {asks}")));
+            let owes = asks.iter().any(Promise::is_liveness);
+            if self.try_lock {
+                return Err(BadCall(format!("{name} is not a lock: leave out --try-lock")));
             }
+            if self.progress && !owes {
+                return Err(BadCall(format!("{name} promises no progress: leave out --progress")));
+            }
+            names::can_break(lock, promises)?;
         }
-        let &Check { clients, rounds, try_lock, .. } = self;
+        let &Check { clients, try_lock, .. } = self;
         let options = CheckOptions { clients, servers, rounds, try_lock, drop, promises };
         leans_on_what_it_drops(lock, &options)?;
         Ok(options)
@@ -177,6 +176,7 @@ impl Check {
                 Promise::Theorem2 | Promise::Theorem3 if !self.try_lock => {
                     "speaks of try_lock: add --try-lock"
                 }
+                _ if promise.is_of_objects() => "is a promise of shared objects, not of locks",
                 _ if of_progress && !self.progress => "is a promise of progress: add --progress",
                 _ if self.progress && !of_progress => "is broken by single steps: leave out --progress",
                 _ => continue,
@@ -281,7 +281,6 @@ impl Document {
         };
         Document {
             lock: lock.name(),
-            is_lock: lock.is_lock(),
             clients,
             servers,
             rounds,
@@ -329,20 +328,14 @@ impl Document {
         if self.verdict == CheckVerdict::Violated && self.properties.len() > 1 {
             verdict += "; the search ended with it: of the others it says nothing";
         }
-        let used = match self.is_lock {
-            false => format!(
-                "{} write and read a row, {}",
-                counted(self.clients.into(), "client"),
-                counted(self.servers.into(), "server")
-            ),
-            true => self.surroundings.used.clone(),
-        };
+        let used = &self.surroundings.used;
         let dropped = if self.dropped.is_empty() { "none".to_owned() } else { self.dropped.join(", ") };
         let _ = write!(
             text,
-            "{}\n{}\n\nspace     {used}\ntime      {}\nallowed   {}\nassumed   everything but: {}; dropped: {dropped}\n",
+            "{}\n{}\n\nspace     {used}\nset       {}\ntime      {}\nallowed   {}\nassumed   everything but: {}; dropped: {dropped}\n",
             paint.text(Tone::Strong, self.lock),
             paint.text(tone, &verdict),
+            self.surroundings.settings_in_words(),
             self.surroundings.time,
             self.surroundings.allowed_in_words(),
             self.surroundings.not_in_force_in_words(),
@@ -399,6 +392,9 @@ fn coverage_words(coverage: &Coverage) -> String {
         ("writes turned down", coverage.rejected),
         ("rows read", coverage.row_reads),
         ("waiters woken", coverage.woken),
+        ("calls answered", coverage.returned),
+        ("calls given up", coverage.unknown),
+        ("outputs and counts", coverage.outputs),
         ("ticks", coverage.ticks),
         ("faults", coverage.faults),
     ];

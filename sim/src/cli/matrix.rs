@@ -1,6 +1,7 @@
-//! `picklock matrix`, and `picklock` alone: which lock keeps which promise under which fault.
+//! `picklock matrix`, and `picklock` alone: which lock keeps which promise under which fault; and which object.
 
 mod judged;
+mod kind;
 mod report;
 
 use super::jobs::Jobs;
@@ -13,7 +14,7 @@ use crate::plans::strategy::Strategy;
 use crate::registry::{AnyLock, Locks, SweepHow};
 use clap::Args;
 use judged::{Judged, Row};
-use picklock_properties::{Promise, PromiseSet};
+use kind::Kind;
 use report::Folder;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -22,9 +23,12 @@ use std::sync::atomic::Ordering;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Matrix {
-    /// Only this lock; may be repeated
+    /// Only this lock or object; may be repeated
     #[arg(long = "lock", value_name = "LOCK", value_delimiter = ',')]
     locks: Vec<String>,
+    /// A table of these: `locks`, unless told otherwise, or `objects`, made of compare-and-set; may be repeated
+    #[arg(long = "system", value_name = "S", value_delimiter = ',', conflicts_with = "locks")]
+    systems: Vec<String>,
     /// Only this row: a kind of fault, `none`, or `all` of them at once; may be repeated
     #[arg(long = "fault", value_name = "FAULT", value_delimiter = ',')]
     faults: Vec<String>,
@@ -43,6 +47,7 @@ const EXAMPLES: &str = "\
 Examples:
   picklock matrix
   picklock matrix --lock cassandra-queue --fault pause --fault clock --seeds 100000
+  picklock matrix --system objects
   picklock matrix --json --out report
 
 Exits 5 if a promise breaks that is believed or verified to be kept, 3 if runs are missing or did not end, 4 if no cell
@@ -54,20 +59,10 @@ JSON: a cell's \"verdict\" is violated, known-violated (by \"known_by\", not met
 /// So many that each of the known failures is found, and that all of it takes less than a minute on two cores.
 const SEEDS_DEFAULT: u64 = 1000;
 
-/// The columns.
-const PROMISES: [Promise; 6] = [
-    Promise::MutualExclusion,
-    Promise::FencedResource,
-    Promise::DeadlockFreedom,
-    Promise::StarvationFreedom,
-    Promise::Fifo,
-    Promise::LeaseLoss,
-];
-
 impl Default for Matrix {
     fn default() -> Matrix {
-        let (locks, faults) = (Vec::new(), Vec::new());
-        Matrix { locks, faults, seeds: SEEDS_DEFAULT, jobs: Jobs::default(), out: None }
+        let (locks, systems, faults) = (Vec::new(), Vec::new(), Vec::new());
+        Matrix { locks, systems, faults, seeds: SEEDS_DEFAULT, jobs: Jobs::default(), out: None }
     }
 }
 
@@ -87,11 +82,11 @@ impl Matrix {
         let on_progress = |runs| progress.add(runs);
         let stop = interrupt::flag();
         let how = SweepHow { jobs, keep_going: true, ..SweepHow::new(&on_progress, stop) };
-        let promises: PromiseSet = PROMISES.into_iter().collect();
         let (mut rows, mut uses) = (Vec::new(), Vec::new());
-        for lock in &chosen {
+        for (kind, lock) in &chosen {
+            let promises = kind.watched(*lock);
             let setup = lock.setup(Some(promises));
-            uses.push((lock.name(), lock.use_in_words(&setup)?));
+            uses.push((*kind, lock.name(), lock.use_in_words(&setup)?));
             for (name, faults) in &faults {
                 if stop.load(Ordering::Relaxed) {
                     break;
@@ -101,7 +96,7 @@ impl Matrix {
                 let plans =
                     Plans::Drawn { faults: *faults, strategy: Strategy::default(), planned: UNCHANGED };
                 let tokens = Tokens { lock: *lock, setup: &setup, plans }.of_first(&report)?;
-                rows.push(Row::new(lock.name(), name, &report, &tokens));
+                rows.push(Row::new((*kind, lock.name()), name, promises, &report, &tokens));
             }
         }
         drop(progress);
@@ -118,11 +113,28 @@ impl Matrix {
         Ok(judged.ending())
     }
 
-    fn chosen_locks<'a>(&self, locks: &'a Locks) -> Result<Vec<&'a dyn AnyLock>, BadCall> {
-        if self.locks.is_empty() {
-            return Ok(locks.iter().filter(|lock| lock.is_lock()).collect());
+    /// By table, each in the order asked for.
+    fn chosen_locks<'a>(&self, locks: &'a Locks) -> Result<Vec<(Kind, &'a dyn AnyLock)>, BadCall> {
+        let kind =
+            |name: &String| names::find("system", name, Kind::ALL.to_vec(), |kind| kind.name().to_owned());
+        let mut chosen: Vec<(Kind, &dyn AnyLock)> = Vec::new();
+        for name in &self.locks {
+            let lock = names::lock(locks, name)?;
+            match Kind::of(lock) {
+                Some(kind) => chosen.push((kind, lock)),
+                None => chosen.push((Kind::Locks, names::real_lock(locks, name)?)),
+            }
         }
-        self.locks.iter().map(|name| names::real_lock(locks, name)).collect()
+        if self.locks.is_empty() {
+            let kinds = match self.systems.is_empty() {
+                true => vec![Kind::Locks],
+                false => self.systems.iter().map(kind).collect::<Result<Vec<Kind>, BadCall>>()?,
+            };
+            let asked = Kind::ALL.into_iter().filter(|kind| kinds.contains(kind));
+            chosen.extend(asked.flat_map(|kind| kind.rows(locks).into_iter().map(move |lock| (kind, lock))));
+        }
+        let of = |kind: Kind| chosen.iter().copied().filter(move |(own, _)| *own == kind);
+        Ok(Kind::ALL.into_iter().flat_map(of).collect())
     }
 
     fn chosen_faults(&self) -> Result<Vec<(&'static str, FaultSet)>, BadCall> {

@@ -44,8 +44,16 @@ impl Merge {
         let drawn = (faults, Some(question.strategy));
         let promises = lock.watched_in(&setup)?;
         let asked = Asked { promises, by_name: promises != lock.watched(), until_tested: None };
-        let document =
-            Document::new(lock.name(), drawn, None, asked, start..end, report, seconds, violations);
+        let document = Document::new(
+            (lock.name(), lock.is_lock()),
+            drawn,
+            None,
+            asked,
+            start..end,
+            report,
+            seconds,
+            violations,
+        );
         let ending = document.show(screen)?;
         if !missing.is_empty() {
             let missing: Vec<String> =

@@ -1,6 +1,7 @@
 //! Things that are asked for by name: a name that nothing has is answered with the nearest one.
 
 use super::BadCall;
+use super::sweep::names_of;
 use crate::plans::fault::{FaultKind, FaultSet};
 use crate::plans::strategy::Strategy;
 use crate::registry::{AnyLock, Locks};
@@ -84,6 +85,21 @@ pub fn lock_of<'a>(locks: &'a Locks, token: &Token) -> Result<&'a dyn AnyLock, B
             token.lock
         ))
     })
+}
+
+/// Whether what is no lock is there for these promises, and what is a lock for none of shared objects.
+pub fn can_break(lock: &dyn AnyLock, promises: PromiseSet) -> Result<(), BadCall> {
+    let (name, asks) = (lock.name(), lock.watched());
+    for promise in promises.iter() {
+        if lock.is_lock() && promise.is_of_objects() {
+            return Err(BadCall(format!("{promise} is a promise of shared objects, not of locks")));
+        }
+        if !lock.is_lock() && !asks.contains(promise) {
+            let asks = names_of(asks).join(", ");
+            return Err(BadCall(format!("{name} cannot break {promise}: it is there for {asks}")));
+        }
+    }
+    Ok(())
 }
 
 /// Promises.

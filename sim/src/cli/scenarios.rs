@@ -137,7 +137,13 @@ impl Scenarios {
                 && (self.systems.is_empty()
                     || self.systems.iter().any(|system| system.eq_ignore_ascii_case(scenario.system)))
         };
-        Ok(all.into_iter().filter(chosen).collect())
+        let chosen: Vec<Scenario> = all.into_iter().filter(chosen).collect();
+        match chosen.is_empty() {
+            true => {
+                Err(BadCall("no row is of all that is asked for: leave out --system, or the rows".to_owned()))
+            }
+            false => Ok(chosen),
+        }
     }
 }
 
@@ -185,8 +191,10 @@ pub(super) fn run(
                 runs: None,
                 vacuous: is_vacuous(checked.judged, checked.untested, scenario.breaks),
                 space: format!(
-                    "{}; allowed: {}; not assumed: {}",
+                    "{}; set: {}; {}; allowed: {}; not assumed: {}",
                     surroundings.used,
+                    surroundings.settings_in_words(),
+                    surroundings.time,
                     surroundings.allowed_in_words(),
                     surroundings.not_in_force_in_words()
                 ),

@@ -95,6 +95,9 @@ A plan, times in microseconds; replay shows the plans of random runs in words. A
 #[derive(Serialize)]
 pub struct Document {
     lock: &'static str,
+    /// Whether it is a lock, and not an object or a probe.
+    #[serde(skip)]
+    is_lock: bool,
     faults: Vec<FaultKind>,
     strategy: Option<Strategy>,
     plan: Option<Plan>,
@@ -187,6 +190,7 @@ impl Sweep {
         let faults = names::faults(&self.faults)?;
         let strategy = names::strategy(&self.strategy)?;
         let promises = names::promises(&self.properties)?;
+        names::can_break(lock, promises)?;
         let of = seeds::range(&self.seeds)?;
         let range = match &self.shard {
             Some(shard) => seeds::shard(of.clone(), shard)?,
@@ -237,8 +241,16 @@ impl Sweep {
         let drawn = plan.is_none().then_some(strategy);
         let seen = range.start..range.start + report.runs;
         let violations = Violations::of(&report, &tokens, screen)?;
-        let mut document =
-            Document::new(lock.name(), (faults, drawn), given, asked, range, report, seconds, violations);
+        let mut document = Document::new(
+            (lock.name(), lock.is_lock()),
+            (faults, drawn),
+            given,
+            asked,
+            range,
+            report,
+            seconds,
+            violations,
+        );
         if self.watch > 0 && plan.is_none() && !document.interrupted {
             let mut repeated: Vec<u64> = watch::chosen(seen, self.watch).collect();
             repeated.extend(document.violations.listed.first().map(|violated| violated.seed));
@@ -301,7 +313,7 @@ impl Document {
         reason = "each is a line of the document; nothing else takes them together"
     )]
     pub fn new(
-        lock: &'static str,
+        (lock, is_lock): (&'static str, bool),
         (faults, strategy): (FaultSet, Option<Strategy>),
         plan: Option<Plan>,
         asked: Asked,
@@ -324,6 +336,7 @@ impl Document {
         };
         Document {
             lock,
+            is_lock,
             asked: asked.promises,
             verdict,
             tested: report.tested,
@@ -374,9 +387,13 @@ impl Document {
             None => faults,
         };
         let rate = if self.seconds > 0.0 { self.events as f64 / self.seconds } else { 0.0 };
+        let came = match self.is_lock {
+            true => format!("the lock was granted {} times", grouped(self.grants)),
+            false => format!("{} calls were answered", grouped(self.grants)),
+        };
         let _ = write!(
             text,
-            "{}\n{}{faults}seeds   {}..{}\nran     {}, {} in {:.1} s, {} a second; the lock was granted {} times\n",
+            "{}\n{}{faults}seeds   {}..{}\nran     {}, {} in {:.1} s, {} a second; {came}\n",
             paint.text(Tone::Strong, self.lock),
             self.in_short(paint),
             self.seeds[0],
@@ -385,7 +402,6 @@ impl Document {
             counted(self.events, "event"),
             self.seconds,
             grouped(rate as u64),
-            grouped(self.grants),
         );
         text += &self.what_struck(paint);
         text += &self.what_arose(paint);

@@ -20,8 +20,9 @@ use std::fmt::Write;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Theorems {
-    /// Only these: lemma-1, theorem-1 to theorem-3, progress; redlock, min-validity, liveness-a, liveness-b; zookeeper,
-    /// zookeeper-fifo, zookeeper-progress, inside. All unless given
+    /// Only these: lemma-1, theorem-1 to theorem-3, progress, old-lock, old-lock-progress; redlock, min-validity, liveness-a,
+    /// liveness-b, readers-writer, semaphore; zookeeper, zookeeper-fifo, zookeeper-progress, inside; etcd, etcd-fifo,
+    /// etcd-progress, etcd-fencing; variable, transfer, queue, exactly-once. All unless given
     names: Vec<String>,
     /// Leaves out what takes longer than a few seconds
     #[arg(long)]

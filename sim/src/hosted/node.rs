@@ -2,8 +2,9 @@
 
 use picklock_model::cluster::{Entry, Setup, Wake};
 use picklock_model::machine::{Context, Effects, Line, Lock, Message, Node, Store};
+use picklock_model::system::{Process, ProcessContext};
 use picklock_model::time::{Due, Monotonic, Wall};
-use picklock_model::workload::{Client, ClientContext, Resource};
+use picklock_model::workload::{Client, Resource};
 use picklock_properties::{Event, LockId};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -86,9 +87,9 @@ impl<L: Lock> ClientNode<L> {
         ClientNode { me, client: Client::new(me, &setup.workload, start, &setup.lock), setup }
     }
 
-    fn entered(&mut self, reading: Reading, enter: impl FnOnce(&mut Client<L>, &ClientContext<L>)) {
-        let lock = reading.context(self.me, self.setup.servers, &self.setup.lock);
-        enter(&mut self.client, &ClientContext { lock, workload: &self.setup.workload });
+    fn entered(&mut self, reading: Reading, enter: impl FnOnce(&mut Client<L>, &ProcessContext<L>)) {
+        let machine = reading.context(self.me, self.setup.servers, &self.setup.lock);
+        enter(&mut self.client, &ProcessContext { machine, workload: &self.setup.workload });
     }
 }
 
@@ -138,7 +139,7 @@ impl<L: Lock> Machine for ClientNode<L> {
         self.entered(reading, |client, cx| match entry {
             Entry::Message { from, message } => client.on_message(from, message, cx, effects),
             Entry::AppDeadline => client.on_app_deadline(cx, effects),
-            Entry::Deadline => client.on_lock_deadline(cx, effects),
+            Entry::Deadline => client.on_deadline(cx, effects),
         });
     }
 
@@ -151,7 +152,7 @@ impl<L: Lock> Machine for ClientNode<L> {
     }
 
     fn about(&self, _entry: Option<&Entry<L::Store>>) -> Option<LockId> {
-        Some(self.client.lock_id(self.me, &self.setup.workload))
+        Some(self.client.busy_with(self.me, &self.setup.workload))
     }
 
     fn line(&self) -> Option<Line> {
@@ -298,10 +299,10 @@ impl<L: Lock> Machine for ResourceNode<L> {
     fn enter(&mut self, entry: Entry<L::Store>, _reading: Reading, effects: &mut Effects<L::Store>) {
         match entry {
             Entry::Message { from: Node::Client(from), message: Message::Write { serial, lock, fence } } => {
-                self.resource.on_write::<L>(from, serial, lock, fence, &self.setup.workload, effects);
+                self.resource.on_write::<L::Store>(from, serial, lock, fence, &self.setup.workload, effects);
             }
             Entry::Message { from: Node::Client(from), message: Message::Read { serial, lock, fence } } => {
-                self.resource.on_read::<L>(from, serial, lock, fence, &self.setup.workload, effects);
+                self.resource.on_read::<L::Store>(from, serial, lock, fence, &self.setup.workload, effects);
             }
             entry @ (Entry::Message { .. } | Entry::AppDeadline | Entry::Deadline) => {
                 unreachable!("the resource takes no {entry:?}")

@@ -12,8 +12,10 @@ use picklock_model::locks::redis_keys;
 use picklock_model::machine::{Message, Node};
 use picklock_model::names::Word;
 use picklock_model::stores::redis::{
-    Command, Key, Millis, Outcome, Redis, Reply, Request, ServerError, Token, Value,
+    Check, Command, Key, Line as ScriptLine, Millis, Outcome, Redis, Reply, Request, Score, ServerError,
+    Token, Value,
 };
+use picklock_model::time::EPOCH_UNIX_MICROS;
 use redis_protocol::resp2::types::BytesFrame;
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -47,6 +49,11 @@ impl Names {
         match word {
             redis_keys::LOCK => self.lock(number),
             redis_keys::COUNTER => format!("{}:fence", self.lock(number)),
+            redis_keys::WRITER => format!("{}:writer", self.lock(number)),
+            redis_keys::READERS => format!("{}:readers", self.lock(number)),
+            redis_keys::NEXT => format!("{}:next", self.lock(number)),
+            redis_keys::HOLDERS => format!("{}:holders", self.lock(number)),
+            redis_keys::OWNERS => format!("{}:owners", self.lock(number)),
             Word(other) => format!("other:{other}:{number}"),
         }
     }
@@ -175,7 +182,7 @@ impl Speech {
             tokio::select! {
                 biased;
                 read = reader.next() => {
-                    let (Ok(Some(frame)), Some(request)) = (read, asked.front().copied()) else { return has_heard };
+                    let (Ok(Some(frame)), Some(request)) = (read, asked.front()) else { return has_heard };
                     has_heard = true;
                     let outcome = match (request.wait, held.take()) {
                         (false, _) => self.outcome(frame),
@@ -185,19 +192,20 @@ impl Speech {
                         }
                         (true, Some(outcome)) => outcome,
                     };
-                    asked.pop_front();
                     let reply = Message::Reply(Reply { serial: request.serial, outcome });
+                    asked.pop_front();
                     if slot.send((Node::Server(self.server), reply)).is_err() {
                         return has_heard;
                     }
                 }
                 request = waiting.recv() => {
                     let Some(request) = request else { return has_heard };
+                    let (frame, waits) = (self.frame(&request.command), request.wait);
                     asked.push_back(request);
-                    if writer.send(self.frame(request.command)).await.is_err() {
+                    if writer.send(frame).await.is_err() {
                         return has_heard;
                     }
-                    if request.wait {
+                    if waits {
                         // Every replica, for as long as it takes.
                         let replicas = (self.servers - 1).to_string();
                         if writer.send(words(&["WAIT", &replicas, "0"])).await.is_err() {
@@ -217,15 +225,18 @@ impl Speech {
             BytesFrame::BulkString(bytes) => Outcome::Bulk(self.names.read(&bytes, self.me)),
             BytesFrame::Error(text) if text.starts_with("READONLY") => Outcome::Error(ServerError::ReadOnly),
             BytesFrame::Error(text) if text.starts_with("OOM") => Outcome::Error(ServerError::OutOfMemory),
+            BytesFrame::Error(text) if text.starts_with("WRONGTYPE") => {
+                Outcome::Error(ServerError::WrongType)
+            }
             // Loading, out of replicas, a script that is not known: which error it is the machines do not ask.
             BytesFrame::Error(_) | BytesFrame::Array(_) => Outcome::Error(ServerError::NotAnInteger),
         }
     }
 
     /// The command as servers take it; scripts in the words of document 001.
-    fn frame(&self, command: Command) -> BytesFrame {
+    fn frame(&self, command: &Command) -> BytesFrame {
         let (key, value) = (|key| self.names.key(key), |value| self.names.value(value));
-        match command {
+        match *command {
             Command::Set { key: name, value: signature, if_absent, ttl } => {
                 let mut command = vec!["SET".to_owned(), key(name), value(signature)];
                 if if_absent {
@@ -240,6 +251,7 @@ impl Speech {
             Command::Del(name) => words(&["DEL", &key(name)]),
             Command::PExpire(name, Millis(ttl)) => words(&["PEXPIRE", &key(name), &ttl.to_string()]),
             Command::Incr(name) => words(&["INCR", &key(name)]),
+            Command::Decr(name) => words(&["DECR", &key(name)]),
             Command::FlushAll => words(&["FLUSHALL"]),
             Command::CompareAndDelete { key: name, value: signature } => words(&[
                 "EVAL",
@@ -285,7 +297,132 @@ impl Speech {
                 &value(signature),
                 &ttl.to_string(),
             ]),
+            Command::ZAdd { .. }
+            | Command::ZRem(..)
+            | Command::ZRank(..)
+            | Command::ZRemUpTo(..)
+            | Command::ZInterStore { .. }
+            | Command::Script(_) => self.script(command),
         }
+    }
+
+    /// A script of our own: keys and arguments in the order in which they come.
+    fn script(&self, command: &Command) -> BytesFrame {
+        let mut script =
+            Lua { names: &self.names, text: String::new(), keys: Vec::new(), values: Vec::new() };
+        script.text.push_str("local last = false ");
+        script.call(command);
+        script.text.push_str("return last");
+        let mut frame = vec!["EVAL".to_owned(), script.text, script.keys.len().to_string()];
+        frame.append(&mut script.keys);
+        frame.append(&mut script.values);
+        words(&frame)
+    }
+}
+
+/// A script that is being written.
+struct Lua<'a> {
+    names: &'a Names,
+    text: String,
+    keys: Vec<String>,
+    values: Vec<String>,
+}
+
+impl Lua<'_> {
+    fn key(&mut self, key: Key) -> String {
+        self.keys.push(self.names.key(key));
+        format!("KEYS[{}]", self.keys.len())
+    }
+
+    fn argument(&mut self, value: impl ToString) -> String {
+        self.values.push(value.to_string());
+        format!("ARGV[{}]", self.values.len())
+    }
+
+    fn value(&mut self, value: Value) -> String {
+        self.argument(self.names.value(value))
+    }
+
+    /// Microseconds since 1970: of a double's 53 bits they take 51.
+    fn score(&mut self, score: Score) -> String {
+        match score {
+            Score::Count(count) => self.argument(count),
+            Score::At(at) => self.argument(at.0 + EPOCH_UNIX_MICROS),
+            Score::After(lapse) => {
+                self.text.push_str("local time = redis.call('time') ");
+                let lapse = self.argument(lapse.0);
+                format!("string.format('%.0f', time[1] * 1000000 + time[2] + {lapse})")
+            }
+        }
+    }
+
+    fn call(&mut self, command: &Command) {
+        let call = match *command {
+            Command::Set { key, value, if_absent, ttl } => {
+                let mut call = format!("'set', {}, {}", self.key(key), self.value(value));
+                if if_absent {
+                    call += ", 'NX'";
+                }
+                if let Some(Millis(ttl)) = ttl {
+                    call += &format!(", 'PX', {}", self.argument(ttl));
+                }
+                call
+            }
+            Command::Get(key) => format!("'get', {}", self.key(key)),
+            Command::Del(key) => format!("'del', {}", self.key(key)),
+            Command::PExpire(key, Millis(ttl)) => {
+                format!("'pexpire', {}, {}", self.key(key), self.argument(ttl))
+            }
+            Command::Incr(key) => format!("'incr', {}", self.key(key)),
+            Command::Decr(key) => format!("'decr', {}", self.key(key)),
+            Command::ZAdd { key, score, member } => {
+                let score = self.score(score);
+                format!("'zadd', {}, {score}, {}", self.key(key), self.value(Value::Token(member)))
+            }
+            Command::ZRem(key, member) => {
+                format!("'zrem', {}, {}", self.key(key), self.value(Value::Token(member)))
+            }
+            Command::ZRank(key, member) => {
+                format!("'zrank', {}, {}", self.key(key), self.value(Value::Token(member)))
+            }
+            Command::ZRemUpTo(key, upto) => {
+                let upto = self.score(upto);
+                format!("'zremrangebyscore', {}, '-inf', {upto}", self.key(key))
+            }
+            Command::ZInterStore { key, other } => {
+                let (key, other) = (self.key(key), self.key(other));
+                format!("'zinterstore', {key}, 2, {key}, {other}, 'WEIGHTS', 1, 0")
+            }
+            Command::Script(ref lines) => {
+                for line in lines {
+                    match line {
+                        ScriptLine::Call(command) => self.call(command),
+                        ScriptLine::Require(check) => self.require(*check),
+                    }
+                }
+                return;
+            }
+            Command::FlushAll
+            | Command::CompareAndDelete { .. }
+            | Command::CompareAndExtend { .. }
+            | Command::ExtendOrCreate { .. }
+            | Command::SetAndIncr { .. } => unreachable!("no lock calls these within a script"),
+        };
+        self.text.push_str(&format!("last = redis.call({call}) "));
+    }
+
+    fn require(&mut self, check: Check) {
+        let condition = match check {
+            Check::Absent(key) => format!("redis.call('exists', {}) == 0", self.key(key)),
+            Check::Holds(key, value) => {
+                let value = self.value(value);
+                format!("redis.call('get', {}) == {value}", self.key(key))
+            }
+            Check::Positive(key) => format!("tonumber(redis.call('get', {}) or '0') > 0", self.key(key)),
+            Check::NotPositive(key) => format!("tonumber(redis.call('get', {}) or '0') <= 0", self.key(key)),
+            Check::Fewer(key, count) => format!("redis.call('zcard', {}) < {count}", self.key(key)),
+        };
+        self.text.push_str(&format!("if not ({condition}) then return false end "));
     }
 }
 

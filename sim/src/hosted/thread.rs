@@ -6,7 +6,7 @@ use super::node::{Machine, Reading};
 use picklock_model::cluster::{Entry, Wake};
 use picklock_model::machine::{Answer, Call, Effects, Line, Lock, Message, Node, Store};
 use picklock_model::time::{Due, Monotonic};
-use picklock_properties::{FencingToken, LockId, Mode};
+use picklock_properties::{Access, FencingToken, LockId, Mode};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -155,7 +155,11 @@ impl<L: Lock> Thread<L> {
         while let Some((lock, mode, granted)) = self.waiting.pop_front() {
             if !granted.is_closed() {
                 self.phase = Phase::Asks { granted };
-                return self.enter_lock(Input::Call(Call::Acquire { lock, mode }), reading, effects);
+                return self.enter_lock(
+                    Input::Call(Call::Acquire { lock, mode, access: Access::FIRST }),
+                    reading,
+                    effects,
+                );
             }
         }
     }

@@ -29,7 +29,7 @@ use picklock_model::machine::{Message, Node};
 use picklock_model::stores::zookeeper::{self as store, Request};
 use picklock_model::time::Micros;
 use picklock_model::trace::{Observer, Step};
-use picklock_model::workload::{Calls, Workload, Writes};
+use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
 use picklock_properties::{Event, Promise};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -138,6 +138,7 @@ fn setup(watch: Watch, clients: u8) -> Setup<ZookeeperLock> {
             rounds: 1,
             retries: false,
             calls: Calls::Lock,
+            access: AccessChoice::First,
             think: Micros::ZERO,
             hold: HOLD,
             releases: true,

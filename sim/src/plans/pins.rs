@@ -1,13 +1,14 @@
 //! Faults that wait for a line, pinned to the steps in which they struck.
 //!
-//! A plan may aim a fault at a line of a listing: that says why it matters. But lines are labels ([`Lock::line`]), which
+//! A plan may aim a fault at a line of a listing: that says why it matters. But lines are labels ([`Process::line`]), which
 //! somebody may change without changing what the lock does; and a run that is to be had again must not depend on a label.
 //! So a token keeps both: the plan as it was drawn, and by which step of which client its faults were set off.
 
 use crate::plans::plan::{Plan, Planned, Trigger, When};
 use crate::seeded::trigger::Armed;
 use picklock_model::cluster::Setup;
-use picklock_model::machine::{Line, Lock, Node};
+use picklock_model::machine::{Line, Node};
+use picklock_model::system::{Process, System};
 use picklock_model::trace::{Happening, Observer, Step};
 
 /// A step of a client.
@@ -54,7 +55,7 @@ pub(crate) struct PinFinder<'a> {
 
 impl<'a> PinFinder<'a> {
     /// For a run of this setup with this plan.
-    pub fn new<L: Lock>(setup: &Setup<L>, plan: &'a Plan) -> PinFinder<'a> {
+    pub fn new<Y: System>(setup: &Setup<Y>, plan: &'a Plan) -> PinFinder<'a> {
         let waits = |planned: &Planned| matches!(planned.when, When::Trigger { event: Trigger::Line(_), .. });
         let of_lines = (0..).zip(&plan.faults).filter(|(_, planned)| waits(planned));
         let waiting: Vec<(usize, Armed)> = of_lines.map(|(index, _)| Armed::new(index)).enumerate().collect();
@@ -73,8 +74,8 @@ impl<'a> PinFinder<'a> {
     }
 }
 
-impl<L: Lock> Observer<L> for PinFinder<'_> {
-    fn observe(&mut self, step: &Step<L>) {
+impl<Y: System> Observer<Y> for PinFinder<'_> {
+    fn observe(&mut self, step: &Step<Y>) {
         let (Happening::Delivered { to: Node::Client(client), .. }
         | Happening::Woke { node: Node::Client(client), .. }
         | Happening::Restarted { node: Node::Client(client) }) = *step.happening
@@ -87,7 +88,7 @@ impl<L: Lock> Observer<L> for PinFinder<'_> {
         let processes = self.clients.len() as u8;
         let (taken, stood_at) = &mut self.clients[usize::from(client)];
         *taken += 1;
-        let line = Some(step.cluster.clients[usize::from(client)].lock.line());
+        let line = Some(step.cluster.clients[usize::from(client)].line());
         let arrived_at = if std::mem::replace(stood_at, line) == line { None } else { line };
         let number = u16::try_from(*taken);
         let (plan, pins, is_too_late) = (self.plan, &mut self.pins, &mut self.is_too_late);

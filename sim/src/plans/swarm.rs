@@ -12,7 +12,8 @@ use crate::seeded::network::Network;
 use crate::seeded::outcome::Limits;
 use crate::seeded::run::Engine;
 use picklock_model::cluster::Setup;
-use picklock_model::machine::{Line, Lock};
+use picklock_model::machine::Line;
+use picklock_model::system::{Process, System};
 use picklock_model::time::Micros;
 use picklock_model::trace::{Observer, Step};
 use picklock_model::workload::Workload;
@@ -42,7 +43,7 @@ pub struct Scale {
 impl Scale {
     /// Measures a setup by running it a few times: how long it is busy when nothing goes wrong, and which lines its
     /// clients come by, some of them only when things go somewhat wrong.
-    pub fn of<L: Lock>(setup: &Setup<L>) -> Scale {
+    pub fn of<Y: System>(setup: &Setup<Y>) -> Scale {
         let limits = Limits { events_max: 100_000, ..Limits::of(setup) };
         let (mut engine, mut survey) = (Engine::new(), Survey::default());
         let (mut busy, mut messages) = (Micros::ZERO, 0);
@@ -61,7 +62,7 @@ impl Scale {
         Scale {
             clients: setup.workload.processes(),
             servers: setup.servers,
-            lease: L::lease(&setup.lock),
+            lease: Y::lease_of(&setup.lock),
             // Runs in which something goes wrong take longer.
             horizon: Micros((busy.0 + busy.0 / 2).clamp(HORIZON_MIN_MICROS, HORIZON_MAX_MICROS)),
             messages: messages.saturating_add(messages / 2),
@@ -112,14 +113,18 @@ struct Survey {
     messages: u32,
 }
 
-impl<L: Lock> Observer<L> for Survey {
-    fn observe(&mut self, step: &Step<L>) {
+impl<Y: System> Observer<Y> for Survey {
+    fn observe(&mut self, step: &Step<Y>) {
         self.messages = self.messages.saturating_add(step.effects.sends.len() as u32);
-        self.lines.extend(step.cluster.clients.iter().map(|client| client.lock.line()));
+        self.lines.extend(step.cluster.clients.iter().map(|client| client.line()));
         let changes_hands = |event: &Event| {
             matches!(
                 event,
-                Event::Granted { .. } | Event::Refused { .. } | Event::Left { .. } | Event::Released { .. }
+                Event::Granted { .. }
+                    | Event::Refused { .. }
+                    | Event::Left { .. }
+                    | Event::Released { .. }
+                    | Event::Returned { .. }
             )
         };
         if step.effects.events.iter().any(changes_hands) {

@@ -9,18 +9,18 @@
 
 use crate::seeded::dice::{Dice, Stream};
 use picklock_model::cluster::Setup;
-use picklock_model::machine::Lock;
+use picklock_model::system::System;
 use picklock_model::time::Micros;
-use picklock_model::workload::{Pace, ROUNDS_WITHOUT_END, Workload};
+use picklock_model::workload::{AccessChoice, Pace, ROUNDS_WITHOUT_END, Workload};
 use std::borrow::Cow;
 
 /// The setup of this seed's run: `setup` itself, unless its workload varies. The same on every machine; what comes out does
 /// not vary any more.
-pub fn of_seed<L: Lock>(setup: &Setup<L>, seed: u64) -> Cow<'_, Setup<L>> {
-    let Some(workload) = workload_of_seed(&setup.workload, L::lease(&setup.lock), seed) else {
+pub fn of_seed<Y: System>(setup: &Setup<Y>, seed: u64) -> Cow<'_, Setup<Y>> {
+    let Some(workload) = workload_of_seed(&setup.workload, Y::lease_of(&setup.lock), seed) else {
         return Cow::Borrowed(setup);
     };
-    let lock = L::used_by(&setup.lock, workload.clients);
+    let lock = Y::settings_for(&setup.lock, workload.clients);
     Cow::Owned(Setup { lock, workload, ..setup.clone() })
 }
 
@@ -73,7 +73,17 @@ fn varied(around: &Workload, lease: Micros, dice: &mut Dice) -> Workload {
     };
     let (think, hold) = (length(longest, dice), length(longest_hold, dice));
     let think = if around.retries { think.max(RETRY_MIN.min(around.think)) } else { think };
-    Workload { clients, rounds, think, hold, pace: pace(dice), varies: false, ..*around }
+    let pace = pace(dice);
+    let access = access(around.access, dice);
+    Workload { clients, rounds, access, think, hold, pace, varies: false, ..*around }
+}
+
+/// The same choice, drawn otherwise if it is drawn.
+fn access(around: AccessChoice, dice: &mut Dice) -> AccessChoice {
+    match around {
+        AccessChoice::First | AccessChoice::ByClient(_) => around,
+        AccessChoice::Drawn { seed: _, weights } => AccessChoice::Drawn { seed: dice.bits(), weights },
+    }
 }
 
 /// None, of any order of magnitude, or anything: what goes wrong between two messages wants lengths as short as those are.
@@ -140,7 +150,7 @@ mod tests {
     #[test]
     fn holds_are_shorter_and_longer_than_a_lease_and_none_is_much_longer() {
         let lease = crate::toy::leased_setup();
-        let lease = <crate::toy::Key as Lock>::lease(&lease.lock).unwrap();
+        let lease = <crate::toy::Key as System>::lease_of(&lease.lock).unwrap();
         let holds: Vec<i64> = workloads().map(|workload| workload.hold.0).collect();
         let many = |is: &dyn Fn(i64) -> bool| holds.iter().filter(|hold| is(**hold)).count();
         assert!(many(&|hold| hold == 0) > 100, "some do not hold at all");
@@ -154,6 +164,26 @@ mod tests {
         let many = |clients| workloads().filter(|workload| workload.clients == clients).count();
         assert!(many(2) > many(3) && many(3) > many(4) && many(4) > 100);
         assert_eq!(many(2) + many(3) + many(4), 2000);
+    }
+
+    #[test]
+    fn each_seed_draws_other_modes_of_access_and_changes_nothing_else_by_that() {
+        let mut setup = toy::leased_setup();
+        setup.workload.varies = true;
+        let mut shared = setup.clone();
+        let weights = [1; 8];
+        shared.workload.access = AccessChoice::Drawn { seed: 0, weights };
+        let mut seeds = std::collections::BTreeSet::new();
+        for seed in 0..100 {
+            let drawn = of_seed(&shared, seed).workload;
+            let AccessChoice::Drawn { seed: of_modes, weights: drawn_weights } = drawn.access else {
+                panic!("{:?} is drawn no more", drawn.access);
+            };
+            assert_eq!(drawn_weights, weights);
+            seeds.insert(of_modes);
+            assert_eq!(Workload { access: AccessChoice::First, ..drawn }, of_seed(&setup, seed).workload);
+        }
+        assert_eq!(seeds.len(), 100);
     }
 
     #[test]

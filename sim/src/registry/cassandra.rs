@@ -14,7 +14,7 @@ use picklock_model::locks::{
 };
 use picklock_model::stores::cassandra::Consistency;
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, Workload, Writes};
+use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
 use picklock_properties::{Promise, PromiseSet};
 
 /// The locks of document 000, in the order of the tables.
@@ -27,6 +27,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || cassandra_setup(cassandra_queue::Settings::as_written()),
             space: Some(|options| queue_space(options, cassandra_queue::Settings::listing())),
             servers: 1,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -45,6 +46,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
                 queue_space(options, listing)
             }),
             servers: 1,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -55,6 +57,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || shadow_setup(cassandra_shadow::Settings::as_written()),
             space: Some(|options| shadow_space(options, cassandra_shadow::Settings::listing())),
             servers: 1,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -74,6 +77,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
                 shadow_space(options, listing)
             }),
             servers: 1,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -84,6 +88,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || served_setup(Served::timed()),
             space: Some(|options| served_space(options, Served::timed())),
             servers: 1,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -94,6 +99,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || served_setup(Served::timed_repaired()),
             space: Some(|options| served_space(options, Served::timed_repaired())),
             servers: 1,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -104,6 +110,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || served_setup(Served::kept()),
             space: Some(|options| served_space(options, Served::kept())),
             servers: 1,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -114,6 +121,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || served_setup(Served::kept_repaired()),
             space: Some(|options| served_space(options, Served::kept_repaired())),
             servers: 1,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -124,6 +132,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || lwt_setup(cassandra_lwt::Settings::as_written()),
             space: Some(|options| lwt_space(options, cassandra_lwt::Settings::listing())),
             servers: 1,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -144,6 +153,7 @@ pub(super) fn row_probe() -> Box<dyn AnyLock> {
             space
         }),
         servers: 3,
+        rounds: super::ROUNDS,
         is_lock: false,
         varies: false,
     })
@@ -174,6 +184,7 @@ fn seeded_workload(resource_checks: bool) -> Workload {
         rounds: 3,
         retries: false,
         calls: Calls::Lock,
+        access: AccessChoice::First,
         think: Micros::seconds(5),
         hold: Micros::seconds(12),
         releases: true,

@@ -9,7 +9,7 @@ use picklock_model::locks::etcd_mutex::{Fence, Settings};
 use picklock_model::stores::etcd as store;
 use picklock_model::stores::etcd::session::SessionSettings;
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, Workload, Writes};
+use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
 use picklock_properties::{Promise, PromiseSet};
 
 /// The locks, in the order of the tables.
@@ -22,6 +22,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || setup(Settings::as_written()),
             space: Some(|options| space(options, Settings::as_written())),
             servers: 1,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -32,6 +33,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || setup(Settings::repaired()),
             space: Some(|options| space(options, Settings::repaired())),
             servers: 1,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -50,6 +52,7 @@ fn setup(lock: Settings) -> Setup<EtcdMutex> {
             rounds: 4,
             retries: false,
             calls: Calls::Lock,
+            access: AccessChoice::First,
             think: Micros::seconds(2),
             hold: Micros::seconds(8),
             releases: true,

@@ -8,7 +8,7 @@ use picklock_model::locks::FeedbackLock;
 use picklock_model::locks::feedback_lock::Settings;
 use picklock_model::stores::feedback as store;
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, Workload, Writes};
+use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
 use picklock_properties::{Promise, PromiseSet};
 
 pub(super) fn lock() -> Box<dyn AnyLock> {
@@ -19,6 +19,7 @@ pub(super) fn lock() -> Box<dyn AnyLock> {
         setup,
         space: Some(space),
         servers: 1,
+        rounds: super::ROUNDS,
         is_lock: true,
         varies: true,
     })
@@ -41,6 +42,7 @@ fn setup() -> Setup<FeedbackLock> {
             rounds: 3,
             retries: false,
             calls: Calls::Lock,
+            access: AccessChoice::First,
             think: Micros::seconds(2),
             hold: Micros::seconds(8),
             releases: true,

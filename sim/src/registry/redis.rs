@@ -6,10 +6,11 @@ use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
 use picklock_model::locks::redis_single::{self, Fencing};
 use picklock_model::locks::redlock;
-use picklock_model::locks::{RedisSingle, Redlock};
+use picklock_model::locks::{RedisReadersWriter, RedisSemaphore, RedisSingle, Redlock};
+use picklock_model::locks::{redis_readers_writer, redis_semaphore};
 use picklock_model::stores::redis::{self as store, Layout, Persistence};
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, Workload, Writes};
+use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
 use picklock_properties::{Promise, PromiseSet};
 
 /// The locks, in the order of the tables.
@@ -22,6 +23,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || single(redis_single::Settings::as_written(), 1),
             space: Some(|options| single_space(options, Fencing::None, Layout::Independent)),
             servers: 1,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -32,6 +34,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || single(redis_single::Settings::repaired(), 1),
             space: Some(|options| single_space(options, Fencing::WithGrant, Layout::Independent)),
             servers: 1,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -42,6 +45,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || single(redis_single::Settings::as_written(), 2),
             space: Some(|options| single_space(options, Fencing::None, spaces::FAILOVER)),
             servers: 2,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -52,6 +56,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || single(redis_single::Settings::repaired(), 2),
             space: Some(|options| single_space(options, Fencing::WithGrant, spaces::FAILOVER)),
             servers: 2,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -62,6 +67,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || many(redlock::Settings::as_written()),
             space: Some(|options| many_space(options, false)),
             servers: 3,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -72,10 +78,111 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || many(redlock::Settings { fencing: true, ..redlock::Settings::as_written() }),
             space: Some(|options| many_space(options, true)),
             servers: 3,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
+        readers_writer(
+            "redis-readers-writer",
+            "readers counted in one key with one lease, a writer when the count is 0 (the textbooks' lock on one Redis)",
+            redis_readers_writer::Settings::counted(),
+            || shared(redis_readers_writer::Settings::counted()),
+            |options| shared_space(options, redis_readers_writer::Settings::counted()),
+        ),
+        readers_writer(
+            "redis-readers-writer-repaired",
+            "an entry with a lease for each reader (Redisson's RReadWriteLock), and no reader overtakes a writer",
+            redis_readers_writer::Settings::repaired(),
+            || shared(redis_readers_writer::Settings::repaired()),
+            |options| shared_space(options, redis_readers_writer::Settings::repaired()),
+        ),
+        semaphore(
+            "redis-semaphore",
+            "two permits, by rank in a set ordered by the clients' clocks (\"Redis in Action\", 6.3.1)",
+            redis_semaphore::Settings::basic(),
+            || permits(redis_semaphore::Settings::basic()),
+            |options| permits_space(options, redis_semaphore::Settings::basic()),
+        ),
+        semaphore(
+            "redis-semaphore-fair",
+            "two permits, by rank in a set ordered by a counter (\"Redis in Action\", 6.3.2)",
+            redis_semaphore::Settings::fair(),
+            || permits(redis_semaphore::Settings::fair()),
+            |options| permits_space(options, redis_semaphore::Settings::fair()),
+        ),
+        semaphore(
+            "redis-semaphore-repaired",
+            "two permits, by a script that counts who is there (\"Redis in Action\", 11.2.3) by the server's clock",
+            redis_semaphore::Settings::repaired(),
+            || permits(redis_semaphore::Settings::repaired()),
+            |options| permits_space(options, redis_semaphore::Settings::repaired()),
+        ),
     ]
+}
+
+fn readers_writer(
+    name: &'static str,
+    summary: &'static str,
+    default_settings: redis_readers_writer::Settings,
+    setup: fn() -> Setup<RedisReadersWriter>,
+    space: fn(&CheckOptions) -> Space<RedisReadersWriter>,
+) -> Box<dyn AnyLock> {
+    let (servers, is_lock, varies) = (1, true, true);
+    Box::new(Registered {
+        name,
+        summary,
+        default_settings,
+        setup,
+        space: Some(space),
+        servers,
+        rounds: super::ROUNDS,
+        is_lock,
+        varies,
+    })
+}
+
+fn semaphore(
+    name: &'static str,
+    summary: &'static str,
+    default_settings: redis_semaphore::Settings,
+    setup: fn() -> Setup<RedisSemaphore>,
+    space: fn(&CheckOptions) -> Space<RedisSemaphore>,
+) -> Box<dyn AnyLock> {
+    let (servers, is_lock, varies) = (1, true, true);
+    Box::new(Registered {
+        name,
+        summary,
+        default_settings,
+        setup,
+        space: Some(space),
+        servers,
+        rounds: super::ROUNDS,
+        is_lock,
+        varies,
+    })
+}
+
+/// Three clients, of whose calls one in three is a writer's.
+fn shared(lock: redis_readers_writer::Settings) -> Setup<RedisReadersWriter> {
+    let access = AccessChoice::Drawn { seed: 0, weights: [1, 2, 0, 0, 0, 0, 0, 0] };
+    Setup {
+        lock,
+        store: default_store(Layout::Independent),
+        servers: 1,
+        workload: Workload { clients: 3, access, ..workload(false) },
+        promises: PromiseSet::usual(),
+    }
+}
+
+/// One client more than there are permits.
+fn permits(lock: redis_semaphore::Settings) -> Setup<RedisSemaphore> {
+    Setup {
+        lock,
+        store: default_store(Layout::Independent),
+        servers: 1,
+        workload: Workload { clients: lock.permits + 1, ..workload(false) },
+        promises: PromiseSet::usual(),
+    }
 }
 
 /// Two clients that each take the lock four times for a third of its lifetime: the document asks for work that fits into
@@ -86,6 +193,7 @@ fn workload(checks: bool) -> Workload {
         rounds: 4,
         retries: false,
         calls: Calls::Lock,
+        access: AccessChoice::First,
         think: Micros::seconds(2),
         hold: Micros::seconds(3),
         releases: true,
@@ -161,5 +269,21 @@ fn many_space(options: &CheckOptions, fencing: bool) -> Space<Redlock> {
     space.setup.lock.fencing = fencing;
     adapt(&mut space.setup.workload, options, fencing);
     options.drop.iter().for_each(|assumption| spaces::drop_from_redlock(&mut space, *assumption));
+    with_holds_of_any_length(space)
+}
+
+fn shared_space(options: &CheckOptions, lock: redis_readers_writer::Settings) -> Space<RedisReadersWriter> {
+    let mut space = spaces::readers_writer(lock, options.clients, calls(options), &[]);
+    space.setup.promises = watched(options);
+    adapt(&mut space.setup.workload, options, false);
+    options.drop.iter().for_each(|assumption| spaces::drop_from_readers_writer(&mut space, *assumption));
+    with_holds_of_any_length(space)
+}
+
+fn permits_space(options: &CheckOptions, lock: redis_semaphore::Settings) -> Space<RedisSemaphore> {
+    let mut space = spaces::semaphore(lock, options.clients, calls(options), &[]);
+    space.setup.promises = watched(options);
+    adapt(&mut space.setup.workload, options, false);
+    options.drop.iter().for_each(|assumption| spaces::drop_from_semaphore(&mut space, *assumption));
     with_holds_of_any_length(space)
 }

@@ -4,7 +4,8 @@
 use picklock_model::claims::Assumption;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
-use picklock_model::machine::{Lock, Store};
+use picklock_model::machine::Store;
+use picklock_model::system::System;
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, ROUNDS_WITHOUT_END, Workload};
 use picklock_model::world::Bounds;
@@ -17,6 +18,8 @@ pub struct Surroundings {
     pub used: String,
     /// How time passes, and how long messages take.
     pub time: String,
+    /// What is set otherwise than in seeded runs: `ttl=2s`.
+    pub settings: Vec<String>,
     /// What may go wrong, and how often.
     pub allowed: Vec<String>,
     /// The assumptions that do not hold here, whether they were dropped or never made.
@@ -25,7 +28,7 @@ pub struct Surroundings {
 
 impl Surroundings {
     /// Of this space.
-    pub fn of<L: Lock>(space: &Space<L>) -> Surroundings {
+    pub fn of<Y: System>(space: &Space<Y>) -> Surroundings {
         let Space { setup, bounds } = space;
         let time = match bounds.latency_ticks {
             None => "deadlines and messages come in any order".to_owned(),
@@ -34,9 +37,10 @@ impl Surroundings {
             Some(ticks) => format!("in ticks of a second; messages take up to {ticks} ticks"),
         };
         Surroundings {
-            used: used_in(&setup.workload, setup.servers, bounds),
+            used: used_in::<Y>(&setup.workload, setup.servers, bounds),
             time,
-            allowed: [bounds.allowed(), L::Store::surroundings(&setup.store)].concat(),
+            settings: Vec::new(),
+            allowed: [bounds.allowed(), Y::Store::surroundings(&setup.store)].concat(),
             not_in_force: not_in_force(space).into_iter().map(Assumption::name).collect(),
         }
     }
@@ -57,6 +61,11 @@ impl Surroundings {
         in_words(&self.allowed)
     }
 
+    /// What is set otherwise than in seeded runs, as one phrase.
+    pub fn settings_in_words(&self) -> String {
+        in_words(&self.settings)
+    }
+
     /// The assumptions that do not hold, as one phrase.
     pub fn not_in_force_in_words(&self) -> String {
         in_words(&self.not_in_force)
@@ -69,8 +78,8 @@ fn in_words<T: AsRef<str>>(things: &[T]) -> String {
 }
 
 /// Who uses the lock in seeded runs, how often and how long, on how many servers.
-pub fn use_in_words<L: Lock>(setup: &Setup<L>) -> String {
-    let used = used_in(&setup.workload, setup.servers, &Bounds::default());
+pub fn use_in_words<Y: System>(setup: &Setup<Y>) -> String {
+    let used = used_in::<Y>(&setup.workload, setup.servers, &Bounds::default());
     match setup.workload.varies {
         true => format!("{used}; each seed draws its own numbers and lengths around these"),
         false => used,
@@ -78,8 +87,20 @@ pub fn use_in_words<L: Lock>(setup: &Setup<L>) -> String {
 }
 
 /// The same within these bounds, which may leave it to the clients how long they take.
-fn used_in(workload: &Workload, servers: u8, bounds: &Bounds) -> String {
+fn used_in<Y: System>(workload: &Workload, servers: u8, bounds: &Bounds) -> String {
     let some = |number: u8, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    if !Y::HOLDS {
+        let begin = match bounds.unhurried {
+            true => "beginning when they like".to_owned(),
+            false => format!("thinking {} before each", workload.think),
+        };
+        let operations = some(workload.rounds, "operation");
+        return format!(
+            "{} with {operations} each, {begin}; {}",
+            some(workload.clients, "client"),
+            some(servers, "server")
+        );
+    }
     let calls = match workload.calls {
         Calls::Lock => "lock",
         Calls::TryLock => "try_lock",
@@ -105,14 +126,14 @@ fn used_in(workload: &Workload, servers: u8, bounds: &Bounds) -> String {
     )
 }
 
-fn not_in_force<L: Lock>(space: &Space<L>) -> Vec<Assumption> {
+fn not_in_force<Y: System>(space: &Space<Y>) -> Vec<Assumption> {
     let Space { setup, bounds } = space;
     let majority_lost = 2 * u16::from(bounds.server_crashes) >= u16::from(setup.servers);
     let free_at_start = !setup.workload.releases;
     Assumption::ALL
         .into_iter()
         .filter(|assumption| match assumption {
-            Assumption::NoExpiry => L::lease(&setup.lock).is_some(),
+            Assumption::NoExpiry => Y::lease_of(&setup.lock).is_some(),
             Assumption::FreeAtStart => !free_at_start,
             Assumption::MajorityUp => bounds.server_crashes > 0 && majority_lost,
             Assumption::NoPause => bounds.pauses > 0 && !bounds.pauses_suspend,
@@ -134,7 +155,7 @@ fn not_in_force<L: Lock>(space: &Space<L>) -> Vec<Assumption> {
             | Assumption::BoundedDrift
             | Assumption::StopsInTime
             | Assumption::KeysExpire => false,
-            Assumption::KeysKept => !L::Store::keeps_keys(&setup.store),
+            Assumption::KeysKept => !Y::Store::keeps_keys(&setup.store),
         })
         .collect()
 }

@@ -11,17 +11,17 @@ use crate::token::differences::{NoSuchPart, applied, differences, passed_over};
 use crate::token::{Body, Mark, SetupBase, SetupChanges, Token};
 use picklock_model::cluster::Setup;
 use picklock_model::explore::{NoSuchPath, Space};
-use picklock_model::machine::Lock;
+use picklock_model::system::System;
 use picklock_model::world::Bounds;
 use picklock_properties::{Promise, PromiseSet};
 use serde::Serialize;
 use serde_json::Value;
 
-impl<L: Lock> Registered<L> {
+impl<Y: System> Registered<Y> {
     /// The token of a run of the seeded engine, which runs once more for it.
     pub(super) fn planned_token(
         &self,
-        setup: &Setup<L>,
+        setup: &Setup<Y>,
         run: &PlannedRun,
         promise: Option<Promise>,
     ) -> Result<Token, RunError> {
@@ -33,7 +33,7 @@ impl<L: Lock> Registered<L> {
     /// The token of a path of the exhaustive engine, which is walked once more for it.
     pub(super) fn path_token(
         &self,
-        space: &Space<L>,
+        space: &Space<Y>,
         actions: Vec<u16>,
         loop_start: Option<usize>,
         promise: Option<Promise>,
@@ -51,7 +51,7 @@ impl<L: Lock> Registered<L> {
     }
 
     /// The setup of a token.
-    pub(super) fn setup_of(&self, token: &Token) -> Result<Setup<L>, RunError> {
+    pub(super) fn setup_of(&self, token: &Token) -> Result<Setup<Y>, RunError> {
         let base = match token.setup.base {
             SetupBase::Registered => (self.setup)(),
             SetupBase::OfType => Setup::default(),
@@ -64,7 +64,7 @@ impl<L: Lock> Registered<L> {
         }
         let given = whole.clone();
         number_promises(&mut whole)?;
-        let setup: Setup<L> =
+        let setup: Setup<Y> =
             serde_json::from_value(whole).map_err(|error| RunError::SetupParts(error.to_string()))?;
         if let Some(name) = passed_over(&given, &named(&setup)?) {
             return Err(RunError::NoSuchPart(name));
@@ -88,18 +88,18 @@ pub(super) fn bounds_of(changes: Option<&Value>) -> Result<Bounds, RunError> {
 
 /// The token of a run of a lock that is in no registry at hand.
 #[cfg(feature = "strategies")]
-pub(crate) fn unregistered_token<L: Lock>(
+pub(crate) fn unregistered_token<Y: System>(
     lock: &str,
-    setup: &Setup<L>,
+    setup: &Setup<Y>,
     run: &PlannedRun,
 ) -> Result<Token, RunError> {
-    let changes = differences(&named(&Setup::<L>::default())?, &named(setup)?);
+    let changes = differences(&named(&Setup::<Y>::default())?, &named(setup)?);
     Ok(token_of(lock, setup, SetupChanges { base: SetupBase::OfType, changes }, run, None))
 }
 
-fn token_of<L: Lock>(
+fn token_of<Y: System>(
     lock: &str,
-    setup: &Setup<L>,
+    setup: &Setup<Y>,
     changes: SetupChanges,
     PlannedRun { plan, seed }: &PlannedRun,
     promise: Option<Promise>,
@@ -116,7 +116,7 @@ fn token_of<L: Lock>(
     }
 }
 
-fn path_hash<L: Lock>(space: &Space<L>, actions: &[u16]) -> Result<TraceHash, NoSuchPath> {
+fn path_hash<Y: System>(space: &Space<Y>, actions: &[u16]) -> Result<TraceHash, NoSuchPath> {
     let (mut walker, mut hash) = (space.walker(), TraceHash::default());
     for action in actions {
         walker.step(*action, &mut hash)?;
@@ -125,7 +125,7 @@ fn path_hash<L: Lock>(space: &Space<L>, actions: &[u16]) -> Result<TraceHash, No
 }
 
 /// A setup as named parts, its promises by name.
-fn named<L: Lock>(setup: &Setup<L>) -> Result<Value, RunError> {
+fn named<Y: System>(setup: &Setup<Y>) -> Result<Value, RunError> {
     let mut parts = value_of(setup)?;
     parts["promises"] = setup.promises.iter().map(Promise::name).collect();
     Ok(parts)

@@ -8,7 +8,7 @@ use picklock_model::locks::zookeeper_lock::{Fence, Settings};
 use picklock_model::locks::{ZnodeProbe, ZookeeperLock};
 use picklock_model::stores::zookeeper as store;
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, Workload, Writes};
+use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
 use picklock_properties::{Promise, PromiseSet};
 
 /// The locks, in the order of the tables.
@@ -21,6 +21,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || setup(Settings::as_written()),
             space: Some(|options| space(options, Settings::as_written())),
             servers: 1,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -31,6 +32,7 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
             setup: || setup(Settings::repaired()),
             space: Some(|options| space(options, Settings::repaired())),
             servers: 1,
+            rounds: super::ROUNDS,
             is_lock: true,
             varies: true,
         }),
@@ -46,6 +48,7 @@ pub(super) fn znode_probe() -> Box<dyn AnyLock> {
         setup: || spaces::znode(2, 2, false).setup,
         space: Some(|options| spaces::znode(options.clients, options.servers, false)),
         servers: 2,
+        rounds: super::ROUNDS,
         is_lock: false,
         varies: false,
     })
@@ -63,6 +66,7 @@ fn setup(lock: Settings) -> Setup<ZookeeperLock> {
             rounds: 4,
             retries: false,
             calls: Calls::Lock,
+            access: AccessChoice::First,
             think: Micros::seconds(2),
             hold: Micros::seconds(3),
             releases: true,

@@ -1,6 +1,6 @@
 //! One number for a whole run: equal runs have equal hashes, in every build and on every machine.
 
-use picklock_model::machine::Lock;
+use picklock_model::system::System;
 use picklock_model::trace::{Observer, Step};
 use postcard::ser_flavors::Flavor;
 use serde::Serialize;
@@ -39,8 +39,8 @@ impl Display for TraceHash {
     }
 }
 
-impl<L: Lock> Observer<L> for TraceHash {
-    fn observe(&mut self, step: &Step<L>) {
+impl<Y: System> Observer<Y> for TraceHash {
+    fn observe(&mut self, step: &Step<Y>) {
         self.add(&(step.at, step.happening, &step.effects.events));
     }
 }

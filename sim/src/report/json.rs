@@ -3,10 +3,11 @@
 //! Fields may be added; the ones here keep their names and meanings. A field that does not apply to a step is left out,
 //! except those that every step has.
 
-use super::{event_words, message_words, violation_words};
+use super::{JsonOperation, event_words, message_words, violation_words};
 use picklock_model::cluster::Wake;
-use picklock_model::machine::{Lock, Node, Store};
+use picklock_model::machine::{Node, Store};
 use picklock_model::names::Words;
+use picklock_model::system::{Process, System};
 use picklock_model::trace::{Happening, Observer, Step};
 use picklock_properties::{Promise, Violation};
 use serde::Serialize;
@@ -75,8 +76,14 @@ pub struct JsonEvent {
     pub sent: Vec<JsonMessage>,
     /// What the monitors were told, in order: `granted A`.
     pub reported: Vec<String>,
+    /// Which operations of shared objects began or ended in it, in order. Left out if none did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<JsonOperation>,
     /// Who is in its critical section after the step.
     pub holders: Vec<String>,
+    /// Several are, and their modes of access let them. Left out unless it is so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub holders_share: bool,
     /// Which promises the step broke.
     pub violations: Vec<JsonViolation>,
 }
@@ -114,9 +121,10 @@ impl From<&Violation> for JsonViolation {
     }
 }
 
-impl<L: Lock> Observer<L> for JsonEvents {
-    fn observe(&mut self, step: &Step<L>) {
+impl<Y: System> Observer<Y> for JsonEvents {
+    fn observe(&mut self, step: &Step<Y>) {
         let node = step.happening.node();
+        let usage = step.cluster.usage();
         let mut event = JsonEvent {
             step: self.events.len() as u64 + 1,
             at_us: step.at.0,
@@ -142,23 +150,25 @@ impl<L: Lock> Observer<L> for JsonEvents {
                 .iter()
                 .map(|(to, message)| JsonMessage {
                     to: to.to_string(),
-                    message: message_words(message, L::WORDS),
+                    message: message_words(message, Y::WORDS),
                 })
                 .collect(),
-            reported: step.effects.events.iter().map(event_words).collect(),
-            holders: step.cluster.usage().holding.iter().map(|client| client.to_string()).collect(),
+            reported: step.effects.events.iter().map(|event| event_words(event, &usage.accesses)).collect(),
+            operations: step.effects.events.iter().filter_map(JsonOperation::of).collect(),
+            holders: usage.holding.iter().map(|client| client.to_string()).collect(),
+            holders_share: usage.holding.len() > 1 && usage.is_legal(),
             violations: step.violations.iter().map(JsonViolation::from).collect(),
         };
-        event.add_happening(step.happening, L::WORDS);
+        event.add_happening(step.happening, Y::WORDS);
         match node {
             Some(Node::Client(client)) => {
                 let client = &step.cluster.clients[usize::from(client)];
                 event.doing = Some(client.doing());
-                event.line = Some(client.lock.line().to_string()).filter(|line| !line.is_empty());
+                event.line = Some(client.line().to_string()).filter(|line| !line.is_empty());
             }
             Some(Node::Server(server)) => {
                 let stored = step.cluster.servers[usize::from(server)].contents();
-                event.stored = Some(stored.iter().map(|line| L::WORDS.fill_in(line)).collect());
+                event.stored = Some(stored.iter().map(|line| Y::WORDS.fill_in(line)).collect());
             }
             Some(Node::Resource) => event.stored = Some(step.cluster.resource.contents()),
             None => {}

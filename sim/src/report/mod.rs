@@ -6,6 +6,7 @@
 
 mod hash;
 mod json;
+mod operations;
 mod perfetto;
 #[cfg(feature = "report")]
 mod picture;
@@ -18,6 +19,7 @@ mod toy;
 
 pub use hash::TraceHash;
 pub use json::{JsonEvent, JsonEvents, JsonMessage, JsonViolation};
+pub use operations::{JsonOperation, Operation, operations};
 pub use perfetto::perfetto;
 #[cfg(feature = "report")]
 pub use picture::{STYLE, Window, page, svg};
@@ -26,10 +28,11 @@ pub use shiviz::shiviz;
 pub use story::Story;
 pub use text::{Heading, TextOptions, TextTrace, TimeColumn};
 
-use picklock_model::machine::{Lock, Message, Node, Store};
+use picklock_model::machine::{Message, Node, Store};
 use picklock_model::names::Words;
+use picklock_model::system::System;
 use picklock_model::trace::{Observer, Step};
-use picklock_properties::{Event, FencingToken, Mode, Promise, Violation};
+use picklock_properties::{Access, AccessModes, Accesses, Event, FencingToken, Mode, Promise, Violation};
 use std::sync::OnceLock;
 
 static PROGRAM: OnceLock<String> = OnceLock::new();
@@ -49,12 +52,12 @@ pub(crate) fn name_program(name: String) {
 #[derive(Clone, Debug, Default)]
 pub struct Both<A, B>(pub A, pub B);
 
-impl<L: Lock, A: Observer<L>, B: Observer<L>> Observer<L> for Both<A, B> {
+impl<Y: System, A: Observer<Y>, B: Observer<Y>> Observer<Y> for Both<A, B> {
     fn watches(&self) -> bool {
         self.0.watches() || self.1.watches()
     }
 
-    fn observe(&mut self, step: &Step<L>) {
+    fn observe(&mut self, step: &Step<Y>) {
         if self.0.watches() {
             self.0.observe(step);
         }
@@ -64,15 +67,28 @@ impl<L: Lock, A: Observer<L>, B: Observer<L>> Observer<L> for Both<A, B> {
     }
 }
 
+/// The mode of [`picklock_properties::AccessModes::permits`].
+const PERMIT: &str = "permit";
+
 /// What a violation means, in half a sentence without a full stop: `B enters while A holds`.
 pub fn violation_words(violation: &Violation) -> String {
-    let Violation { promise, client, other } = violation;
+    let Violation { promise, client, other, modes } = violation;
     let alone = client == other;
+    // A lock with several modes of access says in which.
+    let [by, beside] = modes.map_or_else(Default::default, |modes| modes.map(|mode| format!(" ({mode})")));
     match promise {
+        // Of a semaphore one other holder is named, and it takes all of them.
+        Promise::MutualExclusion if modes.is_some_and(|[_, beside]| beside.as_str() == PERMIT) => {
+            format!("{client} enters{by} while as many hold as there are permits, {other} among them")
+        }
         Promise::MutualExclusion if alone => format!("{client} is granted the lock while it holds it"),
-        Promise::MutualExclusion => format!("{client} enters while {other} holds"),
-        Promise::Theorem1 => format!("{client} enters by lock while {other} holds by lock"),
-        Promise::Theorem2 => format!("{client} enters by try_lock while {other} holds by try_lock"),
+        Promise::MutualExclusion => format!("{client} enters{by} while {other} holds{beside}"),
+        Promise::Theorem1 => {
+            format!("{client} enters by lock{by} while {other} holds by lock{beside}")
+        }
+        Promise::Theorem2 => {
+            format!("{client} enters by try_lock{by} while {other} holds by try_lock{beside}")
+        }
         Promise::FencedResource if alone => {
             format!(
                 "the resource accepts a write from {client} that rests on no grant, or on an earlier one of its own"
@@ -115,17 +131,33 @@ pub fn violation_words(violation: &Violation) -> String {
         }
         Promise::LostUpdate => format!("a write of {client} overwrites one of {other} that it has not read"),
         Promise::ReleaseEnds => format!("{client} has left and is never done with its release"),
+        Promise::Linearizable => format!("{client} is told what no order of the calls explains"),
+        Promise::Conservation => {
+            format!("{client} adds the accounts up, and it is not what was put in less what was taken out")
+        }
+        Promise::NoHole => format!("{client} finds an empty position of the queue below a filled one"),
+        Promise::NoOverwrite => format!("{client} finds that a position of the queue has lost its item"),
+        Promise::NoDuplicate => format!("{client} finds an item once more than it was pushed"),
+        Promise::IndexNeverFalls => format!("{client} finds that the index of the queue has fallen"),
+        Promise::ExactlyOnce => {
+            format!("{client} leaves the output as no single handler without crashes would")
+        }
     }
 }
 
-/// What an event is called in JSON: verb first, then who.
-fn event_words(event: &Event) -> String {
+/// What an event is called in JSON: verb first, then who. `accesses` is in which mode everybody asks or holds once it has
+/// happened.
+fn event_words(event: &Event, accesses: &Accesses) -> String {
     let client = event.client();
     match event {
-        Event::Called { mode, .. } => format!("called {client} {}", mode_words(*mode)),
+        Event::Called { mode, access, .. } => {
+            format!("called {client} {}{}", mode_words(*mode), access_words(accesses, *access))
+        }
         Event::FoundFree { .. } => format!("found-free {client}"),
         Event::Enqueued { .. } => format!("enqueued {client}"),
-        Event::Granted { fence, .. } => format!("granted {client}{}", fence_words(*fence)),
+        Event::Granted { fence, .. } => {
+            format!("granted {client}{}{}", access_words(accesses, accesses.of(client)), fence_words(*fence))
+        }
         Event::Refused { .. } => format!("refused {client}"),
         Event::Left { .. } => format!("left {client}"),
         Event::Lost { .. } => format!("lost {client}"),
@@ -142,6 +174,13 @@ fn event_words(event: &Event) -> String {
         Event::Woken { .. } => format!("woken {client}"),
         Event::Written { .. } => format!("written {client}"),
         Event::ReadBegun { .. } => format!("read-begun {client}"),
+        Event::Invoked { call, .. } => format!("invoked {client} {call}"),
+        Event::Returned { answer, .. } => format!("returned {client} {answer}"),
+        Event::Unknown { .. } => format!("unknown {client}"),
+        Event::Input { stream, value, .. } => format!("input {client} {value} into stream {stream}"),
+        Event::Output { value, .. } => format!("output {client} {value}"),
+        Event::Counted { .. } => format!("counted {client}"),
+        Event::Settled { .. } => format!("settled {client}"),
         Event::TimeGiven { less, .. } => {
             format!("time-given {client} {}", if *less { "less than before" } else { "as before or more" })
         }
@@ -152,6 +191,14 @@ fn mode_words(mode: Mode) -> &'static str {
     match mode {
         Mode::Lock => "lock",
         Mode::TryLock => "try_lock",
+    }
+}
+
+/// ` (read)`, or nothing for a lock that has but one mode of access.
+fn access_words(accesses: &Accesses, access: Access) -> String {
+    match *accesses.modes() {
+        AccessModes::EXCLUSIVE => String::new(),
+        modes => format!(" ({})", modes.name(access)),
     }
 }
 
@@ -177,16 +224,37 @@ fn message_words<S: Store>(message: &Message<S>, words: Words) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use picklock_properties::ClientId;
+    use picklock_properties::{ClientId, HoldId};
 
     #[test]
     fn every_promise_has_words_for_its_violation_that_name_who_broke_it() {
         for promise in Promise::ALL {
             for other in [ClientId(0), ClientId(1)] {
-                let words = violation_words(&Violation { promise, client: ClientId(1), other });
+                let words = violation_words(&Violation::new(promise, ClientId(1), other));
                 assert!(words.contains('B') && !words.ends_with('.'), "{words}");
             }
         }
+    }
+
+    #[test]
+    fn a_violation_of_a_lock_with_several_modes_of_access_names_them() {
+        let modes = [Access(0), Access(1)].map(|access| AccessModes::SHARED_EXCLUSIVE.name(access));
+        let violation = Violation::new(Promise::MutualExclusion, ClientId(1), ClientId(0));
+        assert_eq!(violation_words(&violation), "B enters while A holds");
+        let violation = Violation { modes: Some(modes), ..violation };
+        assert_eq!(violation_words(&violation), "B enters (write) while A holds (read)");
+    }
+
+    #[test]
+    fn an_event_names_a_mode_of_access_where_there_are_several() {
+        let client = ClientId(1);
+        let call = Event::Called { client, mode: Mode::Lock, access: Access(1) };
+        let granted = Event::Granted { client, fence: Some(FencingToken(5)), hold: HoldId(1) };
+        let mut accesses = Accesses::new(AccessModes::SHARED_EXCLUSIVE);
+        accesses.set(client, Access(1));
+        assert_eq!(event_words(&call, &accesses), "called B lock (read)");
+        assert_eq!(event_words(&granted, &accesses), "granted B (read) token 5");
+        assert_eq!(event_words(&granted, &Accesses::default()), "granted B token 5");
     }
 
     #[test]

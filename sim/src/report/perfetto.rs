@@ -1,9 +1,10 @@
 //! The run as a trace that <https://ui.perfetto.dev> opens: the Chrome Trace Event Format, in its JSON object form.
 //!
-//! Each node is a thread of one process. Holding, pausing and being down are slices; steps are instants with their details
+//! Each node is a thread of one process. Holding, pausing, being down, and an operation from call to return are slices; steps are instants with their details
 //! as arguments; a message is a flow from the step that sent it to the step in which it arrived.
 
 use super::TimeColumn;
+use super::operations::{Operation, operations};
 use super::story::{Flight, Story, flights};
 use serde_json::{Value, json};
 
@@ -22,6 +23,9 @@ pub fn perfetto(story: Story) -> String {
     }
     let thread = |node: &str| story.nodes.iter().position(|known| known == node).map_or(0, |at| at + 1);
     events.extend(slices(&story, &times, &thread));
+    for operation in operations(story.events) {
+        events.extend(asked(&operation, &times, thread(&operation.client)));
+    }
     for (event, at) in story.events.iter().zip(&times) {
         let Some(node) = &event.node else { continue };
         let words: Vec<&str> = event.line.as_deref().into_iter().chain(event.doing).collect();
@@ -107,6 +111,21 @@ fn lasting(what: &'static str, thread: usize, start: i64, end: i64) -> [Value; 2
     [part("b", start), part("e", end)]
 }
 
+/// An operation of a shared object. What is given up, or was asked by a client that crashed, may be done until the end.
+fn asked(operation: &Operation, times: &[i64], thread: usize) -> [Value; 2] {
+    let start = times[operation.begun];
+    let known = operation.ended.filter(|_| operation.answer.is_some());
+    // As long as an instant, at least.
+    let end = known.map_or(times.last().map_or(0, |last| last + 1), |ended| times[ended]).max(start + 1);
+    let mark = if operation.broke.is_empty() { "" } else { "✱ " };
+    let (name, id) = (format!("{mark}{}", operation.label()), format!("operation-{thread}-{start}"));
+    let part = |phase, at| {
+        json!({"ph": phase, "pid": 1, "tid": thread, "ts": at, "cat": "operation", "name": name, "id": id,
+               "args": {"call": operation.call, "answer": operation.answer, "broke": operation.broke}})
+    };
+    [part("b", start), part("e", end)]
+}
+
 fn flow(number: usize, flight: &Flight, times: &[i64], thread: &dyn Fn(&str) -> usize) -> Vec<Value> {
     let Some(ended) = flight.ended.filter(|_| !flight.is_lost) else { return Vec::new() };
     let part = |phase, node: &str, at: i64| {
@@ -147,5 +166,34 @@ mod tests {
             let times = times(&Story { time: TimeColumn::Hidden, ..story });
             assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
         });
+    }
+
+    #[test]
+    fn an_operation_is_a_slice_from_call_to_return_and_one_of_unknown_outcome_lasts_to_the_end() {
+        let told = toy::told(&toy::calls(), perfetto);
+        let trace: Value = serde_json::from_str(&told).unwrap();
+        let of_phase = |phase: &str| -> Vec<(String, i64)> {
+            let events = trace["traceEvents"].as_array().unwrap().iter();
+            let slices = events.filter(|event| event["cat"] == "operation" && event["ph"] == phase);
+            slices
+                .map(|event| (event["name"].as_str().unwrap().to_owned(), event["ts"].as_i64().unwrap()))
+                .collect()
+        };
+        let (begins, ends) = (of_phase("b"), of_phase("e"));
+        let names: Vec<&str> = begins.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "x0.compare_and_set(1, 2) → refused",
+                "✱ x0.read() → 1",
+                "x0.write(7) → ?",
+                "x0.read() → 7",
+                "x0.delete() → ?"
+            ]
+        );
+        let last = ends.iter().map(|(_, at)| *at).max().unwrap();
+        let lasting: Vec<bool> = ends.iter().map(|(_, at)| *at == last).collect();
+        assert_eq!(lasting, [false, false, true, false, true]);
+        assert!(begins.iter().zip(&ends).all(|(begin, end)| begin.1 < end.1), "{begins:?} {ends:?}");
     }
 }

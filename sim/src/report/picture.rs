@@ -12,6 +12,7 @@
 //! [`svg`] draws it, as one image that stands alone; [`page`] puts it into one HTML file, with every step's details beside it.
 //! Neither loads anything from anywhere.
 
+mod bars;
 mod layout;
 mod page;
 mod svg;

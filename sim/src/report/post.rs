@@ -1,7 +1,8 @@
 //! Whether a trace is true to its messages: what arrives was sent before, by that sender, to that receiver, byte for byte.
 
 use super::message_words;
-use picklock_model::machine::{Lock, Message, Node, Store};
+use picklock_model::machine::{Message, Node, Store};
+use picklock_model::system::System;
 use picklock_model::trace::{Happening, Observer, Step};
 use std::collections::BTreeMap;
 
@@ -20,25 +21,25 @@ impl Post {
         self.unsent.as_deref()
     }
 
-    fn sent<L: Lock>(&mut self, from: Node, to: Node, message: &Message<L::Store>) {
+    fn sent<Y: System>(&mut self, from: Node, to: Node, message: &Message<Y::Store>) {
         *self.under_way.entry((from, to, bytes(message))).or_default() += 1;
     }
 
-    fn arrived<L: Lock>(&mut self, from: Node, to: Node, message: &Message<L::Store>) {
+    fn arrived<Y: System>(&mut self, from: Node, to: Node, message: &Message<Y::Store>) {
         let key = (from, to, bytes(message));
         match self.under_way.get_mut(&key) {
             Some(count) if *count > 1 => *count -= 1,
             Some(_) => drop(self.under_way.remove(&key)),
-            None => self.blame::<L>(from, to, message),
+            None => self.blame::<Y>(from, to, message),
         }
     }
 
-    fn blame<L: Lock>(&mut self, from: Node, to: Node, message: &Message<L::Store>) {
+    fn blame<Y: System>(&mut self, from: Node, to: Node, message: &Message<Y::Store>) {
         let step = self.steps;
         self.unsent.get_or_insert_with(|| {
             format!(
                 "in step {step}, {to} gets from {from} what {from} never sent: {}",
-                message_words(message, L::WORDS)
+                message_words(message, Y::WORDS)
             )
         });
     }
@@ -51,23 +52,23 @@ fn bytes<S: Store>(message: &Message<S>) -> Vec<u8> {
     }
 }
 
-impl<L: Lock> Observer<L> for Post {
-    fn observe(&mut self, step: &Step<L>) {
+impl<Y: System> Observer<Y> for Post {
+    fn observe(&mut self, step: &Step<Y>) {
         self.steps += 1;
         match step.happening {
             Happening::Delivered { from, to, message } | Happening::Lost { from, to, message } => {
-                self.arrived::<L>(*from, *to, message);
+                self.arrived::<Y>(*from, *to, message);
             }
             Happening::Duplicated { from, to, message } => {
                 if !self.under_way.contains_key(&(*from, *to, bytes(message))) {
-                    self.blame::<L>(*from, *to, message);
+                    self.blame::<Y>(*from, *to, message);
                 }
-                self.sent::<L>(*from, *to, message);
+                self.sent::<Y>(*from, *to, message);
             }
             _ => {}
         }
         if let Some(node) = step.happening.node() {
-            step.effects.sends.iter().for_each(|(to, message)| self.sent::<L>(node, *to, message));
+            step.effects.sends.iter().for_each(|(to, message)| self.sent::<Y>(node, *to, message));
         }
     }
 }

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! The bar `█` stands in a client's column on every line while the client is in its critical section, so that an overlap is
-//! two bars side by side. Whatever happens, happens in the column of the node that it happens to; a message lost is shown
+//! two bars side by side. The bar `┃` stands there while the client waits for an answer of a shared object. Whatever happens, happens in the column of the node that it happens to; a message lost is shown
 //! where it should have arrived.
 //!
 //! This file turns steps into rows and decides which of them are shown; `cell` finds the words, `table` the places.
@@ -29,10 +29,11 @@ mod tests;
 
 use cell::Lines;
 use picklock_model::cluster::Cluster;
-use picklock_model::machine::{Lock, Node, Store};
+use picklock_model::machine::{Node, Store};
+use picklock_model::system::System;
 use picklock_model::time::Micros;
 use picklock_model::trace::{Happening, Observer, Step};
-use picklock_properties::{ClientId, Event, Promise};
+use picklock_properties::{ClientId, ClientSet, Event, ObjectCall, Promise};
 use row::{Fold, Gap, Row, Weight, What};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -126,6 +127,8 @@ pub struct TextTrace {
     repeats: usize,
     /// In which step each client was last granted the lock.
     grants: BTreeMap<ClientId, usize>,
+    /// What each client has asked of a shared object and waits for.
+    asked: BTreeMap<ClientId, ObjectCall>,
     /// How many rows at the beginning [`TextOptions::last`] has thinned out already.
     thinned: usize,
     /// Lasso only: what never happens in its loop.
@@ -145,6 +148,7 @@ impl TextTrace {
             familiar: BTreeSet::new(),
             repeats: 0,
             grants: BTreeMap::new(),
+            asked: BTreeMap::new(),
             thinned: 0,
             never: None,
         }
@@ -252,7 +256,7 @@ impl TextTrace {
     }
 
     /// On the first step: who there is, and what everybody else stores (the one whose step it is comes with the step).
-    fn meet<L: Lock>(&mut self, cluster: &Cluster<L>, stepping: Option<Node>) {
+    fn meet<Y: System>(&mut self, cluster: &Cluster<Y>, stepping: Option<Node>) {
         self.nodes = cluster.nodes().collect();
         let servers = cluster.nodes().filter(|node| matches!(node, Node::Server(_)));
         self.stored = servers
@@ -261,23 +265,33 @@ impl TextTrace {
             .collect();
     }
 
-    fn row<L: Lock>(&mut self, step: &Step<L>) -> Row {
+    fn row<Y: System>(&mut self, step: &Step<Y>) -> Row {
         let node = step.happening.node();
         let mut lines = Lines::default();
-        lines.add_happening(step.happening, step.effects.remark, L::WORDS);
-        lines.add_events(&step.effects.events);
+        lines.add_happening(step.happening, step.effects.remark, Y::WORDS);
+        let mut asking: ClientSet = self.asked.keys().copied().collect();
+        lines.add_events(
+            &step.effects.events,
+            &step.cluster.usage().accesses,
+            &mut self.asked,
+            step.violations,
+        );
+        self.asked.keys().for_each(|client| asking.insert(*client));
+        if let Happening::Crashed { node: Node::Client(client), .. } = step.happening {
+            lines.add_outcome(self.asked.remove(&ClientId(*client)), None, false);
+        }
         let mut changed = false;
         match node {
             Some(Node::Client(client)) if goes_on(step.happening) => {
                 lines.add_doing(step, client);
-                lines.add_sends(&step.effects.sends, L::WORDS);
+                lines.add_sends(&step.effects.sends, Y::WORDS);
             }
             Some(Node::Client(_)) | None => {}
             Some(node @ (Node::Server(_) | Node::Resource)) => {
                 changed = self.add_stored(node, contents(step.cluster, node), &mut lines);
                 // That the resource answers goes without saying.
                 if node != Node::Resource {
-                    lines.add_sends(&step.effects.sends, L::WORDS);
+                    lines.add_sends(&step.effects.sends, Y::WORDS);
                 }
             }
         }
@@ -298,7 +312,7 @@ impl TextTrace {
             at: step.at,
             polls: usize::from(is_poll),
             cell: node.map(|node| (node, lines.0)),
-            lanes: row::lanes(step.cluster),
+            lanes: row::lanes(step.cluster, asking),
             violations: step.violations.iter().copied().collect(),
             granted,
         }
@@ -314,7 +328,7 @@ impl TextTrace {
         true
     }
 
-    fn weigh<L: Lock>(&mut self, step: &Step<L>, lines: &Lines, changed: bool) -> Weight {
+    fn weigh<Y: System>(&mut self, step: &Step<Y>, lines: &Lines, changed: bool) -> Weight {
         let weight = match step.happening {
             Happening::Lost { .. } | Happening::Duplicated { .. } => Weight::Loss,
             // A promise of progress is broken by nothing but the passing of time.
@@ -333,8 +347,8 @@ impl TextTrace {
     }
 }
 
-impl<L: Lock> Observer<L> for TextTrace {
-    fn observe(&mut self, step: &Step<L>) {
+impl<Y: System> Observer<Y> for TextTrace {
+    fn observe(&mut self, step: &Step<Y>) {
         self.steps += 1;
         if self.nodes.is_empty() {
             self.meet(step.cluster, step.happening.node());
@@ -355,11 +369,11 @@ impl<L: Lock> Observer<L> for TextTrace {
     }
 }
 
-fn contents<L: Lock>(cluster: &Cluster<L>, node: Node) -> Vec<String> {
+fn contents<Y: System>(cluster: &Cluster<Y>, node: Node) -> Vec<String> {
     match node {
         Node::Server(server) => {
             let lines = cluster.servers[usize::from(server)].contents();
-            lines.iter().map(|line| L::WORDS.fill_in(line)).collect()
+            lines.iter().map(|line| Y::WORDS.fill_in(line)).collect()
         }
         Node::Resource => cluster.resource.contents(),
         Node::Client(_) => unreachable!("what a client knows is shown by what it does"),

@@ -2,15 +2,20 @@
 //!
 //! Between line 1 and line 3 somebody else may do the same, which is what its traces show.
 
-use super::{JsonEvents, Story, TimeColumn};
+mod calls;
+mod told;
+
+pub(super) use calls::calls;
+pub(super) use told::{story, story_of, told};
+
 use picklock_model::cluster::{Cluster, Entry, Setup, Status, Wake};
 use picklock_model::machine::{
     Answer, Call, Context, Effects, Line, Lock, Message, Node, Silence, Store, Visit, Visitor,
 };
 use picklock_model::time::{Clock, Due, Micros, Monotonic, Wall};
 use picklock_model::trace::{Happening, Observer, Step};
-use picklock_model::workload::{Calls, Workload, Writes};
-use picklock_properties::{ClientId, PromiseSet};
+use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
+use picklock_properties::{ClientId, Event, PromiseSet, Violation};
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
 
@@ -39,26 +44,6 @@ pub(super) fn overlap(observer: &mut impl Observer<Notice>) {
     bench.pass(Micros::seconds(1));
     bench.wake(A, Wake::App);
     bench.deliver(A, Node::Resource);
-}
-
-/// Tells `to` the story of a run.
-pub(super) fn story(run: impl FnOnce(&mut JsonEvents), to: impl FnOnce(Story)) {
-    let mut events = JsonEvents::default();
-    run(&mut events);
-    let nodes = [A, B, S1, S2, Node::Resource].map(|node| node.to_string());
-    to(Story {
-        lock: "notice-board",
-        settings: &[],
-        token: "pk0_toy",
-        shown_for: None,
-        broken: &[],
-        plan: &[],
-        nodes: &nodes,
-        locks: 1,
-        events: &events.finish(),
-        loop_start: None,
-        time: TimeColumn::Seconds,
-    });
 }
 
 /// B looks sixteen times while A holds, and gets the board when A has left.
@@ -128,6 +113,7 @@ pub(super) const WORKLOAD: Workload = Workload {
     rounds: 1,
     retries: false,
     calls: Calls::Lock,
+    access: AccessChoice::First,
     think: Micros::ZERO,
     hold: Micros::seconds(1),
     releases: true,
@@ -234,6 +220,13 @@ impl<'o, O: Observer<Notice>> Bench<'o, O> {
         self.show(&happening, &[]);
     }
 
+    /// The node wakes, and this is what the monitors are told.
+    pub(super) fn tell(&mut self, node: Node, events: &[Event], violations: &[Violation]) {
+        self.effects.clear();
+        events.iter().for_each(|event| self.effects.record(*event));
+        self.show(&Happening::Woke { node, wake: Wake::App }, violations);
+    }
+
     fn set_status(&mut self, happening: Happening<Board>, node: Node, status: Status) {
         self.strike(happening, |cluster, _| {
             cluster.condition_mut(node).expect("only nodes that can pause are paused").status = status;
@@ -257,7 +250,7 @@ impl<'o, O: Observer<Notice>> Bench<'o, O> {
         self.in_flight.remove(at).2
     }
 
-    fn show(&mut self, happening: &Happening<Board>, violations: &[picklock_properties::Violation]) {
+    fn show(&mut self, happening: &Happening<Board>, violations: &[Violation]) {
         let Bench { cluster, effects, now, .. } = self;
         self.observer.observe(&Step { at: *now, happening, effects, cluster, violations });
         self.now = self.now + Micros(500);

@@ -2,7 +2,8 @@
 
 use crate::plans::plan::{Side, Target};
 use picklock_model::cluster::Setup;
-use picklock_model::machine::{Lock, Node};
+use picklock_model::machine::Node;
+use picklock_model::system::System;
 
 /// The nodes of a run, attendants among the clients, as a fault that was pulled by client `struck` sees them.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +14,7 @@ pub(crate) struct Cast {
 }
 
 impl Cast {
-    pub fn of<L: Lock>(setup: &Setup<L>, struck: u8) -> Cast {
+    pub fn of<Y: System>(setup: &Setup<Y>, struck: u8) -> Cast {
         Cast { clients: setup.workload.processes(), servers: setup.servers, struck }
     }
 

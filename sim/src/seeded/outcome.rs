@@ -2,7 +2,7 @@
 
 use crate::seeded::marks::{Features, Marks};
 use picklock_model::cluster::Setup;
-use picklock_model::machine::Lock;
+use picklock_model::system::System;
 use picklock_model::time::Micros;
 use picklock_properties::{Promise, PromiseSet, Violation};
 use serde::{Deserialize, Serialize};
@@ -27,8 +27,8 @@ pub struct Limits {
 impl Limits {
     /// Bounds that follow from the lease and from the workload: three leases and a minute for progress, and that and a
     /// hold for each client in turn before one counts as starved.
-    pub fn of<L: Lock>(setup: &Setup<L>) -> Limits {
-        let lease = L::lease(&setup.lock).unwrap_or(Micros::ZERO);
+    pub fn of<Y: System>(setup: &Setup<Y>) -> Limits {
+        let lease = Y::lease_of(&setup.lock).unwrap_or(Micros::ZERO);
         let workload = &setup.workload;
         let progress_bound = Micros(3 * lease.0) + Micros::seconds(60);
         let turn = progress_bound + workload.hold + workload.think;
@@ -66,7 +66,7 @@ pub struct Outcome {
     pub features: Features,
     /// The promises that were put to the test, or broken.
     pub tested: PromiseSet,
-    /// How often the lock was granted.
+    /// How often the lock was granted, or a call of a shared object came back.
     pub grants: u64,
     /// How often `try_lock` was refused.
     pub refusals: u64,

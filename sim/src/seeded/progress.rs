@@ -15,7 +15,7 @@ pub(crate) struct Progress {
     release: bool,
     progress_bound: Micros,
     starvation_bound: Micros,
-    /// Since when somebody has waited for the lock while nobody held it, lock by lock.
+    /// Since when somebody has waited for the lock whom no holder kept from it, lock by lock.
     owed_since: Vec<Micros>,
     /// Since when each client has waited, for whichever lock.
     waiting_since: Vec<Micros>,
@@ -77,7 +77,7 @@ impl Progress {
     pub fn observe(&mut self, now: Micros, locks: &[Monitors]) {
         if self.deadlock {
             for (since, lock) in self.owed_since.iter_mut().zip(locks) {
-                *since = if DeadlockFreedom::owed(lock.usage()) { (*since).min(now) } else { NEVER };
+                *since = if DeadlockFreedom::served(lock.usage()) { NEVER } else { (*since).min(now) };
             }
         }
         if self.starvation {
@@ -112,15 +112,15 @@ impl Progress {
             let longest = (0..).zip(&self.releasing_since).min_by_key(|(_, since)| **since);
             let client = ClientId(longest.map_or(0, |(client, _)| client));
             self.releasing_since.fill(NEVER);
-            return Violation { promise: Promise::ReleaseEnds, client, other: client };
+            return Violation::new(Promise::ReleaseEnds, client, client);
         }
         if self.deadlock_due() <= self.starvation_due() {
             self.deadlock = false;
             let longest = locks.iter().zip(&self.owed_since).min_by_key(|(_, since)| **since);
-            let client = longest.and_then(|(lock, _)| lock.usage().waiting.first());
+            let client = longest.and_then(|(lock, _)| DeadlockFreedom::owed_to(lock.usage()).first());
             let client = client.expect("progress is owed to somebody who waits");
             self.owed_since.fill(NEVER);
-            return Violation { promise: Promise::DeadlockFreedom, client, other: client };
+            return Violation::new(Promise::DeadlockFreedom, client, client);
         }
         self.starvation = false;
         let longest = (0..).zip(&self.waiting_since).min_by_key(|(_, since)| **since);
@@ -128,7 +128,7 @@ impl Progress {
         self.waiting_since.fill(NEVER);
         let waits_for = locks.iter().map(Monitors::usage).find(|usage| usage.waiting.contains(client));
         let other = waits_for.and_then(|usage| usage.holding.first()).unwrap_or(client);
-        Violation { promise: Promise::StarvationFreedom, client, other }
+        Violation::new(Promise::StarvationFreedom, client, other)
     }
 
     fn deadlock_due(&self) -> Micros {
@@ -154,7 +154,7 @@ fn after(since: Micros, bound: Micros) -> Micros {
 mod tests {
     use super::*;
     use crate::toy;
-    use picklock_properties::{Event, HoldId, Mode};
+    use picklock_properties::{Access, Event, HoldId, Mode};
 
     const A: ClientId = ClientId(0);
     const B: ClientId = ClientId(1);
@@ -192,15 +192,15 @@ mod tests {
 
     #[test]
     fn a_free_lock_is_owed_within_the_bound_and_a_grant_starts_it_anew() {
-        let called = (10, Event::Called { client: A, mode: Mode::Lock });
+        let called = (10, Event::Called { client: A, mode: Mode::Lock, access: Access::FIRST });
         let deadlock = PromiseSet::from_iter([Promise::DeadlockFreedom]);
         let (mut progress, usage) = watched(&[called], deadlock);
         assert_eq!(progress.due(), Micros(110));
-        let violation = Violation { promise: Promise::DeadlockFreedom, client: A, other: A };
+        let violation = Violation::new(Promise::DeadlockFreedom, A, A);
         assert_eq!(progress.violation(&usage), violation);
         assert_eq!((progress.due(), progress.is_decided()), (NEVER, true));
 
-        let waiting = (20, Event::Called { client: B, mode: Mode::Lock });
+        let waiting = (20, Event::Called { client: B, mode: Mode::Lock, access: Access::FIRST });
         let granted = (50, Event::Granted { client: A, fence: None, hold: HoldId(1) });
         let (progress, _) = watched(&[called, waiting, granted], deadlock);
         assert_eq!(progress.due(), NEVER);
@@ -216,7 +216,7 @@ mod tests {
         let left = (40, Event::Left { client: A });
         let (mut progress, usage) = watched(&[granted, left], release);
         assert_eq!(progress.due(), Micros(140));
-        let violation = Violation { promise: Promise::ReleaseEnds, client: A, other: A };
+        let violation = Violation::new(Promise::ReleaseEnds, A, A);
         assert_eq!(progress.violation(&usage), violation);
         assert_eq!((progress.due(), progress.is_decided()), (NEVER, true));
         for end in [Event::Released { client: A }, Event::Crashed { client: A }] {
@@ -228,13 +228,13 @@ mod tests {
     #[test]
     fn one_who_waits_while_others_are_granted_starves() {
         let history = [
-            (10, Event::Called { client: B, mode: Mode::Lock }),
-            (20, Event::Called { client: A, mode: Mode::Lock }),
+            (10, Event::Called { client: B, mode: Mode::Lock, access: Access::FIRST }),
+            (20, Event::Called { client: A, mode: Mode::Lock, access: Access::FIRST }),
             (30, Event::Granted { client: A, fence: None, hold: HoldId(1) }),
         ];
         let (mut progress, usage) = watched(&history, PromiseSet::liveness());
         assert_eq!(progress.due(), Micros(310));
-        let violation = Violation { promise: Promise::StarvationFreedom, client: B, other: A };
+        let violation = Violation::new(Promise::StarvationFreedom, B, A);
         assert_eq!(progress.violation(&usage), violation);
         assert!(!progress.is_decided());
     }
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn nobody_is_owed_anything_before_the_run_heals_or_without_the_promise() {
         let (mut progress, mut usage) = (progress(), unused());
-        usage[0].observe(Event::Called { client: A, mode: Mode::Lock }, &mut |_| {});
+        usage[0].observe(Event::Called { client: A, mode: Mode::Lock, access: Access::FIRST }, &mut |_| {});
         progress.observe(Micros(1), &usage);
         assert_eq!(progress.due(), NEVER);
         progress.begin(Micros(1), &usage, PromiseSet::safety(), &limits(), Micros::ZERO);
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_wrong_clock_widens_the_bounds() {
         let (mut progress, mut usage) = (progress(), unused());
-        usage[0].observe(Event::Called { client: A, mode: Mode::Lock }, &mut |_| {});
+        usage[0].observe(Event::Called { client: A, mode: Mode::Lock, access: Access::FIRST }, &mut |_| {});
         progress.begin(Micros::ZERO, &usage, PromiseSet::liveness(), &limits(), Micros(1000));
         assert_eq!(progress.due(), Micros(2100));
     }

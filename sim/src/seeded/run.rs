@@ -20,14 +20,15 @@ use crate::seeded::schedule::Ranks;
 use crate::seeded::trigger::Armed;
 use crate::seeded::witness::Witness;
 use picklock_model::cluster::{Cluster, Entry, Setup, Status, Wake};
-use picklock_model::machine::{Effects, Line, Lock, Message, Node, Store};
+use picklock_model::machine::{Effects, Line, Message, Node, Store};
+use picklock_model::system::{Process, System};
 use picklock_model::time::{Clock, Micros, Monotonic};
 use picklock_model::trace::{Happening, Observer, Step};
 use picklock_properties::{Event, Monitors, Violation};
 
 /// One run, with an engine of its own. For many runs keep an [`Engine`].
-pub fn run<L: Lock, O: Observer<L>>(
-    setup: &Setup<L>,
+pub fn run<Y: System, O: Observer<Y>>(
+    setup: &Setup<Y>,
     plan: &Plan,
     seed: u64,
     limits: &Limits,
@@ -37,14 +38,14 @@ pub fn run<L: Lock, O: Observer<L>>(
 }
 
 /// Runs, one after the other, in memory that they share.
-pub struct Engine<L: Lock> {
-    pub(crate) agenda: Agenda<L::Store>,
+pub struct Engine<Y: System> {
+    pub(crate) agenda: Agenda<Y::Store>,
     pub(crate) wires: Wires,
     pub(crate) progress: Progress,
     /// What the step under way wants done.
-    pub(crate) effects: Effects<L::Store>,
+    pub(crate) effects: Effects<Y::Store>,
     /// Always empty: what happens to a message on its way has no effects.
-    nothing: Effects<L::Store>,
+    nothing: Effects<Y::Store>,
     /// What the step under way broke.
     pub(crate) violations: Vec<Violation>,
     /// Positions of nodes that are paused, and slots of messages that wait for them, in order of arrival.
@@ -76,13 +77,13 @@ pub(crate) struct NodeState {
     pub leads: bool,
 }
 
-impl<L: Lock> Default for Engine<L> {
+impl<Y: System> Default for Engine<Y> {
     fn default() -> Self {
         Engine::new()
     }
 }
 
-impl<L: Lock> Engine<L> {
+impl<Y: System> Engine<Y> {
     /// An engine that has not run yet.
     pub fn new() -> Self {
         Engine {
@@ -100,9 +101,9 @@ impl<L: Lock> Engine<L> {
     }
 
     /// One run: the same arguments give the same outcome and show the same steps, on every machine.
-    pub fn run<O: Observer<L>>(
+    pub fn run<O: Observer<Y>>(
         &mut self,
-        setup: &Setup<L>,
+        setup: &Setup<Y>,
         plan: &Plan,
         seed: u64,
         limits: &Limits,
@@ -110,20 +111,22 @@ impl<L: Lock> Engine<L> {
     ) -> Outcome {
         // The engine itself is compiled once a lock, whoever watches: a watched step costs a call through a pointer, an
         // unwatched one a look whether there is one.
-        let observer: Option<&mut dyn Observer<L>> = if observer.watches() { Some(observer) } else { None };
+        let observer: Option<&mut dyn Observer<Y>> = if observer.watches() { Some(observer) } else { None };
         self.run_watched(setup, plan, seed, limits, observer)
     }
 
     fn run_watched(
         &mut self,
-        setup: &Setup<L>,
+        setup: &Setup<Y>,
         plan: &Plan,
         seed: u64,
         limits: &Limits,
-        observer: Option<&mut dyn Observer<L>>,
+        observer: Option<&mut dyn Observer<Y>>,
     ) -> Outcome {
         let mut cluster = Cluster::new(setup, |_| Clock::default());
-        let monitors = Monitors::new(setup.promises).allowing_overtakes(limits.overtakes_allowed);
+        let monitors = Monitors::new(setup.promises)
+            .with_modes(Y::access_modes(&setup.lock))
+            .allowing_overtakes(limits.overtakes_allowed);
         cluster.monitors.fill(monitors);
         let mut run = Run {
             setup,
@@ -149,15 +152,15 @@ impl<L: Lock> Engine<L> {
 }
 
 /// A run under way.
-pub(crate) struct Run<'a, 'o, L: Lock> {
-    pub setup: &'a Setup<L>,
+pub(crate) struct Run<'a, 'o, Y: System> {
+    pub setup: &'a Setup<Y>,
     pub plan: &'a Plan,
     seed: u64,
     pub limits: &'a Limits,
     /// Nobody, or whoever is shown each step.
-    observer: Option<&'a mut (dyn Observer<L> + 'o)>,
-    pub engine: &'a mut Engine<L>,
-    pub cluster: Cluster<L>,
+    observer: Option<&'a mut (dyn Observer<Y> + 'o)>,
+    pub engine: &'a mut Engine<Y>,
+    pub cluster: Cluster<Y>,
     /// Whether the resource works; the cluster knows it of everybody else.
     pub resource: Status,
     pub network_dice: Dice,
@@ -172,7 +175,7 @@ pub(crate) struct Run<'a, 'o, L: Lock> {
     pub outcome: Outcome,
 }
 
-impl<L: Lock> Run<'_, '_, L> {
+impl<Y: System> Run<'_, '_, Y> {
     fn begin(&mut self) {
         let nodes = self.cluster.conditions().len();
         self.engine.agenda.reset(2 * nodes);
@@ -324,12 +327,12 @@ impl<L: Lock> Run<'_, '_, L> {
         self.show_on_the_way(|| Happening::Lost { from, to, message });
     }
 
-    fn step(&mut self, node: Node, entry: Entry<L::Store>, happening: impl FnOnce() -> Happening<L::Store>) {
+    fn step(&mut self, node: Node, entry: Entry<Y::Store>, happening: impl FnOnce() -> Happening<Y::Store>) {
         self.enter(node, entry);
         self.after_step(node, happening);
     }
 
-    fn enter(&mut self, node: Node, entry: Entry<L::Store>) {
+    fn enter(&mut self, node: Node, entry: Entry<Y::Store>) {
         let ways = self.cluster.choices(node, &entry, self.setup);
         let choice = if ways > 1 { self.choice_dice.below(u64::from(ways)) as u32 } else { 0 };
         let Engine { effects, violations, .. } = &mut *self.engine;
@@ -339,7 +342,7 @@ impl<L: Lock> Run<'_, '_, L> {
     }
 
     /// The node has taken a step, and its effects lie ready.
-    pub(crate) fn after_step(&mut self, node: Node, happening: impl FnOnce() -> Happening<L::Store>) {
+    pub(crate) fn after_step(&mut self, node: Node, happening: impl FnOnce() -> Happening<Y::Store>) {
         let position = self.position(node);
         self.note_step(node, position);
         self.show(happening);
@@ -359,8 +362,8 @@ impl<L: Lock> Run<'_, '_, L> {
         }
         match node {
             Node::Client(client) => {
-                let lock = &self.cluster.clients[usize::from(client)].lock;
-                self.engine.nodes[position].renews = lock.is_renewing();
+                let process = &self.cluster.clients[usize::from(client)];
+                self.engine.nodes[position].renews = process.is_renewing();
             }
             Node::Server(server) => self.witness_lead(server, position),
             Node::Resource => {}
@@ -382,7 +385,7 @@ impl<L: Lock> Run<'_, '_, L> {
             let event = self.engine.effects.events[place];
             self.witness(event);
             match event {
-                Event::Granted { .. } => self.outcome.grants += 1,
+                Event::Granted { .. } | Event::Returned { .. } => self.outcome.grants += 1,
                 Event::Refused { .. } => self.outcome.refusals += 1,
                 Event::Enqueued { .. } => self.outcome.enqueued += 1,
                 Event::Renewed { .. } => self.outcome.renewals += 1,
@@ -489,20 +492,20 @@ impl<L: Lock> Run<'_, '_, L> {
     }
 
     /// Shows a step that had effects to whoever watches.
-    pub(crate) fn show(&mut self, happening: impl FnOnce() -> Happening<L::Store>) {
+    pub(crate) fn show(&mut self, happening: impl FnOnce() -> Happening<Y::Store>) {
         if self.observer.is_some() {
             self.tell(&happening(), true);
         }
     }
 
     /// Shows something that no node did.
-    pub(crate) fn show_on_the_way(&mut self, happening: impl FnOnce() -> Happening<L::Store>) {
+    pub(crate) fn show_on_the_way(&mut self, happening: impl FnOnce() -> Happening<Y::Store>) {
         if self.observer.is_some() {
             self.tell(&happening(), false);
         }
     }
 
-    fn tell(&mut self, happening: &Happening<L::Store>, has_effects: bool) {
+    fn tell(&mut self, happening: &Happening<Y::Store>, has_effects: bool) {
         let Some(observer) = &mut self.observer else { return };
         let (effects, violations): (_, &[Violation]) = match has_effects {
             true => (&self.engine.effects, &self.engine.violations),

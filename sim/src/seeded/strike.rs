@@ -7,11 +7,12 @@ use crate::seeded::marks::Blow;
 use crate::seeded::network::Link;
 use crate::seeded::run::{NodeState, Run, later};
 use picklock_model::cluster::Status;
-use picklock_model::machine::{Lock, Node};
+use picklock_model::machine::Node;
+use picklock_model::system::System;
 use picklock_model::time::{Clock, Micros};
 use picklock_model::trace::Happening;
 
-impl<L: Lock> Run<'_, '_, L> {
+impl<Y: System> Run<'_, '_, Y> {
     /// The fault strikes, unless its node is past caring.
     pub(crate) fn strike(&mut self, index: u32, struck: u8) {
         if self.is_healed() {

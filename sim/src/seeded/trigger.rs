@@ -3,7 +3,8 @@
 use crate::plans::plan::{Plan, Trigger, When};
 use crate::seeded::agenda::Pending;
 use crate::seeded::run::{Engine, Run, later};
-use picklock_model::machine::{Line, Lock, Node};
+use picklock_model::machine::{Line, Node};
+use picklock_model::system::{Process, System};
 use picklock_model::time::Micros;
 use picklock_properties::Event;
 
@@ -54,11 +55,11 @@ impl Armed {
     }
 }
 
-impl<L: Lock> Run<'_, '_, L> {
+impl<Y: System> Run<'_, '_, Y> {
     /// A node has taken a step, whose effects lie ready: the faults that waited for it will strike.
     pub(crate) fn pull_triggers(&mut self, node: Node, position: usize) {
         let Node::Client(client) = node else { return };
-        let line = Some(self.cluster.clients[usize::from(client)].lock.line());
+        let line = Some(self.cluster.clients[usize::from(client)].line());
         let arrived = std::mem::replace(&mut self.engine.nodes[position].line, line) != line;
         let (plan, clients) = (self.plan, self.setup.workload.processes());
         let Engine { triggers, agenda, effects, .. } = &mut *self.engine;

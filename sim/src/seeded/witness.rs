@@ -3,7 +3,8 @@
 
 use crate::seeded::marks::{Blow, Found, Mark};
 use crate::seeded::run::Run;
-use picklock_model::machine::{Line, Lock, Message, Node, Store};
+use picklock_model::machine::{Line, Message, Node, Store};
+use picklock_model::system::{Process, System};
 use picklock_model::time::Micros;
 use picklock_properties::{ClientId, ClientSet, Event};
 
@@ -41,10 +42,10 @@ impl Witness {
     }
 }
 
-impl<L: Lock> Run<'_, '_, L> {
+impl<Y: System> Run<'_, '_, Y> {
     fn mark(&mut self, mark: Mark, client: ClientId) {
         self.outcome.marks.count(mark);
-        let line = self.cluster.clients[usize::from(client.0)].lock.line();
+        let line = self.cluster.clients[usize::from(client.0)].line();
         self.feel(Blow::Mark(mark), Found::Struck(line));
     }
 
@@ -64,8 +65,8 @@ impl<L: Lock> Run<'_, '_, L> {
         let me = usize::from(client.0);
         match event {
             Event::Granted { .. } => {
-                let lock = self.cluster.clients[me].lock_id(client.0, &self.setup.workload);
-                if self.cluster.monitors[usize::from(lock.0)].usage().holding.len() > 1 {
+                let lock = self.cluster.clients[me].busy_with(client.0, &self.setup.workload);
+                if !self.cluster.monitors[usize::from(lock.0)].usage().in_the_way_of(client).is_empty() {
                     self.mark(Mark::GrantedWhileHeld, client);
                 }
                 if self.engine.witness.unreleased.contains(client) {
@@ -105,13 +106,20 @@ impl<L: Lock> Run<'_, '_, L> {
             | Event::TimeGiven { .. }
             | Event::Woken { .. }
             | Event::Written { .. }
-            | Event::ReadBegun { .. } => {}
+            | Event::ReadBegun { .. }
+            | Event::Invoked { .. }
+            | Event::Returned { .. }
+            | Event::Unknown { .. }
+            | Event::Input { .. }
+            | Event::Output { .. }
+            | Event::Counted { .. }
+            | Event::Settled { .. } => {}
         }
     }
 
     fn look_at_lease(&mut self, client: ClientId) {
         let lasted = self.now - self.engine.witness.lease_since[usize::from(client.0)];
-        if L::lease(&self.setup.lock).is_some_and(|lease| lasted > lease) {
+        if Y::lease_of(&self.setup.lock).is_some_and(|lease| lasted > lease) {
             self.mark(Mark::LeaseOutlived, client);
         }
     }
@@ -120,11 +128,11 @@ impl<L: Lock> Run<'_, '_, L> {
     pub(crate) fn witness_blow(&mut self, blow: Blow, node: Node) {
         match node {
             Node::Client(client) => {
-                let line = self.cluster.clients[usize::from(client)].lock.line();
+                let line = self.cluster.clients[usize::from(client)].line();
                 self.feel(blow, Found::Struck(line));
             }
             Node::Server(_) | Node::Resource => {
-                let lines = self.cluster.clients.iter().map(|client| client.lock.line());
+                let lines = self.cluster.clients.iter().map(|client| client.line());
                 lines.for_each(|line| self.outcome.features.insert(blow, Found::Bystander(line)));
                 self.feel(blow, Found::Bystander(Line::NONE));
             }
@@ -165,10 +173,10 @@ impl<L: Lock> Run<'_, '_, L> {
     }
 
     /// A message will never be handled.
-    pub(crate) fn witness_loss(&mut self, from: Node, to: Node, message: &Message<L::Store>) {
+    pub(crate) fn witness_loss(&mut self, from: Node, to: Node, message: &Message<Y::Store>) {
         let (client, blow) = match (from, to, message) {
             (Node::Server(server), Node::Client(client), Message::Reply(reply)) => {
-                if L::Store::is_notice(reply) {
+                if Y::Store::is_notice(reply) {
                     self.mark(Mark::WatchUnheard, ClientId(client));
                 } else {
                     self.engine.witness.missed[usize::from(client)] |= 1 << (server % 64);
@@ -180,7 +188,7 @@ impl<L: Lock> Run<'_, '_, L> {
             (Node::Client(client), _, _) => (client, Blow::LostRequest),
             (Node::Server(_) | Node::Resource, _, _) => return,
         };
-        let line = self.cluster.clients[usize::from(client)].lock.line();
+        let line = self.cluster.clients[usize::from(client)].line();
         self.feel(blow, Found::Struck(line));
     }
 

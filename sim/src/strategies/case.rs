@@ -10,7 +10,7 @@ use crate::seeded::run::run;
 use crate::sweep::PlannedRun;
 use crate::token::Token;
 use picklock_model::cluster::Setup;
-use picklock_model::machine::Lock;
+use picklock_model::system::System;
 use picklock_model::trace::{Observer, Step};
 use picklock_properties::Promise;
 use proptest::test_runner::TestCaseError;
@@ -18,11 +18,11 @@ use std::fmt::{Debug, Display, Formatter};
 
 /// A run of the seeded engine: setup, plan and seed.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Case<L: Lock> {
+pub struct Case<Y: System> {
     /// Name of a registered lock; it says which machine the setup is of.
     pub lock: String,
     /// Setup, plan and seed.
-    pub trial: Trial<L>,
+    pub trial: Trial<Y>,
 }
 
 /// How many steps are shown of a run that breaks a promise.
@@ -30,7 +30,7 @@ const LAST_STEPS: usize = 30;
 /// How many of them after the one that breaks it.
 const AFTERMATH_STEPS: usize = 6;
 
-impl<L: Lock> Case<L> {
+impl<Y: System> Case<Y> {
     /// What the run comes to: the same every time.
     pub fn outcome(&self) -> Outcome {
         self.observed(&mut ())
@@ -64,7 +64,7 @@ impl<L: Lock> Case<L> {
     }
 
     /// The same run, with this promise watched too.
-    fn watching(&self, promise: Promise) -> Case<L> {
+    fn watching(&self, promise: Promise) -> Case<Y> {
         let Trial { setup, plan, seed } = self.trial.clone();
         let promises = setup.promises.iter().chain([promise]).collect();
         Case { lock: self.lock.clone(), trial: Trial { setup: Setup { promises, ..setup }, plan, seed } }
@@ -89,7 +89,7 @@ impl<L: Lock> Case<L> {
         )
     }
 
-    fn observed(&self, observer: &mut impl Observer<L>) -> Outcome {
+    fn observed(&self, observer: &mut impl Observer<Y>) -> Outcome {
         let Trial { setup, plan, seed } = &self.trial;
         run(setup, plan, *seed, &Limits::of(setup), observer)
     }
@@ -103,18 +103,18 @@ struct UpTo {
     is_broken: bool,
 }
 
-impl<L: Lock> Observer<L> for UpTo {
-    fn observe(&mut self, step: &Step<L>) {
+impl<Y: System> Observer<Y> for UpTo {
+    fn observe(&mut self, step: &Step<Y>) {
         if self.is_broken {
             let Some(more) = self.more.checked_sub(1) else { return };
             self.more = more;
         }
-        Observer::<L>::observe(&mut self.text, step);
+        Observer::<Y>::observe(&mut self.text, step);
         self.is_broken |= step.violations.iter().any(|violation| violation.promise == self.promise);
     }
 }
 
-impl<L: Lock> Display for Case<L> {
+impl<Y: System> Display for Case<Y> {
     /// How large it is and its seed, the plan, a line a fault, and how to see it again.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let Trial { setup, plan, seed } = &self.trial;
@@ -129,14 +129,14 @@ impl<L: Lock> Display for Case<L> {
     }
 }
 
-impl<L: Lock> Debug for Case<L> {
+impl<Y: System> Debug for Case<Y> {
     /// As [`Display`]: proptest prints what failed by this, and the fields of a setup are of no help there.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         Display::fmt(self, f)
     }
 }
 
-impl<L: Lock> Reduce for Case<L> {
+impl<Y: System> Reduce for Case<Y> {
     fn reductions(&self, aims: &[Trigger]) -> Vec<Reduction> {
         self.trial.reductions(aims)
     }

@@ -52,9 +52,9 @@ use crate::plans::shrink::reductions::aims;
 use crate::plans::swarm::Scale;
 use crate::plans::varied;
 use picklock_model::cluster::Setup;
-use picklock_model::machine::Lock;
+use picklock_model::system::System;
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, Workload, Writes};
+use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Reason, TestRunner};
@@ -67,11 +67,11 @@ const OTHER_SEEDS: u64 = 3;
 ///
 /// `lock` is the name of a registered lock that `setup` is of; tokens carry it. A setup that cannot be run
 /// ([`Setup::check`]) gives no cases, and proptest says why.
-pub fn runs<L: Lock>(
+pub fn runs<Y: System>(
     lock: &str,
-    setup: Setup<L>,
+    setup: Setup<Y>,
     kinds: FaultSet,
-) -> impl Strategy<Value = Case<L>> + use<L> {
+) -> impl Strategy<Value = Case<Y>> + use<Y> {
     let checked = setup.check().map_err(|error| Reason::from(error.to_string()));
     let scale = checked.clone().map(|()| Scale::of(&setup));
     let (lock, aims) = (lock.to_owned(), scale.as_ref().map(aims).unwrap_or_default());
@@ -106,6 +106,7 @@ pub fn workloads() -> impl Strategy<Value = Workload> {
             rounds,
             retries,
             calls: if tries { Calls::TryLock } else { Calls::Lock },
+            access: AccessChoice::First,
             think,
             hold,
             releases: true,

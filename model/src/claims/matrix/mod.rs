@@ -9,6 +9,7 @@ mod cassandra_lwt;
 mod cassandra_services;
 mod cassandra_shadow;
 mod feedback;
+mod objects;
 mod redis;
 mod zookeeper;
 
@@ -18,7 +19,7 @@ use picklock_properties::Promise;
 /// One cell of which something is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cell {
-    /// Name of the lock.
+    /// Name of the lock, or of the object.
     pub lock: &'static str,
     /// Name of the fault.
     pub fault: &'static str,
@@ -73,8 +74,8 @@ const fn verified(
     Cell { lock, fault, promise, known: Known::Verified { theorem, dropped }, reason }
 }
 
-/// Every cell of which something is known, by family of locks.
-pub const MATRIX: [&[Cell]; 7] = [
+/// Every cell of which something is known, by family of locks; and of objects.
+pub const MATRIX: [&[Cell]; 8] = [
     cassandra::CELLS,
     cassandra_shadow::CELLS,
     cassandra_services::CELLS,
@@ -82,6 +83,7 @@ pub const MATRIX: [&[Cell]; 7] = [
     redis::CELLS,
     zookeeper::CELLS,
     feedback::CELLS,
+    objects::CELLS,
 ];
 
 /// What is known of a lock under a fault, if anything.

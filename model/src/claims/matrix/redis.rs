@@ -13,6 +13,12 @@ const FAILOVER_FENCED: &str = "redis-failover-fenced";
 const REDLOCK: &str = "redlock";
 const REDLOCK_FENCED: &str = "redlock-fenced";
 
+const SHARED: &str = "redis-readers-writer";
+const SHARED_REPAIRED: &str = "redis-readers-writer-repaired";
+const PERMITS: &str = "redis-semaphore";
+const PERMITS_FAIR: &str = "redis-semaphore-fair";
+const PERMITS_REPAIRED: &str = "redis-semaphore-repaired";
+
 const OUTLIVED: &str = "the holder outlives its key while it pauses (row R1)";
 const UNFENCED: &str =
     "there is no fencing token: the write of a holder that has outlived its key is accepted";
@@ -36,6 +42,13 @@ const COUNTER_UNREPLICATED: &str =
     "the promoted replica has not heard of the counter's last steps: a token is given out twice (row F2)";
 const COUNTERS_APART: &str =
     "the largest of a quorum's counters is no order: a later grant may have the smaller token (row F4)";
+
+const DECR_LATE: &str =
+    "a reader's DECR comes too late, or twice, and takes another reader's count (row R29)";
+const OVERTAKEN: &str =
+    "the smaller stamp of a request that was overtaken takes a permit that is none (row R31)";
+const BETWEEN: &str =
+    "a larger count is entered before a smaller one, and both have the last permit (row R32)";
 
 /// What is known.
 pub(super) const CELLS: &[Cell] = &{
@@ -86,6 +99,48 @@ pub(super) const CELLS: &[Cell] = &{
         broken(REDLOCK_FENCED, "all", MutualExclusion, ALL),
         broken(REDLOCK_FENCED, "all", DeadlockFreedom, SLOW_NODES),
         broken(REDLOCK_FENCED, "all", StarvationFreedom, SLOW_NODES),
+        broken(SHARED, "pause", MutualExclusion, OUTLIVED),
+        broken(SHARED, "pause", FencedResource, UNFENCED),
+        broken(SHARED, "clock", MutualExclusion, SET),
+        broken(SHARED, "delay", MutualExclusion, DECR_LATE),
+        broken(SHARED, "delay", FencedResource, LATE),
+        broken(SHARED, "duplicate", MutualExclusion, DECR_LATE),
+        broken(SHARED, "power-loss", MutualExclusion, EVERYSEC),
+        broken(SHARED, "all", MutualExclusion, ALL),
+        broken(SHARED, "all", FencedResource, UNFENCED),
+        broken(SHARED_REPAIRED, "pause", MutualExclusion, OUTLIVED),
+        broken(SHARED_REPAIRED, "pause", FencedResource, UNFENCED),
+        broken(SHARED_REPAIRED, "clock", MutualExclusion, SET),
+        broken(SHARED_REPAIRED, "delay", FencedResource, LATE),
+        broken(SHARED_REPAIRED, "duplicate", FencedResource, LATE),
+        broken(SHARED_REPAIRED, "power-loss", MutualExclusion, EVERYSEC),
+        broken(SHARED_REPAIRED, "power-loss", FencedResource, EVERYSEC),
+        broken(SHARED_REPAIRED, "all", MutualExclusion, ALL),
+        broken(SHARED_REPAIRED, "all", FencedResource, UNFENCED),
+        broken(PERMITS, "none", MutualExclusion, OVERTAKEN),
+        broken(PERMITS, "pause", MutualExclusion, OVERTAKEN),
+        broken(PERMITS, "clock", MutualExclusion, OVERTAKEN),
+        broken(PERMITS, "delay", MutualExclusion, OVERTAKEN),
+        broken(PERMITS, "loss", MutualExclusion, OVERTAKEN),
+        broken(PERMITS, "duplicate", MutualExclusion, OVERTAKEN),
+        broken(PERMITS, "partition", MutualExclusion, OVERTAKEN),
+        broken(PERMITS, "crash", MutualExclusion, OVERTAKEN),
+        broken(PERMITS, "power-loss", MutualExclusion, OVERTAKEN),
+        broken(PERMITS, "all", MutualExclusion, OVERTAKEN),
+        broken(PERMITS_FAIR, "none", MutualExclusion, BETWEEN),
+        broken(PERMITS_FAIR, "pause", MutualExclusion, BETWEEN),
+        broken(PERMITS_FAIR, "clock", MutualExclusion, BETWEEN),
+        broken(PERMITS_FAIR, "delay", MutualExclusion, BETWEEN),
+        broken(PERMITS_FAIR, "loss", MutualExclusion, BETWEEN),
+        broken(PERMITS_FAIR, "duplicate", MutualExclusion, BETWEEN),
+        broken(PERMITS_FAIR, "partition", MutualExclusion, BETWEEN),
+        broken(PERMITS_FAIR, "crash", MutualExclusion, BETWEEN),
+        broken(PERMITS_FAIR, "power-loss", MutualExclusion, BETWEEN),
+        broken(PERMITS_FAIR, "all", MutualExclusion, BETWEEN),
+        broken(PERMITS_REPAIRED, "pause", MutualExclusion, OUTLIVED),
+        broken(PERMITS_REPAIRED, "clock", MutualExclusion, SET),
+        broken(PERMITS_REPAIRED, "power-loss", MutualExclusion, EVERYSEC),
+        broken(PERMITS_REPAIRED, "all", MutualExclusion, ALL),
         broken(SINGLE, "clock", FencedResource, SET),
         broken(SINGLE, "power-loss", FencedResource, EVERYSEC),
         broken(SINGLE, "delay", MutualExclusion, SLOW_WORK),

@@ -3,22 +3,27 @@
 mod hunts;
 
 use super::{Hunt, Scenario, Search};
-use crate::claims::redis::{self as spaces, LONG_TICKS, TTL, redis_single, redlock};
+use crate::claims::redis::{
+    self as spaces, LONG_TICKS, TTL, readers_writer, redis_single, redlock, semaphore,
+};
 use crate::claims::{Assumption, Judgement, NamedSpace, pack_setup};
 use crate::explore::{Draws, Goal, Space};
+use crate::locks::redis_readers_writer::{self as shared, Readers};
+use crate::locks::redis_semaphore::{self as permits, Stamps, Take};
 use crate::locks::redis_single::{self as single, Fencing, RedisSingle, Release};
 use crate::locks::redlock::{Contact, ElapsedClock, ExtendBy, Extension, Redlock, Settles, ValidityFrom};
 use crate::machine::Lock;
 use crate::stores::redis::{Eviction, ExpiryClock, Layout, Persistence, Tenant, TenantDoes};
 use crate::time::Micros;
-use crate::workload::{Calls, Writes};
+use crate::workload::{Calls, ROUNDS_WITHOUT_END, Writes};
 use crate::world::{Aim, TICK, WITHOUT_END};
-use picklock_properties::Promise;
+use picklock_properties::{ClientId, Promise};
 
 /// The rows, in the order of the catalogue.
 pub(super) fn scenarios() -> Vec<Scenario> {
     let mut rows = vec![r1(), r2(), r3(), r4(), r5(), r7(), r8(), r9(), r10(), r11(), r12()];
     rows.extend([r15(), r16(), r18(), r19(), r20(), r21(), r23(), r24(), r25(), r28()]);
+    rows.extend([r29(), r30(), r31(), r32(), r33()]);
     rows.extend([f1(), f2(), f3(), f4()]);
     rows
 }
@@ -458,6 +463,125 @@ fn r28() -> Scenario {
     }
 }
 
+// Locks that several may hold.
+
+fn r29() -> Scenario {
+    let space = |readers| {
+        let mut space = readers_writer(
+            shared::Settings { readers, ..shared::Settings::counted() },
+            3,
+            Calls::TryLock,
+            &[Promise::MutualExclusion],
+        );
+        space.bounds.power_losses = 0;
+        space.bounds.drifts = 0;
+        space.bounds.latency_ticks = Some(2);
+        space.setup.lock.ttl = Micros::millis(2999);
+        space.setup.lock.validity_margin = Some(Micros::millis(999));
+        space.setup.workload.hold = Micros::ZERO;
+        Search::Space { space: NamedSpace::new("redis-readers-writer", &space), judgement: Judgement::Safety }
+    };
+    Scenario {
+        id: "R29",
+        story: "a reader's DECR comes when the counter of the readers is another one, and takes the count of a reader that is still \
+                there: a writer finds 0",
+        breaks: Promise::MutualExclusion,
+        search: space(Readers::CountedFromZero),
+        fix: "an entry for each reader, with a lease of its own",
+        fix_search: space(Readers::Entries),
+        note: "searched with a counter that nobody takes below 0, which does not help; a DECR that arrives \
+               twice does the same: picklock check redis-readers-writer --clients 3 --drop no-duplicate",
+        hunt: Some(hunts::r29()),
+        ..REDIS
+    }
+}
+
+fn r30() -> Scenario {
+    let space = |writers_first| {
+        let lock = shared::Settings { writers_first, ..shared::Settings::repaired() };
+        let mut space = readers_writer(lock, 3, Calls::Lock, &[]);
+        space.bounds.power_losses = 0;
+        space.bounds.drifts = 0;
+        space.setup.workload.hold = Micros::ZERO;
+        space.setup.workload.rounds = ROUNDS_WITHOUT_END;
+        let goals = vec![Goal::StarvationFreedom(ClientId(0))];
+        let judgement = Judgement::Progress { goals, draws: Draws::Adversary };
+        Search::Space { space: NamedSpace::new("redis-readers-writer", &space), judgement }
+    };
+    Scenario {
+        id: "R30",
+        story: "readers come and go, one of them is always there, and the writer waits for ever",
+        breaks: Promise::StarvationFreedom,
+        search: space(false),
+        fix: "a mark of the writer that waits, which no reader overtakes",
+        fix_search: space(true),
+        note: "what is repaired is the lot of one writer among readers: a second writer that comes back at once is always the first, and the \
+               other one starves as the readers do; so does who waits less long than an answer takes",
+        hunt: Some(hunts::r30()),
+        ..REDIS
+    }
+}
+
+fn r31() -> Scenario {
+    let space = |take| safety_of_permits(permits::Settings { take, ..permits::Settings::basic() });
+    Scenario {
+        id: "R31",
+        story: "a client whose stamp is smaller, as its clock is behind or its request was slow, comes before those who hold, and takes a \
+                permit that is none",
+        breaks: Promise::MutualExclusion,
+        search: space(Take::ByRank),
+        fix: "a script that counts who is there",
+        fix_search: space(Take::ByCount),
+        note: "\"Redis in Action\", 6.3.1, blames the clocks: with clocks that agree it is enough that one request \
+               overtakes another",
+        hunt: Some(hunts::r31()),
+        ..REDIS
+    }
+}
+
+fn r32() -> Scenario {
+    let space = |take| safety_of_permits(permits::Settings { take, ..permits::Settings::basic() });
+    Scenario {
+        id: "R32",
+        story: "between the counter that a client draws and the entry that it makes, one with a larger count takes the last permit",
+        breaks: Promise::MutualExclusion,
+        search: space(Take::ByCounter),
+        fix: "a script that counts who is there",
+        fix_search: space(Take::ByCount),
+        note: "\"Redis in Action\", 6.3.4, repairs it by a lock around both",
+        hunt: Some(hunts::r32()),
+        ..REDIS
+    }
+}
+
+fn r33() -> Scenario {
+    let space = |stamps| {
+        let lock = permits::Settings { stamps, ..permits::Settings::repaired() };
+        let mut space = semaphore(lock, 3, Calls::TryLock, &[Promise::MutualExclusion]);
+        space.bounds.power_losses = 0;
+        space.bounds.drifts = 0;
+        spaces::drop_from_semaphore(&mut space, Assumption::ClocksAgree);
+        Search::Space { space: NamedSpace::new("redis-semaphore", &space), judgement: Judgement::Safety }
+    };
+    Scenario {
+        id: "R33",
+        story: "a client whose clock is ahead by more than an entry lives takes all holders for dead, and removes them",
+        breaks: Promise::MutualExclusion,
+        search: space(Stamps::Clients),
+        fix: "the server's clock, for all",
+        fix_search: space(Stamps::Server),
+        ..REDIS
+    }
+}
+
+/// Three clients and two permits, on clocks that agree.
+fn safety_of_permits(lock: permits::Settings) -> Search {
+    let mut space = semaphore(lock, 3, Calls::TryLock, &[Promise::MutualExclusion]);
+    space.bounds.power_losses = 0;
+    space.bounds.drifts = 0;
+    Search::Space { space: NamedSpace::new("redis-semaphore", &space), judgement: Judgement::Safety }
+}
+
 // Fencing.
 
 fn f1() -> Scenario {
@@ -558,7 +682,7 @@ fn f4() -> Scenario {
             faults: &["pause", "loss", "partition"],
             seeds: 3000,
         },
-        note: "not in the catalogue: what the critique means when it says that Redlock has no token to offer",
+        note: "what the critique means when it says that Redlock has no token to offer",
         hunt: Some(hunts::f4()),
         ..REDIS
     }

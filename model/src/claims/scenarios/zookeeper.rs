@@ -73,7 +73,7 @@ fn z19() -> Scenario {
         search: seeds(false),
         fix: "sync before the guid is looked for",
         fix_search: seeds(true),
-        note: "not in the catalogue: the stale read of row Z9, within the recipe as written, with the real servers' default \
+        note: "the stale read of row Z9, within the recipe as written, with the real servers' default \
                times",
         hunt: Some(hunts::z19()),
         ..ZOOKEEPER

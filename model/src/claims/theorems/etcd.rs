@@ -53,18 +53,7 @@ fn claim(
     dropped: &[Assumption],
     expected: Expected,
 ) -> Claim {
-    Claim {
-        theorem,
-        space: NamedSpace::new("etcd-mutex", space),
-        clients: space.setup.workload.clients,
-        servers: space.setup.servers,
-        variant: "",
-        dropped: dropped.to_vec(),
-        judgement: Judgement::Safety,
-        expected,
-        reason: "",
-        long: false,
-    }
+    Claim::of("etcd-mutex", theorem, space, dropped, expected)
 }
 
 /// Two clients, two rounds, without these assumptions. A holder works for longer than a lease lasts without a keep-alive:

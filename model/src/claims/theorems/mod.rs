@@ -3,11 +3,14 @@
 mod cassandra;
 mod cassandra_shadow;
 mod etcd;
+mod objects;
 mod redis;
 mod zookeeper;
 mod zookeeper_inside;
 
 use super::{Assumption, Expected, Judgement, NamedSpace};
+use crate::explore::Space;
+use crate::system::System;
 
 /// A statement of the source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +24,7 @@ pub struct Theorem {
 }
 
 /// The statements, in the order of the source.
-pub const THEOREMS: [Theorem; 19] = [
+pub const THEOREMS: [Theorem; 25] = [
     Theorem {
         name: "lemma-1",
         statement: "of two threads that write a cell each into a row and then read it, one sees both",
@@ -78,6 +81,16 @@ pub const THEOREMS: [Theorem; 19] = [
         source: "document 001, guarantees, liveness property B",
     },
     Theorem {
+        name: "readers-writer",
+        statement: "whoever writes holds the readers-writer lock on Redis alone, whatever readers there are",
+        source: "Redisson, RReadWriteLock (RedissonReadLock.java, RedissonWriteLock.java); not proved there",
+    },
+    Theorem {
+        name: "semaphore",
+        statement: "a semaphore of n permits on Redis is held by at most n clients",
+        source: "J. Carlson, Redis in Action, sections 6.3 and 11.2.3; not proved there",
+    },
+    Theorem {
         name: "zookeeper",
         statement: "the five steps never let two clients hold the lock at once",
         source: "document 003, \"Система распределенных блокировок\"; not proved there",
@@ -117,6 +130,26 @@ pub const THEOREMS: [Theorem; 19] = [
         statement: "the create revision of the lock's key is a fencing token",
         source: "client/v3/concurrency/mutex.go, IsOwner and Header; not proved there",
     },
+    Theorem {
+        name: "variable",
+        statement: "a compare-and-set of versions is done as if at one moment, also if it is repeated until it is answered",
+        source: "document 002, \"CAS\"; not proved there, and not true of the answer",
+    },
+    Theorem {
+        name: "transfer",
+        statement: "of money that is moved in two half-transactions nothing is lost and nothing comes up twice",
+        source: "document 002, \"Пример\"; not proved there",
+    },
+    Theorem {
+        name: "queue",
+        statement: "what is pushed into the lock-free queue is at one place, in the order of the pushes, and no place is left empty",
+        source: "document 002, \"Lock-free реализация добавления\"; not proved there",
+    },
+    Theorem {
+        name: "exactly-once",
+        statement: "what handlers of a stream put out is what one of them would have put out that does not crash",
+        source: "document 002, the beginning and \"Exactly-once\"; the text ends before its own handler, and ours stands for it",
+    },
 ];
 
 /// A statement under all of its assumptions but the dropped ones, in one space.
@@ -145,6 +178,28 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// Of safety in this space, in which these assumptions are dropped already. No variant, no reason; it does not take long.
+    pub(super) fn of<Y: System>(
+        lock: &'static str,
+        theorem: &'static str,
+        space: &Space<Y>,
+        dropped: &[Assumption],
+        expected: Expected,
+    ) -> Claim {
+        Claim {
+            theorem,
+            space: NamedSpace::new(lock, space),
+            clients: space.setup.workload.clients,
+            servers: space.setup.servers,
+            variant: "",
+            dropped: dropped.to_vec(),
+            judgement: Judgement::Safety,
+            expected,
+            reason: "",
+            long: false,
+        }
+    }
+
     /// The dropped assumptions as the JSON contract has them: `None`, one name, or several joined by `+`.
     pub fn dropped_names(&self) -> Option<String> {
         let names: Vec<&str> = self.dropped.iter().map(|assumption| assumption.name()).collect();
@@ -160,5 +215,6 @@ pub fn claims() -> Vec<Claim> {
     claims.extend(zookeeper::claims());
     claims.extend(zookeeper_inside::claims());
     claims.extend(etcd::claims());
+    claims.extend(objects::claims());
     claims
 }

@@ -5,10 +5,15 @@
 //! pause before the grant is harmless, one after it is not, and a clock that is set breaks the lock whoever pauses.
 
 use super::Claim;
-use crate::claims::redis::{LONG_TICKS, drop_from_redlock, redlock};
-use crate::claims::{Assumption, Expected, Judgement, NamedSpace};
+use crate::claims::redis::{
+    LONG_TICKS, drop_from_readers_writer, drop_from_redlock, drop_from_semaphore, readers_writer, redlock,
+    semaphore,
+};
+use crate::claims::{Assumption, Expected, Judgement};
 use crate::explore::{Draws, Goal, Space};
 use crate::locks::Redlock;
+use crate::locks::redis_readers_writer::{self as shared, RedisReadersWriter};
+use crate::locks::redis_semaphore::{self as permits, RedisSemaphore, Stamps};
 use crate::locks::redlock::Contact;
 use crate::time::Micros;
 use crate::workload::Calls;
@@ -22,22 +27,13 @@ pub(super) fn claims() -> Vec<Claim> {
     claims.extend(safety("min-validity", Promise::MinValidity));
     claims.extend(liveness_a());
     claims.extend(liveness_b());
+    claims.extend(readers_writers());
+    claims.extend(semaphores());
     claims
 }
 
 fn claim(theorem: &'static str, space: &Space<Redlock>, dropped: &[Assumption], expected: Expected) -> Claim {
-    Claim {
-        theorem,
-        space: NamedSpace::new("redlock", space),
-        clients: space.setup.workload.clients,
-        servers: space.setup.servers,
-        variant: "",
-        dropped: dropped.to_vec(),
-        judgement: Judgement::Safety,
-        expected,
-        reason: "",
-        long: false,
-    }
+    Claim::of("redlock", theorem, space, dropped, expected)
 }
 
 fn safety(theorem: &'static str, promise: Promise) -> Vec<Claim> {
@@ -176,5 +172,116 @@ fn liveness_b() -> Vec<Claim> {
         claim(2, &[], Holds, "two of three nodes are a majority, and no dead one is waited for"),
         claim(2, &[NoLoss], Holds, "the next attempt gets through"),
         claim(1, &[MajorityUp], Violated, "one of three nodes is no majority"),
+    ]
+}
+
+/// A writer and two readers.
+fn readers_writers() -> Vec<Claim> {
+    use Assumption::*;
+    use Expected::{Holds, Violated};
+    let space = |lock, change: &dyn Fn(&mut Space<RedisReadersWriter>)| {
+        let mut space = readers_writer(lock, 3, Calls::TryLock, &[Promise::MutualExclusion]);
+        change(&mut space);
+        space
+    };
+    let claim = |lock, variant, dropped: &[Assumption], expected, reason| {
+        let space = space(lock, &|space| {
+            dropped.iter().for_each(|assumption| drop_from_readers_writer(space, *assumption));
+        });
+        let name = "redis-readers-writer-repaired";
+        Claim { variant, reason, ..Claim::of(name, "readers-writer", &space, dropped, expected) }
+    };
+    let entries = |dropped: &[Assumption], expected, reason| {
+        claim(shared::Settings::repaired(), "an entry each", dropped, expected, reason)
+    };
+    let counted = |dropped: &[Assumption], expected, reason| {
+        claim(shared::Settings::counted(), "counted", dropped, expected, reason)
+    };
+    let until_granted = |lock, variant, reason| {
+        let space = space(lock, &|space| space.setup.workload.calls = Calls::Lock);
+        let name = "redis-readers-writer-repaired";
+        Claim { variant, reason, ..Claim::of(name, "readers-writer", &space, &[], Holds) }
+    };
+    let outlived = "the holder outlives its entry while it pauses (row R1)";
+    vec![
+        entries(&[], Holds, "a writer is let in when every entry is gone or over, and its reader has left"),
+        until_granted(
+            shared::Settings::repaired(),
+            "an entry each, until granted",
+            "a writer is let in when every entry is gone or over, and its reader has left",
+        ),
+        counted(&[], Holds, "each counts down while its count is there"),
+        until_granted(
+            shared::Settings::counted(),
+            "counted, until granted",
+            "each counts down while its count is there",
+        ),
+        entries(&[NoPause], Violated, outlived),
+        entries(&[BoundedDrift], Violated, "the server's clock runs ahead by more than the margin (row R10)"),
+        entries(&[NoServerClockStep], Violated, "the server's clock is set past the lease (row R3)"),
+        entries(&[Durable], Violated, "the server restarts empty (row R4)"),
+        entries(&[StopsInTime], Violated, "the holder works on when its lease is over"),
+        entries(&[KeysKept], Violated, "FLUSHALL (row R23)"),
+        entries(&[NoClockStep], Holds, "clients measure by their monotonic clocks"),
+        entries(&[ClocksAgree], Holds, "all moments are the server's"),
+        entries(&[NoCrash], Holds, "the entries of the dead end by themselves"),
+        entries(&[NoLoss], Holds, "an answer that does not come counts as no"),
+        entries(&[NoDuplicate], Holds, "an entry that is made or removed again is nobody else's"),
+        counted(&[NoPause], Violated, outlived),
+        counted(&[NoCrash], Holds, "a count that nobody counts down ends with the counter"),
+        counted(&[NoLoss], Holds, "a count that nobody counts down ends with the counter"),
+        counted(&[NoDuplicate], Violated, "a DECR that arrives twice takes another reader's count (row R29)"),
+    ]
+}
+
+/// Three clients, and two permits.
+fn semaphores() -> Vec<Claim> {
+    use Assumption::*;
+    use Expected::{Holds, Violated};
+    let space = |lock, change: &dyn Fn(&mut Space<RedisSemaphore>)| {
+        let mut space = semaphore(lock, 3, Calls::TryLock, &[Promise::MutualExclusion]);
+        change(&mut space);
+        space
+    };
+    let claim = |lock, variant, dropped: &[Assumption], expected, reason| {
+        let space = space(lock, &|space| {
+            dropped.iter().for_each(|assumption| drop_from_semaphore(space, *assumption));
+        });
+        let name = "redis-semaphore-repaired";
+        Claim { variant, reason, ..Claim::of(name, "semaphore", &space, dropped, expected) }
+    };
+    let server = |dropped: &[Assumption], expected, reason| {
+        claim(permits::Settings::repaired(), "the server's clock", dropped, expected, reason)
+    };
+    let clients = |dropped: &[Assumption], expected, reason| {
+        let lock = permits::Settings { stamps: Stamps::Clients, ..permits::Settings::repaired() };
+        claim(lock, "the clients' clocks", dropped, expected, reason)
+    };
+    let counted =
+        "who is entered found fewer entries than permits, and holders have left when theirs are over";
+    let until_granted = {
+        let space = space(permits::Settings::repaired(), &|space| space.setup.workload.calls = Calls::Lock);
+        let variant = "the server's clock, until granted";
+        let claim = Claim::of("redis-semaphore-repaired", "semaphore", &space, &[], Holds);
+        Claim { variant, reason: counted, ..claim }
+    };
+    vec![
+        server(&[], Holds, counted),
+        until_granted,
+        clients(&[], Holds, counted),
+        server(&[NoPause], Violated, "the holder outlives its entry while it pauses (row R1)"),
+        server(&[BoundedDrift], Violated, "the server's clock runs ahead by more than the margin (row R10)"),
+        server(&[NoServerClockStep], Violated, "the server's clock is set past the lease (row R3)"),
+        server(&[Durable], Violated, "the server restarts empty (row R4)"),
+        server(&[StopsInTime], Violated, "the holder works on when its entry is over"),
+        server(&[KeysKept], Violated, "FLUSHALL (row R23)"),
+        server(&[NoClockStep], Holds, "all moments are the server's"),
+        server(&[ClocksAgree], Holds, "all moments are the server's"),
+        server(&[NoCrash], Holds, "the entries of the dead end by themselves"),
+        server(&[NoLoss], Holds, "an answer that does not come counts as no"),
+        server(&[NoDuplicate], Holds, "an entry that is made or removed again is nobody else's"),
+        clients(&[ClocksAgree], Violated, "who is ahead removes the entries of all holders (row R33)"),
+        clients(&[NoClockStep], Violated, "an entry made by a clock that was set back is over at once"),
+        clients(&[NoServerClockStep], Holds, "no moment is the server's"),
     ]
 }

@@ -5,7 +5,7 @@
 
 use super::Claim;
 use crate::claims::zookeeper::{LONG_TICKS, drop_from_zookeeper, zookeeper_lock};
-use crate::claims::{Assumption, Expected, Judgement, NamedSpace};
+use crate::claims::{Assumption, Expected, Judgement};
 use crate::explore::{Draws, Goal, Space};
 use crate::locks::ZookeeperLock;
 use crate::time::Micros;
@@ -27,18 +27,7 @@ fn claim(
     dropped: &[Assumption],
     expected: Expected,
 ) -> Claim {
-    Claim {
-        theorem,
-        space: NamedSpace::new("zookeeper-lock", space),
-        clients: space.setup.workload.clients,
-        servers: space.setup.servers,
-        variant: "",
-        dropped: dropped.to_vec(),
-        judgement: Judgement::Safety,
-        expected,
-        reason: "",
-        long: false,
-    }
+    Claim::of("zookeeper-lock", theorem, space, dropped, expected)
 }
 
 /// Two clients on one server without these assumptions. A holder works for longer than a session lasts without a sign of

@@ -5,7 +5,7 @@ use crate::machine::{Message, Node, Store};
 use crate::stores::etcd::{LeaseId, Request, session::SessionSettings};
 use crate::stores::etcd::{Settings as StoreSettings, session::Deadline};
 use crate::time::Wall;
-use picklock_properties::FencingToken;
+use picklock_properties::{Access, FencingToken};
 
 /// One client's machine and one member, with what is under way between them.
 struct Pair {
@@ -44,7 +44,9 @@ impl Pair {
 
     fn acquire(&mut self, mode: Mode) -> Option<Answer> {
         let lock = LockId::default();
-        self.enter(|client, cx, out| client.on_call(Call::Acquire { lock, mode }, cx, out))
+        self.enter(|client, cx, out| {
+            client.on_call(Call::Acquire { lock, mode, access: Access::FIRST }, cx, out)
+        })
     }
 
     fn release(&mut self) -> Option<Answer> {

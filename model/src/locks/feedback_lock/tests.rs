@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::machine::Message;
+use picklock_properties::Access;
 
 const LOCK: LockId = LockId(0);
 const FENCE: FencingToken = FencingToken(7);
@@ -39,7 +40,9 @@ impl Client {
     }
 
     fn calls(&mut self, mode: Mode) -> Vec<Request> {
-        self.does(|lock, cx, out| lock.on_call(Call::Acquire { lock: LOCK, mode }, cx, out))
+        self.does(|lock, cx, out| {
+            lock.on_call(Call::Acquire { lock: LOCK, mode, access: Access::FIRST }, cx, out)
+        })
     }
 
     fn releases(&mut self) -> Vec<Request> {

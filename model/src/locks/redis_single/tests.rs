@@ -5,8 +5,10 @@
 use super::*;
 use crate::machine::{Message, Node};
 use crate::stores::redis::Millis;
+use crate::system::{Process, ProcessContext};
 use crate::time::Wall;
-use crate::workload::{Calls, Client, ClientContext, Workload, Writes};
+use crate::workload::{AccessChoice, Calls, Client, Workload, Writes};
+use picklock_properties::Access;
 
 mod bench;
 mod extending;

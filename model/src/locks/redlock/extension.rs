@@ -49,7 +49,7 @@ impl Redlock {
             ValidityFrom::Start => validity_from_now(cx),
             ValidityFrom::Replies => None,
         };
-        send(0..cx.servers, round.serial, command, out);
+        send(0..cx.servers, round.serial, &command, out);
         hold.extensions_left -= 1;
         hold.extending = Some(Extending { valid_until, round });
         self.phase = Phase::Held(hold);

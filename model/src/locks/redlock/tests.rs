@@ -11,7 +11,7 @@ use super::*;
 use crate::machine::{Message, Node};
 use crate::stores::redis::{Millis, Outcome, ServerError};
 use crate::time::Wall;
-use picklock_properties::ServerSet;
+use picklock_properties::{Access, ServerSet};
 
 /// A client among its nodes, at a time of its own.
 struct Client {
@@ -64,7 +64,9 @@ impl Client {
     }
 
     fn acquire(&mut self, mode: Mode) {
-        self.enter(|lock, cx, out| lock.on_call(Call::Acquire { lock: LockId(0), mode }, cx, out));
+        self.enter(|lock, cx, out| {
+            lock.on_call(Call::Acquire { lock: LockId(0), mode, access: Access::FIRST }, cx, out)
+        });
     }
 
     fn release(&mut self) {
@@ -117,7 +119,7 @@ impl Client {
     /// What was sent in the last entry.
     fn sent(&self) -> Vec<(u8, Request)> {
         let request = |(to, message): &(Node, Message<Redis>)| match (to, message) {
-            (Node::Server(server), Message::Request(request)) => (*server, *request),
+            (Node::Server(server), Message::Request(request)) => (*server, request.clone()),
             other => panic!("a lock sends requests to servers only, not {other:?}"),
         };
         self.out.sends.iter().map(request).collect()
@@ -126,7 +128,7 @@ impl Client {
     /// The nodes that were sent a command in the last entry, and what it was, if it was one for all.
     fn sent_to_all(&self) -> Option<Command> {
         let sent = self.sent();
-        let first = sent.first()?.1;
+        let first = sent.first()?.1.clone();
         let to: Vec<u8> = sent.iter().map(|(server, _)| *server).collect();
         let is_for_all = to == (0..self.servers).collect::<Vec<u8>>();
         (is_for_all && sent.iter().all(|(_, request)| *request == first)).then_some(first.command)

@@ -4,7 +4,7 @@ use super::*;
 use crate::cluster::Setup;
 use crate::explore::{Draws, Exploration, Goal, Lasso, Limits, Space, Verdict, check_liveness, search};
 use crate::stores::zookeeper::{self as store, Acknowledgements, Counter, Ephemerals, SessionClock};
-use crate::workload::{Calls, Workload, Writes};
+use crate::workload::{AccessChoice, Calls, Workload, Writes};
 use crate::world::{Aim, Bounds, TICK};
 use picklock_properties::{Promise, PromiseSet};
 
@@ -20,6 +20,7 @@ fn space(clients: u8, calls: Calls, promises: &[Promise]) -> Space<ZookeeperLock
                 rounds: 1,
                 retries: false,
                 calls,
+                access: AccessChoice::First,
                 think: Micros::ZERO,
                 hold: Micros::ZERO,
                 releases: true,

@@ -86,7 +86,7 @@ impl Display for Row {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Value {
     /// Bytes that mean a number, or nothing.
-    Number(u16),
+    Number(u32),
     /// Bytes that mean a time.
     Time(Wall),
     /// Bytes that name a thread.

@@ -1,7 +1,8 @@
 //! The keys of one server: their values, when they die, and what of them is on disk.
 
 use super::peer::{Effect, Lifetime, Put};
-use super::protocol::{Change, Key, Millis, Value};
+use super::protocol::{Change, Key, Millis};
+use super::sorted::Content;
 use super::{Eviction, ExpiryClock, Layout, Persistence, Redis, Settings};
 use crate::machine::{Context, Effects, StampGroup, Visitor};
 use crate::time::{Due, Micros, Monotonic, Wall};
@@ -19,11 +20,11 @@ const SAVE_POINTS: [(Micros, u32); 3] =
 /// Moments of death that travel between servers, and are compared with several servers' wall clocks.
 pub(super) const DEATHS: StampGroup = StampGroup { space: 7, member: 0 };
 
-/// A key with its value.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+/// A key with what it holds.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     pub key: Key,
-    pub value: Value,
+    pub content: Content,
     /// From this moment on the key is dead; `None`: never.
     pub dies: Option<Due>,
 }
@@ -43,7 +44,7 @@ impl Record {
             Some(Due::Wall(at)) => Lifetime::Until(at),
             Some(Due::Monotonic(at)) => Lifetime::For(at - cx.monotonic),
         };
-        Put { key: self.key, value: self.value, lifetime }
+        Put { key: self.key, content: self.content.clone(), lifetime }
     }
 
     fn from_put(put: &Put, cx: &Context<Settings>) -> Record {
@@ -52,11 +53,11 @@ impl Record {
             Lifetime::Until(at) => Some(Due::Wall(at)),
             Lifetime::For(rest) => Some(Due::Monotonic(cx.monotonic + rest)),
         };
-        Record { key: put.key, value: put.value, dies }
+        Record { key: put.key, content: put.content.clone(), dies }
     }
 
     fn visit<V: Visitor>(&mut self, is_replicated: bool, visitor: &mut V) {
-        self.value.visit(visitor);
+        self.content.visit(self.key, visitor);
         match &mut self.dies {
             // Other servers judge the same moment by their clocks.
             Some(Due::Wall(at)) if is_replicated => visitor.stamp(DEATHS, at),
@@ -101,17 +102,19 @@ impl Turn<'_> {
         }
     }
 
-    /// The record is new.
-    fn came(&mut self, &Record { key, value, .. }: &Record) {
-        if self.reports {
+    /// The record is new. Of sorted sets nothing is told.
+    fn came(&mut self, Record { key, content, .. }: &Record) {
+        let key = *key;
+        if let Some(value) = content.value().filter(|_| self.reports) {
             let alone = self.cx.servers == 1 || self.cx.settings.layout != Layout::Independent;
             self.effects.changed(Change::Came { key, value, alone });
         }
     }
 
     /// The record is gone from this server by `by`'s doing.
-    fn gone(&mut self, &Record { key, value, .. }: &Record, by: Option<u8>) {
-        if self.reports {
+    fn gone(&mut self, Record { key, content, .. }: &Record, by: Option<u8>) {
+        let key = *key;
+        if let Some(value) = content.value().filter(|_| self.reports) {
             self.effects.changed(Change::Gone { key, value, by });
         }
     }
@@ -168,7 +171,7 @@ impl Keyspace {
 
     /// The key's record, dead or not, for who is no client: it does not count as used.
     pub fn peek(&self, key: Key) -> Option<Record> {
-        self.position(key).map(|at| self.records[at])
+        self.position(key).map(|at| self.records[at].clone())
     }
 
     /// The key's record, dead or not. It counts as used.
@@ -176,9 +179,9 @@ impl Keyspace {
         let at = self.position(key)?;
         if orders_by_use(cx.settings) {
             self.records[at..].rotate_left(1);
-            return self.records.last().copied();
+            return self.records.last().cloned();
         }
-        Some(self.records[at])
+        Some(self.records[at].clone())
     }
 
     /// Writes the record, over whatever the key held.
@@ -189,9 +192,9 @@ impl Keyspace {
         match self.position(record.key) {
             Some(at) => {
                 let before = std::mem::replace(&mut self.records[at], record);
-                if before.value != record.value {
+                if before.content != self.records[at].content {
                     turn.gone(&before, turn.by);
-                    turn.came(&record);
+                    turn.came(&self.records[at]);
                 }
                 if by_use {
                     self.records[at..].rotate_left(1);
@@ -202,8 +205,8 @@ impl Keyspace {
                     true => self.records.len(),
                     false => self.records.partition_point(|other| other.key < record.key),
                 };
-                self.records.insert(at, record);
                 turn.came(&record);
+                self.records.insert(at, record);
             }
         }
     }
@@ -288,7 +291,7 @@ impl Keyspace {
             (Persistence::None, _) => self.records.clear(),
             (Persistence::AofEverySecond, true) | (Persistence::Rdb, _) if self.sync_due().is_some() => {
                 self.records.clear();
-                self.records.extend_from_slice(&self.synced);
+                self.records.extend(self.synced.iter().cloned());
                 self.sync(turn.cx);
             }
             // What the operating system still has to write goes on being unsynced.
@@ -309,7 +312,7 @@ impl Keyspace {
 
     fn report_missing(&self, before: &[Record], turn: &mut Turn) {
         for record in before {
-            let is_there = |other: &Record| (other.key, other.value) == (record.key, record.value);
+            let is_there = |other: &Record| (other.key, &other.content) == (record.key, &record.content);
             if !self.records.iter().any(is_there) {
                 turn.gone(record, None);
             }
@@ -374,10 +377,10 @@ impl Keyspace {
 
     /// One line per key, and one if the disk is behind.
     pub fn contents(&self) -> impl Iterator<Item = String> {
-        let records = self.records.iter().map(|Record { key, value, dies }| match dies {
-            None => format!("{key} = {value}"),
+        let records = self.records.iter().map(|Record { key, content, dies }| match dies {
+            None => format!("{key} = {content}"),
             Some(Due::Wall(Wall(at)) | Due::Monotonic(Monotonic(at))) => {
-                format!("{key} = {value}, dies at {}", Micros(*at))
+                format!("{key} = {content}, dies at {}", Micros(*at))
             }
         });
         records.chain(self.sync_due().map(|_| "unsynced".to_owned()))

@@ -24,6 +24,8 @@
 //!   `WAIT`. The network may lose and reorder what TCP would not: a replica applies only the change that follows its
 //!   last one, and asks for everything when it sees a gap. Role and epoch are durable.
 //! - A [`Change`] whenever a key holds another value than before, or none. Keys' names mean nothing to the server.
+//! - Sorted sets, as far as semaphores are built on them (`ZADD`, `ZREM`, `ZRANK`, `ZREMRANGEBYSCORE key -inf …`, one form of
+//!   `ZINTERSTORE`), and scripts and transactions of any of these commands ([`Command::Script`]).
 //!
 //! # Decisions where the real server has none, or another
 //!
@@ -42,6 +44,10 @@
 //! - *[`Settings::keys_max`]* counts keys, not bytes. A command that may need memory is turned down, or something is
 //!   evicted, when the memory is full before it, even if it would only overwrite; the real server waits until the
 //!   memory is *over* the limit, and evicts before any command. Its LRU samples five keys; here it is exact.
+//! - *A sorted set* that changes is replicated as a whole, and its coming and going is no [`Change`]. Members of equal score
+//!   are ordered by who drew their names, and not by the bytes of those. A set among several keys counts as one.
+//! - *A transaction* ([`Command::Script`] without conditions) goes on after an error in the real server; here it ends there.
+//!   Numbers that pass through a script are rounded to doubles in the real server; here they stay.
 //! - *The other tenant* writes a new key each time. Its numbers start again after `keys_max` keys, when its oldest is
 //!   gone by then; without a limit its keys are in nobody's way, and it has one. Its timer starts anew on a restart.
 //! - *`WAIT`* after a command that changed nothing replies at once; the real one waits for all earlier changes. A server
@@ -77,11 +83,13 @@ mod keyspace;
 mod peer;
 mod protocol;
 mod replication;
+mod sorted;
 #[cfg(test)]
 mod tests;
 
 pub use peer::{Effect, Lifetime, Peer, Put};
 pub use protocol::*;
+pub use sorted::{Content, Member, Members};
 
 use crate::machine::{Context, Effects, Store, Visitor};
 use crate::time::{Due, Micros, Monotonic};
@@ -200,9 +208,9 @@ struct TenantState {
 
 impl Redis {
     /// What a key holds, and from which moment of this server's clock on it is dead, if ever: for who watches a run.
-    /// `None`: there is no such key.
+    /// `None`: there is no such key, or it holds a sorted set.
     pub fn key(&self, key: Key) -> Option<(Value, Option<Due>)> {
-        self.keys.peek(key).map(|record| (record.value, record.dies))
+        self.keys.peek(key).and_then(|record| Some((record.content.value()?, record.dies)))
     }
 
     /// Whether the port is closed.
@@ -248,7 +256,7 @@ impl Redis {
                 turn.effects.remark = Some("somebody else: SET");
                 let key = Key { word: Key::TENANTS, number: *next };
                 let value = Value::Integer(0);
-                match self.keys.run(Command::Set { key, value, if_absent: false, ttl: None }, turn) {
+                match self.keys.run(&Command::Set { key, value, if_absent: false, ttl: None }, turn) {
                     Outcome::Ok => {
                         *next =
                             (*next + 1) % turn.cx.settings.keys_max.map_or(1, |max| u32::from(max.max(1)));
@@ -311,13 +319,13 @@ impl Store for Redis {
         }
         let Request { serial, command, wait } = request;
         if !self.is_master() {
-            let outcome = self.keys.run_read_only(command, cx);
+            let outcome = self.keys.run_read_only(&command, cx);
             effects.reply(from, Reply { serial, outcome });
             return;
         }
         let mut turn = self.turn(Some(from), cx, effects);
         self.keys.expire(&mut turn);
-        let outcome = self.keys.run(command, &mut turn);
+        let outcome = self.keys.run(&command, &mut turn);
         let changed = turn.changed;
         let reply = Reply { serial, outcome };
         if let (Some(replication), Some(changed)) = (&mut self.replication, changed) {

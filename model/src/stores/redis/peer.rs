@@ -1,7 +1,8 @@
 //! What servers say to each other: a master feeds its replicas, and who is master gets about.
 
 use super::keyspace::DEATHS;
-use super::protocol::{Key, Value};
+use super::protocol::Key;
+use super::sorted::Content;
 use crate::machine::{Node, Owner, Visit, Visitor};
 use crate::time::{Micros, Wall};
 use serde::{Deserialize, Serialize};
@@ -63,8 +64,8 @@ pub enum Peer {
     },
 }
 
-/// What one change does to the keys: not the command but its result.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+/// What one change does to the keys: not the command but its result. Of a sorted set all of it is sent.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Effect {
     /// The key holds this from now on.
     Put(Put),
@@ -74,13 +75,13 @@ pub enum Effect {
     Clear,
 }
 
-/// A key's value, as sent.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+/// What a key holds, as sent.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Put {
     /// Which key.
     pub key: Key,
     /// What it holds.
-    pub value: Value,
+    pub content: Content,
     /// Until when.
     pub lifetime: Lifetime,
 }
@@ -98,7 +99,7 @@ pub enum Lifetime {
 
 impl Put {
     fn visit<V: Visitor>(&mut self, visitor: &mut V) {
-        self.value.visit(visitor);
+        self.content.visit(self.key, visitor);
         match &mut self.lifetime {
             Lifetime::Until(at) => visitor.stamp(DEATHS, at),
             Lifetime::Endless | Lifetime::For(_) => {}
@@ -142,8 +143,8 @@ impl Display for Peer {
             Peer::Sync { .. } => f.write_str("send all"),
             Peer::Snapshot { records, .. } => {
                 f.write_str("all keys:")?;
-                records.iter().enumerate().try_for_each(|(position, Put { key, value, .. })| {
-                    write!(f, "{} {key} = {value}", if position == 0 { "" } else { "," })
+                records.iter().enumerate().try_for_each(|(position, Put { key, content, .. })| {
+                    write!(f, "{} {key} = {content}", if position == 0 { "" } else { "," })
                 })
             }
             Peer::Newer { epoch, master } => {
@@ -156,8 +157,8 @@ impl Display for Peer {
 impl Display for Effect {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
-            Effect::Put(Put { key, value, lifetime }) => {
-                write!(f, "SET {key} {value}")?;
+            Effect::Put(Put { key, content, lifetime }) => {
+                write!(f, "SET {key} {content}")?;
                 match lifetime {
                     Lifetime::Endless => Ok(()),
                     Lifetime::Until(at) => write!(f, " PXAT {}", Micros(at.0)),

@@ -5,6 +5,7 @@
 
 use crate::machine::{Owner, Visit, Visitor};
 use crate::names::Word;
+use crate::time::{Micros, Wall};
 use picklock_properties::ClientId;
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
@@ -77,8 +78,35 @@ impl Display for Millis {
     }
 }
 
-/// What a client can ask for. A script runs alone on the server, like a command.
+/// A member's place in a sorted set: a double in the real server. Here it says what it is, so that moments can be told from
+/// counts; a set has the one or the other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Score {
+    /// A number that counts something.
+    Count(i64),
+    /// A moment of somebody's wall clock.
+    At(Wall),
+    /// A moment so long after the present one by the server's clock: the script that sends this asks for `TIME`. A server
+    /// writes it down as [`Score::At`].
+    After(Micros),
+}
+
+impl Display for Score {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Score::Count(count) => write!(f, "{count}"),
+            // To the microsecond: which of two is smaller may be all that matters.
+            Score::At(Wall(at)) => {
+                write!(f, "{}.{:06}s", at.div_euclid(1_000_000), at.rem_euclid(1_000_000))
+            }
+            Score::After(Micros(0)) => f.write_str("TIME"),
+            Score::After(lapse) => write!(f, "TIME + {lapse}"),
+        }
+    }
+}
+
+/// What a client can ask for. A script runs alone on the server, like a command.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Command {
     /// `SET key value [NX] [PX ttl]`: [`Outcome::Ok`], or [`Outcome::Nil`] if `NX` found the key.
     Set {
@@ -99,6 +127,8 @@ pub enum Command {
     PExpire(Key, Millis),
     /// `INCR key`: [`Outcome::Integer`], the new value; an absent key counts as 0.
     Incr(Key),
+    /// `DECR key`: [`Outcome::Integer`], the new value; an absent key counts as 0.
+    Decr(Key),
     /// `FLUSHALL`: [`Outcome::Ok`].
     FlushAll,
     /// Document 001's script of the release, `if get(key) == value then return del(key) else return 0`:
@@ -142,10 +172,60 @@ pub enum Command {
         /// Which counter.
         counter: Key,
     },
+    /// `ZADD key score member`: [`Outcome::Integer`], 1 if the member is new.
+    ZAdd {
+        /// Which sorted set.
+        key: Key,
+        /// The member's place in it.
+        score: Score,
+        /// The member.
+        member: Token,
+    },
+    /// `ZREM key member`: [`Outcome::Integer`], how many went.
+    ZRem(Key, Token),
+    /// `ZRANK key member`: [`Outcome::Integer`], how many come before it, or [`Outcome::Nil`].
+    ZRank(Key, Token),
+    /// `ZREMRANGEBYSCORE key -inf upto`: [`Outcome::Integer`], how many went.
+    ZRemUpTo(Key, Score),
+    /// `ZINTERSTORE key 2 key other WEIGHTS 1 0`: [`Outcome::Integer`], how many members of `key` are left, with their scores: those
+    /// that are in `other`, too.
+    ZInterStore {
+        /// The set that becomes smaller.
+        key: Key,
+        /// The set in which its members must be.
+        other: Key,
+    },
+    /// Several commands as one, `EVAL` or `MULTI` … `EXEC`: the reply is the last one's. A condition that does not hold ends it with
+    /// [`Outcome::Nil`], and an error with that error; what was done before stays.
+    Script(Box<[Line]>),
+}
+
+/// A line of a script.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Line {
+    /// `redis.call(…)`, of a command that is no script.
+    Call(Command),
+    /// `if … then return false end`, of the opposite.
+    Require(Check),
+}
+
+/// What a script may make what follows depend on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Check {
+    /// There is no such key.
+    Absent(Key),
+    /// The key holds this, `redis.call('get', key) == value`.
+    Holds(Key, Value),
+    /// The counter is above 0; an absent key counts as 0.
+    Positive(Key),
+    /// The counter is not above 0.
+    NotPositive(Key),
+    /// The sorted set has fewer members than this.
+    Fewer(Key, u32),
 }
 
 /// A client's request to a server.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Request {
     /// Tells this client's requests apart.
     pub serial: u32,
@@ -213,6 +293,8 @@ pub enum ServerError {
     /// `ERR value is not an integer or out of range`: `INCR` of a key that holds something else, or the largest number;
     /// and `SET` with a time to live that is not positive.
     NotAnInteger,
+    /// `WRONGTYPE`: a command on strings, of a key that holds a sorted set, or the other way round.
+    WrongType,
 }
 
 impl Display for Command {
@@ -226,6 +308,7 @@ impl Display for Command {
             Command::Del(key) => write!(f, "DEL {key}"),
             Command::PExpire(key, ttl) => write!(f, "PEXPIRE {key} {ttl}"),
             Command::Incr(key) => write!(f, "INCR {key}"),
+            Command::Decr(key) => write!(f, "DECR {key}"),
             Command::FlushAll => f.write_str("FLUSHALL"),
             Command::CompareAndDelete { key, value } => write!(f, "if {key} = {value} then DEL {key}"),
             Command::CompareAndExtend { key, value, ttl } => {
@@ -237,6 +320,30 @@ impl Display for Command {
             Command::SetAndIncr { key, value, ttl, counter } => {
                 write!(f, "if SET {key} {value} NX{} then INCR {counter}", px(ttl))
             }
+            Command::ZAdd { key, score, member } => write!(f, "ZADD {key} {score} {member}"),
+            Command::ZRem(key, member) => write!(f, "ZREM {key} {member}"),
+            Command::ZRank(key, member) => write!(f, "ZRANK {key} {member}"),
+            Command::ZRemUpTo(key, upto) => write!(f, "ZREMRANGEBYSCORE {key} -inf {upto}"),
+            Command::ZInterStore { key, other } => {
+                write!(f, "ZINTERSTORE {key} 2 {key} {other} WEIGHTS 1 0")
+            }
+            Command::Script(lines) => lines
+                .iter()
+                .enumerate()
+                .try_for_each(|(place, line)| write!(f, "{}{line}", if place == 0 { "" } else { "; " })),
+        }
+    }
+}
+
+impl Display for Line {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Line::Call(command) => write!(f, "{command}"),
+            Line::Require(Check::Absent(key)) => write!(f, "stop if {key}"),
+            Line::Require(Check::Holds(key, value)) => write!(f, "stop unless {key} = {value}"),
+            Line::Require(Check::Positive(key)) => write!(f, "stop unless {key} > 0"),
+            Line::Require(Check::NotPositive(key)) => write!(f, "stop if {key} > 0"),
+            Line::Require(Check::Fewer(key, count)) => write!(f, "stop unless ZCARD {key} < {count}"),
         }
     }
 }
@@ -265,6 +372,7 @@ impl Display for ServerError {
             ServerError::ReadOnly => "READONLY",
             ServerError::OutOfMemory => "OOM",
             ServerError::NotAnInteger => "not an integer",
+            ServerError::WrongType => "WRONGTYPE",
         })
     }
 }
@@ -273,10 +381,7 @@ impl Value {
     /// Shows the number in a signature to `visitor`. A counter's value is a number that counts, and stays.
     pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         match self {
-            Value::Token(token) => {
-                let owner = Owner::Node(crate::machine::Node::Client(token.client));
-                visitor.serial(owner, &mut token.serial);
-            }
+            Value::Token(token) => token.visit(visitor),
             Value::Integer(_) => {}
         }
     }
@@ -285,17 +390,42 @@ impl Value {
 impl Visit for Request {
     fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         visitor.serial(Owner::Sender, &mut self.serial);
-        match &mut self.command {
+        self.command.visit(visitor);
+    }
+}
+
+impl Command {
+    fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        match self {
             Command::Set { value, .. }
             | Command::CompareAndDelete { value, .. }
             | Command::CompareAndExtend { value, .. }
             | Command::ExtendOrCreate { value, .. }
             | Command::SetAndIncr { value, .. } => value.visit(visitor),
+            Command::ZAdd { key, score, member } => {
+                score.visit(*key, visitor);
+                member.visit(visitor);
+            }
+            Command::ZRem(_, member) | Command::ZRank(_, member) => member.visit(visitor),
+            Command::ZRemUpTo(key, upto) => upto.visit(*key, visitor),
+            Command::Script(lines) => {
+                for line in lines {
+                    match line {
+                        Line::Call(command) => command.visit(visitor),
+                        Line::Require(Check::Holds(_, value)) => value.visit(visitor),
+                        Line::Require(
+                            Check::Absent(_) | Check::Positive(_) | Check::NotPositive(_) | Check::Fewer(..),
+                        ) => {}
+                    }
+                }
+            }
             Command::Get(_)
             | Command::Del(_)
             | Command::PExpire(..)
             | Command::Incr(_)
-            | Command::FlushAll => {}
+            | Command::Decr(_)
+            | Command::FlushAll
+            | Command::ZInterStore { .. } => {}
         }
     }
 }

@@ -23,6 +23,8 @@ pub struct Settings {
     pub first_sequence: i32,
     /// For tests of tests: how the servers break their own contract.
     pub flaw: Flaw,
+    /// There is nothing but the root when the run begins; else there are the znodes that the users' first two words name.
+    pub starts_empty: bool,
 }
 
 /// How servers find out that another is gone.

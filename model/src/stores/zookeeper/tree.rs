@@ -66,6 +66,9 @@ impl Tree {
             pzxid: Zxid::NONE,
             owner: None,
         };
+        if settings.starts_empty {
+            return Tree { nodes: vec![(Path::Root, node(0))] };
+        }
         let nodes = vec![
             (Path::Root, node(2)),
             (Path::top(Word(0), 0), node(settings.first_sequence)),

@@ -4,21 +4,23 @@ use super::super::Ending;
 use super::super::names::program;
 use super::super::next;
 use super::super::screen::{Paint, Tone, cell, counted, grouped, lines};
-use super::PROMISES;
+use super::kind::Kind;
 use crate::sweep::SweepReport;
 use picklock_model::claims::{Cell as Entry, Known, known_cell};
-use picklock_properties::Promise;
+use picklock_properties::{Promise, PromiseSet};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A lock under a fault.
+/// A lock or an object under a fault.
 pub struct Row {
+    /// In which table it is.
+    pub kind: Kind,
     /// Which lock.
     pub lock: &'static str,
     /// Which fault.
     pub fault: &'static str,
-    /// One for each promise.
+    /// One for each promise that was watched.
     pub cells: Vec<Cell>,
 }
 
@@ -88,7 +90,7 @@ pub struct Judged {
     /// The rows.
     pub rows: Vec<Row>,
     /// Of each lock: who used it, in words.
-    pub uses: Vec<(&'static str, String)>,
+    pub uses: Vec<(Kind, &'static str, String)>,
     /// How many seeds each was to get through.
     pub seeds: u64,
     /// How many rows there were to be.
@@ -98,18 +100,25 @@ pub struct Judged {
 }
 
 impl Row {
-    /// Judges a sweep with all promises watched. `tokens` has one of each promise that was broken, of its first seed.
+    /// Judges a sweep with these promises watched. `tokens` has one of each promise that was broken, of its first seed.
     pub fn new(
-        lock: &'static str,
+        (kind, lock): (Kind, &'static str),
         fault: &'static str,
+        promises: PromiseSet,
         report: &SweepReport,
         tokens: &BTreeMap<Promise, String>,
     ) -> Row {
-        let cell = |promise| {
+        let cell = |promise: Promise| {
             let known = known_cell(lock, fault, promise);
             Cell::new((lock, fault, promise), known, report, tokens.get(&promise).cloned())
         };
-        Row { lock, fault, cells: PROMISES.map(cell).into() }
+        let watched = kind.columns().iter().copied().filter(|promise| promises.contains(*promise));
+        Row { kind, lock, fault, cells: watched.map(cell).collect() }
+    }
+
+    /// The cell of this promise; `None` if it was not watched.
+    pub fn cell(&self, promise: Promise) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.property == promise)
     }
 }
 
@@ -270,12 +279,21 @@ impl Judged {
 
     /// As people read it.
     pub fn text(&self, paint: Paint) -> String {
-        let mut text = self.table(paint) + "\n";
+        let tables = Kind::ALL.map(|kind| self.table(kind, paint));
+        let mut text: String =
+            tables.iter().filter(|table| !table.is_empty()).map(|table| table.clone() + "\n").collect();
         self.legend().iter().for_each(|line| text += &format!("{line}\n"));
-        text +=
-            "\nwho used the lock, while faults of the row's kind came at random, drawn anew for each seed\n";
-        let width = self.uses.iter().map(|(lock, _)| lock.len()).max().unwrap_or(0);
-        self.uses.iter().for_each(|(lock, used)| text += &format!("  {lock:width$}  {used}\n"));
+        for kind in Kind::ALL {
+            let uses = self.uses.iter().filter(|(own, _, _)| *own == kind);
+            let width = uses.clone().map(|(_, lock, _)| lock.len()).max();
+            let Some(width) = width else { continue };
+            let _ = writeln!(
+                text,
+                "\nwho used the {}, while faults of the row's kind came at random, drawn anew for each seed",
+                kind.singular()
+            );
+            uses.for_each(|(_, lock, used)| text += &format!("  {lock:width$}  {used}\n"));
+        }
         if !self.is_complete() {
             let note = format!(
                 "interrupted after {} of {} rows: what is missing is NOT a pass\n",
@@ -289,20 +307,39 @@ impl Judged {
         text
     }
 
-    fn table(&self, paint: Paint) -> String {
-        let titles = PROMISES.map(|promise| promise.name().replacen('-', "-\n", 1));
-        let mut header = vec!["lock\n  fault"];
+    /// The rows of a table.
+    pub fn of_kind(&self, kind: Kind) -> Vec<&Row> {
+        self.rows.iter().filter(|row| row.kind == kind).collect()
+    }
+
+    /// The columns of a table that has rows: none that nobody promises.
+    pub fn columns(&self, kind: Kind) -> Vec<Promise> {
+        let rows = self.of_kind(kind);
+        let is_promised = |promise: &Promise| rows.iter().any(|row| row.cell(*promise).is_some());
+        kind.columns().iter().copied().filter(is_promised).collect()
+    }
+
+    /// Empty if there is no row of this kind.
+    fn table(&self, kind: Kind, paint: Paint) -> String {
+        let (rows, columns) = (self.of_kind(kind), self.columns(kind));
+        if rows.is_empty() {
+            return String::new();
+        }
+        let first = format!("{}\n  fault", kind.singular());
+        let titles: Vec<String> =
+            columns.iter().map(|promise| promise.name().replacen('-', "-\n", 1)).collect();
+        let mut header = vec![first.as_str()];
         header.extend(titles.iter().map(String::as_str));
         let mut table = paint.table(&header);
         let mut lock = "";
-        for row in &self.rows {
+        for row in rows {
             if row.lock != lock {
                 lock = row.lock;
                 table.add_row([cell(Tone::Strong, lock)]);
             }
             let mut cells = vec![cell(Tone::Plain, &format!("  {}", row.fault))];
-            cells.extend(row.cells.iter().map(|judged| {
-                let (tone, text) = judged.shown();
+            cells.extend(columns.iter().map(|promise| {
+                let (tone, text) = row.cell(*promise).map_or((Tone::Faint, String::new()), Cell::shown);
                 cell(tone, &text)
             }));
             table.add_row(cells);
@@ -345,13 +382,15 @@ impl Judged {
         for (what, token) in &broken {
             let _ = writeln!(text, "  {what:width$}  {token}");
         }
-        let _ = write!(
-            text,
-            "\n{}\n{}  see why     {} theorems\n",
-            paint.text(Tone::Strong, "to see how it happened, and what the lock leans on"),
-            next::steps(first),
-            program(),
-        );
+        let has_locks = self.rows.iter().any(|row| row.kind == Kind::Locks);
+        let (title, theorems) = match has_locks {
+            true => {
+                let theorems = format!("  see why     {} theorems\n", program());
+                ("to see how it happened, and what the lock leans on", theorems)
+            }
+            false => ("to see how it happened", String::new()),
+        };
+        let _ = write!(text, "\n{}\n{}{theorems}", paint.text(Tone::Strong, title), next::steps(first));
         text
     }
 }

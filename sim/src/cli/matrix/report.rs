@@ -10,7 +10,7 @@
 //! Nothing in it is loaded from anywhere.
 
 use super::judged::{Cell, Judged};
-use super::{PROMISES, Promise};
+use super::kind::Kind;
 use crate::cli::progress::Progress;
 use crate::cli::screen::{Paint, Rows, json};
 use crate::cli::{BadCall, interrupt, names};
@@ -18,6 +18,7 @@ use crate::registry::{Locks, Reduced, RunError, ShrinkHow};
 use crate::report::{STYLE, TextOptions, Window, page};
 use crate::token::Token;
 use maud::{DOCTYPE, PreEscaped, html};
+use picklock_properties::Promise;
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -129,17 +130,24 @@ fn index(judged: &Judged) -> String {
                     h2 { "Not as expected" }
                     ul { @for surprise in &surprises { li { (surprise) } } }
                 }
-                table {
-                    thead { tr { th { "lock" } th { "fault" } @for promise in PROMISES { th { (title(promise)) } } } }
-                    @for of_lock in judged.rows.chunk_by(|one, next| one.lock == next.lock) {
-                        tbody { @for (nth, row) in of_lock.iter().enumerate() {
-                            tr {
-                                @if nth == 0 { th rowspan=(of_lock.len()) scope="rowgroup" { (row.lock) } }
-                                th scope="row" { (row.fault) }
-                                @for cell in &row.cells { (shown(cell)) }
-                            }
+                @for kind in Kind::ALL {
+                    @let (rows, columns) = (judged.of_kind(kind), judged.columns(kind));
+                    @if !rows.is_empty() { table {
+                        thead { tr {
+                            th { (kind.singular()) } th { "fault" } @for promise in &columns { th { (title(*promise)) } }
                         } }
-                    }
+                        @for of_lock in rows.chunk_by(|one, next| one.lock == next.lock) {
+                            tbody { @for (nth, row) in of_lock.iter().enumerate() {
+                                tr {
+                                    @if nth == 0 { th rowspan=(of_lock.len()) scope="rowgroup" { (row.lock) } }
+                                    th scope="row" { (row.fault) }
+                                    @for promise in &columns {
+                                        @if let Some(cell) = row.cell(*promise) { (shown(cell)) } @else { td {} }
+                                    }
+                                }
+                            } }
+                        }
+                    } }
                 }
                 @for line in judged.legend() { p class="legend" { (line) } }
             }

@@ -96,7 +96,9 @@ mod tests {
             stored: None,
             sent: Vec::new(),
             reported: reported.iter().map(|words| (*words).to_owned()).collect(),
+            operations: Vec::new(),
             holders: Vec::new(),
+            holders_share: false,
             violations: Vec::new(),
         }
     }

@@ -48,8 +48,11 @@ fn word(rows: &[Row], theorem: &str, dropped: &str) -> (Tone, &'static str) {
         .collect();
     if verdicts.is_empty() {
         (Tone::Faint, "-")
-    } else if verdicts.contains(&CheckVerdict::Violated) {
+    } else if verdicts.iter().all(|verdict| *verdict == CheckVerdict::Violated) {
         (Tone::Bad, "leans on")
+    } else if verdicts.contains(&CheckVerdict::Violated) {
+        // Each variant is a line above.
+        (Tone::Bad, "some do")
     } else if verdicts.contains(&CheckVerdict::Incomplete) || verdicts.contains(&CheckVerdict::Vacuous) {
         (Tone::Unclear, "not known")
     } else {

@@ -5,6 +5,7 @@ use crate::seeded::outcome::{Limits, Outcome};
 use crate::seeded::progress::Progress;
 use picklock_model::cluster::Setup;
 use picklock_model::machine::{Lock, Store};
+use picklock_model::system::Process;
 use picklock_model::time::{Micros, Monotonic};
 use picklock_model::trace::Happening;
 use picklock_model::workload::Client;
@@ -29,11 +30,13 @@ impl Judge {
         let mut progress = Progress::new();
         let workload = &setup.workload;
         progress.reset(workload);
-        let monitors = Monitors::new(setup.promises).allowing_overtakes(limits.overtakes_allowed);
+        let monitors = Monitors::new(setup.promises)
+            .with_modes(L::modes(&setup.lock))
+            .allowing_overtakes(limits.overtakes_allowed);
         let client = |me| Client::<L>::new(me, workload, Monotonic::default(), &setup.lock);
         Judge {
             monitors: vec![monitors; usize::from(workload.locks.max(1))],
-            asks_for: (0..workload.processes()).map(|me| client(me).lock_id(me, workload)).collect(),
+            asks_for: (0..workload.processes()).map(|me| client(me).busy_with(me, workload)).collect(),
             progress,
             limits: *limits,
             is_decided: false,

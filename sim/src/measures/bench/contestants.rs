@@ -13,7 +13,7 @@ use picklock_model::locks::{
 use picklock_model::machine::{Lock, Store};
 use picklock_model::stores::cassandra;
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, ROUNDS_WITHOUT_END, Workload, Writes};
+use picklock_model::workload::{AccessChoice, Calls, ROUNDS_WITHOUT_END, Workload, Writes};
 use picklock_properties::Promise;
 
 /// A lock on its store.
@@ -108,6 +108,7 @@ fn run<L: Lock>(
             rounds: ROUNDS_WITHOUT_END,
             retries: false,
             calls: Calls::Lock,
+            access: AccessChoice::First,
             think: Micros::ZERO,
             hold: case.hold,
             releases: true,

@@ -9,7 +9,8 @@ use crate::seeded::outcome::Limits;
 use crate::seeded::run::Engine;
 use crate::seeded::schedule::Schedule;
 use picklock_model::cluster::Setup;
-use picklock_model::machine::{Lock, Store};
+use picklock_model::machine::Store;
+use picklock_model::system::System;
 use picklock_model::trace::{Happening, Observer, Step};
 use picklock_model::workload::Workload;
 use picklock_properties::Promise;
@@ -38,24 +39,24 @@ pub(crate) struct Candidate {
 
 impl Scene {
     /// What of this setup can become less; of its servers so many stay as it is no other algorithm without
-    /// ([`Lock::fewest_servers`]).
-    pub fn of<L: Lock>(setup: &Setup<L>) -> Scene {
-        let servers_min = L::fewest_servers(&setup.lock).min(setup.servers);
+    /// ([`System::servers_min`]).
+    pub fn of<Y: System>(setup: &Setup<Y>) -> Scene {
+        let servers_min = Y::servers_min(&setup.lock).min(setup.servers);
         Scene { servers: setup.servers, servers_min, workload: setup.workload }
     }
 
     /// The setup with no more in it than that. A lock that is told how many use it hears of their new number.
-    pub fn applied_to<L: Lock>(&self, around: &Setup<L>) -> Setup<L> {
+    pub fn applied_to<Y: System>(&self, around: &Setup<Y>) -> Setup<Y> {
         let mut setup = around.clone();
         if self.workload != around.workload {
-            setup.lock = L::used_by(&around.lock, self.workload.clients);
+            setup.lock = Y::settings_for(&around.lock, self.workload.clients);
         }
         (setup.servers, setup.workload) = (self.servers, self.workload);
         setup
     }
 }
 
-impl<L: Lock> Trial<L> {
+impl<Y: System> Trial<Y> {
     /// As plain data.
     pub(super) fn candidate(&self) -> Candidate {
         Candidate { scene: Scene::of(&self.setup), plan: self.plan.clone(), seed: self.seed }
@@ -75,23 +76,23 @@ pub(super) trait Rerun {
 }
 
 /// The runs of one lock, in memory that they share.
-pub(super) struct Runs<L: Lock> {
-    around: Setup<L>,
-    engine: Engine<L>,
+pub(super) struct Runs<Y: System> {
+    around: Setup<Y>,
+    engine: Engine<Y>,
 }
 
-impl<L: Lock> Runs<L> {
+impl<Y: System> Runs<Y> {
     /// Of what is in this setup, or less.
-    pub fn new(around: Setup<L>) -> Runs<L> {
+    pub fn new(around: Setup<Y>) -> Runs<Y> {
         Runs { around, engine: Engine::new() }
     }
 
-    pub fn setup(&self, scene: &Scene) -> Setup<L> {
+    pub fn setup(&self, scene: &Scene) -> Setup<Y> {
         scene.applied_to(&self.around)
     }
 }
 
-impl<L: Lock> Rerun for Runs<L> {
+impl<Y: System> Rerun for Runs<Y> {
     fn can_be(&self, scene: &Scene) -> bool {
         self.setup(scene).check().is_ok()
     }
@@ -150,8 +151,8 @@ struct Until {
     at: Option<(u64, u64)>,
 }
 
-impl<L: Lock> Observer<L> for Until {
-    fn observe(&mut self, step: &Step<L>) {
+impl<Y: System> Observer<Y> for Until {
+    fn observe(&mut self, step: &Step<Y>) {
         self.steps += 1;
         self.entries += u64::from(is_entered(step.happening));
         let breaks = step.violations.iter().any(|violation| violation.promise == self.promise);

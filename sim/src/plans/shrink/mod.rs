@@ -15,7 +15,7 @@
 //!
 //! The cause should stay, too, as far as it can be told. The kinds of faults without which the run, under its own seed, does not
 //! break the promise stay in every candidate; and so do the servers without which the lock would be another algorithm
-//! ([`Lock::fewest_servers`]: three of Redlock, one of any other). What is left after all that may hang on one seed's luck with
+//! ([`System::servers_min`]: three of Redlock, one of any other). What is left after all that may hang on one seed's luck with
 //! all its messages: the same kinds of faults are sought anew in less work.
 //!
 //! What there is to take away looks alike for every lock: a `Candidate` is plain data. Only who runs it knows the lock
@@ -36,7 +36,7 @@ pub(crate) use candidate::{Candidate, Scene};
 use candidate::{Rerun, Runs};
 use kinds::kinds;
 use picklock_model::cluster::Setup;
-use picklock_model::machine::Lock;
+use picklock_model::system::System;
 use picklock_properties::Promise;
 use reductions::{Reduce, Reduction, Reductions, aims};
 use serde::Serialize;
@@ -44,9 +44,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a run of the seeded engine depends on.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Trial<L: Lock> {
+pub struct Trial<Y: System> {
     /// Lock, store, workload, what is watched.
-    pub setup: Setup<L>,
+    pub setup: Setup<Y>,
     /// What goes wrong.
     pub plan: Plan,
     /// Decides what the plan leaves open.
@@ -58,15 +58,15 @@ pub struct Trial<L: Lock> {
 pub struct ShrinkGoal {
     /// The promise that stays broken.
     pub promise: Promise,
-    /// Whether all servers stay; if not, [`Lock::fewest_servers`] do.
+    /// Whether all servers stay; if not, [`System::servers_min`] do.
     pub keep_servers: bool,
 }
 
 /// A failing run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Failing<L: Lock> {
+pub struct Failing<Y: System> {
     /// The run; it watches the broken promise only.
-    pub trial: Trial<L>,
+    pub trial: Trial<Y>,
     /// How much there is in it.
     pub size: Size,
 }
@@ -92,9 +92,9 @@ pub struct Size {
 
 /// What shrinking came to.
 #[derive(Clone, Debug)]
-pub struct Shrunk<L: Lock> {
+pub struct Shrunk<Y: System> {
     /// The smallest run that was found.
-    pub run: Failing<L>,
+    pub run: Failing<Y>,
     /// How large the first one was.
     pub from: Size,
     /// How many runs it took.
@@ -117,14 +117,14 @@ const NETWORK_SEEDS: u64 = 8;
 const AGAIN_MAX: u32 = 6;
 
 /// Shrinks a run; `None` if it breaks no such promise. `stop` is looked at between runs, `on_run` told of each.
-pub fn shrink<L: Lock>(
-    setup: &Setup<L>,
+pub fn shrink<Y: System>(
+    setup: &Setup<Y>,
     plan: &Plan,
     seed: u64,
     goal: ShrinkGoal,
     stop: &AtomicBool,
     on_run: &dyn Fn(u64),
-) -> Option<Shrunk<L>> {
+) -> Option<Shrunk<Y>> {
     let ShrinkGoal { promise, keep_servers } = goal;
     let setup = Setup { promises: [promise].into_iter().collect(), ..setup.clone() };
     let mut scene = Scene::of(&setup);
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn a_lock_that_is_told_how_many_use_it_hears_that_there_are_fewer() {
         let workload = Workload { clients: 3, attendants: 2, ..Workload::default() };
-        let lock = CassandraServed::used_by(&Default::default(), workload.clients);
+        let lock = CassandraServed::settings_for(&Default::default(), workload.clients);
         let setup: Setup<CassandraServed> = Setup { lock, workload, ..Setup::default() };
         let trial = Trial { setup, plan: Plan::default(), seed: 0 };
         let fewer = trial.without(Reduction::Clients(Fewer::Next), &[]).expect("three can become two");

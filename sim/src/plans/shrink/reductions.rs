@@ -18,7 +18,7 @@ use crate::plans::plan::{Plan, Trigger};
 use crate::plans::swarm::Scale;
 use crate::seeded::network::Network;
 use crate::seeded::schedule::Schedule;
-use picklock_model::machine::Lock;
+use picklock_model::system::System;
 use picklock_model::time::Micros;
 use picklock_model::workload::{Pace, Workload};
 use std::cmp::Reverse;
@@ -226,7 +226,7 @@ impl Reduce for Candidate {
     }
 }
 
-impl<L: Lock> Reduce for Trial<L> {
+impl<Y: System> Reduce for Trial<Y> {
     fn reductions(&self, aims: &[Trigger]) -> Vec<Reduction> {
         self.candidate().reductions(aims)
     }

@@ -1,6 +1,8 @@
 //! Where everything stands: which steps are shown, in which row, and what lies along a lane for how long.
 
+use super::bars::Bars;
 use crate::report::JsonEvent;
+use crate::report::operations::{Operation, operations};
 use crate::report::story::{Flight, Story, flights};
 use picklock_properties::Promise;
 use std::ops::Range;
@@ -11,7 +13,7 @@ pub enum Window {
     /// All.
     All,
     /// So many up to where the promise breaks that the run is shown for, and a few beyond it, or up to the end; more, if whoever
-    /// holds then was granted the lock not much earlier. And a few around the first violation of each other promise.
+    /// holds then was granted the lock not much earlier, or an operation began that is under way then. And a few around the first violation of each other promise.
     Last(usize),
 }
 
@@ -19,11 +21,11 @@ pub enum Window {
 const AFTERMATH_STEPS: usize = 8;
 /// How many steps are shown up to where a promise breaks that the run is not shown for.
 const OTHERS_STEPS: usize = 20;
-/// How many steps at most a window is widened by, to show how holders came to hold.
+/// How many steps at most a window is widened by, to show how holders came to hold, and where operations began.
 const WIDENED_STEPS: usize = 300;
 /// Pixels from one row to the next.
 pub(super) const ROW: i32 = 38;
-/// Pixels from one lane to the next.
+/// Pixels from one lane to the next, at least.
 pub(super) const LANE: i32 = 236;
 /// Pixels left of the first lane: the column of true time.
 pub(super) const LEFT: i32 = 112;
@@ -37,6 +39,10 @@ pub(super) struct Layout<'a> {
     pub(super) rows: Vec<Row>,
     pub(super) spans: Vec<Span>,
     pub(super) flights: Vec<Flight>,
+    /// What clients ask of shared objects.
+    pub(super) bars: Bars,
+    /// Pixels from one lane to the next.
+    pub(super) lane: i32,
     /// Steps before the first one shown, and after the last one.
     pub(super) hidden: (usize, usize),
     /// Where steps between are not shown: before which row, and how many.
@@ -65,7 +71,7 @@ pub(super) struct Span {
 /// What lasts.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Lasting {
-    /// More than one client holds.
+    /// More than one client holds, and should not.
     Overlap,
     /// In the critical section.
     Holds,
@@ -79,7 +85,8 @@ pub(super) enum Lasting {
 
 impl<'a> Layout<'a> {
     pub(super) fn new(story: Story<'a>, window: Window) -> Layout<'a> {
-        let shown = shown(&story, window);
+        let operations = operations(story.events);
+        let shown = shown(&story, &operations, window);
         let ends = shown.first().zip(shown.last());
         let hidden = ends.map_or((0, 0), |(first, last)| (first.start, story.events.len() - last.end));
         let (mut all, mut gaps) = (Vec::new(), Vec::new());
@@ -91,7 +98,9 @@ impl<'a> Layout<'a> {
         }
         let spans = spans(&story, &all);
         let flights = flights(story.events, story.time);
-        let mut layout = Layout { story, rows: all, spans, flights, hidden, gaps, opens: None };
+        let bars = Bars::new(&story, operations, &all);
+        let lane = bars.lane_width().max(LANE);
+        let mut layout = Layout { story, rows: all, spans, flights, bars, lane, hidden, gaps, opens: None };
         layout.opens = opening(&story).and_then(|at| layout.row_of(at));
         layout
     }
@@ -114,7 +123,7 @@ impl<'a> Layout<'a> {
     }
 
     pub(super) fn x(&self, lane: usize) -> i32 {
-        LEFT + LANE * lane as i32 + 14
+        LEFT + self.lane * lane as i32 + 14
     }
 
     pub(super) fn y(&self, row: usize) -> i32 {
@@ -122,7 +131,7 @@ impl<'a> Layout<'a> {
     }
 
     pub(super) fn width(&self) -> i32 {
-        LEFT + LANE * self.story.nodes.len() as i32 + 8
+        LEFT + self.lane * self.story.nodes.len() as i32 + 8
     }
 
     pub(super) fn height(&self) -> i32 {
@@ -145,7 +154,7 @@ fn opening(story: &Story) -> Option<usize> {
 }
 
 /// What is shown, in order and apart.
-fn shown(story: &Story, window: Window) -> Vec<Range<usize>> {
+fn shown(story: &Story, operations: &[Operation], window: Window) -> Vec<Range<usize>> {
     let all = story.events.len();
     let whole = || std::iter::once(0..all).collect();
     let Window::Last(steps) = window else { return whole() };
@@ -153,14 +162,14 @@ fn shown(story: &Story, window: Window) -> Vec<Range<usize>> {
         return whole();
     }
     let mut known: Vec<Promise> = Vec::new();
-    let mut ranges = vec![around(story, opening(story), steps)];
+    let mut ranges = vec![around(story, operations, opening(story), steps)];
     for (position, event) in story.events.iter().enumerate() {
         for violation in
             event.violations.iter().filter(|violation| Some(violation.property) != story.shown_for)
         {
             if !known.contains(&violation.property) {
                 known.push(violation.property);
-                ranges.push(around(story, Some(position), steps.min(OTHERS_STEPS)));
+                ranges.push(around(story, operations, Some(position), steps.min(OTHERS_STEPS)));
             }
         }
     }
@@ -175,7 +184,7 @@ fn shown(story: &Story, window: Window) -> Vec<Range<usize>> {
     apart
 }
 
-fn around(story: &Story, broken: Option<usize>, steps: usize) -> Range<usize> {
+fn around(story: &Story, operations: &[Operation], broken: Option<usize>, steps: usize) -> Range<usize> {
     let all = story.events.len();
     let end = broken.map_or(all, |at| (at + 1 + AFTERMATH_STEPS).min(all));
     let start = end.saturating_sub(steps);
@@ -188,7 +197,9 @@ fn around(story: &Story, broken: Option<usize>, steps: usize) -> Range<usize> {
             .rposition(|event| !event.holders.contains(holder))
             .map_or(0, |at| at + 1)
     };
-    let earliest = holders.iter().map(granted).min().unwrap_or(start).saturating_sub(2);
+    let concurrent = |operation: &&Operation| broken.is_some_and(|at| operation.is_under_way(at));
+    let begun = operations.iter().filter(concurrent).map(|operation| operation.begun);
+    let earliest = holders.iter().map(granted).chain(begun).min().unwrap_or(start).saturating_sub(2);
     start.min(earliest.max(start.saturating_sub(WIDENED_STEPS)))..end
 }
 
@@ -221,7 +232,7 @@ fn spans(story: &Story, rows: &[Row]) -> Vec<Span> {
         if position != current.last {
             continue;
         }
-        let overlap = event.holders.len() > 1 && story.locks == 1;
+        let overlap = event.holders.len() > 1 && !event.holders_share && story.locks == 1;
         let holding = event.holders.iter().filter_map(|holder| {
             let lane = story.nodes.iter().position(|node| node == holder)?;
             Some((Some(lane), if overlap { Lasting::HoldsToo } else { Lasting::Holds }))

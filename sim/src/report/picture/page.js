@@ -49,6 +49,7 @@ function show(row) {
     element("div", step.words),
     ...section("holds", step.holders.map((node) =>
       element("div", node, "holding" + (overlapping ? " overlapping" : "")))),
+    ...section("asked", step.operations ? [list(step.operations, "mono")] : []),
     ...section("broken", step.violations.map((words) => element("div", words, "violation"))),
     ...section("reported", step.reported.length ? [list(step.reported, "mono")] : []),
     ...section("sent", step.sent.length ? [list(step.sent, "mono")] : []),

@@ -1,7 +1,7 @@
 //! The diagram in a page of its own, with every step's details beside it.
 
 use super::layout::{Layout, Window};
-use super::svg::{STYLE, drawn};
+use super::svg::{drawn, style};
 use crate::report::story::Story;
 use crate::report::{JsonEvent, TimeColumn, program};
 use maud::{DOCTYPE, PreEscaped, html};
@@ -33,6 +33,9 @@ struct Details {
     words: String,
     sent: Vec<String>,
     reported: Vec<String>,
+    /// What clients wait for, of shared objects; with its answer, if it comes in this step.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    operations: Vec<String>,
     holders: Vec<String>,
     violations: Vec<String>,
     /// What each node's wall clock shows, as last seen.
@@ -60,7 +63,7 @@ pub fn page(story: Story, window: Window) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { "picklock: " (story.lock) }
-                style { (PreEscaped(STYLE)) (PreEscaped(PAGE_STYLE)) }
+                style { (PreEscaped(style(&layout))) (PreEscaped(PAGE_STYLE)) }
             }
             body {
                 header {
@@ -75,7 +78,13 @@ pub fn page(story: Story, window: Window) -> String {
                     }
                 }
                 div class="legend" {
-                    span class="k-holds" { "holds" } span class="k-overlap" { "two hold" } span class="k-paused" { "pauses" }
+                    @if layout.bars.operations.is_empty() {
+                        span class="k-holds" { "holds" } span class="k-overlap" { "two hold" }
+                    } @else {
+                        span class="k-holds" { "asks, and is answered" } span class="k-open" { "outcome unknown" }
+                        span class="k-overlap" { "breaks the promise" }
+                    }
+                    span class="k-paused" { "pauses" }
                     span class="k-down" { "is down" } span class="k-cut" { "cut off" } span class="k-sent" { "message" }
                     span class="k-late" { "late" } span class="k-lost" { "lost" } span class="k-copy" { "doubled" }
                 }
@@ -135,7 +144,8 @@ fn run(layout: &Layout) -> Run {
             }
         }
         if rows.next_if(|row| row.last == position).is_some() {
-            steps.push(details(event, &clocks, &stored, layout.story.time));
+            let operations = layout.bars.under_way(position);
+            steps.push(Details { operations, ..details(event, &clocks, &stored, layout.story.time) });
         }
     }
     Run { total: layout.story.events.len(), locks: layout.story.locks, opens: layout.opens, steps }
@@ -161,6 +171,7 @@ fn details(
         words: sentence(event),
         sent: event.sent.iter().map(|sent| format!("to {}: {}", sent.to, sent.message)).collect(),
         reported: event.reported.clone(),
+        operations: Vec::new(),
         holders: event.holders.clone(),
         violations: event
             .violations

@@ -1,6 +1,8 @@
 //! The diagram itself.
 
-use super::layout::{LANE, LEFT, Lasting, Layout, ROW, Row, Span, TOP, Window};
+use super::bars::{Bar, Bars};
+use super::layout::{LEFT, Lasting, Layout, ROW, Row, Span, TOP, Window};
+use crate::report::operations::Operation;
 use crate::report::story::{Flight, Story};
 use crate::report::{JsonEvent, TimeColumn};
 use maud::{Markup, PreEscaped, html};
@@ -9,8 +11,8 @@ use maud::{Markup, PreEscaped, html};
 /// Colours, light, dark and printed, and what the parts of a diagram look like.
 pub const STYLE: &str = include_str!("style.css");
 
-/// Characters that fit into a lane beside its line.
-const LANE_CHARACTERS: usize = 33;
+/// The same for operations of shared objects, where there are any.
+const OPERATIONS_STYLE: &str = include_str!("operations.css");
 
 /// The run as one SVG image that stands alone.
 pub fn svg(story: Story, window: Window) -> String {
@@ -20,7 +22,7 @@ pub fn svg(story: Story, window: Window) -> String {
         svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 " (-CAPTION) " " (width) " " (height) }
             width=(width) height=(height) class="diagram alone" role="img" {
             title { (story.lock) ": " (story.broken.join("; ")) }
-            style { (PreEscaped(STYLE)) }
+            style { (PreEscaped(style(&layout))) }
             rect class="paper" x="0" y=(-CAPTION) width=(width) height=(height) {}
             text class="caption" x="12" y=(18 - CAPTION) { (story.lock) }
             @for (number, broken) in (0_i32..).zip(story.broken.iter().take(1)) {
@@ -30,6 +32,12 @@ pub fn svg(story: Story, window: Window) -> String {
         }
     };
     drawing.into_string() + "\n"
+}
+
+/// What the diagram's parts look like, of those that it has.
+pub(super) fn style(layout: &Layout) -> String {
+    let more = if layout.bars.operations.is_empty() { "" } else { OPERATIONS_STYLE };
+    format!("{STYLE}{more}")
 }
 
 /// Pixels above the diagram, for what broke.
@@ -46,6 +54,7 @@ pub(super) fn drawn(layout: &Layout) -> Markup {
         }
         (lanes(layout))
         @for span in layout.spans.iter().filter(|span| span.what != Lasting::Overlap) { (band(layout, span)) }
+        @for bar in &layout.bars.shown { (operation(layout, bar)) }
         @for flight in &layout.flights { (arrow(layout, flight)) }
         @for (number, row) in layout.rows.iter().enumerate() { (step(layout, number, *row)) }
     }
@@ -74,6 +83,10 @@ fn lanes(layout: &Layout) -> Markup {
         @for (lane, name) in layout.story.nodes.iter().enumerate() {
             line class="lane" x1=(layout.x(lane)) y1=(TOP - 8) x2=(layout.x(lane)) y2=(bottom) {}
             text class="head" x=(layout.x(lane)) y="26" { (name) }
+            @let above = layout.bars.begun_above(lane);
+            @if !above.is_empty() {
+                text class="asked" x=(layout.x(lane) + 14) y="38" { (short(&above.join(", "), layout)) }
+            }
         }
         @if layout.hidden.0 > 0 {
             text class="hidden" x=(LEFT + 14) y=(TOP - 4) { (counted(layout.hidden.0)) " before" }
@@ -120,7 +133,7 @@ fn band(layout: &Layout, span: &Span) -> Markup {
         (Some(lane), Lasting::CutOffFrom(from)) => {
             // Beside the lane, each sender that is cut off at its own place.
             let place = layout.lane_of(from).unwrap_or(0) as i32;
-            (layout.x(lane) + LANE - 44 - 5 * place, 3)
+            (layout.x(lane) + layout.lane - 44 - 5 * place, 3)
         }
         (Some(lane), Lasting::Overlap | Lasting::Holds | Lasting::HoldsToo) => (layout.x(lane) - 5, 10),
     };
@@ -136,6 +149,34 @@ fn band(layout: &Layout, span: &Span) -> Markup {
         rect class=(class) x=(x) y=(top) width=(width) height=(bottom - top) { title { (words) } }
         @if let Lasting::CutOffFrom(from) = &span.what {
             text class="cut-word" x=(x - 3) y=(top + 12) text-anchor="end" { "✂ " (from) }
+        }
+    }
+}
+
+/// What a client asks, from call to return.
+fn operation(layout: &Layout, bar: &Bar) -> Markup {
+    let operation = &layout.bars.operations[bar.operation];
+    let bottom = layout.y(layout.rows.len().saturating_sub(1)) + ROW / 2;
+    let x = layout.x(bar.lane);
+    let breaks = if operation.broke.is_empty() { "" } else { " breaks" };
+    let title = format!("{}: {}", operation.client, operation.label());
+    let is_open = operation.answer.is_none();
+    html! {
+        @if let Some((first, last)) = bar.rows {
+            @let top = if bar.has_ends.0 { layout.y(first) - 9 } else { layout.y(first) - ROW / 2 };
+            @let end = if bar.has_ends.1 { layout.y(last) + 9 } else { layout.y(last) + ROW / 2 };
+            rect class={ "operation" (if is_open { " open" } else { "" }) (breaks) } x=(x - 6) y=(top) width="12" height=(end - top)
+                rx="5" { title { (title) } }
+            @if is_open && operation.ended.is_none() {
+                text class={ "open-word" (breaks) } x=(x - 10) y=(bottom - 4) text-anchor="end" { "?" }
+            }
+        }
+        @if let Some(tail) = bar.tail {
+            @let top = layout.y(tail.from) - if bar.has_ends.1 { 0 } else { ROW / 2 };
+            line class="tail" x1=(x - tail.offset()) y1=(top) x2=(x - tail.offset()) y2=(bottom) {
+                title { (title) ": nobody waits for it any more, and it may still be done" }
+            }
+            text class="open-word" x=(x - tail.offset()) y=(bottom + 9) text-anchor="middle" { "?" }
         }
     }
 }
@@ -190,6 +231,10 @@ fn step(layout: &Layout, number: usize, row: Row) -> Markup {
     let y = layout.y(number);
     let lane = event.node.as_deref().and_then(|node| layout.lane_of(node));
     let (said, did) = words(event);
+    let [said, did] = match lane {
+        Some(lane) => with_operations(layout, lane, row, said, did),
+        None => [("said", said), ("did", did)],
+    };
     let fault = is_fault(event.what);
     html! {
         g class={ "step" @if fault { " fault" } @if !event.violations.is_empty() { " breaks" } } data-row=(number) {
@@ -199,11 +244,11 @@ fn step(layout: &Layout, number: usize, row: Row) -> Markup {
             @if let Some(lane) = lane {
                 @let x = layout.x(lane);
                 circle class="dot" cx=(x) cy=(y) r="4.5" {}
-                @if !said.is_empty() {
-                    text class="said" x=(x + 14) y=(if did.is_empty() { y + 4 } else { y - 4 }) { (short(&said)) }
+                @if !said.1.is_empty() {
+                    text class=(said.0) x=(x + 14) y=(if did.1.is_empty() { y + 4 } else { y - 4 }) { (short(&said.1, layout)) }
                 }
-                @if !did.is_empty() {
-                    text class="did" x=(x + 14) y=(if said.is_empty() { y + 4 } else { y + 11 }) { (short(&did)) }
+                @if !did.1.is_empty() {
+                    text class=(did.0) x=(x + 14) y=(if said.1.is_empty() { y + 4 } else { y + 11 }) { (short(&did.1, layout)) }
                 }
             } @else if event.what == "ticked" || event.what == "healed" {
                 line class="tick" x1=(LEFT - 4) y1=(y) x2=(layout.width() - 8) y2=(y) {}
@@ -216,6 +261,30 @@ fn step(layout: &Layout, number: usize, row: Row) -> Markup {
             }
         }
     }
+}
+
+/// A step's two lines with the style of each. What is asked in it stands in the first one that is free; what came of it stands in
+/// the second, instead of what the client does then.
+fn with_operations(
+    layout: &Layout,
+    lane: usize,
+    row: Row,
+    said: String,
+    did: String,
+) -> [(&'static str, String); 2] {
+    let style = |operation: &Operation| if operation.broke.is_empty() { "asked" } else { "asked breaks" };
+    let (begun, ended) = layout.bars.at(lane, row);
+    if let Some(operation) = begun.last() {
+        let label = (style(operation), operation.label());
+        return if said.is_empty() { [label, ("did", did)] } else { [("said", said), label] };
+    }
+    let Some(operation) = ended.last() else { return [("said", said), ("did", did)] };
+    let outcome = match (&operation.answer, layout.row_of(operation.begun)) {
+        (_, None) => operation.label(),
+        (Some(answer), Some(_)) => format!("→ {answer}"),
+        (None, Some(_)) => "→ ?".to_owned(),
+    };
+    [("said", said), (style(operation), outcome)]
 }
 
 /// What nobody in particular does.
@@ -318,9 +387,10 @@ fn duration(micros: i64, signed: bool) -> String {
     }
 }
 
-fn short(text: &str) -> String {
-    if text.chars().count() <= LANE_CHARACTERS {
+fn short(text: &str, layout: &Layout) -> String {
+    let characters = Bars::characters(layout.lane);
+    if text.chars().count() <= characters {
         return text.to_owned();
     }
-    text.chars().take(LANE_CHARACTERS - 1).chain(['…']).collect()
+    text.chars().take(characters - 1).chain(['…']).collect()
 }

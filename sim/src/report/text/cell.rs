@@ -1,13 +1,16 @@
 //! What stands in one cell: what the node got, did, stores and sent, line by line.
 
-use super::super::{fence_words, message_words, mode_words};
+use super::super::operations::labelled;
+use super::super::{access_words, fence_words, message_words, mode_words};
 use super::TimeColumn;
 use picklock_model::cluster::Wake;
-use picklock_model::machine::{Lock, Message, Node, Store};
+use picklock_model::machine::{Message, Node, Store};
 use picklock_model::names::Words;
+use picklock_model::system::{Process, System};
 use picklock_model::time::{Clock, Micros};
 use picklock_model::trace::{Happening, Step};
-use picklock_properties::{ClientId, Event};
+use picklock_properties::{Accesses, ClientId, Event, ObjectAnswer, ObjectCall, Violation};
+use std::collections::BTreeMap;
 
 /// One line of a cell, before it is wrapped.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -91,14 +94,25 @@ impl Lines {
         self.add(Style::Fault, fault);
     }
 
-    pub(super) fn add_events(&mut self, events: &[Event]) {
+    /// `asked` is what clients wait for, before the step and then after it; what the step broke stands out.
+    pub(super) fn add_events(
+        &mut self,
+        events: &[Event],
+        accesses: &Accesses,
+        asked: &mut BTreeMap<ClientId, ObjectCall>,
+        violations: &[Violation],
+    ) {
         for event in events {
             match event {
-                Event::Called { mode, .. } => self.add(Style::Strong, format!("calls {}", mode_words(*mode))),
+                Event::Called { mode, access, .. } => {
+                    let access = access_words(accesses, *access);
+                    self.add(Style::Strong, format!("calls {}{access}", mode_words(*mode)))
+                }
                 Event::FoundFree { .. } => self.add(Style::Plain, "found the lock free"),
                 Event::Enqueued { .. } => self.add(Style::Plain, "is in the queue"),
-                Event::Granted { fence, .. } => {
-                    self.add(Style::Holds, format!("HOLDS{}", fence_words(*fence)))
+                Event::Granted { client, fence, .. } => {
+                    let access = access_words(accesses, accesses.of(*client));
+                    self.add(Style::Holds, format!("HOLDS{access}{}", fence_words(*fence)))
                 }
                 Event::Refused { .. } => self.add(Style::Strong, "refused"),
                 Event::Left { .. } => self.add(Style::Strong, "leaves"),
@@ -112,6 +126,26 @@ impl Lines {
                 Event::Crashed { .. } | Event::RowRead { .. } | Event::Woken { .. } => {}
                 Event::Written { .. } => self.add(Style::Strong, "knows it is written, and tells"),
                 Event::ReadBegun { .. } => self.add(Style::Strong, "begins to read"),
+                Event::Invoked { client, call } => {
+                    asked.insert(*client, *call);
+                    self.add(Style::Strong, call.to_string());
+                }
+                Event::Returned { client, answer } => {
+                    let breaks = violations.iter().any(|violation| violation.client == *client);
+                    self.add_outcome(asked.remove(client), Some(*answer), breaks);
+                }
+                Event::Unknown { client } => {
+                    self.add(Style::Strong, "gives the call up");
+                    self.add_outcome(asked.remove(client), None, false);
+                }
+                Event::Input { stream, value, .. } => {
+                    self.add(Style::Plain, format!("{value} into stream {stream}"))
+                }
+                Event::Output { client, value } => {
+                    self.add(Style::Strong, format!("{client} put out {value}"))
+                }
+                Event::Counted { client } => self.add(Style::Strong, format!("{client} raised the counter")),
+                Event::Settled { .. } => self.add(Style::Plain, "all is handled"),
                 Event::Secured { servers, .. } => {
                     let plural = if servers.len() == 1 { "" } else { "s" };
                     self.add(Style::Plain, format!("has it on {} server{plural}", servers.len()))
@@ -127,10 +161,24 @@ impl Lines {
         }
     }
 
-    pub(super) fn add_doing<L: Lock>(&mut self, step: &Step<L>, client: u8) {
+    /// What came of a call of a shared object, if one was under way.
+    pub(super) fn add_outcome(
+        &mut self,
+        call: Option<ObjectCall>,
+        answer: Option<ObjectAnswer>,
+        breaks: bool,
+    ) {
+        if let Some(call) = call {
+            let answer = answer.map(|answer| answer.to_string());
+            let style = if breaks { Style::Broken } else { Style::Strong };
+            self.add(style, labelled(&call.to_string(), answer.as_deref()));
+        }
+    }
+
+    pub(super) fn add_doing<Y: System>(&mut self, step: &Step<Y>, client: u8) {
         let holds = step.cluster.usage().holding.contains(ClientId(client));
         let client = &step.cluster.clients[usize::from(client)];
-        let line = client.lock.line().to_string();
+        let line = client.line().to_string();
         match self.0.last_mut() {
             // The bar says that it holds; where in the source it does is said once.
             Some(last) if last.style == Style::Holds && !line.is_empty() => {

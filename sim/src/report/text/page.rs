@@ -25,6 +25,7 @@ impl TextOptions {
                 '…' => plain.push_str(".."),
                 '⏸' => plain.push_str("||"),
                 '█' => plain.push('#'),
+                '┃' => plain.push('I'),
                 '┊' => plain.push(':'),
                 '▶' => plain.push('>'),
                 '✗' | '×' => plain.push('x'),
@@ -89,6 +90,7 @@ impl Page {
         let any = |is: fn(&Lane) -> bool| trace.rows.iter().flat_map(|row| &row.lanes).any(is);
         let marks = [
             (any(|lane| lane.holds), "█ in its critical section"),
+            (any(|lane| lane.asks), "┃ waits for an answer of an object"),
             (any(|lane| lane.paused), "┊ paused"),
             (any(|lane| lane.down), "× down"),
             (true, "← got"),

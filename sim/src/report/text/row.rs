@@ -2,9 +2,10 @@
 
 use super::cell::Line;
 use picklock_model::cluster::{Cluster, Status};
-use picklock_model::machine::{Lock, Node};
+use picklock_model::machine::Node;
+use picklock_model::system::System;
 use picklock_model::time::Micros;
-use picklock_properties::{ClientId, Violation};
+use picklock_properties::{ClientId, ClientSet, Violation};
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 
@@ -66,6 +67,10 @@ pub(super) struct Gap {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Lane {
     pub(super) holds: bool,
+    /// It holds beside somebody beside whom it may not.
+    pub(super) overlaps: bool,
+    /// It waits for an answer of a shared object, or is given it.
+    pub(super) asks: bool,
     pub(super) paused: bool,
     pub(super) down: bool,
 }
@@ -111,14 +116,22 @@ impl Row {
     }
 }
 
-pub(super) fn lanes<L: Lock>(cluster: &Cluster<L>) -> SmallVec<[Lane; 8]> {
-    let holding = cluster.usage().holding;
+/// How the nodes are; `asking` wait for an answer of a shared object, or have just been given it.
+pub(super) fn lanes<Y: System>(cluster: &Cluster<Y>, asking: ClientSet) -> SmallVec<[Lane; 8]> {
+    let usage = cluster.usage();
     cluster
         .nodes()
         .map(|node| {
             let status = cluster.condition(node).status;
+            let client = match node {
+                Node::Client(client) => Some(ClientId(client)),
+                Node::Server(_) | Node::Resource => None,
+            };
+            let holder = client.filter(|client| usage.holding.contains(*client));
             Lane {
-                holds: matches!(node, Node::Client(client) if holding.contains(ClientId(client))),
+                holds: holder.is_some(),
+                overlaps: holder.is_some_and(|holder| !usage.in_the_way_of(holder).is_empty()),
+                asks: client.is_some_and(|client| asking.contains(client)),
                 paused: matches!(status, Status::Paused { .. }),
                 down: matches!(status, Status::Down { .. }),
             }

@@ -165,7 +165,7 @@ impl Table {
 
     fn table_line(&self, row: &Row, wrapped: &[Vec<Line>], index: usize) -> Written {
         let frame = Frame::of(self.options);
-        let overlap = row.lanes.iter().filter(|lane| lane.holds).count() > 1;
+        let overlap = row.lanes.iter().any(|lane| lane.overlaps);
         let mut line = Written::new(self.options);
         let (step, time) = match (&row.what, index) {
             (What::Step(_), 0) => (row.step.to_string(), self.options.time.show(row.at)),
@@ -286,6 +286,7 @@ struct Frame {
     rule: &'static str,
     crossing: &'static str,
     holds: &'static str,
+    asks: &'static str,
     paused: &'static str,
     down: &'static str,
     broken: char,
@@ -293,17 +294,35 @@ struct Frame {
 
 impl Frame {
     fn of(options: TextOptions) -> &'static Frame {
-        const UNICODE: Frame =
-            Frame {
-                border: "│", rule: "─", crossing: "┼", holds: "█", paused: "┊", down: "×", broken: '✗'
-            };
-        const ASCII: Frame =
-            Frame { border: "|", rule: "-", crossing: "+", holds: "#", paused: ":", down: "x", broken: 'x' };
+        const UNICODE: Frame = Frame {
+            border: "│",
+            rule: "─",
+            crossing: "┼",
+            holds: "█",
+            asks: "┃",
+            paused: "┊",
+            down: "×",
+            broken: '✗',
+        };
+        const ASCII: Frame = Frame {
+            border: "|",
+            rule: "-",
+            crossing: "+",
+            holds: "#",
+            asks: "I",
+            paused: ":",
+            down: "x",
+            broken: 'x',
+        };
         if options.ascii { &ASCII } else { &UNICODE }
     }
 
     fn bar(&self, lane: Lane) -> &'static str {
-        if lane.holds { self.holds } else { " " }
+        match lane {
+            Lane { holds: true, .. } => self.holds,
+            Lane { asks: true, .. } => self.asks,
+            Lane { .. } => " ",
+        }
     }
 
     fn status(&self, lane: Lane) -> &'static str {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::report::toy::{self, A, B, Bench, S1};
 use picklock_model::cluster::Wake;
+use picklock_properties::{Event, ObjectAnswer, ObjectCall, ObjectId, Violation};
 
 const NARROW: TextOptions = TextOptions {
     width: 100,
@@ -96,6 +97,48 @@ fn polls_are_told_in_full_again_after_something_happened() {
         poll(&mut bench, 6);
     });
     assert_eq!(text.matches("… 5 polls …").count(), 2, "{text}");
+}
+
+#[test]
+fn a_bar_stands_in_the_column_of_a_client_from_its_call_to_the_answer_and_the_answer_names_the_call() {
+    let (a, b) = (ClientId(0), ClientId(1));
+    let variable = ObjectId(0);
+    let read = |client| Event::Invoked { client, call: ObjectCall::Read { variable } };
+    let write = |client| Event::Invoked { client, call: ObjectCall::Write { variable, value: 7 } };
+    let run = |trace: &mut TextTrace| {
+        let mut bench = Bench::new(toy::WORKLOAD, trace);
+        bench.tell(A, &[write(a)], &[]);
+        bench.tell(S1, &[], &[]);
+        bench.tell(A, &[Event::Unknown { client: a }], &[]);
+        bench.tell(S1, &[], &[]);
+        bench.tell(B, &[read(b)], &[]);
+        let answer = ObjectAnswer::Value { value: None, version: None };
+        let violation = Violation::new(Promise::Linearizable, b, b);
+        bench.tell(B, &[Event::Returned { client: b, answer }], &[violation]);
+        bench.tell(A, &[read(a)], &[]);
+        bench.crash(A, false);
+    };
+    let text = trace(NARROW, run);
+    let column = |step: usize, column: usize| -> Vec<String> {
+        let lines = text
+            .lines()
+            .skip_while(|line| line.split_whitespace().find(|word| *word != "✗") != Some(&step.to_string()));
+        let cell = |line: &str| line.split('│').nth(column).map(|cell| cell.trim_end().to_owned());
+        let next = (step + 1).to_string();
+        let rows = lines.take_while(|line| line.split_whitespace().find(|word| *word != "✗") != Some(&next));
+        rows.filter_map(cell).filter(|cell| !cell.is_empty()).collect()
+    };
+    assert_eq!(column(1, 1)[0], "┃ x0.write(7)", "{text}");
+    assert_eq!(column(2, 1), ["┃"], "{text}");
+    assert_eq!(column(3, 1)[..2], ["┃ gives the call up", "┃ x0.write(7) → ?"], "{text}");
+    assert!(column(4, 1).is_empty(), "{text}");
+    assert_eq!(column(6, 2)[0], "┃ x0.read() → absent", "{text}");
+    assert_eq!(column(8, 1), ["┃ ✗ crashed", "┃ x0.read() → ?"], "{text}");
+    assert!(text.contains("┃ waits for an answer of an object"), "{text}");
+    let plain = trace(TextOptions { ascii: true, ..NARROW }, run);
+    assert!(plain.is_ascii() && plain.contains("I x0.read() -> absent"), "{plain}");
+    let coloured = trace(TextOptions { colour: true, ..NARROW }, run);
+    assert!(coloured.contains("\x1b[1;31mx0.read() → absent"), "what breaks a promise is red: {coloured}");
 }
 
 #[test]

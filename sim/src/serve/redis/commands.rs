@@ -188,6 +188,7 @@ fn entered(command: Command, visit: &mut Visit) -> Result<Outcome, Refusal> {
             ServerError::ReadOnly => "READONLY You can't write against a read only replica.",
             ServerError::OutOfMemory => "OOM command not allowed when used memory > 'maxmemory'.",
             ServerError::NotAnInteger => NOT_AN_INTEGER,
+            ServerError::WrongType => "WRONGTYPE Operation against a key holding the wrong kind of value",
         }),
         Some(outcome) => Ok(outcome),
         None => Err(Refusal::Silence),

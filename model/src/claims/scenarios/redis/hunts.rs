@@ -6,13 +6,15 @@ use crate::claims::redis::FAILOVER;
 use crate::claims::scenarios::varied_unless_shaped;
 use crate::claims::{Hunt, pack_setup};
 use crate::cluster::Setup;
+use crate::locks::redis_readers_writer::{self as shared, READ, Readers, RedisReadersWriter, WRITE};
+use crate::locks::redis_semaphore::{self as permits, RedisSemaphore, Take};
 use crate::locks::redis_single::{self as single, Fencing, RedisSingle, Release};
 use crate::locks::redlock::{
     self as many, ElapsedClock, ExtendBy, Extension, Redlock, Settles, ValidityFrom,
 };
 use crate::stores::redis::{self as store, Eviction, ExpiryClock, Layout, Persistence, Tenant, TenantDoes};
 use crate::time::Micros;
-use crate::workload::{Calls, Workload, Writes};
+use crate::workload::{AccessChoice, Calls, Pace, Workload, Writes};
 use picklock_properties::{Promise, PromiseSet};
 
 // Time, and what clients do with it.
@@ -279,6 +281,86 @@ fn two_of_two(setup: &mut Setup<Redlock>) {
     setup.workload.clients = 2;
 }
 
+// Locks that several may hold.
+
+/// Work that is longer than a grant lasts, so that every release is on its way when the counter dies.
+pub(super) fn r29() -> Hunt {
+    let setup = |readers| {
+        let lock = shared::Settings { readers, ..shared::Settings::counted() };
+        let mut setup = shared_by(lock, 4);
+        setup.workload.hold = Micros::seconds(20);
+        setup.workload.access = AccessChoice::Drawn { seed: 0, weights: [1, 2, 0, 0, 0, 0, 0, 0] };
+        pack_setup(&setup)
+    };
+    Hunt {
+        lock: SHARED,
+        setup: setup(Readers::CountedFromZero),
+        fixed_lock: SHARED,
+        fixed: setup(Readers::Entries),
+        faults: &["delay"],
+    }
+}
+
+/// Nothing has to go wrong: seven readers who come back soon, for longer than any of eight is to wait. Not at once: among readers
+/// who are kept out by its mark, a writer that comes back at once would always be the first.
+pub(super) fn r30() -> Hunt {
+    let setup = |writers_first| {
+        let mut setup = shared_by(shared::Settings { writers_first, ..shared::Settings::repaired() }, 8);
+        setup.workload.rounds = 200;
+        setup.workload.hold = Micros::seconds(6);
+        setup.workload.think = Micros::seconds(1);
+        setup.workload.pace = Some(Pace { seed: 0, spread_per_mille: 500 });
+        setup.workload.access = AccessChoice::ByClient([WRITE, READ, READ, READ, READ, READ, READ, READ]);
+        setup.promises = [Promise::StarvationFreedom].into_iter().collect();
+        pack_setup(&setup)
+    };
+    Hunt { lock: SHARED, setup: setup(false), fixed_lock: SHARED, fixed: setup(true), faults: &[] }
+}
+
+/// Nothing has to go wrong.
+pub(super) fn r31() -> Hunt {
+    taken(Take::ByRank)
+}
+
+/// Nothing has to go wrong.
+pub(super) fn r32() -> Hunt {
+    taken(Take::ByCounter)
+}
+
+/// One client more than there are permits, or two.
+fn taken(flaw: Take) -> Hunt {
+    let setup = |take| {
+        pack_setup(&Setup::<RedisSemaphore> {
+            lock: permits::Settings { take, ..permits::Settings::basic() },
+            store: store::Settings { persistence: Persistence::AofAlways, ..store::Settings::default() },
+            servers: 1,
+            workload: busy(4),
+            promises: [Promise::MutualExclusion].into_iter().collect(),
+        })
+    };
+    Hunt { lock: PERMITS, setup: setup(flaw), fixed_lock: PERMITS, fixed: setup(Take::ByCount), faults: &[] }
+}
+
+fn shared_by(lock: shared::Settings, clients: u8) -> Setup<RedisReadersWriter> {
+    Setup {
+        lock,
+        store: store::Settings { persistence: Persistence::AofAlways, ..store::Settings::default() },
+        servers: 1,
+        workload: busy(clients),
+        promises: [Promise::MutualExclusion].into_iter().collect(),
+    }
+}
+
+/// Clients who come in each other's way.
+fn busy(clients: u8) -> Workload {
+    Workload {
+        rounds: 6,
+        think: Micros::seconds(1),
+        hold: Micros::seconds(3),
+        ..workload(clients, Calls::Lock)
+    }
+}
+
 // Fencing.
 
 /// Clients that wait for their server for as long as it takes, and look at no clock.
@@ -385,6 +467,10 @@ fn fenced(workload: &mut Workload, promises: &mut PromiseSet) {
 const REDLOCK: &str = "redlock";
 
 const SINGLE: &str = "redis-single";
+
+const SHARED: &str = "redis-readers-writer";
+
+const PERMITS: &str = "redis-semaphore";
 
 const FAILING_OVER: &str = "redis-failover";
 

@@ -46,7 +46,7 @@ impl Bench {
     /// A client that was granted the lock at time 0, with value A#1.
     pub fn holding(settings: Settings) -> Bench {
         let mut bench = Bench::new(settings);
-        bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock });
+        bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock, access: Access::FIRST });
         bench.reply(match settings.fencing {
             Fencing::None => Outcome::Ok,
             Fencing::WithGrant => Outcome::Integer(1),
@@ -115,7 +115,9 @@ impl Bench {
             .sends
             .iter()
             .map(|send| match send {
-                (Node::Server(server), Message::Request(request)) => (*server, request.command, request.wait),
+                (Node::Server(server), Message::Request(request)) => {
+                    (*server, request.command.clone(), request.wait)
+                }
                 other => unreachable!("a lock sends requests to servers, not {other:?}"),
             })
             .collect()
@@ -123,9 +125,9 @@ impl Bench {
 
     /// The one command that the last entry sent, to `server`.
     pub fn sent_to(&self, server: u8) -> Command {
-        match self.sent()[..] {
-            [(to, command, _)] if to == server => command,
-            ref other => panic!("one request to server {server}, not {other:?}"),
+        match &self.sent()[..] {
+            [(to, command, _)] if *to == server => command.clone(),
+            other => panic!("one request to server {server}, not {other:?}"),
         }
     }
 }

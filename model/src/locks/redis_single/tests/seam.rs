@@ -14,7 +14,7 @@ const ERROR: Outcome = Outcome::Error(ServerError::ReadOnly);
 #[test]
 fn the_delay_is_drawn_where_an_attempt_of_lock_fails() {
     let mut bench = Bench::new(WRITTEN);
-    bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock });
+    bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock, access: Access::FIRST });
     assert_eq!([Some(Outcome::Nil), Some(ERROR), None].map(|outcome| choices(&bench, outcome)), [4, 4, 4]);
     assert_eq!(choices(&bench, Some(Outcome::Ok)), 1);
     bench.reply(Outcome::Nil);
@@ -32,7 +32,7 @@ fn the_delay_is_drawn_where_an_attempt_of_lock_fails() {
 #[test]
 fn try_lock_draws_nothing() {
     let mut bench = Bench::new(Settings::repaired());
-    bench.call(Call::Acquire { lock: LockId(0), mode: Mode::TryLock });
+    bench.call(Call::Acquire { lock: LockId(0), mode: Mode::TryLock, access: Access::FIRST });
     let outcomes = [Some(Outcome::Nil), Some(ERROR), None, Some(Outcome::Integer(1))];
     assert_eq!(outcomes.map(|outcome| choices(&bench, outcome)), [1; 4]);
 }
@@ -41,7 +41,7 @@ fn try_lock_draws_nothing() {
 fn a_success_draws_only_if_the_clock_may_still_fail_it_and_then_all_grants_are_alike() {
     let minds = Settings { validity_margin: Some(Micros::ZERO), ..WRITTEN };
     let mut bench = Bench::new(minds);
-    bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock });
+    bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock, access: Access::FIRST });
     assert_eq!(choices(&bench, Some(Outcome::Ok)), 4);
     let granted = [0, 3].map(|choice| {
         let mut bench = Bench { lock: bench.lock.clone(), choice, ..Bench::new(minds) };
@@ -51,7 +51,7 @@ fn a_success_draws_only_if_the_clock_may_still_fail_it_and_then_all_grants_are_a
     assert_eq!(granted[0], granted[1]);
 
     let mut for_good = Bench::new(Settings { ttl: None, ..minds });
-    for_good.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock });
+    for_good.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock, access: Access::FIRST });
     assert_eq!(choices(&for_good, Some(Outcome::Ok)), 1);
 }
 
@@ -59,7 +59,7 @@ fn a_success_draws_only_if_the_clock_may_still_fail_it_and_then_all_grants_are_a
 fn with_a_token_drawn_later_the_set_draws_nothing_and_the_incr_does() {
     let settings = Settings { fencing: Fencing::AfterGrant, validity_margin: Some(Micros::ZERO), ..WRITTEN };
     let mut bench = Bench::new(settings);
-    bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock });
+    bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock, access: Access::FIRST });
     assert_eq!(choices(&bench, Some(Outcome::Ok)), 1);
     bench.reply(Outcome::Ok);
     assert_eq!(
@@ -71,7 +71,7 @@ fn with_a_token_drawn_later_the_set_draws_nothing_and_the_incr_does() {
 #[test]
 fn a_fixed_delay_is_one_choice() {
     let mut bench = Bench::new(Settings { retry_choices: 1, ..WRITTEN });
-    bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock });
+    bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock, access: Access::FIRST });
     assert_eq!(choices(&bench, Some(Outcome::Nil)), 1);
     bench.reply(Outcome::Nil);
     assert_eq!(bench.deadline(), Some(millis(200)));
@@ -82,12 +82,12 @@ fn a_restart_forgets_everything_but_which_values_were_drawn() {
     let mut bench = Bench::holding(Settings::repaired());
     bench.call(Call::Release);
     bench.wake(seconds(1));
-    bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock });
+    bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock, access: Access::FIRST });
     bench.restart();
     let serial = bench.lock.serial;
     assert_eq!(bench.lock, RedisSingle { serial, ..RedisSingle::new(0, &WRITTEN) });
     bench.late_reply(serial, Outcome::Integer(1));
-    bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock });
+    bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock, access: Access::FIRST });
     assert!(matches!(bench.sent_to(0), Command::SetAndIncr { value, .. } if value == token(serial + 1)));
 }
 
@@ -111,7 +111,7 @@ fn walk(settings: Settings, start: Monotonic, serial: u32) -> Vec<Bench> {
         ..settings
     };
     let entries: [&dyn Fn(&mut Bench); 8] = [
-        &|bench| bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock }),
+        &|bench| bench.call(Call::Acquire { lock: LockId(0), mode: Mode::Lock, access: Access::FIRST }),
         &|bench| bench.reply(Outcome::Nil),
         &|bench| bench.wake(bench.now + Micros::millis(200)),
         &|bench| bench.reply(Outcome::Ok),
@@ -194,6 +194,7 @@ fn an_application_that_is_told_of_the_loss_releases_within_the_same_entry() {
         rounds: 1,
         retries: false,
         calls: Calls::Lock,
+        access: AccessChoice::First,
         think: Micros::ZERO,
         hold: Micros::seconds(60),
         releases: true,
@@ -207,8 +208,8 @@ fn an_application_that_is_told_of_the_loss_releases_within_the_same_entry() {
         work_fits: false,
     };
     let mut client = Client::<RedisSingle>::new(0, &workload, Monotonic(0), &settings);
-    let at = |monotonic| ClientContext {
-        lock: Context { me: 0, servers: 1, wall: Wall(0), monotonic, choice: 0, settings: &settings },
+    let at = |monotonic| ProcessContext {
+        machine: Context { me: 0, servers: 1, wall: Wall(0), monotonic, choice: 0, settings: &settings },
         workload: &workload,
     };
     let reply = |serial, outcome| Message::Reply(Reply { serial, outcome });
@@ -217,7 +218,7 @@ fn an_application_that_is_told_of_the_loss_releases_within_the_same_entry() {
     client.on_message(Node::Server(0), reply(1, Outcome::Ok), &at(Monotonic(1)), &mut out);
     assert!(client.holds());
     out.clear();
-    client.on_lock_deadline(&at(seconds(8)), &mut out);
+    client.on_deadline(&at(seconds(8)), &mut out);
     assert_eq!(out.events, [Event::Lost { client: ClientId(0) }]);
     assert_eq!(out.sends.len(), 1);
     assert!(!client.holds());

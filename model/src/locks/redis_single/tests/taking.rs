@@ -12,8 +12,8 @@ fn compare_and_delete(serial: u32) -> Command {
 
 const READ_ONLY: Outcome = Outcome::Error(ServerError::ReadOnly);
 const OUT_OF_MEMORY: Outcome = Outcome::Error(ServerError::OutOfMemory);
-const LOCK_CALL: Call = Call::Acquire { lock: LockId(0), mode: Mode::Lock };
-const TRY_LOCK: Call = Call::Acquire { lock: LockId(0), mode: Mode::TryLock };
+const LOCK_CALL: Call = Call::Acquire { lock: LockId(0), mode: Mode::Lock, access: Access::FIRST };
+const TRY_LOCK: Call = Call::Acquire { lock: LockId(0), mode: Mode::TryLock, access: Access::FIRST };
 
 #[test]
 fn a_free_key_is_set_with_nx_and_px_and_the_lock_is_granted() {

@@ -151,13 +151,13 @@ fn a_time_out_draws_a_delay_when_all_silent_nodes_are_given_up() {
 fn a_client_that_starts_again_draws_other_values() {
     let mut client = Client::new(1, Settings::as_written());
     client.acquire(Mode::Lock);
-    let before = client.sent()[0].1;
+    let before = client.sent()[0].1.clone();
     client.restart();
     assert_eq!(client.lock.doing(), "idle");
     assert_eq!(client.deadline(), None);
     assert!(client.lock.dismisses(&Reply { serial: before.serial, outcome: Outcome::Ok }));
     client.acquire(Mode::Lock);
-    let after = client.sent()[0].1;
+    let after = client.sent()[0].1.clone();
     assert_ne!(before.command, after.command);
     assert_ne!(before.serial, after.serial);
 }

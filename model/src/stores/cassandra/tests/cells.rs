@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 /// Few enough timestamps, values and seconds that ties happen at every level.
 fn any_cell() -> impl Strategy<Value = Cell> {
-    let live = (0..3u16, prop::option::of(0..3i64))
+    let live = (0..3u32, prop::option::of(0..3i64))
         .prop_map(|(value, expiry_seconds)| Content::Live { value: Value::Number(value), expiry_seconds });
     let tombstone =
         (0..3i64).prop_map(|local_deletion_seconds| Content::Tombstone { local_deletion_seconds });
@@ -83,7 +83,7 @@ fn any_name() -> impl Strategy<Value = ColumnName> {
     (prefix, 0..26u16).prop_map(|(prefix, thread)| ColumnName { prefix, thread: ThreadId(thread) })
 }
 
-fn live(timestamp: i64, value: u16, expiry_seconds: Option<i64>) -> Cell {
+fn live(timestamp: i64, value: u32, expiry_seconds: Option<i64>) -> Cell {
     Cell {
         timestamp: Wall(timestamp),
         content: Content::Live { value: Value::Number(value), expiry_seconds },

@@ -5,17 +5,17 @@ use super::*;
 use proptest::prelude::*;
 
 fn insert(thread: ThreadId) -> Operation {
-    let change = Change::Put { value: Value::Number(thread.0), ttl_seconds: None };
+    let change = Change::Put { value: Value::Number(thread.0.into()), ttl_seconds: None };
     Operation::Conditional { row: MAIN, change, condition: Condition::Absent }
 }
 
 fn delete_own(thread: ThreadId) -> Operation {
-    let condition = Condition::Equals(Value::Number(thread.0));
+    let condition = Condition::Equals(Value::Number(thread.0.into()));
     Operation::Conditional { row: MAIN, change: Change::Delete, condition }
 }
 
 fn taken_by(thread: ThreadId) -> Outcome {
-    Outcome::Slice([(SHARED, Value::Number(thread.0))].into_iter().collect())
+    Outcome::Slice([(SHARED, Value::Number(thread.0.into()))].into_iter().collect())
 }
 
 /// Asks `server`, with everything delivered.

@@ -17,7 +17,7 @@ fn any_row() -> impl Strategy<Value = Row> {
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
-    let put = (0..3u16, prop::option::of(1..4u32))
+    let put = (0..3u32, prop::option::of(1..4u32))
         .prop_map(|(value, ttl_seconds)| Change::Put { value: Value::Number(value), ttl_seconds });
     let change = prop_oneof![3 => put, 1 => Just(Change::Delete)];
     prop_oneof![

@@ -17,7 +17,7 @@ enum Step {
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
-    let put = (0..3u16).prop_map(|value| Change::Put { value: Value::Number(value), ttl_seconds: None });
+    let put = (0..3u32).prop_map(|value| Change::Put { value: Value::Number(value), ttl_seconds: None });
     let change = prop_oneof![2 => put, 1 => Just(Change::Delete)];
     prop_oneof![
         2 => (0..3u8, 0..3u16, change, 0..6i64)

@@ -37,7 +37,7 @@ enum Step {
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
-    let put = (0..3u16, prop::option::of(1..3u32))
+    let put = (0..3u32, prop::option::of(1..3u32))
         .prop_map(|(value, ttl_seconds)| Change::Put { value: Value::Number(value), ttl_seconds });
     let change = prop_oneof![1 => put, 1 => Just(Change::Delete)];
     let later_micros = prop_oneof![3 => Just(0), 1 => 0..3_000_000i64];

@@ -37,7 +37,7 @@ fn what_its_signer_does_to_a_record_is_no_loss() {
         Command::ExtendOrCreate { key: LOCK, value: token(0, 1), ttl: Millis(5_000) },
     ] {
         let mut cluster = holding();
-        cluster.run(own);
+        cluster.run(own.clone());
         assert_eq!(cluster.events, [], "{own}");
     }
 }
@@ -52,7 +52,7 @@ fn what_another_client_does_to_a_record_is_a_loss() {
         Command::FlushAll,
     ] {
         let mut cluster = holding();
-        cluster.ask(0, 1, other);
+        cluster.ask(0, 1, other.clone());
         assert_eq!(cluster.events, [gone(0, 0)], "{other}");
     }
 }
@@ -71,7 +71,7 @@ fn what_changes_nothing_is_no_loss() {
         Command::Get(LOCK),
     ] {
         let mut cluster = holding();
-        cluster.ask(0, 1, other);
+        cluster.ask(0, 1, other.clone());
         assert_eq!(cluster.events, [], "{other}");
     }
 }

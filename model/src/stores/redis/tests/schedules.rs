@@ -70,8 +70,8 @@ fn any_settings() -> impl Strategy<Value = Settings> {
 fn run(cluster: &mut Cluster, step: &Step) {
     let under_way = cluster.in_flight.len();
     match *step {
-        Step::Request { server, client, command, wait } => {
-            cluster.request(server, client, command, wait);
+        Step::Request { server, client, ref command, wait } => {
+            cluster.request(server, client, command.clone(), wait);
         }
         Step::Deliver { position } if under_way > 0 => cluster.deliver(position % under_way),
         Step::Lose { position } if under_way > 0 => drop(cluster.in_flight.remove(position % under_way)),

@@ -17,7 +17,7 @@ const VERIFIED: Known = Known::Verified { theorem: "theorem-1", dropped: &[Assum
 fn report(tested: u64, broken: u64) -> SweepReport {
     let mut tests = Tests::default();
     (0..tested).for_each(|_| tests.count([PROMISE].into_iter().collect::<PromiseSet>()));
-    let violation = Violation { promise: PROMISE, client: ClientId(0), other: ClientId(1) };
+    let violation = Violation::new(PROMISE, ClientId(0), ClientId(1));
     let found = Found { seed: 17, violation };
     SweepReport {
         runs: 100,
@@ -30,7 +30,7 @@ fn report(tested: u64, broken: u64) -> SweepReport {
 
 fn judged(entry: Option<Entry>, report: &SweepReport) -> Judged {
     let cell = Cell::new(("lock", "fault", PROMISE), entry.as_ref(), report, Some("pk5_token".to_owned()));
-    let row = Row { lock: "lock", fault: "fault", cells: vec![cell] };
+    let row = Row { kind: Kind::Locks, lock: "lock", fault: "fault", cells: vec![cell] };
     Judged { rows: vec![row], uses: Vec::new(), seeds: 100, planned: 1, interrupted: false }
 }
 
