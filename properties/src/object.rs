@@ -38,6 +38,7 @@
 //! ```
 
 mod accounts;
+mod appended;
 mod call;
 mod checker;
 mod configurations;

@@ -13,7 +13,7 @@ mod long_history;
 use picklock_properties::{
     ClientId, Conservation, Event, ExactlyOnce, Handler, IndexNeverFalls, Judge, Linearizable, Monitor,
     NoDuplicate, NoHole, NoOverwrite, ObjectAnswer, ObjectCall, ObjectId, ObjectMonitors, Operation, Promise,
-    PromiseSet, check_objects,
+    PromiseSet, Queue, check, check_objects,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -28,6 +28,27 @@ enum Kind {
     Variables,
     Accounts,
     Queues,
+    /// One queue, of which half of the pushes are given up and hardly an answer is wrong.
+    LostPushes,
+}
+
+impl Kind {
+    fn is_given_up(self, call: ObjectCall, choice: u8) -> bool {
+        match (self, call) {
+            (Kind::LostPushes, ObjectCall::Push { .. }) => choice.is_multiple_of(2),
+            (Kind::LostPushes, _) => false,
+            (Kind::Variables | Kind::Accounts | Kind::Queues, _) => choice.is_multiple_of(9),
+        }
+    }
+
+    /// What decides how an answer is told; 7 of 8 is wrong.
+    fn noise(self, noise: u8) -> u8 {
+        match self {
+            Kind::LostPushes if noise < 232 => noise & !4,
+            Kind::LostPushes => noise | 7,
+            Kind::Variables | Kind::Accounts | Kind::Queues => noise,
+        }
+    }
 }
 
 /// All objects, as they are after some calls one after the other.
@@ -132,7 +153,7 @@ fn histories(kind: Kind, length: usize) -> impl Strategy<Value = Vec<Event>> {
                     *doing = Some((call, None));
                     Some(Event::Invoked { client: id, call })
                 }
-                Some(_) if choice.is_multiple_of(9) => {
+                Some((call, _)) if kind.is_given_up(call, choice) => {
                     *doing = None;
                     let crashed = choice.is_multiple_of(2);
                     Some(if crashed { Event::Crashed { client: id } } else { Event::Unknown { client: id } })
@@ -141,9 +162,9 @@ fn histories(kind: Kind, length: usize) -> impl Strategy<Value = Vec<Event>> {
                     let refused = (noise.is_multiple_of(4)).then_some(ObjectAnswer::Refused);
                     *doing = Some((call, Some(world.call(call, refused))));
                     // Half of them come back at once.
-                    choice.is_multiple_of(2).then(|| returned(id, doing, noise))
+                    choice.is_multiple_of(2).then(|| returned(id, doing, kind.noise(noise)))
                 }
-                Some((_, Some(_))) => Some(returned(id, doing, noise)),
+                Some((_, Some(_))) => Some(returned(id, doing, kind.noise(noise))),
             }
         };
         steps.into_iter().filter_map(take).collect()
@@ -165,7 +186,9 @@ fn returned(client: ClientId, doing: &mut Doing, noise: u8) -> Event {
             ObjectAnswer::Refused => ObjectAnswer::Done,
             ObjectAnswer::Value { version, .. } => ObjectAnswer::Value { value: Some(small), version },
             ObjectAnswer::Pushed { position } => ObjectAnswer::Pushed { position: position + 1 },
-            ObjectAnswer::Item { item } => ObjectAnswer::Item { item: item.is_none().then_some(small) },
+            ObjectAnswer::Item { item } => {
+                ObjectAnswer::Item { item: (item.is_none() || noise & 16 == 0).then_some(small) }
+            }
             ObjectAnswer::Index { index } => ObjectAnswer::Index { index: index + 1 },
             ObjectAnswer::Total { total } => ObjectAnswer::Total { total: total + 1 },
         },
@@ -196,6 +219,11 @@ fn call(kind: Kind, choice: u8, noise: u8) -> ObjectCall {
         (Kind::Queues, 0..=2) => ObjectCall::Push { queue: object, item: small },
         (Kind::Queues, 3..=5) => ObjectCall::ReadAt { queue: object, position: u32::from(noise % 4) },
         (Kind::Queues, _) => ObjectCall::ReadIndex { queue: object },
+        (Kind::LostPushes, 0..=3) => ObjectCall::Push { queue: ObjectId(0), item: i32::from(noise % 5) },
+        (Kind::LostPushes, 4..=6) => {
+            ObjectCall::ReadAt { queue: ObjectId(0), position: u32::from(noise % 7) }
+        }
+        (Kind::LostPushes, _) => ObjectCall::ReadIndex { queue: ObjectId(0) },
     }
 }
 
@@ -496,8 +524,16 @@ proptest! {
 
     #[test]
     fn monitor_and_checker_agree_on_queues(history in histories(Kind::Queues, 60)) {
-        let checked = check_objects(&operations(&history)).is_err();
-        prop_assert_eq!(first_broken(Linearizable::default(), &history).is_some(), checked);
+        let searched = check::<Queue>(&operations(&history)).is_err();
+        prop_assert_eq!(first_broken(Linearizable::default(), &history).is_some(), searched);
+        prop_assert_eq!(check_objects(&operations(&history)).is_err(), searched);
+    }
+
+    #[test]
+    fn monitor_and_checker_agree_on_queues_with_lost_pushes(history in histories(Kind::LostPushes, 40)) {
+        let searched = check::<Queue>(&operations(&history)).is_err();
+        prop_assert_eq!(first_broken(Linearizable::default(), &history).is_some(), searched);
+        prop_assert_eq!(check_objects(&operations(&history)).is_err(), searched);
     }
 
     #[test]

@@ -5,10 +5,11 @@
 //! done calls with the same state of the object. Objects are searched one by one, since a history is linearizable if it is for each.
 //!
 //! [`Linearizable`](crate::Linearizable) judges the same as it happens and keeps all that an object may be; this goes after one explanation
-//! first, and bears histories of thousands of calls, of many clients, with times.
+//! first, and bears histories of thousands of calls, of many clients, with times. Only queues are judged here as they are there: what a
+//! queue may be is short to tell.
 
+use super::appended::check_queue;
 use super::call::{ObjectAnswer, ObjectCall};
-use super::queue::Queue;
 use super::specification::Specification;
 use super::variable::Variable;
 use crate::history::ClientId;
@@ -82,7 +83,22 @@ impl std::error::Error for NotLinearizable {}
 /// ```
 pub fn check_objects(operations: &[Operation<ObjectCall, ObjectAnswer>]) -> Result<(), NotLinearizable> {
     check_those::<Variable>(operations, |call| call.variable().is_some())?;
-    check_those::<Queue>(operations, |call| call.queue().is_some())
+    let queues = by_object(operations, |operation| operation.call.queue());
+    queues.into_values().try_for_each(|places| check_queue(operations, &places))
+}
+
+/// The places of the operations on each object.
+fn by_object<Call, Answer, Object: Ord>(
+    operations: &[Operation<Call, Answer>],
+    object: impl Fn(&Operation<Call, Answer>) -> Option<Object>,
+) -> BTreeMap<Object, Vec<usize>> {
+    let mut objects = BTreeMap::<Object, Vec<usize>>::new();
+    for (place, operation) in operations.iter().enumerate() {
+        if let Some(object) = object(operation) {
+            objects.entry(object).or_default().push(place);
+        }
+    }
+    objects
 }
 
 /// Whether the operations are linearizable, each object by itself. They may be in any order.
@@ -98,12 +114,10 @@ fn check_those<S: Specification>(
     operations: &[Operation<S::Call, S::Answer>],
     is_judged: impl Fn(&S::Call) -> bool,
 ) -> Result<(), NotLinearizable> {
-    let mut objects = BTreeMap::<S::Object, Vec<usize>>::new();
-    for (place, operation) in operations.iter().enumerate() {
-        if is_judged(&operation.call) {
-            objects.entry(S::object(&operation.call)).or_default().push(place);
-        }
-    }
+    let object = |operation: &Operation<S::Call, S::Answer>| {
+        is_judged(&operation.call).then(|| S::object(&operation.call))
+    };
+    let objects = by_object(operations, object);
     // One object may be hard to explain where another one is easily seen to be wrong: all are searched in turns, longer each time.
     let mut searches: Vec<_> =
         objects.into_values().map(|places| Search::<S>::new(operations, places)).collect();

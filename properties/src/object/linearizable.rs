@@ -9,10 +9,9 @@
 //! Of a queue this implies that a push that began after another one came back is at a later position, that an item which is
 //! somewhere was pushed, and that the index is never beyond the end.
 
+use super::appended::Appended;
 use super::call::{ObjectAnswer, ObjectCall, ObjectId};
 use super::configurations::Configurations;
-use super::queue::Queue;
-use super::specification::Specification;
 use super::variable::Variable;
 use crate::Promise;
 use crate::history::ClientId;
@@ -23,11 +22,12 @@ use serde::{Deserialize, Serialize};
 /// client itself.
 ///
 /// A call that its client gave up, or crashed in, is done at any later moment, or never. After a violation the call counts
-/// as given up. What it costs to remember what an object may be: [`Configurations`].
+/// as given up. What a variable may be is remembered in [`Configurations`], of which there can be many; what a queue may be is not
+/// much longer than the queue.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Linearizable {
-    variables: Objects<Variable>,
-    queues: Objects<Queue>,
+    variables: Objects<Configurations<Variable>>,
+    queues: Objects<Appended>,
 }
 
 impl Linearizable {
@@ -67,19 +67,67 @@ impl Monitor for Linearizable {
     }
 }
 
+/// What one object may be by now.
+trait MayBe: Default + PartialEq {
+    fn begin(&mut self, client: ClientId, call: ObjectCall);
+
+    fn end(&mut self, client: ClientId, told: &ObjectAnswer) -> bool;
+
+    fn give_up(&mut self, client: ClientId);
+
+    fn is_tested_by(&self, client: ClientId) -> bool;
+}
+
+impl MayBe for Configurations<Variable> {
+    fn begin(&mut self, client: ClientId, call: ObjectCall) {
+        self.begin(client, call);
+    }
+
+    fn end(&mut self, client: ClientId, told: &ObjectAnswer) -> bool {
+        self.end(client, told)
+    }
+
+    fn give_up(&mut self, client: ClientId) {
+        self.give_up(client);
+    }
+
+    fn is_tested_by(&self, client: ClientId) -> bool {
+        match self.call(client) {
+            // Answered so whatever the object is.
+            None | Some(ObjectCall::Write { .. } | ObjectCall::Delete { .. }) => false,
+            Some(_) => self.may_have_changed(),
+        }
+    }
+}
+
+impl MayBe for Appended {
+    fn begin(&mut self, client: ClientId, call: ObjectCall) {
+        self.begin(client, call);
+    }
+
+    fn end(&mut self, client: ClientId, told: &ObjectAnswer) -> bool {
+        self.end(client, told)
+    }
+
+    fn give_up(&mut self, client: ClientId) {
+        self.give_up(client);
+    }
+
+    fn is_tested_by(&self, client: ClientId) -> bool {
+        self.is_tested_by(client)
+    }
+}
+
 /// Those that may be other than at the beginning, in order.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(bound(serialize = "S::State: Serialize", deserialize = "S::State: Deserialize<'de>"))]
-struct Objects<S: Specification<Call = ObjectCall, Answer = ObjectAnswer>>(
-    Vec<(ObjectId, Configurations<S>)>,
-);
+struct Objects<T>(Vec<(ObjectId, T)>);
 
-impl<S: Specification<Call = ObjectCall, Answer = ObjectAnswer>> Objects<S> {
-    fn of(&mut self, object: ObjectId) -> &mut Configurations<S> {
+impl<T: MayBe> Objects<T> {
+    fn of(&mut self, object: ObjectId) -> &mut T {
         let place = match self.0.binary_search_by_key(&object, |(object, _)| *object) {
             Ok(place) => place,
             Err(place) => {
-                self.0.insert(place, (object, Configurations::default()));
+                self.0.insert(place, (object, T::default()));
                 place
             }
         };
@@ -98,15 +146,11 @@ impl<S: Specification<Call = ObjectCall, Answer = ObjectAnswer>> Objects<S> {
     }
 
     fn forget_unused(&mut self) {
-        self.0.retain(|(_, object)| *object != Configurations::default());
+        self.0.retain(|(_, object)| *object != T::default());
     }
 
     fn is_tested_by(&self, client: ClientId) -> bool {
-        self.0.iter().any(|(_, object)| match object.call(client) {
-            // Answered so whatever the object is.
-            None | Some(ObjectCall::Write { .. } | ObjectCall::Delete { .. }) => false,
-            Some(_) => object.may_have_changed(),
-        })
+        self.0.iter().any(|(_, object)| object.is_tested_by(client))
     }
 }
 
@@ -300,6 +344,39 @@ mod tests {
         let monitor = after(Linearizable::default(), &overlap);
         assert_kept(monitor.clone(), &done(B, at(0), item(1)));
         assert_broken(monitor, &done(B, at(0), item(2)), B, B);
+    }
+
+    #[test]
+    fn two_hundred_pushes_that_nobody_knows_of_are_told_in_little_more_than_themselves() {
+        let lost = (0..200).flat_map(|item| [invoked(A, push(item)), unknown(A)]);
+        let item = |item| ObjectAnswer::Item { item: Some(item) };
+        let monitor = after(Linearizable::default(), &lost.collect::<Vec<_>>());
+        let monitor = after(monitor, &done(B, at(150), item(7)));
+        let monitor = after(monitor, &done(B, push(200), ObjectAnswer::Pushed { position: 170 }));
+        assert!(postcard::to_stdvec(&monitor).unwrap().len() < 2_000);
+        // It is at another position already, and nobody pushed it twice.
+        assert_broken(monitor.clone(), &done(B, at(3), item(7)), B, B);
+        assert_kept(monitor.clone(), &done(B, at(3), item(8)));
+        // There are 201 in all.
+        let index = |index| done(B, ObjectCall::ReadIndex { queue: X }, ObjectAnswer::Index { index });
+        assert_kept(monitor.clone(), &index(201));
+        assert_broken(monitor, &index(202), B, B);
+    }
+
+    #[test]
+    fn a_push_that_began_later_is_not_where_something_was_before() {
+        let two = [invoked(A, push(1)), unknown(A), invoked(A, push(2)), unknown(A)];
+        let monitor = after(Linearizable::default(), &two);
+        let index = ObjectCall::ReadIndex { queue: X };
+        let monitor = after(monitor, &done(B, index, ObjectAnswer::Index { index: 1 }));
+        let monitor = after(monitor, &[invoked(C, push(3)), unknown(C)]);
+        let item = |item| ObjectAnswer::Item { item: Some(item) };
+        assert_broken(monitor.clone(), &done(B, at(0), item(3)), B, B);
+        let first = after(monitor.clone(), &done(B, at(0), item(2)));
+        assert_kept(first, &done(B, at(1), item(3)));
+        // Its position may be told before its item is.
+        let third = after(monitor, &done(B, at(1), item(3)));
+        assert_kept(third, &done(B, at(0), item(1)));
     }
 
     #[test]
