@@ -1,6 +1,6 @@
 //! What document 002 says of objects over compare-and-set, sentence by sentence.
 
-use picklock_model::claims::objects::{accounts, etcd_variable, handler, queue, variable};
+use picklock_model::claims::objects::{accounts, etcd_variable, handler, queue, stream, variable};
 use picklock_model::explore::{Draws, Exploration, Goal, Limits, Space, Verdict, check_liveness, search};
 use picklock_model::machine::Line;
 use picklock_model::objects::accounts::{Intents, Moves};
@@ -146,7 +146,8 @@ fn an_index_that_is_taken_and_never_filled_is_a_hole() {
 fn the_naive_handler_survives_a_crash_before_and_after_its_writes_and_none_between_them() {
     let mut space = handler(1, 2, &[Promise::ExactlyOnce]);
     space.bounds.crashes = 1;
-    for (point, line, harmless) in [("A", 2, true), ("B", 11, false), ("C", 12, false), ("D", 13, false)] {
+    let points = [("A", 8, true), ("B", 11, false), ("C", 12, false), ("D", 13, false), ("E", 14, true)];
+    for (point, line, harmless) in points.into_iter().chain([("while it restores", 2, true)]) {
         space.bounds.aim = Aim::At(Line { listing: 1, number: line });
         match harmless {
             true => assert_holds(point, &space),
@@ -174,4 +175,26 @@ fn a_handler_that_decides_in_one_compare_and_set_runs_once_though_two_run_and_cr
     space.bounds.crashes = 1;
     space.bounds.losses = 1;
     assert_holds("two handlers, a crash and a loss", &space);
+}
+
+#[test]
+fn a_handler_over_the_queue_runs_once_though_two_run_and_others_push() {
+    for (what, crashes, losses) in [("nothing", 0, 0), ("a crash", 1, 0), ("a loss", 0, 1)] {
+        let mut space = stream(3, 1, 2, &[Promise::ExactlyOnce]);
+        space.setup.lock.object.queue.marks = Marks::Last;
+        (space.bounds.crashes, space.bounds.losses) = (crashes, losses);
+        assert_holds(what, &space);
+    }
+}
+
+#[test]
+fn two_naive_handlers_over_the_queue_overwrite_each_other_and_one_that_crashes_does_it_twice() {
+    let mut space = stream(3, 1, 2, &[Promise::ExactlyOnce]);
+    space.setup.lock.object.handler.commit = Commit::Apart;
+    assert_broken("two", &space);
+    let mut space = stream(2, 2, 1, &[Promise::ExactlyOnce]);
+    space.setup.lock.object.handler.commit = Commit::Apart;
+    assert_eq!(explored("one", &space).verdict, Verdict::Verified);
+    space.bounds.crashes = 1;
+    assert_broken("one, a crash", &space);
 }

@@ -329,7 +329,8 @@ pub enum Event {
         /// Which handler raised it.
         client: ClientId,
     },
-    /// Nothing more will come out of what has come in so far: the handlers have said that they are done with it.
+    /// Nothing more will come out of what had come in when this handler began its call, or of all that has come in so far if it has none:
+    /// it has said that it is done.
     Settled {
         /// Who says so.
         client: ClientId,

@@ -12,8 +12,8 @@ use crate::objects::cells::{
     AsItIs, CassandraReads, Cells, EtcdField, EtcdVersions, InCassandra, InEtcd, InMemory, InRedis,
     InZooKeeper, Reads, ZooKeeperReads,
 };
-use crate::objects::{Accounts, Handling, Object, Queue, Repeats, Settings, Shared, Variable};
-use crate::objects::{accounts, handler, queue, variable};
+use crate::objects::{Accounts, Handling, Object, Queue, Repeats, Settings, Shared, Stream, Variable};
+use crate::objects::{accounts, handler, queue, stream, variable};
 use crate::stores::cassandra::CommitLog;
 use crate::stores::etcd::{self, History};
 use crate::stores::memory;
@@ -42,6 +42,8 @@ pub type MemoryAccounts = Shared<Accounts, InMemory>;
 pub type MemoryQueue = Shared<Queue, InMemory>;
 /// A stream handler, with its counter in a store of its own.
 pub type MemoryHandler = Shared<Handling, InMemory>;
+/// Stream handlers over a queue, in the ideal store.
+pub type MemoryStream = Shared<Stream, InMemory>;
 
 /// How requests are repeated in small models: as often as anything can be lost, and more.
 fn settings<O, C>(object: O, cells: C) -> Settings<O, C> {
@@ -138,6 +140,12 @@ pub fn queue(clients: u8, rounds: u8, promises: &[Promise]) -> Space<MemoryQueue
 /// Stream handlers with three numbers in two streams; its counter is in another store.
 pub fn handler(clients: u8, rounds: u8, promises: &[Promise]) -> Space<MemoryHandler> {
     let lock = settings(handler::Settings::default(), AsItIs {});
+    space(lock, memory::Settings::default(), 2, (clients, rounds), promises)
+}
+
+/// Clients that push numbers into a queue, and so many, the last ones, that handle them; its counter is in another store.
+pub fn stream(clients: u8, rounds: u8, handlers: u8, promises: &[Promise]) -> Space<MemoryStream> {
+    let lock = settings(stream::Settings { handlers, ..stream::Settings::default() }, AsItIs {});
     space(lock, memory::Settings::default(), 2, (clients, rounds), promises)
 }
 

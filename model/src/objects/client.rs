@@ -20,9 +20,6 @@ pub trait Object: Data {
     /// The words for its variables.
     const WORDS: Words;
 
-    /// Whether a client that is told that its call is done knows by that, that nothing more will come out.
-    const SETTLES: bool = false;
-
     /// How many different calls the client can make in this round; which one it makes is drawn.
     fn calls(_settings: &Self::Settings, _whose: Turn) -> u32 {
         1
@@ -36,6 +33,11 @@ pub trait Object: Data {
 
     /// Goes on with what its request came to.
     fn go_on(&mut self, heard: Heard, whose: Turn, settings: &Self::Settings) -> Next;
+
+    /// Whether by its end all has come out that was in when it began.
+    fn settles(&self) -> bool {
+        false
+    }
 
     /// What is there before anything happens, for the judges.
     fn given(_settings: &Self::Settings) -> Vec<Event> {
@@ -213,7 +215,7 @@ impl<O: Object, C: Cells> ObjectClient<O, C> {
             Next::Return(answer) => {
                 let client = ClientId(cx.machine.me);
                 effects.record(Event::Returned { client, answer });
-                if O::SETTLES {
+                if object.settles() {
                     effects.record(Event::Settled { client });
                 }
                 self.next_round(cx);

@@ -25,13 +25,19 @@
 //!
 //! The naive one: a crash at B, C or D, and a second handler at any time (rows X6, X8). The other: nothing here that we know of.
 //!
+//! # Where the numbers come from
+//!
+//! From two streams that are there from the beginning and are read without asking a store, or from the lock-free queue into which
+//! others push meanwhile ([`Input::Queue`], [`super::stream`]).
+//!
 //! # What is left out
 //!
-//! The window is one of numbers, not of time (see [`picklock_properties::Handler`]). One number is taken at a time. The streams are
-//! there from the beginning and are read without asking a store.
+//! The window is one of numbers, not of time (see [`picklock_properties::Handler`]). One number is taken at a time.
 
 use super::cells::{Ask, Cell, Heard, Version};
 use super::client::{Next, Object, Turn};
+use super::content::Content;
+use super::queue;
 use crate::machine::Line;
 use crate::names::{Word, Words};
 use picklock_properties::{ClientId, Event, Handler, ObjectAnswer, ObjectCall};
@@ -42,6 +48,19 @@ use serde::{Deserialize, Serialize};
 pub struct Settings {
     /// How what was done is saved.
     pub commit: Commit,
+    /// Where the numbers come from.
+    pub input: Input,
+}
+
+/// Where the numbers come from.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Input {
+    /// Three numbers in two streams.
+    #[default]
+    Streams,
+    /// What the queue's positions hold, tenfold, so that no mean is like another; up to 12. A handler has finished when it comes to one
+    /// that is empty.
+    Queue,
 }
 
 /// How what was done is saved.
@@ -65,6 +84,15 @@ const END: Cell = Cell { word: Word(2), number: 0 };
 const COUNTER: Cell = Cell { word: Word(4), number: 1 };
 const OUTPUT: Word = Word(3);
 
+/// Where the words of the queue begin, of whose items numbers are made.
+pub(super) const QUEUE_WORDS: u8 = 5;
+pub(super) const ITEM: Word = Word(QUEUE_WORDS + queue::ITEM.0);
+
+/// The number that an item of the queue stands for.
+pub(super) fn number_of(item: u32) -> u8 {
+    Content::of(Some(item)).number() as u8 * 10
+}
+
 const fn output(number: u8) -> Cell {
     Cell { word: OUTPUT, number }
 }
@@ -87,17 +115,21 @@ impl State {
         self.taken[0] + self.taken[1]
     }
 
-    /// The state after the next number, which a handler of this number takes from "its" stream if there is one left.
+    /// The state after the next number of the two streams, which a handler of this number takes from "its" stream if there is one left.
     fn next(self, client: u8) -> Option<State> {
         let has_left = |stream: &usize| usize::from(self.taken[*stream]) < STREAMS[*stream].len();
         let own = usize::from(client % 2);
         let stream = Some(own).filter(has_left).or(Some(1 - own).filter(has_left))?;
-        let number = STREAMS[stream][usize::from(self.taken[stream])];
+        Some(self.after(stream, STREAMS[stream][usize::from(self.taken[stream])]))
+    }
+
+    /// The state after this number of this stream.
+    fn after(self, stream: usize, number: u8) -> State {
         let mut held: Vec<i32> = self.held.map(i32::from).into_iter().collect();
         let (mean, counts) = Handler::default().step(&mut held, i32::from(number));
         let mut taken = self.taken;
         taken[stream] += 1;
-        Some(State { taken, held: Some(number), mean: mean as u8, counts })
+        State { taken, held: Some(number), mean: mean as u8, counts }
     }
 
     /// As one word: 4 bits a stream, 8 of the last number with one more whether there is one, 8 of the mean, 1 whether it counts.
@@ -142,10 +174,22 @@ pub enum Handling {
         /// The window.
         window: State,
     },
-    /// L1:9, `output_queues[0].push(avg)`: where is the end?
+    /// L1:4, `items, new_input_indexes = input_queues.get_from(input_indexes)`, of the queue; of the other handler the first half of step 3.
+    Takes {
+        /// Before this number.
+        state: State,
+        /// Of the state, where it is saved already.
+        version: Option<Version>,
+        /// Whether it has saved a number since it restored its state.
+        has_saved: bool,
+    },
+    /// L1:9, `output_queues[0].push(avg)`: where is the end? Nothing is written of this number yet: the handler is at point A, and if it
+    /// has saved a number before, at its point E.
     FindsEnd {
         /// After this number.
         state: State,
+        /// Whether it has saved a number since it restored its state.
+        has_saved: bool,
     },
     /// L1:9: writes there.
     Outputs {
@@ -206,11 +250,23 @@ impl Handling {
     }
 
     /// The naive handler takes the next number, or is done.
-    fn handle(self, state: State, client: u8) -> (Handling, Next) {
-        match state.next(client) {
-            Some(state) => (Handling::FindsEnd { state }, Next::Ask(END, Ask::Get)),
-            None => (self, Next::Return(ObjectAnswer::Done)),
+    fn handle(self, state: State, has_saved: bool, whose: Turn, settings: &Settings) -> (Handling, Next) {
+        match settings.input {
+            Input::Queue => Handling::take(state, None, has_saved),
+            Input::Streams => match state.next(whose.client) {
+                Some(state) => Handling::find_end(state, has_saved),
+                None => (self, Next::Return(ObjectAnswer::Done)),
+            },
         }
+    }
+
+    fn take(state: State, version: Option<Version>, has_saved: bool) -> (Handling, Next) {
+        let item = Cell { word: ITEM, number: state.numbers() };
+        (Handling::Takes { state, version, has_saved }, Next::Ask(item, Ask::Get))
+    }
+
+    fn find_end(state: State, has_saved: bool) -> (Handling, Next) {
+        (Handling::FindsEnd { state, has_saved }, Next::Ask(END, Ask::Get))
     }
 
     fn save(state: State) -> (Handling, Next) {
@@ -222,14 +278,25 @@ impl Handling {
         (Handling::ReadsCounter { state, version }, Next::Ask(COUNTER, Ask::Get))
     }
 
-    /// The other handler decides what the next number is, or is done.
-    fn decide(self, state: State, version: Version, client: u8) -> (Handling, Next) {
-        match state.next(client) {
-            Some(next) => {
-                (Handling::Decides, Next::Ask(STATE, Ask::SetIfVersion(version, Some(next.word()))))
-            }
-            None => (self, Next::Return(ObjectAnswer::Done)),
+    /// The other handler finds out what the next number is, and decides that it is, or is done.
+    fn go_on_after(
+        self,
+        state: State,
+        version: Version,
+        whose: Turn,
+        settings: &Settings,
+    ) -> (Handling, Next) {
+        match settings.input {
+            Input::Queue => Handling::take(state, Some(version), false),
+            Input::Streams => match state.next(whose.client) {
+                Some(next) => Handling::decide(next, version),
+                None => (self, Next::Return(ObjectAnswer::Done)),
+            },
         }
+    }
+
+    fn decide(next: State, version: Version) -> (Handling, Next) {
+        (Handling::Decides, Next::Ask(STATE, Ask::SetIfVersion(version, Some(next.word()))))
     }
 }
 
@@ -238,8 +305,6 @@ impl Object for Handling {
 
     const WORDS: Words =
         Words { names: &["state", "positions", "end", "output{}", "counter"], labels: &["value"] };
-    const SETTLES: bool = true;
-
     fn call(_settings: &Settings, _whose: Turn, _choice: u32) -> ObjectCall {
         ObjectCall::Handle
     }
@@ -249,7 +314,6 @@ impl Object for Handling {
     }
 
     fn go_on(&mut self, heard: Heard, whose: Turn, settings: &Settings) -> Next {
-        let me = whose.client;
         let (handling, next) = match (*self, heard, settings.commit) {
             (Handling::Restores, Heard::Found(found, _), Commit::Apart) => {
                 (Handling::RestoresPositions { window: State::of(found) }, Next::Ask(POSITIONS, Ask::Get))
@@ -257,7 +321,7 @@ impl Object for Handling {
             (Handling::Restores, Heard::Found(found, version), Commit::AtOnce) => {
                 let state = State::of(found);
                 match state.numbers() {
-                    0 => self.decide(state, version, me),
+                    0 => self.go_on_after(state, version, whose, settings),
                     number => {
                         let ask = Ask::SetIfVersion(Version::ABSENT, Some(u32::from(state.mean)));
                         (Handling::OutputsAgain { state, version }, Next::Ask(output(number - 1), ask))
@@ -265,9 +329,17 @@ impl Object for Handling {
                 }
             }
             (Handling::RestoresPositions { window }, Heard::Found(found, _), _) => {
-                self.handle(State { held: window.held, ..State::of(found) }, me)
+                self.handle(State { held: window.held, ..State::of(found) }, false, whose, settings)
             }
-            (Handling::FindsEnd { state }, Heard::Found(found, _), _) => {
+            (Handling::Takes { .. }, Heard::Found(None, _), _) => (*self, Next::Return(ObjectAnswer::Done)),
+            (Handling::Takes { state, version, has_saved }, Heard::Found(Some(item), _), _) => {
+                let next = state.after(0, number_of(item));
+                match version {
+                    Some(version) => Handling::decide(next, version),
+                    None => Handling::find_end(next, has_saved),
+                }
+            }
+            (Handling::FindsEnd { state, .. }, Heard::Found(found, _), _) => {
                 let end = found.unwrap_or(0) as u8;
                 let ask = Ask::Set(Some(u32::from(state.mean)));
                 (Handling::Outputs { state, end }, Next::Ask(output(end), ask))
@@ -286,7 +358,7 @@ impl Object for Handling {
             ) => {
                 let ((count, up_to), number) = (counted(found), state.numbers());
                 if up_to >= number {
-                    self.decide(state, of_state, me)
+                    self.go_on_after(state, of_state, whose, settings)
                 } else {
                     let ask = Ask::SetIfVersion(version, Some((count + 1) | u32::from(number) << 8));
                     (Handling::Counts { state, version: known }, Next::Ask(COUNTER, ask))
@@ -298,7 +370,7 @@ impl Object for Handling {
             }
             (Handling::Counts { state, version: None }, Heard::Set(true), _) => Handling::save(state),
             (Handling::Counts { state, version: Some(version) }, Heard::Set(true), _) => {
-                self.decide(state, version, me)
+                self.go_on_after(state, version, whose, settings)
             }
             (Handling::Counts { state, version }, Heard::Set(false), _) => {
                 Handling::read_counter(state, version)
@@ -307,11 +379,13 @@ impl Object for Handling {
                 let ask = Ask::Set(Some(state.positions().word()));
                 (Handling::SavesPositions { state }, Next::Ask(POSITIONS, ask))
             }
-            (Handling::SavesPositions { state }, Heard::Set(_), _) => self.handle(state, me),
+            (Handling::SavesPositions { state }, Heard::Set(_), _) => {
+                self.handle(state, true, whose, settings)
+            }
             // Whether it was this one that wrote it, or another: it is there.
             (Handling::OutputsAgain { state, version }, Heard::Set(_), _) => match state.counts {
                 true => Handling::read_counter(state, Some(version)),
-                false => self.decide(state, version, me),
+                false => self.go_on_after(state, version, whose, settings),
             },
             // Whoever has decided: what it has decided is there.
             (Handling::Decides, Heard::Set(_), _) => Handling::restore(),
@@ -321,7 +395,14 @@ impl Object for Handling {
         next
     }
 
-    fn given(_settings: &Settings) -> Vec<Event> {
+    fn settles(&self) -> bool {
+        true
+    }
+
+    fn given(settings: &Settings) -> Vec<Event> {
+        if settings.input == Input::Queue {
+            return Vec::new();
+        }
         let numbers =
             (0..).zip(STREAMS).flat_map(|(stream, numbers)| numbers.iter().map(move |n| (stream, *n)));
         numbers
@@ -341,11 +422,13 @@ impl Object for Handling {
 
     fn each_version(&mut self, show: &mut dyn FnMut(&mut Version)) {
         match self {
-            Handling::ReadsCounter { version: Some(version), .. }
+            Handling::Takes { version: Some(version), .. }
+            | Handling::ReadsCounter { version: Some(version), .. }
             | Handling::Counts { version: Some(version), .. }
             | Handling::OutputsAgain { version, .. } => show(version),
             Handling::Restores
             | Handling::RestoresPositions { .. }
+            | Handling::Takes { version: None, .. }
             | Handling::FindsEnd { .. }
             | Handling::Outputs { .. }
             | Handling::MovesEnd { .. }
@@ -360,13 +443,17 @@ impl Object for Handling {
     fn line(&self) -> Line {
         let (listing, number) = match self {
             Handling::Restores | Handling::RestoresPositions { .. } => (1, 2),
-            Handling::FindsEnd { .. } | Handling::Outputs { .. } | Handling::MovesEnd { .. } => (1, 9),
+            Handling::Takes { version: None, .. } => (1, 4),
+            // Beside (A), and beside (E): what comes before and after what is written.
+            Handling::FindsEnd { has_saved: false, .. } => (1, 8),
+            Handling::FindsEnd { has_saved: true, .. } => (1, 14),
+            Handling::Outputs { .. } | Handling::MovesEnd { .. } => (1, 9),
             Handling::ReadsCounter { version: None, .. } | Handling::Counts { version: None, .. } => (1, 11),
             Handling::SavesState { .. } => (1, 12),
             Handling::SavesPositions { .. } => (1, 13),
             Handling::OutputsAgain { .. } => (0, 1),
             Handling::ReadsCounter { .. } | Handling::Counts { .. } => (0, 2),
-            Handling::Decides => (0, 3),
+            Handling::Takes { .. } | Handling::Decides => (0, 3),
         };
         Line { listing, number }
     }
@@ -380,7 +467,7 @@ impl Object for Handling {
             | Handling::OutputsAgain { .. } => "puts out",
             Handling::ReadsCounter { .. } | Handling::Counts { .. } => "counts",
             Handling::SavesState { .. } | Handling::SavesPositions { .. } => "saves",
-            Handling::Decides => "takes the next number",
+            Handling::Takes { .. } | Handling::Decides => "takes the next number",
         }
     }
 }

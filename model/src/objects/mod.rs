@@ -18,10 +18,12 @@ pub mod client;
 pub mod content;
 pub mod handler;
 pub mod queue;
+pub mod stream;
 pub mod variable;
 
 pub use accounts::Accounts;
 pub use client::{Next, Object, ObjectClient, Repeats, Settings, Shared, Turn};
 pub use handler::Handling;
 pub use queue::Queue;
+pub use stream::Stream;
 pub use variable::Variable;

@@ -70,8 +70,11 @@ const QUEUE: ObjectId = ObjectId(0);
 
 const INDEX: Cell = Cell { word: Word(0), number: 0 };
 
+/// The word of the items.
+pub(super) const ITEM: Word = Word(1);
+
 const fn item(position: u8) -> Cell {
-    Cell { word: Word(1), number: position }
+    Cell { word: ITEM, number: position }
 }
 
 /// An operation under way.

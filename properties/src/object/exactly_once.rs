@@ -12,7 +12,9 @@
 //! Left out: handlers that take several numbers in one step, and windows of time. Pauses, too: that nobody waits is a promise
 //! of progress.
 
+use super::call::ObjectCall;
 use super::handler::Handler;
+use super::under_way::UnderWay;
 use crate::Promise;
 use crate::history::ClientId;
 use crate::monitor::{Monitor, Verdict, Violation};
@@ -31,7 +33,17 @@ pub struct ExactlyOnce {
     inputs: Vec<Vec<i32>>,
     /// In order, and never none.
     runs: Vec<Run>,
+    due: UnderWay<Due>,
     stake: Stake,
+}
+
+/// What was there when a handler was asked to handle what there is.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+struct Due {
+    /// How many of `inputs`, of each stream.
+    left: Vec<u32>,
+    /// How many all runs have taken that came in since.
+    more: u32,
 }
 
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -62,7 +74,13 @@ impl Default for ExactlyOnce {
 impl ExactlyOnce {
     /// Judges this handler.
     pub fn of(handler: Handler) -> ExactlyOnce {
-        ExactlyOnce { handler, inputs: Vec::new(), runs: vec![Run::default()], stake: Stake::Nobody }
+        ExactlyOnce {
+            handler,
+            inputs: Vec::new(),
+            runs: vec![Run::default()],
+            due: UnderWay::default(),
+            stake: Stake::Nobody,
+        }
     }
 
     /// Whether what comes next from the client does not come from a first handler that never crashed.
@@ -72,6 +90,11 @@ impl ExactlyOnce {
             Stake::One(first) => first != client,
             Stake::Several | Stake::Crashed => true,
         }
+    }
+
+    /// How many of each stream there are that not all runs have taken.
+    fn present(&self) -> Due {
+        Due { left: self.inputs.iter().map(|inputs| inputs.len() as u32).collect(), more: 0 }
     }
 
     fn note(&mut self, client: ClientId) {
@@ -99,9 +122,18 @@ impl ExactlyOnce {
             let taken = self.runs.iter().map(|run| run.taken[stream]).min().unwrap_or(0);
             self.inputs[stream].drain(..taken as usize);
             self.runs.iter_mut().for_each(|run| run.taken[stream] -= taken);
+            for Due { left, more } in self.due.iter_mut() {
+                let left = left
+                    .get_mut(stream)
+                    .map_or(0, |left| std::mem::replace(left, left.saturating_sub(taken)));
+                *more += taken.saturating_sub(left);
+            }
         }
         while self.inputs.pop_if(|inputs| inputs.is_empty()).is_some() {
             self.runs.iter_mut().for_each(|run| run.taken.truncate(self.inputs.len()));
+        }
+        for due in self.due.iter_mut() {
+            while due.left.pop_if(|left| *left == 0).is_some() {}
         }
         Ok(())
     }
@@ -155,16 +187,37 @@ impl Monitor for ExactlyOnce {
         self.go_on(client, counted)
     }
 
+    fn on_invoked(&mut self, client: ClientId, call: ObjectCall) -> Verdict {
+        self.due.end(client);
+        if call == ObjectCall::Handle {
+            self.due.begin(client, self.present());
+        }
+        Ok(())
+    }
+
+    fn on_unknown(&mut self, client: ClientId) -> Verdict {
+        self.due.end(client);
+        Ok(())
+    }
+
     fn on_settled(&mut self, client: ClientId) -> Verdict {
+        let due = self.due.end(client).unwrap_or_else(|| self.present());
         let is_done = |run: &&Run| {
-            let has_taken = |(inputs, taken): (&Vec<i32>, &u32)| inputs.len() == *taken as usize;
-            run.uncounted == 0 && self.inputs.iter().zip(&run.taken).all(has_taken)
+            let mut more = i64::from(due.more);
+            let has_taken = run.taken.iter().enumerate().all(|(stream, taken)| {
+                let left = due.left.get(stream).copied().unwrap_or(0);
+                more += i64::from(*taken) - i64::from(left);
+                *taken >= left
+            });
+            // What came in since need not be counted yet.
+            has_taken && i64::from(run.uncounted) <= more
         };
         let done = self.runs.iter().filter(is_done).cloned().collect();
         self.go_on(client, done)
     }
 
-    fn on_crashed(&mut self, _client: ClientId) -> Verdict {
+    fn on_crashed(&mut self, client: ClientId) -> Verdict {
+        self.due.end(client);
         self.stake = Stake::Crashed;
         Ok(())
     }
@@ -249,6 +302,26 @@ mod tests {
         // Passed over, it is missed in the next mean.
         let two = after(ExactlyOnce::default(), &[input(0, 10), input(0, 20)]);
         assert_broken(two, &[output(A, 20)], A, A);
+    }
+
+    #[test]
+    fn a_handler_is_done_with_what_came_in_before_it_was_asked() {
+        let asked = invoked(A, ObjectCall::Handle);
+        let settled = Event::Settled { client: A };
+        let before = [input(0, 10), input(0, 20), asked, input(0, 60)];
+        let monitor = after(ExactlyOnce::default(), &[&before[..], &[output(A, 10)]].concat());
+        assert_broken(monitor.clone(), &[settled], A, A);
+        let monitor = after(monitor, &[output(A, 15)]);
+        assert_broken(monitor.clone(), &[settled], A, A);
+        let monitor = after(monitor, &[counted(A)]);
+        assert_kept(monitor.clone(), &[settled]);
+        // Another one has put out, and not counted yet, what came in after it was asked.
+        let meanwhile = after(monitor.clone(), &[output(B, 40)]);
+        assert_kept(meanwhile, &[settled]);
+        // Asked again, it has to take what came in meanwhile.
+        let again = after(monitor, &[settled, asked]);
+        assert_broken(again.clone(), &[settled], A, A);
+        assert_kept(again, &[output(A, 40), counted(A), settled]);
     }
 
     #[test]

@@ -69,8 +69,6 @@ impl Monitor for Linearizable {
 
 /// What one object may be by now.
 trait MayBe: Default + PartialEq {
-    fn begin(&mut self, client: ClientId, call: ObjectCall);
-
     fn end(&mut self, client: ClientId, told: &ObjectAnswer) -> bool;
 
     fn give_up(&mut self, client: ClientId);
@@ -79,10 +77,6 @@ trait MayBe: Default + PartialEq {
 }
 
 impl MayBe for Configurations<Variable> {
-    fn begin(&mut self, client: ClientId, call: ObjectCall) {
-        self.begin(client, call);
-    }
-
     fn end(&mut self, client: ClientId, told: &ObjectAnswer) -> bool {
         self.end(client, told)
     }
@@ -101,10 +95,6 @@ impl MayBe for Configurations<Variable> {
 }
 
 impl MayBe for Appended {
-    fn begin(&mut self, client: ClientId, call: ObjectCall) {
-        self.begin(client, call);
-    }
-
     fn end(&mut self, client: ClientId, told: &ObjectAnswer) -> bool {
         self.end(client, told)
     }

@@ -4,8 +4,8 @@ use super::{AnyLock, CheckOptions, Registered};
 use picklock_model::claims::Assumption;
 use picklock_model::claims::objects as spaces;
 use picklock_model::claims::objects::{
-    CassandraVariable, EtcdVariable, MemoryAccounts, MemoryHandler, MemoryQueue, MemoryVariable,
-    RedisVariable, ZooKeeperVariable, in_time,
+    CassandraVariable, EtcdVariable, MemoryAccounts, MemoryHandler, MemoryQueue, MemoryStream,
+    MemoryVariable, RedisVariable, ZooKeeperVariable, in_time,
 };
 use picklock_model::claims::zookeeper::ELECTION;
 use picklock_model::cluster::Setup;
@@ -164,6 +164,18 @@ pub(super) fn objects() -> Vec<Box<dyn AnyLock>> {
             || in_time(handler(2, 4, Commit::AtOnce)),
             |options| asked(handler(options.clients, options.rounds, Commit::AtOnce), options),
         ),
+        registered(
+            "naive-stream",
+            "an object: the naive handler, fed by a lock-free queue: the last client handles what the others push",
+            || in_time(stream(3, 4, 1, Commit::Apart)),
+            |options| asked(stream(options.clients, options.rounds, 1, Commit::Apart), options),
+        ),
+        registered(
+            "stream",
+            "the other handler, fed by it: the last two clients handle at once what the others push",
+            || in_time(stream(4, 4, 2, Commit::AtOnce)),
+            |options| asked(stream(options.clients, options.rounds, 2, Commit::AtOnce), options),
+        ),
     ]
 }
 
@@ -266,6 +278,14 @@ fn waiting(clients: u8, rounds: u8) -> Space<MemoryQueue> {
 fn handler(clients: u8, rounds: u8, commit: Commit) -> Space<MemoryHandler> {
     let mut space = spaces::handler(clients, rounds, &[Promise::ExactlyOnce]);
     space.setup.lock.object.commit = commit;
+    space
+}
+
+/// Pushers whose items can be told apart.
+fn stream(clients: u8, rounds: u8, handlers: u8, commit: Commit) -> Space<MemoryStream> {
+    let mut space = spaces::stream(clients, rounds, handlers, &[Promise::ExactlyOnce]);
+    let object = &mut space.setup.lock.object;
+    (object.handler.commit, object.queue.marks) = (commit, Marks::Last);
     space
 }
 

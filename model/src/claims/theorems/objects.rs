@@ -6,7 +6,7 @@
 use super::Claim;
 use crate::claims::objects::{
     accounts, drop_from_object, handler, in_cassandra, in_etcd, in_ideal_store, in_redis, in_zookeeper,
-    of_cassandra, of_redis, of_zookeeper, queue, variable,
+    of_cassandra, of_redis, of_zookeeper, queue, stream, variable,
 };
 use crate::claims::{Assumption, Expected};
 use crate::explore::Space;
@@ -235,7 +235,7 @@ fn queues() -> Vec<Claim> {
     ]
 }
 
-/// Three numbers in two streams.
+/// Three numbers in two streams; and one pusher of a queue.
 fn handlers() -> Vec<Claim> {
     use Assumption::{NoCrash, NoDuplicate, NoLoss};
     use Expected::{Holds, Violated};
@@ -246,6 +246,12 @@ fn handlers() -> Vec<Claim> {
         claim("handler", "exactly-once", variant, (&space, dropped), outcome)
     };
     let (apart, at_once) = (Commit::Apart, Commit::AtOnce);
+    let over_queue = |rounds, dropped: &[Assumption], outcome| {
+        let mut space = stream(3, rounds, 2, &[Promise::ExactlyOnce]);
+        space.setup.lock.object.queue.marks = Marks::Last;
+        dropped.iter().for_each(|assumption| drop_from_object(&mut space, *assumption, in_ideal_store));
+        claim("stream", "exactly-once", "at once, two, over the queue", (&space, dropped), outcome)
+    };
     let decided = "one compare-and-set decides what is next; all that follows may be done twice";
     vec![
         of("naive, two", (2, 1), apart, &[], (Violated, "they overwrite each other (row X8)")),
@@ -255,5 +261,10 @@ fn handlers() -> Vec<Claim> {
         of("at once, two", (2, 1), at_once, &[NoLoss], (Holds, decided)),
         // A million states.
         Claim { long: true, ..of("at once, two", (2, 1), at_once, &[NoDuplicate], (Holds, decided)) },
+        over_queue(1, &[], (Holds, decided)),
+        over_queue(1, &[NoCrash], (Holds, decided)),
+        over_queue(1, &[NoLoss], (Holds, decided)),
+        // Five million.
+        Claim { long: true, ..over_queue(2, &[], (Holds, decided)) },
     ]
 }
