@@ -26,8 +26,10 @@ use crate::names::Words;
 use crate::time::{Due, Micros, Monotonic, Wall};
 use picklock_properties::{Access, AccessModes, ClientId, Event, FencingToken, LockId, Mode, PromiseSet};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::error::Error;
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
+use std::str::FromStr;
 
 /// What every state and message is made of: small plain data, comparable, and packable into bytes.
 pub trait Data:
@@ -262,6 +264,35 @@ impl Display for Line {
         }
     }
 }
+
+impl FromStr for Line {
+    type Err = NoLine;
+
+    /// As it is displayed.
+    fn from_str(text: &str) -> Result<Line, NoLine> {
+        let (listing, number) = match text.strip_prefix("step ") {
+            Some(number) => ("0", number),
+            None => text.strip_prefix('L').and_then(|line| line.split_once(':')).ok_or(NoLine)?,
+        };
+        let (listing, number) = (listing.parse().map_err(|_| NoLine)?, number.parse().map_err(|_| NoLine)?);
+        if number == 0 {
+            return Err(NoLine);
+        }
+        Ok(Line { listing, number })
+    }
+}
+
+/// The text is no line of a listing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoLine;
+
+impl Display for NoLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("not a line: L6:3 is line 3 of listing 6, \"step 3\" is one outside of listings")
+    }
+}
+
+impl Error for NoLine {}
 
 /// One client's machine of a lock algorithm. Written once, runs on every engine.
 ///

@@ -19,10 +19,10 @@ impl Bounds {
         };
         let how = if self.pauses_suspend { "is suspended with its machine" } else { "pauses" };
         let when = match self.aim {
-            Aim::Always => "",
-            Aim::Holding => " in its critical section",
-            Aim::Asking => " while it asks",
-            Aim::At(_) => " at one line",
+            Aim::Always => String::new(),
+            Aim::Holding => " in its critical section".to_owned(),
+            Aim::Asking => " while it asks".to_owned(),
+            Aim::At(line) => format!(" at {line}"),
         };
         let budget = self.budget();
         let budgets = [

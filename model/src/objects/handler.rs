@@ -58,8 +58,8 @@ pub enum Input {
     /// Three numbers in two streams.
     #[default]
     Streams,
-    /// What the queue's positions hold, tenfold, so that no mean is like another; up to 12. A handler has finished when it comes to one
-    /// that is empty.
+    /// What the queue's positions hold, tenfold and modulo 256, so that hardly a mean is like the one before; up to 255 of them. A handler
+    /// has finished when it comes to one that is empty.
     Queue,
 }
 
@@ -73,7 +73,7 @@ pub enum Commit {
     AtOnce,
 }
 
-/// The numbers of both streams, each below 128.
+/// The numbers of both streams.
 const STREAMS: [&[u8]; 2] = [&[10, 20], &[60]];
 
 const STATE: Cell = Cell { word: Word(0), number: 0 };
@@ -90,7 +90,7 @@ pub(super) const ITEM: Word = Word(QUEUE_WORDS + queue::ITEM.0);
 
 /// The number that an item of the queue stands for.
 pub(super) fn number_of(item: u32) -> u8 {
-    Content::of(Some(item)).number() as u8 * 10
+    (Content::of(Some(item)).number() as u8).wrapping_mul(10)
 }
 
 const fn output(number: u8) -> Cell {
@@ -112,7 +112,7 @@ pub struct State {
 
 impl State {
     fn numbers(self) -> u8 {
-        self.taken[0] + self.taken[1]
+        self.taken[0].saturating_add(self.taken[1])
     }
 
     /// The state after the next number of the two streams, which a handler of this number takes from "its" stream if there is one left.
@@ -132,24 +132,25 @@ impl State {
         State { taken, held: Some(number), mean: mean as u8, counts }
     }
 
-    /// As one word: 4 bits a stream, 8 of the last number with one more whether there is one, 8 of the mean, 1 whether it counts.
+    /// As one word: 8 bits of the first stream and 4 of the second, 8 of the last number with one more whether there is one, 8 of the
+    /// mean, 1 whether it counts.
     fn word(self) -> u32 {
         let held = self.held.map_or(0, |held| u32::from(held) | 1 << 8);
         u32::from(self.taken[0])
-            | u32::from(self.taken[1]) << 4
-            | held << 8
-            | u32::from(self.mean) << 17
-            | u32::from(self.counts) << 25
+            | u32::from(self.taken[1]) << 8
+            | held << 12
+            | u32::from(self.mean) << 21
+            | u32::from(self.counts) << 29
     }
 
     fn of(word: Option<u32>) -> State {
         let word = word.unwrap_or(0);
         let bits = |from: u32, many: u32| (word >> from & ((1 << many) - 1)) as u8;
         State {
-            taken: [bits(0, 4), bits(4, 4)],
-            held: (word >> 16 & 1 == 1).then_some(bits(8, 8)),
-            mean: bits(17, 8),
-            counts: bits(25, 1) == 1,
+            taken: [bits(0, 8), bits(8, 4)],
+            held: (word >> 20 & 1 == 1).then_some(bits(12, 8)),
+            mean: bits(21, 8),
+            counts: bits(29, 1) == 1,
         }
     }
 
@@ -487,5 +488,7 @@ mod tests {
             assert_eq!((state.numbers(), state.taken), (3, [2, 1]));
         }
         assert_eq!(State::of(None), State::default());
+        let far = (0..255).fold(State::default(), |state, number| state.after(0, number));
+        assert_eq!((State::of(Some(far.word())), far.taken), (far, [255, 0]));
     }
 }

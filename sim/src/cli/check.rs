@@ -7,6 +7,8 @@ use super::sweep::names_of;
 use super::{BadCall, Ending, interrupt, last, names, next, states_within};
 use clap::Args;
 use picklock_model::claims::{Assumption, Judgement, NamedSpace};
+use picklock_model::machine::Line;
+use picklock_model::world::Aim;
 
 use crate::registry::{AnyLock, CheckOptions, CheckVerdict, Checked, Locks, Surroundings, goals};
 use crate::report::TextOptions;
@@ -37,6 +39,9 @@ pub struct Check {
     /// Drops an assumption; may be repeated. picklock assumptions lists them
     #[arg(long, value_name = "ASSUMPTION", value_delimiter = ',')]
     drop: Vec<String>,
+    /// Crashes and pauses strike a client only where its source is at this line, as replay shows it: L6:3, or "step 3" outside of listings
+    #[arg(long, value_name = "LINE")]
+    at: Option<String>,
     /// Watches this promise; may be repeated. Mutual exclusion unless given
     #[arg(long = "property", value_name = "P", value_delimiter = ',')]
     properties: Vec<String>,
@@ -57,6 +62,7 @@ const EXAMPLES: &str = "\
 Examples:
   picklock check cassandra-queue --clients 3
   picklock check cassandra-queue --drop no-pause --drop no-expiry
+  picklock check naive-handler --clients 1 --drop no-crash --at L1:12
   picklock check cassandra-queue --try-lock --progress --property theorem-3
   picklock check cassandra-queue --explore localhost:3000
 
@@ -77,6 +83,8 @@ struct Document {
     judged: &'static str,
     properties: Vec<&'static str>,
     dropped: Vec<&'static str>,
+    /// The one line at which crashes and pauses strike.
+    at: Option<String>,
     #[serde(flatten)]
     surroundings: Surroundings,
     verdict: CheckVerdict,
@@ -99,7 +107,11 @@ impl Check {
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let lock = names::lock(locks, &self.lock)?;
         let options = self.options(lock)?;
-        let space = lock.space(&options);
+        let mut space = lock.space(&options);
+        let at = self.at(&options)?;
+        if let Some(line) = at {
+            space.bounds.aim = Aim::At(line);
+        }
         let judgement = self.judgement(&options, &space)?;
         let pool = self.jobs.pool()?;
         if let Some(address) = &self.explore {
@@ -111,12 +123,17 @@ impl Check {
         let limits =
             Limits { states_max: self.max_states, stop: interrupt::flag(), on_progress: &on_progress };
         let watch = Stopwatch::start();
-        let checked = pool.install(|| lock.check(&space, &judgement, &limits))?;
+        let mut checked = pool.install(|| lock.check(&space, &judgement, &limits))?;
         let seconds = watch.seconds();
         drop(progress);
+        // As if nothing had been let in.
+        if at.is_some() && checked.exploration.coverage.faults == 0 && checked.verdict == CheckVerdict::Holds
+        {
+            checked.verdict = CheckVerdict::Vacuous;
+        }
 
         let surroundings = lock.surroundings(&space)?.without(&options.drop);
-        let document = Document::new(lock, &options, surroundings, &judgement, &checked, seconds);
+        let document = Document::new(lock, &options, at, surroundings, &judgement, &checked, seconds);
         last::keep(document.token.as_deref());
         screen.document(&document);
         if !screen.wants_json() {
@@ -165,6 +182,23 @@ impl Check {
         let options = CheckOptions { clients, servers, rounds, try_lock, drop, promises };
         leans_on_what_it_drops(lock, &options)?;
         Ok(options)
+    }
+
+    /// The one line at which clients are struck. Other faults than those would hide that it is never come to.
+    fn at(&self, options: &CheckOptions) -> Result<Option<Line>, BadCall> {
+        use Assumption::{NoCrash, NoPause, NoSuspend};
+        let Some(text) = &self.at else { return Ok(None) };
+        let line = text.parse().map_err(|why| BadCall(format!("--at {text}: {why}")))?;
+        let is_aimed = |dropped: &Assumption| matches!(dropped, NoCrash | NoPause | NoSuspend);
+        match options.drop.iter().find(|dropped| !is_aimed(dropped)) {
+            None if options.drop.is_empty() => Err(BadCall(format!(
+                "--at {text}: nothing strikes there unless --drop {NoCrash}, {NoPause} or {NoSuspend} lets it"
+            ))),
+            None => Ok(Some(line)),
+            Some(other) => Err(BadCall(format!(
+                "--at {text} with --drop {other}: it says where {NoCrash}, {NoPause} and {NoSuspend} strike, and is for those alone"
+            ))),
+        }
     }
 
     /// A promise that nothing in the space could break would seem to be kept.
@@ -267,6 +301,7 @@ impl Document {
     fn new(
         lock: &dyn AnyLock,
         options: &CheckOptions,
+        at: Option<Line>,
         surroundings: Surroundings,
         judgement: &Judgement,
         checked: &Checked,
@@ -288,6 +323,7 @@ impl Document {
             judged,
             properties: names_of(checked.judged),
             dropped: options.drop.iter().copied().map(Assumption::name).collect(),
+            at: at.map(|line| line.to_string()),
             surroundings,
             verdict: checked.verdict,
             untested: checked.untested.iter().collect(),
@@ -321,7 +357,7 @@ impl Document {
                 Tone::Unclear,
                 format!(
                     "– vacuous: nothing was broken, nothing could be; this is NOT a pass\n{}",
-                    never(&self.untested)
+                    self.never(),
                 ),
             ),
         };
@@ -354,6 +390,14 @@ impl Document {
             text += &format!("tested    {}\n", self.tested());
         }
         text
+    }
+
+    /// What never happened.
+    fn never(&self) -> String {
+        let line = self.at.iter().filter(|_| self.coverage.faults == 0);
+        let line = line.map(|line| format!("  nothing struck: no client ever came to {line}"));
+        let promises = Some(never(&self.untested)).filter(|text| !text.is_empty());
+        line.chain(promises).collect::<Vec<_>>().join("\n")
     }
 
     /// In how many transitions each promise was put to the test.

@@ -257,10 +257,15 @@ fn accounts(clients: u8, rounds: u8, is_logged: bool) -> Space<MemoryAccounts> {
     space
 }
 
-/// Readers that do not wait: a place that they find empty is one. Linearizability is left to small spaces: after so many pushes of which
-/// nobody knows whether they were done, a queue may be in more states than fit into a memory.
+/// Readers that do not wait: a place that they find empty is one.
 fn queue(clients: u8, rounds: u8, order: Order, marks: Marks) -> Space<MemoryQueue> {
-    let promises = [Promise::NoHole, Promise::NoOverwrite, Promise::NoDuplicate, Promise::DeadlockFreedom];
+    let promises = [
+        Promise::Linearizable,
+        Promise::NoHole,
+        Promise::NoOverwrite,
+        Promise::NoDuplicate,
+        Promise::DeadlockFreedom,
+    ];
     let mut space = spaces::queue(clients, rounds, &promises);
     let object = &mut space.setup.lock.object;
     (object.order, object.marks, object.readers_wait) = (order, marks, false);
@@ -269,7 +274,8 @@ fn queue(clients: u8, rounds: u8, order: Order, marks: Marks) -> Space<MemoryQue
 
 /// Who waits at a hole tells nobody of it: of these it is asked whether they come to an end.
 fn waiting(clients: u8, rounds: u8) -> Space<MemoryQueue> {
-    let promises = [Promise::NoOverwrite, Promise::NoDuplicate, Promise::DeadlockFreedom];
+    let promises =
+        [Promise::Linearizable, Promise::NoOverwrite, Promise::NoDuplicate, Promise::DeadlockFreedom];
     let mut space = spaces::queue(clients, rounds, &promises);
     space.setup.lock.object.order = Order::IndexFirst;
     space

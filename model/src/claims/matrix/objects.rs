@@ -23,6 +23,8 @@ const QUEUE: &str = "lock-free-queue";
 const QUEUE_MARKED: &str = "lock-free-queue-marked";
 const NAIVE_HANDLER: &str = "naive-handler";
 const HANDLER: &str = "handler";
+const NAIVE_STREAM: &str = "naive-stream";
+const STREAM: &str = "stream";
 
 const TOLD_NO: &str = "a request that was done is repeated and told no (row X1)";
 const AGAIN: &str = "a version comes again with a variable that is made again (row X7)";
@@ -37,6 +39,12 @@ const BOTH: &str = "a half that was done is done again, or a client dies between
 const AT_ONCE: &str = "two handlers run at once (row X8)";
 const AT_ONCE_OR_DIES: &str =
     "two handlers run at once, or one dies between what it does and what it saves (rows X6, X8)";
+
+const SKIPPED_ONE: &str =
+    "an index that was taken is taken again, and nobody ever writes to the position between (row X1)";
+const COUNTED_TWICE: &str =
+    "a count that was made is made again, or a late write takes back a later one (row X1)";
+const DIES: &str = "a handler dies between what it does and what it saves (row X6)";
 
 const OWN_MARK: &str = "each client finds its own last change again (row X1)";
 const OWN_ITEM: &str = "who is told no looks whose item is there (row X2)";
@@ -117,6 +125,23 @@ pub(super) const CELLS: &[Cell] = &{
         broken(NAIVE_QUEUE, "crash", NoHole, HOLE),
         broken(NAIVE_QUEUE, "power-loss", NoHole, HOLE),
         broken(NAIVE_QUEUE, "all", NoHole, HOLE),
+        broken(NAIVE_QUEUE, "none", Linearizable, HOLE),
+        broken(NAIVE_QUEUE, "pause", Linearizable, HOLE),
+        broken(NAIVE_QUEUE, "clock", Linearizable, HOLE),
+        broken(NAIVE_QUEUE, "delay", Linearizable, HOLE),
+        broken(NAIVE_QUEUE, "loss", Linearizable, HOLE),
+        broken(NAIVE_QUEUE, "duplicate", Linearizable, HOLE),
+        broken(NAIVE_QUEUE, "partition", Linearizable, HOLE),
+        broken(NAIVE_QUEUE, "crash", Linearizable, HOLE),
+        broken(NAIVE_QUEUE, "power-loss", Linearizable, HOLE),
+        broken(NAIVE_QUEUE, "all", Linearizable, HOLE),
+        broken(NAIVE_WAITING, "pause", Linearizable, SKIPPED_ONE),
+        broken(NAIVE_WAITING, "delay", Linearizable, SKIPPED_ONE),
+        broken(NAIVE_WAITING, "loss", Linearizable, SKIPPED_ONE),
+        broken(NAIVE_WAITING, "duplicate", Linearizable, SKIPPED_ONE),
+        broken(NAIVE_WAITING, "partition", Linearizable, SKIPPED_ONE),
+        broken(NAIVE_WAITING, "power-loss", Linearizable, SKIPPED_ONE),
+        broken(NAIVE_WAITING, "all", Linearizable, SKIPPED_ONE),
         broken(NAIVE_WAITING, "pause", DeadlockFreedom, SKIPPED),
         broken(NAIVE_WAITING, "delay", DeadlockFreedom, SKIPPED),
         broken(NAIVE_WAITING, "loss", DeadlockFreedom, SKIPPED),
@@ -125,6 +150,14 @@ pub(super) const CELLS: &[Cell] = &{
         broken(NAIVE_WAITING, "crash", DeadlockFreedom, STALLED),
         broken(NAIVE_WAITING, "power-loss", DeadlockFreedom, SKIPPED),
         broken(NAIVE_WAITING, "all", DeadlockFreedom, SKIPPED),
+        broken(QUEUE, "pause", Linearizable, TWICE),
+        broken(QUEUE, "delay", Linearizable, TWICE),
+        broken(QUEUE, "loss", Linearizable, TWICE),
+        broken(QUEUE, "duplicate", Linearizable, TWICE),
+        broken(QUEUE, "partition", Linearizable, TWICE),
+        broken(QUEUE, "power-loss", Linearizable, TWICE),
+        broken(QUEUE, "all", Linearizable, TWICE),
+        kept(QUEUE, "none", Linearizable, ITEM_FIRST),
         broken(QUEUE, "pause", NoDuplicate, TWICE),
         broken(QUEUE, "delay", NoDuplicate, TWICE),
         broken(QUEUE, "loss", NoDuplicate, TWICE),
@@ -134,6 +167,8 @@ pub(super) const CELLS: &[Cell] = &{
         broken(QUEUE, "all", NoDuplicate, TWICE),
         kept(QUEUE, "crash", NoHole, ITEM_FIRST),
         kept(QUEUE, "crash", DeadlockFreedom, ITEM_FIRST),
+        kept(QUEUE_MARKED, "loss", Linearizable, OWN_ITEM),
+        kept(QUEUE_MARKED, "crash", Linearizable, ITEM_FIRST),
         kept(QUEUE_MARKED, "loss", NoDuplicate, OWN_ITEM),
         kept(QUEUE_MARKED, "crash", NoHole, ITEM_FIRST),
         kept(QUEUE_MARKED, "crash", DeadlockFreedom, ITEM_FIRST),
@@ -149,5 +184,15 @@ pub(super) const CELLS: &[Cell] = &{
         broken(NAIVE_HANDLER, "all", ExactlyOnce, AT_ONCE_OR_DIES),
         kept(HANDLER, "none", ExactlyOnce, ONE_DECIDES),
         kept(HANDLER, "crash", ExactlyOnce, ONE_DECIDES),
+        broken(NAIVE_STREAM, "pause", ExactlyOnce, COUNTED_TWICE),
+        broken(NAIVE_STREAM, "delay", ExactlyOnce, COUNTED_TWICE),
+        broken(NAIVE_STREAM, "loss", ExactlyOnce, COUNTED_TWICE),
+        broken(NAIVE_STREAM, "duplicate", ExactlyOnce, COUNTED_TWICE),
+        broken(NAIVE_STREAM, "partition", ExactlyOnce, COUNTED_TWICE),
+        broken(NAIVE_STREAM, "crash", ExactlyOnce, DIES),
+        broken(NAIVE_STREAM, "power-loss", ExactlyOnce, COUNTED_TWICE),
+        broken(NAIVE_STREAM, "all", ExactlyOnce, DIES),
+        kept(STREAM, "none", ExactlyOnce, ONE_DECIDES),
+        kept(STREAM, "crash", ExactlyOnce, ONE_DECIDES),
     ]
 };

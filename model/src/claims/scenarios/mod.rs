@@ -108,11 +108,6 @@ pub const UNHUNTED: &[(&str, &str)] = &[
         "the answer must come at the very moment at which the context ends, or in a pause across it, which breaks the same \
          promise (row E2)",
     ),
-    (
-        "X7",
-        "it takes a delete and another's write within one round trip of a third client, which clients that think between their operations \
-         do about once in four thousand runs: too seldom to count on in ten thousand",
-    ),
 ];
 
 /// A hunt's workload, which varies from seed to seed unless the row needs it in the shape that it gave it.

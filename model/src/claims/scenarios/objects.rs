@@ -3,6 +3,7 @@
 use super::{Hunt, Scenario, Search};
 use crate::claims::objects::{accounts, etcd_variable, handler, in_time, queue};
 use crate::claims::{Judgement, NamedSpace, pack_setup};
+use crate::cluster::Setup;
 use crate::explore::{Draws, Goal, Space};
 use crate::objects::accounts::{Intents, Moves};
 use crate::objects::cells::EtcdField;
@@ -11,6 +12,7 @@ use crate::objects::content::Marks;
 use crate::objects::handler::Commit;
 use crate::objects::queue::Order;
 use crate::system::System;
+use crate::time::Micros;
 use crate::workload::Workload;
 use picklock_properties::Promise;
 
@@ -197,6 +199,13 @@ fn x7() -> Scenario {
         fix_search: safety("etcd-variable", space(EtcdField::ModRevision)),
         note: "the document has versions against ABA and names etcd and ZooKeeper; the version of either starts again. A revision does not help \
                against row X1: an answer that is asked for twice wants marks as well",
+        hunt: Some(Hunt {
+            lock: "etcd-variable",
+            setup: pack_setup(&eager(space(EtcdField::Version))),
+            fixed_lock: "etcd-variable-mod",
+            fixed: pack_setup(&eager(space(EtcdField::ModRevision))),
+            faults: &[],
+        }),
         ..OBJECTS
     }
 }
@@ -234,6 +243,19 @@ const OBJECTS: Scenario = Scenario {
 
 fn safety<Y: System>(name: &'static str, space: Space<Y>) -> Search {
     Search::Space { space: NamedSpace::new(name, &space), judgement: Judgement::Safety }
+}
+
+/// The row's own setup, in time, with three clients that ask again at once: the failure takes a delete and another's write within one round
+/// trip of a third one.
+fn eager<Y, O, C>(space: Space<Y>) -> Setup<Y>
+where
+    Y: System<Settings = Settings<O, C>>,
+    O: Clone,
+    C: Clone,
+{
+    let mut setup = in_time(space);
+    setup.workload = Workload { clients: 3, rounds: 6, think: Micros::ZERO, ..setup.workload };
+    setup
 }
 
 /// The row's own setup, in time, with as many clients and rounds as each seed draws.

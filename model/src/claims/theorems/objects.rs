@@ -261,9 +261,7 @@ fn handlers() -> Vec<Claim> {
         of("at once, two", (2, 1), at_once, &[NoLoss], (Holds, decided)),
         // A million states.
         Claim { long: true, ..of("at once, two", (2, 1), at_once, &[NoDuplicate], (Holds, decided)) },
-        over_queue(1, &[], (Holds, decided)),
         over_queue(1, &[NoCrash], (Holds, decided)),
-        over_queue(1, &[NoLoss], (Holds, decided)),
         // Five million.
         Claim { long: true, ..over_queue(2, &[], (Holds, decided)) },
     ]
