@@ -375,6 +375,11 @@ fn z19_a_guid_looked_for_where_its_create_is_not_applied_yet_makes_a_second_znod
 }
 
 #[test]
+fn z20_a_follower_that_dies_with_a_sign_of_life_lets_its_client_hold_too_long() {
+    is_found_and_repaired("Z20");
+}
+
+#[test]
 fn e1_a_waiter_whose_key_went_with_its_lease_takes_itself_for_the_first() {
     is_found_and_repaired("E1");
 }

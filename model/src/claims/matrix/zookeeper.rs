@@ -18,6 +18,8 @@ const OUTLIVED: &str = "the holder outlives its session while it pauses (row Z3)
 const UNFENCED: &str =
     "there is no fencing token: the write of a holder that has outlived its session is accepted (row Z18)";
 const CUT_OFF: &str = "the holder is cut off, and goes on when its session is over (row Z4)";
+const UNREPORTED: &str =
+    "the holder's server dies with signs of life that it had not passed on, and the holder goes on (row Z20)";
 const SLOW: &str = "the holder's pings are slow: its session is over before they arrive, and it goes on";
 const LATE: &str = "a write of a holder that has outlived its session is slow, and there is no fencing token";
 const REJOINS: &str = "a waiter's session ends, and it stands at the end of the queue again";
@@ -44,6 +46,7 @@ pub(super) const CELLS: &[Cell] = &{
         broken(WRITTEN, "partition", Fifo, REJOINS),
         broken(WRITTEN, "crash", Fifo, SERVERLESS),
         broken(WRITTEN, "power-loss", Fifo, SERVERLESS),
+        broken(WRITTEN, "power-loss", MutualExclusion, UNREPORTED),
         broken(WRITTEN, "all", MutualExclusion, ALL),
         broken(WRITTEN, "all", FencedResource, UNFENCED),
         broken(WRITTEN, "all", Fifo, REJOINS),

@@ -86,6 +86,29 @@ pub(super) fn z4() -> Hunt {
     }
 }
 
+/// A host that dies tells nobody, and the client that it served hears nothing more: what it has heard last is what counts.
+pub(super) fn z20() -> Hunt {
+    Hunt {
+        lock: REPAIRED,
+        setup: served_by_a_dying_host(),
+        fixed: crowded_and_fenced(holds_long),
+        faults: &["power-loss"],
+        ..z3()
+    }
+}
+
+pub(super) fn served_by_a_dying_host() -> Vec<u8> {
+    crowded(|setup| {
+        setup.lock = Settings::repaired();
+        holds_long(setup);
+    })
+}
+
+fn holds_long(setup: &mut Setup<ZookeeperLock>) {
+    setup.store.election = Some(Election { heartbeat: Micros::millis(1500), timeout: Micros::seconds(15) });
+    setup.workload.hold = Micros::seconds(8);
+}
+
 /// What holders do is done only when the resource has answered: who is cut off holds for as long as that takes.
 fn holds_until_answered(setup: &mut Setup<ZookeeperLock>) {
     setup.workload.rounds = 4;
