@@ -14,7 +14,7 @@ use crate::machine::{Effects, Line, Message, Node, Store};
 use crate::system::{Process, System};
 use crate::time::{Clock, Micros};
 use crate::trace::Happening;
-use picklock_properties::{ClientId, Violation};
+use picklock_properties::{ClientId, Judge, Violation};
 use serde::{Deserialize, Serialize};
 
 /// One tick of a timed world: the unit in which Cassandra counts a TTL.
@@ -578,6 +578,9 @@ impl<Y: System> World<Y> {
         let step = if action.passes_time() { TICK } else { Micros(1) };
         let now = now + step;
         effects.clear();
+        if !action.is_fair() {
+            self.cluster.judge.struck();
+        }
         match action {
             Action::Deliver { position, choice } => {
                 let Envelope { from, to, message, .. } = self.in_flight.remove(usize::from(position));

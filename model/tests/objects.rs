@@ -7,7 +7,7 @@ use picklock_model::objects::accounts::{Intents, Moves};
 use picklock_model::objects::cells::EtcdField;
 use picklock_model::objects::content::Marks;
 use picklock_model::objects::handler::Commit;
-use picklock_model::objects::queue::Order;
+use picklock_model::objects::queue::{Order, Raises, Wanted};
 use picklock_model::stores::memory::Versions;
 use picklock_model::system::System;
 use picklock_model::world::Aim;
@@ -101,10 +101,19 @@ fn money_is_lost_between_the_halves_of_a_transfer_and_not_if_the_intent_is_writt
 }
 
 #[test]
-fn the_queue_has_no_hole_no_overwrite_and_no_duplicate_and_its_index_never_falls() {
+fn the_queue_has_no_hole_no_overwrite_and_no_duplicate() {
     let promises = [Promise::NoHole, Promise::NoOverwrite, Promise::NoDuplicate];
     let space = queue(3, 2, &promises);
     assert_holds("two pushers and a reader", &space);
+}
+
+#[test]
+fn the_index_never_falls_where_it_is_compared_before_it_is_raised() {
+    let mut space = queue(3, 2, &[Promise::IndexNeverFalls, Promise::Linearizable]);
+    space.setup.lock.object.readers_ask = Wanted::Index;
+    assert_holds("two pushers, and a reader of the index", &space);
+    space.setup.lock.object.raises = Raises::Set;
+    assert_broken("set in any case", &space);
 }
 
 #[test]

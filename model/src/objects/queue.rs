@@ -42,8 +42,32 @@ pub struct Settings {
     pub marks: Marks,
     /// The last so many clients only read, one position after the other.
     pub readers: u8,
+    /// What readers ask for.
+    pub readers_ask: Wanted,
+    /// How the index is raised when the item is there.
+    pub raises: Raises,
     /// Whether a reader who knows by the index that there must be an item waits for it; if not, it says that there is none.
     pub readers_wait: bool,
+}
+
+/// What readers ask for.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Wanted {
+    /// The items, one position after the other.
+    #[default]
+    Items,
+    /// The index, again and again.
+    Index,
+}
+
+/// How the index is raised when the item is there.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Raises {
+    /// L9:11 to 14: if it is smaller still, by compare-and-set.
+    #[default]
+    CompareAndSet,
+    /// In any case, as who has not read on might write it: it falls when the one before was slow.
+    Set,
 }
 
 /// What a pusher writes first.
@@ -58,7 +82,14 @@ pub enum Order {
 impl Default for Settings {
     /// The lock-free one as written, and one reader.
     fn default() -> Settings {
-        Settings { order: Order::ItemFirst, marks: Marks::None, readers: 1, readers_wait: true }
+        Settings {
+            order: Order::ItemFirst,
+            marks: Marks::None,
+            readers: 1,
+            readers_ask: Wanted::Items,
+            raises: Raises::CompareAndSet,
+            readers_wait: true,
+        }
     }
 }
 
@@ -138,6 +169,8 @@ pub enum Queue {
         /// Which position.
         position: u8,
     },
+    /// A reader reads the index.
+    LooksAtIndex,
 }
 
 impl Queue {
@@ -162,10 +195,11 @@ impl Object for Queue {
     const WORDS: Words = WORDS;
 
     fn call(settings: &Settings, whose: Turn, _choice: u32) -> ObjectCall {
-        match Queue::is_reader(settings, whose) {
-            true => ObjectCall::ReadAt { queue: QUEUE, position: u32::from(whose.round) },
+        match (Queue::is_reader(settings, whose), settings.readers_ask) {
+            (true, Wanted::Items) => ObjectCall::ReadAt { queue: QUEUE, position: u32::from(whose.round) },
+            (true, Wanted::Index) => ObjectCall::ReadIndex { queue: QUEUE },
             // No two items are equal.
-            false => ObjectCall::Push {
+            (false, _) => ObjectCall::Push {
                 queue: QUEUE,
                 item: 1 + i32::from(whose.round) * i32::from(whose.clients) + i32::from(whose.client),
             },
@@ -188,6 +222,7 @@ impl Object for Queue {
             (ObjectCall::ReadAt { position, .. }, Order::IndexFirst) => {
                 (Queue::AsksForIndex { position: position as u8 }, get_index)
             }
+            (ObjectCall::ReadIndex { .. }, _) => (Queue::LooksAtIndex, get_index),
             (call, _) => unreachable!("a queue is not asked for {call:?}"),
         }
     }
@@ -217,6 +252,14 @@ impl Object for Queue {
             (Queue::AsksAgain { item, position }, Heard::Found(end, _)) => {
                 let end = Content::of(end).number() as u8;
                 Queue::put(item, end.max(position + 1), whose, settings)
+            }
+            (Queue::LooksAtIndex, Heard::Found(end, _)) => {
+                let index = u32::from(Content::of(end).number());
+                (*self, Next::Return(ObjectAnswer::Index { index }))
+            }
+            (Queue::ReadsIndex { position }, Heard::Found(..)) if settings.raises == Raises::Set => {
+                let ask = Ask::Set(Some(Content::new(u16::from(position) + 1).word()));
+                (Queue::RaisesIndex { position }, Next::Ask(INDEX, ask))
             }
             // Somebody has raised it as far, or further.
             (Queue::ReadsIndex { position }, Heard::Found(end, _))
@@ -284,7 +327,7 @@ impl Object for Queue {
             Queue::RaisesIndex { .. } => (9, 14),
             Queue::TakesIndex { .. } => (0, 1),
             Queue::FillsPosition { .. } => (0, 2),
-            Queue::AsksForIndex { .. } | Queue::Reads { .. } => return Line::NONE,
+            Queue::AsksForIndex { .. } | Queue::Reads { .. } | Queue::LooksAtIndex => return Line::NONE,
         };
         Line { listing, number }
     }
@@ -296,7 +339,7 @@ impl Object for Queue {
             Queue::LooksWhose { .. } => "looks whose item it is",
             Queue::ReadsIndex { .. } | Queue::RaisesIndex { .. } => "raises the index",
             Queue::TakesIndex { .. } => "takes an index",
-            Queue::AsksForIndex { .. } | Queue::Reads { .. } => "reads",
+            Queue::AsksForIndex { .. } | Queue::Reads { .. } | Queue::LooksAtIndex => "reads",
         }
     }
 }

@@ -56,13 +56,13 @@ struct Run {
     uncounted: i32,
 }
 
-/// Whether one handler that never crashes is all that there was.
+/// Whether one handler, of which nothing went wrong, is all that there was.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 enum Stake {
     Nobody,
     One(ClientId),
     Several,
-    Crashed,
+    Struck,
 }
 
 impl Default for ExactlyOnce {
@@ -83,12 +83,17 @@ impl ExactlyOnce {
         }
     }
 
-    /// Whether what comes next from the client does not come from a first handler that never crashed.
+    /// From now on not everything has gone smoothly: what comes next may be done a second time.
+    pub(crate) fn struck(&mut self) {
+        self.stake = Stake::Struck;
+    }
+
+    /// Whether what comes next from the client comes from a second handler, or after something went wrong.
     pub(crate) fn is_tested_by(&self, client: ClientId) -> bool {
         match self.stake {
             Stake::Nobody => false,
             Stake::One(first) => first != client,
-            Stake::Several | Stake::Crashed => true,
+            Stake::Several | Stake::Struck => true,
         }
     }
 
@@ -101,7 +106,7 @@ impl ExactlyOnce {
         self.stake = match self.stake {
             Stake::Nobody => Stake::One(client),
             Stake::One(first) if first != client => Stake::Several,
-            stake @ (Stake::One(_) | Stake::Several | Stake::Crashed) => stake,
+            stake @ (Stake::One(_) | Stake::Several | Stake::Struck) => stake,
         };
     }
 
@@ -218,7 +223,7 @@ impl Monitor for ExactlyOnce {
 
     fn on_crashed(&mut self, client: ClientId) -> Verdict {
         self.due.end(client);
-        self.stake = Stake::Crashed;
+        self.struck();
         Ok(())
     }
 }

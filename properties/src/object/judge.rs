@@ -22,6 +22,10 @@ pub trait Judge:
     /// [`Promise::ALL`](crate::Promise::ALL).
     fn observe(&mut self, event: Event, on_violation: &mut dyn FnMut(Violation));
 
+    /// Told that a fault of any kind strikes now, which is in no history: a judge that has to know whether everything went smoothly
+    /// remembers it.
+    fn struck(&mut self) {}
+
     /// The watched promises that this event, coming next, puts to the test.
     fn tested_by(&self, event: Event) -> PromiseSet;
 }

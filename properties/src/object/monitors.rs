@@ -130,6 +130,12 @@ impl Judge for ObjectMonitors {
         self.feed(event, on_violation);
     }
 
+    fn struck(&mut self) {
+        if self.promises.contains(Promise::ExactlyOnce) {
+            self.exactly_once.struck();
+        }
+    }
+
     fn tested_by(&self, event: Event) -> PromiseSet {
         self.promises.iter().filter(|promise| self.is_tested_by(*promise, event)).collect()
     }

@@ -15,7 +15,7 @@ use picklock_model::objects::accounts::Intents;
 use picklock_model::objects::cells::{Cells, EtcdField, Reads};
 use picklock_model::objects::content::Marks;
 use picklock_model::objects::handler::Commit;
-use picklock_model::objects::queue::Order;
+use picklock_model::objects::queue::{Order, Wanted};
 use picklock_model::objects::{Object, Shared, Variable};
 use picklock_model::stores::cassandra;
 use picklock_model::stores::redis::Persistence;
@@ -153,9 +153,15 @@ pub(super) fn objects() -> Vec<Box<dyn AnyLock>> {
             |options| asked(queue(options.clients, options.rounds, Order::ItemFirst, Marks::Last), options),
         ),
         registered(
+            "lock-free-queue-index",
+            "the same; its reader asks for the index, which is never to fall",
+            || in_time(indexed(3, 5)),
+            |options| asked(indexed(options.clients, options.rounds), options),
+        ),
+        registered(
             "naive-handler",
             "an object: a handler of three numbers in two streams that saves after each effect (document 002, the first listing)",
-            || in_time(handler(1, 4, Commit::Apart)),
+            || in_time(handler(2, 4, Commit::Apart)),
             |options| asked(handler(options.clients, options.rounds, Commit::Apart), options),
         ),
         registered(
@@ -269,6 +275,15 @@ fn queue(clients: u8, rounds: u8, order: Order, marks: Marks) -> Space<MemoryQue
     let mut space = spaces::queue(clients, rounds, &promises);
     let object = &mut space.setup.lock.object;
     (object.order, object.marks, object.readers_wait) = (order, marks, false);
+    space
+}
+
+/// Of these it is asked what the index does.
+fn indexed(clients: u8, rounds: u8) -> Space<MemoryQueue> {
+    let promises = [Promise::Linearizable, Promise::IndexNeverFalls, Promise::DeadlockFreedom];
+    let mut space = spaces::queue(clients, rounds, &promises);
+    let object = &mut space.setup.lock.object;
+    (object.marks, object.readers_ask) = (Marks::Last, Wanted::Index);
     space
 }
 

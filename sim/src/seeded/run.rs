@@ -24,7 +24,7 @@ use picklock_model::machine::{Effects, Line, Message, Node, Store};
 use picklock_model::system::{Process, System};
 use picklock_model::time::{Clock, Micros, Monotonic};
 use picklock_model::trace::{Happening, Observer, Step};
-use picklock_properties::{Event, Monitors, Violation};
+use picklock_properties::{Event, Judge, Monitors, Violation};
 
 /// One run, with an engine of its own. For many runs keep an [`Engine`].
 pub fn run<Y: System, O: Observer<Y>>(
@@ -432,6 +432,10 @@ impl<Y: System> Run<'_, '_, Y> {
             let is_reply = matches!(message, Message::Reply(_));
             let (dice, strikes) = (&mut self.network_dice, &mut self.outcome.strikes);
             let fate = self.engine.wires.fate(from_position, to_position, is_reply, dice, strikes);
+            let is_late = |latency: Micros| latency > self.plan.network.latency_max;
+            if fate.again.is_some() || fate.first.is_none_or(is_late) {
+                self.cluster.judge.struck();
+            }
             if let Some(latency) = fate.again {
                 if self.observer.is_some() {
                     self.show_on_the_way(|| Happening::Duplicated { from, to, message: message.clone() });

@@ -11,6 +11,7 @@ use picklock_model::machine::Node;
 use picklock_model::system::System;
 use picklock_model::time::{Clock, Micros};
 use picklock_model::trace::Happening;
+use picklock_properties::Judge;
 
 impl<Y: System> Run<'_, '_, Y> {
     /// The fault strikes, unless its node is past caring.
@@ -18,6 +19,7 @@ impl<Y: System> Run<'_, '_, Y> {
         if self.is_healed() {
             return;
         }
+        self.cluster.judge.struck();
         let plan = self.plan;
         match &plan.faults[index as usize].fault {
             Fault::Pause { node, length } => self.pause(self.target(*node, struck), *length),

@@ -14,7 +14,7 @@ use crate::objects::accounts::Intents;
 use crate::objects::cells::{Cells, EtcdField, Reads};
 use crate::objects::content::Marks;
 use crate::objects::handler::Commit;
-use crate::objects::queue::Order;
+use crate::objects::queue::{Order, Raises, Wanted};
 use crate::objects::{Shared, Variable};
 use crate::system::System;
 use picklock_properties::Promise;
@@ -206,6 +206,14 @@ fn queues() -> Vec<Claim> {
         dropped.iter().for_each(|assumption| drop_from_object(&mut space, *assumption, in_ideal_store));
         claim("lock-free-queue", "queue", variant, (&space, dropped), outcome)
     };
+    let indexed = |variant, size: (u8, u8), raises, dropped: &[Assumption], outcome| {
+        let mut space = queue(size.0, size.1, &[Promise::IndexNeverFalls, Promise::Linearizable]);
+        let object = &mut space.setup.lock.object;
+        (object.readers_ask, object.raises, object.marks) = (Wanted::Index, raises, Marks::Last);
+        dropped.iter().for_each(|assumption| drop_from_object(&mut space, *assumption, in_ideal_store));
+        claim("lock-free-queue-index", "queue", variant, (&space, dropped), outcome)
+    };
+    let never_back = "it is compared before it is raised";
     let (item, index) = (Order::ItemFirst, Order::IndexFirst);
     let first_empty = "the item itself takes the first empty place, and the index is a hint";
     let whose = "a position is written once: the mark on it stays";
@@ -224,6 +232,15 @@ fn queues() -> Vec<Claim> {
         of("marks", (3, 1), item, Marks::Last, &[NoLoss], (Holds, whose)),
         of("marks", (2, 2), item, Marks::Last, &[NoDuplicate], (Holds, whose)),
         of("marks", (2, 2), item, Marks::Last, &[NoCrash], (Holds, "who dies leaves an item or none")),
+        indexed("marks, of the index", (3, 2), Raises::CompareAndSet, &[], (Holds, never_back)),
+        indexed("marks, of the index", (2, 2), Raises::CompareAndSet, &[NoDuplicate], (Holds, never_back)),
+        indexed(
+            "index set in any case",
+            (3, 2),
+            Raises::Set,
+            &[],
+            (Violated, "who is slow writes its own over a larger one"),
+        ),
         of(
             "index first",
             (3, 1),
