@@ -423,6 +423,10 @@ pub trait Store: Data {
     /// ([`Lock::means`]). [`Silence`], for a store that tells nothing.
     type Change: Clone + PartialEq + Debug + Send + 'static;
 
+    /// Whether what one server sends to another arrives in the order in which it was sent: over one connection, as TCP keeps it. The
+    /// exhaustive engine promises no order.
+    const PEERS_IN_ORDER: bool = false;
+
     /// The server before anything happened.
     fn new(me: u8, servers: u8, settings: &Self::Settings) -> Self;
 

@@ -10,7 +10,8 @@ use std::fmt::{Display, Formatter};
 /// How messages fare on every link of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Network {
-    /// The shortest latency. Each message draws its own, so that messages overtake each other.
+    /// The shortest latency. Each message draws its own, so that messages overtake each other, but for those between servers that
+    /// speak over connections which keep order.
     pub latency_min: Micros,
     /// The longest latency, but for the tail.
     pub latency_max: Micros,
@@ -89,6 +90,8 @@ pub(crate) struct Wires {
     links: Vec<Link>,
     /// Who gets its messages first; `None`: nobody.
     ranks: Option<Ranks>,
+    /// When the last message of each link that keeps order arrives, sender by sender; empty as long as there was none.
+    latest: Vec<Micros>,
 }
 
 /// What is wrong with one link in one direction.
@@ -105,7 +108,14 @@ pub(crate) struct Link {
 impl Wires {
     /// Whole links.
     pub fn new() -> Wires {
-        Wires { network: Network::default(), whole: true, nodes: 0, links: Vec::new(), ranks: None }
+        Wires {
+            network: Network::default(),
+            whole: true,
+            nodes: 0,
+            links: Vec::new(),
+            ranks: None,
+            latest: Vec::new(),
+        }
     }
 
     /// Whole links again, between this many nodes.
@@ -115,7 +125,18 @@ impl Wires {
         self.whole = network.is_whole();
         self.nodes = nodes;
         self.links.clear();
+        self.latest.clear();
         self.ranks = None;
+    }
+
+    /// When a message arrives that overtakes none sent before it, and would arrive then if it could.
+    pub fn in_order(&mut self, from: usize, to: usize, at: Micros) -> Micros {
+        if self.latest.is_empty() {
+            self.latest.resize(self.nodes * self.nodes, Micros::ZERO);
+        }
+        let latest = &mut self.latest[from * self.nodes + to];
+        *latest = at.max(*latest + Micros(1));
+        *latest
     }
 
     /// From now on messages travel by rank, if there are ranks.
@@ -125,7 +146,9 @@ impl Wires {
 
     /// Nothing goes wrong any more; the longest latency from now on.
     pub fn heal(&mut self) -> Micros {
+        let latest = std::mem::take(&mut self.latest);
         self.reset(self.network.healed(), self.nodes);
+        self.latest = latest;
         self.network.latency_max
     }
 

@@ -442,7 +442,12 @@ impl<Y: System> Run<'_, '_, Y> {
                 }
                 self.engine.agenda.send(self.now + latency, from, to, life, &mut message.clone());
             }
+            let keeps_order = Y::Store::PEERS_IN_ORDER && matches!(message, Message::Peer(_));
             match fate.first {
+                Some(latency) if keeps_order => {
+                    let at = self.engine.wires.in_order(from_position, to_position, self.now + latency);
+                    self.engine.agenda.send(at, from, to, life, message);
+                }
                 Some(latency) => self.engine.agenda.send(self.now + latency, from, to, life, message),
                 None => {
                     self.witness_loss(from, to, message);

@@ -148,6 +148,8 @@ impl Store for ZooKeeper {
     type Peer = Peer;
     type Change = Change;
 
+    const PEERS_IN_ORDER: bool = true;
+
     fn leads(&self) -> bool {
         ZooKeeper::leads(self)
     }
