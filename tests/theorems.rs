@@ -229,6 +229,41 @@ fn a_create_revision_is_a_fencing_token_exactly_under_its_assumptions() {
 }
 
 #[test]
+fn etcds_election_has_one_leader_exactly_under_its_assumptions() {
+    comes_out_as_claimed("election");
+}
+
+#[test]
+fn etcds_election_elects_in_the_order_of_create_revisions_as_long_as_leases_last() {
+    comes_out_as_claimed("election-fifo");
+}
+
+#[test]
+fn whoever_campaigns_in_etcds_election_leads_in_the_end_exactly_under_its_assumptions() {
+    comes_out_as_claimed("election-progress");
+}
+
+#[test]
+fn the_create_revision_of_a_leaders_key_is_a_fencing_token_exactly_under_its_assumptions() {
+    comes_out_as_claimed("election-fencing");
+}
+
+#[test]
+fn a_key_with_a_lease_has_one_holder_exactly_under_its_assumptions() {
+    comes_out_as_claimed("lease-key");
+}
+
+#[test]
+fn whoever_waits_for_a_key_with_a_lease_puts_it_in_the_end_exactly_under_its_assumptions() {
+    comes_out_as_claimed("lease-key-progress");
+}
+
+#[test]
+fn the_create_revision_of_a_key_with_a_lease_is_a_fencing_token_exactly_under_its_assumptions() {
+    comes_out_as_claimed("lease-key-fencing");
+}
+
+#[test]
 fn a_variable_is_linearizable_in_every_store_exactly_under_its_assumptions() {
     comes_out_as_claimed("variable");
 }

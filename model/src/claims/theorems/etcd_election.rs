@@ -58,7 +58,7 @@ fn exclusion() -> Vec<Claim> {
         };
     let mut claims = vec![
         base("lock", 3, Calls::Lock),
-        base("try_lock", 3, Calls::TryLock),
+        base("try_lock", 2, Calls::TryLock),
         dropped(&[NoExpiry], Holds, "whose keep-alives arrive in time keeps its lease"),
         dropped(&[NoPause], Violated, "the leader outlives its lease while it pauses"),
         variant(
@@ -103,21 +103,6 @@ fn exclusion() -> Vec<Claim> {
         dropped(&[NoCrash, NoExpiry], Holds, "the dead do not work on when their lease ends"),
         dropped(&[MajorityUp], Holds, "without a member nobody is elected"),
     ];
-    // A looker's own clock closes what is left between the look and the election, as in row E1.
-    claims.push(Claim {
-        long: true,
-        ..variant(
-            "paused while it waits, own key looked for, deadline counted from the sending",
-            &[NoPause],
-            |space| {
-                waiting(space);
-                careful(space);
-                space.setup.lock.checks_own_key = true;
-            },
-            Holds,
-            "who finds its key gone campaigns anew, and who finds its time over does not begin",
-        )
-    });
     let late = |variant, resign_errors, expected, reason| {
         let mut space: Space<EtcdElection> = on_etcd(2, Calls::Lock, &PROMISE);
         drop_from_etcd(&mut space, NoExpiry);
@@ -217,8 +202,11 @@ fn progress() -> Vec<Claim> {
         dropped(&[NoExpiry], Holds, "whoever resigns deletes the key that the next one watches"),
         dropped(&[NoCrash], Violated, "the key of the dead stays, for their lease does not end"),
         dropped(&[NoCrash, NoExpiry], Holds, "the key of the dead goes with their lease"),
-        dropped(
+        asked(
+            "one round",
+            1,
             &[NoLoss],
+            ResignErrors::Forgotten,
             Violated,
             "a resignation is lost, and the library has forgotten the key, which its session keeps alive",
         ),

@@ -48,6 +48,15 @@ fn exclusion() -> Vec<Claim> {
             change(&mut space);
             Claim { variant, reason, ..claim("lease-key", &space, assumptions, expected) }
         };
+    let unlock = |variant, guards_unlock, expected, reason| {
+        let mut space: Space<EtcdLeaseKey> = without(&PROMISE, &[NoLoss]);
+        careful(&mut space);
+        space.bounds.losses = 1;
+        space.setup.lock.guards_unlock = guards_unlock;
+        space.setup.workload.hold = TICK;
+        let long = expected == Holds;
+        Claim { variant, reason, long, ..claim("lease-key", &space, &[NoLoss], expected) }
+    };
     vec![
         base("lock", Calls::Lock),
         base("try_lock", Calls::TryLock),
@@ -69,25 +78,15 @@ fn exclusion() -> Vec<Claim> {
             Violated,
             "the client counts its lease from the answer's arrival: the leader is first",
         ),
-        variant(
+        unlock(
             "deadline counted from the sending, one loss",
-            &[NoLoss],
-            |space| {
-                careful(space);
-                space.bounds.losses = 1;
-                space.setup.workload.hold = TICK;
-            },
+            false,
             Violated,
             "an unlock whose answer is lost is called again, and deletes the key of whoever holds by then",
         ),
-        variant(
-            "deadline counted from the sending, guarded, one round",
-            &[NoLoss],
-            |space| {
-                careful(space);
-                space.setup.lock.guards_unlock = true;
-                space.setup.workload.rounds = 1;
-            },
+        unlock(
+            "deadline counted from the sending, one loss, guarded",
+            true,
             Holds,
             "the next one's key has another create revision",
         ),
