@@ -4,7 +4,7 @@
 //! is still there; a resignation compares the create revision; and one that has failed is forgotten.
 
 use super::Claim;
-use super::etcd::{careful, one_round_first, without};
+use super::etcd::{one_round_first, without};
 use crate::claims::etcd::{drop_from_etcd, on_etcd};
 use crate::claims::{Assumption, Expected, Judgement};
 use crate::explore::{Draws, Goal, Space};
@@ -56,7 +56,7 @@ fn exclusion() -> Vec<Claim> {
             change(&mut space);
             Claim { variant, reason, ..claim("election", &space, assumptions, expected) }
         };
-    let mut claims = vec![
+    vec![
         base("lock", 3, Calls::Lock),
         base("try_lock", 2, Calls::TryLock),
         dropped(&[NoExpiry], Holds, "whose keep-alives arrive in time keeps its lease"),
@@ -102,38 +102,7 @@ fn exclusion() -> Vec<Claim> {
         dropped(&[NoCrash], Holds, "the key of the dead stays"),
         dropped(&[NoCrash, NoExpiry], Holds, "the dead do not work on when their lease ends"),
         dropped(&[MajorityUp], Holds, "without a member nobody is elected"),
-    ];
-    let late = |variant, resign_errors, expected, reason| {
-        let mut space: Space<EtcdElection> = on_etcd(2, Calls::Lock, &PROMISE);
-        drop_from_etcd(&mut space, NoExpiry);
-        careful(&mut space);
-        slow(&mut space);
-        space.setup.lock.resign_errors = resign_errors;
-        space.setup.workload.hold = TICK;
-        Claim { variant, reason, long: true, ..claim("election", &space, &[NoExpiry], expected) }
-    };
-    claims.extend([
-        late(
-            "slow messages",
-            ResignErrors::Forgotten,
-            Violated,
-            "a resignation that was given up is still on its way, and deletes the key that the same session leads by again: it is the \
-             one that was put",
-        ),
-        late(
-            "slow messages, resignation called again until it is answered",
-            ResignErrors::CalledAgain,
-            Holds,
-            "when the session campaigns again its old key is gone, and the new one has another create revision",
-        ),
-        late(
-            "slow messages, session orphaned if a resignation fails",
-            ResignErrors::SessionOrphaned,
-            Holds,
-            "the next session's key has another name",
-        ),
-    ]);
-    claims
+    ]
 }
 
 /// Only who waits is paused.
@@ -141,12 +110,6 @@ fn waiting(space: &mut Space<EtcdElection>) {
     space.bounds.aim = Aim::At(WAITING);
     space.bounds.unhurried = false;
     space.setup.workload.hold = TICK;
-}
-
-/// A message may take as long as a call is waited for.
-fn slow(space: &mut Space<EtcdElection>) {
-    space.bounds.latency_ticks = Some(1);
-    space.bounds.unhurried = false;
 }
 
 fn order() -> Vec<Claim> {
