@@ -390,6 +390,11 @@ fn e2_a_paused_holder_outlives_its_lease_and_a_fencing_token_keeps_it_from_writi
 }
 
 #[test]
+fn e3_a_candidate_whose_key_went_with_its_lease_takes_itself_for_the_leader() {
+    is_found_and_repaired("E3");
+}
+
+#[test]
 fn e4_an_unlock_called_again_deletes_what_the_same_session_has_locked_since() {
     is_found_and_repaired("E4");
 }

@@ -190,6 +190,16 @@ fn the_spaces_of_the_theorems_have_their_sizes() {
         etcd-fifo, 3 clients, 1 server: 166219 states, 442494 transitions, depth 57
         etcd-progress, 3 clients, 1 server: 166219 states, 442494 transitions, depth 57
         etcd-fencing, 2 clients, 1 server: 1178 states, 2156 transitions, depth 39
+        election, 3 clients, 1 server, lock: 171913 states, 458514 transitions, depth 54
+        election, 2 clients, 1 server, try_lock: 2032 states, 3652 transitions, depth 36
+        election-fifo, 3 clients, 1 server: 171913 states, 458514 transitions, depth 54
+        election-progress, 3 clients, 1 server: 171913 states, 458514 transitions, depth 54
+        election-fencing, 2 clients, 1 server: 1324 states, 2430 transitions, depth 44
+        lease-key, 3 clients, 1 server, lock: 44845 states, 159210 transitions, depth 43
+        lease-key, 3 clients, 1 server, try_lock: 28988 states, 73836 transitions, depth 42
+        lease-key-progress, 3 clients, 1 server, watch from the answer on: 107629 states, 453504 transitions, depth 44
+        lease-key-progress, 2 clients, 1 server, watch from its arrival on: 541 states, 1000 transitions, depth 28
+        lease-key-fencing, 2 clients, 1 server: 770 states, 1424 transitions, depth 36
         variable, 2 clients, 1 server, ideal store: 18471 states, 43722 transitions, depth 22
         variable, 2 clients, 1 server, Redis: 18435 states, 43668 transitions, depth 22
         variable, 2 clients, 1 server, Cassandra: 19307 states, 45782 transitions, depth 22
@@ -226,6 +236,41 @@ fn whoever_waits_for_etcds_mutex_is_served_exactly_under_its_assumptions() {
 #[test]
 fn a_create_revision_is_a_fencing_token_exactly_under_its_assumptions() {
     comes_out_as_claimed("etcd-fencing");
+}
+
+#[test]
+fn etcds_election_has_one_leader_exactly_under_its_assumptions() {
+    comes_out_as_claimed("election");
+}
+
+#[test]
+fn etcds_election_elects_in_the_order_of_create_revisions_as_long_as_leases_last() {
+    comes_out_as_claimed("election-fifo");
+}
+
+#[test]
+fn whoever_campaigns_in_etcds_election_leads_in_the_end_exactly_under_its_assumptions() {
+    comes_out_as_claimed("election-progress");
+}
+
+#[test]
+fn the_create_revision_of_a_leaders_key_is_a_fencing_token_exactly_under_its_assumptions() {
+    comes_out_as_claimed("election-fencing");
+}
+
+#[test]
+fn a_key_with_a_lease_has_one_holder_exactly_under_its_assumptions() {
+    comes_out_as_claimed("lease-key");
+}
+
+#[test]
+fn whoever_waits_for_a_key_with_a_lease_puts_it_in_the_end_exactly_under_its_assumptions() {
+    comes_out_as_claimed("lease-key-progress");
+}
+
+#[test]
+fn the_create_revision_of_a_key_with_a_lease_is_a_fencing_token_exactly_under_its_assumptions() {
+    comes_out_as_claimed("lease-key-fencing");
 }
 
 #[test]

@@ -119,6 +119,7 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
     ("Z19", Why::Refused { faults: &[FaultKind::Delay], error: NotExpressible::Overtaking }),
     ("E1", ETCD),
     ("E2", ETCD),
+    ("E3", ETCD),
     ("E4", ETCD),
     ("E7", ETCD),
     ("E11", ETCD),

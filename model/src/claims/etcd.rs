@@ -8,9 +8,13 @@ use super::Assumption;
 use super::cassandra::workload;
 use crate::cluster::Setup;
 use crate::explore::Space;
-use crate::locks::etcd_mutex::{self, EtcdMutex, OnDone};
+use crate::locks::etcd_election::{self, EtcdElection};
+use crate::locks::etcd_keys::{Fence, OnDone};
+use crate::locks::etcd_lease_key::{self, EtcdLeaseKey};
+use crate::locks::etcd_mutex::{self, EtcdMutex};
+use crate::machine::Lock;
 use crate::stores::etcd::session::{Deadline, SessionSettings};
-use crate::stores::etcd::{self as store, History, Log};
+use crate::stores::etcd::{self as store, Etcd, History, Log};
 use crate::time::Micros;
 use crate::workload::{Calls, Workload};
 use crate::world::{Bounds, TICK};
@@ -42,11 +46,74 @@ pub const CAREFUL_SESSION: SessionSettings = SessionSettings {
     ..SESSION
 };
 
-/// The library as it is, on one member; nothing is lost, nobody dies, no lease ends.
-pub fn etcd_mutex(clients: u8, calls: Calls, promises: &[Promise]) -> Space<EtcdMutex> {
+/// A lock on etcd that is held for as long as a session goes on.
+pub trait InSession: Lock<Store = Etcd> {
+    /// As it is written, with leases that do not end, and calls that are waited for.
+    const TIMELESS: Self::Settings;
+
+    /// How its clients hold their session.
+    fn session(settings: &mut Self::Settings) -> &mut SessionSettings;
+
+    /// What a holder does when its session is done.
+    fn on_done(settings: &mut Self::Settings) -> &mut OnDone;
+
+    /// What keeps out the write of a holder whose time is over.
+    fn fence(settings: &mut Self::Settings) -> &mut Fence;
+}
+
+impl InSession for EtcdMutex {
+    const TIMELESS: etcd_mutex::Settings = etcd_mutex::Settings::timeless();
+
+    fn session(settings: &mut etcd_mutex::Settings) -> &mut SessionSettings {
+        &mut settings.session
+    }
+
+    fn on_done(settings: &mut etcd_mutex::Settings) -> &mut OnDone {
+        &mut settings.on_done
+    }
+
+    fn fence(settings: &mut etcd_mutex::Settings) -> &mut Fence {
+        &mut settings.fence
+    }
+}
+
+impl InSession for EtcdElection {
+    const TIMELESS: etcd_election::Settings = etcd_election::Settings::timeless();
+
+    fn session(settings: &mut etcd_election::Settings) -> &mut SessionSettings {
+        &mut settings.session
+    }
+
+    fn on_done(settings: &mut etcd_election::Settings) -> &mut OnDone {
+        &mut settings.on_done
+    }
+
+    fn fence(settings: &mut etcd_election::Settings) -> &mut Fence {
+        &mut settings.fence
+    }
+}
+
+impl InSession for EtcdLeaseKey {
+    const TIMELESS: etcd_lease_key::Settings = etcd_lease_key::Settings::timeless();
+
+    fn session(settings: &mut etcd_lease_key::Settings) -> &mut SessionSettings {
+        &mut settings.session
+    }
+
+    fn on_done(settings: &mut etcd_lease_key::Settings) -> &mut OnDone {
+        &mut settings.on_done
+    }
+
+    fn fence(settings: &mut etcd_lease_key::Settings) -> &mut Fence {
+        &mut settings.fence
+    }
+}
+
+/// A lock as it is written, on one member; nothing is lost, nobody dies, no lease ends.
+pub fn on_etcd<L: InSession>(clients: u8, calls: Calls, promises: &[Promise]) -> Space<L> {
     Space {
         setup: Setup {
-            lock: etcd_mutex::Settings::timeless(),
+            lock: L::TIMELESS,
             store: store::Settings { history: History::WhileUnderWay, ..store::Settings::default() },
             servers: 1,
             workload: Workload { rounds: 2, ..workload(clients, calls) },
@@ -57,19 +124,29 @@ pub fn etcd_mutex(clients: u8, calls: Calls, promises: &[Promise]) -> Space<Etcd
 }
 
 /// The same in ticks, with leases that end.
-pub fn etcd_leases(clients: u8, calls: Calls, promises: &[Promise]) -> Space<EtcdMutex> {
-    let mut space = etcd_mutex(clients, calls, promises);
+pub fn on_etcd_with_leases<L: InSession>(clients: u8, calls: Calls, promises: &[Promise]) -> Space<L> {
+    let mut space = on_etcd(clients, calls, promises);
     with_leases(&mut space);
     space
 }
 
+/// [`on_etcd`], of the mutex.
+pub fn etcd_mutex(clients: u8, calls: Calls, promises: &[Promise]) -> Space<EtcdMutex> {
+    on_etcd(clients, calls, promises)
+}
+
+/// [`on_etcd_with_leases`], of the mutex.
+pub fn etcd_leases(clients: u8, calls: Calls, promises: &[Promise]) -> Space<EtcdMutex> {
+    on_etcd_with_leases(clients, calls, promises)
+}
+
 /// Drops an assumption of the lock's claims. Several may be dropped, one after the other.
-pub fn drop_from_etcd(space: &mut Space<EtcdMutex>, assumption: Assumption) {
+pub fn drop_from_etcd<L: InSession>(space: &mut Space<L>, assumption: Assumption) {
     match assumption {
         Assumption::NoExpiry => with_leases(space),
         // What the dead leave behind stays, unless leases end.
         Assumption::NoCrash => space.bounds.crashes = 1,
-        Assumption::StopsInTime => space.setup.lock.on_done = OnDone::GoOn,
+        Assumption::StopsInTime => *L::on_done(&mut space.setup.lock) = OnDone::GoOn,
         Assumption::NoDuplicate => space.bounds.duplicates = 1,
         Assumption::NoPause | Assumption::NoSuspend => {
             with_leases(space);
@@ -118,8 +195,8 @@ pub fn drop_from_etcd(space: &mut Space<EtcdMutex>, assumption: Assumption) {
     }
 }
 
-fn with_leases(space: &mut Space<EtcdMutex>) {
-    let session = &mut space.setup.lock.session;
+fn with_leases<L: InSession>(space: &mut Space<L>) {
+    let session = L::session(&mut space.setup.lock);
     if session.ttl.is_none() {
         let is_careful = session.deadline == Deadline::FromSending;
         *session = if is_careful { CAREFUL_SESSION } else { SESSION };

@@ -40,11 +40,12 @@ mod tests;
 
 pub use settings::{ContextEnd, Fence, KeyName, OnDone, Settings, UnlockErrors};
 
+use super::etcd_keys::{created, deletion_of, is_created_at, key_of, keys_of, last_before, queue_means};
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
 use crate::stores::etcd::session::{Here, Notice, Notices, Session};
 use crate::stores::etcd::{
-    Change, Compare, Comparison, Etcd, Found, Key, Keys, Name, Operation, Outcome, Put, Range, Reply,
-    Response, Revision, Start, Step, Target, Txn, Value, WatchEvent,
+    Change, Etcd, Key, Keys, Name, Operation, Outcome, Put, Range, Reply, Response, Revision, Start, Step,
+    Txn, Value, WatchEvent,
 };
 use crate::time::{Due, Micros, Monotonic};
 use picklock_properties::{ClientId, Event, LockId, Mode};
@@ -292,11 +293,7 @@ impl EtcdMutex {
                 };
                 self.session.change(Operation::Txn(txn), &here, out);
             }
-            Phase::WaitGet => {
-                let mine = Keys::Prefix(self.lock.0);
-                let range = Range { created_before: self.revision, ..Range::last_created(mine) };
-                self.session.read(range, &here, out);
-            }
+            Phase::WaitGet => self.session.read(last_before(self.lock, self.revision), &here, out),
             Phase::CheckOwn => {
                 let Some(key) = self.key else { unreachable!("who waits has a key") };
                 self.session.read(Range::of(Keys::One(key)), &here, out);
@@ -320,10 +317,10 @@ impl EtcdMutex {
             KeyName::Lease => Name::Lease(lease),
             KeyName::DrawnAnew => Name::Drawn { client: cx.me, serial: self.session.draw() },
         };
-        let key = Key { prefix: self.lock.0, name };
+        let key = key_of(self.lock, name);
         self.key = Some(key);
         let put = Put { key, value: Value::Empty, lease: Some(lease) };
-        let get_owner = Step::Range(Range::first_created(Keys::Prefix(self.lock.0)));
+        let get_owner = Step::Range(Range::first_created(keys_of(self.lock)));
         Some(Txn {
             compare: smallvec![is_created_at(key, Revision::ZERO)],
             success: smallvec![Step::Put(put), get_owner],
@@ -383,29 +380,16 @@ fn here<'a>(cx: &Cx<'a>) -> Here<'a> {
     Here::new(cx, &cx.settings.session)
 }
 
-/// `IsOwner`, and with revision zero: there is no such key.
-fn is_created_at(key: Key, revision: Revision) -> Compare {
-    Compare { keys: Keys::One(key), result: Comparison::Equal, target: Target::Create(revision) }
-}
-
 /// What `Unlock` asks for: by the key's name alone, or only if it is the key that was locked.
 fn deletion(key: Key, revision: Revision, settings: &Settings) -> Operation {
     match settings.guards_unlock {
         false => Operation::Delete(Keys::One(key)),
-        true => Operation::Txn(Txn {
-            compare: smallvec![is_created_at(key, revision)],
-            success: smallvec![Step::Delete(Keys::One(key))],
-            failure: smallvec![],
-        }),
+        true => deletion_of(key, revision),
     }
 }
 
 /// The create revisions of the own key, if it was read, and of the first one.
 fn own_and_owner(responses: &[Response]) -> (Option<Revision>, Option<Revision>) {
-    let created = |response: Option<&Response>| match response {
-        Some(Response::Range(Found { kvs, .. })) => kvs.first().map(|kv| kv.create_revision),
-        Some(Response::Put | Response::Deleted(_)) | None => None,
-    };
     (created(responses.first()), created(responses.get(1)))
 }
 
@@ -463,14 +447,7 @@ impl Lock for EtcdMutex {
 
     /// A lock's number is its keys' prefix. A key is a place in its queue, and the lock is whose key was created first.
     fn means(change: &Change, server: u8) -> Option<Event> {
-        let (Change::Created { key, lease } | Change::Gone { key, lease } | Change::First { key, lease }) =
-            *change;
-        let (client, lock) = (ClientId(lease.client), LockId(key.prefix));
-        Some(match change {
-            Change::Created { .. } => Event::Enqueued { client, lock },
-            Change::Gone { .. } => Event::RecordGone { client, lock, server },
-            Change::First { .. } => Event::Acquired { client, lock },
-        })
+        queue_means(change, server)
     }
 
     fn deadline(&self, _settings: &Settings) -> Option<Due> {

@@ -1,11 +1,15 @@
-//! etcd's mutex.
+//! etcd's mutex and election, and the lock on one key.
 
 use super::{Comparable, walks_alike};
 use picklock_model::claims::Assumption;
-use picklock_model::claims::etcd::{CAREFUL_SESSION, drop_from_etcd, etcd_leases, etcd_mutex};
+use picklock_model::claims::etcd::{
+    CAREFUL_SESSION, InSession, drop_from_etcd, etcd_leases, etcd_mutex, on_etcd, on_etcd_with_leases,
+};
 use picklock_model::explore::Space;
-use picklock_model::locks::EtcdMutex;
+use picklock_model::locks::etcd_election::{Proposal, ResignErrors};
+use picklock_model::locks::etcd_lease_key::Wait;
 use picklock_model::locks::etcd_mutex::{Fence, KeyName, OnDone, UnlockErrors};
+use picklock_model::locks::{EtcdElection, EtcdLeaseKey, EtcdMutex};
 use picklock_model::stores::etcd::{Etcd, KeepAlives, LeaseClock};
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, Writes};
@@ -111,4 +115,81 @@ fn timed_leases_on_a_member_that_counts_anew_after_a_loss_of_power_and_tokens_fr
         space.setup.workload.resource_checks = true;
     });
     walks_alike(space, |walked| walked.grants > 50 && walked.faults > 50);
+}
+
+fn of<L: InSession>(change: impl FnOnce(&mut Space<L>)) -> Space<L> {
+    let mut space = on_etcd_with_leases(2, Calls::Lock, &PROMISES);
+    space.setup.workload.rounds = 3;
+    change(&mut space);
+    space
+}
+
+#[test]
+fn untimed_election_among_three_with_doubled_messages_and_other_values() {
+    for proposal in [Proposal::Name, Proposal::DrawnAnew] {
+        for calls in [Calls::Lock, Calls::TryLock] {
+            let mut space: Space<EtcdElection> = on_etcd(3, calls, &PROMISES);
+            space.bounds.duplicates = 3;
+            space.setup.lock.proposal = proposal;
+            walks_alike(space, |walked| walked.grants > 100 && walked.faults > 50);
+        }
+    }
+}
+
+#[test]
+fn timed_election_with_slow_lost_and_doubled_messages() {
+    for resign_errors in [ResignErrors::Forgotten, ResignErrors::CalledAgain, ResignErrors::SessionOrphaned] {
+        let space = of(|space: &mut Space<EtcdElection>| {
+            space.bounds.latency_ticks = Some(1);
+            space.bounds.losses = 4;
+            space.bounds.duplicates = 2;
+            space.setup.lock.session = CAREFUL_SESSION;
+            space.setup.lock.resign_errors = resign_errors;
+            space.setup.lock.proposal = Proposal::DrawnAnew;
+            space.setup.lock.checks_own_key = true;
+            space.setup.workload.hold = Micros(2 * TICK.0);
+        });
+        walks_alike(space, |walked| walked.grants > 50 && walked.faults > 50);
+    }
+}
+
+#[test]
+fn timed_election_that_pauses_outlast_and_callers_without_patience() {
+    let space = of(|space: &mut Space<EtcdElection>| {
+        drop_from_etcd(space, Assumption::NoPause);
+        space.bounds.pauses = 3;
+        space.setup.lock.patience = Some(Micros(2 * TICK.0));
+        space.setup.lock.fence = Fence::CreateRevision;
+        space.setup.workload.writes = Writes::Resource;
+        space.setup.workload.resource_checks = true;
+        space.setup.workload.hold = Micros(3 * TICK.0);
+    });
+    walks_alike(space, |walked| walked.grants > 50 && walked.faults > 50);
+}
+
+#[test]
+fn untimed_key_of_three_with_doubled_messages() {
+    for (wait, guards_unlock) in [(Wait::WatchFromNow, false), (Wait::WatchFromAnswer, true)] {
+        let mut space: Space<EtcdLeaseKey> = on_etcd(3, Calls::Lock, &PROMISES);
+        space.bounds.duplicates = 3;
+        space.setup.lock.wait = wait;
+        space.setup.lock.guards_unlock = guards_unlock;
+        walks_alike(space, |walked| walked.grants > 100 && walked.faults > 50);
+    }
+}
+
+#[test]
+fn timed_key_with_lost_messages_and_pauses() {
+    for wait in [Wait::WatchFromNow, Wait::WatchFromAnswer, Wait::Poll(TICK)] {
+        let space = of(|space: &mut Space<EtcdLeaseKey>| {
+            drop_from_etcd(space, Assumption::NoPause);
+            space.bounds.losses = 3;
+            space.setup.lock.wait = wait;
+            space.setup.lock.finds_own_key = true;
+            space.setup.lock.fence = Fence::CreateRevision;
+            space.setup.workload.writes = Writes::Resource;
+            space.setup.workload.resource_checks = true;
+        });
+        walks_alike(space, |walked| walked.grants > 50 && walked.faults > 50);
+    }
 }

@@ -1,11 +1,13 @@
 //! The locks on etcd.
 
 use super::{AnyLock, CheckOptions, Registered, with_holds_of_any_length};
-use picklock_model::claims::etcd as spaces;
+use picklock_model::claims::etcd::{self as spaces, InSession};
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
-use picklock_model::locks::EtcdMutex;
-use picklock_model::locks::etcd_mutex::{Fence, Settings};
+use picklock_model::locks::etcd_keys::Fence;
+use picklock_model::locks::{
+    EtcdElection, EtcdLeaseKey, EtcdMutex, etcd_election, etcd_lease_key, etcd_mutex,
+};
 use picklock_model::stores::etcd as store;
 use picklock_model::stores::etcd::session::SessionSettings;
 use picklock_model::time::Micros;
@@ -16,35 +18,68 @@ use picklock_properties::{Promise, PromiseSet};
 pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
     vec![
         Box::new(Registered::<EtcdMutex> {
-            name: "etcd-mutex",
-            summary: "etcd's concurrency.Mutex, as written: keys of leases, in the order of their create revisions",
-            default_settings: Settings::as_written(),
-            setup: || setup(Settings::as_written()),
-            space: Some(|options| space(options, Settings::as_written())),
-            servers: 1,
-            rounds: super::ROUNDS,
-            is_lock: true,
-            varies: true,
+            default_settings: etcd_mutex::Settings::as_written(),
+            space: Some(|options| space(options, etcd_mutex::Settings::as_written())),
+            ..Registered::new(
+                "etcd-mutex",
+                "etcd's concurrency.Mutex, as written: keys of leases, in the order of their create revisions",
+                || setup(etcd_mutex::Settings::as_written()),
+            )
         }),
         Box::new(Registered::<EtcdMutex> {
-            name: "etcd-mutex-repaired",
-            summary: "the same, with create revisions as tokens, a guarded unlock, and a deadline that comes before the lease's",
-            default_settings: Settings::repaired(),
-            setup: || setup(Settings::repaired()),
-            space: Some(|options| space(options, Settings::repaired())),
-            servers: 1,
-            rounds: super::ROUNDS,
-            is_lock: true,
-            varies: true,
+            default_settings: etcd_mutex::Settings::repaired(),
+            space: Some(|options| space(options, etcd_mutex::Settings::repaired())),
+            ..Registered::new(
+                "etcd-mutex-repaired",
+                "the same, with create revisions as tokens, a guarded unlock, and a deadline that comes before the lease's",
+                || setup(etcd_mutex::Settings::repaired()),
+            )
+        }),
+        Box::new(Registered::<EtcdElection> {
+            default_settings: etcd_election::Settings::as_written(),
+            space: Some(|options| space(options, etcd_election::Settings::as_written())),
+            ..Registered::new(
+                "etcd-election",
+                "etcd's concurrency.Election, as written: who leads holds, and nobody looks for its own key after waiting",
+                || setup(etcd_election::Settings::as_written()),
+            )
+        }),
+        Box::new(Registered::<EtcdElection> {
+            default_settings: etcd_election::Settings::repaired(),
+            space: Some(|options| space(options, etcd_election::Settings::repaired())),
+            ..Registered::new(
+                "etcd-election-repaired",
+                "the same, with that look, a resignation that is repeated, tokens, and a deadline that comes before the lease's",
+                || setup(etcd_election::Settings::repaired()),
+            )
+        }),
+        Box::new(Registered::<EtcdLeaseKey> {
+            default_settings: etcd_lease_key::Settings::as_written(),
+            space: Some(|options| space(options, etcd_lease_key::Settings::as_written())),
+            ..Registered::new(
+                "etcd-lease-key",
+                "one key in etcd, put by whoever finds none, bound to a lease, and deleted by its name",
+                || setup(etcd_lease_key::Settings::as_written()),
+            )
+        }),
+        Box::new(Registered::<EtcdLeaseKey> {
+            default_settings: etcd_lease_key::Settings::repaired(),
+            space: Some(|options| space(options, etcd_lease_key::Settings::repaired())),
+            ..Registered::new(
+                "etcd-lease-key-repaired",
+                "the same, with create revisions as tokens, a guarded unlock, and a deadline that comes before the lease's",
+                || setup(etcd_lease_key::Settings::repaired()),
+            )
         }),
     ]
 }
 
 /// Three clients that each take the lock four times, each time for longer than a lease lasts, so that it has to be kept alive.
-fn setup(lock: Settings) -> Setup<EtcdMutex> {
-    let session = SessionSettings { ttl: Some(Micros::seconds(6)), ..lock.session };
+fn setup<L: InSession>(mut lock: L::Settings) -> Setup<L> {
+    let is_fenced = *L::fence(&mut lock) != Fence::None;
+    L::session(&mut lock).ttl = Some(Micros::seconds(6));
     Setup {
-        lock: Settings { session, ..lock },
+        lock,
         store: store::Settings::default(),
         servers: 1,
         workload: Workload {
@@ -57,7 +92,7 @@ fn setup(lock: Settings) -> Setup<EtcdMutex> {
             hold: Micros::seconds(8),
             releases: true,
             writes: Writes::Resource,
-            resource_checks: lock.fence != Fence::None,
+            resource_checks: is_fenced,
             resource_forgets: false,
             locks: 1,
             attendants: 0,
@@ -69,11 +104,13 @@ fn setup(lock: Settings) -> Setup<EtcdMutex> {
     }
 }
 
-fn space(options: &CheckOptions, lock: Settings) -> Space<EtcdMutex> {
+fn space<L: InSession>(options: &CheckOptions, mut lock: L::Settings) -> Space<L> {
     let calls = if options.try_lock { Calls::TryLock } else { Calls::Lock };
-    let mut space = spaces::etcd_mutex(options.clients, calls, &[]);
-    let session = SessionSettings { deadline: lock.session.deadline, ..space.setup.lock.session };
-    space.setup.lock = Settings { session, ..lock };
+    let mut space = spaces::on_etcd::<L>(options.clients, calls, &[]);
+    let is_fenced = *L::fence(&mut lock) != Fence::None;
+    let deadline = L::session(&mut lock).deadline;
+    *L::session(&mut lock) = SessionSettings { deadline, ..*L::session(&mut space.setup.lock) };
+    space.setup.lock = lock;
     space.setup.promises = match options.promises.is_empty() {
         true => [Promise::MutualExclusion].into_iter().collect(),
         false => options.promises,
@@ -81,7 +118,7 @@ fn space(options: &CheckOptions, lock: Settings) -> Space<EtcdMutex> {
     space.setup.workload.rounds = options.rounds;
     let writes = Writes::judged_by(options.promises);
     space.setup.workload.writes = writes;
-    space.setup.workload.resource_checks = writes != Writes::None && lock.fence != Fence::None;
+    space.setup.workload.resource_checks = writes != Writes::None && is_fenced;
     options.drop.iter().for_each(|assumption| spaces::drop_from_etcd(&mut space, *assumption));
     with_holds_of_any_length(space)
 }

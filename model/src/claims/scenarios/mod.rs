@@ -104,6 +104,10 @@ pub const UNHUNTED: &[(&str, &str)] = &[
          found could not be told from it",
     ),
     (
+        "E3",
+        "a pause that outlasts a candidate's lease outlasts a leader's as well, as in row E1: what is found could not be told from row E2",
+    ),
+    (
         "E11",
         "the answer must come at the very moment at which the context ends, or in a pause across it, which breaks the same \
          promise (row E2)",

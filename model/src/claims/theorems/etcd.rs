@@ -5,7 +5,7 @@
 //! but its owner's present self.
 
 use super::Claim;
-use crate::claims::etcd::{CAREFUL_SESSION, LONG_TICKS, drop_from_etcd, etcd_mutex};
+use crate::claims::etcd::{CAREFUL_SESSION, InSession, LONG_TICKS, drop_from_etcd, etcd_mutex, on_etcd};
 use crate::claims::{Assumption, Expected, Judgement, NamedSpace, pack_setup, unpack_setup};
 use crate::explore::{Draws, Goal, Space};
 use crate::locks::EtcdMutex;
@@ -22,14 +22,14 @@ pub(super) fn claims() -> Vec<Claim> {
     claims.extend(order());
     claims.extend(progress());
     claims.extend(fencing());
-    claims.into_iter().flat_map(one_round_first).collect()
+    claims.into_iter().flat_map(|claim| one_round_first::<EtcdMutex>(claim, "etcd")).collect()
 }
 
 /// Where time passes, two rounds under a fault take minutes to go through: such a claim is made of one round first. And of no more,
 /// where two have not been gone through to their end: fenced writes under a pause did not end within seven minutes, progress with a
 /// lost message not within ten, and in nine gigabytes.
-fn one_round_first(claim: Claim) -> Vec<Claim> {
-    let mut setup = match unpack_setup::<EtcdMutex>(&claim.space.setup) {
+pub(super) fn one_round_first<L: InSession>(claim: Claim, exclusion: &str) -> Vec<Claim> {
+    let mut setup = match unpack_setup::<L>(&claim.space.setup) {
         Ok(setup) => setup,
         Err(error) => unreachable!("it was packed here: {error}"),
     };
@@ -39,10 +39,10 @@ fn one_round_first(claim: Claim) -> Vec<Claim> {
         return vec![claim];
     }
     setup.workload.rounds = 1;
-    let space = NamedSpace { setup: pack_setup(&setup), ..claim.space.clone() };
+    let space = NamedSpace { setup: pack_setup::<L>(&setup), ..claim.space.clone() };
     let once = Claim { variant: "one round", space, ..claim.clone() };
     let is_short_enough =
-        claim.theorem == "etcd" || claim.dropped == [Assumption::NoCrash, Assumption::NoExpiry];
+        claim.theorem == exclusion || claim.dropped == [Assumption::NoCrash, Assumption::NoExpiry];
     let twice = is_short_enough.then_some(Claim { long: true, ..claim });
     [once].into_iter().chain(twice).collect()
 }
@@ -58,16 +58,16 @@ fn claim(
 
 /// Two clients, two rounds, without these assumptions. A holder works for longer than a lease lasts without a keep-alive:
 /// whether it is kept alive, and its holder stops in time, matters.
-fn without(promise: &[Promise], dropped: &[Assumption]) -> Space<EtcdMutex> {
-    let mut space = etcd_mutex(2, Calls::Lock, promise);
+pub(super) fn without<L: InSession>(promise: &[Promise], dropped: &[Assumption]) -> Space<L> {
+    let mut space = on_etcd(2, Calls::Lock, promise);
     dropped.iter().for_each(|assumption| drop_from_etcd(&mut space, *assumption));
     space.setup.workload.hold = Micros(i64::from(LONG_TICKS) * TICK.0);
     space
 }
 
 /// The client counts its lease's time from what it has sent.
-fn careful(space: &mut Space<EtcdMutex>) {
-    space.setup.lock.session = CAREFUL_SESSION;
+pub(super) fn careful<L: InSession>(space: &mut Space<L>) {
+    *L::session(&mut space.setup.lock) = CAREFUL_SESSION;
 }
 
 fn exclusion() -> Vec<Claim> {
@@ -156,7 +156,7 @@ fn exclusion() -> Vec<Claim> {
     ];
     // Minutes each, and two rounds are needed; row E4 has the first and the last in less time.
     let unlock = |variant, unlock_errors, guards_unlock, expected, reason| {
-        let mut space = without(&PROMISE, &[NoLoss]);
+        let mut space: Space<EtcdMutex> = without(&PROMISE, &[NoLoss]);
         careful(&mut space);
         space.bounds.losses = 1;
         space.setup.lock.unlock_errors = unlock_errors;

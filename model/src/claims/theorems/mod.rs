@@ -3,6 +3,8 @@
 mod cassandra;
 mod cassandra_shadow;
 mod etcd;
+mod etcd_election;
+mod etcd_lease_key;
 mod objects;
 mod redis;
 mod zookeeper;
@@ -24,7 +26,7 @@ pub struct Theorem {
 }
 
 /// The statements, in the order of the source.
-pub const THEOREMS: [Theorem; 25] = [
+pub const THEOREMS: [Theorem; 32] = [
     Theorem {
         name: "lemma-1",
         statement: "of two threads that write a cell each into a row and then read it, one sees both",
@@ -131,6 +133,41 @@ pub const THEOREMS: [Theorem; 25] = [
         source: "client/v3/concurrency/mutex.go, IsOwner and Header; not proved there",
     },
     Theorem {
+        name: "election",
+        statement: "etcd's concurrency.Election never lets two candidates lead at once",
+        source: "document 004, etcd; client/v3/concurrency/election.go: \"only one can be the leader at a time\"; not proved there",
+    },
+    Theorem {
+        name: "election-fifo",
+        statement: "etcd's concurrency.Election elects in the order of the keys' create revisions",
+        source: "client/v3/concurrency/election.go, Campaign; not proved there",
+    },
+    Theorem {
+        name: "election-progress",
+        statement: "whoever campaigns in etcd's concurrency.Election leads in the end",
+        source: "client/v3/concurrency/key.go, waitDeletes; not proved there",
+    },
+    Theorem {
+        name: "election-fencing",
+        statement: "the create revision of the leader's key is a fencing token",
+        source: "client/v3/concurrency/election.go, Rev; not proved there",
+    },
+    Theorem {
+        name: "lease-key",
+        statement: "of those who put one key in etcd if there is none, bound to a lease, at most one holds",
+        source: "document 002, \"CAS\", with a lease; ours",
+    },
+    Theorem {
+        name: "lease-key-progress",
+        statement: "whoever waits for the key to be deleted puts it in the end",
+        source: "document 002, \"CAS\", with a lease; ours",
+    },
+    Theorem {
+        name: "lease-key-fencing",
+        statement: "the create revision of the one key is a fencing token",
+        source: "document 002, \"CAS\", with a lease; ours",
+    },
+    Theorem {
         name: "variable",
         statement: "a compare-and-set of versions is done as if at one moment, also if it is repeated until it is answered",
         source: "document 002, \"CAS\"; not proved there, and not true of the answer",
@@ -215,6 +252,8 @@ pub fn claims() -> Vec<Claim> {
     claims.extend(zookeeper::claims());
     claims.extend(zookeeper_inside::claims());
     claims.extend(etcd::claims());
+    claims.extend(etcd_election::claims());
+    claims.extend(etcd_lease_key::claims());
     claims.extend(objects::claims());
     claims
 }

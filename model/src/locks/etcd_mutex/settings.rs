@@ -1,5 +1,6 @@
 //! The variants of etcd's mutex, as named knobs on one machine.
 
+pub use crate::locks::etcd_keys::{Fence, OnDone};
 use crate::stores::etcd::session::{Deadline, SessionSettings};
 use crate::time::Micros;
 use serde::{Deserialize, Serialize};
@@ -43,24 +44,6 @@ pub enum UnlockErrors {
     CalledAgain,
     /// It goes on, and something in the background calls `Unlock` again until it succeeds (#22082).
     CalledAgainLater,
-}
-
-/// What a holder does when its session is done.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum OnDone {
-    /// It stops: it looks at `Session.Done`.
-    Stop,
-    /// It does not look.
-    GoOn,
-}
-
-/// What keeps out the write of a holder whose time is over.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub enum Fence {
-    /// Nothing.
-    None,
-    /// The create revision of the own key as token, for the resource to compare.
-    CreateRevision,
 }
 
 /// What `Lock` does when the caller's context ends as the wait succeeds.

@@ -1,118 +1,15 @@
 //! What the machine asks, in the order of the source's lines, and what it makes of the answers.
 
 use super::*;
-use crate::machine::{Message, Node, Store};
-use crate::stores::etcd::{LeaseId, Request, session::SessionSettings};
-use crate::stores::etcd::{Settings as StoreSettings, session::Deadline};
-use crate::time::Wall;
-use picklock_properties::{Access, FencingToken};
+use crate::machine::Store;
+use crate::stores::etcd::Request;
+use crate::stores::etcd::session::{Deadline, SessionSettings};
+use picklock_properties::FencingToken;
 
-/// One client's machine and one member, with what is under way between them.
-struct Pair {
-    client: EtcdMutex,
-    member: Etcd,
-    settings: Settings,
-    now: Monotonic,
-    requests: Vec<Request>,
-    replies: Vec<Reply>,
-}
+type Pair = crate::locks::etcd_keys::pair::Pair<EtcdMutex>;
 
-impl Pair {
-    fn new(settings: Settings) -> Pair {
-        Pair {
-            client: EtcdMutex::new(0, &settings),
-            member: Etcd::new(0, 1, &StoreSettings::default()),
-            settings,
-            now: Monotonic(0),
-            requests: Vec::new(),
-            replies: Vec::new(),
-        }
-    }
-
-    fn enter(&mut self, entry: impl FnOnce(&mut EtcdMutex, &Cx, &mut Out)) -> Option<Answer> {
-        let mut out = Out::default();
-        let settings = self.settings;
-        let cx =
-            Context { me: 0, servers: 1, wall: Wall(0), monotonic: self.now, choice: 0, settings: &settings };
-        entry(&mut self.client, &cx, &mut out);
-        self.requests.extend(out.sends.drain(..).filter_map(|(_, message)| match message {
-            Message::Request(request) => Some(request),
-            _ => None,
-        }));
-        out.answer
-    }
-
-    fn acquire(&mut self, mode: Mode) -> Option<Answer> {
-        let lock = LockId::default();
-        self.enter(|client, cx, out| {
-            client.on_call(Call::Acquire { lock, mode, access: Access::FIRST }, cx, out)
-        })
-    }
-
-    fn release(&mut self) -> Option<Answer> {
-        self.enter(|client, cx, out| client.on_call(Call::Release, cx, out))
-    }
-
-    /// The member handles a request of this client, or of another one; answers to this one are kept.
-    fn serve(&mut self, from: u8, request: Request) {
-        let settings = StoreSettings::default();
-        let cx =
-            Context { me: 0, servers: 1, wall: Wall(0), monotonic: self.now, choice: 0, settings: &settings };
-        let mut out = Out::default();
-        self.member.on_request(from, request, &cx, &mut out);
-        self.replies.extend(out.sends.drain(..).filter_map(|(to, message)| match (to, message) {
-            (Node::Client(0), Message::Reply(reply)) => Some(reply),
-            _ => None,
-        }));
-    }
-
-    /// Everything arrives, until nothing is under way; what the machine said last.
-    fn settle(&mut self) -> Option<Answer> {
-        let mut said = None;
-        while !self.requests.is_empty() || !self.replies.is_empty() {
-            for request in std::mem::take(&mut self.requests) {
-                self.serve(0, request);
-            }
-            for reply in std::mem::take(&mut self.replies) {
-                said = self.enter(|client, cx, out| client.on_reply(0, reply, cx, out)).or(said);
-            }
-        }
-        said
-    }
-
-    /// The machine is woken when it wants to be, up to this length.
-    fn wait(&mut self, length: Micros) -> Option<Answer> {
-        let end = self.now + length;
-        while let Some(Due::Monotonic(at)) = self.client.deadline(&self.settings)
-            && at <= end
-        {
-            self.now = self.now.max(at);
-            if let Some(answer) = self.enter(|client, cx, out| client.on_deadline(cx, out)) {
-                return Some(answer);
-            }
-        }
-        self.now = end;
-        None
-    }
-
-    /// Another client's key in the queue.
-    fn other_enqueues(&mut self) -> Key {
-        let lease = LeaseId { client: 1, serial: 1 };
-        let key = Key { prefix: 0, name: Name::Lease(lease) };
-        let put = Put { key, value: Value::Empty, lease: Some(lease) };
-        for (serial, operation) in [(1, Operation::Grant { ttl: None }), (2, Operation::Put(put))] {
-            self.serve(1, Request { serial, cancels: None, operation });
-        }
-        key
-    }
-
-    fn other_deletes(&mut self, key: Key) {
-        self.serve(1, Request { serial: 3, cancels: None, operation: Operation::Delete(Keys::One(key)) });
-    }
-
-    fn own_key(&self) -> Key {
-        self.client.key.expect("it has a key")
-    }
+fn own_key(pair: &Pair) -> Key {
+    pair.client.key.expect("it has a key")
 }
 
 const GRANTED: Option<Answer> = Some(Answer::Granted { fence: None });
@@ -129,7 +26,7 @@ fn an_uncontended_lock_takes_a_lease_and_one_transaction() {
     assert_eq!(pair.client.line(), Line { listing: 1, number: 123 });
     assert_eq!(pair.requests.len(), 1);
     assert_eq!(pair.settle(), GRANTED);
-    let key = pair.own_key();
+    let key = own_key(&pair);
     assert!(pair.member.get(key).is_some());
     pair.release();
     assert_eq!(pair.settle(), Some(Answer::Released));
@@ -164,12 +61,12 @@ fn a_waiter_whose_key_is_gone_begins_anew_if_it_looks() {
         let other = pair.other_enqueues();
         pair.acquire(Mode::Lock);
         pair.settle();
-        let lost = pair.own_key();
+        let lost = own_key(&pair);
         pair.serve(0, Request { serial: 99, cancels: None, operation: Operation::Delete(Keys::One(lost)) });
         pair.other_deletes(other);
         assert_eq!(pair.settle(), GRANTED);
-        assert_eq!(pair.member.get(pair.own_key()).is_some(), checks_own_key);
-        assert_eq!(pair.own_key() != lost, checks_own_key);
+        assert_eq!(pair.member.get(own_key(&pair)).is_some(), checks_own_key);
+        assert_eq!(own_key(&pair) != lost, checks_own_key);
     }
 }
 
@@ -209,10 +106,10 @@ fn an_unlock_called_again_spares_a_new_key_only_if_it_is_guarded() {
         assert_eq!(pair.wait(Micros::seconds(3)), Some(Answer::Released));
         pair.acquire(Mode::Lock);
         assert_eq!(pair.settle(), GRANTED);
-        assert!(pair.member.get(pair.own_key()).is_some());
+        assert!(pair.member.get(own_key(&pair)).is_some());
         pair.wait(Micros::seconds(3));
         pair.settle();
-        assert_eq!(pair.member.get(pair.own_key()).is_some(), guards_unlock);
+        assert_eq!(pair.member.get(own_key(&pair)).is_some(), guards_unlock);
     }
 }
 

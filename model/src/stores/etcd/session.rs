@@ -131,6 +131,17 @@ enum Kind {
     Read(Range),
     /// It is begun again until it has something to tell.
     Watch { keys: Keys, start: Start },
+    /// It goes on until it tells of a deletion.
+    WatchDeletion { keys: Keys, start: Start },
+}
+
+impl Kind {
+    fn is_watch(&self) -> bool {
+        match self {
+            Kind::Watch { .. } | Kind::WatchDeletion { .. } => true,
+            Kind::Grant { .. } | Kind::Change | Kind::Read(_) => false,
+        }
+    }
 }
 
 /// Where a machine stands when it uses the library.
@@ -213,6 +224,12 @@ impl Session {
         self.send(Operation::Watch { keys, start }, Kind::Watch { keys, start }, here, out);
     }
 
+    /// Watches, until a deletion. What was put is not told of: a watch from the revision of an answer on sees what that answer has
+    /// shown already, if it was put last of all.
+    pub fn watch_deletion(&mut self, keys: Keys, start: Start, here: &Here, out: &mut Out) {
+        self.send(Operation::Watch { keys, start }, Kind::WatchDeletion { keys, start }, here, out);
+    }
+
     /// Sends a change whose answer its user waits for by itself; returns its serial number.
     pub fn send_aside(&mut self, operation: Operation, here: &Here, out: &mut Out) -> u32 {
         let serial = self.draw();
@@ -223,8 +240,8 @@ impl Session {
 
     /// Gives up what is under way.
     pub fn forget_call(&mut self) {
-        if let Some(Awaited { serial, kind: Kind::Watch { .. }, .. }) = self.awaited.take() {
-            self.cancels = Some(serial);
+        if let Some(watch) = self.awaited.take().filter(|awaited| awaited.kind.is_watch()) {
+            self.cancels = Some(watch.serial);
         }
     }
 
@@ -250,8 +267,13 @@ impl Session {
                     return notices;
                 };
                 match (&awaited.kind, &outcome) {
-                    (Kind::Watch { .. }, Outcome::Watching) => self.awaited = Some(awaited),
-                    (Kind::Watch { .. }, _) => {
+                    (Kind::Watch { .. } | Kind::WatchDeletion { .. }, Outcome::Watching) => {
+                        self.awaited = Some(awaited);
+                    }
+                    (Kind::WatchDeletion { .. }, Outcome::Events(events)) if !has_deletion(events) => {
+                        self.awaited = Some(awaited);
+                    }
+                    (Kind::Watch { .. } | Kind::WatchDeletion { .. }, _) => {
                         self.cancels = Some(serial);
                         notices.push(Notice::Watched(outcome));
                     }
@@ -288,7 +310,7 @@ impl Session {
                 Kind::Change => notices.push(Notice::TimedOut),
                 Kind::Grant { .. } => self.open(here, out),
                 Kind::Read(range) => self.read(range, here, out),
-                Kind::Watch { keys, start } => {
+                Kind::Watch { keys, start } | Kind::WatchDeletion { keys, start } => {
                     // The same watch: what it has told already, it has told.
                     let until = here.settings.request_timeout.map(|timeout| here.now + timeout);
                     let (serial, cancels) = (awaited.serial, None);
@@ -337,7 +359,7 @@ impl Session {
                 Kind::Grant { since } => visitor.since(since, LONGEST),
                 Kind::Change => {}
                 Kind::Read(range) => range.visit(visitor),
-                Kind::Watch { keys, start } => {
+                Kind::Watch { keys, start } | Kind::WatchDeletion { keys, start } => {
                     keys.visit(visitor);
                     start.visit(visitor);
                 }
@@ -409,6 +431,10 @@ fn looked_at(deadline: Monotonic, settings: &SessionSettings) -> Monotonic {
         0 => deadline,
         interval => Monotonic((deadline.0.div_euclid(interval) + 1) * interval),
     }
+}
+
+fn has_deletion(events: &[WatchEvent]) -> bool {
+    events.iter().any(|event| matches!(event, WatchEvent::Delete { .. }))
 }
 
 fn third(ttl: Micros) -> Micros {
