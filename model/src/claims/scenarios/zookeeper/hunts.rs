@@ -106,7 +106,8 @@ pub(super) fn served_by_a_dying_host() -> Vec<u8> {
 
 fn holds_long(setup: &mut Setup<ZookeeperLock>) {
     setup.store.election = Some(Election { heartbeat: Micros::millis(1500), timeout: Micros::seconds(15) });
-    setup.workload.hold = Micros::seconds(8);
+    setup.workload.rounds = 12;
+    setup.workload.hold = Micros::seconds(7);
 }
 
 /// What holders do is done only when the resource has answered: who is cut off holds for as long as that takes.
