@@ -212,6 +212,8 @@ fn the_spaces_of_the_theorems_have_their_sizes() {
         transfer, 1 clients, 2 servers, intents: 162 states, 244 transitions, depth 58
         queue, 3 clients, 1 server, as written: 16336 states, 46838 transitions, depth 27
         queue, 3 clients, 1 server, marks: 18332 states, 52650 transitions, depth 29
+        queue, 3 clients, 1 server, marks, of the index: 619959 states, 1862643 transitions, depth 55
+        queue, 3 clients, 1 server, index set in any case: 136891 states, 370455 transitions, depth 28
         exactly-once, 2 clients, 2 servers, naive, two: 1015 states, 1977 transitions, depth 16
         exactly-once, 2 clients, 2 servers, at once, two: 30308 states, 67938 transitions, depth 46
     "#]]
