@@ -117,6 +117,12 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
         Why::NoPlan("it takes two quorums that count apart for eight rounds: one in 3000 random plans does"),
     ),
     ("Z19", Why::Refused { faults: &[FaultKind::Delay], error: NotExpressible::Overtaking }),
+    (
+        "Z20",
+        Why::NoPlan(
+            "the follower must die between a pong and the next beat: milliseconds that no trigger names",
+        ),
+    ),
     ("E1", ETCD),
     ("E2", ETCD),
     ("E3", ETCD),
