@@ -13,7 +13,7 @@ fn the_matrix_of_objects_has_a_cell_for_each_promise_of_an_object_and_for_no_oth
     for (object, promises) in [
         ("cas-variable", &["linearizable"] as &[&str]),
         ("transfer", &["conservation"]),
-        ("lock-free-queue", &["no-hole", "no-overwrite", "no-duplicate", "deadlock-freedom"]),
+        ("lock-free-queue", &["linearizable", "no-hole", "no-overwrite", "no-duplicate", "deadlock-freedom"]),
         ("handler", &["exactly-once"]),
     ] {
         let found: Vec<String> =
