@@ -442,3 +442,54 @@ fn kept(space: &Space<ZookeeperLock>) -> Checked {
 fn search(space: &Space<ZookeeperLock>) -> Checked {
     check(&NamedSpace::new(LOCK, space), &Judgement::Safety)
 }
+
+/// What one server says to another is said over one TCP connection: the first part of its contract that every proof of Zab begins
+/// with.
+mod servers_hear_each_other_in_order {
+    use super::*;
+    use picklock_model::claims::unpack_setup;
+    use picklock_model::machine::Message;
+    use picklock_model::trace::{Happening, Observer, Step};
+    use picklock_sim::registry::locks;
+    use picklock_sim::seeded::network::Network;
+    use picklock_sim::seeded::outcome::Limits;
+    use picklock_sim::seeded::run::run;
+    use std::collections::{BTreeMap, VecDeque};
+
+    /// What is under way between servers, and how much came.
+    #[derive(Default)]
+    struct Links {
+        under_way: BTreeMap<(Node, Node), VecDeque<store::Peer>>,
+        heard: usize,
+    }
+
+    impl Observer<ZookeeperLock> for Links {
+        fn observe(&mut self, step: &Step<ZookeeperLock>) {
+            if let Happening::Delivered { from, to, message: Message::Peer(peer) } = step.happening {
+                let oldest = self.under_way.get_mut(&(*from, *to)).and_then(VecDeque::pop_front);
+                assert_eq!(oldest.as_ref(), Some(peer), "{from} to {to} at {}", step.at);
+                self.heard += 1;
+            }
+            let Some(from) = step.happening.node() else { return };
+            for (to, message) in &step.effects.sends {
+                if let Message::Peer(peer) = message {
+                    self.under_way.entry((from, *to)).or_default().push_back(peer.clone());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn however_slow_some_messages_are() {
+        let locks = locks();
+        let lock = locks.iter().find(|lock| lock.name() == LOCK).expect("it is registered");
+        let setup: Setup<ZookeeperLock> = unpack_setup(&lock.setup(None)).expect("it has a setup");
+        let network = Network { tail_per_mille: 200, tail_max: Micros::millis(400), ..Network::default() };
+        let plan = Plan { network, heal_at: Micros::seconds(60), ..Plan::default() };
+        for seed in 0..10 {
+            let mut links = Links::default();
+            run(&setup, &plan, seed, &Limits::of(&setup), &mut links);
+            assert!(links.heard > 100, "seed {seed}: {} messages", links.heard);
+        }
+    }
+}

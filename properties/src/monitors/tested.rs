@@ -51,7 +51,9 @@ impl Promise {
             Promise::NoOverwrite => "a position known to be filled was read again",
             Promise::NoDuplicate => "an item was found while another place of it, or another item, was known",
             Promise::IndexNeverFalls => "the index was read after it had been read above zero",
-            Promise::ExactlyOnce => "something came out after a fault, or from a second handler",
+            Promise::ExactlyOnce => {
+                "something came out after a fault of a node or a message, or from a second handler"
+            }
         }
     }
 }

@@ -22,8 +22,9 @@ pub trait Judge:
     /// [`Promise::ALL`](crate::Promise::ALL).
     fn observe(&mut self, event: Event, on_violation: &mut dyn FnMut(Violation));
 
-    /// Told that a fault of any kind strikes now, which is in no history: a judge that has to know whether everything went smoothly
-    /// remembers it.
+    /// Told that a fault strikes a node or a message now, which is in no history: a judge that has to know whether everything went
+    /// smoothly remembers it. It is not told of wrong clocks: nothing is done twice, or not at all, by those alone. Nor is it told whether
+    /// anything came of the fault: what follows a lost message that nobody misses counts as put to the test.
     fn struck(&mut self) {}
 
     /// The watched promises that this event, coming next, puts to the test.

@@ -242,6 +242,29 @@ pub enum Fault {
     },
 }
 
+impl Fault {
+    /// Whether it does no more than to put a clock wrong.
+    pub fn is_of_a_clock(&self) -> bool {
+        match self {
+            Fault::ClockStep { .. }
+            | Fault::Drift { .. }
+            | Fault::Freeze { .. }
+            | Fault::Strobe { .. }
+            | Fault::CoarseClock { .. } => true,
+            Fault::Pause { .. }
+            | Fault::Suspend { .. }
+            | Fault::Crash { .. }
+            | Fault::PowerLoss { .. }
+            | Fault::Replace { .. }
+            | Fault::Cut { .. }
+            | Fault::Isolate { .. }
+            | Fault::Reset { .. }
+            | Fault::SlowLink { .. }
+            | Fault::LoseNext { .. } => false,
+        }
+    }
+}
+
 impl Display for Plan {
     /// The network, the schedule unless it is uniform, then a line per fault, then when the run heals.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {

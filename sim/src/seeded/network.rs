@@ -290,6 +290,21 @@ mod tests {
     }
 
     #[test]
+    fn messages_that_keep_their_order_overtake_none_on_their_link_before_and_after_it_heals() {
+        let mut wires = Wires::new();
+        wires.reset(Network::default(), 3);
+        let arrive = |wires: &mut Wires, from, to, at| wires.in_order(from, to, Micros(at)).0;
+        assert_eq!(arrive(&mut wires, 0, 1, 900), 900);
+        assert_eq!(arrive(&mut wires, 0, 1, 500), 901);
+        assert_eq!((arrive(&mut wires, 1, 0, 500), arrive(&mut wires, 0, 2, 500)), (500, 500));
+        wires.heal();
+        assert_eq!(arrive(&mut wires, 0, 1, 600), 902);
+        assert_eq!(arrive(&mut wires, 0, 1, 1000), 1000);
+        wires.reset(Network::default(), 3);
+        assert_eq!(arrive(&mut wires, 0, 1, 600), 600, "another run");
+    }
+
+    #[test]
     fn what_strikes_is_counted() {
         let network = Network {
             tail_per_mille: 100,

@@ -19,9 +19,12 @@ impl<Y: System> Run<'_, '_, Y> {
         if self.is_healed() {
             return;
         }
-        self.cluster.judge.struck();
         let plan = self.plan;
-        match &plan.faults[index as usize].fault {
+        let fault = &plan.faults[index as usize].fault;
+        if !fault.is_of_a_clock() {
+            self.cluster.judge.struck();
+        }
+        match fault {
             Fault::Pause { node, length } => self.pause(self.target(*node, struck), *length),
             Fault::Suspend { node, length, wall_too } => {
                 self.suspend(self.target(*node, struck), *length, *wall_too);

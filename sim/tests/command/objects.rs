@@ -44,6 +44,18 @@ fn a_broken_cell_of_an_object_carries_a_token_that_replays_and_one_that_was_not_
 }
 
 #[test]
+fn a_handler_that_never_crashes_is_put_to_the_test_by_lost_messages_and_not_by_wrong_clocks() {
+    let cells = rows("matrix --lock naive-stream --fault clock,loss --seeds 100");
+    let [clock, loss] = ["clock", "loss"].map(|fault| {
+        cells.iter().find(|cell| cell["fault"] == fault).unwrap_or_else(|| panic!("no row for {fault}"))
+    });
+    assert_eq!((&clock["verdict"], &clock["tested"]), (&"vacuous".into(), &0.into()));
+    assert_eq!(loss["verdict"], "violated");
+    let [tested, violations] = ["tested", "violations"].map(|field| loss[field].as_u64().expect("a number"));
+    assert!(violations > 0 && tested > violations, "{violations} of {tested}");
+}
+
+#[test]
 fn locks_and_objects_have_a_table_each_with_columns_of_their_own() {
     let text = run("matrix --lock handler,redlock --fault none --seeds 3").stdout;
     let (locks, objects) = text.split_once("object ").unwrap_or_else(|| panic!("one table: {text}"));
