@@ -443,9 +443,9 @@ fn search(space: &Space<ZookeeperLock>) -> Checked {
     check(&NamedSpace::new(LOCK, space), &Judgement::Safety)
 }
 
-/// What one server says to another is said over one TCP connection: the first part of its contract that every proof of Zab begins
-/// with.
-mod servers_hear_each_other_in_order {
+/// What two nodes say to each other is said over one TCP connection: of servers the first part of the contract that every proof of Zab
+/// begins with, of a client and its server what makes a session's requests be served, and its watches fire, in order.
+mod what_two_nodes_say_arrives_in_order {
     use super::*;
     use picklock_model::claims::unpack_setup;
     use picklock_model::machine::Message;
@@ -456,25 +456,31 @@ mod servers_hear_each_other_in_order {
     use picklock_sim::seeded::run::run;
     use std::collections::{BTreeMap, VecDeque};
 
-    /// What is under way between servers, and how much came.
+    type Sent = Message<store::ZooKeeper>;
+
+    /// What is under way between two nodes, and how much came from servers to servers, and from and to clients.
     #[derive(Default)]
     struct Links {
-        under_way: BTreeMap<(Node, Node), VecDeque<store::Peer>>,
-        heard: usize,
+        under_way: BTreeMap<(Node, Node), VecDeque<Sent>>,
+        heard: [usize; 2],
+    }
+
+    fn keeps_order(message: &Sent) -> bool {
+        matches!(message, Message::Peer(_) | Message::Request(_) | Message::Reply(_))
     }
 
     impl Observer<ZookeeperLock> for Links {
         fn observe(&mut self, step: &Step<ZookeeperLock>) {
-            if let Happening::Delivered { from, to, message: Message::Peer(peer) } = step.happening {
+            if let Happening::Delivered { from, to, message } = step.happening
+                && keeps_order(message)
+            {
                 let oldest = self.under_way.get_mut(&(*from, *to)).and_then(VecDeque::pop_front);
-                assert_eq!(oldest.as_ref(), Some(peer), "{from} to {to} at {}", step.at);
-                self.heard += 1;
+                assert_eq!(oldest.as_ref(), Some(message), "{from} to {to} at {}", step.at);
+                self.heard[usize::from(!matches!(message, Message::Peer(_)))] += 1;
             }
             let Some(from) = step.happening.node() else { return };
-            for (to, message) in &step.effects.sends {
-                if let Message::Peer(peer) = message {
-                    self.under_way.entry((from, *to)).or_default().push_back(peer.clone());
-                }
+            for (to, message) in step.effects.sends.iter().filter(|(_, message)| keeps_order(message)) {
+                self.under_way.entry((from, *to)).or_default().push_back(message.clone());
             }
         }
     }
@@ -489,7 +495,7 @@ mod servers_hear_each_other_in_order {
         for seed in 0..10 {
             let mut links = Links::default();
             run(&setup, &plan, seed, &Limits::of(&setup), &mut links);
-            assert!(links.heard > 100, "seed {seed}: {} messages", links.heard);
+            assert!(links.heard.iter().all(|heard| *heard > 100), "seed {seed}: {:?} messages", links.heard);
         }
     }
 }

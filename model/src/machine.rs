@@ -424,8 +424,14 @@ pub trait Store: Data {
     type Change: Clone + PartialEq + Debug + Send + 'static;
 
     /// Whether what one server sends to another arrives in the order in which it was sent: over one connection, as TCP keeps it. The
-    /// exhaustive engine promises no order.
+    /// exhaustive engine promises no order, here and below: what holds there holds over connections, too.
     const PEERS_IN_ORDER: bool = false;
+
+    /// Whether what a client and a server say to each other arrives in the order in which it was sent: over one connection, on which
+    /// the client goes on without waiting for answers, and which the server reads one request after the other. No, where each call
+    /// goes by itself (gRPC, CQL), and where a connection carries one call at a time, so that whoever asks again before the answer has
+    /// come does it over another one (the pools of Redis clients): there nothing overtakes but what did not wait.
+    const CLIENTS_IN_ORDER: bool = false;
 
     /// The server before anything happened.
     fn new(me: u8, servers: u8, settings: &Self::Settings) -> Self;

@@ -16,7 +16,7 @@ pub enum FaultKind {
     Delay,
     /// Messages are lost.
     Loss,
-    /// Messages arrive twice.
+    /// Requests arrive twice.
     Duplicate,
     /// Links are cut.
     Partition,
@@ -97,7 +97,7 @@ impl FaultKind {
                 "messages are slow, a few very slow, and overtake each other; links slow down"
             }
             FaultKind::Loss => "requests, replies and what servers say to each other get lost",
-            FaultKind::Duplicate => "messages arrive twice, the second time later",
+            FaultKind::Duplicate => "requests arrive twice, the second time later: a client sends again",
             FaultKind::Partition => {
                 "links are cut, one way or both: a node, a minority, clients from servers"
             }

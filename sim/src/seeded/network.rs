@@ -10,8 +10,8 @@ use std::fmt::{Display, Formatter};
 /// How messages fare on every link of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Network {
-    /// The shortest latency. Each message draws its own, so that messages overtake each other, but for those between servers that
-    /// speak over connections which keep order.
+    /// The shortest latency. Each message draws its own, so that messages overtake each other, but for those that go over
+    /// connections which keep order ([`Store`](picklock_model::machine::Store)).
     pub latency_min: Micros,
     /// The longest latency, but for the tail.
     pub latency_max: Micros,
@@ -21,7 +21,8 @@ pub struct Network {
     pub tail_max: Micros,
     /// How many messages of a thousand are lost.
     pub loss_per_mille: u16,
-    /// How many messages of a thousand arrive twice.
+    /// How many requests of a thousand arrive twice: a client library sends again what was not answered, over another connection.
+    /// Nothing else is ever doubled: TCP does not.
     pub duplicate_per_mille: u16,
     /// How many replies of a thousand are lost though the request was applied, beside those of `loss_per_mille`.
     pub reply_loss_per_mille: u16,
@@ -60,7 +61,7 @@ impl Display for Network {
         let parts = [
             (self.loss_per_mille, "are lost"),
             (self.reply_loss_per_mille, "replies are lost after the request was applied"),
-            (self.duplicate_per_mille, "arrive twice"),
+            (self.duplicate_per_mille, "requests arrive twice"),
         ];
         if self.tail_per_mille > 0 {
             write!(f, ", {} of 1000 take up to {}", self.tail_per_mille, self.tail_max)?;
@@ -68,6 +69,17 @@ impl Display for Network {
         let parts = parts.into_iter().filter(|(per_mille, _)| *per_mille > 0);
         parts.into_iter().try_for_each(|(per_mille, what)| write!(f, ", {per_mille} of 1000 {what}"))
     }
+}
+
+/// What a message is to the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// From a client, which may send it again.
+    Request,
+    /// From a server to a client.
+    Reply,
+    /// Between servers, or from the resource.
+    Other,
 }
 
 /// When a message arrives, counted from now: `None` is never.
@@ -129,6 +141,14 @@ impl Wires {
         self.ranks = None;
     }
 
+    /// There is a new connection between the two: what is sent over it waits for nothing that was under way on the old one.
+    pub fn reconnect(&mut self, one: usize, other: usize) {
+        if !self.latest.is_empty() {
+            self.latest[one * self.nodes + other] = Micros::ZERO;
+            self.latest[other * self.nodes + one] = Micros::ZERO;
+        }
+    }
+
     /// When a message arrives that overtakes none sent before it, and would arrive then if it could.
     pub fn in_order(&mut self, from: usize, to: usize, at: Micros) -> Micros {
         if self.latest.is_empty() {
@@ -172,7 +192,7 @@ impl Wires {
         &mut self,
         from: usize,
         to: usize,
-        is_reply: bool,
+        kind: Kind,
         dice: &mut Dice,
         strikes: &mut Strikes,
     ) -> Fate {
@@ -185,14 +205,14 @@ impl Wires {
         if self.whole && self.links.is_empty() {
             return Fate { first: Some(latency), again: None };
         }
-        self.rough_fate(from, to, is_reply, latency, dice, strikes)
+        self.rough_fate(from, to, kind, latency, dice, strikes)
     }
 
     fn rough_fate(
         &mut self,
         from: usize,
         to: usize,
-        is_reply: bool,
+        kind: Kind,
         mut latency: Micros,
         dice: &mut Dice,
         strikes: &mut Strikes,
@@ -207,7 +227,7 @@ impl Wires {
         let longest = self.network.tail_max.0.max(self.network.latency_max.0);
         let tail = roll(0, self.network.tail_per_mille)
             .then(|| dice.log_uniform(self.network.latency_max.0.max(1), longest));
-        let again = roll(1, self.network.duplicate_per_mille)
+        let again = (roll(1, self.network.duplicate_per_mille) && kind == Kind::Request)
             .then(|| dice.log_uniform(1, longest.max(10 * self.network.latency_max.0).max(1)));
 
         if !self.links.is_empty() {
@@ -218,7 +238,7 @@ impl Wires {
             }
             if link.lose_next > 0 {
                 link.lose_next -= 1;
-                strikes.count_loss(is_reply);
+                strikes.count_loss(kind == Kind::Reply);
                 return NEVER;
             }
             if link.extra > Micros::ZERO {
@@ -227,10 +247,10 @@ impl Wires {
             }
         }
         if roll(2, self.network.loss_per_mille) {
-            strikes.count_loss(is_reply);
+            strikes.count_loss(kind == Kind::Reply);
             return NEVER;
         }
-        if is_reply && roll(3, self.network.reply_loss_per_mille) {
+        if kind == Kind::Reply && roll(3, self.network.reply_loss_per_mille) {
             strikes.replies_lost += 1;
             return NEVER;
         }
@@ -249,18 +269,18 @@ mod tests {
     use crate::seeded::dice::Stream;
     use crate::seeded::schedule::{Ranked, Schedule};
 
-    fn fates(network: Network, touch: impl FnOnce(&mut Wires)) -> (Vec<Fate>, Strikes) {
+    fn fates(network: Network, kind: Kind, touch: impl FnOnce(&mut Wires)) -> (Vec<Fate>, Strikes) {
         let mut wires = Wires::new();
         wires.reset(network, 3);
         touch(&mut wires);
         let (mut dice, mut strikes) = (Dice::new(7, Stream::Network), Strikes::default());
-        let fates = (0..1000).map(|_| wires.fate(0, 1, true, &mut dice, &mut strikes)).collect();
+        let fates = (0..1000).map(|_| wires.fate(0, 1, kind, &mut dice, &mut strikes)).collect();
         (fates, strikes)
     }
 
     #[test]
     fn a_whole_network_delivers_each_message_once_within_its_latencies() {
-        let (fates, strikes) = fates(Network::default(), |_| {});
+        let (fates, strikes) = fates(Network::default(), Kind::Request, |_| {});
         assert!(fates.iter().all(|fate| fate.again.is_none()));
         let latencies: Vec<i64> = fates.iter().map(|fate| fate.first.unwrap().0).collect();
         assert!(latencies.iter().all(|latency| (200..=2000).contains(latency)));
@@ -273,7 +293,8 @@ mod tests {
         let schedule = Schedule::Priorities { of: Ranked::Nodes, changes: 2, messages: 500 };
         let latencies = |wires: &mut Wires, from: usize| -> Vec<i64> {
             let (mut dice, mut strikes) = (Dice::new(7, Stream::Network), Strikes::default());
-            let mut one = || wires.fate(from, 3 - from, true, &mut dice, &mut strikes).first.unwrap().0;
+            let mut one =
+                || wires.fate(from, 3 - from, Kind::Reply, &mut dice, &mut strikes).first.unwrap().0;
             (0..200).map(|_| one()).collect()
         };
         for seed in 0..20 {
@@ -300,6 +321,8 @@ mod tests {
         wires.heal();
         assert_eq!(arrive(&mut wires, 0, 1, 600), 902);
         assert_eq!(arrive(&mut wires, 0, 1, 1000), 1000);
+        wires.reconnect(1, 0);
+        assert_eq!(arrive(&mut wires, 0, 1, 700), 700, "over another connection");
         wires.reset(Network::default(), 3);
         assert_eq!(arrive(&mut wires, 0, 1, 600), 600, "another run");
     }
@@ -314,29 +337,40 @@ mod tests {
             reply_loss_per_mille: 100,
             ..Network::default()
         };
-        let (fates, strikes) = fates(network, |_| {});
-        let lost = fates.iter().filter(|fate| fate.first.is_none()).count() as u64;
-        let doubled = fates.iter().filter(|fate| fate.again.is_some()).count() as u64;
-        assert_eq!((lost, doubled), (strikes.lost + strikes.replies_lost, strikes.duplicated));
-        assert!(lost > 120 && doubled > 50 && strikes.delayed > 50, "{strikes:?}");
-        assert!(fates.iter().flat_map(|fate| fate.first).any(|latency| latency > Micros::millis(100)));
+        let counted = |kind| {
+            let (fates, strikes) = fates(network, kind, |_| {});
+            let lost = fates.iter().filter(|fate| fate.first.is_none()).count() as u64;
+            let doubled = fates.iter().filter(|fate| fate.again.is_some()).count() as u64;
+            assert_eq!((lost, doubled), (strikes.lost + strikes.replies_lost, strikes.duplicated));
+            assert!(strikes.delayed > 50, "{strikes:?}");
+            assert!(fates.iter().flat_map(|fate| fate.first).any(|latency| latency > Micros::millis(100)));
+            (lost, doubled)
+        };
+        let [request, reply, other] = [Kind::Request, Kind::Reply, Kind::Other].map(counted);
+        assert!(request.0 > 50 && request.1 > 50, "{request:?}");
+        assert!(
+            reply.0 > 120 && reply.1 == 0,
+            "replies are lost for two reasons, and never doubled: {reply:?}"
+        );
+        assert!(other.0 > 50 && other.1 == 0, "{other:?}");
     }
 
     #[test]
     fn a_link_loses_as_many_as_it_is_told_and_a_cut_one_loses_all() {
-        let (lost_two, strikes) = fates(Network::default(), |wires| wires.link_mut(0, 1).lose_next = 2);
+        let (lost_two, strikes) =
+            fates(Network::default(), Kind::Reply, |wires| wires.link_mut(0, 1).lose_next = 2);
         assert_eq!(lost_two.iter().filter(|fate| fate.first.is_none()).count(), 2);
         assert_eq!(strikes.replies_lost, 2);
-        let (cut, strikes) = fates(Network::default(), |wires| wires.link_mut(0, 1).cuts = 1);
+        let (cut, strikes) = fates(Network::default(), Kind::Request, |wires| wires.link_mut(0, 1).cuts = 1);
         assert!(cut.iter().all(|fate| fate.first.is_none()) && strikes.cut_off == 1000);
-        let (other, _) = fates(Network::default(), |wires| wires.link_mut(1, 0).cuts = 1);
+        let (other, _) = fates(Network::default(), Kind::Request, |wires| wires.link_mut(1, 0).cuts = 1);
         assert!(other.iter().all(|fate| fate.first.is_some()), "a cut has a direction");
     }
 
     #[test]
     fn a_slow_link_adds_to_every_latency() {
         let (slow, strikes) =
-            fates(Network::default(), |wires| wires.link_mut(0, 1).extra = Micros::seconds(1));
+            fates(Network::default(), Kind::Request, |wires| wires.link_mut(0, 1).extra = Micros::seconds(1));
         assert!(slow.iter().all(|fate| fate.first.unwrap() > Micros::seconds(1)) && strikes.delayed == 1000);
     }
 }

@@ -13,7 +13,7 @@
 use crate::plans::plan::{Plan, When};
 use crate::seeded::agenda::{Agenda, Next, Parcel, Pending};
 use crate::seeded::dice::{Dice, Stream};
-use crate::seeded::network::Wires;
+use crate::seeded::network::{Kind, Wires};
 use crate::seeded::outcome::{Limits, Outcome};
 use crate::seeded::progress::Progress;
 use crate::seeded::schedule::Ranks;
@@ -429,9 +429,15 @@ impl<Y: System> Run<'_, '_, Y> {
                 continue;
             }
             self.witness_request(from, to);
-            let is_reply = matches!(message, Message::Reply(_));
+            let (kind, in_order) = match message {
+                Message::Request(_) => (Kind::Request, Y::Store::CLIENTS_IN_ORDER),
+                Message::Reply(_) => (Kind::Reply, Y::Store::CLIENTS_IN_ORDER),
+                Message::Peer(_) => (Kind::Other, Y::Store::PEERS_IN_ORDER),
+                Message::Write { .. } | Message::Read { .. } => (Kind::Request, false),
+                Message::Written { .. } | Message::Shown { .. } => (Kind::Other, false),
+            };
             let (dice, strikes) = (&mut self.network_dice, &mut self.outcome.strikes);
-            let fate = self.engine.wires.fate(from_position, to_position, is_reply, dice, strikes);
+            let fate = self.engine.wires.fate(from_position, to_position, kind, dice, strikes);
             let is_late = |latency: Micros| latency > self.plan.network.latency_max;
             if fate.again.is_some() || fate.first.is_none_or(is_late) {
                 self.cluster.judge.struck();
@@ -442,9 +448,8 @@ impl<Y: System> Run<'_, '_, Y> {
                 }
                 self.engine.agenda.send(self.now + latency, from, to, life, &mut message.clone());
             }
-            let keeps_order = Y::Store::PEERS_IN_ORDER && matches!(message, Message::Peer(_));
             match fate.first {
-                Some(latency) if keeps_order => {
+                Some(latency) if in_order => {
                     let at = self.engine.wires.in_order(from_position, to_position, self.now + latency);
                     self.engine.agenda.send(at, from, to, life, message);
                 }

@@ -252,8 +252,10 @@ impl<Y: System> Run<'_, '_, Y> {
         self.show_on_the_way(|| Happening::DiskLost { node });
     }
 
-    /// What waited for the end of a pause is lost with the process.
+    /// What waited for the end of a pause is lost with the process. Whoever speaks to it or for it from now on does so over new
+    /// connections.
     fn reset_connections(&mut self, position: usize) {
+        (0..self.engine.nodes.len()).for_each(|other| self.engine.wires.reconnect(position, other));
         let mut waiting = std::mem::take(&mut self.engine.waiting);
         waiting.retain(|&(whose, slot)| {
             if whose == position {
@@ -373,6 +375,7 @@ impl<Y: System> Run<'_, '_, Y> {
             // Two of a kind have no connection, but for servers among themselves.
             if !matches!((one, other), (Node::Client(_), Node::Client(_))) {
                 run.engine.agenda.lose_between(one, other);
+                run.engine.wires.reconnect(run.position(one), run.position(other));
                 run.show_on_the_way(|| Happening::ConnectionReset { from: one, to: other });
             }
         });

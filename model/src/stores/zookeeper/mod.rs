@@ -149,6 +149,7 @@ impl Store for ZooKeeper {
     type Change = Change;
 
     const PEERS_IN_ORDER: bool = true;
+    const CLIENTS_IN_ORDER: bool = true;
 
     fn leads(&self) -> bool {
         ZooKeeper::leads(self)
