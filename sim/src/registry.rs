@@ -6,6 +6,7 @@
 mod cassandra;
 mod etcd;
 mod feedback;
+mod general;
 mod objects;
 mod redis;
 mod replayed;
@@ -13,6 +14,7 @@ mod surroundings;
 mod tokens;
 mod zookeeper;
 
+pub use general::{General, GeneralHow, Seen, Sighting, Unexplained, Wanted};
 pub use replayed::{Broken, Replay};
 pub use surroundings::Surroundings;
 #[cfg(feature = "strategies")]
@@ -360,6 +362,8 @@ pub trait AnyLock: Send + Sync {
         seeds: std::ops::Range<u64>,
         how: &SweepHow,
     ) -> Result<SweepReport, RunError>;
+    /// Looks for rows of the catalogue in this lock as it is registered, by plans that know of none.
+    fn general(&self, wanted: &[Wanted], how: &GeneralHow) -> Result<General, RunError>;
     /// Runs seeds one after the other, all with the same plan.
     fn run_planned(
         &self,
@@ -735,6 +739,12 @@ impl<Y: System> AnyLock for Registered<Y> {
             stop: how.stop,
         };
         Ok(sweep(&setup, faults, seeds, &options)?)
+    }
+
+    fn general(&self, wanted: &[Wanted], how: &GeneralHow) -> Result<General, RunError> {
+        let broken = wanted.iter().map(|wanted| wanted.breaks);
+        let setup = self.setup(Some(self.watched().iter().chain(broken).collect()));
+        general::general::<Y>(&unpack_setup(&setup)?, wanted, how)
     }
 
     fn run_planned(

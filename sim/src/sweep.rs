@@ -4,6 +4,7 @@
 //! the order of the seeds, and so nothing in the whole depends on who was faster. A sweep that is too long for one process writes
 //! [`results`] into a file.
 
+pub mod cause;
 pub mod results;
 
 use crate::plans::fault::FaultSet;

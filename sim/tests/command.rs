@@ -2,6 +2,8 @@
 
 #[path = "command/honest.rs"]
 mod honest;
+#[path = "command/hunts.rs"]
+mod hunts;
 #[path = "command/objects.rs"]
 mod objects;
 #[path = "command/tokens.rs"]

@@ -5,7 +5,7 @@ use crate::plans::plan::{Fault, Plan, Side, Target};
 use crate::seeded::network::Network;
 
 /// The kinds of the plan's faults, and of what its network does beyond a good day.
-pub(super) fn kinds(plan: &Plan) -> FaultSet {
+pub(crate) fn kinds(plan: &Plan) -> FaultSet {
     let (network, good) = (&plan.network, Network::default());
     let of_network = [
         (FaultKind::Delay, network.latency_max > good.latency_max || network.tail_per_mille > 0),
