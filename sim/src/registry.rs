@@ -338,6 +338,8 @@ pub trait AnyLock: Send + Sync {
     fn setup(&self, promises: Option<PromiseSet>) -> Vec<u8>;
     /// How many servers `picklock check` gives it unless told otherwise.
     fn usual_servers(&self) -> u8;
+    /// How many clients `picklock check` gives it unless told otherwise.
+    fn usual_clients(&self) -> u8;
     /// How many rounds `picklock check` gives it unless told otherwise.
     fn usual_rounds(&self) -> u8;
     /// The space that `picklock check` asks for.
@@ -437,10 +439,14 @@ pub struct Registered<Y: System> {
     setup: fn() -> Setup<Y>,
     space: Option<fn(&CheckOptions) -> Space<Y>>,
     servers: u8,
+    clients: u8,
     rounds: u8,
     is_lock: bool,
     varies: bool,
 }
+
+/// How many clients there are, unless something else is asked for.
+const CLIENTS: u8 = 2;
 
 /// How often each client does what it does, unless something else is asked for.
 const ROUNDS: u8 = 2;
@@ -457,6 +463,7 @@ impl<Y: System> Registered<Y> {
             setup,
             space: None,
             servers,
+            clients: CLIENTS,
             rounds: ROUNDS,
             is_lock: true,
             varies: true,
@@ -474,6 +481,12 @@ impl<Y: System> Registered<Y> {
     #[must_use]
     pub fn checked_with_servers(self, servers: u8) -> Registered<Y> {
         Registered { servers, ..self }
+    }
+
+    /// How many clients `check` gives it unless told otherwise; two, unless this says so.
+    #[must_use]
+    pub fn checked_with_clients(self, clients: u8) -> Registered<Y> {
+        Registered { clients, ..self }
     }
 
     /// How many rounds `check` gives it unless told otherwise; two, unless this says so.
@@ -628,6 +641,10 @@ impl<Y: System> AnyLock for Registered<Y> {
 
     fn usual_servers(&self) -> u8 {
         self.servers
+    }
+
+    fn usual_clients(&self) -> u8 {
+        self.clients
     }
 
     fn usual_rounds(&self) -> u8 {

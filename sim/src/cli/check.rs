@@ -24,9 +24,9 @@ use std::net::{SocketAddr, ToSocketAddrs};
 pub struct Check {
     /// A lock or an object: picklock locks lists them
     lock: String,
-    /// How many clients, 1 to 8
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    clients: u8,
+    /// How many clients, 1 to 8; two, unless what is judged takes more
+    #[arg(long, value_name = "N")]
+    clients: Option<u8>,
     /// How many servers, 1 to 5; unless given, as many as the lock is judged with: picklock locks says how many
     #[arg(long, value_name = "N")]
     servers: Option<u8>,
@@ -156,7 +156,8 @@ impl Check {
             n if (1..=most).contains(&n) => Ok(()),
             n => Err(BadCall(format!("{what} {n}: it takes 1 to {most}"))),
         };
-        within("--clients", self.clients.into(), 8)?;
+        let clients = self.clients.unwrap_or(lock.usual_clients());
+        within("--clients", clients.into(), 8)?;
         let servers = self.servers.unwrap_or(lock.usual_servers());
         within("--servers", servers.into(), 5)?;
         let rounds = self.rounds.unwrap_or(lock.usual_rounds());
@@ -178,8 +179,7 @@ impl Check {
             }
             names::can_break(lock, promises)?;
         }
-        let &Check { clients, try_lock, .. } = self;
-        let options = CheckOptions { clients, servers, rounds, try_lock, drop, promises };
+        let options = CheckOptions { clients, servers, rounds, try_lock: self.try_lock, drop, promises };
         leans_on_what_it_drops(lock, &options)?;
         Ok(options)
     }
@@ -238,7 +238,7 @@ impl Check {
             return Err(BadCall(format!(
                 "--progress with --clients {}: there is one goal for each client and a few more, and {GOALS_MAX} can be \
                  judged at once",
-                self.clients
+                options.clients
             )));
         }
         Ok(Judgement::Progress { goals, draws: Draws::Dice })

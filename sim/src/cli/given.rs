@@ -106,7 +106,11 @@ fn of_seed(
         .map_err(|_| BadCall(format!("{seed:?} is not the number of a seed; redlock:pause:3 has one")))?;
     let promise = match promise {
         None => None,
-        Some(name) => names::promises(&[name.to_owned()])?.iter().next(),
+        Some(name) => {
+            let promises = names::promises(&[name.to_owned()])?;
+            names::can_break(lock, promises)?;
+            promises.iter().next()
+        }
     };
     let setup = setup(lock.watched(), promise)
         .map_or_else(|| lock.setup(None), |promises| lock.setup(Some(promises)));

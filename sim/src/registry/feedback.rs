@@ -19,6 +19,7 @@ pub(super) fn lock() -> Box<dyn AnyLock> {
         setup,
         space: Some(space),
         servers: 1,
+        clients: super::CLIENTS,
         rounds: super::ROUNDS,
         is_lock: true,
         varies: true,

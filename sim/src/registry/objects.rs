@@ -176,11 +176,15 @@ pub(super) fn objects() -> Vec<Box<dyn AnyLock>> {
             || in_time(stream(3, 4, 1, Commit::Apart)),
             |options| asked(stream(options.clients, options.rounds, 1, Commit::Apart), options),
         ),
-        registered(
-            "stream",
-            "the other handler, fed by it: the last two clients handle at once what the others push",
-            || in_time(stream(4, 4, 2, Commit::AtOnce)),
-            |options| asked(stream(options.clients, options.rounds, 2, Commit::AtOnce), options),
+        // Two handlers, and somebody who pushes.
+        Box::new(
+            object(
+                "stream",
+                "the other handler, fed by it: the last two clients handle at once what the others push",
+                || in_time(stream(4, 4, 2, Commit::AtOnce)),
+                |options| asked(stream(options.clients, options.rounds, 2, Commit::AtOnce), options),
+            )
+            .checked_with_clients(3),
         ),
     ]
 }

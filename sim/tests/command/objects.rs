@@ -88,3 +88,19 @@ fn a_replay_tells_of_each_operation_when_it_was_called_and_what_came_of_it() {
     let text = run("replay X3").stdout;
     assert!(text.contains("┃ transfer(a0, a1, 1) → ?"), "{text}");
 }
+
+#[test]
+fn a_short_name_takes_no_promise_that_its_object_does_not_make() {
+    let ended = run("replay naive-stream:pause:3:fifo");
+    assert_eq!((ended.code, ended.stderr.lines().count()), (2, 1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("naive-stream cannot break fifo"), "{}", ended.stderr);
+    let ended = run("replay redlock:pause:3:no-hole");
+    assert!(ended.stderr.contains("a promise of shared objects"), "{}", ended.stderr);
+}
+
+#[test]
+fn two_handlers_are_explored_with_somebody_who_pushes_unless_told_otherwise() {
+    let check = document("check stream --rounds 1");
+    assert_eq!((&check["clients"], &check["verdict"]), (&3.into(), &"holds".into()));
+    assert_eq!(document("check stream --rounds 1 --clients 2")["verdict"], "vacuous", "nobody pushes");
+}
