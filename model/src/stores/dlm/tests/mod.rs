@@ -1,0 +1,7 @@
+//! The lock manager against its rules: tables, queues, deadlocks, value blocks, sublocks.
+
+mod deadlocks;
+mod naive;
+mod sublocks;
+mod tables;
+mod values;
