@@ -1,0 +1,212 @@
+//! The node that masters all resources, as a server: it hears processes, and tells them their ASTs.
+
+use super::lock::{Handle, Status};
+use super::manager::Manager;
+use super::protocol::{Ask, Reply, Request, Tell, owner_of};
+use super::resource::Notices;
+use super::settings::{Deadlocks, Settings};
+use crate::machine::{Context, Effects, Silence, Store, Visitor};
+use crate::time::{Due, Monotonic};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// The node.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Dlm {
+    manager: Manager,
+    /// Who has been heard of, by number.
+    heard: SmallVec<[Heard; 3]>,
+    /// The shared disk, by block; those beyond the end were never written.
+    disk: SmallVec<[Option<u32>; 2]>,
+    /// When it looks for deadlocks.
+    search_at: Option<Monotonic>,
+    /// Whether anybody has begun to wait since that was said.
+    has_more_waits: bool,
+}
+
+/// What is known of a process.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+struct Heard {
+    /// Its last request, if there was one.
+    serial: Option<u32>,
+    /// Which of its lives.
+    life: u8,
+}
+
+impl Dlm {
+    /// What it masters.
+    pub fn manager(&self) -> &Manager {
+        &self.manager
+    }
+
+    /// Whether the request was heard before, or came after a later one: the connection tells each once, and in order.
+    fn has_heard(&mut self, from: u8, request: &Request) -> bool {
+        let place = usize::from(from);
+        if self.heard.len() <= place {
+            self.heard.resize(place + 1, Heard::default());
+        }
+        let heard = &mut self.heard[place];
+        if heard.serial.is_some_and(|last| request.serial <= last) {
+            return true;
+        }
+        heard.serial = Some(request.serial);
+        false
+    }
+
+    fn write(&mut self, block: u8, content: Option<u32>) {
+        let place = usize::from(block);
+        if self.disk.len() <= place {
+            self.disk.resize(place + 1, None);
+        }
+        self.disk[place] = content;
+    }
+
+    fn tell(&self, to: u8, tell: Tell, effects: &mut Effects<Self>) {
+        let serial = self.heard.get(usize::from(to)).and_then(|heard| heard.serial).unwrap_or(0);
+        effects.reply(to, Reply { serial, tell });
+    }
+
+    fn tell_all(&self, notices: Notices, effects: &mut Effects<Self>) {
+        for (Handle { owner, number }, notice) in notices {
+            self.tell(owner, Tell::Ast { number, notice }, effects);
+        }
+    }
+
+    /// Somebody may have begun to wait.
+    fn mind_waits(&mut self, cx: &Context<Settings>) {
+        let Deadlocks::Searched { after } = cx.settings.deadlocks else { return };
+        if !self.manager.somebody_waits() {
+            (self.search_at, self.has_more_waits) = (None, false);
+        } else if self.search_at.is_some() {
+            self.has_more_waits = true;
+        } else {
+            self.search_at = Some(cx.monotonic + after);
+        }
+    }
+}
+
+impl Store for Dlm {
+    type Settings = Settings;
+    type Request = Request;
+    type Reply = Reply;
+    type Peer = Silence;
+    type Change = Silence;
+
+    fn new(_me: u8, _servers: u8, _settings: &Settings) -> Self {
+        Dlm::default()
+    }
+
+    fn on_request(
+        &mut self,
+        from: u8,
+        request: Request,
+        cx: &Context<Settings>,
+        effects: &mut Effects<Self>,
+    ) {
+        if self.has_heard(from, &request) {
+            return;
+        }
+        let (mut notices, settings) = (Notices::new(), cx.settings);
+        let heard = &mut self.heard[usize::from(from)];
+        if heard.life < request.life {
+            heard.life = request.life;
+            self.manager.purge(from, settings, &mut notices);
+        }
+        let handle = |number| Handle { owner: from, number };
+        match request.ask {
+            Ask::Join => self.tell(from, Tell::Joined, effects),
+            Ask::Enqueue { number, name, wish } => {
+                self.manager.request(handle(number), name, wish, settings, &mut notices);
+                self.mind_waits(cx);
+            }
+            Ask::Convert { number, wish } => {
+                self.manager.convert(handle(number), wish, settings, &mut notices);
+                self.mind_waits(cx);
+            }
+            Ask::Dequeue { number, flags, value } => {
+                self.manager.release(handle(number), flags, value, settings, &mut notices);
+            }
+            Ask::Cancel { number } => self.manager.cancel(handle(number), settings, &mut notices),
+            Ask::Read { block } => {
+                let content = self.disk.get(usize::from(block)).copied().flatten();
+                self.tell(from, Tell::Read { content }, effects);
+            }
+            Ask::Write { block, content } => {
+                self.write(block, content);
+                self.tell(from, Tell::Written, effects);
+            }
+        }
+        self.tell_all(notices, effects);
+    }
+
+    fn on_peer(
+        &mut self,
+        _from: u8,
+        message: Silence,
+        _cx: &Context<Settings>,
+        _effects: &mut Effects<Self>,
+    ) {
+        match message {}
+    }
+
+    /// Looks for deadlocks, and ends them all.
+    fn on_deadline(&mut self, cx: &Context<Settings>, effects: &mut Effects<Self>) {
+        let mut notices = Notices::new();
+        while self.manager.end_a_deadlock(cx.settings, &mut notices).is_some() {
+            effects.remark = Some("has found a deadlock");
+        }
+        let Deadlocks::Searched { after } = cx.settings.deadlocks else {
+            unreachable!("it does not look for deadlocks")
+        };
+        let looks_again = std::mem::take(&mut self.has_more_waits) && self.manager.somebody_waits();
+        self.search_at = looks_again.then(|| cx.monotonic + after);
+        self.tell_all(notices, effects);
+    }
+
+    fn on_restart(&mut self, _power_lost: bool, _cx: &Context<Settings>, _effects: &mut Effects<Self>) {
+        // The one node is the cluster: what it keeps is kept.
+    }
+
+    fn deadline(&self, _settings: &Settings) -> Option<Due> {
+        self.search_at.map(Due::Monotonic)
+    }
+
+    /// What an AST is not about any more is the process' to see: it counts its requests.
+    fn is_notice(reply: &Reply) -> bool {
+        matches!(reply.tell, Tell::Ast { notice: super::Notice::Blocks(_), .. })
+    }
+
+    fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        for (client, heard) in self.heard.iter_mut().enumerate() {
+            if let Some(serial) = &mut heard.serial {
+                visitor.serial(owner_of(client as u8), serial);
+            }
+        }
+        self.search_at.iter_mut().for_each(|at| visitor.wake(at));
+    }
+
+    fn contents(&self) -> Vec<String> {
+        let locks = self.manager.resources.iter().flat_map(|(name, resource)| {
+            resource.locks().map(move |lock| {
+                let has = lock.granted.map_or_else(|| "nothing".to_owned(), |mode| mode.to_string());
+                let wants = lock.requested.map_or_else(String::new, |mode| format!(", wants {mode}"));
+                format!("{name}: {} has {has}{wants}", lock.handle)
+            })
+        });
+        let values = self.manager.resources.iter().map(|(name, resource)| {
+            let doubt = if resource.is_doubtful { " (not valid)" } else { "" };
+            format!("{name}: value {}{doubt}", resource.value.content)
+        });
+        let blocks = self.disk.iter().enumerate();
+        let blocks = blocks.filter_map(|(block, content)| Some(format!("block {block} = {}", (*content)?)));
+        locks.chain(values).chain(blocks).collect()
+    }
+}
+
+/// Whether an operation that ended so leaves its process where it was.
+pub fn is_refusal(status: Status) -> bool {
+    match status {
+        Status::NotQueued | Status::Deadlock | Status::Cancelled | Status::Refused(_) => true,
+        Status::Granted | Status::Released => false,
+    }
+}
