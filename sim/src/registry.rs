@@ -4,6 +4,7 @@
 //! bytes. Registering a lock is one entry in [`locks`]; nothing else here, and no engine, knows any lock.
 
 mod cassandra;
+mod dlm;
 mod etcd;
 mod feedback;
 mod objects;
@@ -94,9 +95,11 @@ pub fn locks() -> Vec<Box<dyn AnyLock>> {
     locks.extend(zookeeper::locks());
     locks.extend(etcd::locks());
     locks.push(feedback::lock());
+    locks.extend(dlm::locks());
     locks.push(cassandra::row_probe());
     locks.push(zookeeper::znode_probe());
     locks.extend(objects::objects());
+    locks.push(dlm::cache());
     locks
 }
 

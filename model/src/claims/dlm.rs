@@ -54,7 +54,12 @@ pub fn managed(
 ) -> Space<Managed> {
     Space {
         setup: Setup {
-            lock: Settings { programs: programs.to_vec(), chosen, believes: Believes::Nothing },
+            lock: Settings {
+                programs: programs.to_vec(),
+                chosen,
+                believes: Believes::Nothing,
+                alive_every: None,
+            },
             store,
             servers: 1,
             workload: Workload { rounds, ..workload(clients, Calls::Lock) },
@@ -97,12 +102,26 @@ pub fn hierarchy(store: dlm::Settings, size: (u8, u8), promises: &[Promise]) -> 
 
 /// Drops an assumption of the claims about a lock manager. Several may be dropped, one after the other.
 pub fn drop_from_managed(space: &mut Space<Managed>, assumption: Assumption) {
-    super::objects::drop_from_objects(&mut space.bounds, assumption);
+    drop_from_bounds(&mut space.bounds, assumption);
 }
 
-/// The same users in virtual time: a second of thinking and one of work, ten of `DEADLOCK_WAIT`.
+/// The same, of whatever uses one.
+pub fn drop_from_bounds(bounds: &mut Bounds, assumption: Assumption) {
+    super::objects::drop_from_objects(bounds, assumption);
+}
+
+/// Nodes that cache, in virtual time. Their requests arrive, and nobody is taken for dead for its silence.
+pub fn cached_in_time(space: Space<CachedVariable>) -> Setup<CachedVariable> {
+    let workload = Workload { think: Micros::seconds(1), ..space.setup.workload };
+    Setup { workload, ..space.setup }
+}
+
+/// The same users in virtual time: a second of thinking and one of work, ten of `DEADLOCK_WAIT`, and twenty of silence before one is
+/// taken for dead.
 pub fn in_time(space: Space<Managed>) -> Setup<Managed> {
     let second = Micros::seconds(1);
     let workload = Workload { think: second, hold: second, ..space.setup.workload };
-    Setup { workload, ..space.setup }
+    let lock = Settings { alive_every: Some(second), ..space.setup.lock };
+    let store = dlm::Settings { removed_after: Some(Micros::seconds(20)), ..space.setup.store };
+    Setup { workload, lock, store, ..space.setup }
 }

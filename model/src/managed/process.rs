@@ -5,11 +5,13 @@
 //!                       └───▶ refused ──────────────────────▶ gives all back ──▶ thinks, and begins again
 //! ```
 //!
-//! **What it lives on.** Messages between a process and the manager arrive, once and in order: a request that is not answered is waited
-//! for, for ever. Both managers use connections that see to that, and take a connection that breaks for the death of a node.
+//! **What it lives on.** A process that is alive is heard of, and one that is not heard of for long is dead. Messages come once: the
+//! manager tells requests apart by their numbers, and what is not answered is said once more ([`Settings::alive_every`]), as the
+//! connections of both systems do.
 //!
-//! **What breaks it.** A message that is lost. A process that dies and does not come back: the manager hears of its death from its
-//! next life ([`crate::stores::dlm::Ask::Join`]), and nobody else tells it.
+//! **What breaks it.** A process that stands still for longer than [`crate::stores::dlm::Settings::removed_after`] is taken for dead, and
+//! goes on with what it had when it wakes, until it is told. Both systems fence such a node from the disks before they give its locks on;
+//! nothing is fenced here.
 
 use super::program::{Believes, Chosen, Program, Settings, Step};
 use crate::machine::{Effects, Line, Message, Node, Owner, Visitor};
@@ -50,6 +52,10 @@ pub struct ManagedProcess {
     hold: u32,
     /// How often it has started.
     life: u8,
+    /// When it says that it is alive, if it does.
+    alive_at: Option<Monotonic>,
+    /// What it asked last, if it is not answered yet and may have to be said once more.
+    asked: Option<Ask>,
     /// Its locks, in the order in which it took them.
     locks: SmallVec<[Own; 2]>,
 }
@@ -93,8 +99,11 @@ impl ManagedProcess {
         &cx.machine.settings.programs[usize::from(self.program)]
     }
 
-    fn ask(&mut self, ask: Ask, out: &mut Out) {
+    fn ask(&mut self, ask: Ask, cx: &Cx, out: &mut Out) {
         self.serial += 1;
+        if let Some(every) = cx.machine.settings.alive_every {
+            (self.alive_at, self.asked) = (Some(cx.machine.monotonic + every), Some(ask));
+        }
         out.request(0, Request { serial: self.serial, life: self.life, ask });
     }
 
@@ -119,7 +128,7 @@ impl ManagedProcess {
                 let number = self.locks.len() as u8;
                 self.locks.push(Own { name, mode: None });
                 self.phase = Phase::Asks;
-                self.ask(Ask::Enqueue { number, name, wish: Wish { mode, flags, value: 0 } }, out);
+                self.ask(Ask::Enqueue { number, name, wish: Wish { mode, flags, value: 0 } }, cx, out);
             }
             Step::Convert(number, mode, flags) => {
                 let has = self.mode(number);
@@ -130,7 +139,7 @@ impl ManagedProcess {
                     self.go_by(number, Some(Mode::Nl), cx, out);
                 }
                 self.phase = Phase::Asks;
-                self.ask(Ask::Convert { number, wish: Wish { mode, flags, value: 0 } }, out);
+                self.ask(Ask::Convert { number, wish: Wish { mode, flags, value: 0 } }, cx, out);
             }
             Step::Work => {
                 self.hold = self.serial;
@@ -149,7 +158,7 @@ impl ManagedProcess {
         if let Some(number) = self.locks.len().checked_sub(1) {
             let number = number as u8;
             self.go_by(number, None, cx, out);
-            return self.ask(Ask::Dequeue { number, flags: Flags::NONE, value: 0 }, out);
+            return self.ask(Ask::Dequeue { number, flags: Flags::NONE, value: 0 }, cx, out);
         }
         if !again {
             out.record(Event::Released { client: ClientId(cx.machine.me) });
@@ -165,6 +174,26 @@ impl ManagedProcess {
             0 => Phase::Done,
             _ => Phase::Thinks { until: cx.machine.monotonic + cx.workload.think_of(cx.machine.me, round) },
         };
+        // It has nothing that anybody could want.
+        (self.alive_at, self.asked) = (None, None);
+    }
+
+    /// It was taken for dead: what it had is gone, and it starts again (`CLUEXIT`).
+    fn on_removed(&mut self, cx: &Cx, out: &mut Out) {
+        for number in (0..self.locks.len()).rev() {
+            self.go_by(number as u8, None, cx, out);
+        }
+        if matches!(self.phase, Phase::Works { .. }) {
+            out.record(Event::Lost { client: ClientId(cx.machine.me) });
+        }
+        self.start_again();
+    }
+
+    fn start_again(&mut self) {
+        self.locks.clear();
+        (self.alive_at, self.asked) = (None, None);
+        self.life = self.life.saturating_add(1);
+        self.phase = Phase::Starts;
     }
 
     fn round(&self, workload: &Workload) -> u8 {
@@ -172,6 +201,7 @@ impl ManagedProcess {
     }
 
     fn on_tell(&mut self, tell: Tell, cx: &Cx, out: &mut Out) {
+        self.asked = None;
         match (self.phase, tell) {
             (Phase::Joins, Tell::Joined) => self.think(cx),
             (
@@ -201,7 +231,7 @@ impl ManagedProcess {
                 | Phase::Works { .. }
                 | Phase::GivesBack { .. }
                 | Phase::Done),
-                Tell::Joined | Tell::Ast { .. } | Tell::Read { .. } | Tell::Written,
+                Tell::Joined | Tell::Removed | Tell::Ast { .. } | Tell::Read { .. } | Tell::Written,
             ) => unreachable!("nothing of the kind is under way in {phase:?}"),
         }
     }
@@ -210,6 +240,7 @@ impl ManagedProcess {
     fn does_not_mind(&self, reply: &Reply) -> bool {
         matches!(reply.tell, Tell::Ast { notice: Notice::Blocks(_), .. })
             || reply.serial != self.serial
+            || reply.tell != Tell::Removed && self.alive_at.is_some() && self.asked.is_none()
             || matches!(self.phase, Phase::Starts | Phase::Thinks { .. } | Phase::Works { .. } | Phase::Done)
     }
 }
@@ -235,13 +266,19 @@ impl Process<Managed> for ManagedProcess {
             serial: 0,
             hold: 0,
             life: 0,
+            alive_at: None,
+            asked: None,
             locks: SmallVec::new(),
         }
     }
 
     fn on_message(&mut self, from: Node, message: Message<Dlm>, cx: &Cx, out: &mut Out) {
         let Message::Reply(reply) = message else { unreachable!("{from} does not send {message:?}") };
-        if !self.does_not_mind(&reply) {
+        if reply.tell == Tell::Removed {
+            if reply.serial == self.serial && self.alive_at.is_some() {
+                self.on_removed(cx, out);
+            }
+        } else if !self.does_not_mind(&reply) {
             self.on_tell(reply.tell, cx, out);
         }
     }
@@ -262,7 +299,7 @@ impl Process<Managed> for ManagedProcess {
             }
             Phase::Starts => {
                 self.phase = Phase::Joins;
-                self.ask(Ask::Join, out);
+                self.ask(Ask::Join, cx, out);
             }
             Phase::Works { .. } => {
                 out.record(Event::Left { client });
@@ -274,14 +311,14 @@ impl Process<Managed> for ManagedProcess {
         }
     }
 
-    fn on_deadline(&mut self, _cx: &Cx, _out: &mut Out) {
-        unreachable!("it waits for the manager as long as it takes")
+    fn on_deadline(&mut self, cx: &Cx, out: &mut Out) {
+        let ask = self.asked.unwrap_or(Ask::Alive);
+        out.request(0, Request { serial: self.serial, life: self.life, ask });
+        self.alive_at = cx.machine.settings.alive_every.map(|every| cx.machine.monotonic + every);
     }
 
     fn on_restart(&mut self, _cx: &Cx) {
-        self.locks.clear();
-        self.life = self.life.saturating_add(1);
-        self.phase = Phase::Starts;
+        self.start_again();
     }
 
     fn app_deadline(&self, _workload: &Workload) -> Option<Due> {
@@ -293,7 +330,7 @@ impl Process<Managed> for ManagedProcess {
     }
 
     fn deadline(&self, _settings: &Settings) -> Option<Due> {
-        None
+        self.alive_at.map(Due::Monotonic)
     }
 
     fn app_choices(&self, _me: u8, _workload: &Workload, settings: &Settings) -> u32 {
@@ -305,6 +342,7 @@ impl Process<Managed> for ManagedProcess {
 
     fn dismisses(&self, message: &Message<Dlm>) -> bool {
         match message {
+            Message::Reply(reply) if reply.tell == Tell::Removed => reply.serial != self.serial,
             Message::Reply(reply) => self.does_not_mind(reply),
             _ => false,
         }
@@ -313,6 +351,7 @@ impl Process<Managed> for ManagedProcess {
     fn visit<V: Visitor>(&mut self, _settings: &Settings, visitor: &mut V) {
         visitor.serial(Owner::Me, &mut self.serial);
         visitor.serial(Owner::Me, &mut self.hold);
+        self.alive_at.iter_mut().for_each(|at| visitor.wake(at));
         match &mut self.phase {
             Phase::Thinks { until } | Phase::Works { until } => visitor.wake(until),
             Phase::Starts | Phase::Joins | Phase::Asks | Phase::GivesBack { .. } | Phase::Done => {}

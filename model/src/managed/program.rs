@@ -1,6 +1,7 @@
 //! What a process does with its locks, as data: the uses of document 004 ("Режимы блокировки", "Получение блокировки").
 
 use crate::stores::dlm::{Flags, Mode, Name};
+use crate::time::Micros;
 use serde::{Deserialize, Serialize};
 
 /// One step of a program.
@@ -84,6 +85,8 @@ pub struct Settings {
     pub chosen: Chosen,
     /// What a process goes by while it converts with CONVDEADLK.
     pub believes: Believes,
+    /// How often a process says that it is alive, and what it was not answered, if it does.
+    pub alive_every: Option<Micros>,
 }
 
 /// Who does which program.
@@ -111,6 +114,7 @@ impl Default for Settings {
             programs: vec![Program::holds(Mode::Ex)],
             chosen: Chosen::ByProcess,
             believes: Believes::Nothing,
+            alive_every: None,
         }
     }
 }

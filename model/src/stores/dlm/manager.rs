@@ -137,6 +137,19 @@ impl Manager {
         Some(victim)
     }
 
+    /// Those who are in the way of what this process waits for are told so once more: they may not have heard.
+    pub fn ring_again(&self, waits: u8, notices: &mut Notices) {
+        for (_, resource) in &self.resources {
+            let queued = resource.converting.iter().chain(&resource.waiting);
+            for wanted in queued.filter(|lock| lock.handle.owner == waits).filter_map(|lock| lock.requested) {
+                let others = resource.granted.iter().filter(|lock| lock.handle.owner != waits);
+                let holders =
+                    others.filter(|lock| lock.granted.is_some_and(|mode| !mode.goes_beside(wanted)));
+                notices.extend(holders.map(|lock| (lock.handle, Notice::Blocks(wanted))));
+            }
+        }
+    }
+
     /// Whether anybody waits.
     pub fn somebody_waits(&self) -> bool {
         self.resources

@@ -23,6 +23,8 @@ pub struct Request {
 pub enum Ask {
     /// It is there, and has no locks.
     Join,
+    /// It is still there. As what waits long, it says what was said last once more, with the same number.
+    Alive,
     /// `$ENQ`: a new lock.
     Enqueue {
         /// Which of its locks.
@@ -81,6 +83,8 @@ pub struct Reply {
 pub enum Tell {
     /// It has joined.
     Joined,
+    /// It was taken for dead, and has no locks any more (VMS: `CLUEXIT`).
+    Removed,
     /// An AST.
     Ast {
         /// Of which of its locks.
@@ -101,6 +105,7 @@ impl Display for Request {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self.ask {
             Ask::Join => write!(f, "join"),
+            Ask::Alive => write!(f, "alive"),
             Ask::Enqueue { name, wish, .. } => write!(f, "$ENQ {name} {}{}", wish.mode, wish.flags),
             Ask::Convert { number, wish } => {
                 write!(f, "$ENQ CONVERT lock {} to {}{}", number + 1, wish.mode, wish.flags)
@@ -118,6 +123,7 @@ impl Display for Reply {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self.tell {
             Tell::Joined => f.write_str("joined"),
+            Tell::Removed => f.write_str("removed"),
             Tell::Ast { number, notice } => write!(f, "lock {}: {notice}", number + 1),
             Tell::Read { content: Some(content) } => write!(f, "the block holds {content}"),
             Tell::Read { content: None } => f.write_str("the block holds nothing"),

@@ -31,6 +31,12 @@ struct Heard {
     serial: Option<u32>,
     /// Which of its lives.
     life: u8,
+    /// When it is taken for dead, if it is not heard of before.
+    removed_at: Option<Monotonic>,
+    /// Whether this life of it was.
+    is_removed: bool,
+    /// What its last request came to, if it has: for one that says it once more.
+    told: Option<Tell>,
 }
 
 impl Dlm {
@@ -40,17 +46,32 @@ impl Dlm {
     }
 
     /// Whether the request was heard before, or came after a later one: the connection tells each once, and in order.
-    fn has_heard(&mut self, from: u8, request: &Request) -> bool {
+    fn has_heard(&mut self, from: u8, request: &Request, cx: &Context<Settings>) -> bool {
         let place = usize::from(from);
         if self.heard.len() <= place {
             self.heard.resize(place + 1, Heard::default());
         }
         let heard = &mut self.heard[place];
-        if heard.serial.is_some_and(|last| request.serial <= last) {
+        heard.removed_at = cx.settings.removed_after.map(|after| cx.monotonic + after);
+        if request.ask == Ask::Alive || heard.serial.is_some_and(|last| request.serial <= last) {
             return true;
         }
-        heard.serial = Some(request.serial);
+        (heard.serial, heard.told) = (Some(request.serial), None);
         false
+    }
+
+    /// Says once more what it may not have heard, and rings once more for it.
+    fn say_again(&mut self, from: u8, request: &Request, effects: &mut Effects<Self>) {
+        let heard = &self.heard[usize::from(from)];
+        if heard.serial != Some(request.serial) || heard.life != request.life {
+            return;
+        }
+        if let Some(tell) = heard.told {
+            effects.reply(from, Reply { serial: request.serial, tell });
+        }
+        let mut notices = Notices::new();
+        self.manager.ring_again(from, &mut notices);
+        self.tell_all(notices, effects);
     }
 
     fn write(&mut self, block: u8, content: Option<u32>) {
@@ -61,12 +82,15 @@ impl Dlm {
         self.disk[place] = content;
     }
 
-    fn tell(&self, to: u8, tell: Tell, effects: &mut Effects<Self>) {
-        let serial = self.heard.get(usize::from(to)).and_then(|heard| heard.serial).unwrap_or(0);
-        effects.reply(to, Reply { serial, tell });
+    fn tell(&mut self, to: u8, tell: Tell, effects: &mut Effects<Self>) {
+        let Some(heard) = self.heard.get_mut(usize::from(to)) else { unreachable!("it has a lock") };
+        if heard.removed_at.is_some() && !matches!(tell, Tell::Ast { notice: super::Notice::Blocks(_), .. }) {
+            heard.told = Some(tell);
+        }
+        effects.reply(to, Reply { serial: heard.serial.unwrap_or(0), tell });
     }
 
-    fn tell_all(&self, notices: Notices, effects: &mut Effects<Self>) {
+    fn tell_all(&mut self, notices: Notices, effects: &mut Effects<Self>) {
         for (Handle { owner, number }, notice) in notices {
             self.tell(owner, Tell::Ast { number, notice }, effects);
         }
@@ -103,17 +127,24 @@ impl Store for Dlm {
         cx: &Context<Settings>,
         effects: &mut Effects<Self>,
     ) {
-        if self.has_heard(from, &request) {
-            return;
+        if self.has_heard(from, &request, cx) {
+            return match self.heard[usize::from(from)].is_removed {
+                true => effects.reply(from, Reply { serial: request.serial, tell: Tell::Removed }),
+                false => self.say_again(from, &request, effects),
+            };
         }
         let (mut notices, settings) = (Notices::new(), cx.settings);
         let heard = &mut self.heard[usize::from(from)];
         if heard.life < request.life {
-            heard.life = request.life;
+            (heard.life, heard.is_removed) = (request.life, false);
             self.manager.purge(from, settings, &mut notices);
+        }
+        if self.heard[usize::from(from)].is_removed {
+            return self.tell(from, Tell::Removed, effects);
         }
         let handle = |number| Handle { owner: from, number };
         match request.ask {
+            Ask::Alive => unreachable!("it is nothing new"),
             Ask::Join => self.tell(from, Tell::Joined, effects),
             Ask::Enqueue { number, name, wish } => {
                 self.manager.request(handle(number), name, wish, settings, &mut notices);
@@ -149,17 +180,25 @@ impl Store for Dlm {
         match message {}
     }
 
-    /// Looks for deadlocks, and ends them all.
+    /// Looks for deadlocks and ends them all; takes those for dead who are silent.
     fn on_deadline(&mut self, cx: &Context<Settings>, effects: &mut Effects<Self>) {
+        let is_due = |at: Option<Monotonic>| at.is_some_and(|at| at <= cx.monotonic);
         let mut notices = Notices::new();
-        while self.manager.end_a_deadlock(cx.settings, &mut notices).is_some() {
-            effects.remark = Some("has found a deadlock");
+        for client in 0..self.heard.len() {
+            let heard = &mut self.heard[client];
+            if is_due(heard.removed_at) {
+                (heard.removed_at, heard.is_removed) = (None, true);
+                effects.remark = Some("takes a silent one for dead");
+                self.manager.purge(client as u8, cx.settings, &mut notices);
+            }
         }
-        let Deadlocks::Searched { after } = cx.settings.deadlocks else {
-            unreachable!("it does not look for deadlocks")
-        };
-        let looks_again = std::mem::take(&mut self.has_more_waits) && self.manager.somebody_waits();
-        self.search_at = looks_again.then(|| cx.monotonic + after);
+        if let (Deadlocks::Searched { after }, true) = (cx.settings.deadlocks, is_due(self.search_at)) {
+            while self.manager.end_a_deadlock(cx.settings, &mut notices).is_some() {
+                effects.remark = Some("has found a deadlock");
+            }
+            let looks_again = std::mem::take(&mut self.has_more_waits) && self.manager.somebody_waits();
+            self.search_at = looks_again.then(|| cx.monotonic + after);
+        }
         self.tell_all(notices, effects);
     }
 
@@ -169,6 +208,10 @@ impl Store for Dlm {
 
     fn deadline(&self, _settings: &Settings) -> Option<Due> {
         self.search_at.map(Due::Monotonic)
+    }
+
+    fn other_deadline(&self, _settings: &Settings) -> Option<Due> {
+        self.heard.iter().filter_map(|heard| heard.removed_at).min().map(Due::Monotonic)
     }
 
     /// What an AST is not about any more is the process' to see: it counts its requests.
@@ -181,6 +224,7 @@ impl Store for Dlm {
             if let Some(serial) = &mut heard.serial {
                 visitor.serial(owner_of(client as u8), serial);
             }
+            heard.removed_at.iter_mut().for_each(|at| visitor.wake(at));
         }
         self.search_at.iter_mut().for_each(|at| visitor.wake(at));
     }

@@ -12,6 +12,9 @@ pub struct Settings {
     pub deadlocks: Deadlocks,
     /// Who is given the value block.
     pub value_readers: ValueReaders,
+    /// After how long a silence a process is taken for dead, and its locks are given on: `RECNXINTERVAL`, 20 seconds in VMS. `None`: never,
+    /// and only its next life tells of its death.
+    pub removed_after: Option<Micros>,
 }
 
 /// Whose flags and names it has.
@@ -52,6 +55,7 @@ impl Settings {
         kind: Kind::Vms,
         deadlocks: Deadlocks::Searched { after: Micros::seconds(10) },
         value_readers: ValueReaders::Everybody,
+        removed_after: None,
     };
 
     /// Linux, as its kernel has it.
