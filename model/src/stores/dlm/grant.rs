@@ -15,6 +15,8 @@ pub enum When {
     Now,
     /// When it waits.
     Later,
+    /// When it waits on a resource whose queues were put together anew, in whatever order (`RSB_RECOVER_GRANT`).
+    Recovered,
 }
 
 impl Resource {
@@ -32,6 +34,8 @@ impl Resource {
         }
         let is_first = |queue: &[Lock]| queue.first().is_some_and(|first| first.handle == lock.handle);
         match (when, is_conversion) {
+            // Their order is lost; in the new one they could be in each other's way in place.
+            (When::Recovered, true) => true,
             // 6-5, 6-7: in place, past those that wait; with QUECVT behind those that convert.
             (When::Now, true) => !lock.flags.has(Flags::QUECVT) || self.converting.is_empty(),
             _ if lock.flags.has(Flags::NOORDER) => true,
@@ -39,7 +43,7 @@ impl Resource {
             (When::Later, true) => is_first(&self.converting),
             // 6-4: conversions go first, and then those who came first.
             (When::Now, false) => self.converting.is_empty() && self.waiting.is_empty(),
-            (When::Later, false) => self.converting.is_empty() && is_first(&self.waiting),
+            (When::Later | When::Recovered, false) => self.converting.is_empty() && is_first(&self.waiting),
         }
     }
 
@@ -66,13 +70,22 @@ impl Resource {
 
     /// The converting queue, again and again until nothing changes (`grant_pending_convert`).
     pub(super) fn grant_converting(&mut self, settings: &Settings, notices: &mut Notices) {
-        while let Some(handle) = self.next_to_grant() {
+        while let Some(handle) = self.next_to_grant(When::Later) {
             self.grant(handle, settings, notices);
         }
     }
 
-    fn next_to_grant(&self) -> Option<Handle> {
-        self.converting.iter().find(|lock| self.may_be_granted(lock, When::Later)).map(|lock| lock.handle)
+    /// The same without regard to their order, after a recovery (`dlm_recover_grant`).
+    pub(super) fn grant_recovered(&mut self, settings: &Settings, notices: &mut Notices) {
+        while let Some(handle) = self.next_to_grant(When::Recovered) {
+            self.grant(handle, settings, notices);
+        }
+        self.grant_waiting(settings, notices);
+        self.tell_those_still_in_the_way(notices);
+    }
+
+    fn next_to_grant(&self, when: When) -> Option<Handle> {
+        self.converting.iter().find(|lock| self.may_be_granted(lock, when)).map(|lock| lock.handle)
     }
 
     /// The waiting queue, once (`grant_pending_wait`).

@@ -21,6 +21,9 @@
 //! - *Deadlocks*: refused in place (Linux), searched for and ended by refusing one request that waits (VMS), or left (Linux until
 //!   2007): [`Deadlocks`].
 //!
+//! - *A master that dies*: the resource is put together anew from its owners' copies ([`recovery`]). The one server here is the one node that
+//!   masters everything and does not die; recovery is a part of its own, not yet played by several servers.
+//!
 //! # Where document 004 and the kernel say different things
 //!
 //! | | document 004 | kernel | here |
@@ -43,6 +46,7 @@ mod lock;
 mod manager;
 mod mode;
 mod protocol;
+pub mod recovery;
 mod resource;
 mod search;
 mod server;

@@ -2,6 +2,7 @@
 
 mod deadlocks;
 mod naive;
+mod recovery;
 mod sublocks;
 mod tables;
 mod values;
