@@ -1,13 +1,14 @@
 //! What users of the lock managers of VMS and Linux may rely on, in every order in which things can happen.
 
 use picklock_model::claims::dlm::{
-    CachedVariable, LINUX_2006, cached_variable, hierarchy, modes, readers_and_writers, standby,
-    two_resources, upgrades,
+    CachedVariable, LINUX_2006, asks, cached_variable, hierarchy, modes, readers_and_writers, standby,
+    two_resources, upgrades, whose_master_dies,
 };
 use picklock_model::explore::{Draws, Exploration, Goal, Limits, Space, Verdict, check_liveness, search};
 use picklock_model::managed::{Believes, Managed};
 use picklock_model::objects::cells::{CacheSettings, GivesUp, Validity};
-use picklock_model::stores::dlm::{Flags, Settings};
+use picklock_model::stores::dlm::recovery::Recovery;
+use picklock_model::stores::dlm::{Flags, NewMaster, Settings};
 use picklock_properties::Promise;
 
 const EXCLUDES: &[Promise] = &[Promise::MutualExclusion];
@@ -139,4 +140,49 @@ fn a_value_block_in_doubt_is_no_number_or_a_stale_cache_is_taken_for_fresh() {
     };
     assert_eq!(verdict("minded", &space(Validity::Minded)), Verdict::Verified);
     assert!(matches!(verdict("ignored", &space(Validity::Ignored)), Verdict::Violated { .. }));
+}
+
+#[test]
+fn a_new_master_that_asks_keeps_everything_and_one_that_does_not_gives_locks_away() {
+    for (what, of) in [
+        ("readers and writers", readers_and_writers as fn(_, _, &[Promise]) -> _),
+        ("modes", modes),
+        ("two resources", two_resources),
+        ("standby", standby),
+    ] {
+        let dies =
+            |new_master, promises| whose_master_dies(of(Settings::VMS, (2, 1), promises), new_master, 1);
+        assert_holds(what, &dies(asks(2), EXCLUDES));
+        assert!(goes_on(what, &dies(asks(2), GOES_ON)), "{what}");
+        let forgetful = explored(what, &dies(NewMaster::HasNone, EXCLUDES));
+        assert!(matches!(forgetful.verdict, Verdict::Violated { .. }), "{what}");
+    }
+}
+
+#[test]
+fn a_master_may_die_at_every_step_of_a_conversion() {
+    let dies =
+        |promises| whose_master_dies(upgrades(Settings::LINUX, Flags::NONE, (2, 1), promises), asks(2), 2);
+    assert_holds("two deaths", &dies(EXCLUDES));
+    assert!(goes_on("two deaths", &dies(GOES_ON)));
+}
+
+#[test]
+fn a_process_and_the_master_may_both_die() {
+    let mut space = whose_master_dies(readers_and_writers(Settings::LINUX, (2, 1), EXCLUDES), asks(2), 1);
+    space.bounds.crashes = 1;
+    assert_holds("both", &space);
+    space.setup.promises = GOES_ON.iter().copied().collect();
+    assert!(goes_on("both", &space));
+}
+
+/// Row V6.
+#[test]
+fn an_answer_to_a_recovery_that_was_given_up_counts_for_nothing_or_somebody_has_a_lock_for_ever() {
+    let space = |minds_epoch| {
+        let new_master = NewMaster::Asks { recovery: Recovery::LINUX, members: 2, minds_epoch };
+        whose_master_dies(readers_and_writers(Settings::LINUX, (2, 1), GOES_ON), new_master, 2)
+    };
+    assert!(goes_on("minded", &space(true)));
+    assert!(!goes_on("not minded", &space(false)));
 }

@@ -9,7 +9,8 @@ use crate::managed::program::{R1, R2};
 use crate::managed::{Believes, Chosen, Managed, Program, Settings};
 use crate::objects::cells::{CacheSettings, InCache};
 use crate::objects::{self, Repeats, Shared, Variable};
-use crate::stores::dlm::{self, Deadlocks, Flags, Mode};
+use crate::stores::dlm::recovery::Recovery;
+use crate::stores::dlm::{self, Deadlocks, Flags, Mode, NewMaster};
 use crate::time::Micros;
 use crate::workload::{Calls, Workload};
 use crate::world::Bounds;
@@ -100,6 +101,18 @@ pub fn hierarchy(store: dlm::Settings, size: (u8, u8), promises: &[Promise]) -> 
     managed(&programs, Chosen::Drawn, store, size, promises)
 }
 
+/// The same with masters that die, so many one after the other, each with another one in its place at once.
+pub fn whose_master_dies(mut space: Space<Managed>, new_master: NewMaster, deaths: u8) -> Space<Managed> {
+    space.bounds.power_losses = deaths;
+    space.setup.store.new_master = new_master;
+    space
+}
+
+/// A new master of so many processes that does as Linux does.
+pub fn asks(members: u8) -> NewMaster {
+    NewMaster::Asks { recovery: Recovery::LINUX, members, minds_epoch: true }
+}
+
 /// Drops an assumption of the claims about a lock manager. Several may be dropped, one after the other.
 pub fn drop_from_managed(space: &mut Space<Managed>, assumption: Assumption) {
     drop_from_bounds(&mut space.bounds, assumption);
@@ -117,11 +130,12 @@ pub fn cached_in_time(space: Space<CachedVariable>) -> Setup<CachedVariable> {
 }
 
 /// The same users in virtual time: a second of thinking and one of work, ten of `DEADLOCK_WAIT`, and twenty of silence before one is
-/// taken for dead.
+/// taken for dead. A new master asks those whom the last one had heard of.
 pub fn in_time(space: Space<Managed>) -> Setup<Managed> {
     let second = Micros::seconds(1);
     let workload = Workload { think: second, hold: second, ..space.setup.workload };
     let lock = Settings { alive_every: Some(second), ..space.setup.lock };
-    let store = dlm::Settings { removed_after: Some(Micros::seconds(20)), ..space.setup.store };
+    let store =
+        dlm::Settings { removed_after: Some(Micros::seconds(20)), new_master: asks(0), ..space.setup.store };
     Setup { workload, lock, store, ..space.setup }
 }

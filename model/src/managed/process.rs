@@ -15,7 +15,7 @@
 
 use super::program::{Believes, Chosen, Program, Settings, Step};
 use crate::machine::{Effects, Line, Message, Node, Owner, Visitor};
-use crate::stores::dlm::{Ask, Dlm, Flags, Mode, Name, Notice, Reply, Request, Status, Tell, Wish};
+use crate::stores::dlm::{Ask, Dlm, Flags, Held, Mode, Name, Notice, Reply, Request, Status, Tell, Wish};
 use crate::system::{Process, ProcessContext, System};
 use crate::time::{Due, Monotonic};
 use crate::workload::{ROUNDS_WITHOUT_END, Workload};
@@ -52,6 +52,8 @@ pub struct ManagedProcess {
     hold: u32,
     /// How often it has started.
     life: u8,
+    /// Of which master it knows.
+    epoch: u8,
     /// When it says that it is alive, if it does.
     alive_at: Option<Monotonic>,
     /// What it asked last, if it is not answered yet and may have to be said once more.
@@ -104,7 +106,7 @@ impl ManagedProcess {
         if let Some(every) = cx.machine.settings.alive_every {
             (self.alive_at, self.asked) = (Some(cx.machine.monotonic + every), Some(ask));
         }
-        out.request(0, Request { serial: self.serial, life: self.life, ask });
+        out.request(0, Request { serial: self.serial, life: self.life, epoch: self.epoch, ask });
     }
 
     /// Goes by this mode of the lock from here on.
@@ -178,6 +180,45 @@ impl ManagedProcess {
         (self.alive_at, self.asked) = (None, None);
     }
 
+    /// There is a new master: it is told what this one has, and what it waits for.
+    fn on_recover(&mut self, cx: &Cx, out: &mut Out) {
+        let has = |number: usize| {
+            let own = self.locks.get(number)?;
+            Some(Held { number: number as u8, name: own.name, mode: own.mode? })
+        };
+        let held = [has(0), has(1)];
+        match self.phase {
+            // What it said last is lost.
+            Phase::Joins => self.ask(Ask::Join, cx, out),
+            Phase::Starts => {}
+            Phase::Asks => self.ask(Ask::Copies { held, again: self.waits_for(cx) }, cx, out),
+            Phase::GivesBack { again } => {
+                // It is off: nobody tells the new master of it.
+                self.ask(Ask::Copies { held, again: None }, cx, out);
+                self.locks.pop();
+                self.give_back(again, cx, out);
+            }
+            // There is no answer to it.
+            Phase::Works { .. } => self.ask(Ask::Copies { held, again: None }, cx, out),
+            Phase::Thinks { .. } | Phase::Done => {
+                self.ask(Ask::Copies { held, again: None }, cx, out);
+                (self.alive_at, self.asked) = (None, None);
+            }
+        }
+    }
+
+    /// What its last step asked for: the lock's number, on what, in which mode.
+    fn waits_for(&self, cx: &Cx) -> Option<(u8, Name, Wish)> {
+        let wish = |mode, flags| Wish { mode, flags, value: 0 };
+        match *self.program(cx).0.get(usize::from(self.step.checked_sub(1)?))? {
+            Step::Take(name, mode, flags) => Some((self.locks.len() as u8 - 1, name, wish(mode, flags))),
+            Step::Convert(number, mode, flags) => {
+                Some((number, self.locks.get(usize::from(number))?.name, wish(mode, flags)))
+            }
+            Step::Work => None,
+        }
+    }
+
     /// It was taken for dead: what it had is gone, and it starts again (`CLUEXIT`).
     fn on_removed(&mut self, cx: &Cx, out: &mut Out) {
         for number in (0..self.locks.len()).rev() {
@@ -231,7 +272,12 @@ impl ManagedProcess {
                 | Phase::Works { .. }
                 | Phase::GivesBack { .. }
                 | Phase::Done),
-                Tell::Joined | Tell::Removed | Tell::Ast { .. } | Tell::Read { .. } | Tell::Written,
+                Tell::Joined
+                | Tell::Removed
+                | Tell::Recover
+                | Tell::Ast { .. }
+                | Tell::Read { .. }
+                | Tell::Written,
             ) => unreachable!("nothing of the kind is under way in {phase:?}"),
         }
     }
@@ -240,6 +286,7 @@ impl ManagedProcess {
     fn does_not_mind(&self, reply: &Reply) -> bool {
         matches!(reply.tell, Tell::Ast { notice: Notice::Blocks(_), .. })
             || reply.serial != self.serial
+            || reply.epoch < self.epoch
             || reply.tell != Tell::Removed && self.alive_at.is_some() && self.asked.is_none()
             || matches!(self.phase, Phase::Starts | Phase::Thinks { .. } | Phase::Works { .. } | Phase::Done)
     }
@@ -266,6 +313,7 @@ impl Process<Managed> for ManagedProcess {
             serial: 0,
             hold: 0,
             life: 0,
+            epoch: 0,
             alive_at: None,
             asked: None,
             locks: SmallVec::new(),
@@ -274,12 +322,21 @@ impl Process<Managed> for ManagedProcess {
 
     fn on_message(&mut self, from: Node, message: Message<Dlm>, cx: &Cx, out: &mut Out) {
         let Message::Reply(reply) = message else { unreachable!("{from} does not send {message:?}") };
-        if reply.tell == Tell::Removed {
-            if reply.serial == self.serial && self.alive_at.is_some() {
+        match reply.tell {
+            Tell::Recover if reply.epoch > self.epoch => {
+                self.epoch = reply.epoch;
+                self.on_recover(cx, out);
+            }
+            Tell::Recover => {}
+            Tell::Removed if reply.serial == self.serial && self.alive_at.is_some() => {
                 self.on_removed(cx, out);
             }
-        } else if !self.does_not_mind(&reply) {
-            self.on_tell(reply.tell, cx, out);
+            Tell::Removed => {}
+            tell if !self.does_not_mind(&reply) => {
+                self.epoch = reply.epoch;
+                self.on_tell(tell, cx, out);
+            }
+            _ => {}
         }
     }
 
@@ -313,7 +370,7 @@ impl Process<Managed> for ManagedProcess {
 
     fn on_deadline(&mut self, cx: &Cx, out: &mut Out) {
         let ask = self.asked.unwrap_or(Ask::Alive);
-        out.request(0, Request { serial: self.serial, life: self.life, ask });
+        out.request(0, Request { serial: self.serial, life: self.life, epoch: self.epoch, ask });
         self.alive_at = cx.machine.settings.alive_every.map(|every| cx.machine.monotonic + every);
     }
 
@@ -342,6 +399,7 @@ impl Process<Managed> for ManagedProcess {
 
     fn dismisses(&self, message: &Message<Dlm>) -> bool {
         match message {
+            Message::Reply(Reply { tell: Tell::Recover, epoch, .. }) => *epoch <= self.epoch,
             Message::Reply(reply) if reply.tell == Tell::Removed => reply.serial != self.serial,
             Message::Reply(reply) => self.does_not_mind(reply),
             _ => false,

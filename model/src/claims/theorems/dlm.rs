@@ -3,14 +3,14 @@
 
 use super::Claim;
 use crate::claims::dlm::{
-    LINUX_2006, cached_variable, drop_from_managed, hierarchy, modes, readers_and_writers, standby,
-    two_resources, upgrades,
+    LINUX_2006, asks, cached_variable, drop_from_managed, hierarchy, modes, readers_and_writers, standby,
+    two_resources, upgrades, whose_master_dies,
 };
 use crate::claims::{Assumption, Expected, Judgement};
 use crate::explore::{Draws, Goal, Space};
 use crate::managed::{Believes, Managed};
 use crate::objects::cells::{CacheSettings, GivesUp, Validity};
-use crate::stores::dlm::{Flags, Settings};
+use crate::stores::dlm::{Flags, NewMaster, Settings};
 use picklock_properties::Promise;
 
 const EXCLUDES: &[Promise] = &[Promise::MutualExclusion];
@@ -79,6 +79,22 @@ fn compatible_holders() -> Vec<Claim> {
             &[Assumption::NoCrash],
             Holds,
             "its next life tells of the death of the last one",
+        ),
+        claim(
+            "dlm-readers-writer",
+            "a new master that asks",
+            whose_master_dies(readers_and_writers(Settings::LINUX, (2, 1), EXCLUDES), asks(2), 1),
+            &[Assumption::Durable],
+            Holds,
+            "owners know what they have",
+        ),
+        claim(
+            "dlm-readers-writer",
+            "a new master that does not ask",
+            whose_master_dies(readers_and_writers(Settings::LINUX, (2, 1), EXCLUDES), NewMaster::HasNone, 1),
+            &[Assumption::Durable],
+            Violated,
+            "it knows of no locks, and grants them again",
         ),
         claim(
             "dlm-readers-writer",

@@ -111,7 +111,7 @@ impl Node {
     fn call(&mut self, ask: Call, under_way: UnderWay, out: &mut Effects<Dlm>) {
         self.serial += 1;
         self.under_way = Some(under_way);
-        out.request(0, Request { serial: self.serial, life: self.life, ask });
+        out.request(0, Request { serial: self.serial, life: self.life, epoch: 0, ask });
     }
 
     /// Asks for this mode of its one lock.

@@ -2,6 +2,7 @@
 
 use super::lock::{Flags, Notice};
 use super::manager::Name;
+use super::mode::Mode;
 use super::resource::Wish;
 use crate::machine::{Node, Owner, Visit, Visitor};
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,8 @@ pub struct Request {
     pub serial: u32,
     /// How often the process has started: one that starts again has lost its locks.
     pub life: u8,
+    /// Of which recovery the process knows: the number of the last one.
+    pub epoch: u8,
     /// What it asks.
     pub ask: Ask,
 }
@@ -55,6 +58,13 @@ pub enum Ask {
         /// Which of its locks.
         number: u8,
     },
+    /// What it has, for a new master: the answer to [`Tell::Recover`].
+    Copies {
+        /// Its locks, in the modes that it goes by.
+        held: [Option<Held>; 2],
+        /// What it has asked for and not been answered: its lock's number, on what, in which mode.
+        again: Option<(u8, Name, Wish)>,
+    },
     /// Reads a block of the disk that all share, which knows nothing of locks.
     Read {
         /// Which block.
@@ -69,11 +79,24 @@ pub enum Ask {
     },
 }
 
+/// A lock that a process has, for all it knows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Held {
+    /// Which of its locks.
+    pub number: u8,
+    /// On what.
+    pub name: Name,
+    /// In which mode.
+    pub mode: Mode,
+}
+
 /// From the manager to a process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Reply {
     /// Of the last request that the manager had from the process.
     pub serial: u32,
+    /// Since which recovery.
+    pub epoch: u8,
     /// What is told.
     pub tell: Tell,
 }
@@ -85,6 +108,8 @@ pub enum Tell {
     Joined,
     /// It was taken for dead, and has no locks any more (VMS: `CLUEXIT`).
     Removed,
+    /// There is a new master: what does it have?
+    Recover,
     /// An AST.
     Ast {
         /// Of which of its locks.
@@ -112,6 +137,13 @@ impl Display for Request {
             }
             Ask::Dequeue { number, flags, .. } => write!(f, "$DEQ lock {}{flags}", number + 1),
             Ask::Cancel { number } => write!(f, "$DEQ CANCEL lock {}", number + 1),
+            Ask::Copies { held, .. } => {
+                write!(f, "has")?;
+                for held in held.iter().flatten() {
+                    write!(f, " {} {}", held.name, held.mode)?;
+                }
+                if held.iter().flatten().next().is_none() { f.write_str(" nothing") } else { Ok(()) }
+            }
             Ask::Read { block } => write!(f, "read block {block}"),
             Ask::Write { block, content: Some(content) } => write!(f, "write block {block} := {content}"),
             Ask::Write { block, content: None } => write!(f, "empty block {block}"),
@@ -123,6 +155,7 @@ impl Display for Reply {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self.tell {
             Tell::Joined => f.write_str("joined"),
+            Tell::Recover => f.write_str("a new master: what do you have?"),
             Tell::Removed => f.write_str("removed"),
             Tell::Ast { number, notice } => write!(f, "lock {}: {notice}", number + 1),
             Tell::Read { content: Some(content) } => write!(f, "the block holds {content}"),

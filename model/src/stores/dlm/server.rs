@@ -1,10 +1,11 @@
 //! The node that masters all resources, as a server: it hears processes, and tells them their ASTs.
 
+use super::gate::Gate;
 use super::lock::{Handle, Status};
 use super::manager::Manager;
 use super::protocol::{Ask, Reply, Request, Tell, owner_of};
 use super::resource::Notices;
-use super::settings::{Deadlocks, Settings};
+use super::settings::{Deadlocks, NewMaster, Settings};
 use crate::machine::{Context, Effects, Silence, Store, Visitor};
 use crate::time::{Due, Monotonic};
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,10 @@ pub struct Dlm {
     search_at: Option<Monotonic>,
     /// Whether anybody has begun to wait since that was said.
     has_more_waits: bool,
+    /// How many masters there were before.
+    epoch: u8,
+    /// Closed, while a new master asks what there is.
+    gate: Option<Gate>,
 }
 
 /// What is known of a process.
@@ -45,19 +50,81 @@ impl Dlm {
         &self.manager
     }
 
-    /// Whether the request was heard before, or came after a later one: the connection tells each once, and in order.
-    fn has_heard(&mut self, from: u8, request: &Request, cx: &Context<Settings>) -> bool {
+    /// The process is there: it is not dead, and is known from now on.
+    fn notes(&mut self, from: u8, cx: &Context<Settings>) {
         let place = usize::from(from);
         if self.heard.len() <= place {
             self.heard.resize(place + 1, Heard::default());
         }
-        let heard = &mut self.heard[place];
-        heard.removed_at = cx.settings.removed_after.map(|after| cx.monotonic + after);
+        self.heard[place].removed_at = cx.settings.removed_after.map(|after| cx.monotonic + after);
+    }
+
+    /// Whether the request was heard before, or came after a later one: the connection tells each once, and in order.
+    fn has_heard(&mut self, from: u8, request: &Request) -> bool {
+        let heard = &mut self.heard[usize::from(from)];
         if request.ask == Ask::Alive || heard.serial.is_some_and(|last| request.serial <= last) {
             return true;
         }
         (heard.serial, heard.told) = (Some(request.serial), None);
         false
+    }
+
+    /// Another life of it: the last one is dead, and has nothing.
+    fn begins_life(&mut self, from: u8, request: &Request, settings: &Settings, notices: &mut Notices) {
+        let heard = &mut self.heard[usize::from(from)];
+        if heard.life < request.life {
+            (heard.life, heard.is_removed) = (request.life, false);
+            self.buries(from, settings, notices);
+        }
+    }
+
+    fn buries(&mut self, process: u8, settings: &Settings, notices: &mut Notices) {
+        self.manager.purge(process, settings, notices);
+        if let Some(gate) = &mut self.gate {
+            gate.forgets(process);
+        }
+    }
+
+    /// What a process has, if it is asked for.
+    fn on_copies(&mut self, from: u8, request: Request, cx: &Context<Settings>, notices: &mut Notices) {
+        let NewMaster::Asks { minds_epoch, .. } = cx.settings.new_master else { return };
+        let Ask::Copies { held, again } = request.ask else { return };
+        self.begins_life(from, &request, cx.settings, notices);
+        let heard = &mut self.heard[usize::from(from)];
+        if heard.life > request.life || minds_epoch && request.epoch != self.epoch {
+            return;
+        }
+        let Some(gate) = self.gate.as_mut().filter(|gate| gate.waits_for(from)) else { return };
+        heard.serial = heard.serial.max(Some(request.serial));
+        gate.hears(from, held, again);
+    }
+
+    /// Opens the gate if everybody was heard.
+    fn open_gate(&mut self, cx: &Context<Settings>, notices: &mut Notices) {
+        let NewMaster::Asks { recovery, .. } = cx.settings.new_master else { return };
+        let Some(gate) = self.gate.take_if(|gate| gate.may_open()) else { return };
+        for (process, ask) in gate.open(&mut self.manager, recovery, cx.settings, notices) {
+            self.does(process, ask, cx.settings, notices);
+        }
+        self.mind_waits(cx);
+    }
+
+    /// What concerns locks.
+    fn does(&mut self, from: u8, ask: Ask, settings: &Settings, notices: &mut Notices) {
+        let handle = |number| Handle { owner: from, number };
+        match ask {
+            Ask::Enqueue { number, name, wish } => {
+                self.manager.request(handle(number), name, wish, settings, notices);
+            }
+            Ask::Convert { number, wish } => self.manager.convert(handle(number), wish, settings, notices),
+            Ask::Dequeue { number, flags, value } => {
+                self.manager.release(handle(number), flags, value, settings, notices);
+            }
+            Ask::Cancel { number } => self.manager.cancel(handle(number), settings, notices),
+            Ask::Alive | Ask::Join | Ask::Copies { .. } | Ask::Read { .. } | Ask::Write { .. } => {
+                unreachable!("{ask:?} concerns no lock")
+            }
+        }
     }
 
     /// Says once more what it may not have heard, and rings once more for it.
@@ -67,7 +134,7 @@ impl Dlm {
             return;
         }
         if let Some(tell) = heard.told {
-            effects.reply(from, Reply { serial: request.serial, tell });
+            effects.reply(from, Reply { serial: request.serial, epoch: self.epoch, tell });
         }
         let mut notices = Notices::new();
         self.manager.ring_again(from, &mut notices);
@@ -87,13 +154,18 @@ impl Dlm {
         if heard.removed_at.is_some() && !matches!(tell, Tell::Ast { notice: super::Notice::Blocks(_), .. }) {
             heard.told = Some(tell);
         }
-        effects.reply(to, Reply { serial: heard.serial.unwrap_or(0), tell });
+        effects.reply(to, Reply { serial: heard.serial.unwrap_or(0), epoch: self.epoch, tell });
     }
 
     fn tell_all(&mut self, notices: Notices, effects: &mut Effects<Self>) {
         for (Handle { owner, number }, notice) in notices {
             self.tell(owner, Tell::Ast { number, notice }, effects);
         }
+    }
+
+    fn loses_locks(&mut self) {
+        (self.manager, self.search_at, self.has_more_waits) = (Manager::default(), None, false);
+        self.heard.iter_mut().for_each(|heard| heard.told = None);
     }
 
     /// Somebody may have begun to wait.
@@ -127,37 +199,36 @@ impl Store for Dlm {
         cx: &Context<Settings>,
         effects: &mut Effects<Self>,
     ) {
-        if self.has_heard(from, &request, cx) {
-            return match self.heard[usize::from(from)].is_removed {
-                true => effects.reply(from, Reply { serial: request.serial, tell: Tell::Removed }),
+        let mut notices = Notices::new();
+        self.notes(from, cx);
+        if let Ask::Copies { .. } = request.ask {
+            self.on_copies(from, request, cx, &mut notices);
+            self.open_gate(cx, &mut notices);
+            return self.tell_all(notices, effects);
+        }
+        if self.has_heard(from, &request) {
+            let heard = &self.heard[usize::from(from)];
+            let (serial, epoch) = (request.serial, self.epoch);
+            return match heard.is_removed {
+                true => effects.reply(from, Reply { serial, epoch, tell: Tell::Removed }),
+                // It may not have heard that there is a new master.
+                false if request.epoch < epoch => {
+                    effects.reply(from, Reply { serial, epoch, tell: Tell::Recover });
+                }
                 false => self.say_again(from, &request, effects),
             };
         }
-        let (mut notices, settings) = (Notices::new(), cx.settings);
-        let heard = &mut self.heard[usize::from(from)];
-        if heard.life < request.life {
-            (heard.life, heard.is_removed) = (request.life, false);
-            self.manager.purge(from, settings, &mut notices);
-        }
+        self.begins_life(from, &request, cx.settings, &mut notices);
         if self.heard[usize::from(from)].is_removed {
             return self.tell(from, Tell::Removed, effects);
         }
-        let handle = |number| Handle { owner: from, number };
         match request.ask {
-            Ask::Alive => unreachable!("it is nothing new"),
-            Ask::Join => self.tell(from, Tell::Joined, effects),
-            Ask::Enqueue { number, name, wish } => {
-                self.manager.request(handle(number), name, wish, settings, &mut notices);
-                self.mind_waits(cx);
+            Ask::Join => {
+                if let Some(gate) = &mut self.gate {
+                    gate.forgets(from);
+                }
+                self.tell(from, Tell::Joined, effects);
             }
-            Ask::Convert { number, wish } => {
-                self.manager.convert(handle(number), wish, settings, &mut notices);
-                self.mind_waits(cx);
-            }
-            Ask::Dequeue { number, flags, value } => {
-                self.manager.release(handle(number), flags, value, settings, &mut notices);
-            }
-            Ask::Cancel { number } => self.manager.cancel(handle(number), settings, &mut notices),
             Ask::Read { block } => {
                 let content = self.disk.get(usize::from(block)).copied().flatten();
                 self.tell(from, Tell::Read { content }, effects);
@@ -166,7 +237,17 @@ impl Store for Dlm {
                 self.write(block, content);
                 self.tell(from, Tell::Written, effects);
             }
+            // It is to the last master: it will be asked again.
+            _ if request.epoch < self.epoch => self.tell(from, Tell::Recover, effects),
+            ask => match &mut self.gate {
+                Some(gate) => gate.saves(from, ask),
+                None => {
+                    self.does(from, ask, cx.settings, &mut notices);
+                    self.mind_waits(cx);
+                }
+            },
         }
+        self.open_gate(cx, &mut notices);
         self.tell_all(notices, effects);
     }
 
@@ -189,7 +270,7 @@ impl Store for Dlm {
             if is_due(heard.removed_at) {
                 (heard.removed_at, heard.is_removed) = (None, true);
                 effects.remark = Some("takes a silent one for dead");
-                self.manager.purge(client as u8, cx.settings, &mut notices);
+                self.buries(client as u8, cx.settings, &mut notices);
             }
         }
         if let (Deadlocks::Searched { after }, true) = (cx.settings.deadlocks, is_due(self.search_at)) {
@@ -199,11 +280,36 @@ impl Store for Dlm {
             let looks_again = std::mem::take(&mut self.has_more_waits) && self.manager.somebody_waits();
             self.search_at = looks_again.then(|| cx.monotonic + after);
         }
+        self.open_gate(cx, &mut notices);
         self.tell_all(notices, effects);
     }
 
-    fn on_restart(&mut self, _power_lost: bool, _cx: &Context<Settings>, _effects: &mut Effects<Self>) {
-        // The one node is the cluster: what it keeps is kept.
+    /// Another node comes in its place. Who is a member all nodes know, and the disk is none of theirs.
+    fn on_restart(&mut self, _power_lost: bool, cx: &Context<Settings>, effects: &mut Effects<Self>) {
+        // It begins anew to listen who is there.
+        for heard in &mut self.heard {
+            let waits = cx.settings.removed_after.map(|after| cx.monotonic + after);
+            heard.removed_at = heard.removed_at.and(waits);
+        }
+        match cx.settings.new_master {
+            NewMaster::HasAll => {}
+            NewMaster::HasNone => self.loses_locks(),
+            NewMaster::Asks { members, .. } => {
+                self.loses_locks();
+                self.epoch += 1;
+                (0..members).for_each(|process| self.notes(process, cx));
+                let alive: SmallVec<[u8; 4]> = (0..self.heard.len() as u8)
+                    .filter(|process| !self.heard[usize::from(*process)].is_removed)
+                    .collect();
+                for process in &alive {
+                    effects.reply(*process, Reply { serial: 0, epoch: self.epoch, tell: Tell::Recover });
+                }
+                self.gate = Some(Gate::closed_for(alive.into_iter()));
+                let mut notices = Notices::new();
+                self.open_gate(cx, &mut notices);
+                self.tell_all(notices, effects);
+            }
+        }
     }
 
     fn deadline(&self, _settings: &Settings) -> Option<Due> {

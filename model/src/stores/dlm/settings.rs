@@ -1,5 +1,6 @@
 //! Which lock manager it is: what VMS and Linux do differently, as settings.
 
+use super::recovery::Recovery;
 use crate::time::Micros;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,27 @@ pub struct Settings {
     /// After how long a silence a process is taken for dead, and its locks are given on: `RECNXINTERVAL`, 20 seconds in VMS. `None`: never,
     /// and only its next life tells of its death.
     pub removed_after: Option<Micros>,
+    /// What becomes of the locks when the node that masters them dies and another one comes in its place.
+    pub new_master: NewMaster,
+}
+
+/// What becomes of the locks when the node that masters them dies and another one comes in its place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum NewMaster {
+    /// Nothing: it does not die, or has them all the same.
+    HasAll,
+    /// It has none, and begins anew.
+    HasNone,
+    /// It asks their owners, and hears nothing else meanwhile.
+    Asks {
+        /// How it puts them together.
+        recovery: Recovery,
+        /// Who is asked, and heard before the gate opens: so many processes, and those that it has heard of. Where no process says again what is
+        /// not answered, all must be asked, for a first request may have died with the master; where they do, 0 will do.
+        members: u8,
+        /// Whether it counts an answer only if it is one to this recovery's question, and not to that of a recovery that was given up (row V6).
+        minds_epoch: bool,
+    },
 }
 
 /// Whose flags and names it has.
@@ -56,6 +78,7 @@ impl Settings {
         deadlocks: Deadlocks::Searched { after: Micros::seconds(10) },
         value_readers: ValueReaders::Everybody,
         removed_after: None,
+        new_master: NewMaster::HasAll,
     };
 
     /// Linux, as its kernel has it.
