@@ -205,6 +205,7 @@ fn title(system: &str) -> &str {
         "redis" => "Redis",
         "zookeeper" => "ZooKeeper",
         "objects" => "Objects, queues and streams",
+        "dlm" => "The lock managers of VMS and Linux",
         // etcd writes itself so.
         other => other,
     }

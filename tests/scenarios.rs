@@ -455,6 +455,31 @@ fn x8_two_naive_handlers_overwrite_each_other() {
 }
 
 #[test]
+fn v1_two_readers_that_want_to_write_wait_for_each_other() {
+    is_found_and_repaired("V1");
+}
+
+#[test]
+fn v2_a_demoted_reader_goes_on_reading() {
+    is_found_and_repaired("V2");
+}
+
+#[test]
+fn v5_a_cache_is_emptied_after_its_lock_is_given_up() {
+    is_found_and_repaired("V5");
+}
+
+#[test]
+fn v8_a_circle_over_two_resources_is_not_seen_in_place() {
+    is_found_and_repaired("V8");
+}
+
+#[test]
+fn v9_a_value_block_in_doubt_is_taken_for_fresh() {
+    is_found_and_repaired("V9");
+}
+
+#[test]
 fn every_row_of_the_catalogue_has_a_test_above() {
     let tests = include_str!("scenarios.rs");
     for row in scenarios() {

@@ -37,6 +37,7 @@ pub mod cluster;
 pub mod explore;
 pub mod locks;
 pub mod machine;
+pub mod managed;
 pub mod names;
 pub mod objects;
 pub mod stores;

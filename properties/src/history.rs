@@ -335,6 +335,16 @@ pub enum Event {
         /// Who says so.
         client: ClientId,
     },
+    /// The client has a lock of a lock manager in this mode from here on, for all it knows, and goes by that: another mode than before, or
+    /// none. Such locks are converted while they are held, and a client may have several ([`ManagerMonitors`](crate::ManagerMonitors)).
+    Has {
+        /// Who has it.
+        client: ClientId,
+        /// On which resource.
+        resource: LockId,
+        /// In which mode; `None`: not any more.
+        access: Option<Access>,
+    },
 }
 
 /// How a call is written down: the mode of access, unless it is the first, in one with whether the client will wait.
@@ -458,7 +468,8 @@ impl Event {
             | Event::Input { client, .. }
             | Event::Output { client, .. }
             | Event::Counted { client }
-            | Event::Settled { client } => client,
+            | Event::Settled { client }
+            | Event::Has { client, .. } => client,
         }
     }
 
@@ -492,7 +503,8 @@ impl Event {
             | Event::Input { .. }
             | Event::Output { .. }
             | Event::Counted { .. }
-            | Event::Settled { .. } => None,
+            | Event::Settled { .. }
+            | Event::Has { .. } => None,
         }
     }
 }

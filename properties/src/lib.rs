@@ -99,6 +99,7 @@ mod history;
 mod lease_loss;
 mod lemma_1;
 mod lost_update;
+mod manager;
 mod min_validity;
 mod monitor;
 mod monitors;
@@ -126,6 +127,7 @@ pub use history::{ClientId, ClientSet, Event, FencingToken, HoldId, LockId, Mode
 pub use lease_loss::LeaseLoss;
 pub use lemma_1::Lemma1;
 pub use lost_update::LostUpdate;
+pub use manager::ManagerMonitors;
 pub use min_validity::MinValidity;
 pub use monitor::{Monitor, Verdict, Violation};
 pub use monitors::{Monitors, Tests};

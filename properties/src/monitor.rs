@@ -58,6 +58,8 @@ pub trait Monitor: Clone + Eq + Hash + std::fmt::Debug {
             Event::Output { client, value } => self.on_output(client, value),
             Event::Counted { client } => self.on_counted(client),
             Event::Settled { client } => self.on_settled(client),
+            // Not of a lock that is taken and given back: a judge of its own watches it.
+            Event::Has { .. } => Ok(()),
         }
     }
 

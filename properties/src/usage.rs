@@ -87,7 +87,8 @@ impl Usage {
             | Event::Input { .. }
             | Event::Output { .. }
             | Event::Counted { .. }
-            | Event::Settled { .. } => return,
+            | Event::Settled { .. }
+            | Event::Has { .. } => return,
         }
         // A mode is of interest for as long as its client waits or holds; what is over must not tell two states apart.
         if !self.waiting.union(self.holding).contains(client) {

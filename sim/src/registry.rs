@@ -6,6 +6,7 @@
 mod any;
 mod cassandra;
 mod checking;
+mod dlm;
 mod etcd;
 mod feedback;
 mod general;
@@ -78,8 +79,10 @@ pub fn locks() -> Vec<Box<dyn AnyLock>> {
     locks.extend(zookeeper::locks());
     locks.extend(etcd::locks());
     locks.push(feedback::lock());
+    locks.extend(dlm::locks());
     locks.push(cassandra::row_probe());
     locks.push(zookeeper::znode_probe());
     locks.extend(objects::objects());
+    locks.push(dlm::cache());
     locks
 }

@@ -63,6 +63,9 @@ const ETCD: Why = Why::NoPlan("nobody has written plans for etcd's rows yet");
 /// Of the rows of shared objects.
 const OBJECT: Why = Why::NoPlan("the hosted engine runs locks; it has no client of shared objects yet");
 
+/// Of the rows of lock managers.
+const MANAGER: Why = Why::NoPlan("the hosted engine runs locks; it has no client of a lock manager yet");
+
 const SHARED: Why = Why::NoPlan("nobody has written plans for the rows of locks that several may hold yet");
 
 /// What is not in the table.
@@ -130,6 +133,11 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
     ("E7", ETCD),
     ("E11", ETCD),
     ("E12", ETCD),
+    ("V1", MANAGER),
+    ("V2", MANAGER),
+    ("V5", MANAGER),
+    ("V8", MANAGER),
+    ("V9", MANAGER),
 ];
 
 /// The table.

@@ -138,7 +138,8 @@ impl Coverage {
                 | Event::ReadBegun { .. }
                 | Event::Invoked { .. }
                 | Event::Input { .. }
-                | Event::Settled { .. } => {}
+                | Event::Settled { .. }
+                | Event::Has { .. } => {}
                 Event::Returned { .. } => self.returned += 1,
                 Event::Unknown { .. } => self.unknown += 1,
                 Event::Output { .. } | Event::Counted { .. } => self.outputs += 1,

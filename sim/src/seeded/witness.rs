@@ -113,7 +113,8 @@ impl<Y: System> Run<'_, '_, Y> {
             | Event::Input { .. }
             | Event::Output { .. }
             | Event::Counted { .. }
-            | Event::Settled { .. } => {}
+            | Event::Settled { .. }
+            | Event::Has { .. } => {}
         }
     }
 

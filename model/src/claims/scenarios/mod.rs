@@ -3,6 +3,7 @@
 mod cassandra;
 mod cassandra_lwt;
 mod cassandra_shadow;
+mod dlm;
 mod etcd;
 mod objects;
 mod redis;
@@ -129,5 +130,6 @@ pub fn scenarios() -> Vec<Scenario> {
     rows.extend(zookeeper::scenarios());
     rows.extend(etcd::scenarios());
     rows.extend(objects::scenarios());
+    rows.extend(dlm::scenarios());
     rows
 }

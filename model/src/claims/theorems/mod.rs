@@ -2,6 +2,7 @@
 
 mod cassandra;
 mod cassandra_shadow;
+mod dlm;
 mod etcd;
 mod etcd_election;
 mod etcd_lease_key;
@@ -26,7 +27,7 @@ pub struct Theorem {
 }
 
 /// The statements, in the order of the source.
-pub const THEOREMS: [Theorem; 32] = [
+pub const THEOREMS: [Theorem; 35] = [
     Theorem {
         name: "lemma-1",
         statement: "of two threads that write a cell each into a row and then read it, one sees both",
@@ -187,6 +188,21 @@ pub const THEOREMS: [Theorem; 32] = [
         statement: "what handlers of a stream put out is what one of them would have put out that does not crash",
         source: "document 002, the beginning and \"Exactly-once\"; the text ends before its own handler, and ours stands for it",
     },
+    Theorem {
+        name: "lock-manager",
+        statement: "whoever has locks of a lock manager on one resource has them in modes that go together",
+        source: "document 004, \"Режимы блокировки\"; Linux, fs/dlm/lock.c; not proved there",
+    },
+    Theorem {
+        name: "lock-manager-progress",
+        statement: "of those who wait for locks of a lock manager, somebody is granted in the end: deadlocks are found and ended",
+        source: "document 004, \"Определение ситуаций взаимной блокировки\"; not proved there",
+    },
+    Theorem {
+        name: "cache",
+        statement: "a cache that a lock manager keeps fresh, by blocking ASTs and a number in the value block, shows what was written last",
+        source: "document 004, \"Блок значения блокировки\"; fs/gfs2/glops.c; not proved there",
+    },
 ];
 
 /// A statement under all of its assumptions but the dropped ones, in one space.
@@ -255,5 +271,6 @@ pub fn claims() -> Vec<Claim> {
     claims.extend(etcd_election::claims());
     claims.extend(etcd_lease_key::claims());
     claims.extend(objects::claims());
+    claims.extend(dlm::claims());
     claims
 }

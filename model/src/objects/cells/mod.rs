@@ -12,8 +12,10 @@
 //! | [`InRedis`] | a key | what it holds: no other is there | yes | yes |
 //! | [`InZooKeeper`] | a znode | `dataVersion`, which starts again | reads first | reads first |
 //! | [`InCassandra`] | a row of one column | what it holds: no other is there | yes | reads first |
+//! | [`InCache`] | a block of a disk, cached under a lock | what it holds: no other is there | yes | yes |
 
 mod cassandra;
+mod dlm;
 mod etcd;
 mod memory;
 mod redis;
@@ -21,6 +23,7 @@ mod zookeeper;
 
 pub use crate::stores::memory::Cell;
 pub use cassandra::{CassandraReads, InCassandra, Reads};
+pub use dlm::{CacheSettings, GivesUp, InCache, Validity};
 pub use etcd::{EtcdField, EtcdVersions, InEtcd};
 pub use memory::{AsItIs, InMemory};
 pub use redis::InRedis;

@@ -1,0 +1,141 @@
+//! The spaces in which users of a lock manager are judged. They have no time: no promise of one manager rests on any, and a request may
+//! wait for as long as it likes.
+
+use super::Assumption;
+use super::cassandra::workload;
+use crate::cluster::Setup;
+use crate::explore::Space;
+use crate::managed::program::{R1, R2};
+use crate::managed::{Believes, Chosen, Managed, Program, Settings};
+use crate::objects::cells::{CacheSettings, InCache};
+use crate::objects::{self, Repeats, Shared, Variable};
+use crate::stores::dlm::recovery::Recovery;
+use crate::stores::dlm::{self, Deadlocks, Flags, Mode, NewMaster};
+use crate::time::Micros;
+use crate::workload::{Calls, Workload};
+use crate::world::Bounds;
+use picklock_properties::Promise;
+
+/// Linux until 2007: deadlocks are left as they are.
+pub const LINUX_2006: dlm::Settings = dlm::Settings { deadlocks: Deadlocks::Left, ..dlm::Settings::LINUX };
+
+/// A variable on a shared disk, cached under a lock.
+pub type CachedVariable = Shared<Variable, InCache>;
+
+/// A variable that so many nodes read and change through their caches.
+pub fn cached_variable(
+    cache: CacheSettings,
+    store: dlm::Settings,
+    (clients, rounds): (u8, u8),
+    promises: &[Promise],
+) -> Space<CachedVariable> {
+    let object = objects::variable::Settings { values: 1, ..objects::variable::Settings::default() };
+    let lock = objects::Settings {
+        object,
+        cells: cache,
+        repeats: Repeats::Never,
+        timeout: Micros::ZERO,
+        poll_interval: Micros::ZERO,
+    };
+    let workload = Workload { rounds, ..workload(clients, Calls::Lock) };
+    let promises = promises.iter().copied().collect();
+    Space {
+        setup: Setup { lock, store, servers: 1, workload, promises },
+        bounds: Bounds { crashes_restart: true, ..Bounds::default() },
+    }
+}
+
+/// So many processes that do these programs over this manager.
+pub fn managed(
+    programs: &[Program],
+    chosen: Chosen,
+    store: dlm::Settings,
+    (clients, rounds): (u8, u8),
+    promises: &[Promise],
+) -> Space<Managed> {
+    Space {
+        setup: Setup {
+            lock: Settings {
+                programs: programs.to_vec(),
+                chosen,
+                believes: Believes::Nothing,
+                alive_every: None,
+            },
+            store,
+            servers: 1,
+            workload: Workload { rounds, ..workload(clients, Calls::Lock) },
+            promises: promises.iter().copied().collect(),
+        },
+        bounds: Bounds { crashes_restart: true, ..Bounds::default() },
+    }
+}
+
+/// One lock each, in a mode that is drawn.
+pub fn modes(store: dlm::Settings, size: (u8, u8), promises: &[Promise]) -> Space<Managed> {
+    managed(&Mode::ALL.map(Program::holds), Chosen::Drawn, store, size, promises)
+}
+
+/// A readers-writer lock.
+pub fn readers_and_writers(store: dlm::Settings, size: (u8, u8), promises: &[Promise]) -> Space<Managed> {
+    managed(&[Mode::Ex, Mode::Pr].map(Program::holds), Chosen::Drawn, store, size, promises)
+}
+
+/// Readers that want to write what they have read.
+pub fn upgrades(store: dlm::Settings, flags: Flags, size: (u8, u8), promises: &[Promise]) -> Space<Managed> {
+    managed(&[Program::upgrades(flags)], Chosen::ByProcess, store, size, promises)
+}
+
+/// Two resources, which each takes in an order that is drawn.
+pub fn two_resources(store: dlm::Settings, size: (u8, u8), promises: &[Promise]) -> Space<Managed> {
+    managed(&[Program::both(R1, R2), Program::both(R2, R1)], Chosen::Drawn, store, size, promises)
+}
+
+/// A service of which one instance serves and the others stand by.
+pub fn standby(store: dlm::Settings, size: (u8, u8), promises: &[Promise]) -> Space<Managed> {
+    managed(&[Program::stands_by()], Chosen::ByProcess, store, size, promises)
+}
+
+/// Pages of one file, and now and then the whole file.
+pub fn hierarchy(store: dlm::Settings, size: (u8, u8), promises: &[Promise]) -> Space<Managed> {
+    let programs = [Program::page(1), Program::page(2), Program::holds(Mode::Ex)];
+    managed(&programs, Chosen::Drawn, store, size, promises)
+}
+
+/// The same with masters that die, so many one after the other, each with another one in its place at once.
+pub fn whose_master_dies(mut space: Space<Managed>, new_master: NewMaster, deaths: u8) -> Space<Managed> {
+    space.bounds.power_losses = deaths;
+    space.setup.store.new_master = new_master;
+    space
+}
+
+/// A new master of so many processes that does as Linux does.
+pub fn asks(members: u8) -> NewMaster {
+    NewMaster::Asks { recovery: Recovery::LINUX, members, minds_epoch: true }
+}
+
+/// Drops an assumption of the claims about a lock manager. Several may be dropped, one after the other.
+pub fn drop_from_managed(space: &mut Space<Managed>, assumption: Assumption) {
+    drop_from_bounds(&mut space.bounds, assumption);
+}
+
+/// The same, of whatever uses one.
+pub fn drop_from_bounds(bounds: &mut Bounds, assumption: Assumption) {
+    super::objects::drop_from_objects(bounds, assumption);
+}
+
+/// Nodes that cache, in virtual time. Their requests arrive, and nobody is taken for dead for its silence.
+pub fn cached_in_time(space: Space<CachedVariable>) -> Setup<CachedVariable> {
+    let workload = Workload { think: Micros::seconds(1), ..space.setup.workload };
+    Setup { workload, ..space.setup }
+}
+
+/// The same users in virtual time: a second of thinking and one of work, ten of `DEADLOCK_WAIT`, and twenty of silence before one is
+/// taken for dead. A new master asks those whom the last one had heard of.
+pub fn in_time(space: Space<Managed>) -> Setup<Managed> {
+    let second = Micros::seconds(1);
+    let workload = Workload { think: second, hold: second, ..space.setup.workload };
+    let lock = Settings { alive_every: Some(second), ..space.setup.lock };
+    let store =
+        dlm::Settings { removed_after: Some(Micros::seconds(20)), new_master: asks(0), ..space.setup.store };
+    Setup { workload, lock, store, ..space.setup }
+}

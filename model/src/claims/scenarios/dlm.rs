@@ -1,0 +1,162 @@
+//! The rows of the lock managers of VMS and Linux.
+
+use super::{Hunt, Scenario, Search};
+use crate::claims::dlm::{
+    CachedVariable, LINUX_2006, cached_in_time, cached_variable, in_time, two_resources, upgrades,
+};
+use crate::claims::{Judgement, NamedSpace, pack_setup};
+use crate::explore::{Draws, Goal, Space};
+use crate::managed::{Believes, Managed};
+use crate::objects::cells::{CacheSettings, GivesUp, Validity};
+use crate::stores::dlm::{self, Flags};
+use crate::time::Micros;
+use crate::workload::Workload;
+use picklock_properties::Promise;
+
+/// The rows, in the order of the catalogue.
+pub(super) fn scenarios() -> Vec<Scenario> {
+    vec![v1(), v2(), v5(), v8(), v9()]
+}
+
+fn v1() -> Scenario {
+    let space = |store| upgrades(store, Flags::NONE, (2, 1), &[Promise::DeadlockFreedom]);
+    Scenario {
+        id: "V1",
+        story: "two readers want to write what they have read: each converts from PR to EX, and waits for the other's PR to go",
+        breaks: Promise::DeadlockFreedom,
+        search: progress("dlm-upgrade", &space(LINUX_2006)),
+        fix: "whose granted mode is in the way of a conversion that waits is refused at once (Linux since 2007, c85d65e91430)",
+        fix_search: progress("dlm-upgrade", &space(dlm::Settings::LINUX)),
+        note: "the refused one keeps its PR, and has to give it back: the refusal alone ends nothing. NODLCKWT switches the check off, and \
+               the deadlock is there again",
+        hunt: Some(hunt("dlm-upgrade", space(LINUX_2006), space(dlm::Settings::LINUX))),
+        ..LOCK_MANAGER
+    }
+}
+
+fn v2() -> Scenario {
+    let space = |believes| {
+        let mut space =
+            upgrades(dlm::Settings::LINUX, Flags::CONVDEADLK, (2, 1), &[Promise::MutualExclusion]);
+        space.setup.lock.believes = believes;
+        space
+    };
+    let safety =
+        |space| Search::Space { space: NamedSpace::new("dlm-upgrade", &space), judgement: Judgement::Safety };
+    Scenario {
+        id: "V2",
+        story: "a reader that converts with CONVDEADLK is demoted to NL to let another one write, and goes on reading: it is told when \
+                its own conversion is done",
+        breaks: Promise::MutualExclusion,
+        search: safety(space(Believes::WhatItHad)),
+        fix: "who converts with CONVDEADLK goes by nothing until it is told",
+        fix_search: safety(space(Believes::Nothing)),
+        note: "the row's own kernel defect (7d3c1feb8091) is a second copy of the mode that is not kept alike; one node is enough to see \
+               what a copy that lags comes to",
+        hunt: Some(hunt("dlm-upgrade", space(Believes::WhatItHad), space(Believes::Nothing))),
+        ..LOCK_MANAGER
+    }
+}
+
+fn v5() -> Scenario {
+    let space = |gives_up| cached(CacheSettings { gives_up, ..CacheSettings::default() });
+    Scenario {
+        id: "V5",
+        story: "a node is asked for its lock, gives it up, and empties its cache afterwards: what it reads in between another one has \
+                changed already",
+        breaks: Promise::Linearizable,
+        search: of_cache(space(GivesUp::LockFirst)),
+        fix: "the cache first, then the lock (gfs2, 58e9fee13e57)",
+        fix_search: of_cache(space(GivesUp::CacheFirst)),
+        hunt: Some(cache_hunt(&[], space(GivesUp::LockFirst), space(GivesUp::CacheFirst))),
+        ..LOCK_MANAGER
+    }
+}
+
+fn v8() -> Scenario {
+    let space = |store| two_resources(store, (2, 1), &[Promise::DeadlockFreedom]);
+    Scenario {
+        id: "V8",
+        story: "A has R1 and waits for R2, B has R2 and waits for R1: the check in place looks at one resource, and nobody is refused",
+        breaks: Promise::DeadlockFreedom,
+        search: progress("dlm-two", &space(dlm::Settings::LINUX)),
+        fix: "waits are followed over resources, and one request that waits is refused (VMS, DEADLOCK_WAIT)",
+        fix_search: progress("dlm-two", &space(dlm::Settings::VMS)),
+        note: "document 004 says that the resource that was locked first is freed. Nothing is: a request is refused, and its owner gives \
+               back what it has",
+        hunt: Some(hunt("dlm-two", space(dlm::Settings::LINUX), space(dlm::Settings::VMS))),
+        ..LOCK_MANAGER
+    }
+}
+
+fn v9() -> Scenario {
+    let space = |validity| {
+        let mut space = cached(CacheSettings { validity, ..CacheSettings::default() });
+        space.bounds.crashes = 1;
+        space
+    };
+    Scenario {
+        id: "V9",
+        story: "a writer dies with its change on the disk and the old number in the value block; a reader takes its cache for fresh, and \
+                goes back behind what another one has read",
+        breaks: Promise::Linearizable,
+        search: of_cache(space(Validity::Ignored)),
+        fix: "a value block that is not valid (VALNOTVALID) is no number",
+        fix_search: of_cache(space(Validity::Minded)),
+        note: "whoever meets it with EX must leave a number that nobody has met beside another content: it makes the value block valid again \
+               by writing it",
+        hunt: Some(cache_hunt(&["crash"], space(Validity::Ignored), space(Validity::Minded))),
+        ..LOCK_MANAGER
+    }
+}
+
+/// What the rows above have in common; the searches are placeholders that every row replaces.
+const LOCK_MANAGER: Scenario = Scenario {
+    id: "",
+    system: "dlm",
+    story: "",
+    breaks: Promise::DeadlockFreedom,
+    search: Search::NOWHERE,
+    fix: "",
+    fix_search: Search::NOWHERE,
+    note: "",
+    hunt: None,
+};
+
+fn cached(cache: CacheSettings) -> Space<CachedVariable> {
+    cached_variable(cache, dlm::Settings::LINUX, (2, 2), &[Promise::Linearizable])
+}
+
+fn of_cache(space: Space<CachedVariable>) -> Search {
+    Search::Space { space: NamedSpace::new("cached-variable", &space), judgement: Judgement::Safety }
+}
+
+fn progress(lock: &'static str, space: &Space<Managed>) -> Search {
+    let judgement = Judgement::Progress { goals: vec![Goal::DeadlockFreedom], draws: Draws::Adversary };
+    Search::Space { space: NamedSpace::new(lock, space), judgement }
+}
+
+/// The row's own setup, in time, with as many processes and rounds as each seed draws.
+fn hunt(lock: &'static str, broken: Space<Managed>, fixed: Space<Managed>) -> Hunt {
+    let setup = |space| {
+        let mut setup = in_time(space);
+        setup.workload = Workload { varies: true, ..setup.workload };
+        pack_setup(&setup)
+    };
+    Hunt { lock, setup: setup(broken), fixed_lock: lock, fixed: setup(fixed), faults: &[] }
+}
+
+/// The same of a cache, whose nodes ask again at once: what goes wrong in it does so within a round trip of somebody else's.
+fn cache_hunt(
+    faults: &'static [&'static str],
+    broken: Space<CachedVariable>,
+    fixed: Space<CachedVariable>,
+) -> Hunt {
+    let setup = |space| {
+        let mut setup = cached_in_time(space);
+        setup.workload = Workload { clients: 3, rounds: 6, think: Micros::ZERO, ..setup.workload };
+        pack_setup(&setup)
+    };
+    let lock = "cached-variable";
+    Hunt { lock, setup: setup(broken), fixed_lock: lock, fixed: setup(fixed), faults }
+}

@@ -1,0 +1,197 @@
+//! What document 004 says of the lock managers of VMS and Linux, none of it proved there: who goes beside whom, that deadlocks come to an
+//! end, and that a cache may be kept under a lock.
+
+use super::Claim;
+use crate::claims::dlm::{
+    LINUX_2006, asks, cached_variable, drop_from_managed, hierarchy, modes, readers_and_writers, standby,
+    two_resources, upgrades, whose_master_dies,
+};
+use crate::claims::{Assumption, Expected, Judgement};
+use crate::explore::{Draws, Goal, Space};
+use crate::managed::{Believes, Managed};
+use crate::objects::cells::{CacheSettings, GivesUp, Validity};
+use crate::stores::dlm::{Flags, NewMaster, Settings};
+use picklock_properties::Promise;
+
+const EXCLUDES: &[Promise] = &[Promise::MutualExclusion];
+const GOES_ON: &[Promise] = &[Promise::DeadlockFreedom];
+
+/// The claims, in the order of the statements.
+pub(super) fn claims() -> Vec<Claim> {
+    let mut claims = compatible_holders();
+    claims.extend(progress());
+    claims.extend(caches());
+    claims
+}
+
+fn compatible_holders() -> Vec<Claim> {
+    use Expected::{Holds, Violated};
+    let claim = |lock, variant, space: Space<Managed>, dropped: &[Assumption], expected, reason| Claim {
+        variant,
+        reason,
+        ..Claim::of(lock, "lock-manager", &space, dropped, expected)
+    };
+    let without = |assumption| {
+        let mut space = readers_and_writers(Settings::LINUX, (2, 2), EXCLUDES);
+        drop_from_managed(&mut space, assumption);
+        space
+    };
+    let demoted = |believes| {
+        let mut space = upgrades(Settings::LINUX, Flags::CONVDEADLK, (2, 1), EXCLUDES);
+        space.setup.lock.believes = believes;
+        space
+    };
+    let table = "a lock is granted beside those only that it goes with";
+    vec![
+        claim("dlm-modes", "Linux", modes(Settings::LINUX, (3, 1), EXCLUDES), &[], Holds, table),
+        claim("dlm-modes", "VMS", modes(Settings::VMS, (3, 1), EXCLUDES), &[], Holds, table),
+        claim(
+            "dlm-upgrade",
+            "Linux",
+            upgrades(Settings::LINUX, Flags::NONE, (3, 1), EXCLUDES),
+            &[],
+            Holds,
+            table,
+        ),
+        claim("dlm-two", "VMS", two_resources(Settings::VMS, (3, 1), EXCLUDES), &[], Holds, table),
+        claim("dlm-standby", "Linux", standby(Settings::LINUX, (3, 1), EXCLUDES), &[], Holds, table),
+        claim("dlm-pages", "VMS", hierarchy(Settings::VMS, (2, 1), EXCLUDES), &[], Holds, table),
+        claim(
+            "dlm-upgrade",
+            "Linux, CONVDEADLK",
+            demoted(Believes::Nothing),
+            &[],
+            Holds,
+            "who may be demoted reads nothing while it converts",
+        ),
+        claim(
+            "dlm-upgrade",
+            "Linux, CONVDEADLK, reads on",
+            demoted(Believes::WhatItHad),
+            &[],
+            Violated,
+            "its granted mode falls to NL before it is told (row V2)",
+        ),
+        claim(
+            "dlm-readers-writer",
+            "Linux",
+            without(Assumption::NoCrash),
+            &[Assumption::NoCrash],
+            Holds,
+            "its next life tells of the death of the last one",
+        ),
+        claim(
+            "dlm-readers-writer",
+            "a new master that asks",
+            whose_master_dies(readers_and_writers(Settings::LINUX, (2, 1), EXCLUDES), asks(2), 1),
+            &[Assumption::Durable],
+            Holds,
+            "owners know what they have",
+        ),
+        claim(
+            "dlm-readers-writer",
+            "a new master that does not ask",
+            whose_master_dies(readers_and_writers(Settings::LINUX, (2, 1), EXCLUDES), NewMaster::HasNone, 1),
+            &[Assumption::Durable],
+            Violated,
+            "it knows of no locks, and grants them again",
+        ),
+        claim(
+            "dlm-readers-writer",
+            "Linux",
+            without(Assumption::NoDuplicate),
+            &[Assumption::NoDuplicate],
+            Holds,
+            "requests are numbered",
+        ),
+    ]
+}
+
+fn progress() -> Vec<Claim> {
+    use Expected::{Holds, Violated};
+    let claim = |lock, variant, space: Space<Managed>, expected, reason| Claim {
+        variant,
+        reason,
+        judgement: Judgement::Progress { goals: vec![Goal::DeadlockFreedom], draws: Draws::Adversary },
+        ..Claim::of(lock, "lock-manager-progress", &space, &[], expected)
+    };
+    let upgrade = |store, flags, clients| upgrades(store, flags, (clients, 1), GOES_ON);
+    let two = |store, clients| two_resources(store, (clients, 1), GOES_ON);
+    vec![
+        claim("dlm-modes", "Linux", modes(Settings::LINUX, (2, 2), GOES_ON), Holds, "one lock each"),
+        claim(
+            "dlm-standby",
+            "Linux",
+            standby(Settings::LINUX, (3, 1), GOES_ON),
+            Holds,
+            "NL is in nobody's way",
+        ),
+        claim(
+            "dlm-pages",
+            "VMS",
+            hierarchy(Settings::VMS, (2, 1), GOES_ON),
+            Holds,
+            "parents first is an order",
+        ),
+        claim(
+            "dlm-upgrade",
+            "Linux until 2007",
+            upgrade(LINUX_2006, Flags::NONE, 2),
+            Violated,
+            "each waits for the other's PR to go (row V1)",
+        ),
+        claim(
+            "dlm-upgrade",
+            "Linux",
+            upgrade(Settings::LINUX, Flags::NONE, 3),
+            Holds,
+            "the second one is refused at once",
+        ),
+        claim("dlm-upgrade", "VMS", upgrade(Settings::VMS, Flags::NONE, 3), Holds, "the search finds it"),
+        claim(
+            "dlm-upgrade",
+            "Linux, NODLCKWT",
+            upgrade(Settings::LINUX, Flags::NODLCKWT, 2),
+            Violated,
+            "it says that the wait ends from elsewhere, and it does not",
+        ),
+        claim(
+            "dlm-two",
+            "Linux",
+            two(Settings::LINUX, 2),
+            Violated,
+            "the check in place looks at one resource (row V8)",
+        ),
+        claim("dlm-two", "VMS", two(Settings::VMS, 3), Holds, "the search follows waits over resources"),
+    ]
+}
+
+fn caches() -> Vec<Claim> {
+    use Expected::{Holds, Violated};
+    let claim = |variant, cache, dropped: &[Assumption], expected, reason| {
+        let mut space = cached_variable(cache, Settings::LINUX, (2, 2), &[Promise::Linearizable]);
+        space.bounds.crashes = u8::from(dropped.contains(&Assumption::NoCrash));
+        Claim { variant, reason, ..Claim::of("cached-variable", "cache", &space, dropped, expected) }
+    };
+    let careful = CacheSettings::default();
+    let hasty = CacheSettings { gives_up: GivesUp::LockFirst, ..careful };
+    let trusting = CacheSettings { validity: Validity::Ignored, ..careful };
+    vec![
+        claim("", careful, &[], Holds, "what is read is read under a lock, or has the number that it had"),
+        claim(
+            "the lock first",
+            hasty,
+            &[],
+            Violated,
+            "the cache is read when another writes already (row V5)",
+        ),
+        claim("", careful, &[Assumption::NoCrash], Holds, "the value block of a dead writer is not valid"),
+        claim(
+            "validity ignored",
+            trusting,
+            &[Assumption::NoCrash],
+            Violated,
+            "the dead one has written the disk and not the number (row V9)",
+        ),
+    ]
+}

@@ -1,0 +1,455 @@
+//! A process that uses a lock manager: it does the steps of its program, each when the one before is granted.
+//!
+//! ```text
+//!   thinks ──▶ step ──asks──▶ granted ──▶ step … work … ──▶ gives all back ──▶ thinks
+//!                       └───▶ refused ──────────────────────▶ gives all back ──▶ thinks, and begins again
+//! ```
+//!
+//! **What it lives on.** A process that is alive is heard of, and one that is not heard of for long is dead. Messages come once: the
+//! manager tells requests apart by their numbers, and what is not answered is said once more ([`Settings::alive_every`]), as the
+//! connections of both systems do.
+//!
+//! **What breaks it.** A process that stands still for longer than [`crate::stores::dlm::Settings::removed_after`] is taken for dead, and
+//! goes on with what it had when it wakes, until it is told. Both systems fence such a node from the disks before they give its locks on;
+//! nothing is fenced here.
+
+use super::program::{Believes, Chosen, Program, Settings, Step};
+use crate::machine::{Effects, Line, Message, Node, Owner, Visitor};
+use crate::stores::dlm::{Ask, Dlm, Flags, Held, Mode, Name, Notice, Reply, Request, Status, Tell, Wish};
+use crate::system::{Process, ProcessContext, System};
+use crate::time::{Due, Monotonic};
+use crate::workload::{ROUNDS_WITHOUT_END, Workload};
+use picklock_properties::{AccessModes, ClientId, Event, HoldId, LockId, ManagerMonitors, Mode as Waits};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// The system: processes over one lock manager.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Managed {}
+
+impl System for Managed {
+    type Store = Dlm;
+    type Settings = Settings;
+    type Process = ManagedProcess;
+    type Judge = ManagerMonitors;
+
+    fn access_modes(_settings: &Settings) -> AccessModes {
+        AccessModes::DLM
+    }
+}
+
+/// One process.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct ManagedProcess {
+    phase: Phase,
+    rounds_left: u8,
+    /// Which program it does, and which step of it is next.
+    program: u8,
+    step: u8,
+    /// Counts its requests.
+    serial: u32,
+    /// The number of its last hold.
+    hold: u32,
+    /// How often it has started.
+    life: u8,
+    /// Of which master it knows.
+    epoch: u8,
+    /// When it says that it is alive, if it does.
+    alive_at: Option<Monotonic>,
+    /// What it asked last, if it is not answered yet and may have to be said once more.
+    asked: Option<Ask>,
+    /// Its locks, in the order in which it took them.
+    locks: SmallVec<[Own; 2]>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+enum Phase {
+    /// Will begin its program.
+    Thinks { until: Monotonic },
+    /// Has started again, and will say so.
+    Starts,
+    /// Has said that it has started again.
+    Joins,
+    /// Has asked for something.
+    Asks,
+    /// Works.
+    Works { until: Monotonic },
+    /// Gives back what it has; to begin again, if a request of it was refused.
+    GivesBack { again: bool },
+    /// Will do nothing more.
+    Done,
+}
+
+/// A lock of its own, as far as it knows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+struct Own {
+    name: Name,
+    /// What it goes by.
+    mode: Option<Mode>,
+}
+
+type Cx<'a> = ProcessContext<'a, Managed>;
+type Out = Effects<Dlm>;
+
+impl ManagedProcess {
+    /// In which mode it has its lock of this number, for all it knows.
+    pub fn mode(&self, number: u8) -> Option<Mode> {
+        self.locks.get(usize::from(number))?.mode
+    }
+
+    fn program<'a>(&self, cx: &Cx<'a>) -> &'a Program {
+        &cx.machine.settings.programs[usize::from(self.program)]
+    }
+
+    fn ask(&mut self, ask: Ask, cx: &Cx, out: &mut Out) {
+        self.serial += 1;
+        if let Some(every) = cx.machine.settings.alive_every {
+            (self.alive_at, self.asked) = (Some(cx.machine.monotonic + every), Some(ask));
+        }
+        out.request(0, Request { serial: self.serial, life: self.life, epoch: self.epoch, ask });
+    }
+
+    /// Goes by this mode of the lock from here on.
+    fn go_by(&mut self, number: u8, mode: Option<Mode>, cx: &Cx, out: &mut Out) {
+        let Some(own) = self.locks.get_mut(usize::from(number)) else { return };
+        if own.mode != mode {
+            own.mode = mode;
+            let (client, resource) = (ClientId(cx.machine.me), resource_of(own.name));
+            out.record(Event::Has { client, resource, access: mode.map(Mode::access) });
+        }
+    }
+
+    /// Does the next step, or gives everything back when there is none.
+    fn go_on(&mut self, cx: &Cx, out: &mut Out) {
+        let Some(step) = self.program(cx).0.get(usize::from(self.step)) else {
+            return self.give_back(false, cx, out);
+        };
+        self.step += 1;
+        match *step {
+            Step::Take(name, mode, flags) => {
+                let number = self.locks.len() as u8;
+                self.locks.push(Own { name, mode: None });
+                self.phase = Phase::Asks;
+                self.ask(Ask::Enqueue { number, name, wish: Wish { mode, flags, value: 0 } }, cx, out);
+            }
+            Step::Convert(number, mode, flags) => {
+                let has = self.mode(number);
+                // Who asks for less has less; who may be demoted may have nothing.
+                if has > Some(mode) {
+                    self.go_by(number, Some(mode), cx, out);
+                } else if flags.has(Flags::CONVDEADLK) && cx.machine.settings.believes == Believes::Nothing {
+                    self.go_by(number, Some(Mode::Nl), cx, out);
+                }
+                self.phase = Phase::Asks;
+                self.ask(Ask::Convert { number, wish: Wish { mode, flags, value: 0 } }, cx, out);
+            }
+            Step::Work => {
+                self.hold = self.serial;
+                let (client, hold) = (ClientId(cx.machine.me), HoldId(self.hold));
+                out.record(Event::Granted { client, fence: None, hold });
+                let round = self.round(cx.workload);
+                let until = cx.machine.monotonic + cx.workload.hold_of(cx.machine.me, round);
+                self.phase = Phase::Works { until };
+            }
+        }
+    }
+
+    /// The last of its locks, or on to the next round.
+    fn give_back(&mut self, again: bool, cx: &Cx, out: &mut Out) {
+        self.phase = Phase::GivesBack { again };
+        if let Some(number) = self.locks.len().checked_sub(1) {
+            let number = number as u8;
+            self.go_by(number, None, cx, out);
+            return self.ask(Ask::Dequeue { number, flags: Flags::NONE, value: 0 }, cx, out);
+        }
+        if !again {
+            out.record(Event::Released { client: ClientId(cx.machine.me) });
+            let is_counted = cx.workload.rounds != ROUNDS_WITHOUT_END;
+            self.rounds_left -= u8::from(is_counted && self.rounds_left > 0);
+        }
+        self.think(cx);
+    }
+
+    fn think(&mut self, cx: &Cx) {
+        let round = self.round(cx.workload);
+        self.phase = match self.rounds_left {
+            0 => Phase::Done,
+            _ => Phase::Thinks { until: cx.machine.monotonic + cx.workload.think_of(cx.machine.me, round) },
+        };
+        // It has nothing that anybody could want.
+        (self.alive_at, self.asked) = (None, None);
+    }
+
+    /// There is a new master: it is told what this one has, and what it waits for.
+    fn on_recover(&mut self, cx: &Cx, out: &mut Out) {
+        let has = |number: usize| {
+            let own = self.locks.get(number)?;
+            Some(Held { number: number as u8, name: own.name, mode: own.mode? })
+        };
+        let held = [has(0), has(1)];
+        match self.phase {
+            // What it said last is lost.
+            Phase::Joins => self.ask(Ask::Join, cx, out),
+            Phase::Starts => {}
+            Phase::Asks => self.ask(Ask::Copies { held, again: self.waits_for(cx) }, cx, out),
+            Phase::GivesBack { again } => {
+                // It is off: nobody tells the new master of it.
+                self.ask(Ask::Copies { held, again: None }, cx, out);
+                self.locks.pop();
+                self.give_back(again, cx, out);
+            }
+            // There is no answer to it.
+            Phase::Works { .. } => self.ask(Ask::Copies { held, again: None }, cx, out),
+            Phase::Thinks { .. } | Phase::Done => {
+                self.ask(Ask::Copies { held, again: None }, cx, out);
+                (self.alive_at, self.asked) = (None, None);
+            }
+        }
+    }
+
+    /// What its last step asked for: the lock's number, on what, in which mode.
+    fn waits_for(&self, cx: &Cx) -> Option<(u8, Name, Wish)> {
+        let wish = |mode, flags| Wish { mode, flags, value: 0 };
+        match *self.program(cx).0.get(usize::from(self.step.checked_sub(1)?))? {
+            Step::Take(name, mode, flags) => Some((self.locks.len() as u8 - 1, name, wish(mode, flags))),
+            Step::Convert(number, mode, flags) => {
+                Some((number, self.locks.get(usize::from(number))?.name, wish(mode, flags)))
+            }
+            Step::Work => None,
+        }
+    }
+
+    /// It was taken for dead: what it had is gone, and it starts again (`CLUEXIT`).
+    fn on_removed(&mut self, cx: &Cx, out: &mut Out) {
+        for number in (0..self.locks.len()).rev() {
+            self.go_by(number as u8, None, cx, out);
+        }
+        if matches!(self.phase, Phase::Works { .. }) {
+            out.record(Event::Lost { client: ClientId(cx.machine.me) });
+        }
+        self.start_again();
+    }
+
+    fn start_again(&mut self) {
+        self.locks.clear();
+        (self.alive_at, self.asked) = (None, None);
+        self.life = self.life.saturating_add(1);
+        self.phase = Phase::Starts;
+    }
+
+    fn round(&self, workload: &Workload) -> u8 {
+        workload.rounds - self.rounds_left.min(workload.rounds)
+    }
+
+    fn on_tell(&mut self, tell: Tell, cx: &Cx, out: &mut Out) {
+        self.asked = None;
+        match (self.phase, tell) {
+            (Phase::Joins, Tell::Joined) => self.think(cx),
+            (
+                Phase::Asks,
+                Tell::Ast { number, notice: Notice::Completed { status: Status::Granted, granted, .. } },
+            ) => {
+                self.go_by(number, granted, cx, out);
+                self.go_on(cx, out);
+            }
+            (Phase::Asks, Tell::Ast { number, notice: Notice::Completed { granted, .. } }) => {
+                // Refused: what is granted stays so, if anything is.
+                self.go_by(number, granted, cx, out);
+                if granted.is_none() {
+                    self.locks.pop();
+                }
+                self.give_back(true, cx, out);
+            }
+            (Phase::GivesBack { again }, Tell::Ast { notice: Notice::Completed { .. }, .. }) => {
+                self.locks.pop();
+                self.give_back(again, cx, out);
+            }
+            (
+                phase @ (Phase::Thinks { .. }
+                | Phase::Starts
+                | Phase::Joins
+                | Phase::Asks
+                | Phase::Works { .. }
+                | Phase::GivesBack { .. }
+                | Phase::Done),
+                Tell::Joined
+                | Tell::Removed
+                | Tell::Recover
+                | Tell::Ast { .. }
+                | Tell::Read { .. }
+                | Tell::Written,
+            ) => unreachable!("nothing of the kind is under way in {phase:?}"),
+        }
+    }
+
+    /// It gives up what it has when it has worked, whoever rings; and what it was told before its last request is settled.
+    fn does_not_mind(&self, reply: &Reply) -> bool {
+        matches!(reply.tell, Tell::Ast { notice: Notice::Blocks(_), .. })
+            || reply.serial != self.serial
+            || reply.epoch < self.epoch
+            || reply.tell != Tell::Removed && self.alive_at.is_some() && self.asked.is_none()
+            || matches!(self.phase, Phase::Starts | Phase::Thinks { .. } | Phase::Works { .. } | Phase::Done)
+    }
+}
+
+/// The number by which judges know a resource.
+fn resource_of(name: Name) -> LockId {
+    let [first, second, ..] = name.0;
+    LockId((first - 1) | second << 4)
+}
+
+impl Process<Managed> for ManagedProcess {
+    fn new(me: u8, workload: &Workload, start: Monotonic, _settings: &Settings) -> Self {
+        let rounds_left = if me < workload.clients { workload.rounds } else { 0 };
+        let phase = match rounds_left {
+            0 => Phase::Done,
+            _ => Phase::Thinks { until: start + workload.think_of(me, 0) },
+        };
+        ManagedProcess {
+            phase,
+            rounds_left,
+            program: 0,
+            step: 0,
+            serial: 0,
+            hold: 0,
+            life: 0,
+            epoch: 0,
+            alive_at: None,
+            asked: None,
+            locks: SmallVec::new(),
+        }
+    }
+
+    fn on_message(&mut self, from: Node, message: Message<Dlm>, cx: &Cx, out: &mut Out) {
+        let Message::Reply(reply) = message else { unreachable!("{from} does not send {message:?}") };
+        match reply.tell {
+            Tell::Recover if reply.epoch > self.epoch => {
+                self.epoch = reply.epoch;
+                self.on_recover(cx, out);
+            }
+            Tell::Recover => {}
+            Tell::Removed if reply.serial == self.serial && self.alive_at.is_some() => {
+                self.on_removed(cx, out);
+            }
+            Tell::Removed => {}
+            tell if !self.does_not_mind(&reply) => {
+                self.epoch = reply.epoch;
+                self.on_tell(tell, cx, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_app_deadline(&mut self, cx: &Cx, out: &mut Out) {
+        let client = ClientId(cx.machine.me);
+        match self.phase {
+            Phase::Thinks { .. } => {
+                let programs = cx.machine.settings.programs.len() as u32;
+                let chosen = match cx.machine.settings.chosen {
+                    Chosen::ByProcess => u32::from(cx.machine.me) % programs,
+                    Chosen::Drawn => cx.machine.choice,
+                };
+                (self.program, self.step) = (chosen as u8, 0);
+                let access = self.program(cx).working_mode().access();
+                out.record(Event::Called { client, mode: Waits::Lock, access });
+                self.go_on(cx, out);
+            }
+            Phase::Starts => {
+                self.phase = Phase::Joins;
+                self.ask(Ask::Join, cx, out);
+            }
+            Phase::Works { .. } => {
+                out.record(Event::Left { client });
+                self.go_on(cx, out);
+            }
+            Phase::Joins | Phase::Asks | Phase::GivesBack { .. } | Phase::Done => {
+                unreachable!("its application waits for nothing in {:?}", self.phase)
+            }
+        }
+    }
+
+    fn on_deadline(&mut self, cx: &Cx, out: &mut Out) {
+        let ask = self.asked.unwrap_or(Ask::Alive);
+        out.request(0, Request { serial: self.serial, life: self.life, epoch: self.epoch, ask });
+        self.alive_at = cx.machine.settings.alive_every.map(|every| cx.machine.monotonic + every);
+    }
+
+    fn on_restart(&mut self, _cx: &Cx) {
+        self.start_again();
+    }
+
+    fn app_deadline(&self, _workload: &Workload) -> Option<Due> {
+        match self.phase {
+            Phase::Thinks { until } | Phase::Works { until } => Some(Due::Monotonic(until)),
+            Phase::Starts => Some(Due::Monotonic(Monotonic::default())),
+            Phase::Joins | Phase::Asks | Phase::GivesBack { .. } | Phase::Done => None,
+        }
+    }
+
+    fn deadline(&self, _settings: &Settings) -> Option<Due> {
+        self.alive_at.map(Due::Monotonic)
+    }
+
+    fn app_choices(&self, _me: u8, _workload: &Workload, settings: &Settings) -> u32 {
+        match (self.phase, settings.chosen) {
+            (Phase::Thinks { .. }, Chosen::Drawn) => settings.programs.len() as u32,
+            _ => 1,
+        }
+    }
+
+    fn dismisses(&self, message: &Message<Dlm>) -> bool {
+        match message {
+            Message::Reply(Reply { tell: Tell::Recover, epoch, .. }) => *epoch <= self.epoch,
+            Message::Reply(reply) if reply.tell == Tell::Removed => reply.serial != self.serial,
+            Message::Reply(reply) => self.does_not_mind(reply),
+            _ => false,
+        }
+    }
+
+    fn visit<V: Visitor>(&mut self, _settings: &Settings, visitor: &mut V) {
+        visitor.serial(Owner::Me, &mut self.serial);
+        visitor.serial(Owner::Me, &mut self.hold);
+        self.alive_at.iter_mut().for_each(|at| visitor.wake(at));
+        match &mut self.phase {
+            Phase::Thinks { until } | Phase::Works { until } => visitor.wake(until),
+            Phase::Starts | Phase::Joins | Phase::Asks | Phase::GivesBack { .. } | Phase::Done => {}
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.phase == Phase::Done
+    }
+
+    fn is_thinking(&self) -> bool {
+        matches!(self.phase, Phase::Thinks { .. })
+    }
+
+    fn is_working(&self) -> bool {
+        self.holds()
+    }
+
+    fn holds(&self) -> bool {
+        matches!(self.phase, Phase::Works { .. })
+    }
+
+    fn latest_hold(&self) -> HoldId {
+        HoldId(self.hold)
+    }
+
+    fn line(&self) -> Line {
+        Line::NONE
+    }
+
+    fn doing(&self) -> &'static str {
+        match self.phase {
+            Phase::Thinks { .. } => "thinks",
+            Phase::Starts => "has started again",
+            Phase::Joins => "joins",
+            Phase::Asks => "waits for a lock",
+            Phase::Works { .. } => "works",
+            Phase::GivesBack { again: false } => "gives back",
+            Phase::GivesBack { again: true } => "was refused, gives back",
+            Phase::Done => "done",
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What users of the lock managers of VMS and Linux may rely on, in every order in which things can happen.
+
+use picklock_model::claims::dlm::{
+    CachedVariable, LINUX_2006, asks, cached_variable, hierarchy, modes, readers_and_writers, standby,
+    two_resources, upgrades, whose_master_dies,
+};
+use picklock_model::explore::{Draws, Exploration, Goal, Limits, Space, Verdict, check_liveness, search};
+use picklock_model::managed::{Believes, Managed};
+use picklock_model::objects::cells::{CacheSettings, GivesUp, Validity};
+use picklock_model::stores::dlm::recovery::Recovery;
+use picklock_model::stores::dlm::{Flags, NewMaster, Settings};
+use picklock_properties::Promise;
+
+const EXCLUDES: &[Promise] = &[Promise::MutualExclusion];
+const GOES_ON: &[Promise] = &[Promise::DeadlockFreedom];
+
+fn explored(what: &str, space: &Space<Managed>) -> Exploration {
+    let explored = search(space, &Limits::states(20_000_000));
+    println!("{what}: {} states, {:?}", explored.states, explored.verdict);
+    explored
+}
+
+fn assert_holds(what: &str, space: &Space<Managed>) {
+    let explored = explored(what, space);
+    assert_eq!(explored.verdict, Verdict::Verified, "{what}");
+    let untested = explored.coverage.tested.untested(space.setup.promises);
+    assert!(untested.is_empty(), "{what}: nothing put {untested:?} to the test");
+}
+
+fn goes_on(what: &str, space: &Space<Managed>) -> bool {
+    let (explored, lassos) =
+        check_liveness(space, &[Goal::DeadlockFreedom], Draws::Adversary, &Limits::states(20_000_000));
+    println!("{what}: {} states, lasso {:?}", explored.states, lassos.first().map(Option::is_some));
+    assert_eq!(explored.verdict, Verdict::Verified, "{what}");
+    lassos[0].is_none()
+}
+
+#[test]
+fn holders_in_every_mode_go_together_and_come_to_an_end() {
+    for store in [Settings::LINUX, Settings::VMS] {
+        assert_holds("two rounds", &modes(store, (2, 2), EXCLUDES));
+        assert_holds("three processes", &modes(store, (3, 1), EXCLUDES));
+        assert!(goes_on("three processes", &modes(store, (3, 1), GOES_ON)));
+    }
+}
+
+#[test]
+fn holders_that_die_and_come_back_leave_nothing_behind() {
+    let mut space = readers_and_writers(Settings::LINUX, (2, 2), EXCLUDES);
+    space.bounds.crashes = 1;
+    assert_holds("a crash", &space);
+    space.setup.promises = GOES_ON.iter().copied().collect();
+    assert!(goes_on("a crash", &space));
+    space.bounds.crashes_restart = false;
+    assert!(!goes_on("a crash for good: nobody tells the manager", &space));
+}
+
+#[test]
+fn requests_that_arrive_twice_are_done_once() {
+    let mut space = readers_and_writers(Settings::LINUX, (2, 2), EXCLUDES);
+    space.bounds.duplicates = 1;
+    assert_holds("a duplicate", &space);
+}
+
+/// Row V1.
+#[test]
+fn two_readers_that_want_to_write_wait_for_ever_until_2007_and_not_since() {
+    let space = |store, flags| upgrades(store, flags, (2, 1), GOES_ON);
+    assert!(!goes_on("2006", &space(LINUX_2006, Flags::NONE)));
+    assert!(!goes_on("NODLCKWT", &space(Settings::LINUX, Flags::NODLCKWT)));
+    assert!(goes_on("Linux", &space(Settings::LINUX, Flags::NONE)));
+    assert!(goes_on("VMS", &space(Settings::VMS, Flags::NONE)));
+    assert!(goes_on("CONVDEADLK", &space(LINUX_2006, Flags::CONVDEADLK)));
+    assert!(goes_on("three", &upgrades(Settings::LINUX, Flags::NONE, (3, 1), GOES_ON)));
+    assert_holds("Linux", &upgrades(Settings::LINUX, Flags::NONE, (3, 1), EXCLUDES));
+}
+
+/// Row V2.
+#[test]
+fn a_reader_that_is_demoted_and_goes_on_reading_meets_a_writer() {
+    let mut space = upgrades(Settings::LINUX, Flags::CONVDEADLK, (2, 1), EXCLUDES);
+    assert_holds("it goes by nothing while it converts", &space);
+    space.setup.lock.believes = Believes::WhatItHad;
+    assert!(matches!(explored("it reads on", &space).verdict, Verdict::Violated { .. }));
+}
+
+/// Row V8.
+#[test]
+fn a_circle_over_two_resources_stays_in_linux_and_is_ended_in_vms() {
+    assert!(!goes_on("Linux", &two_resources(Settings::LINUX, (2, 1), GOES_ON)));
+    assert!(goes_on("VMS", &two_resources(Settings::VMS, (2, 1), GOES_ON)));
+    assert!(goes_on("VMS, three", &two_resources(Settings::VMS, (3, 1), GOES_ON)));
+    assert_holds("VMS, three", &two_resources(Settings::VMS, (3, 1), EXCLUDES));
+}
+
+#[test]
+fn one_instance_serves_and_the_others_follow() {
+    for store in [Settings::LINUX, Settings::VMS] {
+        let mut space = standby(store, (3, 1), EXCLUDES);
+        assert_holds("standby", &space);
+        space.setup.promises = GOES_ON.iter().copied().collect();
+        assert!(goes_on("standby", &space));
+    }
+}
+
+#[test]
+fn a_lock_on_a_file_keeps_out_those_who_lock_its_pages() {
+    for store in [Settings::LINUX, Settings::VMS] {
+        assert_holds("pages", &hierarchy(store, (2, 1), EXCLUDES));
+        assert!(goes_on("pages", &hierarchy(store, (2, 1), GOES_ON)));
+    }
+}
+
+fn cache(gives_up: GivesUp, validity: Validity, size: (u8, u8)) -> Space<CachedVariable> {
+    let settings = CacheSettings { gives_up, validity };
+    cached_variable(settings, Settings::LINUX, size, &[Promise::Linearizable])
+}
+
+fn verdict(what: &str, space: &Space<CachedVariable>) -> Verdict {
+    let explored = search(space, &Limits::states(20_000_000));
+    println!("{what}: {} states, {:?}", explored.states, explored.verdict);
+    explored.verdict
+}
+
+/// Row V5.
+#[test]
+fn a_cache_is_emptied_before_its_lock_is_given_up_or_somebody_reads_what_is_not_there_any_more() {
+    let space = |gives_up| cache(gives_up, Validity::Minded, (2, 2));
+    assert_eq!(verdict("cache first", &space(GivesUp::CacheFirst)), Verdict::Verified);
+    assert!(matches!(verdict("lock first", &space(GivesUp::LockFirst)), Verdict::Violated { .. }));
+}
+
+/// Row V9.
+#[test]
+fn a_value_block_in_doubt_is_no_number_or_a_stale_cache_is_taken_for_fresh() {
+    let space = |validity| {
+        let mut space = cache(GivesUp::CacheFirst, validity, (2, 2));
+        space.bounds.crashes = 1;
+        space
+    };
+    assert_eq!(verdict("minded", &space(Validity::Minded)), Verdict::Verified);
+    assert!(matches!(verdict("ignored", &space(Validity::Ignored)), Verdict::Violated { .. }));
+}
+
+#[test]
+fn a_new_master_that_asks_keeps_everything_and_one_that_does_not_gives_locks_away() {
+    for (what, of) in [
+        ("readers and writers", readers_and_writers as fn(_, _, &[Promise]) -> _),
+        ("modes", modes),
+        ("two resources", two_resources),
+        ("standby", standby),
+    ] {
+        let dies =
+            |new_master, promises| whose_master_dies(of(Settings::VMS, (2, 1), promises), new_master, 1);
+        assert_holds(what, &dies(asks(2), EXCLUDES));
+        assert!(goes_on(what, &dies(asks(2), GOES_ON)), "{what}");
+        let forgetful = explored(what, &dies(NewMaster::HasNone, EXCLUDES));
+        assert!(matches!(forgetful.verdict, Verdict::Violated { .. }), "{what}");
+    }
+}
+
+#[test]
+fn a_master_may_die_at_every_step_of_a_conversion() {
+    let dies =
+        |promises| whose_master_dies(upgrades(Settings::LINUX, Flags::NONE, (2, 1), promises), asks(2), 2);
+    assert_holds("two deaths", &dies(EXCLUDES));
+    assert!(goes_on("two deaths", &dies(GOES_ON)));
+}
+
+#[test]
+fn a_process_and_the_master_may_both_die() {
+    let mut space = whose_master_dies(readers_and_writers(Settings::LINUX, (2, 1), EXCLUDES), asks(2), 1);
+    space.bounds.crashes = 1;
+    assert_holds("both", &space);
+    space.setup.promises = GOES_ON.iter().copied().collect();
+    assert!(goes_on("both", &space));
+}
+
+/// Row V6.
+#[test]
+fn an_answer_to_a_recovery_that_was_given_up_counts_for_nothing_or_somebody_has_a_lock_for_ever() {
+    let space = |minds_epoch| {
+        let new_master = NewMaster::Asks { recovery: Recovery::LINUX, members: 2, minds_epoch };
+        whose_master_dies(readers_and_writers(Settings::LINUX, (2, 1), GOES_ON), new_master, 2)
+    };
+    assert!(goes_on("minded", &space(true)));
+    assert!(!goes_on("not minded", &space(false)));
+}
