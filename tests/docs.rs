@@ -10,6 +10,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 const README: &str = include_str!("../README.md");
+const LOCKS: &str = include_str!("../docs/src/locks.md");
 
 /// What a reader who knows none of the sources must be told at the first mention of one, in every chapter.
 const SOURCES: [(&str, &str); 5] = [
@@ -155,19 +156,22 @@ fn code(line: &str) -> &str {
     line.split_once("   // ").map_or(line, |(code, _)| code.trim_end())
 }
 
-/// `| name | … | pause, clock | … |`: the columns of the README's table of locks, by name of the lock.
-fn table_of_locks() -> Vec<(&'static str, Vec<&'static str>)> {
+/// `| name | … | pause, clock | … |`: the columns of a table of locks, by name of the lock.
+fn table_of_locks(page: &'static str) -> Vec<(&'static str, Vec<&'static str>)> {
     let row = |line: &'static str| {
         let mut cells = line.strip_prefix("| `")?.split('|').map(str::trim);
         let name = cells.next()?.strip_suffix('`')?;
         Some((name, cells.collect()))
     };
-    README.lines().filter_map(row).collect()
+    page.lines().filter_map(row).collect()
 }
 
 #[test]
-fn the_readme_names_every_lock_and_each_fault_that_is_known_to_break_its_mutual_exclusion() {
-    let table = table_of_locks();
+fn the_book_names_every_lock_and_each_fault_that_is_known_to_break_its_mutual_exclusion_and_the_readme_agrees() {
+    let table = table_of_locks(LOCKS);
+    for row in table_of_locks(README) {
+        assert!(table.contains(&row), "the README says otherwise of {}", row.0);
+    }
     for lock in locks().iter().filter(|lock| lock.is_lock()) {
         assert!(table.iter().any(|(name, _)| *name == lock.name()), "no row for {}", lock.name());
     }
