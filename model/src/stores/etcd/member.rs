@@ -185,12 +185,12 @@ impl Etcd {
                 }
             }
         }
-        if let Some(interval) = cx.settings.handovers {
-            let at = part.hands_over_at.get_or_insert(cx.monotonic + interval);
-            if cx.monotonic >= *at {
-                *at = cx.monotonic + interval;
-                part.raft.hand_over(cx);
-            }
+        let begins =
+            cx.settings.handovers.filter(|_| part.raft.leads()).map(|interval| cx.monotonic + interval);
+        part.hands_over_at = part.hands_over_at.filter(|_| begins.is_some()).or(begins);
+        if part.hands_over_at.take_if(|at| cx.monotonic >= *at).is_some() {
+            part.hands_over_at = begins;
+            part.raft.hand_over(cx);
         }
         self.ask_again(cx);
         self.count_leases(cx);
@@ -230,8 +230,7 @@ impl Etcd {
             return;
         }
         part.leader = leader;
-        if leader != Some(cx.me) && part.is_primary {
-            part.is_primary = false;
+        if leader != Some(cx.me) && std::mem::take(&mut part.is_primary) {
             self.lessor = Lessor::default();
         }
         if leader.is_some() {

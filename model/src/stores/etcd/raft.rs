@@ -208,7 +208,7 @@ impl Raft {
             Peer::Vote { is_trial, granted, .. } => self.on_vote(from, is_trial, granted, cx),
             Peer::Append { prev, entries, committed, .. } => {
                 if self.hear_leader(from, cx) {
-                    self.on_append(from, prev, entries, committed);
+                    self.on_append(from, prev, entries, committed, cx);
                 }
             }
             Peer::Beat { committed, read, .. } => {

@@ -6,7 +6,7 @@
 
 use super::peer::{Command, Entry, Peer, Place, ReadId};
 use super::raft::{Raft, Role, quorum};
-use super::{Cx, Flaw};
+use super::{Cx, Flaw, Quorums};
 use smallvec::SmallVec;
 
 impl Raft {
@@ -16,6 +16,9 @@ impl Raft {
             (Role::Leader(_), _) => {
                 let place = Place { term: self.term, index: self.last().index + 1 };
                 self.log.push(Entry { place, command });
+                if cx.settings.quorums == Quorums::Assumed {
+                    self.committed = place.index;
+                }
                 self.append_all(cx);
                 self.commit(cx);
             }
@@ -44,7 +47,7 @@ impl Raft {
     }
 
     /// `handleAppendEntries`.
-    pub(super) fn on_append(&mut self, from: u8, prev: Place, entries: Vec<Entry>, committed: u32) {
+    pub(super) fn on_append(&mut self, from: u8, prev: Place, entries: Vec<Entry>, committed: u32, cx: &Cx) {
         let term = self.term;
         if prev.index < self.committed {
             return self.tell(from, Peer::Appended { term, index: self.committed, refused: None });
@@ -71,7 +74,9 @@ impl Raft {
             }
         }
         self.commit_to(committed.min(index));
-        self.tell(from, Peer::Appended { term, index, refused: None });
+        if cx.settings.quorums == Quorums::Awaited {
+            self.tell(from, Peer::Appended { term, index, refused: None });
+        }
     }
 
     /// What a leader says is committed. More than it has, only after its log was lost: the real one's process ends then.

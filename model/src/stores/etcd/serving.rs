@@ -72,7 +72,7 @@ impl Query {
                 visitor.serial(Owner::Node(Node::Client(*client)), serial);
                 operation.visit(visitor);
             }
-            Kind::Renew { client, serial, lease } => {
+            Kind::Renew { client, serial, lease, .. } => {
                 visitor.serial(Owner::Node(Node::Client(*client)), serial);
                 lease.visit(visitor);
             }
@@ -162,11 +162,12 @@ impl Etcd {
         }
     }
 
-    /// The read is asked anew, and answers to the old ones count for nothing: the real member tells its client that the leader
-    /// has changed, and the client's library asks again.
+    /// The leader has changed: what waits for the answer fails ("ErrLeaderChanged"), but for what came after the question. A
+    /// client's library asks again at once, which the member does here for it; a check of the own office is over.
     pub(super) fn ask_anew(&mut self, cx: &Cx) {
         let part = self.part();
         if let Some(mut reading) = part.reading.take_if(|reading| reading.index.is_none()) {
+            reading.queries.retain(|query| matches!(query.kind, Kind::Read { .. }));
             reading.queries.append(&mut part.next_round);
             part.next_round = reading.queries;
             self.next_round(cx);

@@ -24,6 +24,8 @@ pub struct Settings {
     /// clocks (`--heartbeat-interval`). `None`: they do not, and the first member leads for good; then no message between
     /// members may be lost, and no member crash.
     pub tick: Option<Micros>,
+    /// Whether the leader waits for a quorum.
+    pub quorums: Quorums,
     /// What a leader does before it ends leases when it was not told of the time for three ticks (row E5).
     pub revoke_office: Office,
     /// What it does then before it keeps one alive (row E6).
@@ -48,6 +50,17 @@ impl Settings {
         let ticks = self.tick.map_or(1, |tick| self.election_timeout.0 / tick.0.max(1));
         ticks.clamp(1, 100) as u8
     }
+}
+
+/// Whether the leader waits for a quorum before it takes something for committed, or itself for the leader.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Quorums {
+    /// It does.
+    #[default]
+    Awaited,
+    /// It takes it for granted, and is told of no follower's log. For the exhaustive engine and members among which nothing fails:
+    /// all that is left of them is how far the others are behind.
+    Assumed,
 }
 
 /// What a member that may lead no more does before it acts as a leader.
@@ -153,6 +166,7 @@ impl Default for Settings {
             keep_alives: KeepAlives::WaitForTheEnd,
             history: History::Kept,
             tick: Some(Micros::millis(100)),
+            quorums: Quorums::Awaited,
             revoke_office: Office::Confirmed,
             keep_alive_office: Office::Confirmed,
             checkpoints: None,
