@@ -93,6 +93,7 @@ pub fn locks() -> Vec<Box<dyn AnyLock>> {
     locks.extend(redis::locks());
     locks.extend(zookeeper::locks());
     locks.extend(etcd::locks());
+    locks.extend(etcd::locks_on_three());
     locks.push(feedback::lock());
     locks.push(cassandra::row_probe());
     locks.push(zookeeper::znode_probe());
