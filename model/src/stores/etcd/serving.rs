@@ -27,6 +27,7 @@ pub(super) struct Query {
     until: Option<Monotonic>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "most queries are the large ones")]
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(super) enum Kind {
     /// A client's.

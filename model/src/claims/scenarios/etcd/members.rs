@@ -82,11 +82,11 @@ pub(super) fn e8() -> Scenario {
 
 pub(super) fn e9() -> Scenario {
     let setup = |read_index| {
-        let mut setup = in_time(etcd_variable(3, 12, EtcdField::ModRevision, &[Promise::Linearizable]));
+        let mut setup = in_time(etcd_variable(3, 8, EtcdField::ModRevision, &[Promise::Linearizable]));
         setup.lock.object.marks = Marks::EachClient;
         setup.servers = 3;
-        setup.store = store::Settings { read_index, ..far_apart() };
-        setup.workload.think = Micros::millis(500);
+        setup.store = store::Settings { read_index, ..store::Settings::default() };
+        setup.workload.think = Micros::millis(100);
         pack_setup(&setup)
     };
     let seeds = |setup| Search::Seeds { lock: VARIABLE, setup, faults: &["partition"], seeds: 5000 };
@@ -113,13 +113,6 @@ const VARIABLE: &str = "etcd-variable-mod";
 
 fn seeds(setup: Vec<u8>, faults: &'static [&'static str]) -> Search {
     Search::Seeds { lock: LOCK, setup, faults, seeds: 5000 }
-}
-
-/// Members in different places: beats and elections take five times as long as by default, and so does an old leader's time
-/// beside a new one.
-fn far_apart() -> store::Settings {
-    let (tick, election_timeout) = (Some(Micros::millis(500)), Micros::seconds(5));
-    store::Settings { tick, election_timeout, ..store::Settings::default() }
 }
 
 /// Its hunt is its search.
