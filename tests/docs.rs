@@ -167,7 +167,8 @@ fn table_of_locks(page: &'static str) -> Vec<(&'static str, Vec<&'static str>)> 
 }
 
 #[test]
-fn the_book_names_every_lock_and_each_fault_that_is_known_to_break_its_mutual_exclusion_and_the_readme_agrees() {
+fn the_book_names_every_lock_and_each_fault_that_is_known_to_break_its_mutual_exclusion_and_the_readme_agrees()
+ {
     let table = table_of_locks(LOCKS);
     for row in table_of_locks(README) {
         assert!(table.contains(&row), "the README says otherwise of {}", row.0);

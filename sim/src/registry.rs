@@ -78,6 +78,7 @@ pub fn locks() -> Vec<Box<dyn AnyLock>> {
     locks.extend(redis::locks());
     locks.extend(zookeeper::locks());
     locks.extend(etcd::locks());
+    locks.extend(etcd::locks_on_three());
     locks.push(feedback::lock());
     locks.extend(dlm::locks());
     locks.push(cassandra::row_probe());

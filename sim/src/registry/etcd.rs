@@ -74,6 +74,59 @@ pub(super) fn locks() -> Vec<Box<dyn AnyLock>> {
     ]
 }
 
+/// The same locks on three members: a leader, and two others of which one may be missed.
+pub(super) fn locks_on_three() -> Vec<Box<dyn AnyLock>> {
+    vec![
+        Box::new(Registered::<EtcdMutex> {
+            default_settings: etcd_mutex::Settings::as_written(),
+            space: Some(|options| space(options, etcd_mutex::Settings::as_written())),
+            servers: MEMBERS,
+            ..Registered::new(
+                "etcd-mutex-3",
+                "etcd's concurrency.Mutex, as written, on three members that elect a leader",
+                || on_three(setup(etcd_mutex::Settings::as_written())),
+            )
+        }),
+        Box::new(Registered::<EtcdMutex> {
+            default_settings: etcd_mutex::Settings::repaired(),
+            space: Some(|options| space(options, etcd_mutex::Settings::repaired())),
+            servers: MEMBERS,
+            ..Registered::new(
+                "etcd-mutex-3-repaired",
+                "the same, with create revisions as tokens, a guarded unlock, and a deadline that comes before the lease's",
+                || on_three(setup(etcd_mutex::Settings::repaired())),
+            )
+        }),
+        Box::new(Registered::<EtcdElection> {
+            default_settings: etcd_election::Settings::as_written(),
+            space: Some(|options| space(options, etcd_election::Settings::as_written())),
+            servers: MEMBERS,
+            ..Registered::new(
+                "etcd-election-3",
+                "etcd's concurrency.Election, as written, on three members that elect a leader of their own",
+                || on_three(setup(etcd_election::Settings::as_written())),
+            )
+        }),
+        Box::new(Registered::<EtcdLeaseKey> {
+            default_settings: etcd_lease_key::Settings::as_written(),
+            space: Some(|options| space(options, etcd_lease_key::Settings::as_written())),
+            servers: MEMBERS,
+            ..Registered::new(
+                "etcd-lease-key-3",
+                "one key in etcd, bound to a lease and deleted by its name, on three members that elect a leader",
+                || on_three(setup(etcd_lease_key::Settings::as_written())),
+            )
+        }),
+    ]
+}
+
+/// How many members it takes for one to be missed.
+const MEMBERS: u8 = 3;
+
+fn on_three<L: InSession>(setup: Setup<L>) -> Setup<L> {
+    Setup { servers: MEMBERS, ..setup }
+}
+
 /// Three clients that each take the lock four times, each time for longer than a lease lasts, so that it has to be kept alive.
 fn setup<L: InSession>(mut lock: L::Settings) -> Setup<L> {
     let is_fenced = *L::fence(&mut lock) != Fence::None;
@@ -120,5 +173,8 @@ fn space<L: InSession>(options: &CheckOptions, mut lock: L::Settings) -> Space<L
     space.setup.workload.writes = writes;
     space.setup.workload.resource_checks = writes != Writes::None && is_fenced;
     options.drop.iter().for_each(|assumption| spaces::drop_from_etcd(&mut space, *assumption));
+    if options.servers > 1 {
+        spaces::among(options.servers, &mut space);
+    }
     with_holds_of_any_length(space)
 }

@@ -1,10 +1,10 @@
-//! The rows of etcd, of its mutex and of its election, on one member.
+//! The rows of etcd, of its mutex and of its election.
 //!
-//! Rows E5, E6, E8 and E9 are about changes of the leader, which are not modelled yet. Row E10 (a
-//! keep-alive that is answered though the lease's end is on its way) is shown at the store itself: under the library's
+//! Row E10 (a keep-alive that is answered though the lease's end is on its way) is shown at the store itself: under the library's
 //! deadline mutual exclusion is lost without it, and a client that counts from what it has sent does not believe the answer.
 
 mod hunts;
+mod members;
 
 use super::{Scenario, Search};
 use crate::claims::etcd::{CAREFUL_SESSION, LONG_TICKS, drop_from_etcd, etcd_leases, on_etcd_with_leases};
@@ -21,7 +21,19 @@ use picklock_properties::Promise;
 
 /// The rows, in the order of the catalogue.
 pub(super) fn scenarios() -> Vec<Scenario> {
-    vec![e1(), e2(), e3(), e4(), e7(), e11(), e12()]
+    vec![
+        e1(),
+        e2(),
+        e3(),
+        e4(),
+        members::e5(),
+        members::e6(),
+        e7(),
+        members::e8(),
+        members::e9(),
+        e11(),
+        e12(),
+    ]
 }
 
 // Leases that end.

@@ -1,6 +1,6 @@
 //! Variables in etcd.
 
-use super::{Ask, Cell, Direct, Heard, Question, Version, Word};
+use super::{Ask, Cell, Direct, Heard, Here, Question, Version, Word};
 use crate::machine::Visitor;
 use crate::stores::etcd;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,11 @@ impl InEtcd {
 impl Direct for InEtcd {
     type Store = etcd::Etcd;
     type Settings = EtcdVersions;
+
+    /// Each client asks a member of its own.
+    fn server(_cell: Cell, here: &Here<EtcdVersions>) -> u8 {
+        here.me % here.servers
+    }
 
     fn request(Question { cell, ask }: Question, serial: u32, settings: &EtcdVersions) -> etcd::Request {
         let keys = etcd::Keys::One(InEtcd::key(cell));

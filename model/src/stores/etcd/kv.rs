@@ -16,6 +16,8 @@ use std::cmp::Ordering;
 pub(super) struct Lease {
     pub(super) id: LeaseId,
     pub(super) ttl: Option<Micros>,
+    /// What was left of it at the last checkpoint, if there was one since it was last kept alive.
+    pub(super) remaining: Option<Micros>,
 }
 
 /// The state machine.
@@ -182,9 +184,16 @@ impl Kv {
         match self.leases.binary_search_by_key(&id, |lease| lease.id) {
             Ok(_) => Err(Error::LeaseExists),
             Err(place) => {
-                self.leases.insert(place, Lease { id, ttl });
+                self.leases.insert(place, Lease { id, ttl, remaining: None });
                 Ok(())
             }
+        }
+    }
+
+    /// `LeaseCheckpoint`, of a lease that there still is.
+    pub(super) fn checkpoint(&mut self, id: LeaseId, remaining: Option<Micros>) {
+        for lease in self.leases.iter_mut().filter(|lease| lease.id == id) {
+            lease.remaining = remaining;
         }
     }
 

@@ -23,8 +23,10 @@ pub(super) struct Lessor {
 struct Expiry {
     lease: LeaseId,
     at: Due,
-    /// Since when its end is on its way into the log.
+    /// When its end, which is on its way into the log, is put there (again).
     revoking: Option<Monotonic>,
+    /// When the others are told what is left of it.
+    checkpoint_at: Option<Monotonic>,
     /// Who waits to learn what becomes of it: client and serial number.
     waiting: SmallVec<[(u8, u32); 1]>,
 }
@@ -40,6 +42,9 @@ pub(super) enum Renewal {
 
 type Cx<'a> = Context<'a, Settings>;
 
+/// How long after it was put into the log the end of a lease is put there again (`expiredLeaseRetryInterval`).
+const REVOKED_AGAIN: Micros = Micros::seconds(3);
+
 impl Lessor {
     /// The lease has its full time, from now on and `extend` more (`refresh`).
     pub(super) fn refresh(&mut self, lease: LeaseId, ttl: Option<Micros>, extend: Micros, cx: &Cx) {
@@ -52,7 +57,10 @@ impl Lessor {
         match self.expiries.iter_mut().find(|expiry| expiry.lease == lease) {
             Some(expiry) => expiry.at = at,
             None => {
-                self.expiries.push(Expiry { lease, at, revoking: None, waiting: SmallVec::new() });
+                let checkpoint_at = cx.settings.checkpoints.filter(|interval| length > *interval);
+                let checkpoint_at = checkpoint_at.map(|interval| cx.monotonic + interval);
+                let waiting = SmallVec::new();
+                self.expiries.push(Expiry { lease, at, revoking: None, checkpoint_at, waiting });
                 self.expiries.sort_unstable_by_key(|expiry| expiry.lease);
             }
         }
@@ -101,6 +109,54 @@ impl Lessor {
         }
     }
 
+    /// Whether the lease is over, though it has not ended.
+    pub(super) fn is_over(&self, lease: LeaseId, cx: &Cx) -> bool {
+        let mut of_lease = self.expiries.iter().filter(|expiry| expiry.lease == lease);
+        of_lease.any(|expiry| expiry.revoking.is_some() || is_past(expiry.at, cx))
+    }
+
+    /// [`Lessor::look`] for who has others: the leases whose end is to be put into the log now, for the first time or again.
+    pub(super) fn take_over(&mut self, cx: &Cx) -> SmallVec<[LeaseId; 2]> {
+        let mut over = SmallVec::new();
+        for expiry in &mut self.expiries {
+            let is_due = match expiry.revoking {
+                Some(at) => cx.monotonic >= at,
+                None => is_past(looked_at(expiry.at, cx.settings.expiry_interval), cx),
+            };
+            if is_due {
+                expiry.revoking = Some(cx.monotonic + REVOKED_AGAIN);
+                over.push(expiry.lease);
+            }
+        }
+        over
+    }
+
+    /// The checkpoints that are due: what is left of which lease, in whole seconds.
+    pub(super) fn take_checkpoints(&mut self, cx: &Cx) -> SmallVec<[(LeaseId, Micros); 1]> {
+        let mut due = SmallVec::new();
+        for expiry in &mut self.expiries {
+            if let Due::Monotonic(at) = expiry.at
+                && expiry.revoking.is_none()
+                && expiry.checkpoint_at.take_if(|checkpoint| cx.monotonic >= *checkpoint).is_some()
+            {
+                let Micros(second) = Micros::seconds(1);
+                let Micros(left) = at - cx.monotonic;
+                due.push((expiry.lease, Micros(-(-left).div_euclid(second) * second)));
+            }
+        }
+        due
+    }
+
+    /// A checkpoint is in the log: when the next one is due, if the lease lasts that long (`scheduleCheckpointIfNeeded`).
+    pub(super) fn plan_checkpoint(&mut self, lease: LeaseId, cx: &Cx) {
+        let Some(interval) = cx.settings.checkpoints else { return };
+        let next = cx.monotonic + interval;
+        for expiry in self.expiries.iter_mut().filter(|expiry| expiry.lease == lease) {
+            let lasts = matches!(expiry.at, Due::Monotonic(at) if at > next);
+            expiry.checkpoint_at = lasts.then_some(next);
+        }
+    }
+
     /// The leases whose end is on its way.
     pub(super) fn revoking(&self) -> SmallVec<[LeaseId; 2]> {
         self.expiries.iter().filter(|expiry| expiry.revoking.is_some()).map(|expiry| expiry.lease).collect()
@@ -109,11 +165,13 @@ impl Lessor {
     /// When there is something to do next: by the monotonic clock and by the wall clock.
     pub(super) fn deadlines(&self, settings: &Settings) -> [Option<Due>; 2] {
         let due = |expiry: &Expiry| match expiry.revoking {
-            Some(since) => Due::Monotonic(since),
+            Some(at) => Due::Monotonic(at),
             None => looked_at(expiry.at, settings.expiry_interval),
         };
         let is_monotonic = |due: &Due| matches!(due, Due::Monotonic(_));
-        let all = || self.expiries.iter().map(due);
+        let checkpoints =
+            || self.expiries.iter().filter_map(|expiry| expiry.checkpoint_at.map(Due::Monotonic));
+        let all = || self.expiries.iter().map(due).chain(checkpoints());
         [all().filter(is_monotonic).min(), all().filter(|due| !is_monotonic(due)).min()]
     }
 
@@ -121,7 +179,7 @@ impl Lessor {
         for expiry in &mut self.expiries {
             expiry.lease.visit(visitor);
             visitor.due(&mut expiry.at);
-            expiry.revoking.iter_mut().for_each(|since| visitor.wake(since));
+            expiry.revoking.iter_mut().chain(&mut expiry.checkpoint_at).for_each(|at| visitor.wake(at));
             for (client, serial) in &mut expiry.waiting {
                 visitor.serial(Owner::Node(Node::Client(*client)), serial);
             }

@@ -13,17 +13,33 @@
 //!   revision and version of each key ([`KeyValue`]); all of them gone with the key.
 //! - *Ranges* by key and by prefix, in the present and at an old revision, with a bound on create revisions, sorted, limited
 //!   and counted. *Transactions* with all comparisons and both branches, checked before anything is done.
-//! - *Watches*, from now or from an old revision on: every event once, whole revisions, in order; cancelled if what they ask
-//!   for is compacted.
+//! - *Watches*, from now or from an old revision on, on any member: every event once, whole revisions, in order; cancelled if
+//!   what they ask for is compacted.
 //! - *Leases*: granted and revoked through the log. One member, the leader, counts their time, looks every
 //!   [`Settings::expiry_interval`] which are over, and revokes those through the log: late, never early. A lease that is
 //!   over and not revoked yet cannot be kept alive any more.
-//! - A restart reads everything from the disk, and gives all leases their full time and an election's more (`Promote`).
+//! - *One, three or five members* (Raft): terms; elections with a question before, of members that wait for times that differ;
+//!   a leader that steps down without a quorum; one log, committed by a majority and applied by every member in its time;
+//!   changes passed on to the leader, and lost if it changes; linearizable reads that a quorum confirms, and serializable ones
+//!   from whatever the member has applied ([`ReadIndex`]). A single member does none of that: it has no log.
+//! - *Leases when the leader changes*: the old one stops counting, the new one gives all their full time, or what was left at
+//!   the last checkpoint ([`Settings::checkpoints`]), and an election's more (`Promote`). It begins when it has applied all that
+//!   was before. Keep-alives go to the leader past the log.
+//! - *Leaders that are stuck* ([`Stalls`]), and what they do before they know that they lead no more ([`Office`]).
+//! - A restart reads everything from the disk; a single member gives all leases their full time and an election's more.
 //!
 //! # What is left out, and which failures that hides
 //!
-//! - *More members than one.* Hidden: everything that goes wrong when a leader changes, and reads that are behind. A
-//!   `serializable` read is the same as any other here.
+//! - *Snapshots of the log.* A leader has all of it, however far a member is behind. Hidden: failures of their replay.
+//! - *Changes of membership, learners, witnesses.* Hidden: two majorities that do not meet.
+//! - *Panics.* A member that is told that committed entries are others falls silent until it is started again; one that is told of
+//!   more committed entries than it has, for its log was lost, ignores that until another leads, as a real one that dies of it again
+//!   and again would. Both happen only with [`Log::Unsynced`].
+//! - *Errors for want of a leader.* The member says nothing, and the client's time-out ends the call. A read that fails because
+//!   the leader changed is repeated by the member, not by the client's library.
+//! - *Dice at deadlines.* How long a member waits before it stands is drawn out of its number, its term and how often it has drawn.
+//! - *Limits on what is sent at a time*, and probing: a leader sends what is new at once.
+//! - *The spreading of piled-up leases* by a new leader, which delays ends further.
 //! - *Connections.* Each call of gRPC goes by itself, may be lost or doubled, and is overtaken by others; members handle calls of
 //!   one connection each by itself, so they may really overtake one another. A doubled call is what a client's repetition on
 //!   another connection is, when the first one arrives late. No reset tells a client that a member's process is gone; it
@@ -33,7 +49,6 @@
 //! - *Synced and unsynced watchers*, events in fragments, progress notifications: a watch that begins in the past has its
 //!   events at once.
 //! - *What a sync takes*, and the batches of the backend: a step is one moment.
-//! - *Checkpoints of leases*: with one member there is no other that they could help.
 //! - *Nested transactions, `prev_kv`, `keys_only`, filters, roles and users, quotas, alarms, limits on sizes.*
 //!
 //! # What it tells
@@ -41,10 +56,17 @@
 //! Keys mean nothing to a member. It tells of those that are bound to a lease: of each that is created, of those that go
 //! because their lease has run out, and which one of a prefix was created first ([`Change`]).
 
+mod election;
 mod kv;
 mod lessor;
+mod member;
 mod names;
+mod peer;
 mod protocol;
+mod raft;
+mod reads;
+mod replication;
+mod serving;
 pub mod session;
 mod settings;
 #[cfg(test)]
@@ -53,13 +75,15 @@ mod visit;
 mod wording;
 
 pub use names::{Key, KeyValue, LeaseId, Name, Revision, Value};
+pub use peer::{Command, Entry, Origin, Peer, Place, ReadId};
 pub use protocol::*;
 pub use settings::*;
 
-use crate::machine::{Context, Effects, Message, Silence, Store, Visitor};
+use crate::machine::{Context, Effects, Message, Store, Visitor};
 use crate::time::{Due, Micros, Wall};
 use kv::Kv;
 use lessor::{Lessor, Renewal};
+use member::Part;
 use picklock_properties::FencingToken;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -72,8 +96,10 @@ pub struct Etcd {
     lessor: Lessor,
     watchers: SmallVec<[Watcher; 2]>,
     /// The highest revision that there ever was, where a loss of power makes the store count anew ([`Log::Unsynced`]): then
-    /// numbers from before the loss are compared with later ones as they are. Zero elsewhere.
+    /// numbers from before the loss are compared with later ones as they are; and where others are behind. Zero elsewhere.
     highest: Revision,
+    /// Its part among others; who is alone has none.
+    part: Option<Box<Part>>,
 }
 
 /// A watch that a client has begun here.
@@ -129,8 +155,11 @@ impl Etcd {
             Operation::Grant { ttl } => {
                 let lease = LeaseId { client, serial };
                 let ttl = ttl.map(|ttl| ttl.max(cx.settings.lease_ttl_min));
+                let counts = self.part.as_ref().is_none_or(|part| part.is_primary);
                 self.kv.grant(lease, ttl).map(|()| {
-                    self.lessor.refresh(lease, ttl, Micros::ZERO, cx);
+                    if counts {
+                        self.lessor.refresh(lease, ttl, Micros::ZERO, cx);
+                    }
                     Outcome::Granted { lease, ttl }
                 })
             }
@@ -183,11 +212,11 @@ impl Etcd {
     }
 
     /// Tells watchers, and whoever reads the changes, what has changed since `before`; by the end of which lease, if it ran out.
-    fn tell(&mut self, before: &Before, ended: Option<LeaseId>, cx: &Cx, out: &mut Out) {
+    fn tell(&mut self, before: &Before, ended: Option<LeaseId>, voice: Voice, cx: &Cx, out: &mut Out) {
         if self.kv.revision == before.revision {
             return;
         }
-        if cx.settings.log == Log::Unsynced {
+        if cx.settings.log == Log::Unsynced || self.part.is_some() {
             self.highest = self.highest.max(self.kv.revision);
         }
         let events: SmallVec<[WatchEvent; 4]> = self.kv.events_after(before.revision).copied().collect();
@@ -204,6 +233,9 @@ impl Etcd {
             }
         }
         self.watchers = watchers;
+        if voice == Voice::Silent {
+            return;
+        }
         for event in &events {
             match event {
                 WatchEvent::Put(KeyValue { key, version: 1, lease: Some(lease), .. }) => {
@@ -216,6 +248,9 @@ impl Etcd {
                     }
                 }
             }
+        }
+        if voice == Voice::Hoarse {
+            return;
         }
         for kv in self.kv.firsts() {
             if !before.firsts.contains(&(kv.key, kv.create_revision))
@@ -232,6 +267,17 @@ impl Etcd {
     }
 }
 
+/// How much of a change a member tells to whoever reads the changes: one of them is enough.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Voice {
+    /// All of it: it is alone, or leads and has ordered this itself.
+    Full,
+    /// Not who is first now: an earlier leader has ordered this, and perhaps told it.
+    Hoarse,
+    /// Nothing: it does not lead.
+    Silent,
+}
+
 /// What a change is told by.
 struct Before {
     revision: Revision,
@@ -243,23 +289,26 @@ impl Store for Etcd {
     type Settings = Settings;
     type Request = Request;
     type Reply = Reply;
-    type Peer = Silence;
+    type Peer = Peer;
     type Change = Change;
 
+    const PEERS_IN_ORDER: bool = true;
+
     fn leads(&self) -> bool {
-        true
+        self.part.as_ref().is_none_or(|part| part.raft.leads())
     }
 
     fn is_notice(reply: &Reply) -> bool {
         matches!(reply.outcome, Outcome::Events(_))
     }
 
-    fn new(_me: u8, _servers: u8, settings: &Settings) -> Self {
-        let highest = match settings.log {
-            Log::Synced => Revision::ZERO,
-            Log::Unsynced => Revision::FIRST,
+    fn new(me: u8, servers: u8, settings: &Settings) -> Self {
+        let part = (servers > 1).then(|| Box::new(Part::new(me, servers, settings)));
+        let highest = match (settings.log, &part) {
+            (Log::Synced, None) => Revision::ZERO,
+            (Log::Unsynced, _) | (_, Some(_)) => Revision::FIRST,
         };
-        Etcd { kv: Kv::new(), lessor: Lessor::default(), watchers: SmallVec::new(), highest }
+        Etcd { kv: Kv::new(), lessor: Lessor::default(), watchers: SmallVec::new(), highest, part }
     }
 
     fn on_request(&mut self, from: u8, request: Request, cx: &Cx, out: &mut Out) {
@@ -267,30 +316,44 @@ impl Store for Etcd {
         if let Some(watch) = cancels {
             self.cancel(from, watch);
         }
+        if let Some(part) = &self.part {
+            let writes = part.writes_when_asked(&operation);
+            self.ask(from, serial, operation, cx, out);
+            return self.ready(writes, cx, out);
+        }
         let before = self.before();
         let outcome = self.perform(from, serial, operation, cx, out);
         if let Some(outcome) = outcome {
             self.answer(from, serial, outcome, out);
         }
-        self.tell(&before, None, cx, out);
+        self.tell(&before, None, Voice::Full, cx, out);
     }
 
-    fn on_peer(&mut self, _from: u8, message: Silence, _cx: &Cx, _out: &mut Out) {
-        match message {}
+    fn on_peer(&mut self, from: u8, message: Peer, cx: &Cx, out: &mut Out) {
+        let writes = self.part().writes_when_told(&message);
+        self.on_message(from, message, cx, out);
+        self.ready(writes, cx, out);
     }
 
     fn on_deadline(&mut self, cx: &Cx, out: &mut Out) {
+        if self.part.is_some() {
+            self.on_timer(cx);
+            return self.ready(false, cx, out);
+        }
         for lease in self.lessor.revoking() {
             let before = self.before();
             if self.revoke(lease, out).is_err() {
                 unreachable!("a lease that ends otherwise is not counted any more");
             }
-            self.tell(&before, Some(lease), cx, out);
+            self.tell(&before, Some(lease), Voice::Full, cx, out);
         }
         self.lessor.look(cx);
     }
 
     fn on_restart(&mut self, power_lost: bool, cx: &Cx, out: &mut Out) {
+        if self.part.is_some() {
+            return self.rejoin(power_lost && cx.settings.log == Log::Unsynced, cx);
+        }
         match (power_lost, cx.settings.log) {
             (true, Log::Unsynced) => {
                 let fresh = Etcd { highest: self.highest, ..Etcd::new(cx.me, cx.servers, cx.settings) };
@@ -313,11 +376,35 @@ impl Store for Etcd {
     }
 
     fn deadline(&self, settings: &Settings) -> Option<Due> {
-        self.lessor.deadlines(settings)[0]
+        let of_leases = self.lessor.deadlines(settings)[0];
+        match self.part.as_ref().and_then(|part| part.deadline(settings)) {
+            None => of_leases,
+            Some(at) => of_leases.into_iter().chain([Due::Monotonic(at)]).min(),
+        }
     }
 
     fn other_deadline(&self, settings: &Settings) -> Option<Due> {
         self.lessor.deadlines(settings)[1]
+    }
+
+    fn choices(&self, message: &Message<Self>, _servers: u8, settings: &Settings) -> u32 {
+        match (settings.stalls, &self.part) {
+            (Some(Stalls { one_in, .. }), Some(part)) if part.writes(message) => one_in.max(1),
+            (_, _) => 1,
+        }
+    }
+
+    fn dismisses(&self, message: &Peer) -> bool {
+        self.part.as_ref().is_some_and(|part| part.knows(message))
+    }
+
+    fn surroundings(settings: &Settings) -> Vec<String> {
+        let disks = settings.stalls.map(|Stalls { one_in, lasts }| {
+            format!("of {one_in} messages that make a member write, one gets its disk stuck for {lasts}")
+        });
+        let operator =
+            settings.handovers.map(|interval| format!("the leader hands its office over every {interval}"));
+        disks.into_iter().chain(operator).collect()
     }
 
     fn visit<V: Visitor>(&mut self, visitor: &mut V) {
@@ -327,6 +414,7 @@ impl Store for Etcd {
         self.highest.visit(visitor);
         self.lessor.visit(visitor);
         self.watchers.iter_mut().for_each(|watcher| watcher.visit(visitor));
+        self.part.iter_mut().for_each(|part| part.visit(visitor));
     }
 
     fn visit_fence<V: Visitor>(token: &mut FencingToken, visitor: &mut V) {
@@ -339,6 +427,9 @@ impl Store for Etcd {
         _horizon: Wall,
         settings: &Settings,
     ) {
+        if settings.log == Log::Synced {
+            Part::forget_applied(servers);
+        }
         if settings.history == History::Kept {
             return;
         }
@@ -365,6 +456,7 @@ impl Store for Etcd {
         let revision = format!("revision {}", self.kv.revision);
         let keys = self.kv.keys().iter().map(|kv| kv.to_string());
         let leases = self.kv.leases().iter().map(|lease| format!("lease {}", lease.id));
-        std::iter::once(revision).chain(keys).chain(leases).collect()
+        let part = self.part.as_ref().map(|part| part.raft.describe());
+        part.into_iter().chain([revision]).chain(keys).chain(leases).collect()
     }
 }

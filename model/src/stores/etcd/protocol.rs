@@ -55,6 +55,44 @@ pub enum Operation {
     },
 }
 
+impl Operation {
+    /// Whether it goes through the log. A transaction that only reads does not.
+    pub fn is_change(&self) -> bool {
+        let changes = |step: &Step| match step {
+            Step::Put(_) | Step::Delete(_) => true,
+            Step::Range(_) => false,
+        };
+        match self {
+            Operation::Txn(txn) => txn.success.iter().chain(&txn.failure).any(changes),
+            Operation::Put(_)
+            | Operation::Delete(_)
+            | Operation::Compact(_)
+            | Operation::Grant { .. }
+            | Operation::Revoke(_) => true,
+            Operation::Range(_)
+            | Operation::KeepAlive(_)
+            | Operation::TimeToLive(_)
+            | Operation::Watch { .. } => false,
+        }
+    }
+
+    /// Whether the member asked answers it from what it has applied, however far it is behind.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Operation::Watch { .. } => true,
+            Operation::Range(range) => range.serializable,
+            Operation::Put(_)
+            | Operation::Delete(_)
+            | Operation::Txn(_)
+            | Operation::Compact(_)
+            | Operation::Grant { .. }
+            | Operation::Revoke(_)
+            | Operation::KeepAlive(_)
+            | Operation::TimeToLive(_) => false,
+        }
+    }
+}
+
 /// Which keys.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Keys {

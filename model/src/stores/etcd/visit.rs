@@ -8,7 +8,13 @@ impl Visit for Request {
     fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         visitor.serial(Owner::Sender, &mut self.serial);
         self.cancels.iter_mut().for_each(|watch| visitor.serial(Owner::Sender, watch));
-        match &mut self.operation {
+        self.operation.visit(visitor);
+    }
+}
+
+impl Operation {
+    pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        match self {
             Operation::Range(range) => range.visit(visitor),
             Operation::Put(put) => put.visit(visitor),
             Operation::Delete(keys) => keys.visit(visitor),

@@ -108,7 +108,13 @@ impl Display for Txn {
 
 impl Display for Request {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        match &self.operation {
+        write!(f, "{}", self.operation)
+    }
+}
+
+impl Display for Operation {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
             Operation::Range(range) => write!(f, "{range}"),
             Operation::Put(put) => write!(f, "{put}"),
             Operation::Delete(keys) => write!(f, "delete {keys}"),

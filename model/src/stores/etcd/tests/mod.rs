@@ -1,12 +1,18 @@
 //! What a member promises.
 //!
 //! - `reference`: the scenarios of etcd's own reference model
+//! - `cluster`: several members, and a network between them
+//! - `leaders`: writes, reads and leases when another member leads
+//! - `raft`: what members agree about, and flaws that break it
 //! - `transactions`: comparisons, branches, what is refused
 //! - `ranges`: old revisions, bounds, order, limits, compaction
 //! - `leases`: when they end, and what goes with them
 //! - `watches`: which events come, and in what order
 
+mod cluster;
+mod leaders;
 mod leases;
+mod raft;
 mod ranges;
 mod reference;
 mod transactions;
