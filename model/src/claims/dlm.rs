@@ -11,6 +11,7 @@ use crate::objects::cells::{CacheSettings, InCache};
 use crate::objects::{self, Repeats, Shared, Variable};
 use crate::stores::dlm::recovery::Recovery;
 use crate::stores::dlm::{self, Deadlocks, Flags, Mode, NewMaster};
+use crate::system::System;
 use crate::time::Micros;
 use crate::workload::{Calls, Workload};
 use crate::world::Bounds;
@@ -116,6 +117,19 @@ pub fn asks(members: u8) -> NewMaster {
 /// Drops an assumption of the claims about a lock manager. Several may be dropped, one after the other.
 pub fn drop_from_managed(space: &mut Space<Managed>, assumption: Assumption) {
     drop_from_bounds(&mut space.bounds, assumption);
+    let members = space.setup.workload.clients;
+    match assumption {
+        // Where there is no time, a silence of any length may come at any moment.
+        Assumption::NoPause | Assumption::NoSuspend => {
+            space.setup.store.removed_after = Some(Micros::seconds(20));
+        }
+        Assumption::Durable => {
+            space.bounds.power_losses = 1;
+            space.setup.store.new_master = asks(members);
+        }
+        // What else may be dropped is in the bounds, or means nothing to them.
+        _ => {}
+    }
 }
 
 /// The same, of whatever uses one.
@@ -135,7 +149,7 @@ pub fn in_time(space: Space<Managed>) -> Setup<Managed> {
     let second = Micros::seconds(1);
     let workload = Workload { think: second, hold: second, ..space.setup.workload };
     let lock = Settings { alive_every: Some(second), ..space.setup.lock };
-    let store =
-        dlm::Settings { removed_after: Some(Micros::seconds(20)), new_master: asks(0), ..space.setup.store };
+    let removed_after = Managed::lease_of(&lock);
+    let store = dlm::Settings { removed_after, new_master: asks(0), ..space.setup.store };
     Setup { workload, lock, store, ..space.setup }
 }

@@ -17,7 +17,7 @@ use super::program::{Believes, Chosen, Program, Settings, Step};
 use crate::machine::{Effects, Line, Message, Node, Owner, Visitor};
 use crate::stores::dlm::{Ask, Dlm, Flags, Held, Mode, Name, Notice, Reply, Request, Status, Tell, Wish};
 use crate::system::{Process, ProcessContext, System};
-use crate::time::{Due, Monotonic};
+use crate::time::{Due, Micros, Monotonic};
 use crate::workload::{ROUNDS_WITHOUT_END, Workload};
 use picklock_properties::{AccessModes, ClientId, Event, HoldId, LockId, ManagerMonitors, Mode as Waits};
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,16 @@ impl System for Managed {
     fn access_modes(_settings: &Settings) -> AccessModes {
         AccessModes::DLM
     }
+
+    /// What is granted lasts for as long as its process is heard of, and [`SILENCES`] longer.
+    fn lease_of(settings: &Settings) -> Option<Micros> {
+        settings.alive_every.map(|every| Micros(every.0 * SILENCES))
+    }
 }
+
+/// How many times in a row what says that a process is alive has to stay away before it is taken for dead, in the setups that are registered.
+/// At once a second it is the 20 seconds of VMS' `RECNXINTERVAL`.
+pub const SILENCES: i64 = 20;
 
 /// One process.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -295,7 +304,7 @@ impl ManagedProcess {
 /// The number by which judges know a resource.
 fn resource_of(name: Name) -> LockId {
     let [first, second, ..] = name.0;
-    LockId((first - 1) | second << 4)
+    LockId(first.saturating_sub(1) | second << 4)
 }
 
 impl Process<Managed> for ManagedProcess {
@@ -345,6 +354,9 @@ impl Process<Managed> for ManagedProcess {
         match self.phase {
             Phase::Thinks { .. } => {
                 let programs = cx.machine.settings.programs.len() as u32;
+                if programs == 0 {
+                    return self.phase = Phase::Done;
+                }
                 let chosen = match cx.machine.settings.chosen {
                     Chosen::ByProcess => u32::from(cx.machine.me) % programs,
                     Chosen::Drawn => cx.machine.choice,

@@ -68,7 +68,7 @@ fn v5() -> Scenario {
         search: of_cache(space(GivesUp::LockFirst)),
         fix: "the cache first, then the lock (gfs2, 58e9fee13e57)",
         fix_search: of_cache(space(GivesUp::CacheFirst)),
-        hunt: Some(cache_hunt(&[], space(GivesUp::LockFirst), space(GivesUp::CacheFirst))),
+        hunt: Some(cache_hunt(&["delay"], space(GivesUp::LockFirst), space(GivesUp::CacheFirst))),
         ..LOCK_MANAGER
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Claim;
 use crate::claims::dlm::{
-    LINUX_2006, asks, cached_variable, drop_from_managed, hierarchy, modes, readers_and_writers, standby,
+    LINUX_2006, cached_variable, drop_from_managed, hierarchy, modes, readers_and_writers, standby,
     two_resources, upgrades, whose_master_dies,
 };
 use crate::claims::{Assumption, Expected, Judgement};
@@ -32,7 +32,8 @@ fn compatible_holders() -> Vec<Claim> {
         ..Claim::of(lock, "lock-manager", &space, dropped, expected)
     };
     let without = |assumption| {
-        let mut space = readers_and_writers(Settings::LINUX, (2, 2), EXCLUDES);
+        let rounds = if assumption == Assumption::Durable { 1 } else { 2 };
+        let mut space = readers_and_writers(Settings::LINUX, (2, rounds), EXCLUDES);
         drop_from_managed(&mut space, assumption);
         space
     };
@@ -83,7 +84,7 @@ fn compatible_holders() -> Vec<Claim> {
         claim(
             "dlm-readers-writer",
             "a new master that asks",
-            whose_master_dies(readers_and_writers(Settings::LINUX, (2, 1), EXCLUDES), asks(2), 1),
+            without(Assumption::Durable),
             &[Assumption::Durable],
             Holds,
             "owners know what they have",
@@ -95,6 +96,14 @@ fn compatible_holders() -> Vec<Claim> {
             &[Assumption::Durable],
             Violated,
             "it knows of no locks, and grants them again",
+        ),
+        claim(
+            "dlm-readers-writer",
+            "Linux",
+            without(Assumption::NoPause),
+            &[Assumption::NoPause],
+            Violated,
+            "who is silent is taken for dead, and goes on with what it had: nothing fences it here",
         ),
         claim(
             "dlm-readers-writer",

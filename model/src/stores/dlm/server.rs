@@ -1,7 +1,7 @@
 //! The node that masters all resources, as a server: it hears processes, and tells them their ASTs.
 
 use super::gate::Gate;
-use super::lock::{Handle, Status};
+use super::lock::Handle;
 use super::manager::Manager;
 use super::protocol::{Ask, Reply, Request, Tell, owner_of};
 use super::resource::Notices;
@@ -298,9 +298,11 @@ impl Store for Dlm {
                 self.loses_locks();
                 self.epoch += 1;
                 (0..members).for_each(|process| self.notes(process, cx));
-                let alive: SmallVec<[u8; 4]> = (0..self.heard.len() as u8)
-                    .filter(|process| !self.heard[usize::from(*process)].is_removed)
-                    .collect();
+                let is_asked = |process: &u8| {
+                    let heard = &self.heard[usize::from(*process)];
+                    !heard.is_removed && (heard.serial.is_some() || *process < members)
+                };
+                let alive: SmallVec<[u8; 4]> = (0..self.heard.len() as u8).filter(is_asked).collect();
                 for process in &alive {
                     effects.reply(*process, Reply { serial: 0, epoch: self.epoch, tell: Tell::Recover });
                 }
@@ -350,13 +352,5 @@ impl Store for Dlm {
         let blocks = self.disk.iter().enumerate();
         let blocks = blocks.filter_map(|(block, content)| Some(format!("block {block} = {}", (*content)?)));
         locks.chain(values).chain(blocks).collect()
-    }
-}
-
-/// Whether an operation that ended so leaves its process where it was.
-pub fn is_refusal(status: Status) -> bool {
-    match status {
-        Status::NotQueued | Status::Deadlock | Status::Cancelled | Status::Refused(_) => true,
-        Status::Granted | Status::Released => false,
     }
 }
