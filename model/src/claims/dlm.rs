@@ -11,7 +11,6 @@ use crate::objects::cells::{CacheSettings, InCache};
 use crate::objects::{self, Repeats, Shared, Variable};
 use crate::stores::dlm::recovery::Recovery;
 use crate::stores::dlm::{self, Deadlocks, Flags, Mode, NewMaster};
-use crate::system::System;
 use crate::time::Micros;
 use crate::workload::{Calls, Workload};
 use crate::world::Bounds;
@@ -143,13 +142,12 @@ pub fn cached_in_time(space: Space<CachedVariable>) -> Setup<CachedVariable> {
     Setup { workload, ..space.setup }
 }
 
-/// The same users in virtual time: a second of thinking and one of work, ten of `DEADLOCK_WAIT`, and twenty of silence before one is
-/// taken for dead. A new master asks those whom the last one had heard of.
+/// The same users in virtual time: a second of thinking and one of work, ten of `DEADLOCK_WAIT`, and twenty of silence before one is taken for
+/// dead (`RECNXINTERVAL`). The master keeps what it has, whatever becomes of it.
 pub fn in_time(space: Space<Managed>) -> Setup<Managed> {
     let second = Micros::seconds(1);
     let workload = Workload { think: second, hold: second, ..space.setup.workload };
     let lock = Settings { alive_every: Some(second), ..space.setup.lock };
-    let removed_after = Managed::lease_of(&lock);
-    let store = dlm::Settings { removed_after, new_master: asks(0), ..space.setup.store };
+    let store = dlm::Settings { removed_after: Some(Micros::seconds(20)), ..space.setup.store };
     Setup { workload, lock, store, ..space.setup }
 }

@@ -11,5 +11,5 @@
 pub mod process;
 pub mod program;
 
-pub use process::{Managed, ManagedProcess, SILENCES};
+pub use process::{Managed, ManagedProcess};
 pub use program::{Believes, Chosen, Program, Settings, Step};

@@ -17,7 +17,7 @@ use super::program::{Believes, Chosen, Program, Settings, Step};
 use crate::machine::{Effects, Line, Message, Node, Owner, Visitor};
 use crate::stores::dlm::{Ask, Dlm, Flags, Held, Mode, Name, Notice, Reply, Request, Status, Tell, Wish};
 use crate::system::{Process, ProcessContext, System};
-use crate::time::{Due, Micros, Monotonic};
+use crate::time::{Due, Monotonic};
 use crate::workload::{ROUNDS_WITHOUT_END, Workload};
 use picklock_properties::{AccessModes, ClientId, Event, HoldId, LockId, ManagerMonitors, Mode as Waits};
 use serde::{Deserialize, Serialize};
@@ -36,16 +36,7 @@ impl System for Managed {
     fn access_modes(_settings: &Settings) -> AccessModes {
         AccessModes::DLM
     }
-
-    /// What is granted lasts for as long as its process is heard of, and [`SILENCES`] longer.
-    fn lease_of(settings: &Settings) -> Option<Micros> {
-        settings.alive_every.map(|every| Micros(every.0 * SILENCES))
-    }
 }
-
-/// How many times in a row what says that a process is alive has to stay away before it is taken for dead, in the setups that are registered.
-/// At once a second it is the 20 seconds of VMS' `RECNXINTERVAL`.
-pub const SILENCES: i64 = 20;
 
 /// One process.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]

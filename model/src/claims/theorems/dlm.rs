@@ -44,22 +44,29 @@ fn compatible_holders() -> Vec<Claim> {
     };
     let table = "a lock is granted beside those only that it goes with";
     vec![
-        claim("dlm-modes", "Linux", modes(Settings::LINUX, (3, 1), EXCLUDES), &[], Holds, table),
-        claim("dlm-modes", "VMS", modes(Settings::VMS, (3, 1), EXCLUDES), &[], Holds, table),
+        claim("dlm-modes", "modes, Linux", modes(Settings::LINUX, (3, 1), EXCLUDES), &[], Holds, table),
+        claim("dlm-modes", "modes, VMS", modes(Settings::VMS, (3, 1), EXCLUDES), &[], Holds, table),
         claim(
             "dlm-upgrade",
-            "Linux",
+            "upgrade, Linux",
             upgrades(Settings::LINUX, Flags::NONE, (3, 1), EXCLUDES),
             &[],
             Holds,
             table,
         ),
-        claim("dlm-two", "VMS", two_resources(Settings::VMS, (3, 1), EXCLUDES), &[], Holds, table),
-        claim("dlm-standby", "Linux", standby(Settings::LINUX, (3, 1), EXCLUDES), &[], Holds, table),
-        claim("dlm-pages", "VMS", hierarchy(Settings::VMS, (2, 1), EXCLUDES), &[], Holds, table),
+        claim(
+            "dlm-two",
+            "two resources, VMS",
+            two_resources(Settings::VMS, (3, 1), EXCLUDES),
+            &[],
+            Holds,
+            table,
+        ),
+        claim("dlm-standby", "standby, Linux", standby(Settings::LINUX, (3, 1), EXCLUDES), &[], Holds, table),
+        claim("dlm-pages", "pages, VMS", hierarchy(Settings::VMS, (2, 1), EXCLUDES), &[], Holds, table),
         claim(
             "dlm-upgrade",
-            "Linux, CONVDEADLK",
+            "upgrade, Linux, CONVDEADLK",
             demoted(Believes::Nothing),
             &[],
             Holds,
@@ -67,7 +74,7 @@ fn compatible_holders() -> Vec<Claim> {
         ),
         claim(
             "dlm-upgrade",
-            "Linux, CONVDEADLK, reads on",
+            "upgrade, Linux, CONVDEADLK, reads on",
             demoted(Believes::WhatItHad),
             &[],
             Violated,
@@ -75,7 +82,7 @@ fn compatible_holders() -> Vec<Claim> {
         ),
         claim(
             "dlm-readers-writer",
-            "Linux",
+            "readers and writers, Linux",
             without(Assumption::NoCrash),
             &[Assumption::NoCrash],
             Holds,
@@ -83,7 +90,7 @@ fn compatible_holders() -> Vec<Claim> {
         ),
         claim(
             "dlm-readers-writer",
-            "a new master that asks",
+            "readers and writers, a new master that asks",
             without(Assumption::Durable),
             &[Assumption::Durable],
             Holds,
@@ -91,7 +98,7 @@ fn compatible_holders() -> Vec<Claim> {
         ),
         claim(
             "dlm-readers-writer",
-            "a new master that does not ask",
+            "readers and writers, a new master that does not ask",
             whose_master_dies(readers_and_writers(Settings::LINUX, (2, 1), EXCLUDES), NewMaster::HasNone, 1),
             &[Assumption::Durable],
             Violated,
@@ -99,7 +106,7 @@ fn compatible_holders() -> Vec<Claim> {
         ),
         claim(
             "dlm-readers-writer",
-            "Linux",
+            "readers and writers, Linux",
             without(Assumption::NoPause),
             &[Assumption::NoPause],
             Violated,
@@ -107,7 +114,7 @@ fn compatible_holders() -> Vec<Claim> {
         ),
         claim(
             "dlm-readers-writer",
-            "Linux",
+            "readers and writers, Linux",
             without(Assumption::NoDuplicate),
             &[Assumption::NoDuplicate],
             Holds,
@@ -127,51 +134,63 @@ fn progress() -> Vec<Claim> {
     let upgrade = |store, flags, clients| upgrades(store, flags, (clients, 1), GOES_ON);
     let two = |store, clients| two_resources(store, (clients, 1), GOES_ON);
     vec![
-        claim("dlm-modes", "Linux", modes(Settings::LINUX, (2, 2), GOES_ON), Holds, "one lock each"),
+        claim("dlm-modes", "modes, Linux", modes(Settings::LINUX, (2, 2), GOES_ON), Holds, "one lock each"),
         claim(
             "dlm-standby",
-            "Linux",
+            "standby, Linux",
             standby(Settings::LINUX, (3, 1), GOES_ON),
             Holds,
             "NL is in nobody's way",
         ),
         claim(
             "dlm-pages",
-            "VMS",
+            "pages, VMS",
             hierarchy(Settings::VMS, (2, 1), GOES_ON),
             Holds,
             "parents first is an order",
         ),
         claim(
             "dlm-upgrade",
-            "Linux until 2007",
+            "upgrade, Linux until 2007",
             upgrade(LINUX_2006, Flags::NONE, 2),
             Violated,
             "each waits for the other's PR to go (row V1)",
         ),
         claim(
             "dlm-upgrade",
-            "Linux",
+            "upgrade, Linux",
             upgrade(Settings::LINUX, Flags::NONE, 3),
             Holds,
             "the second one is refused at once",
         ),
-        claim("dlm-upgrade", "VMS", upgrade(Settings::VMS, Flags::NONE, 3), Holds, "the search finds it"),
         claim(
             "dlm-upgrade",
-            "Linux, NODLCKWT",
+            "upgrade, VMS",
+            upgrade(Settings::VMS, Flags::NONE, 3),
+            Holds,
+            "the search finds it",
+        ),
+        claim(
+            "dlm-upgrade",
+            "upgrade, Linux, NODLCKWT",
             upgrade(Settings::LINUX, Flags::NODLCKWT, 2),
             Violated,
             "it says that the wait ends from elsewhere, and it does not",
         ),
         claim(
             "dlm-two",
-            "Linux",
+            "two resources, Linux",
             two(Settings::LINUX, 2),
             Violated,
             "the check in place looks at one resource (row V8)",
         ),
-        claim("dlm-two", "VMS", two(Settings::VMS, 3), Holds, "the search follows waits over resources"),
+        claim(
+            "dlm-two",
+            "two resources, VMS",
+            two(Settings::VMS, 3),
+            Holds,
+            "the search follows waits over resources",
+        ),
     ]
 }
 

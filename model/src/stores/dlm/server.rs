@@ -163,6 +163,13 @@ impl Dlm {
         }
     }
 
+    /// Whether anybody may wait for it to say something: it has a lock, or is asked what it has.
+    fn is_waited_for(&self, process: u8) -> bool {
+        let mut locks = self.manager.resources.iter().flat_map(|(_, resource)| resource.locks());
+        locks.any(|lock| lock.handle.owner == process)
+            || self.gate.as_ref().is_some_and(|gate| gate.waits_for(process))
+    }
+
     fn loses_locks(&mut self) {
         (self.manager, self.search_at, self.has_more_waits) = (Manager::default(), None, false);
         self.heard.iter_mut().for_each(|heard| heard.told = None);
@@ -266,9 +273,13 @@ impl Store for Dlm {
         let is_due = |at: Option<Monotonic>| at.is_some_and(|at| at <= cx.monotonic);
         let mut notices = Notices::new();
         for client in 0..self.heard.len() {
-            let heard = &mut self.heard[client];
-            if is_due(heard.removed_at) {
-                (heard.removed_at, heard.is_removed) = (None, true);
+            if !is_due(self.heard[client].removed_at) {
+                continue;
+            }
+            self.heard[client].removed_at = None;
+            // Who has nothing may be silent.
+            if self.is_waited_for(client as u8) {
+                self.heard[client].is_removed = true;
                 effects.remark = Some("takes a silent one for dead");
                 self.buries(client as u8, cx.settings, &mut notices);
             }
