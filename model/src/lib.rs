@@ -5,6 +5,7 @@
 //!                                     ├── machine: the seam, no I/O ──┤
 //!   workload: who uses the lock ──────┘                                  └── time: clocks that err
 //!   objects/*  what is built on compare-and-set, with its clients
+//!   managed/*  processes that use a lock manager: locks that are converted while they are held
 //!                          system: what all engines run: a lock in use, or an object
 //!                          cluster: nodes, clocks, monitors; one step of one node
 //!            world: what can happen next ──▶ canonical: when two worlds are one ──▶ explore: all of them

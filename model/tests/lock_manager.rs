@@ -4,6 +4,7 @@ use picklock_model::claims::dlm::{
     CachedVariable, LINUX_2006, asks, cached_variable, hierarchy, modes, readers_and_writers, standby,
     two_resources, upgrades, whose_master_dies,
 };
+use picklock_model::claims::{Expected, Judgement, claims, unpack_setup};
 use picklock_model::explore::{Draws, Exploration, Goal, Limits, Space, Verdict, check_liveness, search};
 use picklock_model::managed::{Believes, Managed};
 use picklock_model::objects::cells::{CacheSettings, GivesUp, Validity};
@@ -185,4 +186,22 @@ fn an_answer_to_a_recovery_that_was_given_up_counts_for_nothing_or_somebody_has_
     };
     assert!(goes_on("minded", &space(true)));
     assert!(!goes_on("not minded", &space(false)));
+}
+
+#[test]
+fn what_is_claimed_of_lock_managers_comes_out() {
+    let of_managers = claims().into_iter().filter(|claim| claim.space.lock.starts_with("dlm-"));
+    let mut judged = 0;
+    for claim in of_managers {
+        let setup = unpack_setup::<Managed>(&claim.space.setup).expect("a claim's setup is one");
+        let space = Space { setup, bounds: claim.space.bounds.clone() };
+        let what = format!("{} {} {}", claim.theorem, claim.space.lock, claim.variant);
+        let holds = match claim.judgement {
+            Judgement::Safety => explored(&what, &space).verdict == Verdict::Verified,
+            Judgement::Progress { .. } => goes_on(&what, &space),
+        };
+        assert_eq!(holds, claim.expected == Expected::Holds, "{what}");
+        judged += 1;
+    }
+    assert!(judged > 15, "{judged}");
 }

@@ -116,6 +116,19 @@ pub fn asks(members: u8) -> NewMaster {
 /// Drops an assumption of the claims about a lock manager. Several may be dropped, one after the other.
 pub fn drop_from_managed(space: &mut Space<Managed>, assumption: Assumption) {
     drop_from_bounds(&mut space.bounds, assumption);
+    let members = space.setup.workload.clients;
+    match assumption {
+        // Where there is no time, a silence of any length may come at any moment.
+        Assumption::NoPause | Assumption::NoSuspend => {
+            space.setup.store.removed_after = Some(Micros::seconds(20));
+        }
+        Assumption::Durable => {
+            space.bounds.power_losses = 1;
+            space.setup.store.new_master = asks(members);
+        }
+        // What else may be dropped is in the bounds, or means nothing to them.
+        _ => {}
+    }
 }
 
 /// The same, of whatever uses one.
@@ -129,13 +142,12 @@ pub fn cached_in_time(space: Space<CachedVariable>) -> Setup<CachedVariable> {
     Setup { workload, ..space.setup }
 }
 
-/// The same users in virtual time: a second of thinking and one of work, ten of `DEADLOCK_WAIT`, and twenty of silence before one is
-/// taken for dead. A new master asks those whom the last one had heard of.
+/// The same users in virtual time: a second of thinking and one of work, ten of `DEADLOCK_WAIT`, and twenty of silence before one is taken for
+/// dead (`RECNXINTERVAL`). The master keeps what it has, whatever becomes of it.
 pub fn in_time(space: Space<Managed>) -> Setup<Managed> {
     let second = Micros::seconds(1);
     let workload = Workload { think: second, hold: second, ..space.setup.workload };
     let lock = Settings { alive_every: Some(second), ..space.setup.lock };
-    let store =
-        dlm::Settings { removed_after: Some(Micros::seconds(20)), new_master: asks(0), ..space.setup.store };
+    let store = dlm::Settings { removed_after: Some(Micros::seconds(20)), ..space.setup.store };
     Setup { workload, lock, store, ..space.setup }
 }

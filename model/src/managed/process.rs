@@ -295,7 +295,7 @@ impl ManagedProcess {
 /// The number by which judges know a resource.
 fn resource_of(name: Name) -> LockId {
     let [first, second, ..] = name.0;
-    LockId((first - 1) | second << 4)
+    LockId(first.saturating_sub(1) | second << 4)
 }
 
 impl Process<Managed> for ManagedProcess {
@@ -345,6 +345,9 @@ impl Process<Managed> for ManagedProcess {
         match self.phase {
             Phase::Thinks { .. } => {
                 let programs = cx.machine.settings.programs.len() as u32;
+                if programs == 0 {
+                    return self.phase = Phase::Done;
+                }
                 let chosen = match cx.machine.settings.chosen {
                     Chosen::ByProcess => u32::from(cx.machine.me) % programs,
                     Chosen::Drawn => cx.machine.choice,

@@ -15,7 +15,7 @@ pub enum Step {
     Work,
 }
 
-/// The steps of a process, one after the other. When it is through, all its locks are given back, the last one first. If one of its
+/// The steps of a process, one after the other; they take two locks at most. When it is through, all its locks are given back, the last one first. If one of its
 /// requests is refused, it does so at once, and begins again.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Program(pub Vec<Step>);

@@ -8,6 +8,7 @@ mod cassandra;
 mod cassandra_lwt;
 mod cassandra_services;
 mod cassandra_shadow;
+mod dlm;
 mod feedback;
 mod objects;
 mod redis;
@@ -75,7 +76,7 @@ const fn verified(
 }
 
 /// Every cell of which something is known, by family of locks; and of objects.
-pub const MATRIX: [&[Cell]; 8] = [
+pub const MATRIX: [&[Cell]; 9] = [
     cassandra::CELLS,
     cassandra_shadow::CELLS,
     cassandra_services::CELLS,
@@ -84,6 +85,7 @@ pub const MATRIX: [&[Cell]; 8] = [
     zookeeper::CELLS,
     feedback::CELLS,
     objects::CELLS,
+    dlm::CELLS,
 ];
 
 /// What is known of a lock under a fault, if anything.

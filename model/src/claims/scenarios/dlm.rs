@@ -9,7 +9,6 @@ use crate::explore::{Draws, Goal, Space};
 use crate::managed::{Believes, Managed};
 use crate::objects::cells::{CacheSettings, GivesUp, Validity};
 use crate::stores::dlm::{self, Flags};
-use crate::time::Micros;
 use crate::workload::Workload;
 use picklock_properties::Promise;
 
@@ -146,7 +145,7 @@ fn hunt(lock: &'static str, broken: Space<Managed>, fixed: Space<Managed>) -> Hu
     Hunt { lock, setup: setup(broken), fixed_lock: lock, fixed: setup(fixed), faults: &[] }
 }
 
-/// The same of a cache, whose nodes ask again at once: what goes wrong in it does so within a round trip of somebody else's.
+/// The same of a cache.
 fn cache_hunt(
     faults: &'static [&'static str],
     broken: Space<CachedVariable>,
@@ -154,7 +153,7 @@ fn cache_hunt(
 ) -> Hunt {
     let setup = |space| {
         let mut setup = cached_in_time(space);
-        setup.workload = Workload { clients: 3, rounds: 6, think: Micros::ZERO, ..setup.workload };
+        setup.workload = Workload { varies: true, ..setup.workload };
         pack_setup(&setup)
     };
     let lock = "cached-variable";

@@ -3,7 +3,7 @@
 
 use super::Claim;
 use crate::claims::dlm::{
-    LINUX_2006, asks, cached_variable, drop_from_managed, hierarchy, modes, readers_and_writers, standby,
+    LINUX_2006, cached_variable, drop_from_managed, hierarchy, modes, readers_and_writers, standby,
     two_resources, upgrades, whose_master_dies,
 };
 use crate::claims::{Assumption, Expected, Judgement};
@@ -32,7 +32,8 @@ fn compatible_holders() -> Vec<Claim> {
         ..Claim::of(lock, "lock-manager", &space, dropped, expected)
     };
     let without = |assumption| {
-        let mut space = readers_and_writers(Settings::LINUX, (2, 2), EXCLUDES);
+        let rounds = if assumption == Assumption::Durable { 1 } else { 2 };
+        let mut space = readers_and_writers(Settings::LINUX, (2, rounds), EXCLUDES);
         drop_from_managed(&mut space, assumption);
         space
     };
@@ -43,22 +44,29 @@ fn compatible_holders() -> Vec<Claim> {
     };
     let table = "a lock is granted beside those only that it goes with";
     vec![
-        claim("dlm-modes", "Linux", modes(Settings::LINUX, (3, 1), EXCLUDES), &[], Holds, table),
-        claim("dlm-modes", "VMS", modes(Settings::VMS, (3, 1), EXCLUDES), &[], Holds, table),
+        claim("dlm-modes", "modes, Linux", modes(Settings::LINUX, (3, 1), EXCLUDES), &[], Holds, table),
+        claim("dlm-modes", "modes, VMS", modes(Settings::VMS, (3, 1), EXCLUDES), &[], Holds, table),
         claim(
             "dlm-upgrade",
-            "Linux",
+            "upgrade, Linux",
             upgrades(Settings::LINUX, Flags::NONE, (3, 1), EXCLUDES),
             &[],
             Holds,
             table,
         ),
-        claim("dlm-two", "VMS", two_resources(Settings::VMS, (3, 1), EXCLUDES), &[], Holds, table),
-        claim("dlm-standby", "Linux", standby(Settings::LINUX, (3, 1), EXCLUDES), &[], Holds, table),
-        claim("dlm-pages", "VMS", hierarchy(Settings::VMS, (2, 1), EXCLUDES), &[], Holds, table),
+        claim(
+            "dlm-two",
+            "two resources, VMS",
+            two_resources(Settings::VMS, (3, 1), EXCLUDES),
+            &[],
+            Holds,
+            table,
+        ),
+        claim("dlm-standby", "standby, Linux", standby(Settings::LINUX, (3, 1), EXCLUDES), &[], Holds, table),
+        claim("dlm-pages", "pages, VMS", hierarchy(Settings::VMS, (2, 1), EXCLUDES), &[], Holds, table),
         claim(
             "dlm-upgrade",
-            "Linux, CONVDEADLK",
+            "upgrade, Linux, CONVDEADLK",
             demoted(Believes::Nothing),
             &[],
             Holds,
@@ -66,7 +74,7 @@ fn compatible_holders() -> Vec<Claim> {
         ),
         claim(
             "dlm-upgrade",
-            "Linux, CONVDEADLK, reads on",
+            "upgrade, Linux, CONVDEADLK, reads on",
             demoted(Believes::WhatItHad),
             &[],
             Violated,
@@ -74,7 +82,7 @@ fn compatible_holders() -> Vec<Claim> {
         ),
         claim(
             "dlm-readers-writer",
-            "Linux",
+            "readers and writers, Linux",
             without(Assumption::NoCrash),
             &[Assumption::NoCrash],
             Holds,
@@ -82,15 +90,15 @@ fn compatible_holders() -> Vec<Claim> {
         ),
         claim(
             "dlm-readers-writer",
-            "a new master that asks",
-            whose_master_dies(readers_and_writers(Settings::LINUX, (2, 1), EXCLUDES), asks(2), 1),
+            "readers and writers, a new master that asks",
+            without(Assumption::Durable),
             &[Assumption::Durable],
             Holds,
             "owners know what they have",
         ),
         claim(
             "dlm-readers-writer",
-            "a new master that does not ask",
+            "readers and writers, a new master that does not ask",
             whose_master_dies(readers_and_writers(Settings::LINUX, (2, 1), EXCLUDES), NewMaster::HasNone, 1),
             &[Assumption::Durable],
             Violated,
@@ -98,7 +106,15 @@ fn compatible_holders() -> Vec<Claim> {
         ),
         claim(
             "dlm-readers-writer",
-            "Linux",
+            "readers and writers, Linux",
+            without(Assumption::NoPause),
+            &[Assumption::NoPause],
+            Violated,
+            "who is silent is taken for dead, and goes on with what it had: nothing fences it here",
+        ),
+        claim(
+            "dlm-readers-writer",
+            "readers and writers, Linux",
             without(Assumption::NoDuplicate),
             &[Assumption::NoDuplicate],
             Holds,
@@ -118,51 +134,63 @@ fn progress() -> Vec<Claim> {
     let upgrade = |store, flags, clients| upgrades(store, flags, (clients, 1), GOES_ON);
     let two = |store, clients| two_resources(store, (clients, 1), GOES_ON);
     vec![
-        claim("dlm-modes", "Linux", modes(Settings::LINUX, (2, 2), GOES_ON), Holds, "one lock each"),
+        claim("dlm-modes", "modes, Linux", modes(Settings::LINUX, (2, 2), GOES_ON), Holds, "one lock each"),
         claim(
             "dlm-standby",
-            "Linux",
+            "standby, Linux",
             standby(Settings::LINUX, (3, 1), GOES_ON),
             Holds,
             "NL is in nobody's way",
         ),
         claim(
             "dlm-pages",
-            "VMS",
+            "pages, VMS",
             hierarchy(Settings::VMS, (2, 1), GOES_ON),
             Holds,
             "parents first is an order",
         ),
         claim(
             "dlm-upgrade",
-            "Linux until 2007",
+            "upgrade, Linux until 2007",
             upgrade(LINUX_2006, Flags::NONE, 2),
             Violated,
             "each waits for the other's PR to go (row V1)",
         ),
         claim(
             "dlm-upgrade",
-            "Linux",
+            "upgrade, Linux",
             upgrade(Settings::LINUX, Flags::NONE, 3),
             Holds,
             "the second one is refused at once",
         ),
-        claim("dlm-upgrade", "VMS", upgrade(Settings::VMS, Flags::NONE, 3), Holds, "the search finds it"),
         claim(
             "dlm-upgrade",
-            "Linux, NODLCKWT",
+            "upgrade, VMS",
+            upgrade(Settings::VMS, Flags::NONE, 3),
+            Holds,
+            "the search finds it",
+        ),
+        claim(
+            "dlm-upgrade",
+            "upgrade, Linux, NODLCKWT",
             upgrade(Settings::LINUX, Flags::NODLCKWT, 2),
             Violated,
             "it says that the wait ends from elsewhere, and it does not",
         ),
         claim(
             "dlm-two",
-            "Linux",
+            "two resources, Linux",
             two(Settings::LINUX, 2),
             Violated,
             "the check in place looks at one resource (row V8)",
         ),
-        claim("dlm-two", "VMS", two(Settings::VMS, 3), Holds, "the search follows waits over resources"),
+        claim(
+            "dlm-two",
+            "two resources, VMS",
+            two(Settings::VMS, 3),
+            Holds,
+            "the search follows waits over resources",
+        ),
     ]
 }
 

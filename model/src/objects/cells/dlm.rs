@@ -72,7 +72,7 @@ pub enum Validity {
 
 /// What a node has between its requests.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct Node {
+pub struct CachingNode {
     serial: u32,
     life: u8,
     /// Whether it has to say that it has started again.
@@ -107,7 +107,7 @@ enum UnderWay {
 
 const R1: Name = Name::of(1);
 
-impl Node {
+impl CachingNode {
     fn call(&mut self, ask: Call, under_way: UnderWay, out: &mut Effects<Dlm>) {
         self.serial += 1;
         self.under_way = Some(under_way);
@@ -225,16 +225,16 @@ fn found(content: Content) -> Heard {
 impl Cells for InCache {
     type Store = Dlm;
     type Settings = CacheSettings;
-    type Link = Node;
+    type Link = CachingNode;
 
     const TIMES_OUT: bool = false;
 
-    fn link(_me: u8) -> Node {
-        Node::default()
+    fn link(_me: u8) -> CachingNode {
+        CachingNode::default()
     }
 
     fn ask(
-        link: &mut Node,
+        link: &mut CachingNode,
         question: Question,
         _serial: u32,
         here: &Here<CacheSettings>,
@@ -245,7 +245,7 @@ impl Cells for InCache {
     }
 
     fn on_reply(
-        link: &mut Node,
+        link: &mut CachingNode,
         reply: &Reply,
         _serial: u32,
         here: &Here<CacheSettings>,
@@ -261,28 +261,32 @@ impl Cells for InCache {
     }
 
     /// What it knew already is told, and who has started again says so.
-    fn on_deadline(link: &mut Node, here: &Here<CacheSettings>, out: &mut Effects<Dlm>) -> Option<Word> {
+    fn on_deadline(
+        link: &mut CachingNode,
+        here: &Here<CacheSettings>,
+        out: &mut Effects<Dlm>,
+    ) -> Option<Word> {
         let answer = link.take_answer();
         link.go_on(here.settings, out);
         answer
     }
 
-    fn deadline(link: &Node) -> Option<Monotonic> {
+    fn deadline(link: &CachingNode) -> Option<Monotonic> {
         let starts = link.has_to_join && link.under_way.is_none();
         (link.answer.is_some() || starts).then(Monotonic::default)
     }
 
-    fn on_restart(link: &mut Node, _me: u8) {
+    fn on_restart(link: &mut CachingNode, _me: u8) {
         let (serial, life) = (link.serial, link.life.saturating_add(1));
-        *link = Node { serial, life, has_to_join: true, ..Node::default() };
+        *link = CachingNode { serial, life, has_to_join: true, ..CachingNode::default() };
     }
 
-    fn dismisses(link: &Node, reply: &Reply, _serial: u32, _is_asking: bool) -> bool {
+    fn dismisses(link: &CachingNode, reply: &Reply, _serial: u32, _is_asking: bool) -> bool {
         !matches!(reply.tell, Tell::Ast { notice: Notice::Blocks(_), .. })
             && (reply.serial != link.serial || link.under_way.is_none())
     }
 
-    fn visit_link<V: Visitor>(link: &mut Node, visitor: &mut V) {
+    fn visit_link<V: Visitor>(link: &mut CachingNode, visitor: &mut V) {
         visitor.serial(Owner::Me, &mut link.serial);
     }
 }

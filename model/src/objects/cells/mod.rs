@@ -23,7 +23,7 @@ mod zookeeper;
 
 pub use crate::stores::memory::Cell;
 pub use cassandra::{CassandraReads, InCassandra, Reads};
-pub use dlm::{CacheSettings, GivesUp, InCache, Validity};
+pub use dlm::{CacheSettings, CachingNode, GivesUp, InCache, Validity};
 pub use etcd::{EtcdField, EtcdVersions, InEtcd};
 pub use memory::{AsItIs, InMemory};
 pub use redis::InRedis;

@@ -65,5 +65,5 @@ pub use mode::{Mode, ValueMoves};
 pub use protocol::{Ask, Held, Reply, Request, Tell};
 pub use resource::{Notices, Queue, Resource, Wish};
 pub use search::circle;
-pub use server::{Dlm, is_refusal};
+pub use server::Dlm;
 pub use settings::{Deadlocks, Kind, NewMaster, Settings, ValueReaders};

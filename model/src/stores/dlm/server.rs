@@ -1,7 +1,7 @@
 //! The node that masters all resources, as a server: it hears processes, and tells them their ASTs.
 
 use super::gate::Gate;
-use super::lock::{Handle, Status};
+use super::lock::Handle;
 use super::manager::Manager;
 use super::protocol::{Ask, Reply, Request, Tell, owner_of};
 use super::resource::Notices;
@@ -163,6 +163,13 @@ impl Dlm {
         }
     }
 
+    /// Whether anybody may wait for it to say something: it has a lock, or is asked what it has.
+    fn is_waited_for(&self, process: u8) -> bool {
+        let mut locks = self.manager.resources.iter().flat_map(|(_, resource)| resource.locks());
+        locks.any(|lock| lock.handle.owner == process)
+            || self.gate.as_ref().is_some_and(|gate| gate.waits_for(process))
+    }
+
     fn loses_locks(&mut self) {
         (self.manager, self.search_at, self.has_more_waits) = (Manager::default(), None, false);
         self.heard.iter_mut().for_each(|heard| heard.told = None);
@@ -266,9 +273,13 @@ impl Store for Dlm {
         let is_due = |at: Option<Monotonic>| at.is_some_and(|at| at <= cx.monotonic);
         let mut notices = Notices::new();
         for client in 0..self.heard.len() {
-            let heard = &mut self.heard[client];
-            if is_due(heard.removed_at) {
-                (heard.removed_at, heard.is_removed) = (None, true);
+            if !is_due(self.heard[client].removed_at) {
+                continue;
+            }
+            self.heard[client].removed_at = None;
+            // Who has nothing may be silent.
+            if self.is_waited_for(client as u8) {
+                self.heard[client].is_removed = true;
                 effects.remark = Some("takes a silent one for dead");
                 self.buries(client as u8, cx.settings, &mut notices);
             }
@@ -298,9 +309,11 @@ impl Store for Dlm {
                 self.loses_locks();
                 self.epoch += 1;
                 (0..members).for_each(|process| self.notes(process, cx));
-                let alive: SmallVec<[u8; 4]> = (0..self.heard.len() as u8)
-                    .filter(|process| !self.heard[usize::from(*process)].is_removed)
-                    .collect();
+                let is_asked = |process: &u8| {
+                    let heard = &self.heard[usize::from(*process)];
+                    !heard.is_removed && (heard.serial.is_some() || *process < members)
+                };
+                let alive: SmallVec<[u8; 4]> = (0..self.heard.len() as u8).filter(is_asked).collect();
                 for process in &alive {
                     effects.reply(*process, Reply { serial: 0, epoch: self.epoch, tell: Tell::Recover });
                 }
@@ -350,13 +363,5 @@ impl Store for Dlm {
         let blocks = self.disk.iter().enumerate();
         let blocks = blocks.filter_map(|(block, content)| Some(format!("block {block} = {}", (*content)?)));
         locks.chain(values).chain(blocks).collect()
-    }
-}
-
-/// Whether an operation that ended so leaves its process where it was.
-pub fn is_refusal(status: Status) -> bool {
-    match status {
-        Status::NotQueued | Status::Deadlock | Status::Cancelled | Status::Refused(_) => true,
-        Status::Granted | Status::Released => false,
     }
 }

@@ -298,3 +298,33 @@ fn a_conversion_past_the_queue_is_compatible_and_leaves_those_who_wait_where_the
         queueing
     });
 }
+
+/// How many of a queue were granted past one that stood ahead of them and waits on.
+fn overtakes(before: &[Lock], after: &Resource, whose: Handle) -> usize {
+    let others = || before.iter().filter(|lock| lock.handle != whose);
+    let waits = |lock: &Lock| after.lock(lock.handle).is_some_and(|lock| lock.requested.is_some());
+    let first_that_waits = others().position(waits).unwrap_or(before.len());
+    others().skip(first_that_waits).filter(|lock| !waits(lock)).count()
+}
+
+#[test]
+fn nobody_who_waits_is_overtaken_in_its_queue_but_by_who_skips_the_order() {
+    for (locks, flags, may_overtake) in [
+        (4, Flags::NONE, false),
+        (3, Flags::QUECVT, false),
+        (3, Flags::HEADQUE, false),
+        (3, Flags::CONVDEADLK, false),
+        (3, Flags::NOORDER, true),
+    ] {
+        let found = std::cell::Cell::new(0);
+        let flags_used = &[Flags::NONE, flags][usize::from(flags == Flags::NONE)..];
+        let (states, _) =
+            explore(locks, flags_used, &Settings::LINUX, false, |before, after, handle, _, _| {
+                let queues = [&before.converting, &before.waiting];
+                let past: usize = queues.map(|queue| overtakes(queue, after, handle)).iter().sum();
+                found.set(found.get() + past);
+            });
+        println!("{flags}, {locks} locks: {states} states, {} overtaken", found.get());
+        assert_eq!(found.get() > 0, may_overtake, "{flags}");
+    }
+}
