@@ -81,7 +81,7 @@ fn v8() -> Scenario {
         search: progress("dlm-two", &space(dlm::Settings::LINUX)),
         fix: "waits are followed over resources, and one request that waits is refused (VMS, DEADLOCK_WAIT)",
         fix_search: progress("dlm-two", &space(dlm::Settings::VMS)),
-        note: "document 004 says that the resource that was locked first is freed. Nothing is: a request is refused, and its owner gives \
+        note: "it is also told that the resource that was locked first is freed. Nothing is: a request is refused, and its owner gives \
                back what it has",
         hunt: Some(hunt("dlm-two", space(dlm::Settings::LINUX), space(dlm::Settings::VMS))),
         ..LOCK_MANAGER
