@@ -400,8 +400,28 @@ fn e4_an_unlock_called_again_deletes_what_the_same_session_has_locked_since() {
 }
 
 #[test]
+fn e5_a_leader_that_was_stuck_ends_leases_that_others_keep_alive() {
+    is_found_and_repaired("E5");
+}
+
+#[test]
+fn e6_a_leader_that_was_stuck_answers_keep_alives_by_itself() {
+    is_found_and_repaired("E6");
+}
+
+#[test]
 fn e7_a_jump_of_the_leaders_wall_clock_takes_the_lock_from_its_holder() {
     is_found_and_repaired("E7");
+}
+
+#[test]
+fn e8_leaders_that_change_often_keep_a_dead_holders_lease_for_ever() {
+    is_found_and_repaired("E8");
+}
+
+#[test]
+fn e9_a_leader_that_is_cut_off_answers_a_read_from_the_past() {
+    is_found_and_repaired("E9");
 }
 
 #[test]
