@@ -131,10 +131,25 @@ fn progress() -> Vec<Claim> {
         judgement: Judgement::Progress { goals: vec![Goal::DeadlockFreedom], draws: Draws::Adversary },
         ..Claim::of(lock, "lock-manager-progress", &space, &[], expected)
     };
+    let lossy = {
+        let mut space = modes(Settings::LINUX, (2, 1), GOES_ON);
+        drop_from_managed(&mut space, Assumption::NoLoss);
+        space
+    };
     let upgrade = |store, flags, clients| upgrades(store, flags, (clients, 1), GOES_ON);
     let two = |store, clients| two_resources(store, (clients, 1), GOES_ON);
     vec![
         claim("dlm-modes", "modes, Linux", modes(Settings::LINUX, (2, 2), GOES_ON), Holds, "one lock each"),
+        Claim {
+            dropped: vec![Assumption::NoLoss],
+            ..claim(
+                "dlm-modes",
+                "modes, Linux",
+                lossy,
+                Violated,
+                "an AST is sent once: that it arrives is what the connection between two nodes is for",
+            )
+        },
         claim(
             "dlm-standby",
             "standby, Linux",
