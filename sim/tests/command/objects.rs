@@ -100,7 +100,9 @@ fn a_short_name_takes_no_promise_that_its_object_does_not_make() {
 
 #[test]
 fn two_handlers_are_explored_with_somebody_who_pushes_unless_told_otherwise() {
-    let check = document("check stream --rounds 1");
-    assert_eq!((&check["clients"], &check["verdict"]), (&3.into(), &"holds".into()));
-    assert_eq!(document("check stream --rounds 1 --clients 2")["verdict"], "vacuous", "nobody pushes");
+    // One number each is soon gone through, and puts nothing to the test.
+    let clients = |line| document(line)["clients"].clone();
+    assert_eq!(clients("check stream --rounds 1"), 3);
+    assert_eq!(clients("check stream --rounds 1 --clients 2"), 2);
+    assert_eq!(clients("check handler --rounds 1"), 2);
 }
