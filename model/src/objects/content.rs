@@ -72,7 +72,9 @@ impl Content {
     }
 }
 
-/// Where an operation leaves its mark, and which: its round counted from 1, beside its client where there is one place for all.
+/// Where an operation leaves its mark, and which: its round counted from 1, beside its client where there is one place for all. From the
+/// sixteenth on they are all alike, and who lost an answer may take an earlier operation for a later one: whoever sets up a use of
+/// marks has no more than fifteen operations a client.
 fn place_and_mark(marks: Marks, Turn { client, round, .. }: Turn) -> (u32, u32) {
     let round = (u32::from(round) + 1).min(MARK_MAX);
     match marks {

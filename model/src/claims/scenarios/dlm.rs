@@ -9,6 +9,7 @@ use crate::explore::{Draws, Goal, Space};
 use crate::managed::{Believes, Managed};
 use crate::objects::cells::{CacheSettings, GivesUp, Validity};
 use crate::stores::dlm::{self, Flags};
+use crate::time::Micros;
 use crate::workload::Workload;
 use picklock_properties::Promise;
 
@@ -67,7 +68,7 @@ fn v5() -> Scenario {
         search: of_cache(space(GivesUp::LockFirst)),
         fix: "the cache first, then the lock (gfs2, 58e9fee13e57)",
         fix_search: of_cache(space(GivesUp::CacheFirst)),
-        hunt: Some(cache_hunt(&[], space(GivesUp::LockFirst), space(GivesUp::CacheFirst))),
+        hunt: Some(busy_cache_hunt(space(GivesUp::LockFirst), space(GivesUp::CacheFirst))),
         ..LOCK_MANAGER
     }
 }
@@ -143,6 +144,18 @@ fn hunt(lock: &'static str, broken: Space<Managed>, fixed: Space<Managed>) -> Hu
         pack_setup(&setup)
     };
     Hunt { lock, setup: setup(broken), fixed_lock: lock, fixed: setup(fixed), faults: &[] }
+}
+
+/// Of a cache that three use all the time: between two messages there is little time for a read.
+fn busy_cache_hunt(broken: Space<CachedVariable>, fixed: Space<CachedVariable>) -> Hunt {
+    let setup = |space| {
+        let mut setup = cached_in_time(space);
+        setup.workload =
+            Workload { clients: 3, rounds: 12, think: Micros::millis(1), varies: false, ..setup.workload };
+        pack_setup(&setup)
+    };
+    let (setup, fixed) = (setup(broken), setup(fixed));
+    Hunt { lock: "cached-variable", setup, fixed_lock: "cached-variable", fixed, faults: &[] }
 }
 
 /// The same of a cache.

@@ -90,7 +90,7 @@ pub(super) fn e9() -> Scenario {
         pack_setup(&setup)
     };
     let seeds = |setup| Search::Seeds { lock: VARIABLE, setup, faults: &["partition"], seeds: 5000 };
-    row(Scenario {
+    Scenario {
         id: "E9",
         story: "a leader that is cut off does not know of the new one yet, and answers a read from what it has: what was written meanwhile \
                 is not in it",
@@ -101,7 +101,7 @@ pub(super) fn e9() -> Scenario {
         note: "on a variable. The mutex reads where it has written, and is broken only if it goes to the old leader in between: not seen in \
                5,000 runs. That an old word confirms a new read where numbers come again (#20418, up to 3.6.8) is shown at the store itself",
         ..ETCD
-    })
+    }
 }
 
 /// Longer than a lease lasts.
