@@ -12,6 +12,7 @@ use picklock_model::locks::{
     ZookeeperLock,
 };
 use picklock_model::machine::{Answer, Call, Context, Effects, Line, Lock, Node, Store, Visit, Visitor};
+use picklock_model::managed::Managed;
 use picklock_model::system::System;
 use picklock_model::time::{Due, Micros, Monotonic};
 use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
@@ -556,6 +557,7 @@ fn the_lassos_of_the_catalogue_are_lassos() {
                 "redlock" => has_lasso::<Redlock>(&space, goal, draws),
                 "zookeeper-lock" => has_lasso::<ZookeeperLock>(&space, goal, draws),
                 "etcd-mutex" => has_lasso::<EtcdMutex>(&space, goal, draws),
+                "dlm-upgrade" | "dlm-two" => has_lasso::<Managed>(&space, goal, draws),
                 other => panic!("of which machine {other} is, is not known here"),
             };
             assert!(is_lasso, "{}: {goal:?} is kept", row.id);
