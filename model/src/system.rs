@@ -11,6 +11,7 @@
 //! application that takes and gives it back ([`crate::workload::Client`]). Other kinds have processes of their own, and no
 //! engine changes for them.
 
+use crate::cluster::Setup;
 use crate::machine::{Context, Data, Effects, Line, Lock, Message, Node, Store, Visitor};
 use crate::names::Words;
 use crate::time::{Due, Micros, Monotonic, Wall};
@@ -57,9 +58,15 @@ pub trait System: Data {
         false
     }
 
-    /// What durations of faults scale with: how long a grant lasts without renewal, if it ends by itself.
+    /// How long a grant lasts without renewal, if it ends by itself.
     fn lease_of(_settings: &Self::Settings) -> Option<Micros> {
         None
+    }
+
+    /// What durations of faults and of holds are measured by in drawn runs: the lease, or after how long a silence a process is taken for
+    /// dead.
+    fn patience(setup: &Setup<Self>) -> Option<Micros> {
+        Self::lease_of(&setup.lock)
     }
 
     /// With fewer servers it would be another algorithm.

@@ -198,6 +198,9 @@ pub fn assert_verified(lock: &dyn AnyLock, promise: Promise, world: &World) -> E
 /// What [`assert_verified`] panics with.
 pub fn verified(lock: &dyn AnyLock, promise: Promise, world: &World) -> Result<Exploration, String> {
     let name = lock.name();
+    if world.rounds == 0 || world.rounds > lock.rounds_max() {
+        return Err(format!("{name}: it takes 1 to {} rounds, not {}", lock.rounds_max(), world.rounds));
+    }
     let options = |drop: &[Assumption]| CheckOptions {
         clients: world.clients,
         servers: world.servers.unwrap_or_else(|| lock.usual_servers()),

@@ -143,11 +143,12 @@ pub fn cached_in_time(space: Space<CachedVariable>) -> Setup<CachedVariable> {
 }
 
 /// The same users in virtual time: a second of thinking and one of work, ten of `DEADLOCK_WAIT`, and twenty of silence before one is taken for
-/// dead (`RECNXINTERVAL`). The master keeps what it has, whatever becomes of it.
+/// dead (`RECNXINTERVAL`). When the master dies, the next one asks whom the last one had heard.
 pub fn in_time(space: Space<Managed>) -> Setup<Managed> {
     let second = Micros::seconds(1);
     let workload = Workload { think: second, hold: second, ..space.setup.workload };
     let lock = Settings { alive_every: Some(second), ..space.setup.lock };
-    let store = dlm::Settings { removed_after: Some(Micros::seconds(20)), ..space.setup.store };
+    let removed_after = Some(Micros::seconds(20));
+    let store = dlm::Settings { removed_after, new_master: asks(0), ..space.setup.store };
     Setup { workload, lock, store, ..space.setup }
 }

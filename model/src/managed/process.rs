@@ -14,10 +14,11 @@
 //! nothing is fenced here.
 
 use super::program::{Believes, Chosen, Program, Settings, Step};
+use crate::cluster::Setup;
 use crate::machine::{Effects, Line, Message, Node, Owner, Visitor};
 use crate::stores::dlm::{Ask, Dlm, Flags, Held, Mode, Name, Notice, Reply, Request, Status, Tell, Wish};
 use crate::system::{Process, ProcessContext, System};
-use crate::time::{Due, Monotonic};
+use crate::time::{Due, Micros, Monotonic};
 use crate::workload::{ROUNDS_WITHOUT_END, Workload};
 use picklock_properties::{AccessModes, ClientId, Event, HoldId, LockId, ManagerMonitors, Mode as Waits};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,10 @@ impl System for Managed {
 
     fn access_modes(_settings: &Settings) -> AccessModes {
         AccessModes::DLM
+    }
+
+    fn patience(setup: &Setup<Self>) -> Option<Micros> {
+        setup.store.removed_after
     }
 }
 
@@ -195,15 +200,32 @@ impl ManagedProcess {
             Phase::GivesBack { again } => {
                 // It is off: nobody tells the new master of it.
                 self.ask(Ask::Copies { held, again: None }, cx, out);
+                if !self.is_unheard() {
+                    self.locks.pop();
+                    self.give_back(again, cx, out);
+                }
+            }
+            Phase::Works { .. } | Phase::Thinks { .. } | Phase::Done => {
+                self.ask(Ask::Copies { held, again: None }, cx, out);
+            }
+        }
+    }
+
+    /// Whether it has told a new master what it has, will tell it until it is heard, and asks for nothing before: the gate waits for that, and
+    /// not for what comes after it.
+    fn is_unheard(&self) -> bool {
+        matches!(self.asked, Some(Ask::Copies { again: None, .. }))
+    }
+
+    fn on_heard(&mut self, cx: &Cx, out: &mut Out) {
+        self.asked = None;
+        match self.phase {
+            Phase::GivesBack { again } => {
                 self.locks.pop();
                 self.give_back(again, cx, out);
             }
-            // There is no answer to it.
-            Phase::Works { .. } => self.ask(Ask::Copies { held, again: None }, cx, out),
-            Phase::Thinks { .. } | Phase::Done => {
-                self.ask(Ask::Copies { held, again: None }, cx, out);
-                (self.alive_at, self.asked) = (None, None);
-            }
+            Phase::Thinks { .. } | Phase::Done => self.alive_at = None,
+            Phase::Works { .. } | Phase::Starts | Phase::Joins | Phase::Asks => {}
         }
     }
 
@@ -275,6 +297,7 @@ impl ManagedProcess {
                 Tell::Joined
                 | Tell::Removed
                 | Tell::Recover
+                | Tell::Heard
                 | Tell::Ast { .. }
                 | Tell::Read { .. }
                 | Tell::Written,
@@ -285,10 +308,15 @@ impl ManagedProcess {
     /// It gives up what it has when it has worked, whoever rings; and what it was told before its last request is settled.
     fn does_not_mind(&self, reply: &Reply) -> bool {
         matches!(reply.tell, Tell::Ast { notice: Notice::Blocks(_), .. })
+            || (reply.tell == Tell::Heard) != self.is_unheard()
             || reply.serial != self.serial
             || reply.epoch < self.epoch
             || reply.tell != Tell::Removed && self.alive_at.is_some() && self.asked.is_none()
-            || matches!(self.phase, Phase::Starts | Phase::Thinks { .. } | Phase::Works { .. } | Phase::Done)
+            || !self.is_unheard()
+                && matches!(
+                    self.phase,
+                    Phase::Starts | Phase::Thinks { .. } | Phase::Works { .. } | Phase::Done
+                )
     }
 }
 
@@ -334,7 +362,10 @@ impl Process<Managed> for ManagedProcess {
             Tell::Removed => {}
             tell if !self.does_not_mind(&reply) => {
                 self.epoch = reply.epoch;
-                self.on_tell(tell, cx, out);
+                match tell {
+                    Tell::Heard => self.on_heard(cx, out),
+                    tell => self.on_tell(tell, cx, out),
+                }
             }
             _ => {}
         }
@@ -383,6 +414,7 @@ impl Process<Managed> for ManagedProcess {
 
     fn app_deadline(&self, _workload: &Workload) -> Option<Due> {
         match self.phase {
+            _ if self.is_unheard() => None,
             Phase::Thinks { until } | Phase::Works { until } => Some(Due::Monotonic(until)),
             Phase::Starts => Some(Due::Monotonic(Monotonic::default())),
             Phase::Joins | Phase::Asks | Phase::GivesBack { .. } | Phase::Done => None,

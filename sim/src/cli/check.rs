@@ -102,9 +102,6 @@ struct Document {
     seconds: f64,
 }
 
-/// A client's operations on an object bear marks of four bits: the next one would be taken for an earlier one.
-const OPERATIONS_MAX: u64 = 15;
-
 impl Check {
     /// Explores.
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
@@ -164,7 +161,7 @@ impl Check {
         let servers = self.servers.unwrap_or(lock.usual_servers());
         within("--servers", servers.into(), 5)?;
         let rounds = self.rounds.unwrap_or(lock.usual_rounds());
-        within("--rounds", rounds.into(), if lock.is_lock() { u8::MAX.into() } else { OPERATIONS_MAX })?;
+        within("--rounds", rounds.into(), lock.rounds_max().into())?;
         states_within(self.max_states)?;
         let promises = names::promises(&self.properties)?;
         let drop = names::assumptions(&self.drop)?;

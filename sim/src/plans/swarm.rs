@@ -30,7 +30,7 @@ pub struct Scale {
     pub clients: u8,
     /// How many servers there are.
     pub servers: u8,
-    /// How long a grant lasts without renewal: pauses and wrong clocks go up to three times as far. `None`: up to 10 s.
+    /// What durations are measured by (`System::patience`): pauses and wrong clocks go up to three times as far. `None`: up to 10 s.
     pub lease: Option<Micros>,
     /// Faults begin before this true time; the run heals later, when even a long pause is over.
     pub horizon: Micros,
@@ -62,7 +62,7 @@ impl Scale {
         Scale {
             clients: setup.workload.processes(),
             servers: setup.servers,
-            lease: Y::lease_of(&setup.lock),
+            lease: Y::patience(setup),
             // Runs in which something goes wrong take longer.
             horizon: Micros((busy.0 + busy.0 / 2).clamp(HORIZON_MIN_MICROS, HORIZON_MAX_MICROS)),
             messages: messages.saturating_add(messages / 2),

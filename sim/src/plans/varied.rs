@@ -17,7 +17,7 @@ use std::borrow::Cow;
 /// The setup of this seed's run: `setup` itself, unless its workload varies. The same on every machine; what comes out does
 /// not vary any more.
 pub fn of_seed<Y: System>(setup: &Setup<Y>, seed: u64) -> Cow<'_, Setup<Y>> {
-    let Some(workload) = workload_of_seed(&setup.workload, Y::lease_of(&setup.lock), seed) else {
+    let Some(workload) = workload_of_seed(&setup.workload, Y::patience(setup), seed) else {
         return Cow::Borrowed(setup);
     };
     let lock = Y::settings_for(&setup.lock, workload.clients);

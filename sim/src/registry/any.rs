@@ -116,6 +116,11 @@ pub trait AnyLock: Send + Sync {
     fn summary(&self) -> &'static str;
     /// Whether it is a lock, and belongs into the matrix.
     fn is_lock(&self) -> bool;
+    /// How many rounds an exhaustive space of it can have: an object's operations bear marks of four bits, and the sixteenth would be taken for
+    /// an earlier one.
+    fn rounds_max(&self) -> u8 {
+        if self.is_lock() { u8::MAX } else { 15 }
+    }
     /// The promises that its setup watches: if it is not a lock, there is nothing else that it could break.
     fn watched(&self) -> PromiseSet;
     /// The settings, as `name=value` in one line.

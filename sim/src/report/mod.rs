@@ -182,7 +182,7 @@ fn event_words(event: &Event, accesses: &Accesses) -> String {
         Event::Counted { .. } => format!("counted {client}"),
         Event::Settled { .. } => format!("settled {client}"),
         Event::Has { access, resource, .. } => {
-            format!("has {client} {} on R{}", manager_mode(*access), resource.0 + 1)
+            format!("has {client} {} on R{}", mode_had(accesses, *access), resource.0 + 1)
         }
         Event::TimeGiven { less, .. } => {
             format!("time-given {client} {}", if *less { "less than before" } else { "as before or more" })
@@ -190,9 +190,9 @@ fn event_words(event: &Event, accesses: &Accesses) -> String {
     }
 }
 
-/// In which mode a client has a lock of a lock manager.
-pub(crate) fn manager_mode(access: Option<Access>) -> String {
-    access.map_or_else(|| "nothing".to_owned(), |access| AccessModes::DLM.name(access).to_string())
+/// In which of the system's modes a client has what it has.
+pub(crate) fn mode_had(accesses: &Accesses, access: Option<Access>) -> String {
+    access.map_or_else(|| "nothing".to_owned(), |access| accesses.modes().name(access).to_string())
 }
 
 fn mode_words(mode: Mode) -> &'static str {

@@ -28,7 +28,7 @@ impl Limits {
     /// Bounds that follow from the lease and from the workload: three leases and a minute for progress, and that and a
     /// hold for each client in turn before one counts as starved.
     pub fn of<Y: System>(setup: &Setup<Y>) -> Limits {
-        let lease = Y::lease_of(&setup.lock).unwrap_or(Micros::ZERO);
+        let lease = Y::patience(setup).unwrap_or(Micros::ZERO);
         let workload = &setup.workload;
         let progress_bound = Micros(3 * lease.0) + Micros::seconds(60);
         let turn = progress_bound + workload.hold + workload.think;

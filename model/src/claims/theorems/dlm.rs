@@ -144,10 +144,10 @@ fn progress() -> Vec<Claim> {
             dropped: vec![Assumption::NoLoss],
             ..claim(
                 "dlm-modes",
-                "modes, Linux",
+                "modes, Linux, nothing said again",
                 lossy,
                 Violated,
-                "an AST is sent once: that it arrives is what the connection between two nodes is for",
+                "an AST is sent once here: that it arrives is what the connection between two nodes is for. Processes in drawn runs say again what is not answered",
             )
         },
         claim(

@@ -50,6 +50,14 @@ impl Gate {
         self.waits_for.contains(&process)
     }
 
+    /// Whether it waits for this one, or keeps anything that it said.
+    pub fn minds(&self, process: u8) -> bool {
+        self.waits_for(process)
+            || self.copies.iter().any(|(_, lock)| lock.handle.owner == process)
+            || self.again.iter().any(|(whose, _)| *whose == process)
+            || self.saved.iter().any(|(whose, _)| *whose == process)
+    }
+
     /// What a process has.
     pub fn hears(&mut self, process: u8, held: [Option<Held>; 2], again: Option<Again>) {
         self.waits_for.retain(|other| *other != process);

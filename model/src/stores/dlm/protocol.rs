@@ -110,6 +110,8 @@ pub enum Tell {
     Removed,
     /// There is a new master: what does it have?
     Recover,
+    /// What it has is known to the new master, and it may go on: said where requests are said again ([`super::Settings::removed_after`]).
+    Heard,
     /// An AST.
     Ast {
         /// Of which of its locks.
@@ -156,6 +158,7 @@ impl Display for Reply {
         match self.tell {
             Tell::Joined => f.write_str("joined"),
             Tell::Recover => f.write_str("a new master: what do you have?"),
+            Tell::Heard => f.write_str("heard"),
             Tell::Removed => f.write_str("removed"),
             Tell::Ast { number, notice } => write!(f, "lock {}: {notice}", number + 1),
             Tell::Read { content: Some(content) } => write!(f, "the block holds {content}"),

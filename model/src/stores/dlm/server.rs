@@ -86,17 +86,55 @@ impl Dlm {
     }
 
     /// What a process has, if it is asked for.
-    fn on_copies(&mut self, from: u8, request: Request, cx: &Context<Settings>, notices: &mut Notices) {
+    fn on_copies(
+        &mut self,
+        from: u8,
+        request: Request,
+        cx: &Context<Settings>,
+        notices: &mut Notices,
+        effects: &mut Effects<Self>,
+    ) {
         let NewMaster::Asks { minds_epoch, .. } = cx.settings.new_master else { return };
         let Ask::Copies { held, again } = request.ask else { return };
         self.begins_life(from, &request, cx.settings, notices);
+        let (serial, epoch) = (request.serial, self.epoch);
         let heard = &mut self.heard[usize::from(from)];
-        if heard.life > request.life || minds_epoch && request.epoch != self.epoch {
+        if heard.life > request.life {
             return;
         }
-        let Some(gate) = self.gate.as_mut().filter(|gate| gate.waits_for(from)) else { return };
-        heard.serial = heard.serial.max(Some(request.serial));
-        gate.hears(from, held, again);
+        if heard.is_removed {
+            return effects.reply(from, Reply { serial, epoch, tell: Tell::Removed });
+        }
+        if minds_epoch && request.epoch != epoch {
+            // The question of this recovery may be lost.
+            return effects.reply(from, Reply { serial, epoch, tell: Tell::Recover });
+        }
+        let gate_waits = self.gate.as_ref().is_some_and(|gate| gate.waits_for(from));
+        if heard.serial.is_none_or(|last| last < serial) {
+            (heard.serial, heard.told) = (Some(serial), None);
+        } else if !gate_waits {
+            return self.say_again(from, &request, effects);
+        }
+        let is_said_again = heard.removed_at.is_some();
+        let has_something = held.iter().any(Option::is_some);
+        match (&mut self.gate, again) {
+            (Some(gate), _) if gate_waits => gate.hears(from, held, again),
+            // The last master never heard of it: it has nothing, and asks for the first time.
+            (gate, Some((number, name, wish))) if !has_something => {
+                let ask = Ask::Enqueue { number, name, wish };
+                match gate {
+                    Some(gate) => gate.saves(from, ask),
+                    None => {
+                        self.does(from, ask, cx.settings, notices);
+                        self.mind_waits(cx);
+                    }
+                }
+            }
+            _ => {}
+        }
+        if again.is_none() && is_said_again {
+            self.tell(from, Tell::Heard, effects);
+        }
     }
 
     /// Opens the gate if everybody was heard.
@@ -163,11 +201,11 @@ impl Dlm {
         }
     }
 
-    /// Whether anybody may wait for it to say something: it has a lock, or is asked what it has.
+    /// Whether anybody may wait for it to say something: it has a lock, or will have one when the gate opens, or is asked what it has.
     fn is_waited_for(&self, process: u8) -> bool {
         let mut locks = self.manager.resources.iter().flat_map(|(_, resource)| resource.locks());
         locks.any(|lock| lock.handle.owner == process)
-            || self.gate.as_ref().is_some_and(|gate| gate.waits_for(process))
+            || self.gate.as_ref().is_some_and(|gate| gate.minds(process))
     }
 
     fn loses_locks(&mut self) {
@@ -209,7 +247,7 @@ impl Store for Dlm {
         let mut notices = Notices::new();
         self.notes(from, cx);
         if let Ask::Copies { .. } = request.ask {
-            self.on_copies(from, request, cx, &mut notices);
+            self.on_copies(from, request, cx, &mut notices, effects);
             self.open_gate(cx, &mut notices);
             return self.tell_all(notices, effects);
         }
@@ -298,9 +336,9 @@ impl Store for Dlm {
     /// Another node comes in its place. Who is a member all nodes know, and the disk is none of theirs.
     fn on_restart(&mut self, _power_lost: bool, cx: &Context<Settings>, effects: &mut Effects<Self>) {
         // It begins anew to listen who is there.
+        let removed_at = cx.settings.removed_after.map(|after| cx.monotonic + after);
         for heard in &mut self.heard {
-            let waits = cx.settings.removed_after.map(|after| cx.monotonic + after);
-            heard.removed_at = heard.removed_at.and(waits);
+            heard.removed_at = heard.removed_at.and(removed_at);
         }
         match cx.settings.new_master {
             NewMaster::HasAll => {}
@@ -315,6 +353,8 @@ impl Store for Dlm {
                 };
                 let alive: SmallVec<[u8; 4]> = (0..self.heard.len() as u8).filter(is_asked).collect();
                 for process in &alive {
+                    // Who had nothing, and was left to be silent, must answer as well.
+                    self.heard[usize::from(*process)].removed_at = removed_at;
                     effects.reply(*process, Reply { serial: 0, epoch: self.epoch, tell: Tell::Recover });
                 }
                 self.gate = Some(Gate::closed_for(alive.into_iter()));

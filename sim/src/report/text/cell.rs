@@ -1,7 +1,7 @@
 //! What stands in one cell: what the node got, did, stores and sent, line by line.
 
 use super::super::operations::labelled;
-use super::super::{access_words, fence_words, manager_mode, message_words, mode_words};
+use super::super::{access_words, fence_words, message_words, mode_had, mode_words};
 use super::TimeColumn;
 use picklock_model::cluster::Wake;
 use picklock_model::machine::{Message, Node, Store};
@@ -147,7 +147,10 @@ impl Lines {
                 Event::Counted { client } => self.add(Style::Strong, format!("{client} raised the counter")),
                 Event::Settled { .. } => self.add(Style::Plain, "all is handled"),
                 Event::Has { access, resource, .. } => {
-                    self.add(Style::Strong, format!("{} on R{}", manager_mode(*access), resource.0 + 1));
+                    self.add(
+                        Style::Strong,
+                        format!("{} on R{}", mode_had(accesses, *access), resource.0 + 1),
+                    );
                 }
                 Event::Secured { servers, .. } => {
                     let plural = if servers.len() == 1 { "" } else { "s" };
