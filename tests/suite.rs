@@ -13,6 +13,7 @@
 //! 6. `redis`: the same of the lock on one Redis instance, with and without a replica.
 //! 7. `zookeeper`: the four surprises of document 003, each as a test; that followers that lag do not break the recipe.
 //! 8. `feedback_lock`: the store that document 000 wishes for, and what each precaution of the lock on it is for.
+//!    `lock_managers`: by seeds, what one that takes silence for death gives away.
 //! 9. `bench`: what document 000 claims of its benchmark, on the benchmark's numbers.
 //! 10. `several_locks`: several locks in one store do not get into each other's way. `broken_locks`: locks with a mistake in them
 //!     are caught, and those without are not accused.
@@ -55,6 +56,7 @@ mod feedback_lock;
 mod guard_example;
 mod hosted;
 mod leases;
+mod lock_managers;
 mod monitors;
 mod own_shrunk;
 mod pictures;

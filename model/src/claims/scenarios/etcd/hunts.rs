@@ -64,21 +64,21 @@ fn hunt(
     flaw: impl Fn(&mut Setup<EtcdMutex>),
     repair: impl Fn(&mut Setup<EtcdMutex>),
 ) -> Hunt {
-    let fixed = crowded(|setup| {
+    let fixed = crowded(1, |setup| {
         flaw(setup);
         repair(setup);
     });
-    Hunt { lock: LOCK, setup: crowded(flaw), fixed_lock: LOCK, fixed, faults }
+    Hunt { lock: LOCK, setup: crowded(1, flaw), fixed_lock: LOCK, fixed, faults }
 }
 
-/// Clients that stand in a queue all the time.
-fn crowded(change: impl Fn(&mut Setup<EtcdMutex>)) -> Vec<u8> {
+/// Clients that stand in a queue all the time, with a lock that leans on nothing but its lease.
+pub(super) fn crowded(servers: u8, change: impl Fn(&mut Setup<EtcdMutex>)) -> Vec<u8> {
     let repaired = Settings::repaired();
     let session = SessionSettings { ttl: Some(Micros::seconds(6)), ..repaired.session };
     let mut setup = Setup {
         lock: Settings { session, ..repaired },
         store: store::Settings::default(),
-        servers: 1,
+        servers,
         workload: Workload {
             rounds: 6,
             think: Micros::millis(50),

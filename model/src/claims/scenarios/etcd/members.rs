@@ -5,23 +5,18 @@
 
 use super::super::{Hunt, Scenario, Search};
 use super::ETCD;
-use crate::claims::cassandra::workload;
+use super::hunts::crowded;
 use crate::claims::objects::{etcd_variable, in_time};
 use crate::claims::pack_setup;
-use crate::cluster::Setup;
-use crate::locks::EtcdMutex;
-use crate::locks::etcd_mutex::Settings;
 use crate::objects::cells::EtcdField;
 use crate::objects::content::Marks;
-use crate::stores::etcd::session::SessionSettings;
 use crate::stores::etcd::{self as store, Office, ReadIndex, Stalls};
 use crate::time::Micros;
-use crate::workload::{Calls, Workload};
 use picklock_properties::Promise;
 
 pub(super) fn e5() -> Scenario {
     let setup = |revoke_office| {
-        crowded(|setup| {
+        crowded(3, |setup| {
             setup.store.stalls = Some(STALLS);
             setup.store.revoke_office = revoke_office;
         })
@@ -40,7 +35,7 @@ pub(super) fn e5() -> Scenario {
 
 pub(super) fn e6() -> Scenario {
     let setup = |keep_alive_office| {
-        crowded(|setup| {
+        crowded(3, |setup| {
             setup.store.stalls = Some(STALLS);
             setup.store.keep_alive_office = keep_alive_office;
         })
@@ -60,7 +55,7 @@ pub(super) fn e6() -> Scenario {
 
 pub(super) fn e8() -> Scenario {
     let setup = |checkpoints| {
-        crowded(|setup| {
+        crowded(3, |setup| {
             setup.store.handovers = Some(Micros::seconds(4));
             setup.store.checkpoints = checkpoints;
             setup.promises = [Promise::DeadlockFreedom].into_iter().collect();
@@ -124,24 +119,4 @@ fn row(row: Scenario) -> Scenario {
     };
     let hunt = Hunt { lock, setup: setup.clone(), fixed_lock: lock, fixed: fixed.clone(), faults };
     Scenario { hunt: Some(hunt), ..row }
-}
-
-/// Clients that stand in a queue all the time, with a lock that leans on nothing but its lease.
-fn crowded(change: impl Fn(&mut Setup<EtcdMutex>)) -> Vec<u8> {
-    let repaired = Settings::repaired();
-    let session = SessionSettings { ttl: Some(Micros::seconds(6)), ..repaired.session };
-    let mut setup = Setup {
-        lock: Settings { session, ..repaired },
-        store: store::Settings::default(),
-        servers: 3,
-        workload: Workload {
-            rounds: 6,
-            think: Micros::millis(50),
-            hold: Micros::seconds(4),
-            ..workload(3, Calls::Lock)
-        },
-        promises: [Promise::MutualExclusion].into_iter().collect(),
-    };
-    change(&mut setup);
-    pack_setup::<EtcdMutex>(&setup)
 }
