@@ -85,6 +85,11 @@ fn overtakings(events: &[JsonEvent], in_order: impl Fn(&str, &str) -> bool) -> V
         }
         let Some(node) = event.node.as_deref() else { continue };
         for sent in event.sent.iter().filter(|sent| in_order(node, &sent.to)) {
+            if sent.message.starts_with("connect, ") {
+                // A client of ZooKeeper opens another connection.
+                let to = sent.to.as_str();
+                under_way.retain(|ends, _| *ends != (node, to) && *ends != (to, node));
+            }
             under_way.entry((node, &sent.to)).or_default().push_back(&sent.message);
         }
     }
