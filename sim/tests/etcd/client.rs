@@ -72,8 +72,8 @@ impl Client {
         Ok(answered.into_inner())
     }
 
-    /// A stream of questions, and one of answers.
-    pub async fn stream<Q, A>(&self, path: &'static str) -> (mpsc::UnboundedSender<Q>, Streaming<A>)
+    /// A stream of questions, and one of answers. The first question comes with it: the real server says nothing before.
+    pub async fn stream<Q, A>(&self, path: &'static str, first: Q) -> (mpsc::UnboundedSender<Q>, Streaming<A>)
     where
         Q: Message + Default + 'static,
         A: Message + Default + 'static,
@@ -81,6 +81,7 @@ impl Client {
         let mut grpc = self.0.clone();
         grpc.ready().await.expect("it is connected");
         let (to, questions) = mpsc::unbounded_channel();
+        to.send(first).expect("the other end is here");
         let questions = Request::new(UnboundedReceiverStream::new(questions));
         let path = http::uri::PathAndQuery::from_static(path);
         let answers = grpc.streaming(questions, path, ProstCodec::<Q, A>::default()).await;
@@ -136,8 +137,8 @@ impl Client {
 
     /// One keep-alive, on a stream of its own; the time to live.
     pub async fn keep_alive(&self, id: i64) -> i64 {
-        let (to, mut answers) = self.stream("/etcdserverpb.Lease/LeaseKeepAlive").await;
-        to.send(pb::LeaseKeepAliveRequest { id }).expect("it listens");
+        let request = pb::LeaseKeepAliveRequest { id };
+        let (_to, mut answers) = self.stream("/etcdserverpb.Lease/LeaseKeepAlive", request).await;
         let answer: Option<pb::LeaseKeepAliveResponse> = answers.message().await.expect("it answers");
         answer.expect("an answer").ttl
     }
@@ -163,30 +164,34 @@ impl Client {
     }
 }
 
-/// A stream of watches.
+/// A stream of watches, from the first question on.
 pub struct Watcher {
-    to: mpsc::UnboundedSender<pb::WatchRequest>,
-    answers: Streaming<pb::WatchResponse>,
+    client: Client,
+    stream: Option<(mpsc::UnboundedSender<pb::WatchRequest>, Streaming<pb::WatchResponse>)>,
 }
 
 impl Watcher {
-    pub async fn new(client: &Client) -> Watcher {
-        let (to, answers) = client.stream("/etcdserverpb.Watch/Watch").await;
-        Watcher { to, answers }
+    pub fn new(client: &Client) -> Watcher {
+        Watcher { client: client.clone(), stream: None }
     }
 
-    pub fn ask(&self, wanted: pb::Wanted) {
-        self.to.send(pb::WatchRequest { request: Some(wanted) }).expect("it listens");
+    pub async fn ask(&mut self, wanted: pb::Wanted) {
+        let request = pb::WatchRequest { request: Some(wanted) };
+        match &self.stream {
+            Some((to, _)) => to.send(request).expect("it listens"),
+            None => self.stream = Some(self.client.stream("/etcdserverpb.Watch/Watch", request).await),
+        }
     }
 
     /// Begins a watch, and hears that it has begun.
     pub async fn watch(&mut self, request: pb::WatchCreateRequest) -> pb::WatchResponse {
-        self.ask(pb::Wanted::Create(request));
+        self.ask(pb::Wanted::Create(request)).await;
         self.next().await
     }
 
     pub async fn next(&mut self) -> pb::WatchResponse {
-        let next = tokio::time::timeout(Duration::from_secs(30), self.answers.message());
+        let (_, answers) = self.stream.as_mut().expect("something is asked");
+        let next = tokio::time::timeout(Duration::from_secs(30), answers.message());
         next.await.expect("in time").expect("the stream goes on").expect("the stream does not end")
     }
 

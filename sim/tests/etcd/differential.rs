@@ -293,7 +293,7 @@ fn refusal(status: &Status) -> String {
 
 /// All events from a revision on, up to the put of a last key.
 async fn events(client: &Client, from: i64) -> Vec<String> {
-    let mut watcher = Watcher::new(client).await;
+    let mut watcher = Watcher::new(client);
     let (key, range_end) = (bytes("\0"), bytes("\0"));
     let watch =
         pb::WatchCreateRequest { key, range_end, start_revision: from, prev_kv: true, ..Default::default() };
@@ -331,6 +331,12 @@ fn it_answers_what_the_real_server_answers() {
             let (should_be, _) = ask(&real, &operation).await;
             assert_eq!(is, should_be, "operation {number} of seed {seed}: {operation:?}");
             refusals += u64::from(is.is_err());
+            if let (Operation::Compact(at), Ok(_)) = (&operation, &is)
+                && *at == watched_from
+            {
+                // Real servers before 3.4.34 and 3.5.16 lose a deletion at the very revision of a compaction.
+                watched_from += 1;
+            }
             draw.revision = revision.unwrap_or(draw.revision).max(draw.revision);
             if number % 250 == 0 {
                 let last = pb::PutRequest { key: bytes("the last one"), ..Default::default() };

@@ -62,7 +62,7 @@ fn a_crash_resets_connections_and_only_an_unsynced_log_forgets() {
         with_members(1, Settings { log, ..Settings::default() }, async |cluster| {
             let client = cluster.client(0).await;
             client.set("k", "v").await;
-            let mut watcher = Watcher::new(&client).await;
+            let mut watcher = Watcher::new(&client);
             watcher.watch(pb::WatchCreateRequest { key: bytes("k"), ..Default::default() }).await;
             cluster.servers.strike(&Fault::PowerLoss { node: Target::Server(0), restart_after: None });
             assert!(client.status().await.is_err(), "its connection is reset");

@@ -11,7 +11,7 @@ fn keys_stay_in_order_on_all_members_however_they_come() {
         let clients = [cluster.client(0).await, cluster.client(1).await, cluster.client(2).await];
         clients[0].grant(3, 600).await.expect("granted");
         let mut expected = BTreeMap::new();
-        let mut watcher = Watcher::new(&clients[2]).await;
+        let mut watcher = Watcher::new(&clients[2]);
         watcher
             .watch(pb::WatchCreateRequest {
                 key: bytes("/a/"),

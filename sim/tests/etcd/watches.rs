@@ -12,7 +12,7 @@ fn a_watch_sees_what_happens_from_now_on_or_from_then_on() {
     with_one(async |client| {
         client.set("a", "1").await;
         client.set("b", "1").await;
-        let mut watcher = Watcher::new(&client).await;
+        let mut watcher = Watcher::new(&client);
         let begun = watcher.watch(pb::WatchCreateRequest { key: bytes("a"), ..Default::default() }).await;
         assert!(begun.created && begun.watch_id == 0, "{begun:?}");
         let begun = watcher.watch(pb::WatchCreateRequest { start_revision: 2, ..all() }).await;
@@ -33,7 +33,7 @@ fn a_watch_sees_what_happens_from_now_on_or_from_then_on() {
 #[test]
 fn events_are_left_out_and_told_with_what_was_before_as_the_watch_wants_it() {
     with_one(async |client| {
-        let mut watcher = Watcher::new(&client).await;
+        let mut watcher = Watcher::new(&client);
         let filters = vec![pb::FilterType::NoPut.into()];
         watcher.watch(pb::WatchCreateRequest { filters, prev_kv: true, watch_id: 12, ..all() }).await;
         client.set("a", "1").await;
@@ -57,19 +57,19 @@ fn a_watch_is_cancelled_by_its_client_and_by_a_compaction() {
             client.set("a", value).await;
         }
         client.compact(3).await.expect("compacted");
-        let mut watcher = Watcher::new(&client).await;
+        let mut watcher = Watcher::new(&client);
         assert!(watcher.watch(pb::WatchCreateRequest { start_revision: 2, ..all() }).await.created);
         let cancelled = watcher.next().await;
         assert!(cancelled.canceled && cancelled.compact_revision == 3, "{cancelled:?}");
         let id = watcher.watch(all()).await.watch_id;
-        watcher.ask(pb::Wanted::Cancel(pb::WatchCancelRequest { watch_id: id }));
+        watcher.ask(pb::Wanted::Cancel(pb::WatchCancelRequest { watch_id: id })).await;
         let cancelled = watcher.next().await;
         assert!(
             cancelled.canceled && cancelled.watch_id == id && cancelled.compact_revision == 0,
             "{cancelled:?}"
         );
         client.set("a", "4").await;
-        watcher.ask(pb::Wanted::Progress(pb::WatchProgressRequest {}));
+        watcher.ask(pb::Wanted::Progress(pb::WatchProgressRequest {})).await;
         let progress = watcher.next().await;
         assert_eq!(
             (progress.watch_id, progress.header.expect("a header").revision, progress.events.len()),

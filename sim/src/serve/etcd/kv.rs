@@ -32,6 +32,10 @@ pub async fn put(member: Member, request: pb::PutRequest) -> Result<pb::PutRespo
     check_put(&request)?;
     check_size(&request)?;
     if request.prev_kv || request.ignore_value || request.ignore_lease {
+        // Here before what is kept is looked at; inside of a transaction after it.
+        if request.lease != 0 && !member.has_lease(request.lease) {
+            return Err(refusal::LEASE_NOT_FOUND.into());
+        }
         let done = txn(member, wanted(Vec::new(), vec![pb::Asked::Put(request)])).await?;
         return match done.responses.into_iter().next().and_then(|response| response.response) {
             Some(pb::Answered::Put(response)) => Ok(pb::PutResponse { header: done.header, ..response }),
@@ -127,6 +131,17 @@ pub fn select(request: &pb::RangeRequest, listed: Listed) -> pb::RangeResponse {
             && above(request.min_create_revision, kv.create_revision)
             && below(request.max_create_revision, kv.create_revision)
     });
+    let limit = usize::try_from(request.limit).unwrap_or(0);
+    let bounds = [
+        request.min_mod_revision,
+        request.max_mod_revision,
+        request.min_create_revision,
+        request.max_create_revision,
+    ];
+    if limit > 0 && request.sort_order() == pb::SortOrder::None && bounds == [0; 4] {
+        // The real server reads no more than it takes to tell that there are more, and sorts those, by whatever target.
+        kvs.truncate(limit + 1);
+    }
     let target = request.sort_target();
     let by = |one: &pb::KeyValue, two: &pb::KeyValue| match target {
         pb::SortTarget::Key => one.key.cmp(&two.key),
@@ -141,7 +156,6 @@ pub fn select(request: &pb::RangeRequest, listed: Listed) -> pb::RangeResponse {
         pb::SortOrder::Descend => &|one, two| by(two, one),
     };
     kvs.sort_by(by);
-    let limit = usize::try_from(request.limit).unwrap_or(0);
     let more = limit > 0 && kvs.len() > limit;
     if more {
         kvs.truncate(limit);

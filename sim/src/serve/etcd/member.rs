@@ -117,6 +117,11 @@ impl Member {
         self.look(|machine, _| header(machine, self.number, machine.revision()))
     }
 
+    /// Whether there is this lease, as far as the member knows.
+    pub fn has_lease(&self, id: i64) -> bool {
+        self.look(|machine, desk| machine.leases().any(|lease| desk.names.number_of_lease(Some(lease)) == id))
+    }
+
     /// How many whole seconds a lease goes on for all that its leader knows; `None`: nobody here counts it.
     pub fn seconds_left(&self, id: i64) -> Option<i64> {
         let now = self.servers.now();

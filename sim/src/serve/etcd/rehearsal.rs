@@ -67,7 +67,14 @@ impl Rehearsal {
         }
         let seen = Seen { revision: read.header.map_or(0, |header| header.revision), ranges, kvs };
         let mut steps = Vec::new();
-        let shape = seen.path(request, &mut steps)?;
+        let shape = seen.path(request, &mut steps).map_err(|refusal| {
+            // Puts are checked one after the other: an earlier one is refused first.
+            let is_refused = |step: &pb::Asked| match step {
+                pb::Asked::Put(put) => put.lease != 0 && !member.has_lease(put.lease),
+                pb::Asked::Range(_) | pb::Asked::Delete(_) | pb::Asked::Txn(_) => false,
+            };
+            if steps.iter().any(is_refused) { refusal::LEASE_NOT_FOUND } else { refusal }
+        })?;
         Ok(Rehearsal { guards: seen.guards(), steps, shape })
     }
 
