@@ -157,6 +157,8 @@ fn refusal(call: &str, token: &str, folder: &Path) -> Option<String> {
         if let Some(status) = child.try_wait().expect("the child is ours") {
             let wrong = !matches!(status.code(), Some(0 | 1 | 3..=5));
             let said = std::io::read_to_string(child.stderr.take()?).unwrap_or_default();
+            // The same example elsewhere is served at the same time: the call was understood.
+            let wrong = wrong && !said.contains("nobody can listen on");
             return wrong.then(|| format!("{status}: {said}"));
         }
         std::thread::sleep(Duration::from_millis(20));

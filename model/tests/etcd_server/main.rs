@@ -188,7 +188,7 @@ impl Tally {
             Operation::Delete(_) => "delete",
             Operation::Txn(_) => "txn",
             Operation::Compact(_) => "compact",
-            Operation::Grant { .. } => "grant",
+            Operation::Grant { .. } | Operation::GrantAs { .. } => "grant",
             Operation::Revoke(_) => "revoke",
             Operation::KeepAlive(_) => "keep alive",
             Operation::TimeToLive(_) => "time to live",

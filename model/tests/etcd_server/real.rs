@@ -295,14 +295,14 @@ impl Real {
         match operation {
             Operation::Range(_) => Outcome::Range(self.found(answer)),
             Operation::Put(_) => Outcome::Put,
-            Operation::Delete(_) => Outcome::Deleted(number(&answer["deleted"]) as u8),
+            Operation::Delete(_) => Outcome::Deleted(number(&answer["deleted"]) as u32),
             Operation::Txn(_) => {
                 let all = answer["responses"].as_array().cloned().unwrap_or_default();
                 let response = |response: &Json| {
                     if response["response_range"].is_object() {
                         Response::Range(self.found(&response["response_range"]))
                     } else if response["response_delete_range"].is_object() {
-                        Response::Deleted(number(&response["response_delete_range"]["deleted"]) as u8)
+                        Response::Deleted(number(&response["response_delete_range"]["deleted"]) as u32)
                     } else {
                         Response::Put
                     }
@@ -311,7 +311,7 @@ impl Real {
                 Outcome::Txn { succeeded, responses: all.iter().map(response).collect() }
             }
             Operation::Compact(_) => Outcome::Compacted,
-            Operation::Grant { .. } => {
+            Operation::Grant { .. } | Operation::GrantAs { .. } => {
                 let lease = self.lease_of(&answer["ID"]).expect("a lease has a number");
                 Outcome::Granted { lease, ttl: seconds(&answer["TTL"]) }
             }
@@ -336,7 +336,7 @@ impl Real {
     fn found(&self, answer: &Json) -> Found {
         let kvs = answer["kvs"].as_array().cloned().unwrap_or_default();
         let kvs = kvs.iter().map(|kv| self.kv(kv)).collect();
-        Found { kvs, count: number(&answer["count"]) as u8 }
+        Found { kvs, count: number(&answer["count"]) as u32 }
     }
 
     fn kv(&self, kv: &Json) -> KeyValue {

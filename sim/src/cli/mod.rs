@@ -73,6 +73,7 @@ Examples:
   picklock shrink redlock:pause:70                as little of it as still breaks the promise
   picklock hunt C6                               how many random plans until the failure shows
   picklock serve redis --faults pause,clock      a Redis for your own client to fail on
+  picklock serve etcd --members 3 --faults crash  an etcd, likewise
 
 Exit codes:
   0  kept: every promise that was asked for, each put to the test

@@ -1,17 +1,20 @@
 //! `picklock serve`: a simulated store for others, in its own protocol.
 
+mod etcd;
+mod redis;
+
 use super::plan_file::PlanFile;
 use super::screen::{Screen, counted};
 use super::{BadCall, Ending, names};
 use crate::plans::fault::FaultSet;
 use crate::plans::plan::{Plan, Planned, When};
 use crate::plans::swarm::Scale;
-use crate::serve::redis::{Servers, for_servers, serve};
-use clap::{Args, Subcommand, ValueEnum};
-use picklock_model::stores::redis::{Eviction, Layout, Persistence, Settings};
+use crate::serve::{Served, Servers, for_servers};
+use clap::{Args, Subcommand};
 use picklock_model::time::Micros;
 use serde::Serialize;
 use std::convert::Infallible;
+use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use tokio::net::TcpListener;
@@ -26,29 +29,13 @@ pub struct Serve {
 
 #[derive(Debug, Subcommand)]
 enum Store {
-    Redis(Redis),
+    Redis(redis::Redis),
+    Etcd(etcd::Etcd),
 }
 
-/// Simulated Redis in RESP2: for redis-cli, and for any Redlock library in any language
+/// What goes wrong, whatever is served.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-struct Redis {
-    /// Where the first server listens; the others take the ports after it. Port 0: ports that are free
-    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:6379")]
-    listen: String,
-    /// How many servers there are, 1 to 16
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    servers: u64,
-    /// The first server is the master of the others, one of which is promoted when it is silent for 5 s. Without, all are
-    /// masters, which know nothing of each other (Redlock)
-    #[arg(long)]
-    replicated: bool,
-    /// What is on disk: nothing, all but the last second, or all
-    #[arg(long, value_enum, default_value_t = Disk::None)]
-    persistence: Disk,
-    /// How many keys fit into the memory; when it is full, the one not used for longest is evicted
-    #[arg(long, value_name = "N")]
-    keys_max: Option<u16>,
+struct Wrong {
     /// The faults in this file (JSON), as far as they are about servers and at a time
     #[arg(long, value_name = "FILE", conflicts_with = "faults")]
     plan: Option<PathBuf>,
@@ -66,26 +53,6 @@ struct Redis {
     round: u64,
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  picklock serve redis                                   a Redis on 127.0.0.1:6379, no faults
-  picklock serve redis --servers 5 --faults pause,clock  five masters for Redlock, 6379 to 6383
-  picklock serve redis --servers 3 --replicated --faults crash,power-loss --seed 7
-  redis-cli -p 6379 SET lock mine NX PX 10000
-
-It says what strikes when it strikes; ^C ends it, with a summary. Expiry, persistence and failover are
-those of the simulator; values are strings, scripts are known by their text. A message that is lost takes
-its connection with it.";
-
-/// What is on disk.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Disk {
-    None,
-    Everysec,
-    Always,
-    Rdb,
-}
-
 /// What happened, for machines.
 #[derive(Serialize)]
 struct Summary {
@@ -97,15 +64,16 @@ struct Summary {
     faults_struck: u64,
 }
 
-const SERVERS_MAX: u64 = 16;
 const LEASE_MAX_MS: u64 = 86_400_000;
 const ROUND_MAX_S: u64 = 86_400;
 
 impl Serve {
     /// Serves until ^C.
     pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
-        let Store::Redis(redis) = self.store;
-        redis.run(screen)
+        match self.store {
+            Store::Redis(redis) => redis.run(screen),
+            Store::Etcd(etcd) => etcd.run(screen),
+        }
     }
 }
 
@@ -116,39 +84,13 @@ enum Faults {
     Random { kinds: FaultSet, scale: Scale },
 }
 
-impl Redis {
-    fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
-        let count = in_range("servers", self.servers, SERVERS_MAX)? as u8;
-        if self.replicated && count < 2 {
-            return Err(BadCall("--replicated needs a master and a replica, as in --servers 2".to_owned()));
-        }
-        let listen: SocketAddr = self.listen.parse().map_err(|_| {
-            BadCall(format!("--listen {}: it takes an address and a port, as in 127.0.0.1:6379", self.listen))
-        })?;
-        let faults = self.faults(count)?;
-        let servers = Servers::since(count, self.settings(), unix_micros());
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| BadCall(format!("the network cannot be used: {error}")))?;
-        runtime.block_on(self.serve(&servers, listen, faults, screen))
-    }
+/// Where servers listen, the first one here and the others on the ports after it.
+fn address(listen: &str, example: &str) -> Result<SocketAddr, BadCall> {
+    let wrong = |_| BadCall(format!("--listen {listen}: it takes an address and a port, as in {example}"));
+    listen.parse().map_err(wrong)
+}
 
-    fn settings(&self) -> Settings {
-        let layout = match self.replicated {
-            true => Layout::Replicated { ping_period: Micros::seconds(1), down_after: Micros::seconds(5) },
-            false => Layout::Independent,
-        };
-        let persistence = match self.persistence {
-            Disk::None => Persistence::None,
-            Disk::Everysec => Persistence::AofEverySecond,
-            Disk::Always => Persistence::AofAlways,
-            Disk::Rdb => Persistence::Rdb,
-        };
-        let eviction = if self.keys_max.is_some() { Eviction::AllKeysLru } else { Eviction::No };
-        Settings { layout, persistence, eviction, keys_max: self.keys_max, ..Settings::default() }
-    }
-
+impl Wrong {
     fn faults(&self, count: u8) -> Result<Faults, BadCall> {
         let lease = in_range("lease", self.lease, LEASE_MAX_MS)? as i64;
         let round = in_range("round", self.round, ROUND_MAX_S)? as i64;
@@ -173,15 +115,41 @@ impl Redis {
         }
     }
 
-    async fn serve(
+    /// Serves until ^C. `process` is one server behind its listener; `told` hears where all of them are, before anybody is
+    /// served.
+    fn serve<S: Served, P>(
         &self,
-        servers: &Servers,
+        servers: &Servers<S>,
         listen: SocketAddr,
         faults: Faults,
+        process: impl Fn(Servers<S>, u8, TcpListener) -> P,
+        told: impl FnOnce(&[SocketAddr]),
         screen: &mut Screen,
-    ) -> Result<Ending, BadCall> {
+    ) -> Result<Ending, BadCall>
+    where
+        P: Future<Output = std::io::Result<Infallible>> + Send + 'static,
+    {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| BadCall(format!("the network cannot be used: {error}")))?;
+        runtime.block_on(self.go_on(servers, listen, faults, process, told, screen))
+    }
+
+    async fn go_on<S: Served, P>(
+        &self,
+        servers: &Servers<S>,
+        listen: SocketAddr,
+        faults: Faults,
+        process: impl Fn(Servers<S>, u8, TcpListener) -> P,
+        told: impl FnOnce(&[SocketAddr]),
+        screen: &mut Screen,
+    ) -> Result<Ending, BadCall>
+    where
+        P: Future<Output = std::io::Result<Infallible>> + Send + 'static,
+    {
         let mut processes: JoinSet<std::io::Result<Infallible>> = JoinSet::new();
-        let mut listening = Vec::new();
+        let (mut listening, mut listeners) = (Vec::new(), Vec::new());
         for server in 0..servers.count() {
             let port = match listen.port() {
                 0 => Some(0),
@@ -197,8 +165,11 @@ impl Redis {
             let cannot = |error| BadCall(format!("nobody can listen on {address} here: {error}"));
             let listener = TcpListener::bind(address).await.map_err(cannot)?;
             listening.push(listener.local_addr().map_err(cannot)?);
-            let servers = servers.clone();
-            processes.spawn(async move { serve(&servers, server, listener).await });
+            listeners.push(listener);
+        }
+        told(&listening);
+        for (server, listener) in (0..).zip(listeners) {
+            processes.spawn(process(servers.clone(), server, listener));
         }
         for (server, address) in listening.iter().enumerate() {
             announce(screen, &format!("s{} listens on {address}\n", server + 1));
@@ -236,7 +207,7 @@ impl Redis {
     }
 
     /// Never ends.
-    async fn strike(&self, servers: &Servers, faults: Faults, screen: &mut Screen) {
+    async fn strike<S: Served>(&self, servers: &Servers<S>, faults: Faults, screen: &mut Screen) {
         match faults {
             Faults::None => announce(screen, "no faults\n"),
             Faults::Once(plan) => follow(servers, &plan, screen).await,
@@ -254,7 +225,7 @@ impl Redis {
 }
 
 /// Says what will happen and what will not, and lets it happen.
-async fn follow(servers: &Servers, plan: &Plan, screen: &mut Screen) {
+async fn follow<S: Served>(servers: &Servers<S>, plan: &Plan, screen: &mut Screen) {
     let is_here = |planned: &Planned| matches!(planned.when, When::At(_)) && servers.feels(&planned.fault);
     let (mut here, elsewhere): (Vec<Planned>, Vec<Planned>) = plan.faults.iter().cloned().partition(is_here);
     here.sort_by_key(|planned| match planned.when {

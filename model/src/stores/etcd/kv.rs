@@ -84,7 +84,8 @@ impl Kv {
 
     /// What has happened since.
     pub(super) fn events_after(&self, revision: Revision) -> impl Iterator<Item = &WatchEvent> {
-        self.history.iter().filter(move |event| event.revision() > revision)
+        let first = self.history.partition_point(|event| event.revision() <= revision);
+        self.history[first..].iter()
     }
 
     /// See [`super::History::WhileUnderWay`].
@@ -112,7 +113,7 @@ impl Kv {
     }
 
     /// `KV.DeleteRange`.
-    pub(super) fn delete(&mut self, keys: Keys) -> u8 {
+    pub(super) fn delete(&mut self, keys: Keys) -> u32 {
         let at = self.revision.next();
         let deleted = self.remove(|kv| keys.contains(kv.key), at);
         self.raise_if(deleted > 0);
@@ -208,6 +209,20 @@ impl Kv {
         Ok(())
     }
 
+    /// A key as it was at a revision; `None` also if that is compacted.
+    pub(super) fn get_at(&self, key: Key, at: Revision) -> Option<&KeyValue> {
+        if at < self.compacted {
+            return None;
+        }
+        let until = self.history.partition_point(|event| event.revision() <= at);
+        let is_meant = |event: &&WatchEvent| event.key() == key && event.revision() > self.compacted;
+        match self.history[..until].iter().rev().find(is_meant) {
+            Some(WatchEvent::Put(kv)) => Some(kv),
+            Some(WatchEvent::Delete { .. }) => None,
+            None => self.base.iter().find(|kv| kv.key == key),
+        }
+    }
+
     /// The events of these keys that a watch has still to see; the first revision that can be watched, if what it asks for
     /// is compacted.
     pub(super) fn events(&self, keys: Keys, start: Start) -> Result<SmallVec<[WatchEvent; 1]>, Revision> {
@@ -272,7 +287,7 @@ impl Kv {
     }
 
     /// How many keys went.
-    fn remove(&mut self, is_meant: impl Fn(&KeyValue) -> bool, at: Revision) -> u8 {
+    fn remove(&mut self, is_meant: impl Fn(&KeyValue) -> bool, at: Revision) -> u32 {
         let mut removed = 0;
         let history = &mut self.history;
         self.keys.retain(|kv| {

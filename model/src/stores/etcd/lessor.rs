@@ -109,6 +109,11 @@ impl Lessor {
         }
     }
 
+    /// When a lease that is counted here is over.
+    pub(super) fn over_at(&self, lease: LeaseId) -> Option<Due> {
+        self.expiries.iter().find(|expiry| expiry.lease == lease).map(|expiry| expiry.at)
+    }
+
     /// Whether the lease is over, though it has not ended.
     pub(super) fn is_over(&self, lease: LeaseId, cx: &Cx) -> bool {
         let mut of_lease = self.expiries.iter().filter(|expiry| expiry.lease == lease);

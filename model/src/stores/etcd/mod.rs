@@ -102,6 +102,19 @@ pub struct Etcd {
     part: Option<Box<Part>>,
 }
 
+/// Where a member stands in Raft.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// Who leads, for all it knows.
+    pub leader: Option<u8>,
+    /// The term it is in.
+    pub term: u32,
+    /// How much of the log a majority has, for all it knows.
+    pub committed: u32,
+    /// How much of that it has applied.
+    pub applied: u32,
+}
+
 /// A watch that a client has begun here.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 struct Watcher {
@@ -131,6 +144,39 @@ impl Etcd {
         self.kv.lease(lease).is_some()
     }
 
+    /// A key as it was at a revision that is not compacted, as far as this member knows.
+    pub fn get_at(&self, key: Key, at: Revision) -> Option<&KeyValue> {
+        self.kv.get_at(key, at)
+    }
+
+    /// The leases that there are, in order, as far as this member knows.
+    pub fn leases(&self) -> impl Iterator<Item = LeaseId> {
+        self.kv.leases().iter().map(|lease| lease.id)
+    }
+
+    /// When a lease is over, by this member's clock, if it is the one that counts.
+    pub fn lease_over_at(&self, lease: LeaseId) -> Option<Due> {
+        self.lessor.over_at(lease)
+    }
+
+    /// What this member knows of the others: for who is alone, a term and a log of nothing but its changes.
+    pub fn standing(&self) -> Standing {
+        match &self.part {
+            None => Standing {
+                leader: Some(0),
+                term: 1,
+                committed: self.kv.revision.0,
+                applied: self.kv.revision.0,
+            },
+            Some(part) => Standing {
+                leader: part.raft.leader,
+                term: part.raft.term,
+                committed: part.raft.committed,
+                applied: part.applied,
+            },
+        }
+    }
+
     fn answer(&self, client: u8, serial: u32, outcome: Outcome, out: &mut Out) {
         out.reply(client, Reply { serial, revision: self.kv.revision, outcome });
     }
@@ -152,17 +198,8 @@ impl Etcd {
                 self.kv.txn(&txn).map(|(succeeded, responses)| Outcome::Txn { succeeded, responses })
             }
             Operation::Compact(at) => self.kv.compact(at).map(|()| Outcome::Compacted),
-            Operation::Grant { ttl } => {
-                let lease = LeaseId { client, serial };
-                let ttl = ttl.map(|ttl| ttl.max(cx.settings.lease_ttl_min));
-                let counts = self.part.as_ref().is_none_or(|part| part.is_primary);
-                self.kv.grant(lease, ttl).map(|()| {
-                    if counts {
-                        self.lessor.refresh(lease, ttl, Micros::ZERO, cx);
-                    }
-                    Outcome::Granted { lease, ttl }
-                })
-            }
+            Operation::Grant { ttl } => self.grant(LeaseId { client, serial }, ttl, cx),
+            Operation::GrantAs { lease, ttl } => self.grant(lease, ttl, cx),
             Operation::Revoke(lease) => self.revoke(lease, out).map(|()| Outcome::Revoked),
             Operation::KeepAlive(lease) => match self.kv.lease(lease).map(|lease| lease.ttl) {
                 None => Ok(Outcome::LeaseOver(lease)),
@@ -178,6 +215,16 @@ impl Etcd {
             Operation::Watch { keys, start } => Ok(self.watch(client, serial, keys, start, out)),
         };
         Some(done.unwrap_or_else(Outcome::Failed))
+    }
+
+    fn grant(&mut self, lease: LeaseId, ttl: Option<Micros>, cx: &Cx) -> Result<Outcome, Error> {
+        let ttl = ttl.map(|ttl| ttl.max(cx.settings.lease_ttl_min));
+        let counts = self.part.as_ref().is_none_or(|part| part.is_primary);
+        self.kv.grant(lease, ttl)?;
+        if counts {
+            self.lessor.refresh(lease, ttl, Micros::ZERO, cx);
+        }
+        Ok(Outcome::Granted { lease, ttl })
     }
 
     fn revoke(&mut self, lease: LeaseId, out: &mut Out) -> Result<(), Error> {

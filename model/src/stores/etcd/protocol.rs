@@ -53,6 +53,13 @@ pub enum Operation {
         /// From where on.
         start: Start,
     },
+    /// `Lease.LeaseGrant`, of a lease whose number the client has chosen.
+    GrantAs {
+        /// Which.
+        lease: LeaseId,
+        /// In whole seconds.
+        ttl: Option<Micros>,
+    },
 }
 
 impl Operation {
@@ -68,6 +75,7 @@ impl Operation {
             | Operation::Delete(_)
             | Operation::Compact(_)
             | Operation::Grant { .. }
+            | Operation::GrantAs { .. }
             | Operation::Revoke(_) => true,
             Operation::Range(_)
             | Operation::KeepAlive(_)
@@ -86,6 +94,7 @@ impl Operation {
             | Operation::Txn(_)
             | Operation::Compact(_)
             | Operation::Grant { .. }
+            | Operation::GrantAs { .. }
             | Operation::Revoke(_)
             | Operation::KeepAlive(_)
             | Operation::TimeToLive(_) => false,
@@ -282,7 +291,7 @@ pub enum Outcome {
     /// It is put.
     Put,
     /// How many keys were deleted.
-    Deleted(u8),
+    Deleted(u32),
     /// Which list of steps was taken, and what came of each.
     Txn {
         /// Whether all comparisons held.
@@ -338,7 +347,7 @@ pub enum Response {
     /// It is put.
     Put,
     /// How many keys were deleted.
-    Deleted(u8),
+    Deleted(u32),
 }
 
 /// What a range came to.
@@ -347,7 +356,7 @@ pub struct Found {
     /// The keys, sorted, up to the limit.
     pub kvs: SmallVec<[KeyValue; 1]>,
     /// How many there are of these keys, whatever limit and conditions say.
-    pub count: u8,
+    pub count: u32,
 }
 
 /// An event of a watch.

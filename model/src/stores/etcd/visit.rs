@@ -24,9 +24,10 @@ impl Operation {
             }
             Operation::Compact(at) => at.visit(visitor),
             Operation::Grant { ttl: _ } => {}
-            Operation::Revoke(lease) | Operation::KeepAlive(lease) | Operation::TimeToLive(lease) => {
-                lease.visit(visitor);
-            }
+            Operation::Revoke(lease)
+            | Operation::KeepAlive(lease)
+            | Operation::TimeToLive(lease)
+            | Operation::GrantAs { lease, ttl: _ } => lease.visit(visitor),
             Operation::Watch { keys, start } => {
                 keys.visit(visitor);
                 start.visit(visitor);

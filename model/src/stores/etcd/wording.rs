@@ -122,6 +122,8 @@ impl Display for Operation {
             Operation::Compact(at) => write!(f, "compact {at}"),
             Operation::Grant { ttl: Some(ttl) } => write!(f, "grant a lease of {ttl}"),
             Operation::Grant { ttl: None } => f.write_str("grant a lease"),
+            Operation::GrantAs { lease, ttl: Some(ttl) } => write!(f, "grant {lease} for {ttl}"),
+            Operation::GrantAs { lease, ttl: None } => write!(f, "grant {lease}"),
             Operation::Revoke(lease) => write!(f, "revoke {lease}"),
             Operation::KeepAlive(lease) => write!(f, "keep {lease} alive"),
             Operation::TimeToLive(lease) => write!(f, "time to live of {lease}"),

@@ -8,7 +8,7 @@ mod keys;
 mod script;
 
 use super::names::integer;
-use super::servers::Visit;
+use super::visit::Visit;
 use bytes::Bytes;
 use picklock_model::stores::redis::{Command, Outcome, ServerError};
 use redis_protocol::resp2::types::BytesFrame;
@@ -200,7 +200,7 @@ fn replied(command: Command, visit: &mut Visit) -> Replied {
     Ok(match entered(command, visit)? {
         Outcome::Ok => ok(),
         Outcome::Nil => BytesFrame::Null,
-        Outcome::Bulk(value) => bulk(visit.state.names.bytes(value)),
+        Outcome::Bulk(value) => bulk(visit.state.desk.names.bytes(value)),
         Outcome::Integer(number) => BytesFrame::Integer(number),
         Outcome::Error(_) => unreachable!("errors are refusals"),
     })

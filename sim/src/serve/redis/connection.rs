@@ -1,10 +1,11 @@
 //! One server behind its port: accepts connections, and answers on them.
 
 use super::commands::{Said, Session, execute};
-use super::condition::Direction;
-use super::servers::{Servers, duration};
+use super::visit::{Servers, acknowledged, admit, dismiss, visit};
 use super::wire::Resp;
 use crate::serve::Listener;
+use crate::serve::condition::Direction;
+use crate::serve::servers::duration;
 use bytes::Bytes;
 use picklock_model::time::Micros;
 use redis_protocol::resp2::types::BytesFrame;
@@ -81,7 +82,7 @@ struct Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.servers.dismiss(self.server, self.client);
+        dismiss(&self.servers, self.server, self.client);
     }
 }
 
@@ -95,7 +96,7 @@ enum Gone {
 
 async fn talk<L: Listener>(servers: Servers, server: u8, stream: L::Stream) {
     let mut resp = Resp::new(stream);
-    let Some(client) = servers.admit(server) else {
+    let Some(client) = admit(&servers, server) else {
         // If it cannot be said, the client has gone.
         let _gone = resp.send(BytesFrame::Error("ERR max number of clients reached".into())).await;
         return;
@@ -163,7 +164,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Talk<S> {
         }
         self.travel(Direction::Request).await?;
         let Talk { seat, session, .. } = self;
-        let said = seat.servers.visit(seat.server, seat.client, |visit| execute(&words, session, visit));
+        let said = visit(&seat.servers, seat.server, seat.client, |visit| execute(&words, session, visit));
         let (reply, is_last) = match said {
             Said::Reply(reply) => (reply, false),
             Said::Bye(reply) => (reply, true),
@@ -214,7 +215,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Talk<S> {
         let began = Instant::now();
         let enough = async {
             loop {
-                let count = i64::try_from(servers.acknowledged(*server, offset)).unwrap_or(i64::MAX);
+                let count = i64::try_from(acknowledged(servers, *server, offset)).unwrap_or(i64::MAX);
                 if count >= replicas || (timeout_ms > 0 && began.elapsed() >= timeout) {
                     return count;
                 }

@@ -59,14 +59,13 @@
 //! ```
 
 mod commands;
-mod condition;
 mod connection;
 mod names;
 mod scripts;
-mod servers;
-mod strike;
+mod visit;
 pub mod wire;
 
+pub use super::servers::Tally;
+pub use super::strike::{Felt, for_servers};
 pub use connection::serve;
-pub use servers::{Servers, Tally};
-pub use strike::{Felt, for_servers};
+pub use visit::Servers;

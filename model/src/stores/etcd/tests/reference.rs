@@ -16,11 +16,11 @@ enum Fact {
 #[derive(Clone, PartialEq, Debug)]
 enum Seen {
     Put,
-    Deleted(u8),
+    Deleted(u32),
     /// Value, version and mod revision.
     Got(Option<(u32, u32, u32)>),
     /// Name, value, version and mod revision of each, and the count.
-    Listed(Vec<(u16, u32, u32, u32)>, u8),
+    Listed(Vec<(u16, u32, u32, u32)>, u32),
     /// Which branch, and how many puts it made.
     Txn(bool, usize),
     Granted,

@@ -97,7 +97,7 @@ fn the_steps_of_a_transaction_see_those_before_and_share_one_revision() {
     let reply = member.ask(Operation::Txn(txn));
     assert_eq!(reply.revision, Revision(3));
     let Outcome::Txn { succeeded: true, responses } = reply.outcome else { panic!("{:?}", reply.outcome) };
-    let counts: Vec<u8> = responses
+    let counts: Vec<u32> = responses
         .iter()
         .map(|response| match response {
             Response::Range(found) => found.count,

@@ -1,7 +1,7 @@
 //! Commands about the server and the connection: what clients say when they connect.
 
 use super::{Refusal, Replied, SYNTAX, Session, VERSION, bulk, number, ok, refuse, wrong_number};
-use crate::serve::redis::servers::Visit;
+use crate::serve::redis::visit::Visit;
 use bytes::Bytes;
 use redis_protocol::resp2::types::BytesFrame;
 

@@ -1,7 +1,7 @@
 //! Commands on keys.
 
 use super::{NOT_AN_INTEGER, Refusal, Replied, SYNTAX, bulk, entered, number, ok, refuse, replied};
-use crate::serve::redis::servers::Visit;
+use crate::serve::redis::visit::Visit;
 use bytes::Bytes;
 use picklock_model::stores::redis::{Command, Key, Millis, Outcome, Value};
 use redis_protocol::resp2::types::BytesFrame;
@@ -40,7 +40,7 @@ pub(super) fn run(name: &str, arguments: &[Bytes], visit: &mut Visit) -> Replied
             Ok(BytesFrame::Array(values.collect::<Result<_, _>>()?))
         }
         "strlen" => Ok(BytesFrame::Integer(match get(&arguments[0], visit)? {
-            Some(value) => visit.state.names.bytes(value).len() as i64,
+            Some(value) => visit.state.desk.names.bytes(value).len() as i64,
             None => 0,
         })),
         "del" | "unlink" => {
@@ -93,7 +93,7 @@ pub(super) fn run(name: &str, arguments: &[Bytes], visit: &mut Visit) -> Replied
 }
 
 pub(super) fn key(name: &Bytes, visit: &mut Visit) -> Key {
-    visit.state.names.key(name)
+    visit.state.desk.names.key(name)
 }
 
 /// What a key holds, asked as a client asks.
@@ -169,7 +169,7 @@ fn invalid_time<T>(command: &str) -> Result<T, Refusal> {
 }
 
 fn write(name: &Bytes, bytes: &Bytes, options: &Options, visit: &mut Visit) -> Replied {
-    let (key, value) = (key(name, visit), visit.state.names.value(bytes));
+    let (key, value) = (key(name, visit), visit.state.desk.names.value(bytes));
     let needs_old = options.returns_old || options.if_present || options.keeps_ttl;
     let old = if needs_old { get(name, visit)? } else { None };
     let old_ttl = visit.look(key).and_then(|(_, left)| left);
@@ -180,7 +180,7 @@ fn write(name: &Bytes, bytes: &Bytes, options: &Options, visit: &mut Visit) -> R
         false => set_until(key, value, options, old_ttl, visit)?,
     };
     match (options.returns_old, outcome) {
-        (true, _) => Ok(old.map_or(BytesFrame::Null, |old| bulk(visit.state.names.bytes(old)))),
+        (true, _) => Ok(old.map_or(BytesFrame::Null, |old| bulk(visit.state.desk.names.bytes(old)))),
         (false, Outcome::Nil) => Ok(BytesFrame::Null),
         (false, _) => Ok(ok()),
     }

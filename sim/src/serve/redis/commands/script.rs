@@ -3,7 +3,7 @@
 use super::keys::{get, key};
 use super::{NOT_AN_INTEGER, Replied, bulk, number, ok, refuse, replied};
 use crate::serve::redis::scripts::{Script, UNKNOWN};
-use crate::serve::redis::servers::Visit;
+use crate::serve::redis::visit::Visit;
 use bytes::Bytes;
 use picklock_model::stores::redis::{Command, Millis};
 use redis_protocol::resp2::types::BytesFrame;
@@ -17,7 +17,7 @@ pub(super) fn run(name: &str, arguments: &[Bytes], visit: &mut Visit) -> Replied
         },
         _ => {
             let sha = String::from_utf8_lossy(&arguments[0]).to_lowercase();
-            match visit.node().scripts.get(&sha).copied() {
+            match visit.scripts().get(&sha).copied() {
                 Some(script) => call(script, &arguments[1..], visit),
                 None => refuse("NOSCRIPT No matching script. Please use EVAL."),
             }
@@ -29,7 +29,7 @@ pub(super) fn run(name: &str, arguments: &[Bytes], visit: &mut Visit) -> Replied
 fn load(text: &Bytes, visit: &mut Visit) -> Option<(String, Script)> {
     let script = Script::of(text)?;
     let sha = sha1_smol::Sha1::from(text).digest().to_string();
-    visit.node().scripts.insert(sha.clone(), script);
+    visit.scripts().insert(sha.clone(), script);
     Some((sha, script))
 }
 
@@ -42,12 +42,12 @@ fn about_scripts(arguments: &[Bytes], visit: &mut Visit) -> Replied {
         },
         ("exists", [_, ..]) => {
             let known =
-                |sha: &Bytes| visit.node().scripts.contains_key(&String::from_utf8_lossy(sha).to_lowercase());
+                |sha: &Bytes| visit.scripts().contains_key(&String::from_utf8_lossy(sha).to_lowercase());
             let known = rest.iter().map(known).collect::<Vec<bool>>().into_iter();
             Ok(BytesFrame::Array(known.map(|known| BytesFrame::Integer(known.into())).collect()))
         }
         ("flush", _) => {
-            visit.node().scripts.clear();
+            visit.scripts().clear();
             Ok(ok())
         }
         _ => refuse(super::about::unknown_subcommand("SCRIPT", &arguments[0])),
@@ -66,7 +66,7 @@ fn call(script: Script, arguments: &[Bytes], visit: &mut Visit) -> Replied {
         return refuse(format!("ERR this script looks at {keys_min} keys and {values_min} arguments"));
     }
     let name = key(&keys[0], visit);
-    let value = visit.state.names.value(&values[0]);
+    let value = visit.state.desk.names.value(&values[0]);
     let ttl = match values.get(1).filter(|_| values_min > 1) {
         Some(ttl) => Millis(number(ttl)?),
         None => Millis(0),

@@ -1,7 +1,7 @@
 //! Faults of a plan, as far as servers and the links to them feel them.
 
 use super::condition::Direction;
-use super::servers::{Servers, State};
+use super::servers::{Served, Servers, State};
 use crate::plans::plan::{Fault, Plan, Side, Target, When};
 use crate::seeded::dice::{Dice, Stream};
 use crate::seeded::network::Network;
@@ -34,7 +34,7 @@ enum Due {
     },
 }
 
-impl Servers {
+impl<S: Served> Servers<S> {
     /// A fault strikes now. Its end, if it has one, needs nobody's attention but for a restart, a clock that stands still,
     /// and one that goes to and fro: those are [`Servers::follow`]'s.
     pub fn strike(&self, fault: &Fault) -> Felt {
@@ -176,7 +176,7 @@ impl Servers {
     }
 }
 
-impl State {
+impl<S: Served> State<S> {
     fn strike(&mut self, fault: &Fault, count: u8, now: Micros) -> Felt {
         /// Slower, and a clock would stand still.
         const PPM_MIN: i32 = -900_000;
@@ -403,16 +403,16 @@ pub fn for_servers(plan: Plan, seed: u64, count: u8, horizon: Micros) -> Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use picklock_model::stores::redis::Settings;
+    use picklock_model::stores::redis::{Redis, Settings};
 
-    fn suspend(state: &mut State, at_seconds: i64, seconds: i64) {
+    fn suspend(state: &mut State<Redis>, at_seconds: i64, seconds: i64) {
         let (node, length) = (Target::Server(0), Micros::seconds(seconds));
         let fault = Fault::Suspend { node, length, wall_too: false };
         assert_eq!(state.strike(&fault, 1, Micros::seconds(at_seconds)), Felt::Here);
     }
 
     /// Whole seconds, for a clock is a microsecond ahead after each suspension.
-    fn lost_seconds(state: &State) -> i64 {
+    fn lost_seconds(state: &State<Redis>) -> i64 {
         let late = Micros::seconds(1000);
         let lost = Micros(late.0 - state.nodes[0].clock.monotonic(late).0);
         (lost + Micros::millis(1)).whole_seconds()
@@ -421,7 +421,7 @@ mod tests {
     #[test]
     fn suspensions_that_overlap_take_the_time_they_share_once() {
         let servers = Servers::new(1, Settings::default());
-        let state: &mut State = &mut servers.state();
+        let state: &mut State<Redis> = &mut servers.state();
         suspend(state, 10, 10);
         suspend(state, 15, 10);
         suspend(state, 16, 1);
@@ -433,7 +433,7 @@ mod tests {
     #[test]
     fn a_machine_that_is_down_is_not_suspended() {
         let servers = Servers::new(1, Settings::default());
-        let state: &mut State = &mut servers.state();
+        let state: &mut State<Redis> = &mut servers.state();
         state.nodes[0].condition.crash(false);
         suspend(state, 10, 10);
         assert_eq!(lost_seconds(state), 0);

@@ -1,0 +1,58 @@
+//! `picklock serve etcd`.
+
+use super::{Wrong, address, unix_micros};
+use crate::cli::screen::Screen;
+use crate::cli::{BadCall, Ending};
+use crate::serve::etcd::{Servers, serve};
+use clap::Args;
+use picklock_model::stores::etcd::{Log, Settings};
+use std::net::SocketAddr;
+
+/// Simulated etcd in gRPC, version 3 of its API: for etcdctl, and for any client library in any language
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Etcd {
+    /// Where the first member listens; the others take the ports after it. Port 0: ports that are free
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:2379")]
+    listen: String,
+    /// How many members there are: 1, 3 or 5. One alone has no log, and no elections
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    members: u64,
+    /// A loss of power takes everything from a member's disk, as --unsafe-no-fsync risks it
+    #[arg(long)]
+    unsafe_no_fsync: bool,
+    #[command(flatten)]
+    wrong: Wrong,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  picklock serve etcd                                    an etcd on 127.0.0.1:2379, no faults
+  picklock serve etcd --members 3 --faults pause,partition,crash
+                                                         three members, 2379 to 2381
+  picklock serve etcd --members 5 --faults pause,clock --seed 7 --lease 5000
+  etcdctl --endpoints 127.0.0.1:2379 lock mine
+
+It says what strikes when it strikes; ^C ends it, with a summary. Elections, leases and logs are those of the
+simulator. KV, Watch, Lease, Lock and Election are whole; users, changes of membership and snapshots are not
+there. A message that is lost takes its connection with it.";
+
+impl Etcd {
+    pub(super) fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+        let count = match self.members {
+            1 => 1,
+            3 => 3,
+            5 => 5,
+            other => return Err(BadCall(format!("--members {other}: it takes 1, 3 or 5"))),
+        };
+        let listen = address(&self.listen, "127.0.0.1:2379")?;
+        let faults = self.wrong.faults(count)?;
+        let log = if self.unsafe_no_fsync { Log::Unsynced } else { Log::Synced };
+        let servers = Servers::since(count, Settings { log, ..Settings::default() }, unix_micros());
+        let process = |servers, member, listener| async move { serve(&servers, member, listener).await };
+        let told = |addresses: &[SocketAddr]| {
+            servers.advertise(addresses.iter().map(|address| format!("http://{address}")).collect());
+        };
+        self.wrong.serve(&servers, listen, faults, process, told, screen)
+    }
+}

@@ -1,0 +1,33 @@
+//! `picklock serve etcd` as its users have it: a gRPC client over real TCP, in the words of etcd's API, `etcdctl`, and the real
+//! server beside it, whose answers it has to give.
+//!
+//! - `client`: a client of the API, with the server's own messages; and members in this process, on free ports
+//! - `kv`, `txns`, `leases`, `watches`, `recipes`: what etcd's services do
+//! - `faults`: pauses, crashes, partitions, and what is no gRPC
+//! - `names`: keys in any order, however many
+//! - `command`: the built command, and `etcdctl` before it
+//! - `differential`: random operations on a real `etcd` and on the simulated one
+
+#[path = "etcd/client.rs"]
+mod client;
+#[path = "etcd/command.rs"]
+mod command;
+#[path = "etcd/differential.rs"]
+mod differential;
+#[path = "etcd/faults.rs"]
+mod faults;
+#[path = "etcd/kv.rs"]
+mod kv;
+#[path = "etcd/leases.rs"]
+mod leases;
+#[path = "etcd/names.rs"]
+mod names;
+#[path = "../src/serve/etcd/pb/mod.rs"]
+#[allow(dead_code, reason = "the server's own messages, all of them")]
+mod pb;
+#[path = "etcd/recipes.rs"]
+mod recipes;
+#[path = "etcd/txns.rs"]
+mod txns;
+#[path = "etcd/watches.rs"]
+mod watches;
