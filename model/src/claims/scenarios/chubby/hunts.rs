@@ -5,17 +5,20 @@ use crate::claims::{Hunt, pack_setup};
 use crate::cluster::Setup;
 use crate::locks::ChubbyLock;
 use crate::locks::chubby_lock::{Fence, Settings};
-use crate::stores::chubby::session::{Count, SessionSettings, Unanswered};
+use crate::stores::chubby::session::{Count, NextKeepAlive, SessionSettings, Unanswered};
 use crate::stores::chubby::{self as store, FailOver, Load};
 use crate::time::Micros;
 use crate::workload::{Calls, Workload, Writes};
 use picklock_properties::Promise;
 
-/// Without a lock-delay, which would hide it.
+/// Without a lock-delay, which would hide it. A KeepAlive that is lost is said again in jeopardy, as the paper has it.
 pub(super) fn h1() -> Hunt {
     hunt(
-        &["delay"],
-        |setup| setup.lock.session.count = Count::FromReply,
+        &["delay", "loss"],
+        |setup| {
+            setup.lock.session.count = Count::FromReply;
+            setup.lock.session.unanswered = Unanswered::InJeopardy(Micros::seconds(1));
+        },
         |setup| setup.lock.session.count = Count::FromSending,
     )
 }
@@ -36,7 +39,7 @@ pub(super) fn h2() -> Hunt {
 /// Holders that know nothing of sequencers.
 pub(super) fn h3() -> Hunt {
     hunt(
-        &["delay"],
+        &["pause"],
         |setup| {
             fenced(setup);
             setup.lock.lock_delay = Micros::millis(100);
@@ -58,30 +61,34 @@ pub(super) fn h4() -> Hunt {
     )
 }
 
-/// A master that is overloaded every other time, and clients that look for another one only in jeopardy.
+/// A master that is overloaded every other time, and clients that look for another one only in jeopardy. They hold for longer than the
+/// usual lease lasts.
 pub(super) fn h5() -> Hunt {
     hunt(
         &["crash"],
         |setup| {
             setup.store.load = Some(Load { one_in: 2, lease: Micros::seconds(30) });
             setup.store.fail_over = FailOver::Usual;
+            setup.workload.hold = Micros::seconds(20);
             setup.lock.session.unanswered = Unanswered::InJeopardy(Micros::seconds(1));
         },
         |setup| setup.store.fail_over = FailOver::Longest,
     )
 }
 
-/// Holds that outlast a session that nobody renews.
+/// Holds that outlast a session that nobody renews, by programs that do not watch their key: who does is told within milliseconds.
 pub(super) fn h6() -> Hunt {
     let consul = |unanswered| {
         let written = Settings::consul();
+        let session = SessionSettings {
+            lease: Some(Micros::seconds(6)),
+            next: NextKeepAlive::After(Micros::seconds(3)),
+            unanswered,
+            ..written.session
+        };
         let setup = Setup::<ChubbyLock> {
-            lock: Settings {
-                session: SessionSettings { unanswered, ..written.session },
-                lock_delay: Micros::ZERO,
-                ..written
-            },
-            store: store::Settings::CONSUL,
+            lock: Settings { session, lock_delay: Micros::ZERO, ..written },
+            store: store::Settings { tells_loss: false, ..store::Settings::CONSUL },
             servers: 1,
             workload: Workload {
                 rounds: 6,
