@@ -128,14 +128,18 @@ struct Kept {
 }
 
 /// What there is to do for the session.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 enum KeepAlive {
     /// Nothing any more.
     Never,
     /// It will be sent.
     Due(Monotonic),
-    /// It was sent.
-    Sent { serial: u32, at: Monotonic, again_at: Option<Monotonic> },
+    /// It was sent, and maybe sent again: an answer to any of these is one.
+    Sent {
+        /// Their numbers, and when they were sent, the latest [`SENT_MAX`].
+        sent: SmallVec<[(u32, Monotonic); 1]>,
+        again_at: Option<Monotonic>,
+    },
 }
 
 /// A call under way.
@@ -169,6 +173,9 @@ type Out = Effects<Chubby>;
 
 /// The one server: who is master there is the cell's affair.
 const MASTER: u8 = 0;
+
+/// So many KeepAlives are remembered of which nothing was heard.
+const SENT_MAX: usize = 4;
 
 /// How long a lease may be for its time to be counted right in the exhaustive engine.
 const LONGEST: Micros = Micros::seconds(100);
@@ -242,14 +249,18 @@ impl Session {
         match outcome {
             Outcome::NewMaster { epoch } => {
                 self.epoch = epoch;
-                if self.kept.as_ref().is_some_and(|kept| matches!(kept.keep_alive, KeepAlive::Sent { .. })) {
+                if let Some(kept) = &mut self.kept
+                    && matches!(kept.keep_alive, KeepAlive::Sent { .. })
+                {
+                    // The old master will not answer what it was asked.
+                    kept.keep_alive = KeepAlive::Due(here.now);
                     self.send_keep_alive(here, out);
                 }
                 self.repeat_call(here, out);
             }
             Outcome::SessionOver(_) => self.be_over(&mut notices),
             Outcome::KeptAlive { held, lease, failed_over: _ } => {
-                self.keep(held, lease, here, out);
+                self.keep(serial, held, lease, here, out);
                 notices.push(Notice::KeptAlive);
             }
             Outcome::Created { lease } => {
@@ -293,13 +304,13 @@ impl Session {
                     *again_at = Some(here.now);
                 }
             }
-            match kept.keep_alive {
-                KeepAlive::Sent { again_at, .. } if is_due(again_at) => match here.settings.unanswered {
-                    Unanswered::GivenUpAfter(_) => kept.keep_alive = KeepAlive::Never,
-                    Unanswered::InJeopardy(_) | Unanswered::After(_) => self.send_keep_alive(here, out),
-                },
-                KeepAlive::Due(at) if here.now >= at => self.send_keep_alive(here, out),
-                KeepAlive::Sent { .. } | KeepAlive::Due(_) | KeepAlive::Never => {}
+            if is_due(kept.keep_alive.due()) {
+                match (&kept.keep_alive, here.settings.unanswered) {
+                    (KeepAlive::Sent { .. }, Unanswered::GivenUpAfter(_)) => {
+                        kept.keep_alive = KeepAlive::Never
+                    }
+                    (_, _) => self.send_keep_alive(here, out),
+                }
             }
         }
         if is_due(self.call.as_ref().and_then(|call| call.again_at)) {
@@ -312,11 +323,7 @@ impl Session {
     pub fn deadline(&self) -> Option<Monotonic> {
         let of_lease = self.kept.iter().flat_map(|kept| {
             let (until, grace) = kept.until.unzip();
-            let keep_alive = match kept.keep_alive {
-                KeepAlive::Never => None,
-                KeepAlive::Due(at) => Some(at),
-                KeepAlive::Sent { again_at, .. } => again_at,
-            };
+            let keep_alive = kept.keep_alive.due();
             [until.filter(|_| !kept.in_jeopardy), grace.filter(|_| kept.in_jeopardy), keep_alive]
         });
         let of_call = self.call.iter().map(|call| call.again_at);
@@ -329,8 +336,8 @@ impl Session {
             Outcome::NewMaster { epoch } => epoch <= self.epoch,
             Outcome::SessionOver(id) => self.id() != Some(id),
             Outcome::KeptAlive { .. } => {
-                let awaited = |kept: &Kept| matches!(kept.keep_alive, KeepAlive::Sent { serial, .. } if serial == reply.serial);
-                !self.kept.as_ref().is_some_and(awaited)
+                let place = |kept: &Kept| kept.keep_alive.place_of(reply.serial);
+                self.kept.as_ref().and_then(place).is_none()
             }
             Outcome::Created { .. }
             | Outcome::Acquired(_)
@@ -352,9 +359,11 @@ impl Session {
             match &mut kept.keep_alive {
                 KeepAlive::Never => {}
                 KeepAlive::Due(at) => visitor.wake(at),
-                KeepAlive::Sent { serial, at, again_at } => {
-                    visitor.serial(Owner::Me, serial);
-                    visitor.since(at, LONGEST);
+                KeepAlive::Sent { sent, again_at } => {
+                    for (serial, at) in sent {
+                        visitor.serial(Owner::Me, serial);
+                        visitor.since(at, LONGEST);
+                    }
                     again_at.iter_mut().for_each(|at| visitor.wake(at));
                 }
             }
@@ -377,7 +386,15 @@ impl Session {
                 Some(here.now + length)
             }
         };
-        kept.keep_alive = KeepAlive::Sent { serial, at: here.now, again_at };
+        let mut sent = match &mut kept.keep_alive {
+            KeepAlive::Sent { sent, .. } => std::mem::take(sent),
+            KeepAlive::Never | KeepAlive::Due(_) => SmallVec::new(),
+        };
+        if sent.len() == SENT_MAX {
+            sent.remove(0);
+        }
+        sent.push((serial, here.now));
+        kept.keep_alive = KeepAlive::Sent { sent, again_at };
         let operation = Operation::KeepAlive(kept.id);
         out.request(MASTER, Request { serial, epoch: self.epoch, operation });
     }
@@ -391,18 +408,31 @@ impl Session {
     }
 
     /// A KeepAlive is answered.
-    fn keep(&mut self, held: Micros, lease: Micros, here: &Here, out: &mut Out) {
-        let Some(Kept { until, in_jeopardy, keep_alive: KeepAlive::Sent { at, .. }, .. }) = &mut self.kept
-        else {
+    fn keep(&mut self, serial: u32, held: Micros, lease: Micros, here: &Here, out: &mut Out) {
+        let Some(Kept { until, in_jeopardy, keep_alive, .. }) = &mut self.kept else {
+            unreachable!("a KeepAlive of no session is dismissed")
+        };
+        let Some(place) = keep_alive.place_of(serial) else {
             unreachable!("a KeepAlive that is not awaited is dismissed")
         };
+        let KeepAlive::Sent { sent, again_at } = keep_alive else {
+            unreachable!("what has a place was sent")
+        };
+        let (_, sent_at) = sent[place];
+        sent.drain(..=place);
         let since = match here.settings.count {
-            Count::FromSending => *at + held,
+            Count::FromSending => sent_at + held,
             Count::FromReply | Count::NotAtAll => here.now,
         };
         *until = (*until).max(local_lease(since, lease, here));
         *in_jeopardy &= until.is_some_and(|(until, _)| here.now >= until);
-        self.plan_keep_alive(here, out);
+        if let (Unanswered::InJeopardy(_), false) = (here.settings.unanswered, *in_jeopardy) {
+            *again_at = None;
+        }
+        // Else one that was sent later is at the master already, or on its way.
+        if sent.is_empty() {
+            self.plan_keep_alive(here, out);
+        }
         // What has waited while the session was in jeopardy.
         if self.call.is_some_and(|call| call.again_at.is_none()) && here.settings.request_timeout.is_some() {
             self.repeat_call(here, out);
@@ -431,6 +461,25 @@ impl Session {
     fn be_over(&mut self, notices: &mut Notices) {
         self.abandon();
         notices.push(Notice::Over);
+    }
+}
+
+impl KeepAlive {
+    /// When there is something to do.
+    fn due(&self) -> Option<Monotonic> {
+        match *self {
+            KeepAlive::Never => None,
+            KeepAlive::Due(at) => Some(at),
+            KeepAlive::Sent { again_at, .. } => again_at,
+        }
+    }
+
+    /// Which of those that were sent this is the number of.
+    fn place_of(&self, serial: u32) -> Option<usize> {
+        match self {
+            KeepAlive::Never | KeepAlive::Due(_) => None,
+            KeepAlive::Sent { sent, .. } => sent.iter().position(|(number, _)| *number == serial),
+        }
     }
 }
 

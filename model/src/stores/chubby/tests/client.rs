@@ -106,6 +106,19 @@ fn an_older_masters_refusal_is_followed_by_the_same_requests_to_the_new_one() {
     assert!(client.session.dismisses(&reply));
 }
 
+#[test]
+fn an_answer_to_a_keep_alive_that_was_said_again_meanwhile_is_an_answer() {
+    let settings = SessionSettings { unanswered: Unanswered::After(Micros::seconds(4)), ..SETTINGS };
+    let (mut client, first) = Client::opened(settings);
+    let (_, again) = client.waits(Micros::seconds(4));
+    assert_eq!(again.len(), 1);
+    let (notices, asked) = client.hears(kept_alive(first.serial, Micros::seconds(3)));
+    assert_eq!((&notices[..], &asked[..]), (&[Notice::KeptAlive][..], &[][..]));
+    assert_eq!(client.session.safe_until(), Some(Monotonic(0) + Micros::seconds(15)));
+    let (notices, asked) = client.hears(kept_alive(again[0].serial, Micros::ZERO));
+    assert_eq!((&notices[..], asked.len()), (&[Notice::KeptAlive][..], 1));
+}
+
 /// Whether a client's local lease never outlasts the master's, whatever the messages take (in tenths of a second, there and back).
 fn is_conservative(count: Count) -> bool {
     let config = Config { cases: 200, failure_persistence: None, ..Config::default() };

@@ -88,7 +88,9 @@ fn who_tries_is_refused_while_the_lock_is_held_and_while_it_rests() {
     cell.keeps_alive(b, 3);
     cell.after(Micros::seconds(10));
     cell.keeps_alive(b, 4);
-    cell.after(Micros::seconds(10));
+    // A's session is lost now, and its lock rests until 32 s.
+    cell.after(Micros::seconds(2));
+    cell.after(Micros::seconds(8));
     cell.keeps_alive(b, 5);
     assert_eq!(cell.tries(b, 6), [(B, Reply { serial: 6, outcome: REFUSED })]);
     cell.after(Micros::seconds(12));
