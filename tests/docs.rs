@@ -211,6 +211,7 @@ fn title(system: &str) -> &str {
         "zookeeper" => "ZooKeeper",
         "objects" => "Objects, queues and streams",
         "dlm" => "The lock managers of VMS and Linux",
+        "chubby" => "Chubby and Consul",
         // etcd writes itself so.
         other => other,
     }

@@ -500,6 +500,36 @@ fn v9_a_value_block_in_doubt_is_taken_for_fresh() {
 }
 
 #[test]
+fn h1_a_lease_that_is_counted_from_the_answer_ends_too_late() {
+    is_found_and_repaired("H1");
+}
+
+#[test]
+fn h2_a_sequencer_at_which_nobody_looks_keeps_no_write_out() {
+    is_found_and_repaired("H2");
+}
+
+#[test]
+fn h3_a_lock_delay_protects_from_what_is_shorter() {
+    is_found_and_repaired("H3");
+}
+
+#[test]
+fn h4_the_newest_sequencer_that_was_seen_is_not_the_newest_that_there_is() {
+    is_found_and_repaired("H4");
+}
+
+#[test]
+fn h5_a_new_master_ends_a_session_that_the_old_one_prolonged() {
+    is_found_and_repaired("H5");
+}
+
+#[test]
+fn h6_a_renewer_that_gives_up_loses_the_lock_at_every_election() {
+    is_found_and_repaired("H6");
+}
+
+#[test]
 fn every_row_of_the_catalogue_has_a_test_above() {
     let tests = include_str!("scenarios.rs");
     for row in scenarios() {

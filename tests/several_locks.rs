@@ -4,7 +4,7 @@
 use picklock_model::claims::unpack_setup;
 use picklock_model::cluster::Setup;
 use picklock_model::locks::{
-    CassandraQueue, CassandraShadow, FeedbackLock, RedisSingle, Redlock, ZookeeperLock,
+    CassandraQueue, CassandraShadow, ChubbyLock, FeedbackLock, RedisSingle, Redlock, ZookeeperLock,
 };
 use picklock_model::machine::Lock;
 use picklock_model::trace::{Observer, Step};
@@ -26,6 +26,8 @@ mod seeded {
         crowded::<Redlock>("redlock");
         crowded::<ZookeeperLock>("zookeeper-lock");
         crowded::<FeedbackLock>("feedback-lock");
+        crowded::<ChubbyLock>("chubby-lock");
+        crowded::<ChubbyLock>("consul-lock");
     }
 
     /// Four clients take two locks in turn, with nothing going wrong.

@@ -329,6 +329,31 @@ fn a_cache_under_a_lock_is_fresh_exactly_if_it_is_emptied_first_and_minds_validi
     comes_out_as_claimed("cache");
 }
 
+#[test]
+fn a_lock_of_a_chubby_cell_excludes_others_exactly_under_its_assumptions() {
+    comes_out_as_claimed("chubby");
+}
+
+#[test]
+fn a_sequencer_is_a_fencing_token_exactly_under_its_assumptions() {
+    comes_out_as_claimed("chubby-fencing");
+}
+
+#[test]
+fn who_waits_for_a_lock_of_a_chubby_cell_gets_it_exactly_under_its_assumptions() {
+    comes_out_as_claimed("chubby-progress");
+}
+
+#[test]
+fn consuls_lock_excludes_others_exactly_under_its_assumptions() {
+    comes_out_as_claimed("consul");
+}
+
+#[test]
+fn consuls_lock_index_is_a_fencing_token_exactly_under_its_assumptions() {
+    comes_out_as_claimed("consul-fencing");
+}
+
 /// A holder that always outlives its lock never comes to write, and a lock without tokens would seem to be safe.
 #[test]
 fn what_has_no_tokens_lets_late_writers_in_whatever_outlives_the_lock() {

@@ -6,6 +6,7 @@
 mod any;
 mod cassandra;
 mod checking;
+mod chubby;
 mod dlm;
 mod etcd;
 mod feedback;
@@ -79,6 +80,7 @@ pub fn locks() -> Vec<Box<dyn AnyLock>> {
     locks.extend(zookeeper::locks());
     locks.extend(etcd::locks());
     locks.extend(etcd::locks_on_three());
+    locks.extend(chubby::locks());
     locks.push(feedback::lock());
     locks.extend(dlm::locks());
     locks.push(cassandra::row_probe());

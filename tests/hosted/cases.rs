@@ -60,6 +60,8 @@ pub(super) enum Why {
 
 const ETCD: Why = Why::NoPlan("nobody has written plans for etcd's rows yet");
 
+const CHUBBY: Why = Why::NoPlan("nobody has written plans for the rows of Chubby and Consul yet");
+
 /// Of the rows of shared objects.
 const OBJECT: Why = Why::NoPlan("the hosted engine runs locks; it has no client of shared objects yet");
 
@@ -142,6 +144,12 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
     ("V5", MANAGER),
     ("V8", MANAGER),
     ("V9", MANAGER),
+    ("H1", CHUBBY),
+    ("H2", CHUBBY),
+    ("H3", CHUBBY),
+    ("H4", CHUBBY),
+    ("H5", CHUBBY),
+    ("H6", CHUBBY),
 ];
 
 /// The table.

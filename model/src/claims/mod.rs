@@ -5,6 +5,7 @@ pub mod cassandra;
 pub mod cassandra_lwt;
 pub mod cassandra_served;
 pub mod cassandra_shadow;
+pub mod chubby;
 pub mod dlm;
 pub mod etcd;
 pub mod feedback;

@@ -12,6 +12,7 @@
 mod cassandra;
 mod cassandra_lwt;
 mod cassandra_shadow;
+mod chubby;
 mod etcd;
 mod feedback;
 mod redis;

@@ -23,7 +23,8 @@ pub struct Theorems {
     /// Only these: lemma-1, theorem-1 to theorem-3, progress, old-lock, old-lock-progress; redlock, min-validity, liveness-a,
     /// liveness-b, readers-writer, semaphore; zookeeper, zookeeper-fifo, zookeeper-progress, inside; etcd, etcd-fifo,
     /// etcd-progress, etcd-fencing; election, election-fifo, election-progress, election-fencing; lease-key, lease-key-progress,
-    /// lease-key-fencing; variable, transfer, queue, exactly-once; lock-manager, lock-manager-progress, cache. All unless given
+    /// lease-key-fencing; chubby, chubby-fencing, chubby-progress, consul, consul-fencing; variable, transfer, queue, exactly-once;
+    /// lock-manager, lock-manager-progress, cache. All unless given
     names: Vec<String>,
     /// Leaves out what takes longer than a few seconds
     #[arg(long)]

@@ -131,6 +131,6 @@ fn limits_of_nothing_are_refused() {
     let ended = run("scenarios --system nope");
     assert_eq!(
         ended.stderr,
-        "error: no system is called \"nope\"; there are cassandra, redis, zookeeper, etcd, objects, dlm\n"
+        "error: no system is called \"nope\"; there are cassandra, redis, zookeeper, etcd, objects, dlm, chubby\n"
     );
 }

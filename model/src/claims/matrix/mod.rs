@@ -8,6 +8,7 @@ mod cassandra;
 mod cassandra_lwt;
 mod cassandra_services;
 mod cassandra_shadow;
+mod chubby;
 mod dlm;
 mod feedback;
 mod objects;
@@ -76,7 +77,7 @@ const fn verified(
 }
 
 /// Every cell of which something is known, by family of locks; and of objects.
-pub const MATRIX: [&[Cell]; 9] = [
+pub const MATRIX: [&[Cell]; 10] = [
     cassandra::CELLS,
     cassandra_shadow::CELLS,
     cassandra_services::CELLS,
@@ -86,6 +87,7 @@ pub const MATRIX: [&[Cell]; 9] = [
     feedback::CELLS,
     objects::CELLS,
     dlm::CELLS,
+    chubby::CELLS,
 ];
 
 /// What is known of a lock under a fault, if anything.

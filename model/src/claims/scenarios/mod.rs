@@ -3,6 +3,7 @@
 mod cassandra;
 mod cassandra_lwt;
 mod cassandra_shadow;
+mod chubby;
 mod dlm;
 mod etcd;
 mod objects;
@@ -136,5 +137,6 @@ pub fn scenarios() -> Vec<Scenario> {
     rows.extend(etcd::scenarios());
     rows.extend(objects::scenarios());
     rows.extend(dlm::scenarios());
+    rows.extend(chubby::scenarios());
     rows
 }

@@ -2,6 +2,7 @@
 
 mod cassandra;
 mod cassandra_shadow;
+mod chubby;
 mod dlm;
 mod etcd;
 mod etcd_election;
@@ -27,7 +28,7 @@ pub struct Theorem {
 }
 
 /// The statements, in the order of the source.
-pub const THEOREMS: [Theorem; 35] = [
+pub const THEOREMS: [Theorem; 40] = [
     Theorem {
         name: "lemma-1",
         statement: "of two threads that write a cell each into a row and then read it, one sees both",
@@ -169,6 +170,31 @@ pub const THEOREMS: [Theorem; 35] = [
         source: "document 002, \"CAS\", with a lease; ours",
     },
     Theorem {
+        name: "chubby",
+        statement: "whoever hold a lock of a Chubby cell at once share it",
+        source: "document 004, Chubby; M. Burrows, OSDI 2006, sections 2.4, 2.8 and 2.9; not proved there",
+    },
+    Theorem {
+        name: "chubby-fencing",
+        statement: "the generation of a Chubby lock, in its sequencer, is a fencing token",
+        source: "M. Burrows, OSDI 2006, section 2.4; not proved there",
+    },
+    Theorem {
+        name: "chubby-progress",
+        statement: "whoever waits for a lock of a Chubby cell gets it in the end",
+        source: "M. Burrows, OSDI 2006, section 2.6, Acquire; not proved there, and no order is promised",
+    },
+    Theorem {
+        name: "consul",
+        statement: "whoever holds Consul's Lock holds it alone",
+        source: "hashicorp/consul, api/lock.go: \"It is NOT safe to assume that the lock is held until Unlock()\"; not proved there",
+    },
+    Theorem {
+        name: "consul-fencing",
+        statement: "the LockIndex of Consul's key is a fencing token",
+        source: "hashicorp/consul, website, Sessions: \"the Key, LockIndex and Session act as a unique sequencer\"; not proved there",
+    },
+    Theorem {
         name: "variable",
         statement: "a compare-and-set of versions is done as if at one moment, also if it is repeated until it is answered",
         source: "document 002, \"CAS\"; not proved there, and not true of the answer",
@@ -270,6 +296,7 @@ pub fn claims() -> Vec<Claim> {
     claims.extend(etcd::claims());
     claims.extend(etcd_election::claims());
     claims.extend(etcd_lease_key::claims());
+    claims.extend(chubby::claims());
     claims.extend(objects::claims());
     claims.extend(dlm::claims());
     claims

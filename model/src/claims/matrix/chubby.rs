@@ -1,0 +1,29 @@
+//! The locks of a Chubby cell, and Consul's.
+//!
+//! A pause of no known length outlasts every lock-delay.
+
+use super::{Cell, broken};
+use picklock_properties::Promise;
+
+const OUTLIVED: &str = "the holder outlives its session and the lock-delay while it pauses";
+const UNSHOWN: &str =
+    "no sequencer is shown: the write of a holder that has outlived the lock-delay is accepted (rows H2, H3)";
+
+/// What is known.
+pub(super) const CELLS: &[Cell] = &{
+    use Promise::*;
+    [
+        broken("chubby-lock", "pause", MutualExclusion, OUTLIVED),
+        broken("chubby-lock", "all", MutualExclusion, OUTLIVED),
+        broken("chubby-lock-unmodified", "pause", MutualExclusion, OUTLIVED),
+        broken("chubby-lock-unmodified", "pause", FencedResource, UNSHOWN),
+        broken("chubby-lock-unmodified", "all", MutualExclusion, OUTLIVED),
+        broken("chubby-lock-unmodified", "all", FencedResource, UNSHOWN),
+        broken("consul-lock", "pause", MutualExclusion, OUTLIVED),
+        broken("consul-lock", "pause", FencedResource, UNSHOWN),
+        broken("consul-lock", "all", MutualExclusion, OUTLIVED),
+        broken("consul-lock", "all", FencedResource, UNSHOWN),
+        broken("consul-lock-repaired", "pause", MutualExclusion, OUTLIVED),
+        broken("consul-lock-repaired", "all", MutualExclusion, OUTLIVED),
+    ]
+};
