@@ -200,6 +200,14 @@ fn the_spaces_of_the_theorems_have_their_sizes() {
         lease-key-progress, 3 clients, 1 server, watch from the answer on: 107629 states, 453504 transitions, depth 44
         lease-key-progress, 2 clients, 1 server, watch from its arrival on: 541 states, 1000 transitions, depth 28
         lease-key-fencing, 2 clients, 1 server: 770 states, 1424 transitions, depth 36
+        chubby, 3 clients, 1 server, lock: 5791 states, 14538 transitions, depth 42
+        chubby, 3 clients, 1 server, try_lock: 16958 states, 43491 transitions, depth 42
+        chubby, 3 clients, 1 server, one writes, two read: 11678 states, 29858 transitions, depth 42
+        chubby-fencing, 2 clients, 1 server: 490 states, 832 transitions, depth 36
+        chubby-progress, 3 clients, 1 server: 5791 states, 14538 transitions, depth 42
+        consul, 2 clients, 1 server: 3647 states, 8289 transitions, depth 91
+        consul, 2 clients, 1 server, stops by its own count: 3647 states, 8289 transitions, depth 91
+        consul-fencing, 2 clients, 1 server: 2256 states, 6109 transitions, depth 30
         variable, 2 clients, 1 server, ideal store: 18471 states, 43722 transitions, depth 22
         variable, 2 clients, 1 server, Redis: 18435 states, 43668 transitions, depth 22
         variable, 2 clients, 1 server, Cassandra: 19307 states, 45782 transitions, depth 22
