@@ -123,6 +123,10 @@ impl Real {
                 let lease = LeaseId { client: 0, serial };
                 ("/v3/lease/grant", json!({ "ID": self.lease(lease), "TTL": ttl.to_string() }))
             }
+            Operation::GrantAs { lease, ttl } => {
+                let ttl = ttl.map_or(0, Micros::whole_seconds);
+                ("/v3/lease/grant", json!({ "ID": self.lease(*lease), "TTL": ttl.to_string() }))
+            }
             Operation::Revoke(lease) => ("/v3/lease/revoke", json!({ "ID": self.lease(*lease) })),
             Operation::KeepAlive(lease) => ("/v3/lease/keepalive", json!({ "ID": self.lease(*lease) })),
             Operation::TimeToLive(lease) => {
