@@ -25,6 +25,7 @@ const KNOWN: &[(&str, &str, Promise, &str)] = &[
     ("etcd-election", "crash", Promise::Fifo, LONG_DOWN),
     ("etcd-election-repaired", "crash", Promise::Fifo, LONG_DOWN),
     ("etcd-election", "duplicate", Promise::FencedResource, WRITE_TWICE),
+    ("chubby-lock-unmodified", "duplicate", Promise::FencedResource, WRITE_TWICE),
 ];
 
 const LONG_DOWN: &str =

@@ -490,6 +490,11 @@ fn v5_a_cache_is_emptied_after_its_lock_is_given_up() {
 }
 
 #[test]
+fn v6_an_answer_to_a_recovery_that_was_given_up_brings_back_what_was_given_back() {
+    is_found_and_repaired("V6");
+}
+
+#[test]
 fn v8_a_circle_over_two_resources_is_not_seen_in_place() {
     is_found_and_repaired("V8");
 }

@@ -557,7 +557,7 @@ fn the_lassos_of_the_catalogue_are_lassos() {
                 "redlock" => has_lasso::<Redlock>(&space, goal, draws),
                 "zookeeper-lock" => has_lasso::<ZookeeperLock>(&space, goal, draws),
                 "etcd-mutex" => has_lasso::<EtcdMutex>(&space, goal, draws),
-                "dlm-upgrade" | "dlm-two" => has_lasso::<Managed>(&space, goal, draws),
+                "dlm-readers-writer" | "dlm-upgrade" | "dlm-two" => has_lasso::<Managed>(&space, goal, draws),
                 other => panic!("of which machine {other} is, is not known here"),
             };
             assert!(is_lasso, "{}: {goal:?} is kept", row.id);

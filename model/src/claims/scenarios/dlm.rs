@@ -2,20 +2,22 @@
 
 use super::{Hunt, Scenario, Search};
 use crate::claims::dlm::{
-    CachedVariable, LINUX_2006, cached_in_time, cached_variable, in_time, two_resources, upgrades,
+    CachedVariable, LINUX_2006, cached_in_time, cached_variable, in_time, readers_and_writers, two_resources,
+    upgrades, whose_master_dies,
 };
 use crate::claims::{Judgement, NamedSpace, pack_setup};
 use crate::explore::{Draws, Goal, Space};
 use crate::managed::{Believes, Managed};
 use crate::objects::cells::{CacheSettings, GivesUp, Validity};
-use crate::stores::dlm::{self, Flags};
+use crate::stores::dlm::recovery::Recovery;
+use crate::stores::dlm::{self, Flags, NewMaster};
 use crate::time::Micros;
 use crate::workload::Workload;
 use picklock_properties::Promise;
 
 /// The rows, in the order of the catalogue.
 pub(super) fn scenarios() -> Vec<Scenario> {
-    vec![v1(), v2(), v5(), v8(), v9()]
+    vec![v1(), v2(), v5(), v6(), v8(), v9()]
 }
 
 fn v1() -> Scenario {
@@ -69,6 +71,42 @@ fn v5() -> Scenario {
         fix: "the cache first, then the lock (gfs2, 58e9fee13e57)",
         fix_search: of_cache(space(GivesUp::CacheFirst)),
         hunt: Some(busy_cache_hunt(space(GivesUp::LockFirst), space(GivesUp::CacheFirst))),
+        ..LOCK_MANAGER
+    }
+}
+
+fn v6() -> Scenario {
+    let new_master =
+        |members, minds_epoch| NewMaster::Asks { recovery: Recovery::LINUX, members, minds_epoch };
+    let space = |minds_epoch| {
+        let users = readers_and_writers(dlm::Settings::LINUX, (2, 1), &[Promise::DeadlockFreedom]);
+        progress("dlm-readers-writer", &whose_master_dies(users, new_master(2, minds_epoch), 2))
+    };
+    // Two masters die within the time of a message, and many are under way.
+    let setup = |minds_epoch| {
+        let users = readers_and_writers(dlm::Settings::LINUX, (3, 12), &[Promise::DeadlockFreedom]);
+        let mut setup = in_time(users);
+        setup.store.new_master = new_master(0, minds_epoch);
+        let instant = Micros::millis(1);
+        setup.workload = Workload { think: instant, hold: instant, varies: false, ..setup.workload };
+        pack_setup(&setup)
+    };
+    let lock = "dlm-readers-writer";
+    Scenario {
+        id: "V6",
+        story: "a new master dies while it asks, and the one after it asks again; an answer to the first question comes late, and is taken for \
+                one to the second: what its owner has given back since, it has for ever",
+        breaks: Promise::DeadlockFreedom,
+        search: space(false),
+        fix: "every recovery has a number, and an answer to another one counts for nothing (Linux, ls_recover_seq)",
+        fix_search: space(true),
+        hunt: Some(Hunt {
+            lock,
+            setup: setup(false),
+            fixed_lock: lock,
+            fixed: setup(true),
+            faults: &["crash", "delay"],
+        }),
         ..LOCK_MANAGER
     }
 }

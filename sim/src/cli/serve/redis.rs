@@ -39,9 +39,9 @@ Examples:
   picklock serve redis --servers 3 --replicated --faults crash,power-loss --seed 7
   redis-cli -p 6379 SET lock mine NX PX 10000
 
-It says what strikes when it strikes; ^C ends it, with a summary. Expiry, persistence and failover are
-those of the simulator; values are strings, scripts are known by their text. A message that is lost takes
-its connection with it.";
+It says what strikes when it strikes; ^C ends it, with a summary. Expiry,
+persistence and failover are those of the simulator; values are strings, scripts
+are known by their text. A message that is lost takes its connection with it.";
 
 /// What is on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
