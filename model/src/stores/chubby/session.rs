@@ -258,6 +258,7 @@ impl Session {
                 }
                 self.repeat_call(here, out);
             }
+            Outcome::SessionOver(id) if self.id() != Some(id) => self.repeat_call(here, out),
             Outcome::SessionOver(_) => self.be_over(&mut notices),
             Outcome::KeptAlive { held, lease, failed_over: _ } => {
                 self.keep(serial, held, lease, here, out);
@@ -333,18 +334,33 @@ impl Session {
     /// Whether a reply will be dismissed whenever it comes.
     pub fn dismisses(&self, reply: &Reply) -> bool {
         match reply.outcome {
-            Outcome::NewMaster { epoch } => epoch <= self.epoch,
-            Outcome::SessionOver(id) => self.id() != Some(id),
-            Outcome::KeptAlive { .. } => {
-                let place = |kept: &Kept| kept.keep_alive.place_of(reply.serial);
-                self.kept.as_ref().and_then(place).is_none()
+            // Whoever has started again knows of no master, and waits for no answer.
+            Outcome::NewMaster { epoch } => {
+                epoch <= self.epoch
+                    || !self.awaits_keep_alive(reply.serial) && !self.awaits_call(reply.serial)
             }
+            // It may be over before its client hears that there is one.
+            Outcome::SessionOver(id) => self.id() != Some(id) && !self.awaits_session(id),
+            Outcome::KeptAlive { .. } => !self.awaits_keep_alive(reply.serial),
             Outcome::Created { .. }
             | Outcome::Acquired(_)
             | Outcome::Refused
             | Outcome::Released
-            | Outcome::Written { .. } => self.call.is_none_or(|call| call.serial != reply.serial),
+            | Outcome::Written { .. } => !self.awaits_call(reply.serial),
         }
+    }
+
+    fn awaits_keep_alive(&self, serial: u32) -> bool {
+        self.kept.as_ref().is_some_and(|kept| kept.keep_alive.place_of(serial).is_some())
+    }
+
+    fn awaits_call(&self, serial: u32) -> bool {
+        self.call.is_some_and(|call| call.serial == serial)
+    }
+
+    fn awaits_session(&self, id: SessionId) -> bool {
+        let opens = |call: Called| matches!(call.operation, Operation::CreateSession { .. });
+        self.call.is_some_and(|call| opens(call) && call.serial == id.number)
     }
 
     /// Shows every time and number in the state to `visitor`.
@@ -424,7 +440,10 @@ impl Session {
             Count::FromSending => sent_at + held,
             Count::FromReply | Count::NotAtAll => here.now,
         };
-        *until = (*until).max(local_lease(since, lease, here));
+        // Each by itself: of what is over the exhaustive engine remembers only that it is.
+        let (lasts, grace) = until.unzip();
+        let (other_lasts, other_grace) = local_lease(since, lease, here).unzip();
+        *until = lasts.max(other_lasts).zip(grace.max(other_grace));
         *in_jeopardy &= until.is_some_and(|(until, _)| here.now >= until);
         if let (Unanswered::InJeopardy(_), false) = (here.settings.unanswered, *in_jeopardy) {
             *again_at = None;
