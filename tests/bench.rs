@@ -1,4 +1,5 @@
-//! The claims of document 000 about what its benchmark would have shown (sections 4, 5 and 6), on the benchmark's own numbers.
+//! The claims of the Cassandra paper, *The Cassandra queue lock*, about what its benchmark would have shown (sections 4, 5 and 6), on the
+//! benchmark's own numbers.
 //!
 //! Windows are small here: what `picklock bench` prints is steadier, and says the same.
 

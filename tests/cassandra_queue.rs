@@ -1,5 +1,5 @@
-//! What else is true of the Cassandra queue lock (document 000, section 5), beside its theorems and its rows of the
-//! catalogue.
+//! What else is true of the Cassandra queue lock (the Cassandra paper, *The Cassandra queue lock*, section 5), beside its theorems and its
+//! rows of the catalogue.
 
 use picklock_model::claims::{NamedSpace, cassandra as spaces, pack_setup, unpack_setup};
 use picklock_model::explore::Space;

@@ -1,4 +1,5 @@
-//! What else is true of the old Cassandra lock (document 000, section 4), beside its theorems and its rows of the catalogue.
+//! What else is true of the old Cassandra lock (the Cassandra paper, *The Cassandra queue lock*, section 4), beside its theorems and its
+//! rows of the catalogue.
 
 use picklock_model::claims::{cassandra_shadow as spaces, pack_setup, unpack_setup};
 use picklock_model::locks::CassandraShadow;
@@ -131,7 +132,7 @@ mod exhaustive {
         broken(&late(RetryDeletes::Never));
     }
 
-    /// Document 000 proves Theorem 3 for Listing 7; Listing 3 does not have it: two callers may turn each other away.
+    /// The Cassandra paper proves Theorem 3 for Listing 7; Listing 3 does not have it: two callers may turn each other away.
     #[test]
     fn all_callers_of_try_lock_may_be_refused_a_free_lock() {
         broken(&spaces::shadow_lock(2, 1, Calls::TryLock, &[Promise::Theorem3]));

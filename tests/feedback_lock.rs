@@ -1,4 +1,5 @@
-//! The lock on the store that document 000 wishes for (section 6): what it keeps, and what each of its precautions is for.
+//! The lock on the store that the Cassandra paper, *The Cassandra queue lock*, wishes for (section 6): what it keeps, and what each of its
+//! precautions is for.
 
 use picklock_model::claims::feedback as spaces;
 use picklock_model::claims::{Assumption, Judgement, NamedSpace};

@@ -1,15 +1,15 @@
 //! An example for users: an application that does its work under a guard, while hosts crash and links break.
 //!
 //! Three workers count up a ledger: each reads it and writes it back, one more. Two at once would lose an update. They
-//! hold the lock of document 001 on a simulated Redis, which speaks RESP; the ledger turns down whoever comes with a smaller
-//! fencing token than it has seen. Everything runs inside a turmoil simulation, in virtual time.
+//! hold the lock of the Redlock article, *Distributed Locks with Redis*, on a simulated Redis, which speaks RESP; the ledger turns down
+//! whoever comes with a smaller fencing token than it has seen. Everything runs inside a turmoil simulation, in virtual time.
 
 use picklock_model::locks::redis_single::{RedisSingle, Settings};
-use picklock_model::stores::redis::{self as store, Persistence};
+use picklock_model::stores::redis::Persistence;
 use picklock_model::time::Micros;
 use picklock_properties::LockId;
 use picklock_sim::hosted::{Client, Guard, Locker, Names, Simulated};
-use picklock_sim::serve::redis::{Servers, serve};
+use picklock_sim::serve::redis::{self as served, Servers, serve};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
@@ -128,7 +128,7 @@ fn a_minute(checks_fences: bool, minds: bool) -> Ledger {
     let ledger = Rc::new(RefCell::new(Ledger::default()));
     let kept = ledger.clone();
     sim.host("ledger", move || keep_ledger(kept.clone(), checks_fences));
-    let settings = store::Settings { persistence: Persistence::AofAlways, ..store::Settings::default() };
+    let settings = served::Settings { persistence: Persistence::AofAlways, ..served::Settings::default() };
     let servers = Servers::new(1, settings);
     sim.host("redis", move || {
         let servers = servers.clone();

@@ -1,5 +1,5 @@
-//! Leases and times of the Cassandra queue lock (document 000, sections 5.3, 5.4 and 6): how long a TTL must be, what the
-//! time service guarantees, and what a lease service instead of the TTL saves and does not save.
+//! Leases and times of the Cassandra queue lock (the Cassandra paper, *The Cassandra queue lock*, sections 5.3, 5.4 and 6): how long a TTL
+//! must be, what the time service guarantees, and what a lease service instead of the TTL saves and does not save.
 
 use crate::evidence::{check, evidence};
 use picklock_model::claims::cassandra_served::{kept, published_past_the_last, timed};

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A pause under Redlock, a session that expires, two holders by a clock step, and a lasso; and of objects an answer that is lost, and a
-/// client that dies.
-const ROWS: [&str; 6] = ["R1", "Z3", "C1", "C6", "X1", "X3"];
+/// client that dies; and of a lock manager two conversions that wait for each other, and a reader beside a writer.
+const ROWS: [&str; 8] = ["R1", "Z3", "C1", "C6", "X1", "X3", "V1", "V2"];
 
 #[test]
 fn the_pictures_of_these_failures_are_as_they_were() {
@@ -36,6 +36,20 @@ fn a_browser_draws_the_page_of_each_failure_and_steps_through_all_of_it() {
         // From the last row up to the first: every row was shown, and nothing went wrong.
         assert_eq!(report, Some(format!("{rows} rows, {rows} shown, 0 errors").as_str()), "{row}: {seen}");
     }
+}
+
+#[test]
+fn a_picture_of_a_lock_manager_shows_in_which_modes_locks_are_held_and_converted_and_no_other_picture_does() {
+    for row in ROWS {
+        let drawn = picture(row, |story| svg(story, Window::All));
+        let text = replay(&found(row), &TextOptions::default()).text;
+        let is_manager = row.starts_with('V');
+        for (what, told) in [("class=\"mode wanted\"", &drawn), ("PR→EX", &text)] {
+            assert_eq!(told.contains(what), is_manager, "{row}: {what}");
+        }
+    }
+    let drawn = picture("V1", |story| svg(story, Window::All));
+    assert_eq!(drawn.matches("<title>has R1 in PR, waits for EX</title>").count(), 2, "both convert");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! What else is true of the lock on one Redis instance (document 001), beside its rows of the catalogue.
+//! What else is true of the lock on one Redis instance (the Redlock article, *Distributed Locks with Redis*), beside its rows of the
+//! catalogue.
 
 use crate::evidence::{check, evidence};
 use picklock_model::claims::{

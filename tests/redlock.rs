@@ -1,4 +1,4 @@
-//! What else is true of Redlock (document 001), beside its rows of the catalogue.
+//! What else is true of Redlock (the Redlock article, *Distributed Locks with Redis*), beside its rows of the catalogue.
 
 use picklock_model::claims::redis as spaces;
 use picklock_model::locks::Redlock;

@@ -435,6 +435,36 @@ fn e12_a_key_drawn_anew_waits_behind_its_own_first_one() {
 }
 
 #[test]
+fn e13_a_resignation_that_fails_is_forgotten_and_the_election_stops() {
+    is_found_and_repaired("E13");
+}
+
+#[test]
+fn e14_a_late_resignation_passes_the_guard_and_deletes_the_key_of_a_leader() {
+    is_found_and_repaired("E14");
+}
+
+#[test]
+fn e15_a_campaign_that_comes_twice_leaves_a_key_that_nobody_knows_of() {
+    is_found_and_repaired("E15");
+}
+
+#[test]
+fn e16_an_unlock_by_name_that_comes_twice_deletes_anybodys_key() {
+    is_found_and_repaired("E16");
+}
+
+#[test]
+fn e17_a_watch_that_begins_with_now_misses_the_deletion_before_it() {
+    is_found_and_repaired("E17");
+}
+
+#[test]
+fn e18_a_transaction_that_is_said_again_waits_for_itself() {
+    is_found_and_repaired("E18");
+}
+
+#[test]
 fn x1_a_withdrawal_whose_answer_is_lost_is_taken_twice() {
     is_found_and_repaired("X1");
 }
@@ -485,6 +515,16 @@ fn v2_a_demoted_reader_goes_on_reading() {
 }
 
 #[test]
+fn v3_a_new_master_is_sent_no_value_block_and_takes_an_empty_one_for_valid() {
+    is_found_and_repaired("V3");
+}
+
+#[test]
+fn v4_a_lock_is_given_on_before_the_journal_of_its_holder_is_replayed() {
+    is_found_and_repaired("V4");
+}
+
+#[test]
 fn v5_a_cache_is_emptied_after_its_lock_is_given_up() {
     is_found_and_repaired("V5");
 }
@@ -492,6 +532,11 @@ fn v5_a_cache_is_emptied_after_its_lock_is_given_up() {
 #[test]
 fn v6_an_answer_to_a_recovery_that_was_given_up_brings_back_what_was_given_back() {
     is_found_and_repaired("V6");
+}
+
+#[test]
+fn v7_conversions_come_to_stand_anew_and_wait_for_one_another() {
+    is_found_and_repaired("V7");
 }
 
 #[test]
@@ -594,7 +639,8 @@ fn hunted() -> Vec<(Scenario, Hunt)> {
 fn the_traces_worth_reading_are_as_they_were() {
     let cassandra = ["C1", "C2", "C6", "C9", "C18", "C19", "C22a", "C22b", "C22c", "C32"];
     let redis = ["R1", "R3", "R4", "R7", "R8", "R18", "F1"];
-    for id in cassandra.into_iter().chain(redis) {
+    let managers = ["V1", "V2"];
+    for id in cassandra.into_iter().chain(redis).chain(managers) {
         let token = found(id);
         let options = TextOptions { width: 120, ascii: false, ..TextOptions::default() };
         is_golden(&id.to_lowercase(), &replay(&token, &options).text);

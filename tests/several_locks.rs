@@ -1,5 +1,5 @@
-//! Several locks in one store (document 000, Listing 1: every call names its `lockId`): each is a lock of its own, and
-//! none is in the way of another.
+//! Several locks in one store (the Cassandra paper, *The Cassandra queue lock*, Listing 1: every call names its `lockId`): each is a lock
+//! of its own, and none is in the way of another.
 
 use picklock_model::claims::unpack_setup;
 use picklock_model::cluster::Setup;

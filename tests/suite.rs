@@ -11,10 +11,12 @@
 //! 5. `redlock`: what else is true of Redlock, exhaustively and by seeds: for how long the keys of a quorum live together,
 //!    which faults it gets over, what an extension may do.
 //! 6. `redis`: the same of the lock on one Redis instance, with and without a replica.
-//! 7. `zookeeper`: the four surprises of document 003, each as a test; that followers that lag do not break the recipe.
-//! 8. `feedback_lock`: the store that document 000 wishes for, and what each precaution of the lock on it is for.
+//! 7. `zookeeper`: the four surprises of the ZooKeeper article, *ZooKeeper, or writing a distributed lock service*, each as a test; that
+//!    followers that lag do not break the recipe.
+//! 8. `feedback_lock`: the store that the Cassandra paper, *The Cassandra queue lock*, wishes for, and what each precaution of the lock on
+//!    it is for.
 //!    `lock_managers`: by seeds, what one that takes silence for death gives away.
-//! 9. `bench`: what document 000 claims of its benchmark, on the benchmark's numbers.
+//! 9. `bench`: what the Cassandra paper claims of its benchmark, on the benchmark's numbers.
 //! 10. `several_locks`: several locks in one store do not get into each other's way. `broken_locks`: locks with a mistake in them
 //!     are caught, and those without are not accused.
 //! 11. `pictures`: a browser draws the page of a failure and steps through it.
@@ -25,7 +27,9 @@
 //!     proptest. `own_shrunk`: runs of somebody's own locks, whose causes take long to show.
 //! 16. `guard_example`: to copy from. An application works under a guard while hosts crash and links break, under turmoil.
 //! 17. `contradictions`: what the exhaustive engine calls kept, no random run breaks, over every lock, fault and promise.
+//!     `known_runs`: what the matrix knows of breaks still.
 //! 18. `monitors`: what one promise tells apart that others do not, and that correct locks are accused of nothing.
+//!     `registered`: what is true of every lock's tokens and verdicts.
 //! 19. `testing`: what a test of one's own lock says when it passes, and when it does not.
 //! 20. `docs`: what the README and the book in `docs/` link to is there, what they name is all of it, and the catalogue's chapter is
 //!     the catalogue.
@@ -40,7 +44,7 @@
 //! | `PICKLOCK_SEED=n` | seeded tests run seed n and no other |
 //! | `PICKLOCK_SEEDS=N` | seeded tests run the seeds 0 to N-1 |
 //! | `PICKLOCK_LONG=1` | what is cut short to be affordable goes through larger spaces and more seeds |
-//! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*`, what stands below the tokens in `tokens/*`, and `docs/src/catalogue.md` again instead of comparing |
+//! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*`, what stands below the tokens in `tokens/*`, `docs/src/catalogue.md`, the tables of locks and the runs that the matrix knows again instead of comparing |
 //! | `UPDATE_EXPECT=1` | writes the expected tables in the tests again (expect-test) |
 
 mod bench;
@@ -55,6 +59,7 @@ mod evidence;
 mod feedback_lock;
 mod guard_example;
 mod hosted;
+mod known_runs;
 mod leases;
 mod lock_managers;
 mod monitors;
@@ -62,6 +67,7 @@ mod own_shrunk;
 mod pictures;
 mod redis;
 mod redlock;
+mod registered;
 mod scenarios;
 mod seeds;
 mod several_locks;

@@ -279,6 +279,7 @@ fn event(step: u64, what: &'static str, message: &str, stored: &[&str]) -> JsonE
         reported: Vec::new(),
         operations: Vec::new(),
         holders: Vec::new(),
+        modes: Vec::new(),
         holders_share: false,
         violations: Vec::new(),
     }

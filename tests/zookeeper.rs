@@ -1,5 +1,6 @@
-//! The four surprises ("WTF") of document 003, one section each, and what else is true of the ZooKeeper recipe, beside its
-//! rows of the catalogue. Whom a release wakes (row Z8) is counted in `sim/src/measures/herd.rs`.
+//! The four surprises ("WTF") of the ZooKeeper article, *ZooKeeper, or writing a distributed lock service*, one section each, and what else
+//! is true of the ZooKeeper recipe, beside its rows of the catalogue. Whom a release wakes (row Z8) is counted in
+//! `sim/src/measures/herd.rs`.
 
 mod servers;
 

@@ -37,6 +37,18 @@ impl<Y: System> Default for Setup<Y> {
     }
 }
 
+impl<Y: System> Setup<Y> {
+    /// The same lock and store under other work. What is told how many use it hears of their new number.
+    pub fn with_workload(&self, workload: Workload) -> Setup<Y> {
+        Setup {
+            lock: Y::settings_for(&self.lock, workload.clients),
+            store: Y::Store::used_by(&self.store, workload.clients),
+            workload,
+            ..self.clone()
+        }
+    }
+}
+
 /// Whether a node works.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Status {
@@ -243,11 +255,14 @@ impl<Y: System> Cluster<Y> {
             (Node::Server(server), Entry::Message { message, .. }) => {
                 self.servers[usize::from(server)].choices(message, setup.servers, &setup.store)
             }
+            (Node::Server(server), Entry::Deadline) => {
+                self.servers[usize::from(server)].choices_at_deadline(&setup.store)
+            }
             (Node::Client(client), Entry::AppDeadline) => {
                 self.clients[usize::from(client)].app_choices(client, &setup.workload, &setup.lock)
             }
             (Node::Client(_), Entry::Message { .. })
-            | (Node::Server(_), Entry::AppDeadline | Entry::Deadline)
+            | (Node::Server(_), Entry::AppDeadline)
             | (Node::Resource, _) => 1,
         }
     }

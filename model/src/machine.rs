@@ -22,6 +22,7 @@
 //! in words of its own ([`Store::Change`]). The lock knows which of its names means what, so the lock says what a change
 //! means to the judges ([`Lock::means`]). Another recipe on the same store, with other names, changes nothing in the store.
 
+use crate::cluster::Setup;
 use crate::names::Words;
 use crate::time::{Due, Micros, Monotonic, Wall};
 use picklock_properties::{Access, AccessModes, ClientId, Event, FencingToken, LockId, Mode, PromiseSet};
@@ -400,8 +401,14 @@ pub trait Lock: Data {
         AccessModes::EXCLUSIVE
     }
 
-    /// How long a grant lasts without renewal, if it ends by itself: fault plans scale with it.
+    /// How long a grant lasts without renewal, if it ends by itself.
     fn lease(settings: &Self::Settings) -> Option<Micros>;
+
+    /// After how long a silence somebody else can get what a holder still believes to have: what durations of faults and of holds are
+    /// measured by in drawn runs. By default the lease; a store that waits for longer than the lease of its client has more.
+    fn patience(setup: &Setup<Self>) -> Option<Micros> {
+        Self::lease(&setup.lock)
+    }
 
     /// The settings for so many clients: other ones only where they name that number.
     fn used_by(settings: &Self::Settings, _clients: u8) -> Self::Settings {
@@ -426,6 +433,11 @@ pub trait Store: Data {
     /// Whether what one server sends to another arrives in the order in which it was sent: over one connection, as TCP keeps it. The
     /// exhaustive engine promises no order, here and below: what holds there holds over connections, too.
     const PEERS_IN_ORDER: bool = false;
+
+    /// The settings for so many clients: other ones only where they name that number.
+    fn used_by(settings: &Self::Settings, _clients: u8) -> Self::Settings {
+        settings.clone()
+    }
 
     /// Whether what a client and a server say to each other arrives in the order in which it was sent: over one connection, on which
     /// the client goes on without waiting for answers, and which the server reads one request after the other. No, where each call
@@ -471,6 +483,11 @@ pub trait Store: Data {
 
     /// How many ways the handling of this message can go, by chance ([`Context::choice`]).
     fn choices(&self, _message: &Message<Self>, _servers: u8, _settings: &Self::Settings) -> u32 {
+        1
+    }
+
+    /// How many ways an entry at its deadline can go, by chance: which of several moments that may have come is seen first.
+    fn choices_at_deadline(&self, _settings: &Self::Settings) -> u32 {
         1
     }
 

@@ -16,7 +16,7 @@ use crate::machine::{Context, Data, Effects, Line, Lock, Message, Node, Store, V
 use crate::names::Words;
 use crate::time::{Due, Micros, Monotonic, Wall};
 use crate::workload::{Client, Workload};
-use picklock_properties::{AccessModes, Event, HoldId, Judge, LockId, PromiseSet};
+use picklock_properties::{Access, AccessModes, Event, HoldId, Judge, LockId, PromiseSet};
 
 /// One kind of system, with what an engine has to know of it as a whole.
 pub trait System: Data {
@@ -78,6 +78,17 @@ pub trait System: Data {
     fn settings_for(settings: &Self::Settings, _clients: u8) -> Self::Settings {
         settings.clone()
     }
+}
+
+/// In which mode a process has something, and which one it asks for ([`System::access_modes`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InMode {
+    /// What.
+    pub resource: LockId,
+    /// In which mode it has it, if in any.
+    pub has: Option<Access>,
+    /// In which one it wants it, if it waits for one.
+    pub wants: Option<Access>,
 }
 
 /// What a process is told on every entry.
@@ -186,6 +197,12 @@ pub trait Process<Y: System>: Data {
     /// What it does right now, in a few words, for the reader of a trace.
     fn doing(&self) -> &'static str;
 
+    /// What it has and asks for, of what is held in modes and converted from one to another while it is held. For the reader of a trace only;
+    /// whoever takes something and gives it back has nothing to say.
+    fn in_modes(&self) -> Vec<InMode> {
+        Vec::new()
+    }
+
     /// Until when it takes what it holds for its own without another word from the store ([`Lock::valid_until`]).
     fn valid_until(&self, _settings: &Y::Settings) -> Option<Due> {
         None
@@ -217,6 +234,10 @@ impl<L: Lock> System for L {
 
     fn lease_of(settings: &L::Settings) -> Option<Micros> {
         L::lease(settings)
+    }
+
+    fn patience(setup: &Setup<L>) -> Option<Micros> {
+        L::patience(setup)
     }
 
     fn servers_min(settings: &L::Settings) -> u8 {

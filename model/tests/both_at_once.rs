@@ -1,6 +1,6 @@
 //! "The probability that both fare badly is about 1e-8. So this will happen in 23 years! Systems do not live so long, so it
-//! will never happen" (document 002, lines 164 to 168 of the text): two handlers, each of which something befalls once a day, and
-//! batches of ten seconds.
+//! will never happen" (the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*, lines 164 to 168
+//! of the text): two handlers, each of which something befalls once a day, and batches of ten seconds.
 //!
 //! The sum is right, for what it assumes: that the two have nothing to do with each other, and that what befalls them
 //! is over at once. Here the same is drawn at random, with either assumption dropped.

@@ -8,8 +8,8 @@ use picklock_model::claims::{Judgement, NamedSpace, Search, scenarios, unpack_se
 use picklock_model::cluster::{Setup, Wake};
 use picklock_model::explore::{Draws, Exploration, Goal, Lasso, Limits, Space, Verdict, check_liveness};
 use picklock_model::locks::{
-    CassandraLwt, CassandraQueue, CassandraServed, CassandraShadow, EtcdMutex, RedisReadersWriter, Redlock,
-    ZookeeperLock,
+    CassandraLwt, CassandraQueue, CassandraServed, CassandraShadow, EtcdElection, EtcdLeaseKey, EtcdMutex,
+    RedisReadersWriter, Redlock, ZookeeperLock,
 };
 use picklock_model::machine::{Answer, Call, Context, Effects, Line, Lock, Node, Store, Visit, Visitor};
 use picklock_model::managed::Managed;
@@ -557,6 +557,8 @@ fn the_lassos_of_the_catalogue_are_lassos() {
                 "redlock" => has_lasso::<Redlock>(&space, goal, draws),
                 "zookeeper-lock" => has_lasso::<ZookeeperLock>(&space, goal, draws),
                 "etcd-mutex" => has_lasso::<EtcdMutex>(&space, goal, draws),
+                "etcd-election" => has_lasso::<EtcdElection>(&space, goal, draws),
+                "etcd-lease-key" => has_lasso::<EtcdLeaseKey>(&space, goal, draws),
                 "dlm-readers-writer" | "dlm-upgrade" | "dlm-two" => has_lasso::<Managed>(&space, goal, draws),
                 other => panic!("of which machine {other} is, is not known here"),
             };

@@ -1,15 +1,17 @@
 //! What users of the lock managers of VMS and Linux may rely on, in every order in which things can happen.
 
 use picklock_model::claims::dlm::{
-    CachedVariable, LINUX_2006, asks, cached_variable, hierarchy, modes, readers_and_writers, standby,
-    two_resources, upgrades, whose_master_dies,
+    CachedVariable, LINUX_2006, among, asks, cached_variable, cached_whose_master_dies, hierarchy,
+    journaled_variable, modes, queues_in_order, readers_and_writers, standby, two_conversions, two_resources,
+    upgrades, whose_master_dies,
 };
 use picklock_model::claims::{Expected, Judgement, claims, unpack_setup};
 use picklock_model::explore::{Draws, Exploration, Goal, Limits, Space, Verdict, check_liveness, search};
 use picklock_model::managed::{Believes, Managed};
 use picklock_model::objects::cells::{CacheSettings, GivesUp, Validity};
-use picklock_model::stores::dlm::recovery::Recovery;
-use picklock_model::stores::dlm::{Flags, NewMaster, Settings};
+use picklock_model::stores::dlm::recovery::{Order, Recovery};
+use picklock_model::stores::dlm::{Flags, Journals, NewMaster, Settings};
+use picklock_model::time::Micros;
 use picklock_properties::Promise;
 
 const EXCLUDES: &[Promise] = &[Promise::MutualExclusion];
@@ -113,7 +115,7 @@ fn a_lock_on_a_file_keeps_out_those_who_lock_its_pages() {
 }
 
 fn cache(gives_up: GivesUp, validity: Validity, size: (u8, u8)) -> Space<CachedVariable> {
-    let settings = CacheSettings { gives_up, validity };
+    let settings = CacheSettings { gives_up, validity, ..CacheSettings::default() };
     cached_variable(settings, Settings::LINUX, size, &[Promise::Linearizable])
 }
 
@@ -186,6 +188,82 @@ fn an_answer_to_a_recovery_that_was_given_up_counts_for_nothing_or_somebody_has_
     };
     assert!(goes_on("minded", &space(true)));
     assert!(!goes_on("not minded", &space(false)));
+}
+
+/// Row V7.
+#[test]
+fn conversions_that_are_granted_as_they_came_to_stand_anew_wait_for_ever() {
+    let space = |order| {
+        let mut space = two_conversions(queues_in_order(order, 3), 1, GOES_ON);
+        space.bounds.power_losses = 1;
+        space
+    };
+    assert!(!goes_on("as they stand", &space(Order::AsTheyStand)));
+    assert!(!goes_on("free once, as in Linux", &space(Order::FreeOnce)));
+    let mut free = space(Order::FreeUntilNoneWaits);
+    assert!(goes_on("free until none waits", &free));
+    free.setup.promises = EXCLUDES.iter().copied().collect();
+    assert_holds("free until none waits", &free);
+}
+
+/// Row V3.
+#[test]
+fn a_value_block_that_a_new_master_is_not_sent_is_taken_for_valid() {
+    let space = |sends_values| {
+        let recovery = Recovery { sends_values, ..Recovery::LINUX };
+        cached_whose_master_dies(cache(GivesUp::CacheFirst, Validity::Minded, (2, 2)), recovery)
+    };
+    assert_eq!(verdict("sent", &space(true)), Verdict::Verified);
+    assert!(matches!(verdict("not sent", &space(false)), Verdict::Violated { .. }));
+}
+
+/// Row V4.
+#[test]
+fn a_lock_that_is_given_on_before_a_journal_is_replayed_shows_what_was_before() {
+    let space = |journals| journaled_variable(journals, (2, 2), &[Promise::Linearizable]);
+    assert_eq!(verdict("first", &space(Journals::ReplayedFirst)), Verdict::Verified);
+    assert!(matches!(verdict("meanwhile", &space(Journals::ReplayedMeanwhile)), Verdict::Violated { .. }));
+}
+
+#[test]
+fn who_is_taken_for_dead_is_switched_off_first_or_goes_on_beside_the_next_one() {
+    let space = |of: fn(_, _, &[Promise]) -> Space<Managed>, fences| {
+        let store = Settings { fences, removed_after: Some(Micros::seconds(20)), ..Settings::LINUX };
+        of(store, (2, 1), EXCLUDES)
+    };
+    // So many where each may be the silent one, alone or with others.
+    for (what, of, states) in [
+        ("readers and writers", readers_and_writers as fn(_, _, &[Promise]) -> _, 3_353),
+        ("modes", modes, 30_549),
+    ] {
+        assert_holds(what, &space(of, true));
+        assert_eq!(explored(what, &space(of, true)).states, states, "{what}");
+        assert!(matches!(explored(what, &space(of, false)).verdict, Verdict::Violated { .. }));
+        assert_holds("a new master", &whose_master_dies(space(of, true), asks(2), 1));
+    }
+}
+
+/// A directory, and masters of what was first asked for from them; what a dead one mastered gets another master.
+#[test]
+fn several_nodes_master_resources_and_one_of_them_may_die() {
+    for (what, of) in [
+        ("readers and writers", readers_and_writers as fn(_, _, &[Promise]) -> _),
+        ("upgrades", |store, size, promises: &[Promise]| upgrades(store, Flags::NONE, size, promises)),
+        ("two resources", two_resources),
+    ] {
+        for (nodes, deaths) in [(3, 0), (2, 1)] {
+            let space = |promises| among(of(Settings::LINUX, (2, 1), promises), nodes, deaths);
+            let what = format!("{what}, {nodes} nodes, {deaths} deaths");
+            assert_holds(&what, &space(EXCLUDES));
+            // A circle over two masters is not looked for.
+            if !what.starts_with("two") {
+                assert!(goes_on(&what, &space(GOES_ON)), "{what}");
+            }
+        }
+    }
+    let mut forgetful = among(readers_and_writers(Settings::LINUX, (2, 1), EXCLUDES), 2, 1);
+    forgetful.setup.store.new_master = NewMaster::HasNone;
+    assert!(matches!(explored("nobody is asked", &forgetful).verdict, Verdict::Violated { .. }));
 }
 
 #[test]

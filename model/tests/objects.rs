@@ -1,4 +1,5 @@
-//! What document 002 says of objects over compare-and-set, sentence by sentence.
+//! What the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*, says of objects over
+//! compare-and-set, sentence by sentence.
 
 use picklock_model::claims::objects::{accounts, etcd_variable, handler, queue, stream, variable};
 use picklock_model::explore::{Draws, Exploration, Goal, Limits, Space, Verdict, check_liveness, search};

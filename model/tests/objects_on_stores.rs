@@ -1,4 +1,5 @@
-//! The objects of document 002 in each store that has compare-and-set: what the store must give, and what it takes away.
+//! The objects of the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*, in each store that has
+//! compare-and-set: what the store must give, and what it takes away.
 
 use picklock_model::claims::objects::{in_cassandra, in_etcd, in_redis, in_zookeeper};
 use picklock_model::explore::{Exploration, Limits, Space, Verdict, search};

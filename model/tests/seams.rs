@@ -28,11 +28,21 @@ const FOREIGN_PHRASES: [&str; 2] = ["queue of waiters", "locknode"];
 const EVENTS: [&str; 2] = ["effects.record(", "out.record("];
 
 /// Where such a word is in place all the same, and why.
-const EXCEPTIONS: [(&str, &str, &str); 1] = [(
-    "cassandra/protocol.rs",
-    "crate::machine::Lock::carries_stamps_over",
-    "the contract that a client's machine, whatever it is, keeps with the search",
-)];
+const EXCEPTIONS: [(&str, &str, &str); 9] = [
+    (
+        "cassandra/protocol.rs",
+        "crate::machine::Lock::carries_stamps_over",
+        "the contract that a client's machine, whatever it is, keeps with the search",
+    ),
+    ("redis/mod.rs", "*Distributed Locks with Redis*", "the title of a source"),
+    ("redis/protocol.rs", "*Distributed Locks with Redis*", "the title of a source"),
+    ("zookeeper/mod.rs", "*ZooKeeper, or writing a distributed lock service*", "the title of a source"),
+    ("zookeeper/protocol.rs", "*ZooKeeper, or writing a distributed lock service*", "the title of a source"),
+    ("zookeeper/settings.rs", "*ZooKeeper, or writing a distributed lock service*", "the title of a source"),
+    ("zookeeper/session.rs", "*ZooKeeper, or writing a distributed lock", "the title of a source"),
+    ("cassandra/mod.rs", "*The Cassandra queue lock*", "the title of a source"),
+    ("cassandra/protocol.rs", "*The Cassandra queue lock*", "the title of a source"),
+];
 
 fn sources(folder: &File) -> Vec<PathBuf> {
     let entries =
@@ -191,12 +201,12 @@ const ENGINES: [&str; 12] = [
     "src/canonical",
     "src/explore",
     "src/trace.rs",
-    "../sim/src/seeded",
-    "../sim/src/plans",
-    "../sim/src/report/text",
-    "../sim/src/report/picture",
-    "../sim/src/sweep",
-    "../sim/src/sweep.rs",
+    "../sim/engine/src/seeded",
+    "../sim/engine/src/plans",
+    "../sim/engine/src/report/text",
+    "../sim/engine/src/report/picture",
+    "../sim/engine/src/sweep",
+    "../sim/engine/src/sweep.rs",
 ];
 
 /// How one would get at a lock, a store or the application of either.

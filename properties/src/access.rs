@@ -62,7 +62,7 @@ impl AccessModes {
         AccessModes::new(["write", "read"], [[0, 0], [0, ANY]], [true, false]);
 
     /// The six modes of the lock managers of VMS and Linux: exclusive, protected write, protected read, concurrent write,
-    /// concurrent read and null (document 004; `__dlm_compat_matrix` in Linux, `fs/dlm/lock.c`).
+    /// concurrent read and null (the lock-manager article, *Distributed lock manager*; `__dlm_compat_matrix` in Linux, `fs/dlm/lock.c`).
     pub const DLM: AccessModes = AccessModes::new(
         ["EX", "PW", "PR", "CW", "CR", "NL"],
         [

@@ -1,7 +1,7 @@
 //! Deadlock-freedom: if somebody waits, somebody is granted.
 //!
-//! Source: document 001, guarantees, liveness property A: in the end the lock can always be acquired, even if the
-//! client that locked the resource crashed or was cut off.
+//! Source: the Redlock article, *Distributed Locks with Redis*, guarantees, liveness property A: in the end the lock can always be
+//! acquired, even if the client that locked the resource crashed or was cut off.
 //!
 //! A liveness promise: no finite history breaks it, so it has no monitor. It is "owed leads to served", judged by the
 //! engine on the cycles of the explored graph under weak fairness.

@@ -1,6 +1,7 @@
 //! Fenced resource: once a write of a later grant was accepted, no write of an earlier grant is.
 //!
-//! Source: document 003, the closing question (catalogue row Z18): what a lock is worth if the resource is outside it.
+//! Source: the ZooKeeper article, *ZooKeeper, or writing a distributed lock service*, the closing question (catalogue row Z18): what a lock
+//! is worth if the resource is outside it.
 //!
 //! Judged at the resource, and separately from [mutual exclusion](crate::MutualExclusion): a pause that outlives a
 //! lease breaks mutual exclusion under every lock with leases, while a resource that compares fencing tokens still

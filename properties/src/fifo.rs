@@ -1,7 +1,7 @@
 //! First in, first out: nobody who was enqueued later is granted earlier.
 //!
-//! Source: document 000, section 5, which calls its queue "not very fair": clocks differ, and taking the time and
-//! writing the cell are two steps (catalogue rows C22 and C23).
+//! Source: the Cassandra paper, *The Cassandra queue lock*, section 5, which calls its queue "not very fair": clocks differ, and taking the
+//! time and writing the cell are two steps (catalogue rows C22 and C23).
 //!
 //! A place in the order is taken when the store first puts the client into its queue within a call (`Enqueued`). Not when
 //! the call begins: no store can know about a client it has not heard from. A client that is enqueued again, because its cell

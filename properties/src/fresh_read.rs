@@ -1,8 +1,9 @@
 //! Fresh read: what is known to be written is read.
 //!
-//! Source: document 003, WTF #4, «quorum write, но не read»: a read is answered by the server that the client talks to,
-//! which may be behind. «если один клиент узнал об изменении части данных через канал связи все ZooKeeper, ему может
-//! помочь принудительная синхронизация»: who has learned of a change outside of the store asks for `sync` first.
+//! Source: the ZooKeeper article, *ZooKeeper, or writing a distributed lock service*, WTF #4, «quorum write, но не read»: a read is
+//! answered by the server that the client talks to, which may be behind. «если один клиент узнал об изменении части данных через канал
+//! связи все ZooKeeper, ему может помочь принудительная синхронизация»: who has learned of a change outside of the store asks for `sync`
+//! first.
 //!
 //! How a client has learned of it is not judged. Once a record is acknowledged its writer may tell anybody, in no time;
 //! so whoever begins to read later may know, and what it knows it must see.

@@ -106,7 +106,7 @@ impl std::fmt::Debug for ClientSet {
     }
 }
 
-/// Which of the two strategies of document 000, section 3, a call asks for.
+/// Which of the two strategies of the Cassandra paper, *The Cassandra queue lock*, section 3, a call asks for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Mode {
     /// `GetLock`: waits until the lock is granted ("обязательная блокировка").
@@ -115,7 +115,7 @@ pub enum Mode {
     TryLock,
 }
 
-/// Which lock, of those that one store keeps: `lockId` in document 000, Listing 1.
+/// Which lock, of those that one store keeps: `lockId` in the Cassandra paper, Listing 1.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct LockId(pub u8);
 

@@ -1,8 +1,8 @@
 //! Lease loss: a lease that another client has been granted meanwhile is never prolonged.
 //!
-//! Source: document 001, «Повышаем доступность алгоритма: продлеваем блокировку» (extending the lock): the lease may
-//! be prolonged only if the key still exists and still holds the own value. Document 000, section 5.3, prolongs by
-//! writing the cells again without looking (catalogue rows C4 and R15).
+//! Source: the Redlock article, *Distributed Locks with Redis*, «Повышаем доступность алгоритма: продлеваем блокировку» (extending the
+//! lock): the lease may be prolonged only if the key still exists and still holds the own value. The Cassandra paper, *The Cassandra queue
+//! lock*, section 5.3, prolongs by writing the cells again without looking (catalogue rows C4 and R15).
 //!
 //! That a client outlives its lease cannot be prevented; that it takes a lease back which is another's by now can.
 //!

@@ -1,6 +1,6 @@
 //! Lemma 1: of two writers who then read, at least one sees the other.
 //!
-//! Source: document 000, section 5.1, Lemma 1.
+//! Source: the Cassandra paper, *The Cassandra queue lock*, section 5.1, Lemma 1.
 //!
 //! «Если два потока A и B одновременно запишут по одной ячейке в одну строку в Cassandra и после этого прочитают ее,
 //! то хотя бы один из них увидит в строке обе записи»: if two threads each write one cell into one row and read the

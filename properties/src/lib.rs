@@ -19,32 +19,36 @@
 //!
 //! # The promises
 //!
+//! Their sources, each with its title: the Cassandra paper is *The Cassandra queue lock*, the Redlock article *Distributed Locks with Redis*,
+//! the exactly-once article *Heterogeneous concurrent exactly-once processing of data in real time*, and the ZooKeeper article *ZooKeeper, or
+//! writing a distributed lock service*.
+//!
 //! | promise | in plain words | source | judged |
 //! |---|---|---|---|
-//! | [`MutualExclusion`] | at most one client is in its critical section, or those that may be together | 001, guarantees | each event |
-//! | [`FencedResource`] | after a write of a later grant, none of an earlier one is accepted | 003, closing question | each event |
-//! | [`DeadlockFreedom`] | if somebody waits, somebody is granted | 001, guarantees | on cycles |
-//! | [`StarvationFreedom`] | everybody who waits is granted | 000, section 3 | on cycles |
-//! | [`Fifo`] | nobody enqueued later is granted earlier | 000, section 5 | each event |
-//! | [`LeaseLoss`] | a lease that another was granted meanwhile is not prolonged | 001, extending the lock | each event |
-//! | [`Theorem1`] | `lock` callers exclude each other | 000, section 5.1 | each event |
-//! | [`Theorem2`] | `try_lock` callers exclude each other | 000, section 5.2 | each event |
-//! | [`Theorem3`] | of several `try_lock` callers one is granted | 000, section 5.2 | each event, on cycles |
-//! | [`Lemma1`] | of two writers who then read, one sees the other | 000, section 5.1 | each event |
-//! | [`MinValidity`] | the records a hold rests on outlive it | 001, MIN_VALIDITY | each event |
-//! | [`NoHerd`] | a release wakes one waiter, not all | 003, recipe, step 4 | each event |
-//! | [`FreshRead`] | what is known to be written is read | 003, WTF #4 | each event |
-//! | [`TimeOrder`] | the time service never goes back | 000, 5.4 | each event |
-//! | [`TokenOrder`] | fencing tokens grow in the order of grants | 003, closing question | each event |
-//! | [`LostUpdate`] | no write undoes one that its writer has not read | 000, section 1 | each event |
-//! | [`ReleaseEnds`] | who gives the lock back is done in the end | 000, 5.3 | on cycles |
-//! | [`Linearizable`] | every call of an object is as if done at one moment | 002, CAS | each event |
-//! | [`Conservation`] | the accounts hold what was put in less what was taken out | 002, half-transactions | each event |
-//! | [`NoHole`] | no position of a queue is empty below a filled one | 002, queue | each event |
-//! | [`NoOverwrite`] | a position of a queue keeps its item | 002, queue | each event |
-//! | [`NoDuplicate`] | an item is in a queue as often as it was pushed | 002, queue | each event |
-//! | [`IndexNeverFalls`] | the index of a queue never falls | 002, queue | each event |
-//! | [`ExactlyOnce`] | what comes out is what one handler without crashes would put out | 002, exactly-once | each event |
+//! | [`MutualExclusion`] | at most one client is in its critical section, or those that may be together | Redlock article, guarantees | each event |
+//! | [`FencedResource`] | after a write of a later grant, none of an earlier one is accepted | ZooKeeper article, closing question | each event |
+//! | [`DeadlockFreedom`] | if somebody waits, somebody is granted | Redlock article, guarantees | on cycles |
+//! | [`StarvationFreedom`] | everybody who waits is granted | Cassandra paper, section 3 | on cycles |
+//! | [`Fifo`] | nobody enqueued later is granted earlier | Cassandra paper, section 5 | each event |
+//! | [`LeaseLoss`] | a lease that another was granted meanwhile is not prolonged | Redlock article, extending the lock | each event |
+//! | [`Theorem1`] | `lock` callers exclude each other | Cassandra paper, section 5.1 | each event |
+//! | [`Theorem2`] | `try_lock` callers exclude each other | Cassandra paper, section 5.2 | each event |
+//! | [`Theorem3`] | of several `try_lock` callers one is granted | Cassandra paper, section 5.2 | each event, on cycles |
+//! | [`Lemma1`] | of two writers who then read, one sees the other | Cassandra paper, section 5.1 | each event |
+//! | [`MinValidity`] | the records a hold rests on outlive it | Redlock article, MIN_VALIDITY | each event |
+//! | [`NoHerd`] | a release wakes one waiter, not all | ZooKeeper article, recipe, step 4 | each event |
+//! | [`FreshRead`] | what is known to be written is read | ZooKeeper article, WTF #4 | each event |
+//! | [`TimeOrder`] | the time service never goes back | Cassandra paper, 5.4 | each event |
+//! | [`TokenOrder`] | fencing tokens grow in the order of grants | ZooKeeper article, closing question | each event |
+//! | [`LostUpdate`] | no write undoes one that its writer has not read | Cassandra paper, section 1 | each event |
+//! | [`ReleaseEnds`] | who gives the lock back is done in the end | Cassandra paper, 5.3 | on cycles |
+//! | [`Linearizable`] | every call of an object is as if done at one moment | exactly-once article, CAS | each event |
+//! | [`Conservation`] | the accounts hold what was put in less what was taken out | exactly-once article, half-transactions | each event |
+//! | [`NoHole`] | no position of a queue is empty below a filled one | exactly-once article, queue | each event |
+//! | [`NoOverwrite`] | a position of a queue keeps its item | exactly-once article, queue | each event |
+//! | [`NoDuplicate`] | an item is in a queue as often as it was pushed | exactly-once article, queue | each event |
+//! | [`IndexNeverFalls`] | the index of a queue never falls | exactly-once article, queue | each event |
+//! | [`ExactlyOnce`] | what comes out is what one handler without crashes would put out | exactly-once article, exactly-once | each event |
 //!
 //! The last seven are about shared objects rather than locks: [`ObjectMonitors`] judges them, over calls that were
 //! [invoked](Event::Invoked) and came [back](Event::Returned) or did [not](Event::Unknown), and [`check`] judges finished histories
@@ -167,16 +171,16 @@ pub enum Promise {
     Fifo,
     /// A lease that another client has been granted meanwhile is never prolonged.
     LeaseLoss,
-    /// Document 000, Theorem 1.
+    /// The Cassandra paper, *The Cassandra queue lock*, Theorem 1.
     #[serde(rename = "theorem-1")]
     Theorem1,
-    /// Document 000, Theorem 2.
+    /// The Cassandra paper, Theorem 2.
     #[serde(rename = "theorem-2")]
     Theorem2,
-    /// Document 000, Theorem 3.
+    /// The Cassandra paper, Theorem 3.
     #[serde(rename = "theorem-3")]
     Theorem3,
-    /// Document 000, Lemma 1.
+    /// The Cassandra paper, Lemma 1.
     #[serde(rename = "lemma-1")]
     Lemma1,
     /// While a client holds, no record that its grant rests on goes.
@@ -363,30 +367,30 @@ impl Promise {
     /// Where the promise is made: document and section.
     pub fn source(self) -> &'static str {
         match self {
-            Promise::MutualExclusion => "document 001, guarantees, safety property",
-            Promise::FencedResource => "document 003, closing question",
-            Promise::DeadlockFreedom => "document 001, guarantees, liveness property A",
-            Promise::StarvationFreedom => "document 000, section 3",
-            Promise::Fifo => "document 000, section 5",
-            Promise::LeaseLoss => "document 001, extending the lock",
-            Promise::Theorem1 => "document 000, section 5.1, Theorem 1",
-            Promise::Theorem2 => "document 000, section 5.2, Theorem 2",
-            Promise::Theorem3 => "document 000, section 5.2, Theorem 3",
-            Promise::Lemma1 => "document 000, section 5.1, Lemma 1",
-            Promise::MinValidity => "document 001, safety arguments, MIN_VALIDITY",
-            Promise::NoHerd => "document 003, recipe, step 4",
-            Promise::FreshRead => "document 003, WTF #4",
-            Promise::TimeOrder => "document 000, section 5.4",
-            Promise::TokenOrder => "document 003, closing question",
-            Promise::LostUpdate => "document 000, section 1",
-            Promise::ReleaseEnds => "document 000, section 5.3",
-            Promise::Linearizable => "document 002, CAS",
-            Promise::Conservation => "document 002, half-transactions",
-            Promise::NoHole => "document 002, a lock-free queue, as it were",
-            Promise::NoOverwrite => "document 002, lock-free push",
-            Promise::NoDuplicate => "document 002, queue",
-            Promise::IndexNeverFalls => "document 002, lock-free push, update_index",
-            Promise::ExactlyOnce => "document 002, exactly-once",
+            Promise::MutualExclusion => "the Redlock article, guarantees, safety property",
+            Promise::FencedResource => "the ZooKeeper article, closing question",
+            Promise::DeadlockFreedom => "the Redlock article, guarantees, liveness property A",
+            Promise::StarvationFreedom => "the Cassandra paper, section 3",
+            Promise::Fifo => "the Cassandra paper, section 5",
+            Promise::LeaseLoss => "the Redlock article, extending the lock",
+            Promise::Theorem1 => "the Cassandra paper, section 5.1, Theorem 1",
+            Promise::Theorem2 => "the Cassandra paper, section 5.2, Theorem 2",
+            Promise::Theorem3 => "the Cassandra paper, section 5.2, Theorem 3",
+            Promise::Lemma1 => "the Cassandra paper, section 5.1, Lemma 1",
+            Promise::MinValidity => "the Redlock article, safety arguments, MIN_VALIDITY",
+            Promise::NoHerd => "the ZooKeeper article, recipe, step 4",
+            Promise::FreshRead => "the ZooKeeper article, WTF #4",
+            Promise::TimeOrder => "the Cassandra paper, section 5.4",
+            Promise::TokenOrder => "the ZooKeeper article, closing question",
+            Promise::LostUpdate => "the Cassandra paper, section 1",
+            Promise::ReleaseEnds => "the Cassandra paper, section 5.3",
+            Promise::Linearizable => "the exactly-once article, CAS",
+            Promise::Conservation => "the exactly-once article, half-transactions",
+            Promise::NoHole => "the exactly-once article, a lock-free queue, as it were",
+            Promise::NoOverwrite => "the exactly-once article, lock-free push",
+            Promise::NoDuplicate => "the exactly-once article, queue",
+            Promise::IndexNeverFalls => "the exactly-once article, lock-free push, update_index",
+            Promise::ExactlyOnce => "the exactly-once article, exactly-once",
         }
     }
 
@@ -505,11 +509,13 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_is_one_sentence_and_a_source_names_a_document() {
+    fn a_statement_is_one_sentence_and_a_source_names_a_text_in_words() {
         for promise in Promise::ALL {
             let statement = promise.statement();
             assert!(statement.ends_with('.') && statement.matches(". ").count() == 0, "{statement}");
-            assert!(promise.source().starts_with("document 00"), "{}", promise.source());
+            let texts = ["Cassandra paper", "Redlock article", "exactly-once article", "ZooKeeper article"];
+            let is_named = |text: &&str| promise.source().starts_with(&format!("the {text}, "));
+            assert!(texts.iter().any(is_named), "{}", promise.source());
         }
     }
 

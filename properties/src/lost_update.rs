@@ -1,7 +1,7 @@
 //! Lost update: no accepted write rests on a read that another one has made stale.
 //!
-//! Source: document 000, section 1: what a lock is for is to read, compute and write without anybody in between. Two
-//! who withdraw money from one account is its example.
+//! Source: the Cassandra paper, *The Cassandra queue lock*, section 1: what a lock is for is to read, compute and write without anybody in
+//! between. Two who withdraw money from one account is its example.
 //!
 //! Fencing on writes alone does not give this: a superseded holder's write that comes before its successor's is in order
 //! ([`FencedResource`](crate::FencedResource)), and if the successor has read by then, its own write undoes the other. A

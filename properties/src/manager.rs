@@ -1,6 +1,6 @@
 //! The judge of a lock manager's users: whoever believes to have locks on one resource has them in modes that go together.
 //!
-//! Source: document 004, "Режимы блокировки"; `__dlm_compat_matrix` in Linux, `fs/dlm/lock.c`.
+//! Source: the lock-manager article, *Distributed lock manager*, "Режимы блокировки"; `__dlm_compat_matrix` in Linux, `fs/dlm/lock.c`.
 //!
 //! A lock of a manager is not taken and given back like others: it is converted while it is held, and a client may have several. So
 //! what counts is not the beginning and end of a critical section but what a client goes by ([`Event::Has`]): from the moment at which

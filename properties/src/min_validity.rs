@@ -1,6 +1,7 @@
 //! Min validity: while a client holds, every record that its grant rests on is alive.
 //!
-//! Source: document 001, «Соображения по поводу безопасности»: the keys of the quorum live together for at least
+//! Source: the Redlock article, *Distributed Locks with Redis*, «Соображения по поводу безопасности»: the keys of the quorum live together
+//! for at least
 //! `MIN_VALIDITY = TTL - (T2 - T1) - CLOCK_DRIFT` from the moment T2 at which the last reply came, so that nobody else can
 //! have a majority meanwhile. A client that leaves its critical section when that time is over leaves it before the first
 //! key of its quorum goes. That is what is judged here, without times: the formula is the client's reason to leave.

@@ -1,6 +1,7 @@
 //! Mutual exclusion: at most one client is in its critical section.
 //!
-//! Source: document 001, guarantees, the safety property; document 000, sections 1 and 3.
+//! Source: the Redlock article, *Distributed Locks with Redis*, guarantees, the safety property; the Cassandra paper, *The Cassandra queue
+//! lock*, sections 1 and 3.
 //!
 //! *Holding* means: from `Granted` until `Left`, `Lost` or `Crashed`. A paused client that has outlived its lease
 //! still holds, because the code in its critical section does not know: so neither an expiry nor the grant of another

@@ -1,8 +1,9 @@
 //! No herd: a release wakes one waiter, not all.
 //!
-//! Source: document 003, the recipe, step 4: each waiter watches the znode «который в полученном списке находиться перед
-//! тем, что создан нами на шаге 1», so that one release concerns one waiter. The document does not say what for; with a
-//! watch on the parent the lock is as safe, and every release makes all of them ask again, of whom all but one in vain.
+//! Source: the ZooKeeper article, *ZooKeeper, or writing a distributed lock service*, the recipe, step 4: each waiter watches the znode
+//! «который в полученном списке находиться перед тем, что создан нами на шаге 1», so that one release concerns one waiter. The document
+//! does not say what for; with a watch on the parent the lock is as safe, and every release makes all of them ask again, of whom all but
+//! one in vain.
 //!
 //! What is judged is the time between a holder's leaving and the next grant. A woken client that drops out in it has
 //! passed its place on, and whoever is woken for that is no herd. Wake-ups at other times are not judged: a watch on the

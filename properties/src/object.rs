@@ -1,7 +1,7 @@
 //! Judges of shared objects: variables with compare-and-set, queues, accounts, and a handler of streams.
 //!
-//! Source: document 002, "Гетерогенная конкурентная обработка данных в реальном времени строго один раз" (heterogeneous
-//! concurrent processing of data in real time, exactly once).
+//! Source: the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*, "Гетерогенная конкурентная
+//! обработка данных в реальном времени строго один раз" (heterogeneous concurrent processing of data in real time, exactly once).
 //!
 //! ```text
 //!   a client                      Invoked ------- Returned      or Unknown, or Crashed: done, or to be done, or never

@@ -1,7 +1,7 @@
 //! Release ends: who gives the lock back is done with it in the end.
 //!
-//! Source: document 000, section 5.3: `Dispose` deletes the cells, and returns. An application that waits in it for ever is as stuck as one that
-//! waits for the lock, even if everybody else goes on.
+//! Source: the Cassandra paper, *The Cassandra queue lock*, section 5.3: `Dispose` deletes the cells, and returns. An application that
+//! waits in it for ever is as stuck as one that waits for the lock, even if everybody else goes on.
 //!
 //! A liveness promise, one per client, like [starvation-freedom](crate::StarvationFreedom).
 //!

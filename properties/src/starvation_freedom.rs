@@ -1,7 +1,7 @@
 //! Starvation-freedom: everybody who waits is granted.
 //!
-//! Source: document 000, section 3: by the mandatory strategy, a thread waits for the resource "in any case" and takes
-//! the lock "without fail".
+//! Source: the Cassandra paper, *The Cassandra queue lock*, section 3: by the mandatory strategy, a thread waits for the resource "in any
+//! case" and takes the lock "without fail".
 //!
 //! A liveness promise, like [deadlock-freedom](crate::DeadlockFreedom), but one per client: a lock that serves the
 //! same two clients in turn for ever, past a third, is free of deadlock and starves the third.

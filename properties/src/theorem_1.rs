@@ -1,6 +1,6 @@
 //! Theorem 1: `lock` callers exclude each other.
 //!
-//! Source: document 000, section 5.1, Theorem 1.
+//! Source: the Cassandra paper, *The Cassandra queue lock*, section 5.1, Theorem 1.
 //!
 //! «В ходе выполнения алгоритма Cassandra.GetLock несколькими потоками блокировка не будет взята более чем одним
 //! потоком одновременно»: while several threads run GetLock (Listing 6), the lock is not taken by more than one of

@@ -1,6 +1,6 @@
 //! Theorem 2: `try_lock` callers exclude each other.
 //!
-//! Source: document 000, section 5.2, Theorem 2.
+//! Source: the Cassandra paper, *The Cassandra queue lock*, section 5.2, Theorem 2.
 //!
 //! «В ходе выполнения алгоритма Cassandra.TryGetLock несколькими потоками блокировку сможет взять не более одного
 //! потока»: while several threads run TryGetLock (Listing 7), at most one of them takes the lock. A thread that left

@@ -1,6 +1,6 @@
 //! Theorem 3: of several `try_lock` callers, at least one is granted.
 //!
-//! Source: document 000, section 5.2, Theorem 3.
+//! Source: the Cassandra paper, *The Cassandra queue lock*, section 5.2, Theorem 3.
 //!
 //! «В ходе выполнения алгоритма Cassandra.TryGetLock несколькими потоками хотя бы один поток захватит блокировку»:
 //! while several threads run TryGetLock (Listing 7), at least one of them takes the lock.

@@ -1,6 +1,7 @@
 //! Time order: the time service never gives out less than it gave out before.
 //!
-//! Source: document 000, section 5.4: the service "гарантированно будет отдавать неубывающее значение времени".
+//! Source: the Cassandra paper, *The Cassandra queue lock*, section 5.4: the service "гарантированно будет отдавать неубывающее значение
+//! времени".
 //!
 //! Events carry no times: the thread that is given a time compares it with what it was given before, and says so
 //! ([`Event::TimeGiven`](crate::Event::TimeGiven)). That one thread suffices: if the service gave one thread less than it had given another one

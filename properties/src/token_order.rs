@@ -1,7 +1,7 @@
 //! Token order: the fencing tokens that come with grants are different, and grow in the order of the grants.
 //!
-//! Source: document 003, the closing question, and catalogue rows F1 to F4: what makes a fencing token one. A resource can
-//! tell a superseded holder by its token only if its successor's is larger.
+//! Source: the ZooKeeper article, *ZooKeeper, or writing a distributed lock service*, the closing question, and catalogue rows F1 to F4:
+//! what makes a fencing token one. A resource can tell a superseded holder by its token only if its successor's is larger.
 //!
 //! Judged at the grant, not at the resource: a lock that hands out the same token twice breaks this promise whether or not
 //! a late write is under way that makes use of it ([`FencedResource`](crate::FencedResource) is broken only then).

@@ -6,16 +6,11 @@
 //! cargo run --release --example own_lock -- sweep my-lock --faults loss
 //! ```
 
-use picklock_model::cluster::Setup;
-use picklock_model::locks::redis_keys;
-use picklock_model::machine::{Answer, Call, Context, Effects, Lock, Owner, Visitor};
-use picklock_model::names::{Word, Words};
-use picklock_model::stores::redis::{Change, Command, Key, Millis, Outcome, Redis};
-use picklock_model::stores::redis::{Reply, Request, Token, Value};
-use picklock_model::time::{Due, Micros, Monotonic};
-use picklock_model::workload::Workload;
-use picklock_properties::{Event, Mode};
-use picklock_sim::registry::{Locks, Registered};
+use picklock_sim::prelude::model::locks::redis_keys;
+use picklock_sim::prelude::model::names::{Word, Words};
+use picklock_sim::prelude::model::stores::redis::{Change, Command, Key, Millis, Outcome, Redis};
+use picklock_sim::prelude::model::stores::redis::{Reply, Request, Token, Value};
+use picklock_sim::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 
@@ -25,7 +20,7 @@ const RETRY: Micros = Micros::millis(500);
 
 /// One client's machine: small plain data, no handles, no history.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-struct MyLock {
+pub struct MyLock {
     phase: Phase,
     /// The number of the last request, which its reply repeats.
     serial: u32,
@@ -118,11 +113,15 @@ impl Lock for MyLock {
     }
 }
 
-fn main() -> ExitCode {
-    // Nobody prolongs the lease, and nobody is told that it is over: whoever uses this lock must be done before.
-    let mine = Registered::<MyLock>::new("my-lock", "SET NX PX, and DEL", || Setup {
+/// The lock as commands and tests have it. Nobody prolongs the lease, and nobody is told that it is over: whoever uses this
+/// lock must be done before.
+pub fn registered() -> Registered<MyLock> {
+    Registered::new("my-lock", "SET NX PX, and DEL", || Setup {
         workload: Workload { work_fits: true, ..Workload::default() },
         ..Setup::default()
-    });
-    picklock_sim::cli::main(&Locks::builtin().and(mine))
+    })
+}
+
+fn main() -> ExitCode {
+    picklock_sim::cli::main(&Locks::builtin().and(registered()))
 }

@@ -33,17 +33,15 @@ pub mod cli;
 pub mod hosted;
 pub mod measures;
 pub mod own;
-pub mod plans;
 pub mod prelude;
 pub mod registry;
-pub mod report;
-pub mod seeded;
 #[cfg(feature = "serve")]
 pub mod serve;
 #[cfg(feature = "strategies")]
 pub mod strategies;
-pub mod sweep;
 pub mod testing;
-pub mod token;
-#[cfg(test)]
+#[cfg(all(test, any(feature = "hosted", feature = "strategies")))]
+#[path = "../engine/src/toy.rs"]
 mod toy;
+
+pub use picklock_engine::{plans, report, seeded, sweep, token};

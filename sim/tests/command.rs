@@ -4,8 +4,14 @@
 mod honest;
 #[path = "command/hunts.rs"]
 mod hunts;
+#[path = "command/keeps.rs"]
+mod keeps;
 #[path = "command/objects.rs"]
 mod objects;
+#[path = "command/overview.rs"]
+mod overview;
+#[path = "command/shown.rs"]
+mod shown;
 #[path = "command/tokens.rs"]
 mod tokens;
 
@@ -308,7 +314,7 @@ fn a_hunt_finds_from_every_start_and_the_repaired_lock_survives_the_same_seeds()
 
     let text = run("hunt C6 --starts 3");
     assert_eq!(text.code, 0, "{}", text.stdout);
-    assert!(text.stdout.contains("✓ 3 of 3 starts"), "{}", text.stdout);
+    assert!(text.stdout.contains("✓ 3 of 3 "), "{}", text.stdout);
     assert!(text.stdout.contains("✓ holds, ") && text.stdout.contains(&text_of(&hunt["token"])));
 }
 
@@ -426,7 +432,7 @@ fn a_row_with_several_forms_is_found_by_the_id_that_they_share() {
 fn a_hunt_that_gives_up_says_more_than_and_exits_5() {
     let gave_up = run("hunt C14 --starts 2 --seeds-max 1");
     assert_eq!(gave_up.code, 5, "{}", gave_up.stdout);
-    assert!(gave_up.stdout.contains("✗ 0 of 2 starts") && gave_up.stdout.contains("> 1 "));
+    assert!(gave_up.stdout.contains("✗ 0 of 2 ") && gave_up.stdout.contains("> 1 "));
     let hunt = &rows("hunt C14 --starts 2 --seeds-max 1")[0];
     assert_eq!((&hunt["found"], &hunt["fix_runs"]), (&0.into(), &2.into()), "{hunt}");
     for nothing in ["median_seeds", "least_seeds", "most_seeds", "token"] {

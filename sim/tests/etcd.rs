@@ -6,7 +6,8 @@
 //! - `faults`: pauses, crashes, partitions, and what is no gRPC
 //! - `names`: keys in any order, however many
 //! - `command`: the built command, and `etcdctl` before it
-//! - `differential`: random operations on a real `etcd` and on the simulated one
+//! - `real`: a real `etcd`
+//! - `differential`: random operations on a real `etcd` and on the simulated one; `known`: where the two differ
 
 #[path = "etcd/client.rs"]
 mod client;
@@ -16,6 +17,8 @@ mod command;
 mod differential;
 #[path = "etcd/faults.rs"]
 mod faults;
+#[path = "etcd/known.rs"]
+mod known;
 #[path = "etcd/kv.rs"]
 mod kv;
 #[path = "etcd/leases.rs"]
@@ -25,6 +28,8 @@ mod names;
 #[path = "../src/serve/etcd/pb/mod.rs"]
 #[allow(dead_code, reason = "the server's own messages, all of them")]
 mod pb;
+#[path = "etcd/real.rs"]
+mod real;
 #[path = "etcd/recipes.rs"]
 mod recipes;
 #[path = "etcd/txns.rs"]

@@ -155,8 +155,10 @@ fn after_a_pause_that_outlasts_the_lease_a_guard_is_not_valid_from_the_first_loo
 // Under turmoil.
 
 /// One simulated Redis, and an application beside it.
-fn simulate<F>(settings: store::Settings, application: impl FnOnce(Servers) -> F + 'static)
-where
+fn simulate<F>(
+    settings: picklock_sim::serve::redis::Settings,
+    application: impl FnOnce(Servers) -> F + 'static,
+) where
     F: Future<Output = turmoil::Result> + 'static,
 {
     let mut sim = turmoil::Builder::new().rng_seed(7).simulation_duration(Duration::from_secs(300)).build();
@@ -181,7 +183,7 @@ async fn take(locker: &Locker) -> Guard {
 
 #[test]
 fn a_lease_that_is_not_renewed_is_lost_before_somebody_else_gets_the_lock() {
-    simulate(store::Settings::default(), |_| async {
+    simulate(picklock_sim::serve::redis::Settings::default(), |_| async {
         let (first, second) = (locker(0, Settings::repaired()), locker(1, Settings::repaired()));
         let (began, guard) = (Instant::now(), take(&first).await);
         let next = tokio::spawn(async move {
@@ -207,7 +209,7 @@ fn extended() -> Settings {
 
 #[test]
 fn a_lease_is_renewed_for_as_long_as_the_lock_says() {
-    simulate(store::Settings::default(), |_| async {
+    simulate(picklock_sim::serve::redis::Settings::default(), |_| async {
         let guard = take(&locker(0, extended())).await;
         sleep(Duration::from_secs(30)).await;
         assert!(guard.is_valid());
@@ -231,7 +233,7 @@ impl Post<Redis> for Pen {
 #[test]
 fn a_release_waits_for_the_renewal_under_way() {
     for is_dropped in [true, false] {
-        simulate(store::Settings::default(), move |_| async move {
+        simulate(picklock_sim::serve::redis::Settings::default(), move |_| async move {
             let ((sent, mut said), (slot, inbox)) = (unbounded_channel(), unbounded_channel());
             let reply = |to: Request, outcome: Outcome| {
                 let reply = Message::Reply(Reply { serial: to.serial, outcome });
@@ -266,7 +268,7 @@ fn a_release_waits_for_the_renewal_under_way() {
 
 #[test]
 fn a_call_that_is_dropped_at_any_moment_leaves_nothing_behind_that_blocks_others() {
-    simulate(store::Settings::default(), |_| async {
+    simulate(picklock_sim::serve::redis::Settings::default(), |_| async {
         let mut granted_first = 0;
         for micros in (0..12_000).step_by(250) {
             let (first, second) = (locker(0, Settings::repaired()), locker(1, Settings::repaired()));
@@ -293,7 +295,7 @@ fn a_call_that_is_dropped_at_any_moment_leaves_nothing_behind_that_blocks_others
 
 #[test]
 fn a_waiter_that_gives_up_does_not_take_the_lock_later() {
-    simulate(store::Settings::default(), |_| async {
+    simulate(picklock_sim::serve::redis::Settings::default(), |_| async {
         let (first, second) = (locker(0, Settings::repaired()), locker(1, Settings::repaired()));
         let guard = take(&first).await;
         assert!(timeout(Duration::from_secs(1), second.lock(LOCK)).await.is_err());
@@ -307,7 +309,7 @@ fn a_waiter_that_gives_up_does_not_take_the_lock_later() {
 
 #[test]
 fn a_release_that_no_server_answers_is_of_unknown_outcome() {
-    simulate(store::Settings::default(), |servers| async move {
+    simulate(picklock_sim::serve::redis::Settings::default(), |servers| async move {
         let locker = locker(0, Settings::repaired());
         let guard = take(&locker).await;
         servers.strike(&Fault::Pause { node: S1, length: Micros::seconds(5) });
@@ -318,7 +320,7 @@ fn a_release_that_no_server_answers_is_of_unknown_outcome() {
 
 #[test]
 fn one_locker_is_one_thread() {
-    simulate(store::Settings::default(), |_| async {
+    simulate(picklock_sim::serve::redis::Settings::default(), |_| async {
         let locker = locker(0, Settings::repaired());
         let guard = take(&locker).await;
         assert_eq!(guard.thread_id().0, 0);

@@ -4,6 +4,17 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+#[path = "../examples/own_lock.rs"]
+#[expect(dead_code, reason = "its main is the example's")]
+mod own_lock;
+
+/// What `picklock new` writes as the tests of the new crate.
+mod promises {
+    use super::own_lock;
+
+    include!("../src/cli/new/promises.rs");
+}
+
 /// cargo builds the examples before it runs these tests.
 fn example(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_BIN_EXE_picklock")).parent().expect("it lies in a folder");
@@ -97,4 +108,82 @@ fn a_lock_that_looks_where_it_must_not_is_reported_with_the_first_step_that_diff
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("1 run repeated in a second process: the same, step by step"), "{text}");
+}
+
+/// An empty folder for one test.
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("own").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    folder
+}
+
+fn picklock_in(folder: &Path, args: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_picklock")).args(args).current_dir(folder).output();
+    output.expect("the binary runs")
+}
+
+fn read(file: &Path) -> String {
+    std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+#[test]
+fn a_new_crate_has_the_lock_its_tests_and_the_command() {
+    let folder = folder("new");
+    let output = picklock_in(&folder, &["new", "locks/billing-lock"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let new = folder.join("locks/billing-lock");
+    let manifest = read(&new.join("Cargo.toml"));
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().expect("it is there");
+    for said in ["name = \"billing-lock\"".to_owned(), format!("path = \"{}\"", here.display())] {
+        assert!(manifest.contains(&said), "no {said}: {manifest}");
+    }
+    let (lock, main) = (read(&new.join("src/lib.rs")), read(&new.join("src/main.rs")));
+    assert!(lock.contains("Registered::new(\"billing-lock\"") && !lock.contains("fn main"), "{lock}");
+    assert!(main.contains("use billing_lock::registered;"), "{main}");
+    assert!(read(&new.join("tests/promises.rs")).contains("use billing_lock::registered;"));
+    assert!(new.join("Cargo.lock").exists());
+}
+
+#[test]
+fn nothing_is_written_over_and_no_other_name_is_taken() {
+    let folder = folder("refused");
+    assert_eq!(picklock_in(&folder, &["new", "mine"]).status.code(), Some(0));
+    for (args, why) in [
+        (&["new", "mine"][..], "it is there already"),
+        (&["new", "My Lock"], "is no name for a crate and a lock"),
+        (&["new", "fn"], "would be in the way"),
+        (&["new", "other", "--picklock", "/nowhere"], "there is no source of picklock"),
+    ] {
+        let output = picklock_in(&folder, args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{args:?}: {said}");
+        assert!(said.contains(why), "{args:?}: {said}");
+    }
+    assert!(!folder.join("other").exists());
+}
+
+/// Takes some minutes: all that picklock is made of is built anew, for another crate.
+#[test]
+fn a_new_crate_builds_and_its_tests_pass() {
+    if std::env::var_os("PICKLOCK_LONG").is_none() {
+        eprintln!("skipped without PICKLOCK_LONG=1: it builds a crate");
+        return;
+    }
+    let folder = folder("built");
+    assert_eq!(picklock_in(&folder, &["new", "my-lock"]).status.code(), Some(0));
+    let cargo = |args: &[&str]| {
+        let output = Command::new(env!("CARGO"))
+            .args(args)
+            .current_dir(folder.join("my-lock"))
+            .env("CARGO_TARGET_DIR", folder.join("target"))
+            .output()
+            .expect("cargo runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), said)
+    };
+    let (code, stdout, said) = cargo(&["test", "--offline"]);
+    assert!(code == Some(0) && stdout.contains("3 passed"), "{stdout}{said}");
+    let (code, stdout, said) = cargo(&["run", "--offline", "--", "check", "my-lock", "--drop", "no-pause"]);
+    assert!(code == Some(1) && stdout.contains("violated: mutual-exclusion"), "{stdout}{said}");
 }

@@ -1,14 +1,26 @@
 //! `picklock serve redis` as its users have it: the `redis` crate and redis-cli over real TCP, the `redis` crate inside a
 //! turmoil simulation, and the real server beside it, whose words it has to use.
 //!
+//! - `differential`: random commands for both
+//! - `gave_up`: what was sent before a client gave up; messages that are on the way together
 //! - `hosted`: inside turmoil
 //! - `process`: the built command, and a real `redis-server`, each on a port of its own
+//! - `whole`: what clients know of a Redis beyond strings: transactions, messages, lists, scripts, RESP3
+//! - `libraries`: scripts that try lock libraries of other languages, on a real server or on ours
 //! - here: over real TCP
 
+#[path = "serve/differential.rs"]
+mod differential;
+#[path = "serve/gave_up.rs"]
+#[expect(clippy::disallowed_methods, reason = "a real server waits in real time")]
+mod gave_up;
 #[path = "serve/hosted.rs"]
 mod hosted;
 #[path = "serve/process.rs"]
 mod process;
+#[path = "serve/whole.rs"]
+#[expect(clippy::disallowed_methods, reason = "a real server waits in real time")]
+mod whole;
 
 use process::{RealRedis, Served, redis_cli};
 
@@ -206,4 +218,14 @@ fn what_it_says_is_what_the_real_server_says() {
         })
         .collect();
     assert!(differ.is_empty(), "{}", differ.join("\n"));
+}
+
+#[test]
+fn random_commands_are_answered_as_the_real_server_answers_them() {
+    let served = Served::start(&[]);
+    let Some(real) = RealRedis::start() else { return };
+    for seed in 0..4 {
+        let differ = differential::differences(served.port(), real.port(), seed, 5_000);
+        assert!(differ.is_empty(), "seed {seed}, {} differ:\n{}", differ.len(), differ.join("\n"));
+    }
 }

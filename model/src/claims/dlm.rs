@@ -7,10 +7,10 @@ use crate::cluster::Setup;
 use crate::explore::Space;
 use crate::managed::program::{R1, R2};
 use crate::managed::{Believes, Chosen, Managed, Program, Settings};
-use crate::objects::cells::{CacheSettings, InCache};
+use crate::objects::cells::{CacheSettings, InCache, Writes};
 use crate::objects::{self, Repeats, Shared, Variable};
-use crate::stores::dlm::recovery::Recovery;
-use crate::stores::dlm::{self, Deadlocks, Flags, Mode, NewMaster};
+use crate::stores::dlm::recovery::{Order, Recovery};
+use crate::stores::dlm::{self, Deadlocks, Flags, Journals, Mode, NewMaster};
 use crate::time::Micros;
 use crate::workload::{Calls, Workload};
 use crate::world::Bounds;
@@ -43,6 +43,15 @@ pub fn cached_variable(
         setup: Setup { lock, store, servers: 1, workload, promises },
         bounds: Bounds { crashes_restart: true, ..Bounds::default() },
     }
+}
+
+/// The same, written into journals, and in place before a lock is given up; a node may die.
+pub fn journaled_variable(journals: Journals, size: (u8, u8), promises: &[Promise]) -> Space<CachedVariable> {
+    let cache = CacheSettings { writes: Writes::Journal, ..CacheSettings::default() };
+    let store = dlm::Settings { journals, ..dlm::Settings::LINUX };
+    let mut space = cached_variable(cache, store, size, promises);
+    space.bounds.crashes = 1;
+    space
 }
 
 /// So many processes that do these programs over this manager.
@@ -101,11 +110,43 @@ pub fn hierarchy(store: dlm::Settings, size: (u8, u8), promises: &[Promise]) -> 
     managed(&programs, Chosen::Drawn, store, size, promises)
 }
 
+/// One that stands by for EX, one that reads and then wants to write, and one that only reads: the two conversions wait for the reader, and
+/// the second of them for the first (row V7).
+pub fn two_conversions(store: dlm::Settings, rounds: u8, promises: &[Promise]) -> Space<Managed> {
+    let programs = [Program::stands_by(), Program::upgrades(Flags::NONE), Program::holds(Mode::Pr)];
+    managed(&programs, Chosen::ByProcess, store, (3, rounds), promises)
+}
+
+/// Linux, which tells who waits that it does, with a new master that grants conversions in this order.
+pub fn queues_in_order(order: Order, members: u8) -> dlm::Settings {
+    let recovery = Recovery { order, ..Recovery::LINUX };
+    let new_master = NewMaster::Asks { recovery, members, minds_epoch: true };
+    dlm::Settings { tells_who_waits: true, new_master, ..dlm::Settings::LINUX }
+}
+
+/// A cached variable whose master dies once.
+pub fn cached_whose_master_dies(
+    mut space: Space<CachedVariable>,
+    recovery: Recovery,
+) -> Space<CachedVariable> {
+    let members = space.setup.workload.clients;
+    space.bounds.power_losses = 1;
+    space.setup.store.new_master = NewMaster::Asks { recovery, members, minds_epoch: true };
+    space
+}
+
 /// The same with masters that die, so many one after the other, each with another one in its place at once.
 pub fn whose_master_dies(mut space: Space<Managed>, new_master: NewMaster, deaths: u8) -> Space<Managed> {
     space.bounds.power_losses = deaths;
     space.setup.store.new_master = new_master;
     space
+}
+
+/// The same users over so many nodes, each of which masters what was first asked for from it, with so many deaths of nodes.
+pub fn among(mut space: Space<Managed>, nodes: u8, deaths: u8) -> Space<Managed> {
+    space.setup.servers = nodes;
+    let members = space.setup.workload.clients;
+    whose_master_dies(space, asks(members), deaths)
 }
 
 /// A new master of so many processes that does as Linux does.

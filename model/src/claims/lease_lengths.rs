@@ -1,8 +1,8 @@
 //! The smallest safe TTL of the Cassandra queue lock's lease, as a function of skew and pause, found by search.
 //!
-//! Document 000, section 6: "в силу внутреннего устройства Cassandra если время на репликах разъедется больше чем на TTL,
-//! то ячейка будет тут же удаляться … Поэтому TTL приходится указывать достаточно большой (около 15 минут)". How large is
-//! large enough? A record that was written last at `c` is renewed after N/2 seconds (section 5.3), late by a pause, and
+//! The Cassandra paper, *The Cassandra queue lock*, section 6: "в силу внутреннего устройства Cassandra если время на репликах разъедется
+//! больше чем на TTL, то ячейка будет тут же удаляться … Поэтому TTL приходится указывать достаточно большой (около 15 минут)". How large
+//! is large enough? A record that was written last at `c` is renewed after N/2 seconds (section 5.3), late by a pause, and
 //! must reach the store before the fastest clock takes it for expired:
 //!
 //! ```text

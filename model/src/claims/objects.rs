@@ -74,7 +74,8 @@ fn space<O: Object, C: Cells>(
     }
 }
 
-/// A variable with compare-and-set by value, as document 002 makes it of one by version.
+/// A variable with compare-and-set by value, as the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real
+/// time*, makes it of one by version.
 pub fn variable(clients: u8, rounds: u8, promises: &[Promise]) -> Space<MemoryVariable> {
     let lock = settings(variable::Settings::default(), AsItIs {});
     space(lock, memory::Settings::default(), 1, (clients, rounds), promises)

@@ -66,11 +66,7 @@ impl Widening {
         let Space { setup, bounds } = space.clone();
         let Setup { workload, .. } = &setup;
         let more = |budget: u8| (budget > 0 && budget != WITHOUT_END).then(|| budget + 1);
-        let used = |workload: Workload| Setup {
-            lock: Y::settings_for(&setup.lock, workload.clients),
-            workload,
-            ..setup.clone()
-        };
+        let used = |workload: Workload| setup.with_workload(workload);
         let with = |bounds: Bounds| Some(Space { setup: setup.clone(), bounds });
         match self {
             Widening::Client => {

@@ -1,5 +1,5 @@
-//! A lock by one conditional write: what Cassandra 2.0 and later offer instead of the queue of document 000, and what a
-//! program does that treats it like any other write.
+//! A lock by one conditional write: what Cassandra 2.0 and later offer instead of the queue of the Cassandra paper, *The Cassandra queue
+//! lock*, and what a program does that treats it like any other write.
 //!
 //! ```text
 //!                                                     A           Cassandra          B

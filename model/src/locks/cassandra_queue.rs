@@ -1,4 +1,4 @@
-//! The Cassandra queue lock: document 000, section 5, Listings 5, 6 and 7, with the lease of section 5.3.
+//! The Cassandra queue lock: the Cassandra paper, section 5, Listings 5, 6 and 7, with the lease of section 5.3.
 //!
 //! Each lock id has two rows: the queue Q, ordered by arrival time (Listing 5), and the main row M, which names the
 //! owner. A thread joins Q, waits until it is first there, joins M, and holds the lock if it then finds one record in M.

@@ -1,4 +1,4 @@
-//! The Cassandra queue lock with the services that document 000 puts beside it: the time service of section 5.4, and the
+//! The Cassandra queue lock with the services that the Cassandra paper puts beside it: the time service of section 5.4, and the
 //! lease service that section 6 says is being built.
 //!
 //! ```text

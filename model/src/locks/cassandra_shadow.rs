@@ -1,4 +1,4 @@
-//! The old Cassandra lock: document 000, section 4, Listings 3 and 4, with the lease of section 5.3.
+//! The old Cassandra lock: the Cassandra paper, *The Cassandra queue lock*, section 4, Listings 3 and 4, with the lease of section 5.3.
 //!
 //! Each lock id has a row in two tables. Threads fight in the *shadow* table: a thread adds its cell and reads the row, and
 //! only one that is alone there goes on. The *main* table says who won.

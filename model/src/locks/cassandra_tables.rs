@@ -1,4 +1,4 @@
-//! The tables of the locks of document 000, and what changes of them mean to the judges.
+//! The tables of the locks of the Cassandra paper, *The Cassandra queue lock*, and what changes of them mean to the judges.
 
 use crate::names::{Word, Words};
 use crate::stores::cassandra::{Row, Written};

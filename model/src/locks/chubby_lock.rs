@@ -1,5 +1,6 @@
-//! A lock of a Chubby cell (M. Burrows, The Chubby lock service for loosely-coupled distributed systems, OSDI 2006; document 004):
-//! held in a session, for as long as that goes on. With other settings it is Consul's `Lock` (`api/lock.go`).
+//! A lock of a Chubby cell (M. Burrows, The Chubby lock service for loosely-coupled distributed systems, OSDI 2006; the lock-manager
+//! article, *Distributed lock manager*): held in a session, for as long as that goes on. With other settings it is Consul's `Lock`
+//! (`api/lock.go`).
 //!
 //! The paper numbers no steps; lines of a trace are these.
 //!
@@ -36,6 +37,7 @@ mod tests;
 
 pub use settings::{Fence, OnJeopardy, Sessions, Settings, Wait};
 
+use crate::cluster::Setup;
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
 use crate::stores::chubby::session::{Here, Notice, Notices, Session};
 use crate::stores::chubby::{Change, Chubby, Generation, Handle, Operation, Outcome, Reply};
@@ -376,5 +378,11 @@ impl Lock for ChubbyLock {
 
     fn lease(settings: &Settings) -> Option<Micros> {
         settings.session.lease
+    }
+
+    /// The session as the master counts it, and the lock-delay after it.
+    fn patience(setup: &Setup<ChubbyLock>) -> Option<Micros> {
+        let lease = setup.lock.session.lease?;
+        Some(setup.store.at_the_master(lease) + setup.lock.lock_delay)
     }
 }

@@ -24,8 +24,9 @@
 //! **What breaks it.** What breaks the mutex: a leader that outlives its lease. And what the mutex has repaired: nobody looks after
 //! waiting whether the own key is still there (row E3). `Resign` deletes a key only if its create revision is the one that was
 //! put, unlike `Unlock`; but it forgets the key even if it has failed. The key is still there then, its session is kept alive, and
-//! nobody can resign any more (etcd-io/etcd#22123, open). A campaign of the same session finds that key with its old create
-//! revision, and a resignation that comes late deletes it under the leader.
+//! nobody can resign any more (row E13; etcd-io/etcd#22123, open). A campaign of the same session finds that key with its old create
+//! revision, and a resignation that comes late deletes it under the leader (row E14). A campaign whose transaction comes again
+//! after the resignation leaves a key that nobody knows of (row E15).
 //!
 //! **Where the source is silent.** What the application does when `Campaign` or `Resign` returns an error: here it calls `Campaign`
 //! again, with another session if the lease is gone, and after `Resign` as [`ResignErrors`] says. What a leader does when its
@@ -39,7 +40,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use settings::{Fence, OnDone, Proposal, ResignErrors, Settings};
+pub use settings::{Fence, OnDone, Proposal, ResignErrors, Sessions, Settings};
 
 use super::etcd_keys::{created, deletion_of, is_created_at, key_of, last_before, queue_means};
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Visitor};
@@ -347,15 +348,18 @@ impl EtcdElection {
     /// `Resign` has returned.
     fn resigned(&mut self, phase: Phase, cx: &Cx, out: &mut Out) {
         match (phase, self.mode) {
-            (Phase::Resign, _) => self.finish(Answer::Released, out),
-            (Phase::Leave, Mode::TryLock) => self.finish(Answer::Refused, out),
+            (Phase::Resign, _) => self.finish(Answer::Released, cx, out),
+            (Phase::Leave, Mode::TryLock) => self.finish(Answer::Refused, cx, out),
             // Campaign returns its error, and is called again.
             _ => self.campaign(cx, out),
         }
     }
 
-    fn finish(&mut self, answer: Answer, out: &mut Out) {
+    fn finish(&mut self, answer: Answer, cx: &Cx, out: &mut Out) {
         self.phase = Phase::Idle;
+        if cx.settings.sessions == Sessions::OneEach {
+            self.session.abandon();
+        }
         self.mode = Mode::Lock;
         (self.key, self.revision, self.context_until) = (None, None, None);
         self.proposal = Value::Empty;

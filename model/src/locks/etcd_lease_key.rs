@@ -1,5 +1,5 @@
-//! A lock on etcd that is one key: put by whoever finds none, and bound to its lease. Document 002's compare-and-set, with the lease
-//! as what frees the lock of the dead; python-etcd3's `Lock` is of this kind (`etcd3/locks.py`).
+//! A lock on etcd that is one key: put by whoever finds none, and bound to its lease. The exactly-once article's compare-and-set, with the
+//! lease as what frees the lock of the dead; python-etcd3's `Lock` is of this kind (`etcd3/locks.py`).
 //!
 //! ```text
 //!                                                     A             etcd             B
@@ -20,11 +20,11 @@
 //! **What breaks it.** A holder that outlives its lease. A deletion by the key's name, which is everybody's: said again after its
 //! answer was lost, or come late, or sent by somebody whose lease is over, it deletes the key of whoever holds by then. A watch that
 //! begins with its arrival, for the key may have gone before. And a transaction that is said again after its answer was lost: the
-//! answer is no, and the client waits for itself. Document 002 says that a compare-and-set may be repeated without harm; that is
-//! true of the store, and not of the answer.
+//! answer is no, and the client waits for itself. The exactly-once article, *Heterogeneous concurrent exactly-once processing of data in
+//! real time*, says that a compare-and-set may be repeated without harm; that is true of the store, and not of the answer.
 //!
-//! **Ours.** Document 002 locks nothing, and there is no one text to follow: the variants are knobs ([`Settings`]). python-etcd3
-//! takes another lease for each attempt, does not keep it alive by itself, and compares the value when it unlocks.
+//! **Ours.** The exactly-once article locks nothing, and there is no one text to follow: the variants are knobs ([`Settings`]).
+//! python-etcd3 takes another lease for each attempt, does not keep it alive by itself, and compares the value when it unlocks.
 //!
 //! **What it does not promise.** Any order: whoever asks first after a deletion gets the lock.
 

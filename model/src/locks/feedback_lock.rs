@@ -1,5 +1,5 @@
-//! The lock on the store that document 000 wishes for in section 6: "поток сообщает хранилищу, что он хочет захватить
-//! блокировку, и через некоторое время хранилище само говорит потоку, что блокировка была успешно взята".
+//! The lock on the store that the Cassandra paper, *The Cassandra queue lock*, wishes for in section 6: "поток сообщает хранилищу, что он
+//! хочет захватить блокировку, и через некоторое время хранилище само говорит потоку, что блокировка была успешно взята".
 //!
 //! The document has no more than this sentence, so the [`Line`]s are of this file: step 1 says what it wants, step 2 waits
 //! until the store speaks, step 3 holds, step 4 gives back.

@@ -8,7 +8,7 @@ use picklock_properties::{ClientId, Event, LockId};
 pub const WORDS: Words =
     Words { names: &["lock", "counter", "writer", "readers", "next", "holders", "owners"], labels: &[] };
 
-/// `resource_name` of document 001: whose value it holds has the lock.
+/// `resource_name` of the Redlock article, *Distributed Locks with Redis*: whose value it holds has the lock.
 pub const LOCK: Word = Word(0);
 
 /// What fencing tokens are drawn from.

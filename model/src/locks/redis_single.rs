@@ -1,5 +1,5 @@
-//! The lock on one Redis instance: document 001, "Правильная реализация с единственным инстансом", and on a master with
-//! replicas, of which the section before it ("Почему реализации, основанной на восстановлении после отказа, в данном
+//! The lock on one Redis instance: the Redlock article, *Distributed Locks with Redis*, "Правильная реализация с единственным инстансом",
+//! and on a master with replicas, of which the section before it ("Почему реализации, основанной на восстановлении после отказа, в данном
 //! случае недостаточно") says that it does not suffice.
 //!
 //! A key is the lock. Who creates it holds it; its value is a random string, so that its owner can tell it from a later

@@ -1,4 +1,5 @@
-//! Redlock: document 001, "Алгоритм Redlock", with the retry, the release and the extension of the sections after it.
+//! Redlock: the Redlock article, *Distributed Locks with Redis*, "Алгоритм Redlock", with the retry, the release and the extension of the
+//! sections after it.
 //!
 //! N Redis masters know nothing of each other. A client holds the lock while a majority of them holds the key
 //! `resource_name` with the client's random value, and knows for how long that will be: the keys expire by themselves.

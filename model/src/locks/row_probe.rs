@@ -1,4 +1,4 @@
-//! Not a lock: two threads that do what Lemma 1 of document 000 speaks of, and nothing else.
+//! Not a lock: two threads that do what Lemma 1 of the Cassandra paper, *The Cassandra queue lock*, speaks of, and nothing else.
 //!
 //! "Если два потока A и B одновременно запишут по одной ячейке в одну строку в Cassandra и после этого прочитают ее, то
 //! хотя бы один из них увидит в строке обе записи." Each client writes its cell into the main row, waits for the

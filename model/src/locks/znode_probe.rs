@@ -9,10 +9,10 @@
 //!   4    │                                                             s2 ◀─ get ───│
 //! ```
 //!
-//! Document 003, WTF #4, «quorum write, но не read»: "если один клиент узнал об изменении части данных через канал связи
-//! все ZooKeeper, ему может помочь принудительная синхронизация". What A says to B is no message of the model, and takes
-//! no time: whenever A knows, B may know. B begins to read at a moment of its own, and [`picklock_properties::FreshRead`]
-//! judges only reads that begin after A has known.
+//! The ZooKeeper article, *ZooKeeper, or writing a distributed lock service*, WTF #4, «quorum write, но не read»: "если один клиент узнал
+//! об изменении части данных через канал связи все ZooKeeper, ему может помочь принудительная синхронизация". What A says to B is no
+//! message of the model, and takes no time: whenever A knows, B may know. B begins to read at a moment of its own, and
+//! [`picklock_properties::FreshRead`] judges only reads that begin after A has known.
 
 use super::zookeeper_paths;
 use crate::machine::{Call, Context, Effects, Line, Lock, Visitor};

@@ -1,4 +1,5 @@
-//! The ZooKeeper recipe: document 003, "Система распределенных блокировок", five steps.
+//! The ZooKeeper recipe: the ZooKeeper article, *ZooKeeper, or writing a distributed lock service*, "Система распределенных блокировок",
+//! five steps.
 //!
 //! Whoever wants the lock puts an ephemeral sequential znode below the lock's parent. The first one in the order of the
 //! sequence numbers holds; everybody else watches the one right before.

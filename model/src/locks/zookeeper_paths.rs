@@ -31,9 +31,9 @@ pub const fn work_path(lock: LockId) -> Path {
     Path::top(WORK, lock.0)
 }
 
-/// What a change means to the recipe of document 003: a sequential znode below the lock's parent is a place in its queue,
-/// and the lock is whose place was created first. The ensemble keeps one record, whichever servers have it: the record of
-/// "server 0".
+/// What a change means to the recipe of the ZooKeeper article, *ZooKeeper, or writing a distributed lock service*: a sequential znode below
+/// the lock's parent is a place in its queue, and the lock is whose place was created first. The ensemble keeps one record, whichever
+/// servers have it: the record of "server 0".
 pub fn means(change: &Change, _server: u8) -> Option<Event> {
     let lock_of = |parent: Path| match parent {
         Path::Top(Name { word: LOCKNODE, number }) => Some(LockId(number)),

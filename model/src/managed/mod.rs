@@ -8,8 +8,10 @@
 //! A lock of a lock manager is not one that is taken and given back ([`crate::machine::Lock`]): it is converted while it is held, and a
 //! process may have several, on resources that stand in some order. So this is a kind of system of its own.
 
+mod masters;
 pub mod process;
 pub mod program;
+mod recovery;
 
 pub use process::{Managed, ManagedProcess};
 pub use program::{Believes, Chosen, Program, Settings, Step};

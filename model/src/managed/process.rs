@@ -10,14 +10,14 @@
 //! connections of both systems do.
 //!
 //! **What breaks it.** A process that stands still for longer than [`crate::stores::dlm::Settings::removed_after`] is taken for dead, and
-//! goes on with what it had when it wakes, until it is told. Both systems fence such a node from the disks before they give its locks on;
-//! nothing is fenced here.
+//! goes on with what it had when it wakes, until it is told. Both systems fence such a node before they give its locks on; here that is
+//! done where [`crate::stores::dlm::Settings::fences`] says so.
 
 use super::program::{Believes, Chosen, Program, Settings, Step};
 use crate::cluster::Setup;
 use crate::machine::{Effects, Line, Message, Node, Owner, Visitor};
-use crate::stores::dlm::{Ask, Dlm, Flags, Held, Mode, Name, Notice, Reply, Request, Status, Tell, Wish};
-use crate::system::{Process, ProcessContext, System};
+use crate::stores::dlm::{Ask, Dlm, Flags, Mode, Name, Notice, Reply, Request, Status, Tell, Wish};
+use crate::system::{InMode, Process, ProcessContext, System};
 use crate::time::{Due, Micros, Monotonic};
 use crate::workload::{ROUNDS_WITHOUT_END, Workload};
 use picklock_properties::{AccessModes, ClientId, Event, HoldId, LockId, ManagerMonitors, Mode as Waits};
@@ -46,37 +46,48 @@ impl System for Managed {
 /// One process.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ManagedProcess {
-    phase: Phase,
-    rounds_left: u8,
+    pub(super) phase: Phase,
+    pub(super) rounds_left: u8,
     /// Which program it does, and which step of it is next.
     program: u8,
     step: u8,
     /// Counts its requests.
-    serial: u32,
+    pub(super) serial: u32,
     /// The number of its last hold.
     hold: u32,
     /// How often it has started.
-    life: u8,
+    pub(super) life: u8,
     /// Of which master it knows.
-    epoch: u8,
+    pub(super) epoch: u8,
+    /// Which nodes master resources, a bit for each; `None`: all.
+    pub(super) members: Option<u8>,
+    /// Which of its locks it asks the master of, while it finds out where they are after a recovery.
+    pub(super) finds: Option<u8>,
+    /// With which request it told that it was switched off last: what was said to it before is not meant for it.
+    pub(super) was_off: Option<u32>,
     /// When it says that it is alive, if it does.
-    alive_at: Option<Monotonic>,
+    pub(super) alive_at: Option<Monotonic>,
     /// What it asked last, if it is not answered yet and may have to be said once more.
-    asked: Option<Ask>,
+    pub(super) asked: Option<Ask>,
     /// Its locks, in the order in which it took them.
-    locks: SmallVec<[Own; 2]>,
+    pub(super) locks: SmallVec<[Own; 2]>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-enum Phase {
+pub(super) enum Phase {
     /// Will begin its program.
     Thinks { until: Monotonic },
     /// Has started again, and will say so.
     Starts,
     /// Has said that it has started again.
     Joins,
+    /// Has asked who masters what it wants.
+    LooksUp,
     /// Has asked for something.
-    Asks,
+    Asks {
+        /// Whether it was told that it waits in a queue.
+        queued: bool,
+    },
     /// Works.
     Works { until: Monotonic },
     /// Gives back what it has; to begin again, if a request of it was refused.
@@ -87,14 +98,18 @@ enum Phase {
 
 /// A lock of its own, as far as it knows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-struct Own {
-    name: Name,
+pub(super) struct Own {
+    pub(super) name: Name,
     /// What it goes by.
-    mode: Option<Mode>,
+    pub(super) mode: Option<Mode>,
+    /// Which one it has asked for.
+    wants: Option<Mode>,
+    /// Which node masters it.
+    pub(super) master: u8,
 }
 
-type Cx<'a> = ProcessContext<'a, Managed>;
-type Out = Effects<Dlm>;
+pub(super) type Cx<'a> = ProcessContext<'a, Managed>;
+pub(super) type Out = Effects<Dlm>;
 
 impl ManagedProcess {
     /// In which mode it has its lock of this number, for all it knows.
@@ -106,16 +121,26 @@ impl ManagedProcess {
         &cx.machine.settings.programs[usize::from(self.program)]
     }
 
-    fn ask(&mut self, ask: Ask, cx: &Cx, out: &mut Out) {
+    pub(super) fn ask(&mut self, ask: Ask, cx: &Cx, out: &mut Out) {
         self.serial += 1;
         if let Some(every) = cx.machine.settings.alive_every {
             (self.alive_at, self.asked) = (Some(cx.machine.monotonic + every), Some(ask));
         }
-        out.request(0, Request { serial: self.serial, life: self.life, epoch: self.epoch, ask });
+        self.send(ask, cx, out);
+    }
+
+    fn send(&self, ask: Ask, cx: &Cx, out: &mut Out) {
+        let request = |ask| Request { serial: self.serial, life: self.life, epoch: self.epoch, ask };
+        if cx.machine.servers == 1 {
+            return out.request(0, request(ask));
+        }
+        for (node, ask) in self.addressed(ask, cx) {
+            out.request(node, request(ask));
+        }
     }
 
     /// Goes by this mode of the lock from here on.
-    fn go_by(&mut self, number: u8, mode: Option<Mode>, cx: &Cx, out: &mut Out) {
+    pub(super) fn go_by(&mut self, number: u8, mode: Option<Mode>, cx: &Cx, out: &mut Out) {
         let Some(own) = self.locks.get_mut(usize::from(number)) else { return };
         if own.mode != mode {
             own.mode = mode;
@@ -133,8 +158,12 @@ impl ManagedProcess {
         match *step {
             Step::Take(name, mode, flags) => {
                 let number = self.locks.len() as u8;
-                self.locks.push(Own { name, mode: None });
-                self.phase = Phase::Asks;
+                self.locks.push(Own { name, mode: None, wants: Some(mode), master: 0 });
+                if cx.machine.servers > 1 {
+                    self.phase = Phase::LooksUp;
+                    return self.ask(Ask::Lookup { name }, cx, out);
+                }
+                self.phase = Phase::Asks { queued: false };
                 self.ask(Ask::Enqueue { number, name, wish: Wish { mode, flags, value: 0 } }, cx, out);
             }
             Step::Convert(number, mode, flags) => {
@@ -145,7 +174,10 @@ impl ManagedProcess {
                 } else if flags.has(Flags::CONVDEADLK) && cx.machine.settings.believes == Believes::Nothing {
                     self.go_by(number, Some(Mode::Nl), cx, out);
                 }
-                self.phase = Phase::Asks;
+                if let Some(own) = self.locks.get_mut(usize::from(number)) {
+                    own.wants = Some(mode);
+                }
+                self.phase = Phase::Asks { queued: false };
                 self.ask(Ask::Convert { number, wish: Wish { mode, flags, value: 0 } }, cx, out);
             }
             Step::Work => {
@@ -160,7 +192,7 @@ impl ManagedProcess {
     }
 
     /// The last of its locks, or on to the next round.
-    fn give_back(&mut self, again: bool, cx: &Cx, out: &mut Out) {
+    pub(super) fn give_back(&mut self, again: bool, cx: &Cx, out: &mut Out) {
         self.phase = Phase::GivesBack { again };
         if let Some(number) = self.locks.len().checked_sub(1) {
             let number = number as u8;
@@ -175,7 +207,7 @@ impl ManagedProcess {
         self.think(cx);
     }
 
-    fn think(&mut self, cx: &Cx) {
+    pub(super) fn think(&mut self, cx: &Cx) {
         let round = self.round(cx.workload);
         self.phase = match self.rounds_left {
             0 => Phase::Done,
@@ -185,52 +217,8 @@ impl ManagedProcess {
         (self.alive_at, self.asked) = (None, None);
     }
 
-    /// There is a new master: it is told what this one has, and what it waits for.
-    fn on_recover(&mut self, cx: &Cx, out: &mut Out) {
-        let has = |number: usize| {
-            let own = self.locks.get(number)?;
-            Some(Held { number: number as u8, name: own.name, mode: own.mode? })
-        };
-        let held = [has(0), has(1)];
-        match self.phase {
-            // What it said last is lost.
-            Phase::Joins => self.ask(Ask::Join, cx, out),
-            Phase::Starts => {}
-            Phase::Asks => self.ask(Ask::Copies { held, again: self.waits_for(cx) }, cx, out),
-            Phase::GivesBack { again } => {
-                // It is off: nobody tells the new master of it.
-                self.ask(Ask::Copies { held, again: None }, cx, out);
-                if !self.is_unheard() {
-                    self.locks.pop();
-                    self.give_back(again, cx, out);
-                }
-            }
-            Phase::Works { .. } | Phase::Thinks { .. } | Phase::Done => {
-                self.ask(Ask::Copies { held, again: None }, cx, out);
-            }
-        }
-    }
-
-    /// Whether it has told a new master what it has, will tell it until it is heard, and asks for nothing before: the gate waits for that, and
-    /// not for what comes after it.
-    fn is_unheard(&self) -> bool {
-        matches!(self.asked, Some(Ask::Copies { again: None, .. }))
-    }
-
-    fn on_heard(&mut self, cx: &Cx, out: &mut Out) {
-        self.asked = None;
-        match self.phase {
-            Phase::GivesBack { again } => {
-                self.locks.pop();
-                self.give_back(again, cx, out);
-            }
-            Phase::Thinks { .. } | Phase::Done => self.alive_at = None,
-            Phase::Works { .. } | Phase::Starts | Phase::Joins | Phase::Asks => {}
-        }
-    }
-
     /// What its last step asked for: the lock's number, on what, in which mode.
-    fn waits_for(&self, cx: &Cx) -> Option<(u8, Name, Wish)> {
+    pub(super) fn waits_for(&self, cx: &Cx) -> Option<(u8, Name, Wish)> {
         let wish = |mode, flags| Wish { mode, flags, value: 0 };
         match *self.program(cx).0.get(usize::from(self.step.checked_sub(1)?))? {
             Step::Take(name, mode, flags) => Some((self.locks.len() as u8 - 1, name, wish(mode, flags))),
@@ -241,40 +229,28 @@ impl ManagedProcess {
         }
     }
 
-    /// It was taken for dead: what it had is gone, and it starts again (`CLUEXIT`).
-    fn on_removed(&mut self, cx: &Cx, out: &mut Out) {
-        for number in (0..self.locks.len()).rev() {
-            self.go_by(number as u8, None, cx, out);
-        }
-        if matches!(self.phase, Phase::Works { .. }) {
-            out.record(Event::Lost { client: ClientId(cx.machine.me) });
-        }
-        self.start_again();
-    }
-
-    fn start_again(&mut self) {
-        self.locks.clear();
-        (self.alive_at, self.asked) = (None, None);
-        self.life = self.life.saturating_add(1);
-        self.phase = Phase::Starts;
-    }
-
     fn round(&self, workload: &Workload) -> u8 {
         workload.rounds - self.rounds_left.min(workload.rounds)
     }
 
     fn on_tell(&mut self, tell: Tell, cx: &Cx, out: &mut Out) {
+        if let (Phase::Asks { queued }, Tell::Ast { notice: Notice::Queued, .. }) = (&mut self.phase, tell) {
+            // It says on what it has asked: the completion may be lost.
+            *queued = true;
+            return;
+        }
         self.asked = None;
+        self.locks.iter_mut().for_each(|own| own.wants = None);
         match (self.phase, tell) {
             (Phase::Joins, Tell::Joined) => self.think(cx),
             (
-                Phase::Asks,
+                Phase::Asks { .. },
                 Tell::Ast { number, notice: Notice::Completed { status: Status::Granted, granted, .. } },
             ) => {
                 self.go_by(number, granted, cx, out);
                 self.go_on(cx, out);
             }
-            (Phase::Asks, Tell::Ast { number, notice: Notice::Completed { granted, .. } }) => {
+            (Phase::Asks { .. }, Tell::Ast { number, notice: Notice::Completed { granted, .. } }) => {
                 // Refused: what is granted stays so, if anything is.
                 self.go_by(number, granted, cx, out);
                 if granted.is_none() {
@@ -290,14 +266,19 @@ impl ManagedProcess {
                 phase @ (Phase::Thinks { .. }
                 | Phase::Starts
                 | Phase::Joins
-                | Phase::Asks
+                | Phase::LooksUp
+                | Phase::Asks { .. }
                 | Phase::Works { .. }
                 | Phase::GivesBack { .. }
                 | Phase::Done),
                 Tell::Joined
                 | Tell::Removed
+                | Tell::PowerOff
                 | Tell::Recover
+                | Tell::View { .. }
+                | Tell::Master { .. }
                 | Tell::Heard
+                | Tell::Replay { .. }
                 | Tell::Ast { .. }
                 | Tell::Read { .. }
                 | Tell::Written,
@@ -307,7 +288,9 @@ impl ManagedProcess {
 
     /// It gives up what it has when it has worked, whoever rings; and what it was told before its last request is settled.
     fn does_not_mind(&self, reply: &Reply) -> bool {
+        let is_queued = Phase::Asks { queued: true };
         matches!(reply.tell, Tell::Ast { notice: Notice::Blocks(_), .. })
+            || matches!(reply.tell, Tell::Ast { notice: Notice::Queued, .. }) && self.phase == is_queued
             || (reply.tell == Tell::Heard) != self.is_unheard()
             || reply.serial != self.serial
             || reply.epoch < self.epoch
@@ -315,7 +298,7 @@ impl ManagedProcess {
             || !self.is_unheard()
                 && matches!(
                     self.phase,
-                    Phase::Starts | Phase::Thinks { .. } | Phase::Works { .. } | Phase::Done
+                    Phase::Starts | Phase::LooksUp | Phase::Thinks { .. } | Phase::Works { .. } | Phase::Done
                 )
     }
 }
@@ -342,6 +325,9 @@ impl Process<Managed> for ManagedProcess {
             hold: 0,
             life: 0,
             epoch: 0,
+            members: None,
+            finds: None,
+            was_off: None,
             alive_at: None,
             asked: None,
             locks: SmallVec::new(),
@@ -356,10 +342,19 @@ impl Process<Managed> for ManagedProcess {
                 self.on_recover(cx, out);
             }
             Tell::Recover => {}
+            Tell::View { members } if reply.epoch > self.epoch => {
+                (self.epoch, self.members) = (reply.epoch, Some(members));
+                self.on_view(cx, out);
+            }
+            Tell::View { .. } => {}
+            Tell::Master { node } if self.has_asked_for_master(&reply) => self.on_master(node, cx, out),
+            Tell::Master { .. } => {}
             Tell::Removed if reply.serial == self.serial && self.alive_at.is_some() => {
                 self.on_removed(cx, out);
             }
             Tell::Removed => {}
+            Tell::PowerOff if !self.was_off_since(&reply) => self.on_power_off(cx, out),
+            Tell::PowerOff => {}
             tell if !self.does_not_mind(&reply) => {
                 self.epoch = reply.epoch;
                 match tell {
@@ -396,15 +391,14 @@ impl Process<Managed> for ManagedProcess {
                 out.record(Event::Left { client });
                 self.go_on(cx, out);
             }
-            Phase::Joins | Phase::Asks | Phase::GivesBack { .. } | Phase::Done => {
+            Phase::Joins | Phase::LooksUp | Phase::Asks { .. } | Phase::GivesBack { .. } | Phase::Done => {
                 unreachable!("its application waits for nothing in {:?}", self.phase)
             }
         }
     }
 
     fn on_deadline(&mut self, cx: &Cx, out: &mut Out) {
-        let ask = self.asked.unwrap_or(Ask::Alive);
-        out.request(0, Request { serial: self.serial, life: self.life, epoch: self.epoch, ask });
+        self.send(self.asked.unwrap_or(Ask::Alive), cx, out);
         self.alive_at = cx.machine.settings.alive_every.map(|every| cx.machine.monotonic + every);
     }
 
@@ -414,10 +408,12 @@ impl Process<Managed> for ManagedProcess {
 
     fn app_deadline(&self, _workload: &Workload) -> Option<Due> {
         match self.phase {
-            _ if self.is_unheard() => None,
+            _ if self.is_unheard() || self.finds.is_some() => None,
             Phase::Thinks { until } | Phase::Works { until } => Some(Due::Monotonic(until)),
             Phase::Starts => Some(Due::Monotonic(Monotonic::default())),
-            Phase::Joins | Phase::Asks | Phase::GivesBack { .. } | Phase::Done => None,
+            Phase::Joins | Phase::LooksUp | Phase::Asks { .. } | Phase::GivesBack { .. } | Phase::Done => {
+                None
+            }
         }
     }
 
@@ -435,7 +431,12 @@ impl Process<Managed> for ManagedProcess {
     fn dismisses(&self, message: &Message<Dlm>) -> bool {
         match message {
             Message::Reply(Reply { tell: Tell::Recover, epoch, .. }) => *epoch <= self.epoch,
+            Message::Reply(Reply { tell: Tell::View { .. }, epoch, .. }) => *epoch <= self.epoch,
+            Message::Reply(reply) if matches!(reply.tell, Tell::Master { .. }) => {
+                !self.has_asked_for_master(reply)
+            }
             Message::Reply(reply) if reply.tell == Tell::Removed => reply.serial != self.serial,
+            Message::Reply(reply) if reply.tell == Tell::PowerOff => self.was_off_since(reply),
             Message::Reply(reply) => self.does_not_mind(reply),
             _ => false,
         }
@@ -444,10 +445,16 @@ impl Process<Managed> for ManagedProcess {
     fn visit<V: Visitor>(&mut self, _settings: &Settings, visitor: &mut V) {
         visitor.serial(Owner::Me, &mut self.serial);
         visitor.serial(Owner::Me, &mut self.hold);
+        self.was_off.iter_mut().for_each(|serial| visitor.serial(Owner::Me, serial));
         self.alive_at.iter_mut().for_each(|at| visitor.wake(at));
         match &mut self.phase {
             Phase::Thinks { until } | Phase::Works { until } => visitor.wake(until),
-            Phase::Starts | Phase::Joins | Phase::Asks | Phase::GivesBack { .. } | Phase::Done => {}
+            Phase::Starts
+            | Phase::Joins
+            | Phase::LooksUp
+            | Phase::Asks { .. }
+            | Phase::GivesBack { .. }
+            | Phase::Done => {}
         }
     }
 
@@ -475,12 +482,21 @@ impl Process<Managed> for ManagedProcess {
         Line::NONE
     }
 
+    fn in_modes(&self) -> Vec<InMode> {
+        let in_mode = |own: &Own| {
+            let (has, wants) = (own.mode.map(Mode::access), own.wants.map(Mode::access));
+            InMode { resource: resource_of(own.name), has, wants }
+        };
+        self.locks.iter().filter(|own| own.mode.or(own.wants).is_some()).map(in_mode).collect()
+    }
+
     fn doing(&self) -> &'static str {
         match self.phase {
             Phase::Thinks { .. } => "thinks",
             Phase::Starts => "has started again",
             Phase::Joins => "joins",
-            Phase::Asks => "waits for a lock",
+            Phase::LooksUp => "looks for the master",
+            Phase::Asks { .. } => "waits for a lock",
             Phase::Works { .. } => "works",
             Phase::GivesBack { again: false } => "gives back",
             Phase::GivesBack { again: true } => "was refused, gives back",

@@ -1,4 +1,5 @@
-//! What a process does with its locks, as data: the uses of document 004 ("Режимы блокировки", "Получение блокировки").
+//! What a process does with its locks, as data: the uses of the lock-manager article, *Distributed lock manager* ("Режимы блокировки",
+//! "Получение блокировки").
 
 use crate::stores::dlm::{Flags, Mode, Name};
 use crate::time::Micros;
@@ -45,8 +46,8 @@ impl Program {
         ])
     }
 
-    /// One of those of whom one serves and the others stand by: NL, then EX as soon as nobody else has it (document 004, "активность
-    /// только одной инстанции").
+    /// One of those of whom one serves and the others stand by: NL, then EX as soon as nobody else has it (the lock-manager article,
+    /// "активность только одной инстанции").
     pub fn stands_by() -> Program {
         Program(vec![
             Step::Take(R1, Mode::Nl, Flags::EXPEDITE),
@@ -55,7 +56,7 @@ impl Program {
         ])
     }
 
-    /// A page of a file: the intention on the file, then the page below it (document 004, "Ресурсы").
+    /// A page of a file: the intention on the file, then the page below it (the lock-manager article, "Ресурсы").
     pub fn page(page: u8) -> Program {
         Program(vec![
             Step::Take(R1, Mode::Cw, Flags::NONE),

@@ -1,8 +1,8 @@
 //! What the algorithms keep in a variable: a number, and who has changed it.
 //!
-//! "Such an operation can be repeated without harm to the logic above" (document 002, "CAS") is true of the store and false of
-//! the answer: applied, its reply lost, and repeated, it says no. Whoever has to know marks what it writes. How much of a mark
-//! is enough is a setting ([`Marks`]), for that is where it goes wrong.
+//! "Such an operation can be repeated without harm to the logic above" (the exactly-once article, *Heterogeneous concurrent exactly-once
+//! processing of data in real time*, "CAS") is true of the store and false of the answer: applied, its reply lost, and repeated, it says
+//! no. Whoever has to know marks what it writes. How much of a mark is enough is a setting ([`Marks`]), for that is where it goes wrong.
 
 use super::client::Turn;
 use serde::{Deserialize, Serialize};

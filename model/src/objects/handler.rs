@@ -1,5 +1,6 @@
-//! The stream handler of document 002: it takes numbers from two streams, puts the mean of the last few into an output queue, and
-//! raises a counter in another store whenever there were enough of them.
+//! The stream handler of the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*: it takes
+//! numbers from two streams, puts the mean of the last few into an output queue, and raises a counter in another store whenever there were
+//! enough of them.
 //!
 //! ```text
 //!   streams ──▶ handler ──(A)──▶ output queue ──(B)──▶ counter ──(C)──▶ state ──(D)──▶ positions ──(E)──▶ next number

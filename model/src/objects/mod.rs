@@ -1,5 +1,5 @@
-//! Shared objects: what one can build on compare-and-set, after document 002 (*Heterogeneous concurrent exactly-once
-//! processing*). None of it is a lock; all of it is what locks are used for.
+//! Shared objects: what one can build on compare-and-set, after the exactly-once article, *Heterogeneous concurrent exactly-once processing
+//! of data in real time*. None of it is a lock; all of it is what locks are used for.
 //!
 //! ```text
 //!   application: draws a call ──▶ Object: the algorithm, a machine over variables ──▶ Cells: variables in a store

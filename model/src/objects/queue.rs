@@ -1,5 +1,5 @@
-//! The queue of document 002 ("Очередь"): an index that says where its end is, and a variable for each position. Nothing is ever
-//! taken out: a reader reads the position that it likes.
+//! The queue of the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time* ("Очередь"): an index
+//! that says where its end is, and a variable for each position. Nothing is ever taken out: a reader reads the position that it likes.
 //!
 //! Lines are told as [`super`] says: `push` with `update_index` is the ninth piece of code. The naive queue is two sentences; its
 //! steps are told as `step 1`, `step 2`.

@@ -1,5 +1,6 @@
-//! The stream handler over the lock-free queue: some clients push numbers, the others handle them, as document 002 puts its
-//! parts together. Both are what they are alone ([`super::queue`], [`super::handler`]); here they meet in one store.
+//! The stream handler over the lock-free queue: some clients push numbers, the others handle them, as the exactly-once article,
+//! *Heterogeneous concurrent exactly-once processing of data in real time*, puts its parts together. Both are what they are alone
+//! ([`super::queue`], [`super::handler`]); here they meet in one store.
 //!
 //! ```text
 //!   pushers ── push, update_index ──▶ index, item0, item1 …

@@ -1,5 +1,5 @@
-//! A variable with compare-and-set by value, made of one that has it by version: how document 002 ("CAS") uses etcd and
-//! ZooKeeper.
+//! A variable with compare-and-set by value, made of one that has it by version: how the exactly-once article, *Heterogeneous concurrent
+//! exactly-once processing of data in real time* ("CAS") uses etcd and ZooKeeper.
 //!
 //! ```text
 //!     A                            store                           B

@@ -6,7 +6,7 @@ use picklock_model::claims::etcd::{
     CAREFUL_SESSION, InSession, drop_from_etcd, etcd_leases, etcd_mutex, on_etcd, on_etcd_with_leases,
 };
 use picklock_model::explore::Space;
-use picklock_model::locks::etcd_election::{Proposal, ResignErrors};
+use picklock_model::locks::etcd_election::{Proposal, ResignErrors, Sessions};
 use picklock_model::locks::etcd_lease_key::Wait;
 use picklock_model::locks::etcd_mutex::{Fence, KeyName, OnDone, UnlockErrors};
 use picklock_model::locks::{EtcdElection, EtcdLeaseKey, EtcdMutex};
@@ -145,6 +145,9 @@ fn timed_election_with_slow_lost_and_doubled_messages() {
             space.bounds.duplicates = 2;
             space.setup.lock.session = CAREFUL_SESSION;
             space.setup.lock.resign_errors = resign_errors;
+            if resign_errors == ResignErrors::CalledAgain {
+                space.setup.lock.sessions = Sessions::OneEach;
+            }
             space.setup.lock.proposal = Proposal::DrawnAnew;
             space.setup.lock.checks_own_key = true;
             space.setup.workload.hold = Micros(2 * TICK.0);

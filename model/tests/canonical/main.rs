@@ -13,6 +13,7 @@ mod cassandra;
 mod cassandra_lwt;
 mod cassandra_shadow;
 mod chubby;
+mod dlm;
 mod etcd;
 mod feedback;
 mod redis;
@@ -20,8 +21,8 @@ mod zookeeper;
 
 use picklock_model::cluster::{Cluster, Status};
 use picklock_model::explore::{Manner, Space, Telling, pack, unpack};
-use picklock_model::machine::{Effects, Lock, Message, Node, Owner, StampGroup, Store, Visit, Visitor};
-use picklock_model::system::Process;
+use picklock_model::machine::{Effects, Message, Node, Owner, StampGroup, Store, Visit, Visitor};
+use picklock_model::system::{Process, System};
 use picklock_model::time::{Due, Micros, Monotonic, Wall};
 use picklock_model::trace::{Observer, Step};
 use picklock_model::world::{Action, Envelope, Workspace, World};
@@ -38,9 +39,9 @@ trait Comparable: Store {
     fn forget_hidden(_message: &mut Message<Self>) {}
 }
 
-/// A lock on such a store.
-trait Walkable: Lock<Store: Comparable> {}
-impl<L: Lock<Store: Comparable>> Walkable for L {}
+/// A system over such a store: a lock, or whatever else engines run.
+trait Walkable: System<Store: Comparable> {}
+impl<L: System<Store: Comparable>> Walkable for L {}
 
 /// A message as both executors can see it: times and numbers taken out.
 fn words<L: Walkable>(envelope: &Envelope<L>) -> String {
@@ -199,18 +200,18 @@ fn walk_along<L: Walkable>(
 }
 
 /// What was told of one action.
-struct Told<L: Lock> {
+struct Told<L: System> {
     effects: Effects<L::Store>,
     broken: Option<Violation>,
 }
 
-impl<L: Lock> Default for Told<L> {
+impl<L: System> Default for Told<L> {
     fn default() -> Self {
         Told { effects: Effects::default(), broken: None }
     }
 }
 
-impl<L: Lock> Observer<L> for Told<L> {
+impl<L: System> Observer<L> for Told<L> {
     fn observe(&mut self, step: &Step<L>) {
         self.effects.sends.extend(step.effects.sends.iter().cloned());
         self.effects.events.extend(&step.effects.events);

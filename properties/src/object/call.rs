@@ -22,8 +22,8 @@ pub enum ObjectCall {
         /// The new value.
         value: i32,
     },
-    /// Gives a variable a value if it has the expected one: `CAS` of document 002. Answered by [`ObjectAnswer::Done`] or
-    /// [`ObjectAnswer::Refused`].
+    /// Gives a variable a value if it has the expected one: `CAS` of the exactly-once article, *Heterogeneous concurrent exactly-once
+    /// processing of data in real time*. Answered by [`ObjectAnswer::Done`] or [`ObjectAnswer::Refused`].
     CompareAndSet {
         /// Which variable.
         variable: ObjectId,
@@ -32,7 +32,7 @@ pub enum ObjectCall {
         /// The new value.
         new: i32,
     },
-    /// Gives a variable a value if it has not changed since it had this version: `CAS_versioned` of document 002. Answered
+    /// Gives a variable a value if it has not changed since it had this version: `CAS_versioned` of the exactly-once article. Answered
     /// by [`ObjectAnswer::Done`] or [`ObjectAnswer::Refused`].
     CompareAndSetVersion {
         /// Which variable.

@@ -1,8 +1,9 @@
 //! Conservation: the accounts together hold what was put in less what was taken out.
 //!
-//! Source: document 002, sections on half-transactions and on the example: a transfer in two halves, each a compare-and-set,
-//! leaves the sum as it was; in between "итоговая сумма может отличаться от корректной в меньшую сторону", the sum may be less
-//! than right, and so never more. The one problem that is left, it says, is the loss of money if the process dies in between.
+//! Source: the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*, sections on half-transactions
+//! and on the example: a transfer in two halves, each a compare-and-set, leaves the sum as it was; in between "итоговая сумма может
+//! отличаться от корректной в меньшую сторону", the sum may be less than right, and so never more. The one problem that is left, it says,
+//! is the loss of money if the process dies in between.
 //!
 //! So the sum is looked at in two ways. A [glance](ObjectCall::Glance) may be at any time, and must not show more than
 //! there can be. An [audit](ObjectCall::Audit) is when everybody is done, recovery of what crashed included, and must show

@@ -1,8 +1,8 @@
 //! Exactly once: what comes out is what one handler that never crashes would have put out.
 //!
-//! Source: document 002, section "Exactly-Once": there is an execution in which every input was handled exactly once and gave
-//! its output, as if everything had been handled on one logical node without crashes. Concurrent exactly-once asks the same of
-//! several handlers at once, so that none has to wait for another.
+//! Source: the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*, section "Exactly-Once": there
+//! is an execution in which every input was handled exactly once and gave its output, as if everything had been handled on one logical node
+//! without crashes. Concurrent exactly-once asks the same of several handlers at once, so that none has to wait for another.
 //!
 //! It is a refinement: some order of the inputs, each stream keeping its own, must explain all that came out. The output and the
 //! counter are two stores, and which of the two was written first is not judged. Something that came out too much is

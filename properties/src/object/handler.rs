@@ -1,4 +1,4 @@
-//! The handler of document 002's example, as data.
+//! The handler of the exactly-once article's example, as data.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,8 @@
 //! The index never falls: whoever reads the index of a queue later finds no smaller one.
 //!
-//! Source: document 002, section "lock-free push", `update_index`: whoever stalls between putting its item in and raising the
-//! index meets an index that others have raised further, and must not write its own over it.
+//! Source: the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*, section "lock-free push",
+//! `update_index`: whoever stalls between putting its item in and raising the index meets an index that others have raised further, and
+//! must not write its own over it.
 //!
 //! That the index is not beyond the end is part of [`Linearizable`](crate::Linearizable), and that nothing below it is empty
 //! of [`NoHole`](crate::NoHole). How far it lags behind nobody promises.

@@ -1,7 +1,7 @@
 //! Linearizable: every call of an object is as if done at one moment between its beginning and its end.
 //!
-//! Source: document 002, section "CAS": what is inside `atomic` is done atomically, and the versioned compare-and-set avoids the
-//! problem of ABA. The word is Herlihy and Wing's.
+//! Source: the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*, section "CAS": what is inside
+//! `atomic` is done atomically, and the versioned compare-and-set avoids the problem of ABA. The word is Herlihy and Wing's.
 //!
 //! Variables and queues are judged, each by itself: a history is linearizable if it is for each object. Accounts are not: a
 //! transfer in two halves is not one moment, and does not claim to be ([`Conservation`](crate::Conservation) judges what it claims).

@@ -1,8 +1,8 @@
 //! No duplicate: an item is in a queue as often as it was pushed, at most.
 //!
-//! Source: document 002, section "queue": an ordered queue in which data are neither lost nor duplicated. A push that was done,
-//! whose answer was lost, and that is repeated inside the same call, appends its item twice: repeating `CAS_versioned` is harmless for
-//! the store, and its answer is wrong.
+//! Source: the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*, section "queue": an ordered
+//! queue in which data are neither lost nor duplicated. A push that was done, whose answer was lost, and that is repeated inside the same
+//! call, appends its item twice: repeating `CAS_versioned` is harmless for the store, and its answer is wrong.
 //!
 //! A caller that pushes the item anew in a second call pushes it twice, and may find it twice: it was asked for.
 

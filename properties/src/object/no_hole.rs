@@ -1,8 +1,8 @@
 //! No hole: no position of a queue is empty below a filled one.
 //!
-//! Source: document 002, sections "a lock-free queue, as it were" and "lock-free push". If the index is taken first and the item
-//! written second, whoever stalls or dies in between leaves a hole, and everybody who reads the queue in order waits at it. If
-//! the item comes first and the index is only a hint, there is none.
+//! Source: the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*, sections "a lock-free queue,
+//! as it were" and "lock-free push". If the index is taken first and the item written second, whoever stalls or dies in between leaves a
+//! hole, and everybody who reads the queue in order waits at it. If the item comes first and the index is only a hint, there is none.
 //!
 //! A hole that somebody meets is reported, whether it is filled later or not: that the reader must wait for the one who
 //! stalls is what the document calls fatal. That nobody waits for ever is a promise of progress, and not judged here.

@@ -1,7 +1,7 @@
 //! No overwrite: a position of a queue keeps the item that it has.
 //!
-//! Source: document 002, section "lock-free push": an item is put into a position by a compare-and-set that expects it to be
-//! empty, and nothing is taken out.
+//! Source: the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*, section "lock-free push": an
+//! item is put into a position by a compare-and-set that expects it to be empty, and nothing is taken out.
 //!
 //! Items are told apart by their numbers: that an item was put over an equal one is not seen.
 

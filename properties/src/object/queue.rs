@@ -3,7 +3,8 @@
 use super::call::{ObjectAnswer, ObjectCall, ObjectId};
 use super::specification::Specification;
 
-/// The queue of document 002: a message is added at the end, and read by its index. It has no removal.
+/// The queue of the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*: a message is added at
+/// the end, and read by its index. It has no removal.
 ///
 /// Its index is a hint: it may lag behind the end, and is never beyond it. That it never falls is a promise of its own
 /// ([`IndexNeverFalls`](crate::IndexNeverFalls)).

@@ -4,11 +4,12 @@ use super::call::{ObjectAnswer, ObjectCall, ObjectId};
 use super::specification::Specification;
 use serde::{Deserialize, Serialize};
 
-/// A variable: `CAS` and `CAS_versioned` of document 002.
+/// A variable: `CAS` and `CAS_versioned` of the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real
+/// time*.
 ///
 /// The version counts what was done to *this* variable from the beginning, one for each write, each compare-and-set that was done,
 /// and each delete of what existed. It never starts again: a store that counts anew after a delete lets an old compare
-/// succeed (ABA), which document 002 counts on versions to prevent. Stores call such a number a modification revision. One
+/// succeed (ABA), which the exactly-once article counts on versions to prevent. Stores call such a number a modification revision. One
 /// that counts the modifications of all its keys together must be recorded as this variable's.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Variable;

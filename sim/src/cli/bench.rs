@@ -1,8 +1,8 @@
-//! `picklock bench`: the benchmark that document 000 leaves blank in section 5.5.
+//! `picklock bench`: the benchmark that the Cassandra paper, *The Cassandra queue lock*, leaves blank in section 5.5.
 
 use super::jobs::Jobs;
 use super::progress::Progress;
-use super::screen::{Screen, Tone, cell, counted, lines, wrapped};
+use super::screen::{Screen, Tone, cell, counted, headed, lines, wrapped};
 use super::{BadCall, Ending, interrupt, names, seeds};
 use crate::measures::bench::{
     Contestant, Grid, LATENCY, POLL_INTERVAL, Point, Spread, TTL_SECONDS, WARM_UP, contestants, plot,
@@ -13,7 +13,7 @@ use picklock_model::time::Micros;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Measures the locks of document 000 under contention: table, JSON and plot (section 5.5)
+/// Measures the Cassandra locks under contention: table, JSON and plot (the Cassandra paper, section 5.5)
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Bench {
@@ -52,6 +52,8 @@ const THREADS_MAX: u64 = 128;
 const HOLD_MS_MAX: u64 = 60_000;
 const SECONDS_MAX: u64 = 3600;
 const SEEDS_MAX: u64 = 1000;
+/// Columns of a terminal on which all of the table fits.
+const WIDE: usize = 100;
 
 #[derive(Serialize)]
 struct Document {
@@ -171,30 +173,28 @@ impl Document {
     }
 
     fn table(&self, hold_ms: f64, screen: &Screen) -> String {
+        // A narrow terminal has no room for how far the seeds are apart.
+        let is_wide = Screen::width().is_none_or(|width| width >= WIDE);
         let header = [
-            "lock",
-            "threads",
-            "per second",
-            "wait p50",
-            "p99",
-            "max, ms",
-            "requests",
-            "replicas'",
-            "Jain",
-            "longest run",
-            "overtakes",
+            "lock\n  threads",
+            "per\nsecond",
+            "wait\np50",
+            "\np99",
+            "max,\nms",
+            "requ-\nests",
+            "repli-\ncas'",
+            "\nJain",
+            "max\nrun",
+            "over-\ntakes",
         ];
         let mut table = screen.paint().table(&header);
-        let mut last = None;
-        for point in self.points.iter().filter(|point| point.hold_ms == hold_ms) {
-            let name = if last == Some(point.lock) { "" } else { point.lock };
-            last = Some(point.lock);
+        let points: Vec<&Point> = self.points.iter().filter(|point| point.hold_ms == hold_ms).collect();
+        for point in &points {
             let tone = if point.mutual_exclusion_broken { Tone::Bad } else { Tone::Plain };
             let number = |text: String| cell(tone, &text).set_alignment(CellAlignment::Right);
             table.add_row([
-                cell(Tone::Strong, name),
                 number(point.threads.to_string()),
-                number(spread(&point.per_second)),
+                number(if is_wide { spread(&point.per_second) } else { rounded(point.per_second.mean) }),
                 number(mean(point.wait_p50_ms)),
                 number(mean(point.wait_p99_ms)),
                 number(point.wait_max_ms.map_or_else(none, |spread| rounded(spread.max))),
@@ -205,7 +205,7 @@ impl Document {
                 number(mean(point.overtakes_per_acquisition)),
             ]);
         }
-        lines(&table)
+        headed(&lines(&table), &points.iter().map(|point| point.lock).collect::<Vec<_>>(), screen.paint())
     }
 
     fn legend(&self) -> String {
@@ -218,16 +218,17 @@ impl Document {
             self.seconds,
             self.warm_up_seconds,
         );
-        let columns = "per second: acquisitions (smallest to largest of the seeds). wait: from call to grant; who still waits at the \
+        let columns = "per second: acquisitions (smallest to largest of the seeds, where there is room; --json has them). wait: from call to grant; who still waits at the \
              end counts with what he has waited. requests: of clients to the store per acquisition, with release; \
-             replicas': what servers say to each other. Jain: 1 is equal shares, 1/n one thread has all. longest run: \
+             replicas': what servers say to each other. Jain: 1 is equal shares, 1/n one thread has all. max run: the most \
              grants of one thread in a row. overtakes: who had called at an earlier moment, per acquisition.";
         let setups = format!(
             "Cassandra: 3 replicas, QUORUM, TTL {} s (no renewal within a run). Queue locks look every {} ms whether they are \
              first. Old lock: back-off of Listing 4. Feedback: one server, lease 30 s, a sign of life every 10 s.",
             self.ttl_seconds, self.poll_interval_ms,
         );
-        [latency.as_str(), columns, setups.as_str()].map(|text| wrapped(text, 118, "")).concat()
+        let width = Screen::text_width();
+        [latency.as_str(), columns, setups.as_str()].map(|text| wrapped(text, width, "")).concat()
     }
 }
 

@@ -1,13 +1,23 @@
-//! `picklock completions SHELL`.
+//! `picklock completions SHELL`: commands, options, and the names of locks, faults, promises and whatever else has one.
 
+use super::matrix::Kind;
 use super::screen::Screen;
-use super::{BadCall, CommandLine, Ending};
-use clap::{Args, CommandFactory};
+use super::{BadCall, CommandLine, Ending, names};
+use crate::measures::bench::contestants;
+use crate::plans::fault::FaultKind;
+use crate::plans::strategy::Strategy;
+use crate::registry::Locks;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Arg, Args, Command, CommandFactory};
+use picklock_model::claims::{Assumption, THEOREMS, scenarios};
+use picklock_properties::Promise;
 
 /// Prints a completion script for a shell
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example: picklock completions bash > ~/.local/share/bash-completion/completions/picklock"
+    after_help = "Example: picklock completions bash > ~/.local/share/bash-completion/completions/picklock
+
+The script knows the names of locks, faults, promises, assumptions, theorems and rows, those of this command's own locks included."
 )]
 pub struct Completions {
     /// Which shell
@@ -16,10 +26,69 @@ pub struct Completions {
 
 impl Completions {
     /// Prints it.
-    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut CommandLine::command(), "picklock", &mut script);
+        let mut command = with_names(CommandLine::command(), locks);
+        clap_complete::generate(self.shell, &mut command, names::program(), &mut script);
         screen.write(&script);
         Ok(Ending::Fine)
     }
+}
+
+/// The command with what its arguments may be. Only scripts are made from it: a call is read by [`names`], which knows more, lists
+/// with commas for one, and says what was meant.
+fn with_names(command: Command, locks: &Locks) -> Command {
+    let name = command.get_name().to_owned();
+    let command = command.mut_args(|argument| match values(&name, argument.get_id().as_str(), locks) {
+        Some(values) => taking(argument, values),
+        None => argument,
+    });
+    command.mut_subcommands(|command| with_names(command, locks))
+}
+
+fn taking(argument: Arg, values: Vec<PossibleValue>) -> Arg {
+    argument.value_parser(PossibleValuesParser::new(values))
+}
+
+/// What an argument of a command may be, if that has a name.
+fn values(command: &str, argument: &str, locks: &Locks) -> Option<Vec<PossibleValue>> {
+    let named = |name: &'static str, what: &'static str| PossibleValue::new(name).help(what);
+    let faults = || FaultKind::ALL.into_iter().map(move |kind| named(kind.name(), kind.description()));
+    let some = [named("none", "no faults"), named("all", "the usual kinds")];
+    let values: Vec<PossibleValue> = match (command, argument) {
+        ("bench", "locks") => contestants().iter().map(|one| named(one.name, one.summary)).collect(),
+        ("check" | "sweep", "lock") => locks.iter().map(|lock| named(lock.name(), lock.summary())).collect(),
+        ("matrix" | "overview", "locks") => {
+            let has_row = |kind: &Kind| kind.rows(locks).into_iter();
+            let kinds = if command == "matrix" { Kind::ALL.as_slice() } else { &[Kind::Locks] };
+            kinds.iter().flat_map(has_row).map(|lock| named(lock.name(), lock.summary())).collect()
+        }
+        ("matrix" | "sweep" | "serve" | "redis" | "etcd", "faults") => {
+            some.into_iter().chain(faults()).collect()
+        }
+        ("check" | "sweep" | "replay" | "shrink", "properties" | "property") => {
+            Promise::ALL.iter().map(|promise| named(promise.name(), promise.statement())).collect()
+        }
+        ("check", "drop") => Assumption::ALL
+            .iter()
+            .map(|assumption| named(assumption.name(), assumption.statement()))
+            .collect(),
+        ("sweep" | "hunt", "strategy" | "strategies") => {
+            Strategy::ALL.iter().map(|strategy| named(strategy.name(), strategy.description())).collect()
+        }
+        ("theorems" | "widen", "names") => {
+            THEOREMS.iter().map(|theorem| named(theorem.name, theorem.source)).collect()
+        }
+        ("scenarios" | "hunt", "ids") | ("replay" | "shrink", "token") => {
+            scenarios().iter().map(|row| named(row.id, row.story)).collect()
+        }
+        ("scenarios" | "hunt", "systems") => {
+            let mut systems: Vec<&'static str> = scenarios().iter().map(|row| row.system).collect();
+            systems.dedup();
+            systems.into_iter().map(PossibleValue::new).collect()
+        }
+        ("matrix", "systems") => Kind::ALL.iter().map(|kind| PossibleValue::new(kind.name())).collect(),
+        _ => return None,
+    };
+    Some(values)
 }

@@ -100,10 +100,10 @@ fn table(rows: &[Row], screen: &Screen) -> String {
     let header = [
         "clients",
         "watch on",
-        "wake-ups per release",
+        "wake-ups\nper release",
         "at most",
-        "requests per acquisition",
-        "as the row says",
+        "requests per\nacquisition",
+        "as the\nrow says",
     ];
     let mut table = screen.paint().table(&header);
     for row in rows {

@@ -170,10 +170,11 @@ impl Hunt {
             if interrupt::happened() {
                 break;
             }
-            for (place, row) in of_row.iter().enumerate() {
-                screen.text(&widths.row(row, place == 0, paint));
+            for (place, row) in of_row.into_iter().enumerate() {
+                let nth = rows.iter().filter(|row| row.token.is_some()).count() + 1;
+                screen.text(&widths.row(&row, nth, place == 0, paint));
+                rows.push(row);
             }
-            rows.extend(of_row);
         }
         screen.text(&summary::text(&rows, &strategies, paint));
         let hunted = rows.len() / strategies.len();

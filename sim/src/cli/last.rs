@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub const FOLDER_VARIABLE: &str = "PICKLOCK_CACHE";
 
 /// So many are kept.
-const KEPT_MAX: usize = 20;
+const KEPT_MAX: usize = 500;
 
 /// Keeps the tokens that a command prints; whether `@last` stands for the first of them now. It is a convenience: if it cannot
 /// be had, nobody is bothered.

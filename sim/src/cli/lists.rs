@@ -8,6 +8,16 @@ use picklock_model::claims::Assumption;
 use picklock_properties::Promise;
 use serde::Serialize;
 
+/// The texts that locks and promises are taken from, by the names that the lists give them.
+pub const SOURCES: &str = "\
+Their sources, all in Russian:
+  the Cassandra paper       \"The Cassandra queue lock\"
+  the Redlock article       \"Distributed Locks with Redis\"
+  the exactly-once article  \"Heterogeneous concurrent exactly-once processing of
+                            data in real time\"
+  the ZooKeeper article     \"ZooKeeper, or writing a distributed lock service\"
+  the lock-manager article  \"Distributed lock manager\"";
+
 #[derive(Serialize)]
 struct LockRow {
     name: &'static str,

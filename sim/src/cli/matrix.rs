@@ -1,21 +1,26 @@
-//! `picklock matrix`, and `picklock` alone: which lock keeps which promise under which fault; and which object.
+//! `picklock matrix`: which lock keeps which promise under which fault; and which object.
 
+mod held;
 mod judged;
 mod kind;
 mod report;
 
+use super::ci::Ci;
 use super::jobs::Jobs;
 use super::progress::Progress;
-use super::screen::Screen;
+use super::screen::{Rows, Screen};
+use super::snapshot::Difference;
 use super::tokens::{Plans, Tokens, UNCHANGED};
 use super::{BadCall, Ending, interrupt, last, names};
 use crate::plans::fault::{FaultKind, FaultSet};
 use crate::plans::strategy::Strategy;
 use crate::registry::{AnyLock, Locks, SweepHow};
 use clap::Args;
-use judged::{Judged, Row};
-use kind::Kind;
+use held::Held;
+pub use judged::{Judged, Row, Verdict};
+pub use kind::Kind;
 use report::Folder;
+use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -41,6 +46,14 @@ pub struct Matrix {
     /// report.txt and report.json
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Expects what this file has, which --accept has written, and nothing else: says what differs, and exits 5 for that alone
+    #[arg(long, value_name = "FILE", conflicts_with = "accept")]
+    expect: Option<PathBuf>,
+    /// Writes what was seen into this file, for --expect; what it has and these runs do not contradict stays
+    #[arg(long, value_name = "FILE")]
+    accept: Option<PathBuf>,
+    #[command(flatten)]
+    ci: Ci,
 }
 
 const EXAMPLES: &str = "\
@@ -49,22 +62,29 @@ Examples:
   picklock matrix --lock cassandra-queue --fault pause --fault clock --seeds 100000
   picklock matrix --system objects
   picklock matrix --json --out report
+  picklock matrix --lock redlock --accept redlock.json
+  picklock matrix --lock redlock --junit junit.xml --github
 
 Exits 5 if a promise breaks that is believed or verified to be kept, 3 if runs are missing or did not end, 4 if no cell
 could have been broken, else 0: what is known to break is expected to, with any number of seeds.
 
+With --expect, the file says what is expected. Not to have met a failure contradicts no file, unless the seed that had broken the \
+promise is run again; to break what was not broken does, by whatever seed. Cells that were not asked for are left out.
+
 JSON: a cell's \"verdict\" is violated, known-violated (by \"known_by\", not met by these seeds), verified, not-seen (in
 \"tested\" of \"runs\" it could have been), vacuous, or incomplete; \"expected\" is violated, kept, verified or unknown.";
 
-/// So many that each of the known failures is found, and that all of it takes less than a minute on two cores.
-const SEEDS_DEFAULT: u64 = 1000;
-
-impl Default for Matrix {
-    fn default() -> Matrix {
-        let (locks, systems, faults) = (Vec::new(), Vec::new(), Vec::new());
-        Matrix { locks, systems, faults, seeds: SEEDS_DEFAULT, jobs: Jobs::default(), out: None }
-    }
+/// The cells, and what is not as the file of --expect has it.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    rows: Rows<'a, &'a judged::Cell>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    differences: Option<&'a [Difference]>,
 }
+
+/// So many that most of the known failures are met, and that all of it takes about a minute on two cores.
+const SEEDS_DEFAULT: u64 = 1000;
 
 impl Matrix {
     /// Runs all seeds of all rows.
@@ -76,6 +96,8 @@ impl Matrix {
             return Err(BadCall("--seeds 0 shows nothing; it takes at least 1".to_owned()));
         }
         let out = self.out.as_deref().map(Folder::open).transpose()?;
+        self.ci.check()?;
+        let held = Held::open(self.expect.as_deref(), self.accept.as_deref())?;
 
         let planned = chosen.len() * faults.len();
         let progress = Progress::runs(planned as u64 * self.seeds);
@@ -106,11 +128,21 @@ impl Matrix {
         screen.text(&judged.text(screen.paint()));
         let written = out.map(|out| out.fill(locks, &mut judged, &self.jobs.pool()?)).transpose()?;
         last::keep(judged.cells().iter().filter_map(|cell| cell.token.as_deref()));
-        screen.rows(&judged.cells(), judged.is_complete());
+        let compared = held.as_ref().and_then(|held| held.compared(locks, &judged, &faults));
+        let differences = compared.as_ref().map(|compared| compared.differences.changed.as_slice());
+        screen.document(&Document { rows: Rows::new(&judged.cells(), judged.is_complete()), differences });
         if let Some(written) = written {
             screen.text(&written);
         }
-        Ok(judged.ending())
+        if let Some(held) = &held {
+            screen.text(&held.settle(&judged, compared.as_ref(), screen.paint())?);
+        }
+        let ending = match &held {
+            Some(held) => held.ending(&judged, compared.as_ref()),
+            None => judged.ending(),
+        };
+        self.ci.report("matrix", judged.cases(differences), ending, screen)?;
+        Ok(ending)
     }
 
     /// By table, each in the order asked for.
@@ -138,9 +170,7 @@ impl Matrix {
     }
 
     fn chosen_faults(&self) -> Result<Vec<(&'static str, FaultSet)>, BadCall> {
-        let mut rows = vec![("none", FaultSet::EMPTY)];
-        rows.extend(FaultKind::USUAL.map(|kind| (kind.name(), FaultSet::from(kind))));
-        rows.push(("all", FaultSet::ALL));
+        let rows = rows_of_faults();
         if self.faults.is_empty() {
             return Ok(rows);
         }
@@ -152,6 +182,12 @@ impl Matrix {
         };
         self.faults.iter().map(row).collect()
     }
+}
+
+/// The rows of a lock: nothing, each kind of fault, all of them at once.
+pub fn rows_of_faults() -> Vec<(&'static str, FaultSet)> {
+    let kinds = FaultKind::USUAL.map(|kind| (kind.name(), FaultSet::from(kind)));
+    [("none", FaultSet::EMPTY)].into_iter().chain(kinds).chain([("all", FaultSet::ALL)]).collect()
 }
 
 fn kind_without_row(name: &str) -> Option<FaultKind> {

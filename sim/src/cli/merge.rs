@@ -16,6 +16,9 @@ pub struct Merge {
     /// The files that sweep --results has written, in any order
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Says how often each fault struck and each situation arose
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -54,7 +57,7 @@ impl Merge {
             seconds,
             violations,
         );
-        let ending = document.show(screen)?;
+        let ending = document.show(screen, self.verbose)?;
         if !missing.is_empty() {
             let missing: Vec<String> =
                 missing.iter().map(|seeds| format!("{}..{}", seeds.start, seeds.end)).collect();

@@ -5,9 +5,13 @@
 //! after one line that says what was wrong and what would be right. Nothing else goes to stdout, and progress goes to
 //! stderr, and only to a terminal.
 
+#[cfg(all(feature = "serve", unix))]
+mod attempt;
 mod bench;
 mod check;
+mod ci;
 mod completions;
+mod diff;
 mod given;
 mod herd;
 mod hunt;
@@ -15,11 +19,14 @@ mod interrupt;
 mod jobs;
 mod last;
 mod lists;
+mod man;
 mod matrix;
 mod merge;
 mod names;
+mod new;
 mod next;
 mod open;
+mod overview;
 mod plan_file;
 mod progress;
 mod replay;
@@ -30,6 +37,7 @@ mod seeds;
 #[cfg(feature = "serve")]
 mod serve;
 mod shrink;
+mod snapshot;
 mod sweep;
 mod theorems;
 mod tokens;
@@ -39,7 +47,7 @@ mod watch;
 mod widen;
 
 use crate::registry::{CheckVerdict, Locks, RunError};
-use clap::{Parser, Subcommand};
+use clap::{ColorChoice, Parser, Subcommand};
 use picklock_model::claims::Expected;
 use screen::Screen;
 use std::io::Write;
@@ -51,7 +59,7 @@ use std::process::ExitCode;
 /// or under many seeded schedules with skewed clocks, pauses, partitions and crashes. Says for each lock which promise
 /// survives which fault, with a token that replays the failure byte for byte.
 ///
-/// Without a command: the verdict matrix.
+/// Without a command: all locks on one screen.
 #[derive(Debug, Parser)]
 #[command(name = "picklock", version, after_help = EXAMPLES, subcommand_help_heading = "Commands")]
 struct CommandLine {
@@ -61,11 +69,16 @@ struct CommandLine {
     /// Prints one JSON document on stdout, and nothing else.
     #[arg(long, global = true)]
     json: bool,
+
+    /// When to use colours; auto: on a terminal that has some, unless NO_COLOR is set, or if CLICOLOR_FORCE is
+    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    color: ColorChoice,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  picklock                                       which lock survives what
+  picklock                                       which lock survives what, on one screen
+  picklock matrix                                the same with every promise, and 1,000 runs each
   picklock theorems theorem-1                    is it true, and what does it lean on
   picklock check cassandra-queue --drop no-pause --drop no-expiry
   picklock sweep cassandra-queue --faults pause,clock --seeds 0..100000
@@ -74,6 +87,8 @@ Examples:
   picklock hunt C6                               how many random plans until the failure shows
   picklock serve redis --faults pause,clock      a Redis for your own client to fail on
   picklock serve etcd --members 3 --faults crash  an etcd, likewise
+  picklock new my-lock                           a crate with a lock of your own to begin with
+  picklock try -- python3 worker.py              a client of yours, and faults until two of it hold at once
 
 Exit codes:
   0  kept: every promise that was asked for, each put to the test
@@ -81,19 +96,22 @@ Exit codes:
   2  the call was wrong; one line says what would be right
   3  incomplete: a limit or ^C came before a verdict
   4  vacuous: nothing was broken, and nothing that would give that a meaning ever happened
-  5  unexpected: a verdict differs from the expected one (matrix, theorems, scenarios, hunt, herd,
+  5  unexpected: a verdict differs from the expected one (overview, matrix, theorems, scenarios, hunt, herd,
      ttl, widen, shrink --catalogue), or a repeated run from the first (sweep).
-     What is known to break is expected to, and is no failure there
+     What is known to break is expected to, and is no failure there. Also: a difference from
+     the file of matrix --expect, or of diff
 
-Colours go to terminals only, and not if NO_COLOR is set. ^C prints what was found so far; a second ^C ends at once.";
+^C prints what was found so far; a second ^C ends at once.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Overview(overview::Overview),
     Matrix(matrix::Matrix),
     Theorems(theorems::Theorems),
     Check(check::Check),
     Sweep(sweep::Sweep),
     Merge(merge::Merge),
+    Diff(diff::Diff),
     Replay(replay::ReplayToken),
     Shrink(shrink::ShrinkToken),
     Scenarios(scenarios::Scenarios),
@@ -103,16 +121,23 @@ enum Command {
     Widen(widen::Widen),
     #[cfg(feature = "serve")]
     Serve(serve::Serve),
+    #[cfg(all(feature = "serve", unix))]
+    Try(attempt::Try),
     Bench(bench::Bench),
+    New(new::New),
     /// Lists the locks
+    #[command(after_help = lists::SOURCES)]
     Locks,
     /// Lists the kinds of faults
     Faults,
     /// Lists the promises
+    #[command(after_help = lists::SOURCES)]
     Properties,
     /// Lists the assumptions that theorems and checks can drop
     Assumptions,
     Completions(completions::Completions),
+    #[command(name = "man")]
+    Manual(man::Manual),
     /// Reads tokens, a line each, and prints what tells their runs apart: the second process of a sweep
     #[command(hide = true)]
     Fingerprints,
@@ -208,20 +233,22 @@ pub fn main(locks: &Locks) -> ExitCode {
         complain(&format!("picklock has a bug, please report it with the command line: {panic}"));
     }));
     crate::report::name_program(names::program());
-    let CommandLine { command, json } = match typed::command_line() {
+    let CommandLine { command, json, color } = match typed::command_line() {
         Ok(command_line) => command_line,
         Err(BadCall(what)) => {
             complain(&what);
             return ExitCode::from(2);
         }
     };
-    let mut screen = Screen::new(json);
-    let ended = match command.unwrap_or_else(|| Command::Matrix(matrix::Matrix::default())) {
+    let mut screen = Screen::new(json, color);
+    let ended = match command.unwrap_or_else(|| Command::Overview(overview::Overview::default())) {
+        Command::Overview(command) => command.run(locks, &mut screen),
         Command::Matrix(command) => command.run(locks, &mut screen),
         Command::Theorems(command) => command.run(locks, &mut screen),
         Command::Check(command) => command.run(locks, &mut screen),
         Command::Sweep(command) => command.run(locks, &mut screen),
         Command::Merge(command) => command.run(locks, &mut screen),
+        Command::Diff(command) => command.run(&mut screen),
         Command::Fingerprints => watch::fingerprints(locks, &mut screen),
         Command::Replay(command) => command.run(locks, &mut screen),
         Command::Shrink(command) => command.run(locks, &mut screen),
@@ -232,12 +259,16 @@ pub fn main(locks: &Locks) -> ExitCode {
         Command::Widen(command) => command.run(locks, &mut screen),
         #[cfg(feature = "serve")]
         Command::Serve(command) => command.run(&mut screen),
+        #[cfg(all(feature = "serve", unix))]
+        Command::Try(command) => command.run(&mut screen),
         Command::Bench(command) => command.run(&mut screen),
+        Command::New(command) => command.run(&mut screen),
         Command::Locks => lists::locks(locks, &mut screen),
         Command::Faults => lists::faults(&mut screen),
         Command::Properties => lists::properties(&mut screen),
         Command::Assumptions => lists::assumptions(&mut screen),
-        Command::Completions(command) => command.run(&mut screen),
+        Command::Completions(command) => command.run(locks, &mut screen),
+        Command::Manual(command) => command.run(&mut screen),
     };
     match ended.and_then(|ending| screen.finish().map(|()| ending)) {
         Ok(ending) => ExitCode::from(ending.exit_code()),

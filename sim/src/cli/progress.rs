@@ -32,7 +32,9 @@ impl Progress {
     }
 
     fn new(total: Option<u64>, template: &str) -> Progress {
-        if !std::io::stderr().is_terminal() {
+        // A terminal that cannot go back in its line would get a line for each step of the bar.
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        if is_dumb || !std::io::stderr().is_terminal() {
             return Progress { bar: ProgressBar::hidden() };
         }
         let style = match ProgressStyle::with_template(template) {

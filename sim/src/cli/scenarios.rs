@@ -1,5 +1,6 @@
 //! `picklock scenarios`: the catalogue of known failures, each found again, and the repair that must hold.
 
+use super::ci::{Case, Ci, Outcome};
 use super::jobs::Jobs;
 use super::progress::Progress;
 use super::screen::{Paint, Screen, Tone, counted, grouped, wrapped};
@@ -27,6 +28,8 @@ pub struct Scenarios {
     systems: Vec<String>,
     #[command(flatten)]
     jobs: Jobs,
+    #[command(flatten)]
+    ci: Ci,
 }
 
 const EXAMPLES: &str = "\
@@ -34,6 +37,7 @@ Examples:
   picklock scenarios
   picklock scenarios C16 --json
   picklock scenarios --system cassandra
+  picklock scenarios C1 C2 --junit junit.xml --github
 
 Exits 5 if a failure was not found, or its repair does not hold; 3 if a search did not end; 4 if nothing could have broken a
 repair. JSON: in the envelope's rows, \"fix_verdict\" is holds, violated, incomplete or vacuous.";
@@ -84,6 +88,7 @@ impl Scenarios {
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let chosen = self.chosen()?;
         let pool = self.jobs.pool()?;
+        self.ci.check()?;
         let jobs = self.jobs.count()?;
         let paint = screen.paint();
         let widths = Widths::of(&chosen);
@@ -121,7 +126,9 @@ impl Scenarios {
         screen.rows(&rows, complete);
         screen.text(&closing(&rows, paint));
         let missing = Ending::Incomplete.or_fine(!complete);
-        Ok(rows.iter().map(Row::ending).fold(missing, Ending::max))
+        let ending = rows.iter().map(Row::ending).fold(missing, Ending::max);
+        self.ci.report("scenarios", rows.iter().flat_map(Row::cases).collect(), ending, screen)?;
+        Ok(ending)
     }
 
     fn chosen(&self) -> Result<Vec<Scenario>, BadCall> {
@@ -258,6 +265,34 @@ impl Row {
         }
     }
 
+    /// As a build server shows it: that the failure is found again, and that its repair holds.
+    fn cases(&self) -> [Case; 2] {
+        let found = match (self.found, self.searched_to_the_end) {
+            (true, _) => Outcome::Passed,
+            (false, true) => Outcome::Failed(format!("not found again: {}", self.story)),
+            (false, false) => Outcome::Unclear(format!("the search did not end: {}", self.story)),
+        };
+        let repaired = match self.fix_verdict {
+            CheckVerdict::Holds => Outcome::Passed,
+            CheckVerdict::Violated => Outcome::Failed(format!("does not hold: {}", self.fix)),
+            CheckVerdict::Incomplete => Outcome::Unclear(format!("the search did not end: {}", self.fix)),
+            CheckVerdict::Vacuous => Outcome::Unclear(format!("nothing put it to the test: {}", self.fix)),
+        };
+        let case = |name: &str, outcome: Outcome, said: &str, token: Option<String>| Case {
+            group: self.system.to_owned(),
+            name: format!("{} {name}", self.id),
+            outcome,
+            said: said.to_owned(),
+            token,
+            seconds: None,
+        };
+        let token = self.found.then(|| self.id.to_owned());
+        [
+            case("found", found, self.story, token),
+            case("repaired", repaired, self.fix, self.fix_token.clone()),
+        ]
+    }
+
     fn ending(&self) -> Ending {
         let repaired = match self.fix_verdict {
             CheckVerdict::Holds => Ending::Fine,
@@ -281,7 +316,7 @@ struct Widths {
 }
 
 /// `✓ seed 12345, 12345 steps`.
-const FOUND: usize = 25;
+const FOUND: usize = 24;
 
 impl Widths {
     fn of(rows: &[Scenario]) -> Widths {
@@ -297,7 +332,7 @@ impl Widths {
         let &Widths { id, system, breaks } = self;
         let titles =
             format!("{:id$}  {:system$}  {:breaks$}  {:FOUND$}  repaired", "id", "system", "breaks", "found");
-        format!("{}\n{}\n", paint.text(Tone::Strong, &titles), "─".repeat(titles.chars().count() + 12))
+        format!("{}\n{}\n", paint.text(Tone::Strong, &titles), "─".repeat(78))
     }
 
     fn row(&self, row: &Row, paint: Paint) -> String {
@@ -343,10 +378,12 @@ impl Widths {
         ];
         for (title, words) in told {
             if !words.is_empty() {
-                text += &wrapped(&format!("{title}{words}"), 118, &indent);
+                text += &wrapped(&format!("{title}{words}"), Screen::text_width(), &indent);
             }
         }
-        for token in [&row.token, &row.fix_token].into_iter().flatten() {
+        // On a terminal the row's name stands for what it finds.
+        let found = row.token.as_ref().filter(|_| !Screen::is_terminal());
+        for token in [found, row.fix_token.as_ref()].into_iter().flatten() {
             let _ = writeln!(text, "{indent}{}", paint.text(Tone::Faint, token));
         }
         text

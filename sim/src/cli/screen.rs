@@ -1,9 +1,14 @@
 //! Where results go: stdout, as text or as one JSON document; colours, tables and numbers.
 
 use super::{BadCall, Ending};
+use anstream::AutoStream;
+use clap::ColorChoice;
 use comfy_table::{Attribute, Cell, Color, ContentLineStyle, LineStyle, Table, TableStyle};
 use serde::Serialize;
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{ErrorKind, Write};
+
+const TEXT_WIDTH_MIN: usize = 60;
+const TEXT_WIDTH_MAX: usize = 118;
 
 /// Stdout.
 pub struct Screen {
@@ -14,9 +19,14 @@ pub struct Screen {
 
 impl Screen {
     /// Stdout, for one document if `json`, else for text.
-    pub fn new(json: bool) -> Screen {
-        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Screen { json, colour: !refused && std::io::stdout().is_terminal(), failed: None }
+    pub fn new(json: bool, colour: ColorChoice) -> Screen {
+        let colour = match colour {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            // NO_COLOR, CLICOLOR, CLICOLOR_FORCE, TERM, CI, and whether it is a terminal.
+            ColorChoice::Auto => AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never,
+        };
+        Screen { json, colour, failed: None }
     }
 
     /// Whether one JSON document is wanted.
@@ -32,6 +42,16 @@ impl Screen {
     /// Columns of the terminal, if it is one.
     pub fn width() -> Option<usize> {
         Table::new().width().map(usize::from)
+    }
+
+    /// How wide text is set here: as wide as the terminal, if it is one, and not so wide that nobody finds the next line.
+    pub fn text_width() -> usize {
+        Screen::width().map_or(TEXT_WIDTH_MAX, |width| width.clamp(TEXT_WIDTH_MIN, TEXT_WIDTH_MAX))
+    }
+
+    /// Whether people read it, for whom tokens are too long: they are kept, and `@last:3` stands for the third.
+    pub fn is_terminal() -> bool {
+        Screen::width().is_some()
     }
 
     /// Prints text, unless a document is wanted.
@@ -89,7 +109,7 @@ pub struct Rows<'a, T> {
 }
 
 /// Changes when fields go or change their meaning; not when some are added.
-const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 1;
 
 impl<'a, T: Serialize> Rows<'a, T> {
     /// These; `complete` unless something came before all of them were there.
@@ -190,6 +210,21 @@ pub fn lines(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
+/// A table whose rows are of these things, as lines; each thing's name stands on a line of its own above its first row, so that the
+/// columns need not begin behind the longest name.
+pub fn headed(table: &str, of: &[&str], paint: Paint) -> String {
+    let heads = table.lines().count() - of.len();
+    let mut text = String::new();
+    for (number, line) in table.lines().enumerate() {
+        let row = number.checked_sub(heads);
+        if let Some(row) = row.filter(|row| *row == 0 || of[row - 1] != of[*row]) {
+            text += &format!("{}\n", paint.text(Tone::Strong, of[row]));
+        }
+        text += &format!("{line}\n");
+    }
+    text
+}
+
 /// `12,345,678`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -227,13 +262,45 @@ pub fn wrapped(text: &str, width: usize, indent: &str) -> String {
     lines.iter().map(|line| format!("{indent}{line}\n")).collect()
 }
 
-/// A command prints a list of things, and that was it.
+/// A command prints a list of things, and that was it. A terminal gets lines that fit it; a file, a line for each thing.
 pub fn list<T: Serialize>(screen: &mut Screen, rows: &[T], line: impl Fn(&T) -> [String; 2]) -> Ending {
     let lines: Vec<[String; 2]> = rows.iter().map(line).collect();
     let width = lines.iter().map(|[name, _]| name.chars().count()).max().unwrap_or(0);
-    for [name, what] in lines {
-        screen.text(&format!("{}  {what}\n", screen.paint().text(Tone::Strong, &format!("{name:width$}"))));
-    }
+    let text: String =
+        lines.iter().map(|line| listed(line, width, Screen::width(), screen.paint())).collect();
+    screen.text(&text);
     screen.rows(rows, true);
     Ending::Fine
+}
+
+/// A thing and what it is, which begins behind the longest name and goes on below itself.
+fn listed([name, what]: &[String; 2], width: usize, terminal: Option<usize>, paint: Paint) -> String {
+    let name = paint.text(Tone::Strong, &format!("{name:width$}"));
+    let indent = " ".repeat(width + 2);
+    // Less than that is no column to read.
+    match terminal.filter(|terminal| *terminal >= width + 22) {
+        Some(terminal) => format!("{name}  {}", wrapped(what, terminal, &indent).trim_start()),
+        None => format!("{name}  {what}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stands_once_above_all_rows_of_its_own() {
+        let table = "head\n────\n 1\n 2\n 3\n";
+        let shown = "head\n────\na\n 1\n 2\nb\n 3\n";
+        assert_eq!(headed(table, &["a", "a", "b"], Paint::NONE), shown);
+    }
+
+    #[test]
+    fn what_is_listed_fits_the_terminal_and_stays_a_line_in_a_file() {
+        let row = ["redlock".to_owned(), "Redlock as written, on independent masters".to_owned()];
+        let shown = |terminal| listed(&row, 8, terminal, Paint::NONE);
+        assert_eq!(shown(None), "redlock   Redlock as written, on independent masters\n");
+        assert_eq!(shown(Some(32)), "redlock   Redlock as written, on\n          independent masters\n");
+        assert_eq!(shown(Some(20)), shown(None), "a terminal that is too narrow wraps by itself");
+    }
 }

@@ -2,23 +2,29 @@
 
 mod etcd;
 mod redis;
+pub mod told;
 
 use super::plan_file::PlanFile;
 use super::screen::{Screen, counted};
 use super::{BadCall, Ending, names};
 use crate::plans::fault::FaultSet;
-use crate::plans::plan::{Plan, Planned, When};
+use crate::plans::plan::{Fault, Plan, Planned, When};
 use crate::plans::swarm::Scale;
-use crate::serve::{Served, Servers, for_servers};
+use crate::seeded::network::Network;
+use crate::serve::watch;
+use crate::serve::{DRIFT_PPM_MIN, Served, Servers, for_servers};
 use clap::{Args, Subcommand};
 use picklock_model::time::Micros;
 use serde::Serialize;
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use told::{Outcome, Told};
 
 /// Serves a simulated store to any client, with faults
 #[derive(Debug, Args)]
@@ -53,10 +59,41 @@ struct Wrong {
     round: u64,
 }
 
+/// What is kept of it, and what is said of it.
+#[derive(Debug, Args)]
+struct Watching {
+    /// Everything that happens, a line of JSON each: commands, replies, faults and their ends, who holds
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Where clients say that they enter and leave, a line each; then theirs is the verdict
+    #[arg(long, value_name = "IP:PORT")]
+    witness: Option<String>,
+    /// Stops when two hold at once, and says by which fault
+    #[arg(long)]
+    until_broken: bool,
+    /// Where the plan and the picture go when something broke
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// How a store is watched, and what is called what there.
+struct Watched {
+    title: String,
+    /// What a call with the same plan begins with.
+    again: String,
+    witness: Option<SocketAddr>,
+    until_broken: bool,
+    out: PathBuf,
+}
+
 /// What happened, for machines.
 #[derive(Serialize)]
 struct Summary {
     listening: Vec<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    witness: Option<SocketAddr>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    told: Option<Told>,
     first_seed: Option<u64>,
     connections: u64,
     commands: u64,
@@ -64,8 +101,12 @@ struct Summary {
     faults_struck: u64,
 }
 
-const LEASE_MAX_MS: u64 = 86_400_000;
-const ROUND_MAX_S: u64 = 86_400;
+/// How often it looks whether there is something to be said of the servers.
+const NOTICE_PERIOD: Duration = Duration::from_millis(50);
+/// How often it looks whether something is broken.
+const BROKEN_PERIOD: Duration = Duration::from_millis(5);
+pub const LEASE_MAX_MS: u64 = 86_400_000;
+pub const ROUND_MAX_S: u64 = 86_400;
 
 impl Serve {
     /// Serves until ^C.
@@ -95,7 +136,13 @@ impl Wrong {
         let lease = in_range("lease", self.lease, LEASE_MAX_MS)? as i64;
         let round = in_range("round", self.round, ROUND_MAX_S)? as i64;
         match (&self.plan, &self.faults) {
-            (Some(path), _) => Ok(Faults::Once(PlanFile::read(path)?.plan().clone())),
+            (Some(path), _) => {
+                let plan = PlanFile::read(path)?.plan().clone();
+                match unservable(&plan, count) {
+                    None => Ok(Faults::Once(plan)),
+                    Some(why) => Err(BadCall(format!("the plan {} cannot be served: {why}", path.display()))),
+                }
+            }
             (None, Some(kinds)) => {
                 let kinds = names::faults(kinds)?;
                 if kinds.is_empty() {
@@ -117,6 +164,7 @@ impl Wrong {
 
     /// Serves until ^C. `process` is one server behind its listener; `told` hears where all of them are, before anybody is
     /// served.
+    #[expect(clippy::too_many_arguments, reason = "what is the same for all stores, and what is not")]
     fn serve<S: Served, P>(
         &self,
         servers: &Servers<S>,
@@ -124,18 +172,16 @@ impl Wrong {
         faults: Faults,
         process: impl Fn(Servers<S>, u8, TcpListener) -> P,
         told: impl FnOnce(&[SocketAddr]),
+        watched: Option<Watched>,
         screen: &mut Screen,
     ) -> Result<Ending, BadCall>
     where
         P: Future<Output = std::io::Result<Infallible>> + Send + 'static,
     {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| BadCall(format!("the network cannot be used: {error}")))?;
-        runtime.block_on(self.go_on(servers, listen, faults, process, told, screen))
+        runtime()?.block_on(self.go_on(servers, listen, faults, process, told, watched, screen))
     }
 
+    #[expect(clippy::too_many_arguments, reason = "what is the same for all stores, and what is not")]
     async fn go_on<S: Served, P>(
         &self,
         servers: &Servers<S>,
@@ -143,6 +189,7 @@ impl Wrong {
         faults: Faults,
         process: impl Fn(Servers<S>, u8, TcpListener) -> P,
         told: impl FnOnce(&[SocketAddr]),
+        watched: Option<Watched>,
         screen: &mut Screen,
     ) -> Result<Ending, BadCall>
     where
@@ -174,10 +221,21 @@ impl Wrong {
         for (server, address) in listening.iter().enumerate() {
             announce(screen, &format!("s{} listens on {address}\n", server + 1));
         }
+        let mut witness = None;
+        if let Some(address) = watched.as_ref().and_then(|watched| watched.witness) {
+            let cannot = |error| BadCall(format!("nobody can listen on {address} here: {error}"));
+            let listener = TcpListener::bind(address).await.map_err(cannot)?;
+            let address = listener.local_addr().map_err(cannot)?;
+            processes.spawn(watch::listen(servers.clone(), listener, None));
+            announce(screen, &format!("the witness listens on {address}\n"));
+            witness = Some(address);
+        }
+        let until_broken = watched.as_ref().is_some_and(|watched| watched.until_broken);
+        let screen = RefCell::new(screen);
+        let in_force = RefCell::new(None);
         tokio::select! {
             biased;
-            // Also where a shell has it ignored, as in scripts that start this in the background.
-            stopped = tokio::signal::ctrl_c() => {
+            stopped = asked_to_stop() => {
                 stopped.map_err(|error| BadCall(format!("^C cannot be caught here: {error}")))?;
             }
             Some(ended) = processes.join_next() => match ended {
@@ -185,9 +243,14 @@ impl Wrong {
                 Ok(Err(error)) => return Err(BadCall(format!("a server has stopped: {error}"))),
                 Err(panic) => std::panic::resume_unwind(panic.into_panic()),
             },
-            () = self.strike(servers, faults, screen) => {}
+            () = broken(servers), if until_broken => {}
+            () = self.strike(servers, faults, &screen, &in_force) => {}
+            () = say_notices(servers, &screen) => {}
         }
-        let tally = servers.tally();
+        say_now(servers, &screen);
+        let (screen, tally) = (screen.into_inner(), servers.tally());
+        let plan = in_force.into_inner();
+        let outcome = watched.as_ref().map(|watched| Outcome::of(servers, watched, plan)).transpose()?;
         screen.text(&format!(
             "served {} on {}; {} struck, {} lost with their connections\n",
             counted(tally.commands, "command"),
@@ -195,27 +258,43 @@ impl Wrong {
             counted(tally.faults, "fault"),
             counted(tally.lost, "message"),
         ));
+        let ending = outcome.as_ref().map_or(Ending::Fine, |outcome| outcome.ending);
+        if let Some(outcome) = &outcome {
+            screen.text(&outcome.text);
+        }
         screen.document(&Summary {
             listening,
+            witness,
+            told: outcome.map(|outcome| outcome.told),
             first_seed: self.faults.as_ref().map(|_| self.seed),
             connections: tally.connections,
             commands: tally.commands,
             messages_lost: tally.lost,
             faults_struck: tally.faults,
         });
-        Ok(Ending::Fine)
+        Ok(ending)
     }
 
     /// Never ends.
-    async fn strike<S: Served>(&self, servers: &Servers<S>, faults: Faults, screen: &mut Screen) {
+    async fn strike<S: Served>(
+        &self,
+        servers: &Servers<S>,
+        faults: Faults,
+        screen: &RefCell<&mut Screen>,
+        in_force: &RefCell<Option<Plan>>,
+    ) {
         match faults {
-            Faults::None => announce(screen, "no faults\n"),
-            Faults::Once(plan) => follow(servers, &plan, screen).await,
+            Faults::None => announce(&mut screen.borrow_mut(), "no faults\n"),
+            Faults::Once(plan) => {
+                in_force.replace(Some(plan.clone()));
+                follow(servers, &plan, screen).await;
+            }
             Faults::Random { kinds, scale } => {
                 for seed in self.seed.. {
-                    announce(screen, &format!("\nseed {seed}\n"));
+                    announce(&mut screen.borrow_mut(), &format!("\nseed {seed}\n"));
                     let plan =
                         for_servers(Plan::random(kinds, seed, &scale), seed, servers.count(), scale.horizon);
+                    in_force.replace(Some(plan.clone()));
                     follow(servers, &plan, screen).await;
                 }
             }
@@ -224,25 +303,94 @@ impl Wrong {
     }
 }
 
+/// What runs servers and waits.
+pub fn runtime() -> Result<tokio::runtime::Runtime, BadCall> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| BadCall(format!("the network cannot be used: {error}")))
+}
+
+/// Waits until something is broken.
+pub async fn broken<S: Served>(servers: &Servers<S>) {
+    while servers.watched(|watch, _| watch.broken().next().is_none()) {
+        tokio::time::sleep(BROKEN_PERIOD).await;
+    }
+}
+
+/// ^C, or SIGTERM. Also where a shell has them ignored, as in scripts that start this in the background.
+pub async fn asked_to_stop() -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        let mut asked = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        tokio::select! {
+            biased;
+            stopped = tokio::signal::ctrl_c() => stopped,
+            _ = asked.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
+}
+
+/// Why servers cannot be given this plan.
+pub fn unservable(plan: &Plan, count: u8) -> Option<String> {
+    // Clients of a plan are nobody here, and their faults are left out.
+    if let Some(nobody) = plan.names_nobody(u8::MAX, count) {
+        return Some(nobody);
+    }
+    plan.faults.iter().find_map(|Planned { when, fault }| match (when, fault) {
+        (When::At(at), _) if *at >= plan.heal_at => {
+            Some(format!("at {at} everything is healed since {}, and nothing strikes: {fault}", plan.heal_at))
+        }
+        (_, Fault::Drift { ppm, .. }) if *ppm < DRIFT_PPM_MIN => {
+            Some(format!("no clock drifts by {ppm} ppm here, {DRIFT_PPM_MIN} is the least"))
+        }
+        _ => None,
+    })
+}
+
 /// Says what will happen and what will not, and lets it happen.
-async fn follow<S: Served>(servers: &Servers<S>, plan: &Plan, screen: &mut Screen) {
+async fn follow<S: Served>(servers: &Servers<S>, plan: &Plan, screen: &RefCell<&mut Screen>) {
     let is_here = |planned: &Planned| matches!(planned.when, When::At(_)) && servers.feels(&planned.fault);
     let (mut here, elsewhere): (Vec<Planned>, Vec<Planned>) = plan.faults.iter().cloned().partition(is_here);
     here.sort_by_key(|planned| match planned.when {
         When::At(at) => at,
         When::Trigger { delay, .. } => delay,
     });
-    announce(screen, &format!("{}\n", Plan { faults: here, ..plan.clone() }));
-    for planned in elsewhere {
-        announce(screen, &format!("left out, as nobody here can see it: {planned}\n"));
+    let say = |text: &str| announce(&mut screen.borrow_mut(), text);
+    let network = Network { duplicate_per_mille: 0, ..plan.network };
+    say(&format!("{}\n", Plan { faults: here, network, ..plan.clone() }));
+    if plan.network.duplicate_per_mille > 0 {
+        say("left out, as nothing comes twice over TCP: requests that do\n");
     }
-    announce(screen, "\n");
-    servers.follow(plan, |at, fault| announce(screen, &format!("struck at {at}: {fault}\n"))).await;
-    announce(screen, "healed\n");
+    for planned in elsewhere {
+        say(&format!("left out, as nobody here can see it: {planned}\n"));
+    }
+    say("\n");
+    let told = |at, fault: &Fault| {
+        say_now(servers, screen);
+        say(&format!("struck at {at}: {fault}\n"));
+    };
+    servers.follow(plan, told).await;
+    say_now(servers, screen);
+    say("healed: links are whole, processes run, clocks are right\n");
+}
+
+/// Says what the servers do of their own accord, and what they are asked for in vain, for ever.
+async fn say_notices<S: Served>(servers: &Servers<S>, screen: &RefCell<&mut Screen>) {
+    loop {
+        say_now(servers, screen);
+        tokio::time::sleep(NOTICE_PERIOD).await;
+    }
+}
+
+fn say_now<S: Served>(servers: &Servers<S>, screen: &RefCell<&mut Screen>) {
+    for (at, notice) in servers.take_notices() {
+        announce(&mut screen.borrow_mut(), &format!("at {at}: {notice}\n"));
+    }
 }
 
 /// Text where text is wanted; with a document on stdout, to stderr.
-fn announce(screen: &mut Screen, text: &str) {
+pub fn announce(screen: &mut Screen, text: &str) {
     if screen.wants_json() {
         // If nobody reads it, nobody can be told.
         let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
@@ -251,7 +399,7 @@ fn announce(screen: &mut Screen, text: &str) {
     }
 }
 
-fn in_range(name: &str, number: u64, max: u64) -> Result<u64, BadCall> {
+pub fn in_range(name: &str, number: u64, max: u64) -> Result<u64, BadCall> {
     match (1..=max).contains(&number) {
         true => Ok(number),
         false => Err(BadCall(format!("--{name} {number}: it takes 1 to {max}"))),
@@ -259,7 +407,7 @@ fn in_range(name: &str, number: u64, max: u64) -> Result<u64, BadCall> {
 }
 
 /// What clients hold for the date: moments in their commands are compared with it.
-fn unix_micros() -> i64 {
+pub fn unix_micros() -> i64 {
     #[allow(clippy::disallowed_types, reason = "not a run: real clients, who have a date")]
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX))

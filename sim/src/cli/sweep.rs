@@ -1,14 +1,17 @@
 //! `picklock sweep LOCK`: many seeds, each with its own random faults, or all with one given plan.
 
+mod cases;
 mod kept;
+mod text;
 
+use super::ci::Ci;
 use super::jobs::Jobs;
 use super::plan_file::PlanFile;
 use super::progress::{Progress, Stopwatch};
-use super::screen::{Paint, Screen, Tone, cell, counted, grouped, lines};
+use super::screen::Screen;
 use super::tokens::{Plans, Tokens};
 use super::watch::{self, Watched};
-use super::{BadCall, Ending, interrupt, last, names, next, seeds};
+use super::{BadCall, Ending, interrupt, last, names, seeds};
 use crate::plans::fault::{FaultKind, FaultSet};
 use crate::plans::plan::Plan;
 use crate::plans::strategy::Strategy;
@@ -19,11 +22,9 @@ use crate::seeded::outcome::Strikes;
 use crate::sweep::results::{Question, Results};
 use crate::sweep::{Found, SweepReport};
 use clap::Args;
-use comfy_table::CellAlignment;
 use picklock_properties::{Promise, PromiseSet, Tests};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -65,8 +66,13 @@ pub struct Sweep {
     /// A JSON file with the faults and their moments; every seed runs this plan
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
+    /// Says how often each fault struck and each situation arose
+    #[arg(short, long)]
+    verbose: bool,
     #[command(flatten)]
     jobs: Jobs,
+    #[command(flatten)]
+    ci: Ci,
 }
 
 const EXAMPLES: &str = "\
@@ -77,6 +83,7 @@ Examples:
   picklock sweep redlock --strategy mixed --keep-going
   picklock sweep zookeeper-lock-repaired --property fenced-resource --until-tested 500
   picklock sweep cassandra-queue --plan plan.json
+  picklock sweep redlock --faults all,-pause,-clock -v --junit junit.xml
 
 Exits 1 if a promise was broken, 3 if runs are missing or did not end, 4 if no run could have broken a promise that was
 asked for by name, or, if none was, mutual exclusion; 5 if a repeated run differs from the first, whatever was broken.
@@ -200,6 +207,7 @@ impl Sweep {
         if self.until_tested == Some(0) {
             return Err(BadCall("--until-tested 0: it takes 1 or more runs".to_owned()));
         }
+        self.ci.check()?;
         let jobs = self.jobs.count()?;
         let setup = lock.setup((!promises.is_empty()).then_some(promises));
         let asked = Asked {
@@ -260,7 +268,9 @@ impl Sweep {
                 repeated.into_iter().map(|seed| (seed, None)).collect();
             document.watch = Some(watch::watch(locks, tokens.of(&repeated)?)?);
         }
-        document.show(screen)
+        let ending = document.show(screen, self.verbose)?;
+        self.ci.report("sweep", document.cases(), ending, screen)?;
+        Ok(ending)
     }
 }
 
@@ -361,8 +371,8 @@ impl Document {
     }
 
     /// Prints it.
-    pub fn show(&self, screen: &mut Screen) -> Result<Ending, BadCall> {
-        screen.text(&self.text(screen.paint()));
+    pub fn show(&self, screen: &mut Screen, verbose: bool) -> Result<Ending, BadCall> {
+        screen.text(&self.text(screen.paint(), verbose));
         screen.document(self);
         let ending = match self.verdict {
             Verdict::Violated => Ending::Broken,
@@ -373,128 +383,6 @@ impl Document {
         let differs = self.watch.as_ref().is_some_and(Watched::differs);
         // Where runs are not repeatable a broken promise says little, too.
         Ok(if differs { Ending::Unexpected } else { ending })
-    }
-
-    fn text(&self, paint: Paint) -> String {
-        let mut text = String::new();
-        let faults = match &self.plan {
-            Some(plan) => format!("{plan}\n"),
-            None => format!("faults  {}\n", self.faults.iter().copied().collect::<FaultSet>()),
-        };
-        // The usual strategy needs no word.
-        let faults = match self.strategy.filter(|strategy| *strategy != Strategy::Swarm) {
-            Some(strategy) => format!("{faults}plans   {strategy}: {}\n", strategy.description()),
-            None => faults,
-        };
-        let rate = if self.seconds > 0.0 { self.events as f64 / self.seconds } else { 0.0 };
-        let came = match self.is_lock {
-            true => format!("the lock was granted {} times", grouped(self.grants)),
-            false => format!("{} calls were answered", grouped(self.grants)),
-        };
-        let _ = write!(
-            text,
-            "{}\n{}{faults}seeds   {}..{}\nran     {}, {} in {:.1} s, {} a second; {came}\n",
-            paint.text(Tone::Strong, self.lock),
-            self.in_short(paint),
-            self.seeds[0],
-            self.seeds[1],
-            counted(self.runs, "run"),
-            counted(self.events, "event"),
-            self.seconds,
-            grouped(rate as u64),
-        );
-        text += &self.what_struck(paint);
-        text += &self.what_arose(paint);
-        text += &self.what_broke(paint);
-        if self.truncated > 0 {
-            let runs = counted(self.truncated, "run");
-            let note = format!("{runs} did not end and prove nothing: this is NOT a pass\n");
-            text += &paint.text(Tone::Unclear, &note);
-        }
-        if self.interrupted {
-            text += &paint.text(Tone::Unclear, "interrupted: the seeds that were not run are NOT a pass\n");
-        }
-        if let Some(watch) = &self.watch {
-            text += &watch.text(paint);
-        }
-        text
-    }
-
-    /// The verdict: what was broken, what was not though it could have been, and what could not.
-    fn in_short(&self, paint: Paint) -> String {
-        let mut text = String::new();
-        for (promise, runs) in &self.broken {
-            let broken = format!("✗ {promise} broken in {}", counted(*runs, "run"));
-            let _ = writeln!(text, "{}", paint.text(Tone::Bad, &broken));
-        }
-        let unbroken = self
-            .tested
-            .iter()
-            .filter(|(promise, _)| self.asked.contains(*promise) && !self.broken.contains_key(promise));
-        for (promise, runs) in unbroken {
-            let _ =
-                writeln!(text, "· {promise} not seen to break; it could have in {}", counted(runs, "run"));
-        }
-        for promise in &self.untested {
-            let vacuous = format!("– {promise} could not break: never {}", promise.tested_by());
-            let _ = writeln!(text, "{}", paint.text(Tone::Unclear, &vacuous));
-        }
-        match self.verdict {
-            Verdict::Violated | Verdict::NotSeen => {}
-            Verdict::Vacuous => text += &paint.text(Tone::Unclear, "vacuous: this is NOT a pass\n"),
-            Verdict::Incomplete if self.truncated == 0 && !self.interrupted => {
-                text += &paint
-                    .text(Tone::Unclear, "too few of these runs put it to the test: this is NOT a pass\n");
-            }
-            Verdict::Incomplete => {}
-        }
-        text
-    }
-
-    fn what_struck(&self, paint: Paint) -> String {
-        let mut table = paint.table(&["fault", "struck"]);
-        for (name, times) in self.strikes.named().into_iter().filter(|(_, times)| *times > 0) {
-            let times = cell(Tone::Plain, &grouped(times)).set_alignment(CellAlignment::Right);
-            table.add_row([cell(Tone::Plain, name), times]);
-        }
-        let mut text = String::from("\n");
-        if table.is_empty() {
-            text += "nothing struck\n";
-        } else {
-            text += &lines(&table);
-        }
-        if !self.never_struck.is_empty() {
-            let never: FaultSet = self.never_struck.iter().copied().collect();
-            text += &paint.text(Tone::Unclear, &format!("never struck, though asked for: {never}\n"));
-        }
-        text + "\n"
-    }
-
-    fn what_arose(&self, paint: Paint) -> String {
-        let mut table = paint.table(&["situation", "arose"]);
-        for (mark, times) in self.marks.iter().filter(|(_, times)| *times > 0) {
-            let times = cell(Tone::Plain, &grouped(times)).set_alignment(CellAlignment::Right);
-            table.add_row([cell(Tone::Plain, mark.description()), times]);
-        }
-        if table.is_empty() { String::new() } else { lines(&table) + "\n" }
-    }
-
-    fn what_broke(&self, paint: Paint) -> String {
-        let Some(first) = self.violations.listed.first() else { return String::new() };
-        let mut text = String::new();
-        let mut table = paint.table(&["property", "seed", "token"]);
-        for violated in &self.violations.listed {
-            table.add_row([violated.property.name(), &violated.seed.to_string(), &violated.token]);
-        }
-        text += &lines(&table);
-        if self.violations.count > self.violations.listed.len() {
-            let more = self.violations.count - self.violations.listed.len();
-            let _ =
-                writeln!(text, "… and {more} more: --json lists up to {} of each", SweepReport::LISTED_MAX);
-        }
-        let name = first.name.as_ref().unwrap_or(&first.token);
-        let _ = write!(text, "\n{}:\n{}", first.words, next::steps(name));
-        text
     }
 }
 

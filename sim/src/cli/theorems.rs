@@ -3,7 +3,9 @@
 mod leaning;
 
 use super::check::{never, why_incomplete};
+use super::ci::{Case, Ci, Outcome};
 use super::jobs::Jobs;
+use super::names::program;
 use super::progress::{Progress, Stopwatch};
 use super::screen::{Paint, Screen, Tone, counted, grouped, wrapped};
 use super::{BadCall, Ending, STATES_MAX, interrupt, last, names, next};
@@ -31,12 +33,15 @@ pub struct Theorems {
     quick: bool,
     #[command(flatten)]
     jobs: Jobs,
+    #[command(flatten)]
+    ci: Ci,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   picklock theorems
   picklock theorems theorem-3 --quick
+  picklock theorems lemma-1 --junit junit.xml --github
 
 Exits 5 if a verdict differs from the expected one, 3 if none was reached, 4 if nothing could have broken a theorem
 (\"vacuous\": what would put it to the test never happened).";
@@ -71,11 +76,11 @@ impl Theorems {
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let all = self.chosen()?;
         let pool = self.jobs.pool()?;
+        self.ci.check()?;
         let (long, chosen): (Vec<Claim>, Vec<Claim>) =
             all.into_iter().partition(|claim| self.quick && claim.long);
-        let columns = Columns::of(&chosen);
         let paint = screen.paint();
-        screen.text(&columns.header(paint));
+        screen.text(&header(paint));
 
         let stop = interrupt::flag();
         let progress = Progress::states();
@@ -97,7 +102,10 @@ impl Theorems {
                 &checked,
                 watch.seconds(),
             );
-            progress.aside(|| screen.text(&columns.row(&row, paint)));
+            let nth = rows.iter().filter(|row| row.token.is_some()).count() + 1;
+            let is_other = |before: &Row| (before.theorem, before.variant) != (row.theorem, row.variant);
+            let title = if rows.last().is_none_or(is_other) { title(&row, paint) } else { String::new() };
+            progress.aside(|| screen.text(&(title + &line(&row, nth, paint))));
             rows.push(row);
         }
         drop(progress);
@@ -110,7 +118,9 @@ impl Theorems {
         let complete = rows.len() == chosen.len();
         screen.rows(&rows, complete);
         let missing = Ending::Incomplete.or_fine(!complete);
-        Ok(rows.iter().map(Row::ending).fold(missing, Ending::max))
+        let ending = rows.iter().map(Row::ending).fold(missing, Ending::max);
+        self.ci.report("theorems", rows.iter().map(Row::case).collect(), ending, screen)?;
+        Ok(ending)
     }
 
     fn chosen(&self) -> Result<Vec<Claim>, BadCall> {
@@ -140,8 +150,9 @@ impl Theorems {
             let note = format!("{differ} of {} verdicts differ from what is claimed", rows.len());
             let _ = writeln!(text, "\n{}", paint.text(Tone::Bad, &note));
         }
-        if let Some(token) = rows.iter().find_map(|row| row.token.as_ref()) {
-            let _ = write!(text, "\nthe first counterexample:\n{}", next::steps(token));
+        if let Some(token) = rows.iter().find_map(|row| row.token.as_deref()) {
+            let name = if Screen::is_terminal() { "@last" } else { token };
+            let _ = write!(text, "\nthe first counterexample:\n{}", next::steps(name));
         }
         text
     }
@@ -191,6 +202,32 @@ impl Row {
         Ending::of_claim(self.verdict, self.expected)
     }
 
+    /// As a build server shows it.
+    fn case(&self) -> Case {
+        let verdict = self.verdict.name();
+        let outcome = match (self.ending(), self.why_incomplete) {
+            (Ending::Fine, _) => Outcome::Passed,
+            (Ending::Incomplete, why) => Outcome::Unclear(why.unwrap_or("incomplete").to_owned()),
+            (Ending::Vacuous, _) => Outcome::Unclear(never(&self.untested)),
+            (Ending::Unexpected | Ending::Broken, _) => {
+                Outcome::Failed(format!("{verdict}, which was not expected: {}", self.reason))
+            }
+        };
+        let variant = if self.variant.is_empty() { String::new() } else { format!("{}, ", self.variant) };
+        let clients = counted(self.clients.into(), "client");
+        let servers = counted(self.servers.into(), "server");
+        let dropped =
+            self.dropped.as_ref().map_or_else(String::new, |dropped| format!(", without {dropped}"));
+        Case {
+            group: self.theorem.to_owned(),
+            name: format!("{variant}{clients}, {servers}{dropped}"),
+            outcome,
+            said: format!("{verdict}, {}", counted(self.states, "state")),
+            token: self.token.clone(),
+            seconds: Some(self.seconds),
+        }
+    }
+
     /// What the space was: without it no verdict means anything.
     fn space(&self) -> String {
         let Surroundings { used, time, .. } = &self.surroundings;
@@ -202,82 +239,58 @@ impl Row {
     }
 }
 
-/// How wide the columns are, known before the first row is.
-struct Columns {
-    theorem: usize,
-    dropped: usize,
-    variant: usize,
+/// The head of the table.
+fn header(paint: Paint) -> String {
+    let titles = format!(
+        "  {:10}  {:>11}  {:>5}  {:>5}  {:>7}  without",
+        "verdict", "states", "depth", "steps", "seconds"
+    );
+    format!("{}\n{}\n", paint.text(Tone::Strong, &titles), "─".repeat(78))
 }
 
-impl Columns {
-    fn of(claims: &[Claim]) -> Columns {
-        let dropped = |claim: &Claim| claim.dropped_names().map_or(1, |names| names.len());
-        Columns {
-            theorem: claims.iter().map(|claim| claim.theorem.len()).max().unwrap_or(0).max("theorem".len()),
-            dropped: claims.iter().map(dropped).max().unwrap_or(0).max("dropped".len()),
-            variant: claims.iter().map(|claim| claim.variant.len()).max().unwrap_or(0).max("variant".len()),
-        }
-    }
+/// What is claimed, above its first row.
+fn title(row: &Row, paint: Paint) -> String {
+    let variant = if row.variant.is_empty() { String::new() } else { format!(": {}", row.variant) };
+    paint.text(Tone::Strong, &format!("{}{variant}", row.theorem)) + "\n"
+}
 
-    fn header(&self, paint: Paint) -> String {
-        let &Columns { theorem, dropped, variant } = self;
-        let titles = format!(
-            "{:theorem$}  {:variant$}  {:>7}  {:>8}  {:dropped$}  {:10}  {:>11}  {:>5}  {:>5}  {:>7}",
-            "theorem",
-            "variant",
-            "threads",
-            "replicas",
-            "dropped",
-            "verdict",
-            "states",
-            "depth",
-            "steps",
-            "seconds"
-        );
-        format!("{}\n{}\n", paint.text(Tone::Strong, &titles), "─".repeat(titles.chars().count()))
+/// A verdict, in a world that is told below it; `nth` of the tokens that are kept is its own.
+fn line(row: &Row, nth: usize, paint: Paint) -> String {
+    let (tone, mark) = match row.verdict {
+        CheckVerdict::Holds => (Tone::Good, "✓"),
+        CheckVerdict::Violated => (Tone::Bad, "✗"),
+        CheckVerdict::Incomplete => (Tone::Unclear, "?"),
+        CheckVerdict::Vacuous => (Tone::Unclear, "–"),
+    };
+    let verdict = format!("{mark} {:8}", row.verdict.name());
+    let mut text = format!(
+        "  {}  {:>11}  {:>5}  {:>5}  {:>7.1}  {}\n",
+        paint.text(tone, &verdict),
+        grouped(row.states),
+        row.depth,
+        row.steps.map_or_else(|| "-".to_owned(), |steps| steps.to_string()),
+        row.seconds,
+        row.dropped.as_deref().unwrap_or("-"),
+    );
+    text += &paint.text(Tone::Faint, &wrapped(&row.space(), Screen::text_width(), "    "));
+    if row.verdict == CheckVerdict::Vacuous {
+        text += &paint.text(Tone::Unclear, &format!("    {}: this is NOT a pass\n", never(&row.untested)));
     }
-
-    fn row(&self, row: &Row, paint: Paint) -> String {
-        let &Columns { theorem, dropped, variant } = self;
-        let (tone, mark) = match row.verdict {
-            CheckVerdict::Holds => (Tone::Good, "✓"),
-            CheckVerdict::Violated => (Tone::Bad, "✗"),
-            CheckVerdict::Incomplete => (Tone::Unclear, "?"),
-            CheckVerdict::Vacuous => (Tone::Unclear, "–"),
+    if let Some(why) = row.why_incomplete {
+        let _ = writeln!(text, "{}", paint.text(Tone::Unclear, &format!("    ? {why}: this is NOT a pass")));
+    }
+    if row.differs() {
+        let expected = match row.expected {
+            Expected::Holds => "to hold",
+            Expected::Violated => "to be violated",
         };
-        let verdict = format!("{mark} {:8}", row.verdict.name());
-        let mut text = format!(
-            "{:theorem$}  {:variant$}  {:>7}  {:>8}  {:dropped$}  {}  {:>11}  {:>5}  {:>5}  {:>7.1}\n",
-            row.theorem,
-            row.variant,
-            row.clients,
-            row.servers,
-            row.dropped.as_deref().unwrap_or("-"),
-            paint.text(tone, &verdict),
-            grouped(row.states),
-            row.depth,
-            row.steps.map_or_else(|| "-".to_owned(), |steps| steps.to_string()),
-            row.seconds,
-        );
-        text += &paint.text(Tone::Faint, &wrapped(&row.space(), 118, "  "));
-        if row.verdict == CheckVerdict::Vacuous {
-            text += &paint.text(Tone::Unclear, &format!("{}: this is NOT a pass\n", never(&row.untested)));
-        }
-        if let Some(why) = row.why_incomplete {
-            let _ =
-                writeln!(text, "{}", paint.text(Tone::Unclear, &format!("  ? {why}: this is NOT a pass")));
-        }
-        if row.differs() {
-            let expected = match row.expected {
-                Expected::Holds => "to hold",
-                Expected::Violated => "to be violated",
-            };
-            let note = format!("  ! expected {expected}: {}", row.reason);
-            let _ = writeln!(text, "{}", paint.text(Tone::Bad, &note));
-        }
-        if let Some(token) = &row.token {
-            let _ = writeln!(text, "{}", paint.text(Tone::Faint, &format!("  {token}")));
-        }
-        text
+        let note = wrapped(&format!("! expected {expected}: {}", row.reason), Screen::text_width(), "    ");
+        text += &paint.text(Tone::Bad, &note);
     }
+    if let Some(token) = &row.token {
+        let name =
+            if Screen::is_terminal() { format!("{} replay @last:{nth}", program()) } else { token.clone() };
+        let _ = writeln!(text, "{}", paint.text(Tone::Faint, &format!("    {name}")));
+    }
+    text
 }

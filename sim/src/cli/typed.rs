@@ -1,16 +1,31 @@
 //! What was typed, read; and one line for what cannot be read.
 
 use super::{BadCall, CommandLine};
-use clap::{Command, CommandFactory, FromArgMatches};
+use clap::{ColorChoice, Command, CommandFactory, FromArgMatches};
+use std::ffi::OsString;
 
 /// The arguments of this process. Help and version are printed, and end it.
 pub(super) fn command_line() -> Result<CommandLine, BadCall> {
-    let matches = taking_negative_numbers(CommandLine::command()).try_get_matches();
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let command = CommandLine::command().color(colour(&arguments));
+    let matches = taking_negative_numbers(command).try_get_matches_from(arguments);
     match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(command_line) => Ok(command_line),
         Err(error) if error.use_stderr() => Err(BadCall(one_line(&error.render().to_string()))),
         Err(help) => help.exit(),
     }
+}
+
+/// What `--color` says, for help: that is printed before anything is read.
+fn colour(arguments: &[OsString]) -> ColorChoice {
+    let given = |(place, argument): (usize, &OsString)| {
+        let argument = argument.to_str()?;
+        match argument.strip_prefix("--color")? {
+            "" => arguments.get(place + 1)?.to_str()?.parse().ok(),
+            value => value.strip_prefix('=')?.parse().ok(),
+        }
+    };
+    arguments.iter().enumerate().find_map(given).unwrap_or(ColorChoice::Auto)
 }
 
 /// A negative number after an option is its value, to be refused as such, and not the name of an option.
@@ -49,6 +64,16 @@ mod tests {
         let command = taking_negative_numbers(CommandLine::command());
         let error = command.try_get_matches_from(line.split(' ')).expect_err("it is wrong");
         one_line(&error.render().to_string())
+    }
+
+    #[test]
+    fn the_help_has_colours_as_it_is_told_to() {
+        let of = |line: &str| colour(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(of("picklock sweep --help --color never"), ColorChoice::Never);
+        assert_eq!(of("picklock --color=always sweep --help"), ColorChoice::Always);
+        for line in ["picklock", "picklock --color", "picklock --color=x", "picklock --colors never"] {
+            assert_eq!(of(line), ColorChoice::Auto, "{line}");
+        }
     }
 
     #[test]

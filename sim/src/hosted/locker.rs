@@ -1,6 +1,7 @@
-//! The lock as a library: `using(remoteLocker.GetLock(lockId)) { … }` of document 000 (Listings 1 and 2), in Rust.
+//! The lock as a library: `using(remoteLocker.GetLock(lockId)) { … }` of the Cassandra paper, *The Cassandra queue lock* (Listings 1 and
+//! 2), in Rust.
 //!
-//! | document 000, Listing 1 | here |
+//! | the Cassandra paper, Listing 1 | here |
 //! |---|---|
 //! | `IRemoteLocker.GetLock(lockId)` ("mandatory": waits) | [`Locker::lock`] |
 //! | `IRemoteLocker.TryGetLock(lockId, out remoteLock)` ("soft": may be refused) | [`Locker::try_lock`] |
@@ -50,12 +51,14 @@
 
 use super::connections::{Connections, Patience};
 use super::driver::{Driver, Inbox, NodeClock, Post, SinceStart, TrueTime, Turn};
+use super::etcd_client::EtcdConnections;
 use super::lease::{End, Lease};
 use super::redis_client::{Names, RedisConnections};
 use super::thread::{Ask, Grant, Thread};
 use super::transport::Transport;
 use crate::seeded::dice::{Dice, Stream};
 use picklock_model::machine::{Lock, Node};
+use picklock_model::stores::etcd::Etcd;
 use picklock_model::stores::redis::Redis;
 use picklock_model::time::Monotonic;
 use picklock_properties::{ClientId, FencingToken, LockId, Mode};
@@ -156,6 +159,18 @@ impl Locker {
     ) -> Locker {
         let (connections, inbox) =
             RedisConnections::open(client.thread.0, client.servers, transport, client.patience, names);
+        Locker::start::<L, _>(client, settings, connections, inbox)
+    }
+
+    /// A locker on etcd members, real or [simulated](crate::serve::etcd).
+    pub fn connect_etcd<L: Lock<Store = Etcd>, T: Transport>(
+        client: Client,
+        settings: L::Settings,
+        transport: &T,
+        names: Names,
+    ) -> Locker {
+        let (connections, inbox) =
+            EtcdConnections::open(client.thread.0, client.servers, transport, client.patience, names);
         Locker::start::<L, _>(client, settings, connections, inbox)
     }
 

@@ -18,6 +18,7 @@
 
 pub mod connections;
 pub mod driver;
+pub mod etcd_client;
 pub mod lease;
 pub mod locker;
 pub mod node;
@@ -36,6 +37,7 @@ pub use connections::{Connections, Patience};
 pub use driver::{
     Driver, Inbox, Letter, NodeClock, Post, Record, Recorded, SinceStart, Slot, TrueTime, Turn,
 };
+pub use etcd_client::EtcdConnections;
 pub use locker::{Client, Guard, LockError, Locker, ReleaseOutcome};
 pub use node::{ClientNode, Machine, Reading, ResourceNode, ServerNode};
 pub use redis_client::{Names, RedisConnections};

@@ -221,7 +221,8 @@ impl<S: Store> Machine for ServerNode<S> {
     fn choices(&self, entry: &Entry<S>) -> u32 {
         match entry {
             Entry::Message { message, .. } => self.server.choices(message, self.servers, &self.settings),
-            Entry::AppDeadline | Entry::Deadline => 1,
+            Entry::Deadline => self.server.choices_at_deadline(&self.settings),
+            Entry::AppDeadline => 1,
         }
     }
 

@@ -29,18 +29,18 @@ use tokio::time::{sleep, timeout};
 /// What the machine's keys and values are called on the servers.
 #[derive(Clone, Debug)]
 pub struct Names {
-    locks: Vec<String>,
-    signature: String,
+    pub(super) locks: Vec<String>,
+    pub(super) signature: String,
 }
 
 impl Names {
     /// The names of the locks, by their ids, and a string that nobody else signs with, nor this process in an earlier life:
-    /// random, as document 001 wants it.
+    /// random, as the Redlock article, *Distributed Locks with Redis*, wants it.
     pub fn new(locks: impl IntoIterator<Item = impl Into<String>>, signature: impl Into<String>) -> Names {
         Names { locks: locks.into_iter().map(Into::into).collect(), signature: signature.into() }
     }
 
-    fn lock(&self, id: u32) -> String {
+    pub(super) fn lock(&self, id: u32) -> String {
         self.locks.get(id as usize).cloned().unwrap_or_else(|| format!("lock:{id}"))
     }
 
@@ -233,7 +233,7 @@ impl Speech {
         }
     }
 
-    /// The command as servers take it; scripts in the words of document 001.
+    /// The command as servers take it; scripts in the words of the Redlock article.
     fn frame(&self, command: &Command) -> BytesFrame {
         let (key, value) = (|key| self.names.key(key), |value| self.names.value(value));
         match *command {

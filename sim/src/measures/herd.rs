@@ -6,8 +6,8 @@
 //!                                     └─ woken ───────────────────┴─ woken ───── …   watches' events that servers send
 //! ```
 //!
-//! Document 003, step 4, has every waiter watch the znode right before its own, and does not say why: with a watch on the
-//! parent the lock would be as safe, and each release would wake everybody.
+//! The ZooKeeper article, *ZooKeeper, or writing a distributed lock service*, step 4, has every waiter watch the znode right before its
+//! own, and does not say why: with a watch on the parent the lock would be as safe, and each release would wake everybody.
 //!
 //! # Example
 //!

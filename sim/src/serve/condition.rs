@@ -98,9 +98,14 @@ impl Condition {
         (!self.is_down()).then_some(self.paused_until.max(now))
     }
 
-    /// From when on messages get through.
+    /// From when on messages get through, and the process runs.
     pub fn passes_at(&self, direction: Direction, now: Micros) -> Micros {
-        now.max(self.paused_until).max(self.way(direction).cut_until)
+        self.carries_at(direction, now).max(self.paused_until)
+    }
+
+    /// From when on messages get through: those of a process that was paused since, too.
+    pub fn carries_at(&self, direction: Direction, now: Micros) -> Micros {
+        now.max(self.way(direction).cut_until)
     }
 
     /// How much longer than usual a message takes.

@@ -7,7 +7,15 @@ mod listener;
 pub mod redis;
 mod servers;
 mod strike;
+#[cfg(feature = "cli")]
+mod trial;
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the command looks"))]
+pub(crate) mod watch;
 
+#[cfg(feature = "cli")]
+pub(crate) use listener::Doors;
 pub use listener::Listener;
 pub use servers::{Served, Servers, Tally};
-pub use strike::{Felt, for_servers};
+pub use strike::{DRIFT_PPM_MIN, Felt, for_servers};
+#[cfg(feature = "cli")]
+pub(crate) use trial::for_trial;

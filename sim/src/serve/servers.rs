@@ -2,10 +2,12 @@
 //! each other.
 
 use super::condition::{Condition, Direction};
+use super::watch::Watch;
+use super::watch::record::{Happened, What};
 use crate::seeded::dice::{Dice, Stream};
 use crate::seeded::network::Network;
 use picklock_model::machine::{Context, Effects, Message, Node, Store};
-use picklock_model::time::{Clock, EPOCH_UNIX_MICROS, Micros};
+use picklock_model::time::{Clock, Micros};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -38,8 +40,6 @@ pub struct Servers<S: Served>(Arc<Shared<S>>);
 struct Shared<S: Served> {
     settings: S::Settings,
     count: u8,
-    /// What every wall clock shows at true time zero, in microseconds since 1970, before anything is wrong with it.
-    date: i64,
     state: Mutex<State<S>>,
     /// Something is wrong now that was not, or the other way about.
     struck: Notify,
@@ -73,6 +73,11 @@ pub(super) struct State<S: Served> {
     /// Until when what one server says does not get to another.
     pub cuts: Vec<(u8, u8, Micros)>,
     pub tally: Tally,
+    /// What is to be said to whoever runs the servers, with its time since the plan in force began.
+    pub notices: Vec<(Micros, String)>,
+    /// When that was.
+    pub plan_began: Micros,
+    pub watch: Watch,
     effects: Effects<S>,
 }
 
@@ -93,11 +98,6 @@ impl<S: Served> Servers<S> {
     /// # Panics
     /// If there are none, or more than 16.
     pub fn new(count: u8, settings: S::Settings) -> Servers<S> {
-        Servers::since(count, settings, EPOCH_UNIX_MICROS)
-    }
-
-    /// The same; `date` is what their wall clocks show in the beginning, in microseconds since 1970.
-    pub fn since(count: u8, settings: S::Settings, date: i64) -> Servers<S> {
         let nodes = (0..count).map(|me| ServerState {
             machine: S::new(me, count, &settings),
             clock: Clock::default(),
@@ -114,10 +114,13 @@ impl<S: Served> Servers<S> {
             dice: Dice::new(0, Stream::Network),
             cuts: Vec::new(),
             tally: Tally::default(),
+            notices: Vec::new(),
+            plan_began: Micros::ZERO,
+            watch: Watch::default(),
             effects: Effects::default(),
         };
         let (struck, entered) = (Notify::new(), Notify::new());
-        Servers(Arc::new(Shared { settings, count, date, state: Mutex::new(state), struck, entered }))
+        Servers(Arc::new(Shared { settings, count, state: Mutex::new(state), struck, entered }))
     }
 
     /// How many servers there are.
@@ -128,6 +131,12 @@ impl<S: Served> Servers<S> {
     /// What has been counted so far.
     pub fn tally(&self) -> Tally {
         self.state().tally
+    }
+
+    /// What is to be said to whoever runs the servers and was not said yet, with its time since the plan in force began: what
+    /// they do of their own accord, and what they were asked for in vain.
+    pub fn take_notices(&self) -> Vec<(Micros, String)> {
+        std::mem::take(&mut self.state().notices)
     }
 
     /// True time: what has passed since the first server was served, or, inside of a turmoil simulation, since that began.
@@ -143,6 +152,25 @@ impl<S: Served> Servers<S> {
         Micros(i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX))
     }
 
+    /// Something is to be said of a server.
+    pub(super) fn notice(&self, server: u8, what: &str) {
+        let now = self.now();
+        self.state().notice(server, now, what);
+    }
+
+    /// When the plan in force began.
+    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the command looks"))]
+    pub(crate) fn plan_began(&self) -> Micros {
+        self.state().plan_began
+    }
+
+    /// What is known of the use of the servers: looks at it, or changes it, while nothing else happens.
+    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the command looks"))]
+    pub(crate) fn watched<T>(&self, look: impl FnOnce(&mut Watch, Micros) -> T) -> T {
+        let now = self.now();
+        look(&mut self.state().watch, now)
+    }
+
     /// What a server stores, one line per entry.
     pub fn contents(&self, server: u8) -> Vec<String> {
         self.state().contents(server)
@@ -150,11 +178,6 @@ impl<S: Served> Servers<S> {
 
     pub(super) fn settings(&self) -> &S::Settings {
         &self.0.settings
-    }
-
-    /// What every wall clock shows at true time zero, in microseconds since 1970.
-    pub(super) fn date(&self) -> i64 {
-        self.0.date
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State<S>> {
@@ -253,8 +276,17 @@ impl<S: Served> Servers<S> {
         }
     }
 
-    /// Waits until messages of this direction get through. False: the process has ended since.
+    /// Waits until messages of this direction get through, and the process runs. False: it has ended since.
     pub(super) async fn passes(&self, server: u8, life: u64, direction: Direction) -> bool {
+        self.opens(server, life, |condition, now| condition.passes_at(direction, now)).await
+    }
+
+    /// Waits until the link carries messages of this direction, whether the process runs or not. False: it has ended since.
+    pub(super) async fn carries(&self, server: u8, life: u64, direction: Direction) -> bool {
+        self.opens(server, life, |condition, now| condition.carries_at(direction, now)).await
+    }
+
+    async fn opens(&self, server: u8, life: u64, opens_at: impl Fn(&Condition, Micros) -> Micros) -> bool {
         loop {
             let (struck, now) = (self.0.struck.notified(), self.now());
             tokio::pin!(struck);
@@ -265,7 +297,7 @@ impl<S: Served> Servers<S> {
                 if condition.life != life || condition.is_down() {
                     return false;
                 }
-                condition.passes_at(direction, now)
+                opens_at(condition, now)
             };
             if opens <= now {
                 return true;
@@ -323,6 +355,12 @@ impl<S: Served> State<S> {
         self.nodes[usize::from(server)].machine.contents()
     }
 
+    /// Something is to be said of a server.
+    pub fn notice(&mut self, server: u8, now: Micros, what: &str) {
+        self.watch.record.add(Happened { server: Some(server), ..Happened::new(now, What::Noted, what) });
+        self.notices.push((now - self.plan_began, format!("s{} {what}", server + 1)));
+    }
+
     /// Drops what is under way between two servers and not to be kept.
     pub fn letters_retain(&mut self, keeps: impl Fn(u8, u8) -> bool) {
         self.letters.retain(|(_, from, to, _)| keeps(*from, *to));
@@ -353,6 +391,7 @@ impl<S: Served> State<S> {
         };
         self.effects.clear();
         entry(&mut node.machine, &cx, &mut self.effects);
+        let remark = self.effects.remark;
         for (to, message) in self.effects.sends.drain(..) {
             match (to, message) {
                 (Node::Server(to), Message::Peer(peer)) => {
@@ -366,6 +405,9 @@ impl<S: Served> State<S> {
                 }
                 (to, message) => unreachable!("a server says nothing like {message:?} to {to}"),
             }
+        }
+        if let Some(remark) = remark {
+            self.notice(server, now, remark);
         }
     }
 

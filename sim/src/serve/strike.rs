@@ -8,6 +8,7 @@ use crate::seeded::network::Network;
 use picklock_model::time::Micros;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::sleep;
 
 /// Whether a fault strikes anything here.
@@ -19,12 +20,17 @@ pub enum Felt {
     Elsewhere,
 }
 
+/// Slower, and a clock would stand still.
+pub const DRIFT_PPM_MIN: i32 = -900_000;
+
 /// What is to be done at a moment.
 #[derive(Clone, Debug)]
 enum Due {
     Strike(Fault),
     Restart(u8),
     Thaw(u8),
+    /// A fault that ends by itself has ended.
+    Over(usize),
     /// The clock goes the other way, so many times still.
     Strobe {
         server: u8,
@@ -38,22 +44,32 @@ impl<S: Served> Servers<S> {
     /// A fault strikes now. Its end, if it has one, needs nobody's attention but for a restart, a clock that stands still,
     /// and one that goes to and fro: those are [`Servers::follow`]'s.
     pub fn strike(&self, fault: &Fault) -> Felt {
+        if !self.feels(fault) {
+            return Felt::Elsewhere;
+        }
+        self.strike_numbered(fault);
+        Felt::Here
+    }
+
+    /// A fault that is felt strikes; its number.
+    fn strike_numbered(&self, fault: &Fault) -> usize {
         let (now, count) = (self.now(), self.count());
+        let number = self.state().watch.struck(now, fault, struck(fault, count), None);
         if let Fault::Crash { node, .. } | Fault::PowerLoss { node, .. } | Fault::Replace { node, .. } = fault
         {
-            let Some(server) = server_of(*node, count) else { return Felt::Elsewhere };
+            let Some(server) = server_of(*node, count) else { return number };
             self.crash(server, !matches!(fault, Fault::Crash { .. }));
             if let Fault::Replace { .. } = fault {
                 self.lose_disk(server);
             }
             self.state().tally.faults += 1;
-            return Felt::Here;
+            return number;
         }
         self.change(|state| {
             let felt = state.strike(fault, count, now);
             state.tally.faults += u64::from(felt == Felt::Here);
-            felt
-        })
+        });
+        number
     }
 
     /// Whether [`Servers::strike`] would find anything to strike.
@@ -83,7 +99,18 @@ impl<S: Served> Servers<S> {
 
     /// Lets a plan happen, from now on until it heals: what is about servers, and at a time. `told` hears of each fault
     /// as it strikes.
-    pub async fn follow(&self, plan: &Plan, mut told: impl FnMut(Micros, &Fault)) {
+    pub async fn follow(&self, plan: &Plan, told: impl FnMut(Micros, &Fault)) {
+        let (_nobody, mut aimed) = unbounded_channel();
+        self.follow_aimed(plan, &mut aimed, told).await;
+    }
+
+    /// The same, and faults that somebody else aims strike as they come.
+    pub(crate) async fn follow_aimed(
+        &self,
+        plan: &Plan,
+        aimed: &mut UnboundedReceiver<Fault>,
+        mut told: impl FnMut(Micros, &Fault),
+    ) {
         let began = self.now();
         let mut agenda: BTreeMap<(Micros, usize), Due> = BTreeMap::new();
         let mut added = 0;
@@ -99,21 +126,48 @@ impl<S: Served> Servers<S> {
                 When::At(_) | When::Trigger { .. } => {}
             }
         }
-        let is_wrong = plan.network != Network::default();
-        self.change(|state| state.network = is_wrong.then_some(plan.network));
+        // Nothing comes twice out of a stream of TCP.
+        let network = Network { duplicate_per_mille: 0, ..plan.network };
+        self.change(|state| {
+            state.network = Some(network);
+            state.plan_began = began;
+        });
         let heal_at = began + plan.heal_at;
-        while let Some(((at, _), due)) = agenda.pop_first().filter(|((at, _), _)| *at < heal_at) {
-            self.sleep_until(at).await;
+        loop {
+            let next = agenda.first_key_value().map(|((at, _), _)| *at).filter(|at| *at < heal_at);
+            let due = tokio::select! {
+                biased;
+                Some(fault) = aimed.recv() => Some((self.now(), Due::Strike(fault))),
+                () = self.sleep_until(next.unwrap_or(heal_at)) => match next {
+                    Some(_) => agenda.pop_first().map(|((at, _), due)| (at, due)),
+                    None => None,
+                },
+            };
+            let Some((at, due)) = due else { break };
             match due {
+                Due::Strike(fault) if !self.feels(&fault) => {}
                 Due::Strike(fault) => {
                     told(self.now() - began, &fault);
-                    self.strike(&fault);
+                    let number = self.strike_numbered(&fault);
                     for (after, due) in self.after(&fault) {
                         add(&mut agenda, at + after, due);
                     }
+                    if let Some(length) = lasts(&fault) {
+                        add(&mut agenda, at + length, Due::Over(number));
+                    }
                 }
-                Due::Restart(server) => self.restart(server),
-                Due::Thaw(server) => self.change(|state| state.nodes[usize::from(server)].clock.unfreeze()),
+                Due::Over(number) => {
+                    let now = self.now();
+                    self.state().watch.over(now, number);
+                }
+                Due::Restart(server) => {
+                    self.restart(server);
+                    self.notice(server, "starts again");
+                }
+                Due::Thaw(server) => {
+                    self.change(|state| state.nodes[usize::from(server)].clock.unfreeze());
+                    self.notice(server, "has a wall clock that goes on");
+                }
                 Due::Strobe { server, by, period, times } => {
                     self.change(|state| state.nodes[usize::from(server)].clock.step(by));
                     if times > 1 {
@@ -126,26 +180,34 @@ impl<S: Served> Servers<S> {
                 }
             }
         }
-        self.sleep_until(heal_at).await;
         self.heal();
     }
 
+    /// What is due at one moment is done in one go: not even a sleep of no length is between.
     async fn sleep_until(&self, at: Micros) {
-        sleep(super::servers::duration(at - self.now())).await;
+        let now = self.now();
+        if at > now {
+            sleep(super::servers::duration(at - now)).await;
+        }
     }
 
-    /// Links are whole, processes run, clocks go on, as wrong as they are.
+    /// Links are whole, processes run, clocks go on and show the true time: somebody has set them, which is a step.
     pub fn heal(&self) {
         for server in 0..self.count() {
             self.restart(server);
         }
+        let now = self.now();
         self.change(|state| {
             state.network = None;
             state.cuts.clear();
             for node in &mut state.nodes {
                 node.condition.heal();
                 node.clock.unfreeze();
+                node.clock.coarsen(Micros(1));
+                node.clock.set_drift(0, now);
+                node.clock.step(Micros(now.0 - node.clock.wall(now).0));
             }
+            state.watch.healed(now);
         });
     }
 
@@ -178,8 +240,6 @@ impl<S: Served> Servers<S> {
 
 impl<S: Served> State<S> {
     fn strike(&mut self, fault: &Fault, count: u8, now: Micros) -> Felt {
-        /// Slower, and a clock would stand still.
-        const PPM_MIN: i32 = -900_000;
         let server = |node: &Target| server_of(*node, count).map(usize::from);
         match fault {
             Fault::Pause { node, length } => match server(node) {
@@ -211,7 +271,7 @@ impl<S: Served> State<S> {
                 None => return Felt::Elsewhere,
             },
             Fault::Drift { node, ppm } => match server(node) {
-                Some(server) => self.nodes[server].clock.set_drift((*ppm).max(PPM_MIN), now),
+                Some(server) => self.nodes[server].clock.set_drift((*ppm).max(DRIFT_PPM_MIN), now),
                 None => return Felt::Elsewhere,
             },
             Fault::Freeze { node, .. } => match server(node) {
@@ -288,15 +348,70 @@ impl<S: Served> State<S> {
             }
         }
         self.tally.lost += u64::from(is_lost);
+        if is_lost {
+            let what = match direction {
+                Direction::Request => "is not reached by a request, which is lost with its connection",
+                Direction::Reply => "has a reply lost, with its connection: the command was run",
+            };
+            self.notice(server, now, what);
+        }
         (latency, is_lost)
     }
 }
 
 /// The server that a plan names; `None`: it names a client.
-fn server_of(target: Target, count: u8) -> Option<u8> {
+pub(super) fn server_of(target: Target, count: u8) -> Option<u8> {
     match target {
         Target::Server(server) => Some(server % count),
         Target::Client(_) | Target::Struck | Target::Resource => None,
+    }
+}
+
+/// Which servers a fault is about.
+fn struck(fault: &Fault, count: u8) -> Vec<u8> {
+    match fault {
+        Fault::Pause { node, .. }
+        | Fault::Crash { node, .. }
+        | Fault::PowerLoss { node, .. }
+        | Fault::ClockStep { node, .. }
+        | Fault::Drift { node, .. }
+        | Fault::Freeze { node, .. }
+        | Fault::Strobe { node, .. }
+        | Fault::Suspend { node, .. }
+        | Fault::CoarseClock { node, .. }
+        | Fault::Replace { node, .. }
+        | Fault::Isolate { node, .. } => server_of(*node, count).into_iter().collect(),
+        Fault::Cut { from, to, .. }
+        | Fault::Reset { between: from, and: to }
+        | Fault::SlowLink { from, to, .. }
+        | Fault::LoseNext { from, to, .. } => {
+            let links = Links::between(from, to, count);
+            let ways = links.ways.iter().map(|(server, _)| *server);
+            let peers = links.peers.iter().flat_map(|(from, to)| [*from, *to]);
+            let servers: std::collections::BTreeSet<u8> = ways.chain(peers).collect();
+            servers.into_iter().collect()
+        }
+    }
+}
+
+/// After how long a fault is over; `None`: at once, or when all is healed.
+fn lasts(fault: &Fault) -> Option<Micros> {
+    match fault {
+        Fault::Pause { length, .. }
+        | Fault::Suspend { length, .. }
+        | Fault::Freeze { length, .. }
+        | Fault::Isolate { length, .. }
+        | Fault::Cut { length, .. }
+        | Fault::SlowLink { length, .. } => Some(*length),
+        Fault::Strobe { period, times, .. } => Some(Micros(period.0.saturating_mul((*times).into()))),
+        Fault::Crash { restart_after, .. }
+        | Fault::PowerLoss { restart_after, .. }
+        | Fault::Replace { restart_after, .. } => *restart_after,
+        Fault::ClockStep { .. }
+        | Fault::Drift { .. }
+        | Fault::CoarseClock { .. }
+        | Fault::Reset { .. }
+        | Fault::LoseNext { .. } => None,
     }
 }
 
@@ -403,16 +518,29 @@ pub fn for_servers(plan: Plan, seed: u64, count: u8, horizon: Micros) -> Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use picklock_model::stores::redis::{Redis, Settings};
+    use crate::serve::redis::{Instance, Settings};
 
-    fn suspend(state: &mut State<Redis>, at_seconds: i64, seconds: i64) {
+    #[test]
+    fn healed_clocks_show_the_true_time() {
+        let servers: Servers<Instance> = Servers::new(1, Settings::default());
+        let (node, by) = (Target::Server(0), Micros::seconds(-20));
+        servers.strike(&Fault::ClockStep { node, by });
+        servers.strike(&Fault::Drift { node, ppm: 50_000 });
+        servers.strike(&Fault::Freeze { node, length: Micros::seconds(5) });
+        servers.heal();
+        let later = servers.now() + Micros::seconds(100);
+        let error = servers.state().nodes[0].clock.wall(later).0 - later.0;
+        assert!(error.abs() < 1_000, "{error} us");
+    }
+
+    fn suspend(state: &mut State<Instance>, at_seconds: i64, seconds: i64) {
         let (node, length) = (Target::Server(0), Micros::seconds(seconds));
         let fault = Fault::Suspend { node, length, wall_too: false };
         assert_eq!(state.strike(&fault, 1, Micros::seconds(at_seconds)), Felt::Here);
     }
 
     /// Whole seconds, for a clock is a microsecond ahead after each suspension.
-    fn lost_seconds(state: &State<Redis>) -> i64 {
+    fn lost_seconds(state: &State<Instance>) -> i64 {
         let late = Micros::seconds(1000);
         let lost = Micros(late.0 - state.nodes[0].clock.monotonic(late).0);
         (lost + Micros::millis(1)).whole_seconds()
@@ -421,7 +549,7 @@ mod tests {
     #[test]
     fn suspensions_that_overlap_take_the_time_they_share_once() {
         let servers = Servers::new(1, Settings::default());
-        let state: &mut State<Redis> = &mut servers.state();
+        let state: &mut State<Instance> = &mut servers.state();
         suspend(state, 10, 10);
         suspend(state, 15, 10);
         suspend(state, 16, 1);
@@ -433,7 +561,7 @@ mod tests {
     #[test]
     fn a_machine_that_is_down_is_not_suspended() {
         let servers = Servers::new(1, Settings::default());
-        let state: &mut State<Redis> = &mut servers.state();
+        let state: &mut State<Instance> = &mut servers.state();
         state.nodes[0].condition.crash(false);
         suspend(state, 10, 10);
         assert_eq!(lost_seconds(state), 0);

@@ -143,12 +143,31 @@ fn what_is_no_grpc_harms_nobody() {
         let damaged: Result<pb::RangeResponse, _> =
             client.call("/etcdserverpb.KV/Range", Damaged { key: -1 }).await;
         assert!(damaged.is_err());
-        let unknown: Result<pb::StatusResponse, _> =
-            client.call("/etcdserverpb.Auth/AuthEnable", pb::StatusRequest {}).await;
-        assert_eq!(refused(unknown).0, tonic::Code::Unimplemented);
+        for call in REFUSED {
+            let unknown: Result<pb::StatusResponse, _> = client.call(call, pb::StatusRequest {}).await;
+            let (code, text) = refused(unknown);
+            assert_eq!(code, tonic::Code::Unimplemented, "{call}");
+            assert!(text.contains(call), "{call}: {text}");
+        }
         assert_eq!(client.get("k").await, None);
     });
 }
+
+/// What `docs/src/serve.md` names as refused.
+const REFUSED: [&str; 12] = [
+    "/etcdserverpb.Auth/AuthEnable",
+    "/etcdserverpb.Auth/Authenticate",
+    "/etcdserverpb.Auth/UserAdd",
+    "/etcdserverpb.Cluster/MemberAdd",
+    "/etcdserverpb.Cluster/MemberRemove",
+    "/etcdserverpb.Cluster/MemberUpdate",
+    "/etcdserverpb.Cluster/MemberPromote",
+    "/etcdserverpb.Maintenance/Hash",
+    "/etcdserverpb.Maintenance/HashKV",
+    "/etcdserverpb.Maintenance/Snapshot",
+    "/etcdserverpb.Maintenance/MoveLeader",
+    "/etcdserverpb.Maintenance/Downgrade",
+];
 
 /// Where a key should be, a number is.
 #[derive(Clone, PartialEq, prost::Message)]

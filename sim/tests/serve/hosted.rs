@@ -1,9 +1,9 @@
 //! The `redis` crate against simulated servers inside a turmoil simulation.
 
-use picklock_model::stores::redis::{Layout, Persistence, Settings};
+use picklock_model::stores::redis::{Layout, Persistence};
 use picklock_model::time::Micros;
 use picklock_sim::plans::plan::{Fault, Side, Target};
-use picklock_sim::serve::redis::{Servers, serve};
+use picklock_sim::serve::redis::{Servers, Settings, serve};
 use redis::aio::MultiplexedConnection;
 use std::sync::LazyLock;
 use std::time::Duration;

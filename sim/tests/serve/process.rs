@@ -75,13 +75,18 @@ impl Served {
     }
 
     /// Ends it as ^C does; what it has said since it listens.
-    pub fn stop(mut self) -> String {
+    pub fn stop(self) -> String {
+        self.stop_with("-INT")
+    }
+
+    /// The same by another signal.
+    pub fn stop_with(mut self, signal: &str) -> String {
         let id = self.process.0.id().to_string();
-        let sent = Command::new("kill").args(["-INT", &id]).status().expect("there is a kill");
+        let sent = Command::new("kill").args([signal, &id]).status().expect("there is a kill");
         assert!(sent.success());
         let mut said = String::new();
         self.output.read_to_string(&mut said).expect("it says a summary");
-        assert_eq!(self.process.0.wait().expect("it ends").code(), Some(0));
+        assert_eq!(self.process.0.wait().expect("it ends").code(), Some(0), "{said}");
         said
     }
 }

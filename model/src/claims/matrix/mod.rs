@@ -10,6 +10,7 @@ mod cassandra_services;
 mod cassandra_shadow;
 mod chubby;
 mod dlm;
+mod etcd;
 mod feedback;
 mod objects;
 mod redis;
@@ -77,7 +78,7 @@ const fn verified(
 }
 
 /// Every cell of which something is known, by family of locks; and of objects.
-pub const MATRIX: [&[Cell]; 10] = [
+pub const MATRIX: [&[Cell]; 11] = [
     cassandra::CELLS,
     cassandra_shadow::CELLS,
     cassandra_services::CELLS,
@@ -88,6 +89,7 @@ pub const MATRIX: [&[Cell]; 10] = [
     objects::CELLS,
     dlm::CELLS,
     chubby::CELLS,
+    etcd::CELLS,
 ];
 
 /// What is known of a lock under a fault, if anything.

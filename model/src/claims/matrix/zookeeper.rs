@@ -21,6 +21,7 @@ const CUT_OFF: &str = "the holder is cut off, and goes on when its session is ov
 const UNREPORTED: &str =
     "the holder's server dies with signs of life that it had not passed on, and the holder goes on (row Z20)";
 const SLOW: &str = "the holder's pings are slow: its session is over before they arrive, and it goes on";
+const DRIFTING: &str = "the session of a client whose clock is slow ends between two of its pings";
 const LATE: &str = "a write of a holder that has outlived its session is slow, and there is no fencing token";
 const REJOINS: &str = "a waiter's session ends, and it stands at the end of the queue again";
 const SERVERLESS: &str =
@@ -37,6 +38,7 @@ pub(super) const CELLS: &[Cell] = &{
         broken(WRITTEN, "pause", MutualExclusion, OUTLIVED),
         broken(WRITTEN, "pause", FencedResource, UNFENCED),
         broken(WRITTEN, "pause", Fifo, REJOINS),
+        broken(WRITTEN, "clock", MutualExclusion, DRIFTING),
         broken(WRITTEN, "delay", MutualExclusion, SLOW),
         broken(WRITTEN, "delay", FencedResource, LATE),
         broken(WRITTEN, "delay", Fifo, REJOINS),

@@ -2,22 +2,23 @@
 
 use super::{Hunt, Scenario, Search};
 use crate::claims::dlm::{
-    CachedVariable, LINUX_2006, cached_in_time, cached_variable, in_time, readers_and_writers, two_resources,
-    upgrades, whose_master_dies,
+    CachedVariable, LINUX_2006, cached_in_time, cached_variable, cached_whose_master_dies, in_time,
+    journaled_variable, queues_in_order, readers_and_writers, two_conversions, two_resources, upgrades,
+    whose_master_dies,
 };
 use crate::claims::{Judgement, NamedSpace, pack_setup};
 use crate::explore::{Draws, Goal, Space};
 use crate::managed::{Believes, Managed};
 use crate::objects::cells::{CacheSettings, GivesUp, Validity};
-use crate::stores::dlm::recovery::Recovery;
-use crate::stores::dlm::{self, Flags, NewMaster};
+use crate::stores::dlm::recovery::{Order, Recovery};
+use crate::stores::dlm::{self, Flags, Journals, NewMaster};
 use crate::time::Micros;
 use crate::workload::Workload;
 use picklock_properties::Promise;
 
 /// The rows, in the order of the catalogue.
 pub(super) fn scenarios() -> Vec<Scenario> {
-    vec![v1(), v2(), v5(), v6(), v8(), v9()]
+    vec![v1(), v2(), v3(), v4(), v5(), v6(), v7(), v8(), v9()]
 }
 
 fn v1() -> Scenario {
@@ -60,6 +61,40 @@ fn v2() -> Scenario {
     }
 }
 
+fn v3() -> Scenario {
+    let space = |sends_values| {
+        let recovery = Recovery { sends_values, ..Recovery::LINUX };
+        cached_whose_master_dies(cached(CacheSettings::default()), recovery)
+    };
+    Scenario {
+        id: "V3",
+        story: "the master dies, and the new one is sent the locks without their value blocks: it hands out 0 as valid, and who has read at 0 \
+                takes its cache for fresh",
+        breaks: Promise::Linearizable,
+        search: of_cache(space(false)),
+        fix: "an owner sends its copy of the value block along; where nobody above CR is left, the last one known is in doubt (Linux, recover_lvb)",
+        fix_search: of_cache(space(true)),
+        hunt: Some(busy_cache_hunt(&["power-loss"], space(false), space(true))),
+        ..LOCK_MANAGER
+    }
+}
+
+fn v4() -> Scenario {
+    let space = |journals| journaled_variable(journals, (2, 2), &[Promise::Linearizable]);
+    let (broken, fixed) = (space(Journals::ReplayedMeanwhile), space(Journals::ReplayedFirst));
+    Scenario {
+        id: "V4",
+        story: "a node changes a variable, in its journal, and dies; its lock is given on before its journal is replayed, and the next one \
+                reads what was before",
+        breaks: Promise::Linearizable,
+        search: of_cache(broken.clone()),
+        fix: "locks are given on when the journal of the dead node is replayed",
+        fix_search: of_cache(fixed.clone()),
+        hunt: Some(busy_cache_hunt(&["crash"], broken, fixed)),
+        ..LOCK_MANAGER
+    }
+}
+
 fn v5() -> Scenario {
     let space = |gives_up| cached(CacheSettings { gives_up, ..CacheSettings::default() });
     Scenario {
@@ -70,7 +105,7 @@ fn v5() -> Scenario {
         search: of_cache(space(GivesUp::LockFirst)),
         fix: "the cache first, then the lock (gfs2, 58e9fee13e57)",
         fix_search: of_cache(space(GivesUp::CacheFirst)),
-        hunt: Some(busy_cache_hunt(space(GivesUp::LockFirst), space(GivesUp::CacheFirst))),
+        hunt: Some(busy_cache_hunt(&[], space(GivesUp::LockFirst), space(GivesUp::CacheFirst))),
         ..LOCK_MANAGER
     }
 }
@@ -106,6 +141,42 @@ fn v6() -> Scenario {
             fixed_lock: lock,
             fixed: setup(true),
             faults: &["crash", "delay"],
+        }),
+        ..LOCK_MANAGER
+    }
+}
+
+fn v7() -> Scenario {
+    let space = |order| {
+        let mut space = two_conversions(queues_in_order(order, 3), 1, &[Promise::DeadlockFreedom]);
+        space.bounds.power_losses = 1;
+        space
+    };
+    let setup = |order| {
+        let users = two_conversions(queues_in_order(order, 0), 12, &[Promise::DeadlockFreedom]);
+        let new_master = users.setup.store.new_master;
+        let mut setup = in_time(users);
+        setup.store.new_master = new_master;
+        setup.workload = Workload { think: Micros::millis(200), varies: false, ..setup.workload };
+        pack_setup(&setup)
+    };
+    let lock = "dlm-upgrade";
+    Scenario {
+        id: "V7",
+        story: "two conversions wait for a reader, B from PR and behind it A from NL; the master dies, and on the new one A comes to stand \
+                first: it waits for B's PR to go, and B for its turn",
+        breaks: Promise::DeadlockFreedom,
+        search: progress(lock, &space(Order::AsTheyStand)),
+        fix: "after a recovery conversions are granted out of order until none of them waits",
+        fix_search: progress(lock, &space(Order::FreeUntilNoneWaits)),
+        note: "Linux grants them out of order once, when the gate opens (RSB_RECOVER_GRANT), and in order from then on: here the reader \
+               is there still by then, and the deadlock stays",
+        hunt: Some(Hunt {
+            lock,
+            setup: setup(Order::AsTheyStand),
+            fixed_lock: lock,
+            fixed: setup(Order::FreeUntilNoneWaits),
+            faults: &["power-loss"],
         }),
         ..LOCK_MANAGER
     }
@@ -185,7 +256,11 @@ fn hunt(lock: &'static str, broken: Space<Managed>, fixed: Space<Managed>) -> Hu
 }
 
 /// Of a cache that three use all the time: between two messages there is little time for a read.
-fn busy_cache_hunt(broken: Space<CachedVariable>, fixed: Space<CachedVariable>) -> Hunt {
+fn busy_cache_hunt(
+    faults: &'static [&'static str],
+    broken: Space<CachedVariable>,
+    fixed: Space<CachedVariable>,
+) -> Hunt {
     let setup = |space| {
         let mut setup = cached_in_time(space);
         setup.workload =
@@ -193,7 +268,7 @@ fn busy_cache_hunt(broken: Space<CachedVariable>, fixed: Space<CachedVariable>) 
         pack_setup(&setup)
     };
     let (setup, fixed) = (setup(broken), setup(fixed));
-    Hunt { lock: "cached-variable", setup, fixed_lock: "cached-variable", fixed, faults: &[] }
+    Hunt { lock: "cached-variable", setup, fixed_lock: "cached-variable", fixed, faults }
 }
 
 /// The same of a cache.

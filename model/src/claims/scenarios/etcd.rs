@@ -1,8 +1,9 @@
-//! The rows of etcd, of its mutex and of its election.
+//! The rows of etcd, of its mutex, of its election, and of the lock on one key.
 //!
 //! Row E10 (a keep-alive that is answered though the lease's end is on its way) is shown at the store itself: under the library's
 //! deadline mutual exclusion is lost without it, and a client that counts from what it has sent does not believe the answer.
 
+mod calls;
 mod hunts;
 mod members;
 
@@ -33,6 +34,12 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         members::e9(),
         e11(),
         e12(),
+        calls::e13(),
+        calls::e14(),
+        calls::e15(),
+        calls::e16(),
+        calls::e17(),
+        calls::e18(),
     ]
 }
 

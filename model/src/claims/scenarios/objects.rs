@@ -1,4 +1,5 @@
-//! The rows of document 002: what breaks objects over compare-and-set, and what does not.
+//! The rows of the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*: what breaks objects over
+//! compare-and-set, and what does not.
 
 use super::{Hunt, Scenario, Search};
 use crate::claims::objects::{accounts, etcd_variable, handler, in_time, queue};
@@ -117,7 +118,7 @@ fn x4() -> Scenario {
         search: search(space(Order::IndexFirst)),
         fix: "the item first; the index is a hint",
         fix_search: search(space(Order::ItemFirst)),
-        note: "pushing alone is lock-free in both: it is pushing and reading together that is not, as the document says",
+        note: "pushing alone is lock-free in both: it is pushing and reading together that is not, as the exactly-once article says",
         hunt: Some(hunt(
             "naive-queue-waiting",
             &["crash"],
@@ -170,7 +171,7 @@ fn x6() -> Scenario {
         search: safety("naive-handler", space(Commit::Apart)),
         fix: "state and positions in one compare-and-set before the effects, which can then be done again without harm",
         fix_search: safety("naive-handler", space(Commit::AtOnce)),
-        note: "a crash at the document's point A or E is harmless, one at B, C or D is not: all five as it says. The repair is ours: the \
+        note: "a crash at the article's point A or E is harmless, one at B, C or D is not: all five as it says. The repair is ours: the \
                text ends before its own",
         // One handler: with a second one the row would be X8.
         hunt: Some(Hunt {
@@ -198,7 +199,7 @@ fn x7() -> Scenario {
         search: safety("etcd-variable", space(EtcdField::Version)),
         fix: "compare the modification revision, which never comes again",
         fix_search: safety("etcd-variable", space(EtcdField::ModRevision)),
-        note: "the document has versions against ABA and names etcd and ZooKeeper; the version of either starts again. A revision does not help \
+        note: "the exactly-once article has versions against ABA and names etcd and ZooKeeper; the version of either starts again. A revision does not help \
                against row X1: an answer that is asked for twice wants marks as well",
         hunt: Some(Hunt {
             lock: "etcd-variable",

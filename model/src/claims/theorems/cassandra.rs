@@ -1,4 +1,4 @@
-//! Lemma 1, Theorems 1 to 3 and the progress of document 000.
+//! Lemma 1, Theorems 1 to 3 and the progress of the Cassandra paper, *The Cassandra queue lock*.
 
 use super::Claim;
 use crate::claims::cassandra::{TTL_SECONDS, drop_from_queue_lock, drop_from_row, queue_lock, row};

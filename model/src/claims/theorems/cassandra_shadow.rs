@@ -1,4 +1,4 @@
-//! What section 4 of document 000 says of the old lock, and what it complains of.
+//! What section 4 of the Cassandra paper, *The Cassandra queue lock*, says of the old lock, and what it complains of.
 
 use super::Claim;
 use crate::claims::cassandra::TTL_SECONDS;

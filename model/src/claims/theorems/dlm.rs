@@ -1,9 +1,9 @@
-//! What document 004 says of the lock managers of VMS and Linux, none of it proved there: who goes beside whom, that deadlocks come to an
-//! end, and that a cache may be kept under a lock.
+//! What the lock-manager article, *Distributed lock manager*, says of the lock managers of VMS and Linux, none of it proved there: who goes
+//! beside whom, that deadlocks come to an end, and that a cache may be kept under a lock.
 
 use super::Claim;
 use crate::claims::dlm::{
-    LINUX_2006, cached_variable, drop_from_managed, hierarchy, modes, readers_and_writers, standby,
+    LINUX_2006, among, cached_variable, drop_from_managed, hierarchy, modes, readers_and_writers, standby,
     two_resources, upgrades, whose_master_dies,
 };
 use crate::claims::{Assumption, Expected, Judgement};
@@ -40,6 +40,12 @@ fn compatible_holders() -> Vec<Claim> {
     let demoted = |believes| {
         let mut space = upgrades(Settings::LINUX, Flags::CONVDEADLK, (2, 1), EXCLUDES);
         space.setup.lock.believes = believes;
+        space
+    };
+    let switched_off = {
+        let mut space = without(Assumption::NoPause);
+        space.setup.store.fences = true;
+        space.setup.workload.rounds = 1;
         space
     };
     let table = "a lock is granted beside those only that it goes with";
@@ -111,6 +117,22 @@ fn compatible_holders() -> Vec<Claim> {
             &[Assumption::NoPause],
             Violated,
             "who is silent is taken for dead, and goes on with what it had: nothing fences it here",
+        ),
+        claim(
+            "dlm-readers-writer",
+            "readers and writers, who is silent is switched off first",
+            switched_off,
+            &[Assumption::NoPause],
+            Holds,
+            "nothing of a silent one is given on before it is off",
+        ),
+        claim(
+            "dlm-upgrade",
+            "upgrade, two nodes of which one dies",
+            among(upgrades(Settings::LINUX, Flags::NONE, (2, 1), EXCLUDES), 2, 1),
+            &[Assumption::Durable],
+            Holds,
+            "in a view nothing is granted before all of its nodes and all processes have spoken",
         ),
         claim(
             "dlm-readers-writer",

@@ -32,57 +32,57 @@ pub const THEOREMS: [Theorem; 40] = [
     Theorem {
         name: "lemma-1",
         statement: "of two threads that write a cell each into a row and then read it, one sees both",
-        source: "document 000, section 5.1, Lemma 1",
+        source: "the Cassandra paper, section 5.1, Lemma 1",
     },
     Theorem {
         name: "theorem-1",
         statement: "GetLock never lets two threads hold the lock at once",
-        source: "document 000, section 5.1, Theorem 1, Listing 6",
+        source: "the Cassandra paper, section 5.1, Theorem 1, Listing 6",
     },
     Theorem {
         name: "theorem-2",
         statement: "TryGetLock never lets two threads hold the lock at once",
-        source: "document 000, section 5.2, Theorem 2, Listing 7",
+        source: "the Cassandra paper, section 5.2, Theorem 2, Listing 7",
     },
     Theorem {
         name: "theorem-3",
         statement: "of several threads that call TryGetLock, at least one gets the lock",
-        source: "document 000, section 5.2, Theorem 3, Listing 7",
+        source: "the Cassandra paper, section 5.2, Theorem 3, Listing 7",
     },
     Theorem {
         name: "progress",
         statement: "whoever calls GetLock gets the lock in the end (the source's \"обязательно возьмет блокировку\")",
-        source: "document 000, section 3; not proved there",
+        source: "the Cassandra paper, section 3; not proved there",
     },
     Theorem {
         name: "old-lock",
         statement: "Listings 3 and 4 never let two threads hold the lock at once",
-        source: "document 000, section 4, Listings 3 and 4; not proved there",
+        source: "the Cassandra paper, section 4, Listings 3 and 4; not proved there",
     },
     Theorem {
         name: "old-lock-progress",
         statement: "whoever calls GetLock of Listing 4 gets the lock in the end",
-        source: "document 000, section 3, of the lock of section 4; not proved there, and doubted",
+        source: "the Cassandra paper, section 3, of the lock of section 4; not proved there, and doubted",
     },
     Theorem {
         name: "redlock",
         statement: "at most one client holds a Redlock lock",
-        source: "document 001, guarantees, safety property",
+        source: "the Redlock article, guarantees, safety property",
     },
     Theorem {
         name: "min-validity",
         statement: "all keys of a quorum live together until MIN_VALIDITY = TTL - (T2 - T1) - CLOCK_DRIFT is over",
-        source: "document 001, safety arguments",
+        source: "the Redlock article, safety arguments",
     },
     Theorem {
         name: "liveness-a",
         statement: "whoever waits for a Redlock lock, somebody gets it in the end, also if its holder crashed",
-        source: "document 001, guarantees, liveness property A",
+        source: "the Redlock article, guarantees, liveness property A",
     },
     Theorem {
         name: "liveness-b",
         statement: "as long as a majority of the nodes is up, locks are acquired and released",
-        source: "document 001, guarantees, liveness property B",
+        source: "the Redlock article, guarantees, liveness property B",
     },
     Theorem {
         name: "readers-writer",
@@ -97,27 +97,27 @@ pub const THEOREMS: [Theorem; 40] = [
     Theorem {
         name: "zookeeper",
         statement: "the five steps never let two clients hold the lock at once",
-        source: "document 003, \"Система распределенных блокировок\"; not proved there",
+        source: "the ZooKeeper article, \"Система распределенных блокировок\"; not proved there",
     },
     Theorem {
         name: "zookeeper-fifo",
         statement: "the five steps grant the lock in the order of the sequence numbers",
-        source: "document 003, \"Система распределенных блокировок\", steps 1 and 3; not proved there",
+        source: "the ZooKeeper article, \"Система распределенных блокировок\", steps 1 and 3; not proved there",
     },
     Theorem {
         name: "zookeeper-progress",
         statement: "whoever waits in the queue of the five steps gets the lock in the end",
-        source: "document 003, \"Система распределенных блокировок\", steps 4 and 5; not proved there",
+        source: "the ZooKeeper article, \"Система распределенных блокировок\", steps 4 and 5; not proved there",
     },
     Theorem {
         name: "inside",
         statement: "work inside the ensemble, guarded by a check of the lock's znode, is safe whatever happens to its session",
-        source: "document 003, the closing question and its answer: only if the whole flow of data stays inside",
+        source: "the ZooKeeper article, the closing question and its answer: only if the whole flow of data stays inside",
     },
     Theorem {
         name: "etcd",
         statement: "etcd's concurrency.Mutex never lets two clients hold the lock at once",
-        source: "document 004, etcd; client/v3/concurrency/mutex.go; not proved there",
+        source: "the lock-manager article, etcd; client/v3/concurrency/mutex.go; not proved there",
     },
     Theorem {
         name: "etcd-fifo",
@@ -137,7 +137,7 @@ pub const THEOREMS: [Theorem; 40] = [
     Theorem {
         name: "election",
         statement: "etcd's concurrency.Election never lets two candidates lead at once",
-        source: "document 004, etcd; client/v3/concurrency/election.go: \"only one can be the leader at a time\"; not proved there",
+        source: "the lock-manager article, etcd; client/v3/concurrency/election.go: \"only one can be the leader at a time\"; not proved there",
     },
     Theorem {
         name: "election-fifo",
@@ -157,22 +157,22 @@ pub const THEOREMS: [Theorem; 40] = [
     Theorem {
         name: "lease-key",
         statement: "of those who put one key in etcd if there is none, bound to a lease, at most one holds",
-        source: "document 002, \"CAS\", with a lease; ours",
+        source: "the exactly-once article, \"CAS\", with a lease; ours",
     },
     Theorem {
         name: "lease-key-progress",
         statement: "whoever waits for the key to be deleted puts it in the end",
-        source: "document 002, \"CAS\", with a lease; ours",
+        source: "the exactly-once article, \"CAS\", with a lease; ours",
     },
     Theorem {
         name: "lease-key-fencing",
         statement: "the create revision of the one key is a fencing token",
-        source: "document 002, \"CAS\", with a lease; ours",
+        source: "the exactly-once article, \"CAS\", with a lease; ours",
     },
     Theorem {
         name: "chubby",
         statement: "whoever hold a lock of a Chubby cell at once share it",
-        source: "document 004, Chubby; M. Burrows, OSDI 2006, sections 2.4, 2.8 and 2.9; not proved there",
+        source: "the lock-manager article, Chubby; M. Burrows, OSDI 2006, sections 2.4, 2.8 and 2.9; not proved there",
     },
     Theorem {
         name: "chubby-fencing",
@@ -197,37 +197,37 @@ pub const THEOREMS: [Theorem; 40] = [
     Theorem {
         name: "variable",
         statement: "a compare-and-set of versions is done as if at one moment, also if it is repeated until it is answered",
-        source: "document 002, \"CAS\"; not proved there, and not true of the answer",
+        source: "the exactly-once article, \"CAS\"; not proved there, and not true of the answer",
     },
     Theorem {
         name: "transfer",
         statement: "of money that is moved in two half-transactions nothing is lost and nothing comes up twice",
-        source: "document 002, \"Пример\"; not proved there",
+        source: "the exactly-once article, \"Пример\"; not proved there",
     },
     Theorem {
         name: "queue",
         statement: "what is pushed into the lock-free queue is at one place, in the order of the pushes, and no place is left empty",
-        source: "document 002, \"Lock-free реализация добавления\"; not proved there",
+        source: "the exactly-once article, \"Lock-free реализация добавления\"; not proved there",
     },
     Theorem {
         name: "exactly-once",
         statement: "what handlers of a stream put out is what one of them would have put out that does not crash",
-        source: "document 002, the beginning and \"Exactly-once\"; the text ends before its own handler, and ours stands for it",
+        source: "the exactly-once article, the beginning and \"Exactly-once\"; the text ends before its own handler, and ours stands for it",
     },
     Theorem {
         name: "lock-manager",
         statement: "whoever has locks of a lock manager on one resource has them in modes that go together",
-        source: "document 004, \"Режимы блокировки\"; Linux, fs/dlm/lock.c; not proved there",
+        source: "the lock-manager article, \"Режимы блокировки\"; Linux, fs/dlm/lock.c; not proved there",
     },
     Theorem {
         name: "lock-manager-progress",
         statement: "of those who wait for locks of a lock manager, somebody is granted in the end: deadlocks are found and ended",
-        source: "document 004, \"Определение ситуаций взаимной блокировки\"; not proved there",
+        source: "the lock-manager article, \"Определение ситуаций взаимной блокировки\"; not proved there",
     },
     Theorem {
         name: "cache",
         statement: "a cache that a lock manager keeps fresh, by blocking ASTs and a number in the value block, shows what was written last",
-        source: "document 004, \"Блок значения блокировки\"; fs/gfs2/glops.c; not proved there",
+        source: "the lock-manager article, \"Блок значения блокировки\"; fs/gfs2/glops.c; not proved there",
     },
 ];
 

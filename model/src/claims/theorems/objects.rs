@@ -1,4 +1,5 @@
-//! What document 002 says of variables, transfers, queues and handlers on compare-and-set, none of it proved there.
+//! What the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*, says of variables, transfers,
+//! queues and handlers on compare-and-set, none of it proved there.
 //!
 //! "Can be repeated without harm" ("CAS") is what all of it leans on, and it holds of the store alone: under lost answers every
 //! object is claimed twice, as written and with marks of who has written.
@@ -108,7 +109,7 @@ fn variables() -> Vec<Claim> {
             "variable",
             "ZooKeeper, a follower that lags",
             (&zookeeper(2, false), &[]),
-            (Violated, "a read is answered by what the client's server has (document 003, WTF #4)"),
+            (Violated, "a read is answered by what the client's server has (the ZooKeeper article, WTF #4)"),
         ),
         claim(
             "zookeeper-variable",

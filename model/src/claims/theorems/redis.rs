@@ -1,4 +1,4 @@
-//! The guarantees of document 001, and what each side of the argument about Redlock leans on.
+//! The guarantees of the Redlock article, *Distributed Locks with Redis*, and what each side of the argument about Redlock leans on.
 //!
 //! The critique (M. Kleppmann) lets the holder pause, and clocks jump; the reply (antirez) has the client look at the clock
 //! after every delay that comes before the grant, and takes clocks for sane. Both are right about what they assume: a

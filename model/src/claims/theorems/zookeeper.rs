@@ -1,4 +1,4 @@
-//! The recipe of document 003, which gives no proof: what it must lean on.
+//! The recipe of the ZooKeeper article, *ZooKeeper, or writing a distributed lock service*, which gives no proof: what it must lean on.
 //!
 //! Followers that lag break nothing here: a client's own create bounds what its server can be missing, as the source's
 //! WTF #4 argues. What the recipe leans on is that a client learns of the end of its session before another is granted.

@@ -1,4 +1,5 @@
-//! The closing question of document 003: what a critical section is worth inside of the ensemble, and outside.
+//! The closing question of the ZooKeeper article, *ZooKeeper, or writing a distributed lock service*: what a critical section is worth
+//! inside of the ensemble, and outside.
 //!
 //! Inside, the write and the end of the lock have places in one order. A write in one transaction with a check of the lock's
 //! znode cannot come after the znode is gone, and nobody else is granted the lock before: no assumption about clocks,

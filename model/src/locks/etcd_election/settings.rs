@@ -16,6 +16,8 @@ pub struct Settings {
     pub checks_own_key: bool,
     /// What follows when `Resign` returns an error.
     pub resign_errors: ResignErrors,
+    /// For how long a candidate keeps its session (row E15).
+    pub sessions: Sessions,
     /// What a leader does when its session is done.
     pub on_done: OnDone,
     /// What keeps out the write of a leader whose time is over.
@@ -44,6 +46,15 @@ pub enum ResignErrors {
     SessionOrphaned,
 }
 
+/// For how long a candidate keeps its session.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Sessions {
+    /// For good, campaign after campaign.
+    Kept,
+    /// Until it has resigned: it leaves the session, whose lease then ends, and takes another for the next campaign.
+    OneEach,
+}
+
 impl Settings {
     /// The library, and an application that looks at `Session.Done`. `Rev` would be a token; the library's examples have no use
     /// for it.
@@ -53,6 +64,7 @@ impl Settings {
             proposal: Proposal::Name,
             checks_own_key: false,
             resign_errors: ResignErrors::Forgotten,
+            sessions: Sessions::Kept,
             on_done: OnDone::Stop,
             fence: Fence::None,
             patience: None,
@@ -60,7 +72,8 @@ impl Settings {
     }
 
     /// Every repair at once: a look at the own key, a resignation that is repeated, the deadline counted from the sending, with a
-    /// margin, and noticed when it comes, the create revision as token.
+    /// margin, and noticed when it comes, the create revision as token. All but that of row E15, a session for every
+    /// campaign: it costs a lease each time.
     pub const fn repaired() -> Settings {
         let session = SessionSettings {
             deadline: Deadline::FromSending,

@@ -249,3 +249,25 @@ fn a_candidate_is_not_woken_by_a_proclamation() {
     pair.other_deletes(other);
     assert_eq!(pair.settle(), GRANTED);
 }
+
+/// The transaction of a campaign comes again after the resignation: the key goes with the session, if that is left.
+#[test]
+fn a_campaign_that_comes_twice_leaves_a_key_of_a_session_that_is_kept() {
+    for (sessions, is_kept) in [(Sessions::Kept, true), (Sessions::OneEach, false)] {
+        let mut pair = Pair::new(Settings { sessions, ..Settings::as_written() });
+        pair.acquire(Mode::Lock);
+        let grant = pair.requests.remove(0);
+        pair.serve(0, grant);
+        let granted = pair.replies.remove(0);
+        pair.enter(|client, cx, out| client.on_reply(0, granted, cx, out));
+        let campaign = pair.requests.iter().find(|request| matches!(request.operation, Operation::Txn(_)));
+        let campaign = campaign.expect("it campaigns").clone();
+        assert_eq!(pair.settle(), GRANTED);
+        let key = pair.client.own_key();
+        pair.release();
+        assert_eq!(pair.settle(), Some(Answer::Released));
+        pair.serve(0, campaign);
+        assert!(pair.member.get(key).is_some(), "nobody knows of it");
+        assert_eq!(pair.client.session.lease().is_some(), is_kept);
+    }
+}

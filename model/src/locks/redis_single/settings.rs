@@ -29,9 +29,10 @@ pub struct Settings {
     /// Whether grants carry a fencing token, and when it is drawn (R1, F1; that a failover forgets the counter is F2).
     pub fencing: Fencing,
     /// Every change that the client waits for is followed by `WAIT`: it is done when the replicas have it, too. The
-    /// repair of R7, and of F2, that document 001 does not mention. A replica that is dead but not forgotten stops all.
+    /// repair of R7, and of F2, that the Redlock article, *Distributed Locks with Redis*, does not mention. A replica that is dead but not
+    /// forgotten stops all.
     pub waits_for_replicas: bool,
-    /// Whether the holder prolongs the key's life (document 001, "Повышаем доступность алгоритма: продлеваем
+    /// Whether the holder prolongs the key's life (the Redlock article, "Повышаем доступность алгоритма: продлеваем
     /// блокировку"; R15). Without `ttl` there is nothing to extend.
     pub extension: Option<Extension>,
 }

@@ -1,4 +1,5 @@
-//! What a holder does when one of its moments has come: document 001, "Продлеваем блокировку", and the end of the validity.
+//! What a holder does when one of its moments has come: the Redlock article, *Distributed Locks with Redis*, "Продлеваем блокировку", and
+//! the end of the validity.
 
 use super::hold::{Extending, Hold};
 use super::round::Round;

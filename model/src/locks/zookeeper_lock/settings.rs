@@ -92,7 +92,8 @@ pub enum Parent {
     /// It stays, and so does its counter.
     Kept,
     /// Before step 1 a client deletes it, which works if nobody's znode is there; whoever finds no parent creates it
-    /// again (document 003, WTF #3; Curator's container znodes do it by themselves).
+    /// again (the ZooKeeper article, *ZooKeeper, or writing a distributed lock service*, WTF #3; Curator's container znodes do it by
+    /// themselves).
     RecreatedWhenEmpty,
 }
 

@@ -1,5 +1,5 @@
-//! A variable on a shared disk, in caches that a lock manager keeps fresh: how GFS2 uses blocking ASTs, and how document 004 uses
-//! the value block ("хранение номера версии ресурса").
+//! A variable on a shared disk, in caches that a lock manager keeps fresh: how GFS2 uses blocking ASTs, and how the lock-manager article,
+//! *Distributed lock manager*, uses the value block ("хранение номера версии ресурса").
 //!
 //! ```text
 //!     A                       lock manager, disk                 B
@@ -23,17 +23,23 @@
 //! # What breaks it
 //!
 //! - Whoever gives the lock up first and empties its cache then reads what another one is changing (row V5; gfs2, 58e9fee13e57).
+//! - A new master that is not sent the numbers takes 0 for valid, and who has read at 0 takes its cache for fresh (row V3; ocfs2,
+//!   e5054c9aefd2).
+//! - A node that writes into its journal ([`Writes::Journal`]) and dies has told of a change that is on no block yet. If its lock is given on
+//!   before its journal is replayed, the next one reads what was before (row V4; ocfs2, 814ce69432bf).
 //! - A holder of EX that dies has written the disk, and not the number. Who does not look whether the value block is valid takes its
 //!   cache for fresh (row V9).
 //!
 //! # What is left out
 //!
-//! One variable, one disk, which is the manager's node and never fails. No journal: a write is whole or not there, so that row V4
-//! (a dead node's lock given on before its journal is replayed) cannot be seen.
+//! One variable, one disk ([`crate::stores::dlm`] says what it leaves out). A node asks for one thing at a time: it replays another one's
+//! journal when it has its answer.
 
 use super::{Ask, Cells, Heard, Here, Question, Version, Word};
 use crate::machine::{Effects, Owner, Visitor};
-use crate::stores::dlm::{Ask as Call, Dlm, Flags, Mode, Name, Notice, Reply, Request, Status, Tell, Wish};
+use crate::stores::dlm::{
+    Ask as Call, Dlm, Flags, Held, Mode, Name, Notice, Reply, Request, Status, Tell, Value, Wish,
+};
 use crate::time::Monotonic;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +54,18 @@ pub struct CacheSettings {
     pub gives_up: GivesUp,
     /// Whether it looks at the value block's validity.
     pub validity: Validity,
+    /// When a change is on the disk.
+    pub writes: Writes,
+}
+
+/// When a change is on the disk.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Writes {
+    /// Before it is done.
+    #[default]
+    Through,
+    /// It is done when it is in the node's journal, and on its block before the lock is given up.
+    Journal,
 }
 
 /// In which order a node gives up what another wants.
@@ -75,6 +93,8 @@ pub enum Validity {
 pub struct CachingNode {
     serial: u32,
     life: u8,
+    /// Of which master it knows.
+    epoch: u8,
     /// Whether it has to say that it has started again.
     has_to_join: bool,
     /// What it may go by.
@@ -91,6 +111,10 @@ pub struct CachingNode {
     cache: Option<Content>,
     /// The value block's number, at which that was.
     version: u32,
+    /// Whether it is in the journal, and not on its block.
+    is_dirty: bool,
+    /// Whose journals it is to replay, a bit for each.
+    replays: u8,
 }
 
 /// What a block holds, if anything.
@@ -103,6 +127,12 @@ enum UnderWay {
     Lock(Mode),
     Read,
     Write(Content),
+    /// Writes it down in its journal.
+    Log(Content),
+    /// Writes in its place what the journal has.
+    WriteBack,
+    /// Replays somebody's journal.
+    Replay(u8),
 }
 
 const R1: Name = Name::of(1);
@@ -111,7 +141,11 @@ impl CachingNode {
     fn call(&mut self, ask: Call, under_way: UnderWay, out: &mut Effects<Dlm>) {
         self.serial += 1;
         self.under_way = Some(under_way);
-        out.request(0, Request { serial: self.serial, life: self.life, epoch: 0, ask });
+        self.send(ask, out);
+    }
+
+    fn send(&self, ask: Call, out: &mut Effects<Dlm>) {
+        out.request(0, Request { serial: self.serial, life: self.life, epoch: self.epoch, ask });
     }
 
     /// Asks for this mode of its one lock.
@@ -122,6 +156,52 @@ impl CachingNode {
             Some(_) => Call::Convert { number: 0, wish },
         };
         self.call(ask, UnderWay::Lock(mode), out);
+    }
+
+    /// There is a new master: it is told of the lock, with the number, and asked again for what is under way. Who was to have less has less.
+    fn on_recover(&mut self, settings: &CacheSettings, out: &mut Effects<Dlm>) {
+        if self.has_to_join {
+            if self.under_way == Some(UnderWay::Join) {
+                self.call(Call::Join, UnderWay::Join, out);
+            }
+            return;
+        }
+        let goes_down = self.under_way == Some(UnderWay::Lock(Mode::Nl));
+        let again = match self.under_way {
+            Some(UnderWay::Lock(mode)) if !goes_down => {
+                Some((0, R1, Wish { mode, flags: Flags::VALBLK, value: self.version }))
+            }
+            _ => None,
+        };
+        let held = self.lock.map(|mode| {
+            // The number only grows: it counts itself.
+            let value = Value { content: self.version, sequence: self.version };
+            let mode = if goes_down { Mode::Nl } else { mode };
+            Held { number: 0, name: R1, mode: Some(mode), queued: None, value: Some(value) }
+        });
+        self.serial += 1;
+        self.send(Call::Copies { held: [held, None], again }, out);
+        match self.under_way {
+            Some(UnderWay::Lock(Mode::Nl)) => {
+                self.under_way = None;
+                self.on_granted(Mode::Nl, None, settings);
+            }
+            Some(UnderWay::Read) => self.call(Call::Read { block: 0 }, UnderWay::Read, out),
+            Some(UnderWay::Write(content)) => {
+                self.call(Call::Write { block: 0, content }, UnderWay::Write(content), out);
+            }
+            Some(UnderWay::Log(content)) => {
+                self.call(Call::Log { block: 0, content }, UnderWay::Log(content), out);
+            }
+            Some(UnderWay::WriteBack) => self.write_back(out),
+            Some(UnderWay::Replay(of)) => self.call(Call::Replay { of }, UnderWay::Replay(of), out),
+            Some(UnderWay::Lock(_) | UnderWay::Join) | None => {}
+        }
+    }
+
+    fn write_back(&mut self, out: &mut Effects<Dlm>) {
+        let Some(content) = self.cache else { unreachable!("what is in the journal is in the cache") };
+        self.call(Call::Write { block: 0, content }, UnderWay::WriteBack, out);
     }
 
     /// Whether what it has read may be told now.
@@ -141,15 +221,22 @@ impl CachingNode {
             self.answer = Some(found(content));
             self.question = None;
         }
-        if self.under_way.is_some() {
+        // Who joins may be what its own joining waits for.
+        let is_busy = !matches!(self.under_way, None | Some(UnderWay::Join));
+        if is_busy || self.under_way.is_some() && self.replays == 0 {
             return;
+        }
+        if self.replays != 0 {
+            let of = self.replays.trailing_zeros() as u8;
+            self.replays &= self.replays - 1;
+            return self.call(Call::Replay { of }, UnderWay::Replay(of), out);
         }
         if self.has_to_join {
             return self.call(Call::Join, UnderWay::Join, out);
         }
         let has = self.lock.unwrap_or(Mode::Nl);
         if has > Mode::Nl && (self.must_give_up || self.is_rung && self.question.is_none()) {
-            return self.want(Mode::Nl, out);
+            return if self.is_dirty { self.write_back(out) } else { self.want(Mode::Nl, out) };
         }
         let Some(Question { cell, ask }) = self.question else { return };
         let block = cell.number;
@@ -168,7 +255,10 @@ impl CachingNode {
             (self.answer, self.question) = (Some(Heard::Set(false)), None);
             return;
         }
-        self.call(Call::Write { block, content: new }, UnderWay::Write(new), out);
+        match settings.writes {
+            Writes::Through => self.call(Call::Write { block, content: new }, UnderWay::Write(new), out),
+            Writes::Journal => self.call(Call::Log { block, content: new }, UnderWay::Log(new), out),
+        }
     }
 
     /// The lock is granted in this mode, with the value block if it moved here.
@@ -203,7 +293,10 @@ impl CachingNode {
                 }
             }
             (Some(UnderWay::Read), Tell::Read { content }) => self.cache = Some(content),
-            (Some(UnderWay::Write(content)), Tell::Written) => {
+            (Some(UnderWay::WriteBack), Tell::Written) => self.is_dirty = false,
+            (Some(UnderWay::Replay(_)), Tell::Written) => {}
+            (Some(under_way @ (UnderWay::Write(content) | UnderWay::Log(content))), Tell::Written) => {
+                self.is_dirty = under_way == UnderWay::Log(content);
                 self.cache = Some(content);
                 self.version += 1;
                 (self.answer, self.question) = (Some(Heard::Set(true)), None);
@@ -253,8 +346,25 @@ impl Cells for InCache {
     ) -> Option<Word> {
         match reply.tell {
             Tell::Ast { notice: Notice::Blocks(_), .. } => link.is_rung = true,
+            Tell::Recover if reply.epoch > link.epoch => {
+                link.epoch = reply.epoch;
+                link.on_recover(here.settings, out);
+            }
+            Tell::Replay { of } => link.replays |= 1 << of,
+            Tell::Recover
+            | Tell::Heard
+            | Tell::Removed
+            | Tell::PowerOff
+            | Tell::Ast { notice: Notice::Queued, .. } => {
+                return None;
+            }
             _ if reply.serial != link.serial || link.under_way.is_none() => return None,
-            tell => link.on_tell(tell, here.settings),
+            tell => {
+                if tell == Tell::Joined {
+                    link.epoch = reply.epoch;
+                }
+                link.on_tell(tell, here.settings);
+            }
         }
         link.go_on(here.settings, out);
         link.take_answer()
@@ -277,13 +387,17 @@ impl Cells for InCache {
     }
 
     fn on_restart(link: &mut CachingNode, _me: u8) {
-        let (serial, life) = (link.serial, link.life.saturating_add(1));
-        *link = CachingNode { serial, life, has_to_join: true, ..CachingNode::default() };
+        let (serial, life, epoch) = (link.serial, link.life.saturating_add(1), link.epoch);
+        *link = CachingNode { serial, life, epoch, has_to_join: true, ..CachingNode::default() };
     }
 
     fn dismisses(link: &CachingNode, reply: &Reply, _serial: u32, _is_asking: bool) -> bool {
-        !matches!(reply.tell, Tell::Ast { notice: Notice::Blocks(_), .. })
-            && (reply.serial != link.serial || link.under_way.is_none())
+        match reply.tell {
+            Tell::Ast { notice: Notice::Blocks(_), .. } | Tell::Replay { .. } => false,
+            Tell::Recover => reply.epoch <= link.epoch,
+            Tell::Heard | Tell::Removed | Tell::PowerOff | Tell::Ast { notice: Notice::Queued, .. } => true,
+            _ => reply.serial != link.serial || link.under_way.is_none(),
+        }
     }
 
     fn visit_link<V: Visitor>(link: &mut CachingNode, visitor: &mut V) {

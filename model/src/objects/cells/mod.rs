@@ -1,4 +1,5 @@
-//! Variables with compare-and-set, whatever store they are in: what the algorithms of document 002 are written over.
+//! Variables with compare-and-set, whatever store they are in: what the algorithms of the exactly-once article, *Heterogeneous concurrent
+//! exactly-once processing of data in real time*, are written over.
 //!
 //! ```text
 //!   Object ──Ask──▶ client.rs ──▶ Cells ──requests──▶ store
@@ -23,7 +24,7 @@ mod zookeeper;
 
 pub use crate::stores::memory::Cell;
 pub use cassandra::{CassandraReads, InCassandra, Reads};
-pub use dlm::{CacheSettings, CachingNode, GivesUp, InCache, Validity};
+pub use dlm::{CacheSettings, CachingNode, GivesUp, InCache, Validity, Writes};
 pub use etcd::{EtcdField, EtcdVersions, InEtcd};
 pub use memory::{AsItIs, InMemory};
 pub use redis::InRedis;

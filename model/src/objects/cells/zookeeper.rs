@@ -19,7 +19,8 @@ pub enum InZooKeeper {}
 /// How variables are read, and the session is held.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ZooKeeperReads {
-    /// Has its server catch up with the leader before it reads (document 003, WTF #4).
+    /// Has its server catch up with the leader before it reads (the ZooKeeper article, *ZooKeeper, or writing a distributed lock service*,
+    /// WTF #4).
     pub sync_before_read: bool,
     /// How the session is held.
     pub session: SessionSettings,

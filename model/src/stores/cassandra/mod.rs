@@ -1,4 +1,4 @@
-//! Apache Cassandra, as far as document 000 (section 2) and its recipes need it.
+//! Apache Cassandra, as far as the Cassandra paper, *The Cassandra queue lock* (section 2) and its recipes need it.
 //!
 //! ```text
 //!            write / batch / read slice                 mutation, read, repair
@@ -43,7 +43,7 @@
 //!   read and then not the repair makes the read time out here; the real coordinator tries the others.
 //! - *Anti-entropy repair, compaction, flushes, disks that fill or break, topology changes, datacentres,* and the
 //!   failure detector: a coordinator does not refuse up front (`UnavailableException`), it times out.
-//! - *Row and range tombstones, counters.* Document 000 has none.
+//! - *Row and range tombstones, counters.* The Cassandra paper has none.
 //! - *Of lightweight transactions:* the second variant of Paxos (4.1), reads at SERIAL, conditions on more than one column,
 //!   and that `system.paxos` forgets a round after three hours. Hidden: what goes wrong when rounds of both variants meet,
 //!   and a round that is finished hours later.
@@ -177,7 +177,7 @@ pub enum ReadRepair {
 pub enum CommitLog {
     /// Before it is acknowledged: a power loss loses nothing.
     ///
-    /// The default here, though not there: the theorems of document 000 assume that an acknowledged write is not lost
+    /// The default here, though not there: the theorems of the Cassandra paper assume that an acknowledged write is not lost
     /// ("после записи ячейки … результаты запросов на чтение этой строки обязательно будут содержать эту ячейку",
     /// section 2). Dropping that assumption is choosing [`CommitLog::Periodic`].
     #[default]

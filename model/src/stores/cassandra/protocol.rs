@@ -1,7 +1,7 @@
 //! What clients and servers of Cassandra say to each other, as far as the recipes here need it.
 //!
-//! Source: document 000, section 2 (cluster, keyspace, column family, cell; write one cell, write many cells into one
-//! family, read a slice of a row from a column name with a count).
+//! Source: the Cassandra paper, *The Cassandra queue lock*, section 2 (cluster, keyspace, column family, cell; write one cell, write many
+//! cells into one family, read a slice of a row from a column name with a count).
 
 use crate::machine::{Owner, StampGroup, Visit, Visitor};
 use crate::names::Word;

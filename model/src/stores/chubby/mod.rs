@@ -1,6 +1,6 @@
-//! A Chubby cell (M. Burrows, The Chubby lock service for loosely-coupled distributed systems, OSDI 2006; document 004), as its
-//! clients see it: a master, and after its end another. With other settings it is Consul's leader, whose sessions and locks
-//! follow Chubby's (`agent/consul/session_ttl.go`, `state/session.go`, `state/kvs.go`, `kvs_endpoint.go`).
+//! A Chubby cell (M. Burrows, The Chubby lock service for loosely-coupled distributed systems, OSDI 2006; the lock-manager article,
+//! *Distributed lock manager*), as its clients see it: a master, and after its end another. With other settings it is Consul's leader,
+//! whose sessions and locks follow Chubby's (`agent/consul/session_ttl.go`, `state/session.go`, `state/kvs.go`, `kvs_endpoint.go`).
 //!
 //! ```text
 //!     A                    master                    B

@@ -56,7 +56,7 @@ const LONGEST: Micros = Micros::seconds(100);
 
 impl Session {
     pub(super) fn new(id: SessionId, lease: Option<Micros>, cx: &Cx) -> Session {
-        let lasts_until = lease.map(|lease| cx.monotonic + at_the_master(lease, cx.settings));
+        let lasts_until = lease.map(|lease| cx.monotonic + cx.settings.at_the_master(lease));
         Session { id, lease, lasts_until, held: None, heard: Heard::Acknowledged, closed: None }
     }
 
@@ -104,7 +104,7 @@ impl Session {
 
     /// The lease moves forward only.
     fn extend(&mut self, lease: Micros, cx: &Cx) {
-        let until = cx.monotonic + at_the_master(lease, cx.settings);
+        let until = cx.monotonic + cx.settings.at_the_master(lease);
         self.lasts_until = match cx.settings.flaw {
             Flaw::LeaseMovesBack => Some(until),
             Flaw::None | Flaw::GenerationStays => self.lasts_until.max(Some(until)),
@@ -122,8 +122,8 @@ impl Session {
         let Session { id, lease, .. } = *self;
         let longest = |usual: Micros| cx.settings.load.map_or(usual, |load| usual.max(load.lease));
         let lasts_until = lease.map(|usual| match cx.settings.fail_over {
-            FailOver::Longest => cx.monotonic + at_the_master(longest(usual), cx.settings),
-            FailOver::Usual => cx.monotonic + at_the_master(usual, cx.settings),
+            FailOver::Longest => cx.monotonic + cx.settings.at_the_master(longest(usual)),
+            FailOver::Usual => cx.monotonic + cx.settings.at_the_master(usual),
             FailOver::Forgotten => cx.monotonic,
         });
         // Who sends no KeepAlives acknowledges nothing.
@@ -161,8 +161,4 @@ impl Session {
         }
         self.closed.iter_mut().for_each(|closed| visitor.serial(owner, closed));
     }
-}
-
-fn at_the_master(lease: Micros, settings: &Settings) -> Micros {
-    Micros(lease.0 * i64::from(settings.lease_factor.max(1)))
 }

@@ -51,6 +51,11 @@ impl Settings {
         tells_loss: true,
         ..Settings::CHUBBY
     };
+
+    /// For how long a session really lasts whose client was told so much.
+    pub fn at_the_master(&self, lease: Micros) -> Micros {
+        Micros(lease.0 * i64::from(self.lease_factor.max(1)))
+    }
 }
 
 impl Default for Settings {

@@ -13,7 +13,7 @@
 //! Source: Linux, `fs/dlm/recoverd.c`, `ls_recover`; `fs/dlm/requestqueue.c`, what is said meanwhile is saved. Every recovery has a number
 //! (`ls_recover_seq`): an answer to the question of a recovery that was given up counts for nothing (row V6).
 
-use super::lock::{Flags, Handle, Lock, Value};
+use super::lock::{Flags, Handle, Lock};
 use super::manager::{Manager, Name};
 use super::protocol::{Ask, Held};
 use super::recovery::Recovery;
@@ -61,11 +61,12 @@ impl Gate {
     /// What a process has.
     pub fn hears(&mut self, process: u8, held: [Option<Held>; 2], again: Option<Again>) {
         self.waits_for.retain(|other| *other != process);
-        let lock = |Held { number, name, mode }| {
+        let lock = |Held { number, name, mode, queued, value }| {
             let handle = Handle { owner: process, number };
-            let (granted, value) = (Some(mode), Value::default());
-            let flags = Flags::NONE;
-            (name, Lock { handle, granted, requested: None, flags, told: None, value, is_demoted: false })
+            let (requested, flags) = queued.map_or((None, Flags::NONE), |(mode, flags)| (Some(mode), flags));
+            let flags = if value.is_some() { flags.and(Flags::VALBLK) } else { flags };
+            let value = value.unwrap_or_default();
+            (name, Lock { handle, granted: mode, requested, flags, told: None, value, is_demoted: false })
         };
         self.copies.extend(held.into_iter().flatten().map(lock));
         self.again.extend(again.map(|again| (process, again)));
@@ -109,6 +110,7 @@ impl Gate {
                 Some(_) => manager.convert(handle, wish, settings, notices),
                 None => manager.request(handle, name, wish, settings, notices),
             }
+            manager.say_who_waits(handle, settings, notices);
         }
         self.saved.into_iter()
     }

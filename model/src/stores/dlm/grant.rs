@@ -70,18 +70,11 @@ impl Resource {
 
     /// The converting queue, again and again until nothing changes (`grant_pending_convert`).
     pub(super) fn grant_converting(&mut self, settings: &Settings, notices: &mut Notices) {
-        while let Some(handle) = self.next_to_grant(When::Later) {
+        let when = if self.is_out_of_order { When::Recovered } else { When::Later };
+        while let Some(handle) = self.next_to_grant(when) {
             self.grant(handle, settings, notices);
         }
-    }
-
-    /// The same without regard to their order, after a recovery (`dlm_recover_grant`).
-    pub(super) fn grant_recovered(&mut self, settings: &Settings, notices: &mut Notices) {
-        while let Some(handle) = self.next_to_grant(When::Recovered) {
-            self.grant(handle, settings, notices);
-        }
-        self.grant_waiting(settings, notices);
-        self.tell_those_still_in_the_way(notices);
+        self.is_out_of_order &= !self.converting.is_empty();
     }
 
     fn next_to_grant(&self, when: When) -> Option<Handle> {

@@ -155,6 +155,8 @@ pub enum Notice {
         /// Whether its granted mode fell to NL on the way (`DLM_SBF_DEMOTED`).
         is_demoted: bool,
     },
+    /// Its operation was heard, and waits in a queue (`-EINPROGRESS`).
+    Queued,
     /// The blocking AST: it is in the way of somebody who wants this mode.
     Blocks(Mode),
 }
@@ -195,6 +197,7 @@ impl Display for Notice {
                 }
                 if *is_demoted { f.write_str(", demoted on the way") } else { Ok(()) }
             }
+            Notice::Queued => f.write_str("waits"),
             Notice::Blocks(mode) => write!(f, "in the way of {mode}"),
         }
     }

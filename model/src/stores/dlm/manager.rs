@@ -1,7 +1,7 @@
 //! All resources that a node masters, and what its processes ask for: `$ENQ`, `$DEQ`, a conversion, a cancel.
 //!
-//! Source: document 004, "Ресурсы" (parents: database, table, record, field) and "Получение блокировки"; the VMS system services
-//! manual, `$ENQ` and `$DEQ`.
+//! Source: the lock-manager article, *Distributed lock manager*, "Ресурсы" (parents: database, table, record, field) and "Получение
+//! блокировки"; the VMS system services manual, `$ENQ` and `$DEQ`.
 
 use super::lock::{Flags, Handle, Notice, Refusal, Status};
 use super::resource::{Notices, Resource, Wish};
@@ -147,6 +147,14 @@ impl Manager {
                     others.filter(|lock| lock.granted.is_some_and(|mode| !mode.goes_beside(wanted)));
                 notices.extend(holders.map(|lock| (lock.handle, Notice::Blocks(wanted))));
             }
+        }
+    }
+
+    /// Whoever waits is told so, where that is done ([`Settings::tells_who_waits`]).
+    pub(super) fn say_who_waits(&self, handle: Handle, settings: &Settings, notices: &mut Notices) {
+        let mut locks = self.resources.iter().filter_map(|(_, resource)| resource.lock(handle));
+        if settings.tells_who_waits && locks.any(|lock| lock.requested.is_some()) {
+            notices.push((handle, Notice::Queued));
         }
     }
 

@@ -1,5 +1,5 @@
-//! The distributed lock manager of VMS and of Linux (document 004, "Реализация VMS", "Кластеризация в Linux"): resources, and
-//! locks on them in six modes.
+//! The distributed lock manager of VMS and of Linux (the lock-manager article, *Distributed lock manager*, "Реализация VMS", "Кластеризация
+//! в Linux"): resources, and locks on them in six modes.
 //!
 //! ```text
 //!     A              manager: R1                     B
@@ -23,10 +23,13 @@
 //!
 //! - *A master that dies*: another node comes in its place, asks the owners for their copies, and puts the resources together anew
 //!   ([`recovery`]). The gate is closed meanwhile ([`NewMaster::Asks`]).
+//! - *Several nodes*, each with a part of the directory, and the master of what was first asked for from it ([`member`]).
+//! - *Who is silent* is taken for dead, and switched off first where that is asked for ([`Settings::fences`]).
+//! - *A disk that all share*, with a journal of each process, which is replayed before the locks of a dead one are given on ([`Journals`]).
 //!
-//! # Where document 004 and the kernel say different things
+//! # Where the lock-manager article and the kernel say different things
 //!
-//! | | document 004 | kernel | here |
+//! | | the lock-manager article | kernel | here |
 //! |---|---|---|---|
 //! | compatibility | its table | `__dlm_compat_matrix` | the same 36 entries |
 //! | value block, who reads | "any kind of lock but NULL" | a new NL lock as well | [`ValueReaders`] |
@@ -37,19 +40,22 @@
 //!
 //! # What is left out, and what that hides
 //!
-//! *One node masters everything.* There is no directory, no resource changes its master but for its death, and a new master is at once
-//! where the old one was: who decides that it is dead (votes, quorum, fencing) is left out, so that two masters at a time cannot be seen.
-//! Owners send the modes of their locks; value blocks are recovered in [`recovery`] alone, not between servers and processes.
+//! With one server, *one node masters everything*, and a new master is at once where the old one was. With several, each masters what was first
+//! asked for from it ([`member`]); who is silent and lives is then not taken for dead, so that no minority goes on and quorum decides nothing.
 //!
 //! ALTPR and ALTCW (another mode than asked for), NOQUEUEBAST, FORCEUNLOCK and DEQALL, TIMEOUT, PERSISTENT and ORPHAN locks, range locks,
 //! VMS' lock priorities and its choice of a victim by priority (the one here is the request of the circle with the highest number).
 //! What fails in those is hidden.
 
+mod deaths;
+mod disk;
 mod gate;
 mod grant;
 mod lock;
 mod manager;
+pub mod member;
 mod mode;
+pub mod peer;
 mod protocol;
 pub mod recovery;
 mod resource;
@@ -66,4 +72,4 @@ pub use protocol::{Ask, Held, Reply, Request, Tell};
 pub use resource::{Notices, Queue, Resource, Wish};
 pub use search::circle;
 pub use server::Dlm;
-pub use settings::{Deadlocks, Kind, NewMaster, Settings, ValueReaders};
+pub use settings::{Deadlocks, Journals, Kind, NewMaster, Settings, ValueReaders};

@@ -1,7 +1,8 @@
 //! The six modes and their tables, as data: who goes beside whom, which conversions may be told to queue, and which way the
 //! value block moves.
 //!
-//! Source: document 004, "Режимы блокировки" (compatibility); Linux, `fs/dlm/lock.c`: `__dlm_compat_matrix`,
+//! Source: the lock-manager article, *Distributed lock manager*, "Режимы блокировки" (compatibility); Linux, `fs/dlm/lock.c`:
+//! `__dlm_compat_matrix`,
 //! `__quecvt_compat_matrix`, `dlm_lvb_operations`. The document has the first table only, and it is the kernel's.
 
 use picklock_properties::{Access, AccessModes};

@@ -21,11 +21,12 @@
 //! - Guessing what those have who convert between PR and CW: two of them may be given modes that keep each other waiting for ever. Linux
 //!   did so until 2024, and did not quite stop until 2026 ([`Middle`]).
 //! - Granting conversions in the order in which they happen to arrive (row V7): whoever comes to stand first may wait for the granted mode
-//!   of one behind it, which waits for its turn.
+//!   of one behind it, which waits for its turn. Linux grants them out of order once, when the gate opens: if a third lock is in the way of
+//!   both by then, they wait for ever when that one has gone ([`Order`]).
 //!
 //! # What is left out
 //!
-//! How a death is agreed on (quorum, fencing), the directory, messages of a recovery that was given up (row V6), and journals (row V4).
+//! Who asks whom, and when ([`super::NewMaster::Asks`], [`super::member`]); journals ([`super::Journals`]).
 
 use super::lock::{Flags, Lock, Value};
 use super::mode::Mode;
@@ -38,10 +39,22 @@ use serde::{Deserialize, Serialize};
 pub struct Recovery {
     /// Whether owners send their copies of the value block along.
     pub sends_values: bool,
-    /// Whether conversions are granted in the order in which they came to stand, which is nobody's.
-    pub keeps_order: bool,
+    /// In which order conversions are granted.
+    pub order: Order,
     /// What is done about conversions between PR and CW.
     pub middle: Middle,
+}
+
+/// In which order the conversions that came to stand in a queue anew are granted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Order {
+    /// As they came to stand, which is nobody's order.
+    AsTheyStand,
+    /// Out of order when the gate opens, and as they stand from then on: Linux (`RSB_RECOVER_GRANT`, which `dlm_recover_grant` takes back at
+    /// once).
+    FreeOnce,
+    /// Out of order until none of them is left.
+    FreeUntilNoneWaits,
 }
 
 /// What is done about conversions between PR and CW, of which neither bears the other: whoever asks for one may have been granted it, and
@@ -60,7 +73,10 @@ pub enum Middle {
 impl Recovery {
     /// Linux, as its kernel has it.
     pub const LINUX: Recovery =
-        Recovery { sends_values: true, keeps_order: false, middle: Middle::AskedAgain };
+        Recovery { sends_values: true, order: Order::FreeOnce, middle: Middle::AskedAgain };
+
+    /// As Linux, and conversions are granted out of order for as long as any waits.
+    pub const FREE: Recovery = Recovery { order: Order::FreeUntilNoneWaits, ..Recovery::LINUX };
 }
 
 /// What an owner does about its lock when the master is dead, by its own copy of it and by what it waits for an answer to.
@@ -102,7 +118,7 @@ impl Lock {
 }
 
 /// Between PR and CW, of which neither bears the other (`middle_conversion`).
-fn is_middle(granted: Mode, requested: Mode) -> bool {
+pub fn is_middle(granted: Mode, requested: Mode) -> bool {
     matches!((granted, requested), (Mode::Pr, Mode::Cw) | (Mode::Cw, Mode::Pr))
 }
 
@@ -154,9 +170,8 @@ impl Resource {
 
     /// The gate opens: whoever can be granted is (`dlm_recover_grant`), and those in the way of the rest are told.
     pub fn reopen(&mut self, recovery: Recovery, settings: &Settings, notices: &mut Notices) {
-        match recovery.keeps_order {
-            true => self.grant_pending(settings, notices),
-            false => self.grant_recovered(settings, notices),
-        }
+        self.is_out_of_order = recovery.order != Order::AsTheyStand;
+        self.grant_pending(settings, notices);
+        self.is_out_of_order &= recovery.order == Order::FreeUntilNoneWaits;
     }
 }

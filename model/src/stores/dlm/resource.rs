@@ -31,6 +31,8 @@ pub struct Resource {
     pub value: Value,
     /// Whether it is not known to be what was written last (`RSB_VALNOTVALID`).
     pub is_doubtful: bool,
+    /// Whether conversions came to stand in an order that is nobody's, and are granted without regard to it (`RSB_RECOVER_GRANT`).
+    pub is_out_of_order: bool,
 }
 
 /// Locks, the first one first.

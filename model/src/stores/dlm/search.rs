@@ -4,9 +4,9 @@
 //!   A: granted R1, waits for R2 ──▶ B has R2, waits for R1 ──▶ A
 //! ```
 //!
-//! Source: document 004, "Определение ситуаций взаимной блокировки"; VAXcluster Principles, chapter 6: after `DEADLOCK_WAIT` the
-//! waits are followed from a request to the locks that are in its way, to the processes that have them, and on to what those wait
-//! for.
+//! Source: the lock-manager article, *Distributed lock manager*, "Определение ситуаций взаимной блокировки"; VAXcluster Principles, chapter
+//! 6: after `DEADLOCK_WAIT` the waits are followed from a request to the locks that are in its way, to the processes that have them, and on
+//! to what those wait for.
 //!
 //! **Where the document is wrong**: it says that the way out is "освобождая от блокировки ресурс, который был заблокирован первым",
 //! the resource that was locked first is freed. No granted lock is ever taken away: one *waiting* request of the circle is

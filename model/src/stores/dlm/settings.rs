@@ -18,6 +18,24 @@ pub struct Settings {
     pub removed_after: Option<Micros>,
     /// What becomes of the locks when the node that masters them dies and another one comes in its place.
     pub new_master: NewMaster,
+    /// Whether who waits is told so (`-EINPROGRESS`), as Linux does. Then it sends a new master what it waits for, and comes to stand in a queue
+    /// there; where it is not told, it asks again.
+    pub tells_who_waits: bool,
+    /// When the locks of a dead process are given on.
+    pub journals: Journals,
+    /// Whether who is taken for dead is switched off first, and its locks are given on when that is done (Linux: `dlm_controld` waits for the fence
+    /// daemon). The order to do so takes the way that all messages take, so that who is cut off or pauses is off when it hears of it, and
+    /// everybody waits until then; a real fence has a way of its own, and is faster, not safer. Who is off stays off: nobody switches it on.
+    pub fences: bool,
+}
+
+/// When the locks of a dead process are given on that has left something in its journal. Who knows nothing of journals has none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Journals {
+    /// When a survivor has replayed it: gfs2 (`DFL_BLOCK_LOCKS` until all journals are recovered), ocfs2 (`ocfs2_wait_for_recovery`).
+    ReplayedFirst,
+    /// At once, and it is replayed meanwhile (row V4; ocfs2, 814ce69432bf).
+    ReplayedMeanwhile,
 }
 
 /// What becomes of the locks when the node that masters them dies and another one comes in its place.
@@ -67,7 +85,7 @@ pub enum Deadlocks {
 pub enum ValueReaders {
     /// Whoever asks for it (`dlm_lvb_operations`: a new NL lock as well).
     Everybody,
-    /// "Any kind of lock but NULL" (document 004, "Блок значения блокировки").
+    /// "Any kind of lock but NULL" (the lock-manager article, *Distributed lock manager*, "Блок значения блокировки").
     AllButNull,
 }
 
@@ -79,6 +97,9 @@ impl Settings {
         value_readers: ValueReaders::Everybody,
         removed_after: None,
         new_master: NewMaster::HasAll,
+        tells_who_waits: false,
+        journals: Journals::ReplayedFirst,
+        fences: false,
     };
 
     /// Linux, as its kernel has it.

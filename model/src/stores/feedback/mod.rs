@@ -1,5 +1,5 @@
-//! The store that document 000 wishes for in section 6: it queues who waits, tells each when its turn has come ("механизм
-//! обратной связи"), and looks itself after whether a holder is alive ("логику с проверкой активности … лучше решать на
+//! The store that the Cassandra paper, *The Cassandra queue lock*, wishes for in section 6: it queues who waits, tells each when its turn
+//! has come ("механизм обратной связи"), and looks itself after whether a holder is alive ("логику с проверкой активности … лучше решать на
 //! стороне хранилища").
 //!
 //! ```text

@@ -1,6 +1,6 @@
-//! The store of document 002's pseudocode (*Heterogeneous concurrent exactly-once processing of data in real time*, "CAS"): variables, each changed
-//! by one operation at a time ("все, что внутри atomic, выполняется атомарно"). Ideal, for proofs: what breaks here is the
-//! algorithm's own doing, or the network's.
+//! The store of the exactly-once article's pseudocode (*Heterogeneous concurrent exactly-once processing of data in real time*, "CAS"):
+//! variables, each changed by one operation at a time ("все, что внутри atomic, выполняется атомарно"). Ideal, for proofs: what breaks here
+//! is the algorithm's own doing, or the network's.
 //!
 //! ```text
 //!     A                    server                      B

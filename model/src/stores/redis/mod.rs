@@ -1,4 +1,4 @@
-//! Redis, as far as document 001 and its recipes need it.
+//! Redis, as far as the Redlock article, *Distributed Locks with Redis*, and its recipes need it.
 //!
 //! ```text
 //!              request                   ping, change, snapshot
@@ -11,7 +11,7 @@
 //!
 //! # What is modelled
 //!
-//! - Each command and each script is one step. Scripts are those of document 001 and its implementations, as commands of
+//! - Each command and each script is one step. Scripts are those of the Redlock article and its implementations, as commands of
 //!   their own ([`Command`]).
 //! - Expiry in whole milliseconds, on the wall clock by default. A key lives through the whole millisecond of its death
 //!   (`src/db.c` `keyIsExpired` says `now > when`): `PX 2000` is more than 2.000 s, and up to 2.001 s. Expired keys are
@@ -108,7 +108,7 @@ pub struct Settings {
     /// What survives the end of the process, and a power loss.
     pub persistence: Persistence,
     /// For how long a server that starts again turns nobody's request down and answers none, on its monotonic clock
-    /// (document 001: "stays unavailable for a bit more than the largest TTL in use"). `None`: it serves at once.
+    /// (the Redlock article: "stays unavailable for a bit more than the largest TTL in use"). `None`: it serves at once.
     pub restart_delay: Option<Micros>,
     /// What happens when there are more keys than `keys_max`.
     pub eviction: Eviction,

@@ -1,7 +1,7 @@
 //! What clients and servers of Redis say to each other, as far as the recipes here need it.
 //!
-//! Source: document 001 (`SET resource_name my_random_value NX PX 30000`, the compare-and-delete script, the script that
-//! extends), and the commands that real implementations use instead of them.
+//! Source: the Redlock article, *Distributed Locks with Redis* (`SET resource_name my_random_value NX PX 30000`, the compare-and-delete
+//! script, the script that extends), and the commands that real implementations use instead of them.
 
 use crate::machine::{Owner, Visit, Visitor};
 use crate::names::Word;
@@ -131,7 +131,7 @@ pub enum Command {
     Decr(Key),
     /// `FLUSHALL`: [`Outcome::Ok`].
     FlushAll,
-    /// Document 001's script of the release, `if get(key) == value then return del(key) else return 0`:
+    /// The Redlock article's script of the release, `if get(key) == value then return del(key) else return 0`:
     /// [`Outcome::Integer`].
     CompareAndDelete {
         /// Which key.
@@ -139,7 +139,7 @@ pub enum Command {
         /// What it must hold.
         value: Value,
     },
-    /// Document 001's script of the extension, `if get(key) == value then return pexpire(key, ttl) else return 0`:
+    /// The Redlock article's script of the extension, `if get(key) == value then return pexpire(key, ttl) else return 0`:
     /// [`Outcome::Integer`].
     CompareAndExtend {
         /// Which key.

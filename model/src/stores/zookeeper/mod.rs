@@ -1,4 +1,4 @@
-//! Apache ZooKeeper 3.8, as far as document 003 and its recipes need it.
+//! Apache ZooKeeper 3.8, as far as the ZooKeeper article, *ZooKeeper, or writing a distributed lock service*, and its recipes need it.
 //!
 //! ```text
 //!            connect, request, ping                forward          propose ─▶ ack ─▶ commit
@@ -12,7 +12,7 @@
 //! - A tree of znodes ([`Path`]; what they are called means nothing to a server), persistent or ephemeral, sequential or not, with versions as compare-and-set, `multi`
 //!   and `check`. Errors come in the order in which `PrepRequestProcessor` looks for them.
 //! - The sequence number is the parent's stored `cversion`, which every create of a child raises by one and no delete
-//!   does. What happens at its end is [`Counter`]'s to say, and is not what document 003 says for every version.
+//!   does. What happens at its end is [`Counter`]'s to say, and is not what the ZooKeeper article says for every version.
 //! - One order of all transactions, given by the leader, acknowledged by a quorum, applied by every server in that
 //!   order. Reads are answered by the server that the client talks to from what it has applied; a write is answered by
 //!   that server when it has applied it. So a client sees its own writes, and another's possibly late.

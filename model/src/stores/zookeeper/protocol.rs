@@ -1,6 +1,7 @@
 //! What clients and servers of ZooKeeper say to each other.
 //!
-//! Source: document 003 ("Поддерживаемые операции": exists, create, delete, getData, setData, getChildren, sync) and
+//! Source: the ZooKeeper article, *ZooKeeper, or writing a distributed lock service* ("Поддерживаемые операции": exists, create, delete,
+//! getData, setData, getChildren, sync) and
 //! `zookeeper.jute`, with `multi` and `check` besides.
 //!
 //! A real connection is a TCP stream. Here messages may be lost, doubled and reordered, and these rules make a stream of

@@ -1,8 +1,9 @@
 //! The client's side of a session, as every ZooKeeper client library has it (`ClientCnxn.java`).
 //!
 //! It connects, pings, notices that the connection is gone, connects again elsewhere with the last zxid seen, and sets
-//! its watches again. It never judges for itself that the session is over (document 003, WTF #2): only a server that it
-//! can reach tells it so. What it cannot know it says: [`Notice::Disconnected`] leaves the outcome of a request open.
+//! its watches again. It never judges for itself that the session is over (the ZooKeeper article, *ZooKeeper, or writing a distributed lock
+//! service*, WTF #2): only a server that it can reach tells it so. What it cannot know it says: [`Notice::Disconnected`] leaves the outcome
+//! of a request open.
 //!
 //! The real library waits up to a second by chance before it connects again; here all wait for the same time
 //! ([`SessionSettings::reconnect_delay`]), and go through the servers in the same order, not shuffled. Clients that lose

@@ -90,7 +90,7 @@ pub enum Counter {
     /// burst goes on at -2147483648 and falls back to 2147483647 when the leader comes to rest. That window is left out.
     #[default]
     Sticks,
-    /// Up to 3.5: it goes on at -2147483648, as document 003 says.
+    /// Up to 3.5: it goes on at -2147483648, as the ZooKeeper article, *ZooKeeper, or writing a distributed lock service*, says.
     Wraps,
     /// Not a number at all, but the order of creation: see [`super::Suffix::Order`]. For the exhaustive engine.
     Order,

@@ -2,6 +2,7 @@
 
 use super::count::{Count, shown};
 use super::{Hunt, STRIDE};
+use crate::cli::names::program;
 use crate::cli::progress::Progress;
 use crate::cli::screen::{Paint, Rows, Screen, Tone, counted, grouped, wrapped};
 use crate::cli::{BadCall, Ending, interrupt, last, names, next};
@@ -89,8 +90,11 @@ impl Hunt {
             progress.name(name.to_owned());
             let (found, of_rest, is_complete) = self.of_lock(lock, &of_lock, *strategy, jobs, &progress)?;
             complete &= is_complete;
-            progress.aside(|| found.iter().for_each(|row| screen.text(&line(row, paint))));
-            rows.extend(found);
+            for row in found {
+                let nth = rows.iter().filter(|row: &&Row| row.token.is_some()).count() + 1;
+                progress.aside(|| screen.text(&line(&row, nth, paint)));
+                rows.push(row);
+            }
             rests.extend(of_rest);
         }
         drop(progress);
@@ -214,7 +218,11 @@ fn header(paint: Paint) -> String {
     format!("{}\n{}\n", paint.text(Tone::Strong, &titles), "─".repeat(78))
 }
 
-fn line(row: &Row, paint: Paint) -> String {
+/// How wide a line is up to its needs.
+const NUMBERS: usize = 70;
+
+/// A row; `nth` of the tokens that are kept is its own.
+fn line(row: &Row, nth: usize, paint: Paint) -> String {
     let head = format!("{:5} {:22} {:20} ", row.id, row.lock, row.breaks.name());
     if let Some(why) = row.why_not {
         let head = head.trim_end();
@@ -234,11 +242,22 @@ fn line(row: &Row, paint: Paint) -> String {
         (Some(true) | None, _) => "",
     };
     let median = shown(row.median_seeds, row.seeds_max);
-    let mut text = format!("{head}{found} {median:>8}  {}", format!("{needs}{put_in}").trim_start());
-    text.truncate(text.trim_end().len());
-    text.push('\n');
+    let needs = format!("{needs}{put_in}");
+    let needs = needs.trim_start();
+    let mut text = format!("{head}{found} {median:>8}");
+    // What does not fit behind the numbers stands below them.
+    let is_short = Screen::width().is_none_or(|width| NUMBERS + needs.chars().count() <= width);
+    text += &match (needs.is_empty(), is_short) {
+        (true, _) => "\n".to_owned(),
+        (false, true) => format!("  {needs}\n"),
+        (false, false) => format!("\n{}", wrapped(needs, Screen::text_width(), "      ")),
+    };
     if let Some(token) = &row.token {
-        let _ = writeln!(text, "      {}", paint.text(Tone::Faint, token));
+        let name = match Screen::is_terminal() {
+            true => format!("{} replay @last:{nth}", program()),
+            false => token.clone(),
+        };
+        let _ = writeln!(text, "      {}", paint.text(Tone::Faint, &name));
     }
     text
 }
@@ -248,7 +267,7 @@ fn summary(rows: &[Row], seeds_max: u64) -> String {
     let looked_for: Vec<&Row> = rows.iter().filter(|row| row.as_registered.is_some()).collect();
     let registered = looked_for.iter().filter(|row| row.as_registered == Some(true)).count();
     let mut text = format!(
-        "\n{} of {} could be looked for: {registered} in locks as they are registered, {} with the flaw put in\n",
+        "\n{} of {} could be looked for: {registered} as registered, {} with the flaw put in\n",
         looked_for.len(),
         counted(rows.len() as u64, "row"),
         looked_for.len() - registered

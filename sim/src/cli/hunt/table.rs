@@ -1,7 +1,8 @@
 //! The rows of a hunt as text.
 
 use super::{Row, count};
-use crate::cli::screen::{Paint, Tone, counted, wrapped};
+use crate::cli::names::program;
+use crate::cli::screen::{Paint, Screen, Tone, counted, wrapped};
 use crate::plans::fault::FaultSet;
 use crate::plans::strategy::Strategy;
 use picklock_model::claims::{Hunt as Grounds, Scenario};
@@ -10,16 +11,13 @@ use std::fmt::Write;
 /// How wide the columns are.
 pub struct Widths {
     id: usize,
-    system: usize,
     breaks: usize,
     strategy: usize,
     seeds: usize,
 }
 
-/// `✓ 20 of 20 starts`.
-const FOUND: usize = 17;
-/// `0.013 (0.001 to 0.120)`.
-const SECONDS: usize = 24;
+/// `✓ 20 of 20`.
+const FOUND: usize = 10;
 
 impl Widths {
     /// Wide enough for all rows.
@@ -29,7 +27,6 @@ impl Widths {
         let longest = strategies.iter().map(|strategy| strategy.name().len()).max().unwrap_or(0);
         Widths {
             id: widest(|row| row.id.len()).max("id".len()),
-            system: widest(|row| row.system.len()).max("system".len()),
             breaks: widest(|row| row.breaks.name().len()).max("breaks".len()),
             strategy: longest.max("strategy".len()),
             seeds: count::shown(None, seeds_max).len().max("median".len()),
@@ -38,25 +35,23 @@ impl Widths {
 
     /// The titles.
     pub fn header(&self, paint: Paint) -> String {
-        let &Widths { id, system, breaks, strategy, seeds } = self;
+        let &Widths { id, breaks, strategy, seeds } = self;
         let titles = format!(
-            "{:id$}  {:system$}  {:breaks$}  {:strategy$}  {:FOUND$}  {:>seeds$}  {:>seeds$}  {:>seeds$}  {:SECONDS$}  repaired",
-            "id", "system", "breaks", "strategy", "found", "median", "least", "most", "seconds"
+            "{:id$}  {:breaks$}  {:strategy$}  {:FOUND$}  {:>seeds$}  {:>seeds$}  {:>seeds$}",
+            "id", "breaks", "strategy", "starts", "median", "least", "most"
         );
-        format!("{}\n{}\n", paint.text(Tone::Strong, &titles), "─".repeat(titles.chars().count() + 12))
+        format!("{}\n{}\n", paint.text(Tone::Strong, &titles), "─".repeat(titles.chars().count()))
     }
 
     /// A row by one strategy; the first one says what the row is, and what its repaired lock did.
-    pub fn row(&self, row: &Row, is_first: bool, paint: Paint) -> String {
-        let &Widths { id, system, breaks, strategy, seeds } = self;
+    pub fn row(&self, row: &Row, nth: usize, is_first: bool, paint: Paint) -> String {
+        let &Widths { id, breaks, strategy, seeds } = self;
         let (tone, mark) = if row.found == row.starts { (Tone::Good, "✓") } else { (Tone::Bad, "✗") };
-        let found = format!("{mark} {} of {} starts", row.found, row.starts);
+        let found = format!("{mark} {} of {}", row.found, row.starts);
         let shown = |number| count::shown(number, row.seeds_max);
-        let spread = row.seconds_to_find.shown();
         let mut text = format!(
-            "{:id$}  {:system$}  {:breaks$}  {:strategy$}  {}  {:>seeds$}  {:>seeds$}  {:>seeds$}  {spread:SECONDS$}",
+            "{:id$}  {:breaks$}  {:strategy$}  {}  {:>seeds$}  {:>seeds$}  {:>seeds$}\n",
             row.id,
-            row.system,
             row.breaks.name(),
             row.strategy.name(),
             paint.text(tone, &format!("{found:FOUND$}")),
@@ -64,19 +59,25 @@ impl Widths {
             shown(row.least_seeds),
             shown(row.most_seeds),
         );
-        if is_first {
-            let _ = write!(text, "  {}", repaired(row, paint));
-        }
-        let mut text = format!("{}\n", text.trim_end());
         let indent = " ".repeat(id + 2);
+        let _ = writeln!(text, "{indent}seconds: {}", row.seconds_to_find.shown());
         if is_first {
+            let _ = writeln!(text, "{indent}repaired: {}", repaired(row, paint));
             let faults: FaultSet = row.faults.iter().copied().collect();
             let ground = format!("lock {}, faults {faults}", row.lock);
             for words in [ground.as_str(), row.story, &format!("repair: {}", row.fix)] {
-                text += &wrapped(words, 118, &indent);
+                text += &wrapped(words, Screen::text_width(), &indent);
             }
         }
-        for token in [&row.token, &row.fix_token.clone().filter(|_| is_first)].into_iter().flatten() {
+        // On a terminal a short name does; the repaired lock's failure has none.
+        if let Some(token) = &row.token {
+            let name = match Screen::is_terminal() {
+                true => format!("{} replay @last:{nth}", program()),
+                false => token.clone(),
+            };
+            let _ = writeln!(text, "{indent}{}", paint.text(Tone::Faint, &name));
+        }
+        if let Some(token) = row.fix_token.as_ref().filter(|_| is_first) {
             let _ = writeln!(text, "{indent}{}", paint.text(Tone::Faint, token));
         }
         text

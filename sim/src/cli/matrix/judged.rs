@@ -1,14 +1,17 @@
 //! The matrix once all is run: what the seeds showed beside what is known.
 
+mod cases;
+
 use super::super::Ending;
 use super::super::names::program;
 use super::super::next;
-use super::super::screen::{Paint, Tone, cell, counted, grouped, lines};
+use super::super::screen::{Paint, Screen, Tone, cell, counted, grouped, headed, lines, wrapped};
 use super::kind::Kind;
+use crate::registry::known_run;
 use crate::sweep::SweepReport;
 use picklock_model::claims::{Cell as Entry, Known, known_cell};
 use picklock_properties::{Promise, PromiseSet};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -25,12 +28,12 @@ pub struct Row {
 }
 
 /// What is said of a cell.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// A run broke the promise.
     Violated,
-    /// It is known to break, by a row of the catalogue, say; these runs did not meet it.
+    /// It is known to break, by a row of the catalogue or another seed; these runs did not meet it.
     KnownViolated,
     /// It holds in every schedule of a smaller world, and no run broke it.
     Verified,
@@ -67,7 +70,7 @@ pub struct Cell {
     pub property: Promise,
     verdict: Verdict,
     expected: Expected,
-    /// What it is known by: rows of the catalogue, or a theorem.
+    /// What it is known by: rows of the catalogue, a theorem, or a seed, as `@5269`.
     known_by: Option<String>,
     reason: Option<&'static str>,
     runs: u64,
@@ -129,9 +132,12 @@ impl Cell {
         report: &SweepReport,
         token: Option<String>,
     ) -> Cell {
+        let run = || known_run(lock, fault, promise).map(|seed| format!("@{seed}"));
         let (expected, known_by) = match known.map(|entry| entry.known) {
-            None => (Expected::Unknown, None),
-            Some(Known::Broken) => (Expected::Violated, known.and_then(Entry::rows).map(str::to_owned)),
+            None => run().map_or((Expected::Unknown, None), |run| (Expected::Violated, Some(run))),
+            Some(Known::Broken) => {
+                (Expected::Violated, known.and_then(Entry::rows).map(str::to_owned).or_else(run))
+            }
             Some(Known::Kept) => (Expected::Kept, None),
             Some(Known::Verified { theorem, dropped }) => {
                 let dropped: Vec<&str> = dropped.iter().map(|assumption| assumption.name()).collect();
@@ -164,6 +170,21 @@ impl Cell {
             shrunk: None,
             picture: None,
         }
+    }
+
+    /// What is said of it.
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// A name for the first run that breaks it, if one did: as good as its token, and shorter.
+    pub fn name_of_run(&self) -> Option<String> {
+        let (Cell { lock, fault, property, .. }, seed) = (self, self.first_seed?);
+        // Without a promise the gravest is shown.
+        Some(match property {
+            Promise::MutualExclusion => format!("{lock}:{fault}:{seed}"),
+            _ => format!("{lock}:{fault}:{seed}:{property}"),
+        })
     }
 
     /// Whether a run broke what is believed, or even verified, to be kept.
@@ -226,7 +247,7 @@ impl Cell {
     }
 
     /// What was not expected, and why not: one line.
-    fn surprise(&self) -> Option<String> {
+    pub fn surprise(&self) -> Option<String> {
         let expected = match self.known_by.as_deref() {
             Some(theorem) => format!("verified by {theorem}"),
             None => "believed to be kept".to_owned(),
@@ -268,10 +289,10 @@ impl Judged {
         let runs = counted(self.seeds, "run");
         [
             format!("✗ 17 ×3  broken: by seed 17 first, by 3 of {runs}"),
-            "✗ R3     known to break, by that row of the catalogue, say; these runs did not meet it"
+            "✗ R3     known to break by that row of the catalogue; ✗ @5269 by that seed, which was not run"
                 .to_owned(),
-            "✓        verified: no schedule of a small world breaks it; --json names the theorem".to_owned(),
-            format!("·        not seen to break in {runs}; with a number, only so many of them could have"),
+            "✓        verified: no schedule of a small world breaks it (--json: which theorem)".to_owned(),
+            format!("·        not seen to break in {runs}; a number: only so many could have"),
             "–        vacuous: no run could have broken it    ?  some runs did not end".to_owned(),
             "!        a surprise: what is believed or verified to be kept was broken".to_owned(),
         ]
@@ -289,10 +310,14 @@ impl Judged {
             let Some(width) = width else { continue };
             let _ = writeln!(
                 text,
-                "\nwho used the {}, while faults of the row's kind came at random, drawn anew for each seed",
+                "\nwho used the {}, while faults of the row's kind came at random",
                 kind.singular()
             );
-            uses.for_each(|(_, lock, used)| text += &format!("  {lock:width$}  {used}\n"));
+            let indent = " ".repeat(width + 4);
+            uses.for_each(|(_, lock, used)| {
+                let used = wrapped(used, Screen::text_width(), &indent);
+                text += &format!("  {lock:width$}  {}", used.trim_start());
+            });
         }
         if !self.is_complete() {
             let note = format!(
@@ -331,12 +356,7 @@ impl Judged {
         let mut header = vec![first.as_str()];
         header.extend(titles.iter().map(String::as_str));
         let mut table = paint.table(&header);
-        let mut lock = "";
-        for row in rows {
-            if row.lock != lock {
-                lock = row.lock;
-                table.add_row([cell(Tone::Strong, lock)]);
-            }
+        for row in &rows {
             let mut cells = vec![cell(Tone::Plain, &format!("  {}", row.fault))];
             cells.extend(columns.iter().map(|promise| {
                 let (tone, text) = row.cell(*promise).map_or((Tone::Faint, String::new()), Cell::shown);
@@ -344,7 +364,7 @@ impl Judged {
             }));
             table.add_row(cells);
         }
-        lines(&table)
+        headed(&lines(&table), &rows.iter().map(|row| row.lock).collect::<Vec<_>>(), paint)
     }
 
     /// Everything that was not expected, in a line each.
@@ -364,23 +384,22 @@ impl Judged {
         text
     }
 
-    /// Of each row the token of its first broken promise, and what to do with it.
+    /// The run that most readers would want to see first: two holders at once, of Redlock if it is there.
+    pub fn telling(&self) -> Option<String> {
+        let broken = self.cells().into_iter().filter(|cell| cell.first_seed.is_some());
+        let rank = |cell: &&Cell| (cell.property != Promise::MutualExclusion, cell.lock != "redlock");
+        broken.min_by_key(rank).and_then(Cell::name_of_run)
+    }
+
+    /// Of each row a run that breaks a promise, and what to do with it.
     fn tokens(&self, paint: Paint) -> String {
-        let broken = |row: &Row| -> Option<(String, String)> {
-            row.cells.iter().find_map(|cell| {
-                let token = cell.token.clone()?;
-                Some((format!("{} · {} · {}", row.lock, row.fault, cell.property), token))
-            })
-        };
-        let broken: Vec<(String, String)> = self.rows.iter().filter_map(broken).collect();
-        // Two holders at once are what most readers came to see.
-        let telling = broken.iter().find(|(what, _)| what.ends_with(Promise::MutualExclusion.name()));
-        let Some((_, first)) = telling.or(broken.first()) else { return String::new() };
-        let width = broken.iter().map(|(what, _)| what.chars().count()).max().unwrap_or(0);
-        let mut text =
-            format!("\n{}\n", paint.text(Tone::Strong, "one broken promise of each row (--json has all)"));
-        for (what, token) in &broken {
-            let _ = writeln!(text, "  {what:width$}  {token}");
+        let Some(first) = self.telling() else { return String::new() };
+        let mut text = format!(
+            "\n{}\n",
+            paint.text(Tone::Strong, "a run of each row that breaks a promise (--json has all, with tokens)")
+        );
+        for name in self.rows.iter().filter_map(|row| row.cells.iter().find_map(Cell::name_of_run)) {
+            let _ = writeln!(text, "  {name}");
         }
         let has_locks = self.rows.iter().any(|row| row.kind == Kind::Locks);
         let (title, theorems) = match has_locks {
@@ -390,7 +409,7 @@ impl Judged {
             }
             false => ("to see how it happened", String::new()),
         };
-        let _ = write!(text, "\n{}\n{}{theorems}", paint.text(Tone::Strong, title), next::steps(first));
+        let _ = write!(text, "\n{}\n{}{theorems}", paint.text(Tone::Strong, title), next::steps(&first));
         text
     }
 }

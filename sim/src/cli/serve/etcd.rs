@@ -1,6 +1,6 @@
 //! `picklock serve etcd`.
 
-use super::{Wrong, address, unix_micros};
+use super::{Wrong, address};
 use crate::cli::screen::Screen;
 use crate::cli::{BadCall, Ending};
 use crate::serve::etcd::{Servers, serve};
@@ -49,11 +49,11 @@ impl Etcd {
         let listen = address(&self.listen, "127.0.0.1:2379")?;
         let faults = self.wrong.faults(count)?;
         let log = if self.unsafe_no_fsync { Log::Unsynced } else { Log::Synced };
-        let servers = Servers::since(count, Settings { log, ..Settings::default() }, unix_micros());
+        let servers = Servers::new(count, Settings { log, ..Settings::default() });
         let process = |servers, member, listener| async move { serve(&servers, member, listener).await };
         let told = |addresses: &[SocketAddr]| {
             servers.advertise(addresses.iter().map(|address| format!("http://{address}")).collect());
         };
-        self.wrong.serve(&servers, listen, faults, process, told, screen)
+        self.wrong.serve(&servers, listen, faults, process, told, None, screen)
     }
 }

@@ -1,14 +1,15 @@
 //! `picklock serve redis`.
 
-use super::{Wrong, address, in_range, unix_micros};
+use super::{Watched, Watching, Wrong, address, in_range, told, unix_micros};
 use crate::cli::screen::Screen;
 use crate::cli::{BadCall, Ending};
-use crate::serve::redis::{Servers, serve};
+use crate::serve::redis::{Servers, Settings, serve};
 use clap::{Args, ValueEnum};
-use picklock_model::stores::redis::{Eviction, Layout, Persistence, Settings};
+use picklock_model::stores::redis::{Eviction, Layout, Persistence};
 use picklock_model::time::Micros;
+use std::net::SocketAddr;
 
-/// Simulated Redis in RESP2: for redis-cli, and for any Redlock library in any language
+/// Simulated Redis in RESP2 and RESP3: for redis-cli, and for clients and lock libraries in any language
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Redis {
@@ -30,6 +31,8 @@ pub(super) struct Redis {
     keys_max: Option<u16>,
     #[command(flatten)]
     wrong: Wrong,
+    #[command(flatten)]
+    watching: Watching,
 }
 
 const EXAMPLES: &str = "\
@@ -37,11 +40,14 @@ Examples:
   picklock serve redis                                   a Redis on 127.0.0.1:6379, no faults
   picklock serve redis --servers 5 --faults pause,clock  five masters for Redlock, 6379 to 6383
   picklock serve redis --servers 3 --replicated --faults crash,power-loss --seed 7
+  picklock serve redis --servers 5 --faults pause,clock --witness 127.0.0.1:7000 --until-broken
   redis-cli -p 6379 SET lock mine NX PX 10000
 
-It says what strikes when it strikes; ^C ends it, with a summary. Expiry,
-persistence and failover are those of the simulator; values are strings, scripts
-are known by their text. A message that is lost takes its connection with it.";
+It says what strikes when it strikes; ^C ends it, with a verdict: of what clients
+told the witness, or else of what the servers have handed out. It exits with 0 if
+that is kept, 1 if it is broken, 4 if nobody ever asked for what another one had. Commands and
+Lua scripts are those of Redis 7.0, as far as locks need them; what a client asks
+for in vain is named once. A message that is lost takes its connection with it.";
 
 /// What is on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -62,9 +68,30 @@ impl Redis {
         }
         let listen = address(&self.listen, "127.0.0.1:6379")?;
         let faults = self.wrong.faults(count)?;
-        let servers = Servers::since(count, self.settings(), unix_micros());
+        let witness = self.watching.witness.as_deref().map(told::witness_address).transpose()?;
+        let record = self.watching.record.as_deref().map(told::created).transpose()?;
+        let servers = Servers::new(count, self.settings());
+        servers.watch(unix_micros(), record, Default::default());
         let process = |servers, server, listener| async move { serve(&servers, server, listener).await };
-        self.wrong.serve(&servers, listen, faults, process, |_| {}, screen)
+        let told = |addresses: &[SocketAddr]| servers.advertise(addresses.to_vec());
+        self.wrong.serve(&servers, listen, faults, process, told, Some(self.watched(witness)), screen)
+    }
+
+    fn watched(&self, witness: Option<SocketAddr>) -> Watched {
+        let replicated = if self.replicated { " --replicated" } else { "" };
+        let persistence = match self.persistence {
+            Disk::None => "",
+            Disk::Everysec => " --persistence everysec",
+            Disk::Always => " --persistence always",
+            Disk::Rdb => " --persistence rdb",
+        };
+        Watched {
+            title: "picklock serve redis".to_owned(),
+            again: format!("serve redis --servers {}{replicated}{persistence}", self.servers),
+            witness,
+            until_broken: self.watching.until_broken,
+            out: self.watching.out.clone().unwrap_or_else(|| std::env::temp_dir().join("picklock-serve")),
+        }
     }
 
     fn settings(&self) -> Settings {
@@ -79,6 +106,6 @@ impl Redis {
             Disk::Rdb => Persistence::Rdb,
         };
         let eviction = if self.keys_max.is_some() { Eviction::AllKeysLru } else { Eviction::No };
-        Settings { layout, persistence, eviction, keys_max: self.keys_max, ..Settings::default() }
+        Settings { layout, persistence, eviction, keys_max: self.keys_max, date: unix_micros() }
     }
 }

@@ -98,6 +98,7 @@ mod tests {
             reported: reported.iter().map(|words| (*words).to_owned()).collect(),
             operations: Vec::new(),
             holders: Vec::new(),
+            modes: Vec::new(),
             holders_share: false,
             violations: Vec::new(),
         }

@@ -48,7 +48,7 @@ pub fn contestants() -> [Contestant; 4] {
     [
         Contestant {
             name: "cassandra-shadow",
-            summary: "the old lock: fights, backs off for up to 1 s (document 000, Listings 3 and 4)",
+            summary: "the old lock: fights, backs off for up to 1 s (the Cassandra paper, Listings 3 and 4)",
             servers: REPLICAS,
             measure: |case, seed| {
                 let lock = cassandra_shadow::Settings {

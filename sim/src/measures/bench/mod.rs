@@ -1,4 +1,5 @@
-//! The benchmark that document 000 leaves blank in section 5.5: "[Тут результаты бенчмарков и легенда к ним]".
+//! The benchmark that the Cassandra paper, *The Cassandra queue lock*, leaves blank in section 5.5: "[Тут результаты бенчмарков и легенда к
+//! ним]".
 //!
 //! ```text
 //!   contestants x threads x hold times x seeds ──▶ one run each (crate::seeded::run, no faults) ──▶ Tally ──▶ Figures
@@ -49,7 +50,7 @@ pub const WARM_UP: Micros = Micros::seconds(2);
 /// How long a thread of the queue lock waits before it looks again whether it is first.
 pub const POLL_INTERVAL: Micros = Micros::millis(20);
 
-/// Longer than any run: "около 15 минут", document 000, section 6.
+/// Longer than any run: "около 15 минут", the Cassandra paper, section 6.
 pub const TTL_SECONDS: u32 = 900;
 
 /// One point of the plot: who contends for the lock, and for how long.

@@ -26,7 +26,8 @@
 //!
 //! One thing is otherwise. A transaction that puts a key, and deletes it with all from some key on (`range_end` `"\0"`), is
 //! refused for its duplicate key. The real server's `checkIntervals` takes that end for a key, and lets it pass. It
-//! also lets pass a few of those with transactions inside that put what is deleted beside them, about one in 20,000 drawn at random.
+//! also lets pass a transaction inside that puts a key if another one, later beside it, deletes that key: it checks puts inside only
+//! against deletions that it has come to.
 //!
 //! Left out, and answered with the code `UNIMPLEMENTED`: users and roles, changes of membership, snapshots, hashes, moving the
 //! leader, raising alarms, downgrades. Left out without a word: the JSON gateway, TLS, compression, events in fragments, and the
@@ -64,7 +65,7 @@ mod lease;
 mod lock;
 mod member;
 mod names;
-mod pb;
+pub(crate) mod pb;
 mod recipes;
 mod refusal;
 mod rehearsal;

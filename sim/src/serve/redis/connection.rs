@@ -1,18 +1,30 @@
 //! One server behind its port: accepts connections, and answers on them.
+//!
+//! ```text
+//!   socket ──▶ hear ──▶ on the way ──▶ work: one command after the other ──▶ on the way ──▶ tell ──▶ socket
+//! ```
+//!
+//! A message that is on the way is there when its latency is over, however many are before it. Who sends and hangs up has
+//! sent: what was on the way, or waits for a server that is paused, is run when its time comes, for nobody.
 
-use super::commands::{Said, Session, execute};
-use super::visit::{Servers, acknowledged, admit, dismiss, visit};
-use super::wire::Resp;
+use super::house::Outgoing;
+use super::request::{Read, Requests};
+use super::visit::{Said, Servers, acknowledged, admit, ask, dismiss, last_word, late};
+use super::watched::{Asked, Tells};
 use crate::serve::Listener;
 use crate::serve::condition::Direction;
 use crate::serve::servers::duration;
+use crate::serve::watch::record::LinkId;
 use bytes::Bytes;
 use picklock_model::time::Micros;
-use redis_protocol::resp2::types::BytesFrame;
 use std::convert::Infallible;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -20,12 +32,14 @@ use tokio::time::{Instant, sleep};
 const LOOK_PERIOD: Duration = Duration::from_millis(1);
 /// After an accept that failed (out of file descriptors, say): it may pass.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(10);
+/// How much of one client's commands may be on the way or wait: more is not read.
+const QUEUED_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Serves one of the servers (the first is 0) to whoever connects, for as long as this future is polled.
 ///
 /// The future is the server's process: if it is dropped, that is a crash, and to call this again for the same server is
-/// its restart, with what [`Settings::persistence`](picklock_model::stores::redis::Settings) has left. A turmoil host that
-/// is crashed and bounced does just that.
+/// its restart, with what [`Settings::persistence`](super::Settings::persistence) has left. A turmoil host that is
+/// crashed and bounced does just that.
 ///
 /// # Errors
 /// None so far: it ends when it is dropped.
@@ -73,16 +87,26 @@ fn pass_on(ended: Result<(), tokio::task::JoinError>) {
     }
 }
 
-/// A connection's place among those of its server.
+/// A client, as its connection knows it.
 struct Seat {
     servers: Servers,
     server: u8,
-    client: u8,
+    client: i64,
+    /// Its number over all servers.
+    link: LinkId,
+    /// The life of the process that this connection belongs to.
+    life: u64,
+    is_reset: AtomicBool,
+    /// The client has hung up: what it is told from now on, it does not hear.
+    hung_up: AtomicBool,
+    /// The client has hung up.
+    is_closed: Notify,
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        dismiss(&self.servers, self.server, self.client);
+        let is_reset = self.is_reset.load(Ordering::Relaxed);
+        dismiss(&self.servers, self.server, self.client, self.link, is_reset);
     }
 }
 
@@ -94,166 +118,232 @@ enum Gone {
     Reset,
 }
 
+/// A command on its way to the server.
+struct Incoming {
+    due: Micros,
+    /// It does not arrive, and takes the connection with it.
+    is_lost: bool,
+    /// Or what is wrong with it.
+    words: Result<Vec<Bytes>, String>,
+    asked: Asked,
+    _room: OwnedSemaphorePermit,
+}
+
 async fn talk<L: Listener>(servers: Servers, server: u8, stream: L::Stream) {
-    let mut resp = Resp::new(stream);
-    let Some(client) = admit(&servers, server) else {
-        // If it cannot be said, the client has gone.
-        let _gone = resp.send(BytesFrame::Error("ERR max number of clients reached".into())).await;
-        return;
-    };
-    let seat = Seat { servers: servers.clone(), server, client };
     let (life, is_down) = {
         let condition = &servers.state().nodes[usize::from(server)].condition;
         (condition.life, condition.is_down())
     };
-    let session =
-        Session { id: i64::try_from(servers.tally().connections).unwrap_or(i64::MAX), name: Bytes::new() };
-    let mut talk = Talk { seat, life, session, resp };
-    let gone = if is_down { Gone::Reset } else { talk.go_on().await };
-    match gone {
-        Gone::Closed => {}
-        Gone::Reset => L::reset(talk.resp.into_inner()),
+    if is_down {
+        servers.state().tally.connections += 1;
+        return L::reset(stream);
     }
-}
-
-struct Talk<S> {
-    seat: Seat,
-    /// The life of the process that this connection belongs to.
-    life: u64,
-    session: Session,
-    resp: Resp<S>,
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> Talk<S> {
-    async fn go_on(&mut self) -> Gone {
-        let servers = self.seat.servers.clone();
+    let (outbox, outgoing) = unbounded_channel();
+    let (client, link) = admit(&servers, server, L::ends(&stream), outbox.clone());
+    let (is_reset, hung_up) = (AtomicBool::new(true), AtomicBool::new(false));
+    let seat = Seat { servers, server, client, link, life, is_reset, hung_up, is_closed: Notify::new() };
+    let (mut from, mut to) = tokio::io::split(stream);
+    let gone = {
+        let (queue, incoming) = unbounded_channel();
+        let all = async {
+            tokio::try_join!(
+                seat.hear(&mut from, queue),
+                seat.work(incoming, outbox),
+                seat.tell(&mut to, outgoing)
+            )
+        };
         tokio::select! {
             biased;
-            () = servers.ends(self.seat.server, self.life) => Gone::Reset,
-            gone = self.answer_all() => gone,
-        }
-    }
-
-    async fn answer_all(&mut self) -> Gone {
-        loop {
-            let frame = match self.resp.next().await {
-                Ok(Some(frame)) => frame,
-                Ok(None) => return Gone::Closed,
-                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                    // As the real server does, which then closes the connection; the client may have gone already.
-                    let _gone = self.resp.send(BytesFrame::Error("ERR Protocol error".into())).await;
-                    return Gone::Closed;
-                }
-                Err(_) => return Gone::Closed,
-            };
-            if let Err(gone) = self.answer(frame).await {
-                return gone;
-            }
-        }
-    }
-
-    async fn answer(&mut self, frame: BytesFrame) -> Result<(), Gone> {
-        let Some(words) = words_of(frame) else {
-            let _gone =
-                self.resp.send(BytesFrame::Error("ERR Protocol error: expected strings".into())).await;
-            return Err(Gone::Closed);
-        };
-        if words.is_empty() {
-            // As the real server does (`src/networking.c` `processMultibulkBuffer`).
-            return Ok(());
-        }
-        self.travel(Direction::Request).await?;
-        let Talk { seat, session, .. } = self;
-        let said = visit(&seat.servers, seat.server, seat.client, |visit| execute(&words, session, visit));
-        let (reply, is_last) = match said {
-            Said::Reply(reply) => (reply, false),
-            Said::Bye(reply) => (reply, true),
-            Said::Nothing => return self.wait_in_vain().await,
-            Said::Wait { offset, replicas, timeout_ms } => {
-                (BytesFrame::Integer(self.replicated(offset, replicas, timeout_ms).await?), false)
-            }
-        };
-        self.travel(Direction::Reply).await?;
-        self.seat.servers.state().tally.commands += 1;
-        self.resp.send(reply).await.map_err(|_| Gone::Closed)?;
-        if is_last { Err(Gone::Closed) } else { Ok(()) }
-    }
-
-    /// A message is on its way: it takes its time, waits for a process that is paused or a link that is cut, or is lost.
-    async fn travel(&mut self, direction: Direction) -> Result<(), Gone> {
-        let Seat { servers, server, .. } = &self.seat;
-        let now = servers.now();
-        let (latency, is_lost) = servers.state().fate(*server, direction, now);
-        let arrival = async {
-            if latency > Micros::ZERO {
-                sleep(duration(latency)).await;
-            }
-            servers.passes(*server, self.life, direction).await
-        };
-        let arrives = while_connected(&mut self.resp, arrival).await?;
-        match arrives && !is_lost {
-            true => Ok(()),
-            false => Err(Gone::Reset),
-        }
-    }
-
-    /// The server answers nobody: its clients give up, sooner or later.
-    async fn wait_in_vain(&mut self) -> Result<(), Gone> {
-        while_connected(&mut self.resp, std::future::pending()).await
-    }
-
-    /// How many replicas have come so far, when enough have or the time is over.
-    async fn replicated(
-        &mut self,
-        offset: Option<(u32, u32)>,
-        replicas: i64,
-        timeout_ms: i64,
-    ) -> Result<i64, Gone> {
-        let Seat { servers, server, .. } = &self.seat;
-        let Some(offset) = offset else { return Ok(0) };
-        let timeout = Duration::from_millis(timeout_ms.unsigned_abs());
-        let began = Instant::now();
-        let enough = async {
-            loop {
-                let count = i64::try_from(acknowledged(servers, *server, offset)).unwrap_or(i64::MAX);
-                if count >= replicas || (timeout_ms > 0 && began.elapsed() >= timeout) {
-                    return count;
-                }
-                sleep(LOOK_PERIOD).await;
-            }
-        };
-        while_connected(&mut self.resp, enough).await
-    }
-}
-
-/// Waits for something; but who has closed the connection waits for nothing more.
-async fn while_connected<S: AsyncRead + Unpin, T>(
-    resp: &mut Resp<S>,
-    something: impl Future<Output = T>,
-) -> Result<T, Gone> {
-    tokio::pin!(something);
-    loop {
-        tokio::select! {
-            biased;
-            done = &mut something => return Ok(done),
-            filled = resp.fill() => match filled {
-                Ok(true) => {}
-                Ok(false) | Err(_) => return Err(Gone::Closed),
+            () = seat.servers.ends(server, life) => Gone::Reset,
+            ended = all => match ended {
+                Ok(_) => Gone::Closed,
+                Err(gone) => gone,
             },
         }
+    };
+    seat.is_reset.store(matches!(gone, Gone::Reset), Ordering::Relaxed);
+    match gone {
+        Gone::Closed => {}
+        Gone::Reset => L::reset(from.unsplit(to)),
     }
 }
 
-/// A command is an array of strings.
-fn words_of(frame: BytesFrame) -> Option<Vec<Bytes>> {
-    let BytesFrame::Array(words) = frame else { return None };
-    let word = |frame| match frame {
-        BytesFrame::BulkString(bytes) => Some(bytes),
-        BytesFrame::SimpleString(_)
-        | BytesFrame::Error(_)
-        | BytesFrame::Integer(_)
-        | BytesFrame::Array(_)
-        | BytesFrame::Null => None,
-    };
-    words.into_iter().map(word).collect()
+impl Seat {
+    /// Reads what the client sends, when it sends it. What is in the socket is taken out of it though nobody can be told.
+    async fn hear<S: AsyncRead>(
+        &self,
+        from: &mut ReadHalf<S>,
+        queue: UnboundedSender<Incoming>,
+    ) -> Result<(), Gone> {
+        let room = Arc::new(Semaphore::new(QUEUED_BYTES_MAX));
+        let mut requests = Requests::default();
+        loop {
+            let words = match requests.next() {
+                Read::Command(words) => Ok(words),
+                Read::Broken(what) => Err(what),
+                Read::Nothing => match from.read_buf(&mut requests.bytes).await {
+                    Ok(1..) => continue,
+                    // Whether it has said so, or is just not there any more.
+                    Ok(0) | Err(_) => {
+                        self.hung_up.store(true, Ordering::Relaxed);
+                        self.is_closed.notify_one();
+                        return Ok(());
+                    }
+                },
+            };
+            let size = words.iter().flatten().map(Bytes::len).sum::<usize>().clamp(64, QUEUED_BYTES_MAX);
+            let size = u32::try_from(size).unwrap_or(u32::MAX);
+            let Ok(_room) = room.clone().acquire_many_owned(size).await else { return Ok(()) };
+            let now = self.servers.now();
+            let (latency, is_lost) = self.servers.state().fate(self.server, Direction::Request, now);
+            let is_last = words.is_err();
+            let asked = Asked::new(&self.servers, self.link, words.as_deref().unwrap_or_default(), now);
+            if queue.send(Incoming { due: now + latency, is_lost, words, asked, _room }).is_err() || is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Has one command run after the other, when it has arrived.
+    async fn work(
+        &self,
+        mut incoming: UnboundedReceiver<Incoming>,
+        outbox: UnboundedSender<Outgoing>,
+    ) -> Result<(), Gone> {
+        let Seat { servers, server, client, .. } = self;
+        while let Some(Incoming { due, is_lost, words, mut asked, .. }) = incoming.recv().await {
+            self.until(due).await;
+            self.arrives(Direction::Request).await?;
+            if is_lost {
+                return Err(Gone::Reset);
+            }
+            let said = match words {
+                Ok(words) => ask(servers, *server, *client, words, &mut asked),
+                Err(broken) => {
+                    Said::Reply(last_word(servers, *server, format!("ERR Protocol error: {broken}")))
+                }
+            };
+            let outgoing = match said {
+                Said::Reply(outgoing) => Some(outgoing),
+                Said::Stranger => return Err(Gone::Closed),
+                Said::Waits { ticket, answer, timeout_ms, in_vain } => {
+                    let reply = self.unless_closed(timeout_ms, answer).await?;
+                    let reply = reply.and_then(Result::ok).unwrap_or(in_vain);
+                    self.arrives(Direction::Request).await?;
+                    late(servers, *server, *client, &reply, Some(ticket))
+                }
+                Said::Replicas { offset, replicas, timeout_ms } => {
+                    let enough = async {
+                        while acknowledged(servers, *server, offset) < replicas {
+                            sleep(LOOK_PERIOD).await;
+                        }
+                    };
+                    self.unless_closed(timeout_ms, enough).await?;
+                    self.arrives(Direction::Request).await?;
+                    let count = super::reply::Reply::Integer(acknowledged(servers, *server, offset));
+                    late(servers, *server, *client, &count, None)
+                }
+            };
+            let Some(outgoing) = outgoing else { return Err(Gone::Closed) };
+            let is_last = outgoing.is_last;
+            // `tell` ends later than this does.
+            let _sent = outbox.send(outgoing);
+            if is_last {
+                return Ok(());
+            }
+        }
+        let now = servers.now();
+        let last = Outgoing {
+            due: now,
+            is_lost: false,
+            bytes: Bytes::new(),
+            is_last: true,
+            tells: Tells::default(),
+        };
+        let _sent = outbox.send(last);
+        Ok(())
+    }
+
+    /// Writes what the client is told, when it has arrived.
+    async fn tell<S: AsyncWrite>(
+        &self,
+        to: &mut WriteHalf<S>,
+        mut outgoing: UnboundedReceiver<Outgoing>,
+    ) -> Result<(), Gone> {
+        let mut is_there = true;
+        let mut next = outgoing.recv().await;
+        while let Some(Outgoing { due, is_lost, bytes, mut is_last, tells }) = next.take() {
+            self.until(due).await;
+            self.arrives(Direction::Reply).await?;
+            if is_lost {
+                return Err(Gone::Reset);
+            }
+            // What else has arrived goes with it.
+            let (mut together, mut tells) = (Vec::from(bytes), vec![tells]);
+            let now = self.servers.now();
+            while !is_last {
+                match outgoing.try_recv() {
+                    Ok(more) if more.due <= now && !more.is_lost => {
+                        together.extend_from_slice(&more.bytes);
+                        is_last = more.is_last;
+                        tells.push(more.tells);
+                    }
+                    Ok(more) => {
+                        next = Some(more);
+                        break;
+                    }
+                    Err(_) => break,
+                }
+            }
+            // Who does not listen any more has sent what it has sent: the rest of that is run.
+            is_there = is_there && to.write_all(&together).await.is_ok() && to.flush().await.is_ok();
+            if is_there && !self.hung_up.load(Ordering::Relaxed) {
+                tells.iter().for_each(|tells| tells.told(&self.servers, self.server, self.link));
+            }
+            if is_last {
+                return Err(Gone::Closed);
+            }
+            if next.is_none() {
+                next = outgoing.recv().await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn until(&self, due: Micros) {
+        let now = self.servers.now();
+        if due > now {
+            sleep(duration(due - now)).await;
+        }
+    }
+
+    /// A request gets through to a process that runs, and a reply to the client; and the process has not ended.
+    async fn arrives(&self, direction: Direction) -> Result<(), Gone> {
+        let lives = match direction {
+            Direction::Request => self.servers.passes(self.server, self.life, direction).await,
+            Direction::Reply => self.servers.carries(self.server, self.life, direction).await,
+        };
+        if lives { Ok(()) } else { Err(Gone::Reset) }
+    }
+
+    /// Waits for something, for so long (0: for ever); who has hung up waits for nothing more.
+    async fn unless_closed<T>(
+        &self,
+        timeout_ms: u64,
+        something: impl Future<Output = T>,
+    ) -> Result<Option<T>, Gone> {
+        let began = Instant::now();
+        let too_late = async {
+            match timeout_ms {
+                0 => std::future::pending().await,
+                ms => tokio::time::sleep_until(began + Duration::from_millis(ms)).await,
+            }
+        };
+        tokio::select! {
+            biased;
+            done = something => Ok(Some(done)),
+            () = too_late => Ok(None),
+            () = self.is_closed.notified() => Err(Gone::Closed),
+        }
+    }
 }

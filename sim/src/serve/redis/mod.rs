@@ -1,25 +1,33 @@
-//! The simulated Redis, spoken to in RESP2: over real TCP (`picklock serve redis`), or inside somebody's turmoil test.
+//! The simulated Redis, spoken to in RESP2 or RESP3: over real TCP (`picklock serve redis`), or inside somebody's turmoil test.
 //!
 //! ```text
-//!   redis-cli, any Redlock library            plan of faults
-//!            │ RESP2                                │
+//!   redis-cli, any client or lock library     plan of faults
+//!            │ RESP2, RESP3                         │
 //!            ▼                                      ▼
 //!   serve: a task per connection ──▶ Servers: machines, clocks, what is wrong ──▶ a task per server: what is due
-//!      bytes ◀─▶ numbers (names)         │
-//!      commands ─▶ steps                 └─▶ picklock_model::stores::redis, unchanged
+//!      request, reply                    │
+//!      commands, lua ─▶ steps            └─▶ store: keys, lives, disk, replicas
 //! ```
 //!
-//! What Redis is like here stands at the head of [`picklock_model::stores::redis`]. What is added on the way:
+//! What is stored, and how it is lost, is `store`'s: a machine of its own, with the behaviour of
+//! [`picklock_model::stores::redis`] where that has one. What is added on the way:
 //!
-//! - A pause is felt by all connections: nobody is answered, what is sent waits. A crash resets them; so does a request or
-//!   reply that a plan loses, for TCP loses nothing from the middle of a stream. A cut link delays, as it does with TCP:
-//!   what was sent arrives when it is whole again. While a process is down, connections to it are reset.
-//! - Commands that the machine does not know are put together of those that it does, in one step. Lua is not run: the
-//!   scripts of locks are known by their text.
+//! - A pause is felt by all connections: nobody is answered, what is sent waits. It is run after the pause, also if who sent
+//!   it has hung up: a lock may be taken for nobody. A crash resets connections; so does a request or reply that a plan
+//!   loses, for TCP loses nothing from the middle of a stream. A cut link delays, as it does with TCP: what was sent arrives
+//!   when it is whole again. While a process is down, connections to it are reset.
+//! - Messages are on their way together: the latency of a link is that of all of them, not the sum.
+//! - Each command, transaction and script is one step. Lua is Lua (`lua` says what its scripts have and have not).
 //! - `WAIT` asks the replicas themselves how far they are, so that it returns a message's way earlier than the real one.
 //! - Servers reach each other directly, half a millisecond apart, whatever network their clients come over. Plans cut
 //!   those links, too; they do not slow them down.
-//! - RESP3, commands without RESP (as typed into telnet), transactions, blocking commands, publish and subscribe, other types than strings: Redis's own error.
+//! - A command of the real server that is not here is refused in the real server's words for an unknown one, and named once
+//!   in [`Servers::take_notices`].
+//!
+//! Left out: streams, geo, bitmaps, HyperLogLog, access lists, cluster, modules, functions, `CLIENT PAUSE`, `CLIENT
+//! TRACKING`, `MONITOR`, `SHUTDOWN`, keyspace notifications; Sentinel, so that clients must find a new master by asking each
+//! server (`ROLE`, `INFO`). Published messages stay on their server. `CONFIG SET` is remembered and has no effect. Addresses
+//! of clients in `CLIENT LIST` are made up.
 //!
 //! # A store in your own turmoil test
 //!
@@ -60,12 +68,22 @@
 
 mod commands;
 mod connection;
-mod names;
-mod scripts;
+mod glob;
+mod house;
+mod lua;
+mod numbers;
+mod reply;
+mod request;
+mod store;
+mod turn;
 mod visit;
+mod watched;
 pub mod wire;
 
 pub use super::servers::Tally;
 pub use super::strike::{Felt, for_servers};
 pub use connection::serve;
+#[cfg(test)]
+pub(crate) use store::Instance;
+pub use store::Settings;
 pub use visit::Servers;

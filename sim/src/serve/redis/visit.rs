@@ -1,136 +1,327 @@
 //! What the servers of a Redis have for their clients' sake, and how a client's command is run.
 
-use super::names::Names;
-use super::scripts::Script;
+use super::commands::{again, execute};
+use super::house::{House, Outgoing, Sent, Session, Waiter};
+use super::reply::Reply;
+use super::store::{Content, Instance, Place, Settings};
+use super::turn::{Refusal, Surroundings, Turn, Within};
+use super::watched::{Asked, Sight, Tells, reply_text};
+use crate::serve::condition::Direction;
 use crate::serve::servers::{self, Served, ServerState};
-use picklock_model::machine::Store;
-use picklock_model::stores::redis::{Command, Key, Outcome, Redis, Reply, Request, Value};
-use picklock_model::time::{Due, Micros};
+use crate::serve::watch::claims::Claims;
+use crate::serve::watch::record::{Happened, Link, LinkId, What};
+use bytes::{Bytes, BytesMut};
+use picklock_model::machine::{Context, Effects, Silence};
+use picklock_model::stores::redis::Layout;
+use picklock_model::time::Micros;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use tokio::sync::{mpsc, oneshot};
 
 /// Simulated Redis servers, which outlive the connections to them and their processes. Cheap to clone: all clones are the
 /// same servers.
-pub type Servers = servers::Servers<Redis>;
+pub type Servers = servers::Servers<Instance>;
 
-pub(super) type State = servers::State<Redis>;
+type State = servers::State<Instance>;
 
 /// What the servers have for their clients' sake.
 #[derive(Debug, Default)]
 pub struct Desk {
-    pub names: Names,
-    /// `SCRIPT LOAD` and `EVAL` leave them with a server, until its process ends.
-    scripts: BTreeMap<u8, BTreeMap<String, Script>>,
-    /// Which numbers the connections to a server have.
-    seats: BTreeMap<u8, Vec<bool>>,
-    /// What the command that is being run came to.
-    said: Option<Outcome>,
+    houses: BTreeMap<u8, House>,
+    addresses: Vec<SocketAddr>,
+    /// Ports that belong to one client of a trial each.
+    doors: BTreeMap<u16, u8>,
 }
 
-impl Served for Redis {
+impl Served for Instance {
     type Desk = Desk;
 
-    fn says(&self, _server: u8, _client: u8, reply: Reply, desk: &mut Desk) {
-        desk.said = Some(reply.outcome);
+    fn says(&self, _server: u8, _client: u8, reply: Silence, _desk: &mut Desk) {
+        match reply {}
     }
 
     fn ended(server: u8, desk: &mut Desk) {
-        desk.scripts.remove(&server);
+        desk.houses.remove(&server);
     }
 }
 
-/// A number for a new connection; `None`: there are too many.
-pub(super) fn admit(servers: &Servers, server: u8) -> Option<u8> {
-    let mut state = servers.state();
+impl Servers {
+    /// Where the servers listen, for `ROLE` and `INFO` to say.
+    pub fn advertise(&self, addresses: Vec<SocketAddr>) {
+        self.state().desk.addresses = addresses;
+    }
+
+    /// From now on it is kept what happens, in this file, too, if there is one, and followed who holds what. `date` is that of
+    /// true time 0, in microseconds since 1970. Through these ports come clients of a trial.
+    #[cfg(feature = "cli")]
+    pub(crate) fn watch(&self, date: i64, file: Option<std::fs::File>, doors: BTreeMap<u16, u8>) {
+        let enough = match self.settings().layout {
+            Layout::Independent => usize::from(self.count()) / 2 + 1,
+            // A master's word is enough.
+            Layout::Replicated { .. } => 1,
+        };
+        let state = &mut *self.state();
+        state.watch.record.begin(date, file);
+        state.watch.claims = Claims::new(enough);
+        state.desk.doors = doors;
+    }
+}
+
+/// Somebody has connected, from and to these addresses: its number on this server, and over all of them.
+pub fn admit(
+    servers: &Servers,
+    server: u8,
+    ends: Option<(SocketAddr, SocketAddr)>,
+    outbox: mpsc::UnboundedSender<Outgoing>,
+) -> (i64, LinkId) {
+    let now = servers.now();
+    let state = &mut *servers.state();
     state.tally.connections += 1;
-    let seats = state.desk.seats.entry(server).or_default();
-    let free = seats.iter().position(|taken| !taken).unwrap_or(seats.len());
-    let number = u8::try_from(free).ok()?;
-    if free == seats.len() {
-        seats.push(true);
+    let client = ends.and_then(|(here, _)| state.desk.doors.get(&here.port()).copied());
+    let address = ends.map(|(_, there)| there);
+    let link = Link { server, address, client, name: String::new() };
+    let link = state.watch.record.connect(now, link);
+    (state.desk.houses.entry(server).or_default().admit(link, now, outbox), link)
+}
+
+/// A client is gone: it has closed its connection, or that was reset.
+pub fn dismiss(servers: &Servers, server: u8, client: i64, link: LinkId, is_reset: bool) {
+    let now = servers.now();
+    let what = if is_reset { What::Reset } else { What::Closed };
+    servers.state().watch.record.add(Happened { link: Some(link), ..Happened::new(now, what, "") });
+    if let Some(house) = servers.state().desk.houses.get_mut(&server) {
+        house.dismiss(client);
     }
-    seats[free] = true;
-    Some(number)
 }
 
-pub(super) fn dismiss(servers: &Servers, server: u8, client: u8) {
-    if let Some(seats) = servers.state().desk.seats.get_mut(&server) {
-        seats[usize::from(client)] = false;
+/// What becomes of a command.
+pub enum Said {
+    /// This is replied.
+    Reply(Outgoing),
+    /// It waits for keys.
+    Waits {
+        /// Its place among those who do.
+        ticket: u64,
+        /// Here comes what it waits for.
+        answer: oneshot::Receiver<Reply>,
+        /// For how long it does; 0: for ever.
+        timeout_ms: u64,
+        /// What is replied if it was in vain.
+        in_vain: Reply,
+    },
+    /// It waits until so many replicas have come as far as this; the time-out is as above.
+    Replicas {
+        /// How far.
+        offset: Option<(u32, u32)>,
+        /// How many.
+        replicas: i64,
+        /// How long.
+        timeout_ms: u64,
+    },
+    /// The server does not know this client: it is about to close its connection.
+    Stranger,
+}
+
+/// Runs a client's command: one step, in which nobody else comes in.
+pub fn ask(servers: &Servers, server: u8, client: i64, words: Vec<Bytes>, asked: &mut Asked) -> Said {
+    servers.step(|state, now| {
+        let is_watched = state.watch.record.is_on();
+        let mut sight = None;
+        let around = Surroundings::of(state, servers.settings());
+        let Some(mut house) = state.desk.houses.remove(&server) else { return Said::Stranger };
+        let Some(mut session) = house.sessions.remove(&client) else {
+            state.desk.houses.insert(server, house);
+            return Said::Stranger;
+        };
+        let mut ran = Ok(Reply::Nil);
+        state.enter(servers, server, now, |instance, cx, effects| {
+            instance.begin(cx);
+            settle(instance, cx, effects, &mut house, &mut session, &around);
+            sight = is_watched.then(|| Sight::before(&words, &session, instance, cx));
+            let mut turn = Turn {
+                instance,
+                cx,
+                house: &mut house,
+                session: &mut session,
+                around: &around,
+                within: Within::Itself,
+            };
+            ran = execute(&mut turn, &words);
+            if let Some(sight) = &mut sight {
+                sight.look_again(instance);
+            }
+            settle(instance, cx, effects, &mut house, &mut session, &around);
+        });
+        let mut tells = Tells::default();
+        if let Some(sight) = sight {
+            tells.claims = sight.tell(server, &words, asked, now, &mut state.watch);
+            tells.text = match &ran {
+                Ok(reply) => reply_text(reply),
+                Err(Refusal::Error(text)) => format!("-{}", crate::serve::watch::shown(text)),
+                Err(Refusal::Block { .. } | Refusal::Replicas { .. }) => "waits".to_owned(),
+            };
+            let (reply, text) = (Some(tells.text.clone()), asked.text.as_str());
+            let happened =
+                Happened { link: Some(session.link), reply, ..Happened::new(now, What::Ran, text) };
+            state.watch.record.add(happened);
+            state.watch.record.name(session.link, &String::from_utf8_lossy(&session.name));
+        }
+        let version = session.version;
+        let is_last = words.first().is_some_and(|name| name.eq_ignore_ascii_case(b"quit"));
+        house.sessions.insert(client, session);
+        let said = match ran {
+            Ok(reply) => {
+                let outgoing = state.outgoing(server, &reply, version, is_last, now);
+                Said::Reply(Outgoing { tells, ..outgoing })
+            }
+            Err(Refusal::Error(text)) => {
+                let outgoing = state.outgoing(server, &Reply::error(text), version, false, now);
+                Said::Reply(Outgoing { tells, ..outgoing })
+            }
+            Err(Refusal::Block { places, timeout_ms, in_vain }) => {
+                let (sender, answer) = oneshot::channel();
+                let ticket = house.wait(Waiter { client, places, words, answer: sender });
+                Said::Waits { ticket, answer, timeout_ms, in_vain }
+            }
+            Err(Refusal::Replicas { offset, replicas, timeout_ms }) => {
+                Said::Replicas { offset, replicas, timeout_ms }
+            }
+        };
+        state.push(server, &mut house, now);
+        for notice in house.notices.drain(..) {
+            state.notice(server, now, &notice);
+        }
+        state.desk.houses.insert(server, house);
+        said
+    })
+}
+
+/// A reply that comes later than the step in which it was asked for. A place among those who wait is given up.
+pub fn late(
+    servers: &Servers,
+    server: u8,
+    client: i64,
+    reply: &Reply,
+    ticket: Option<u64>,
+) -> Option<Outgoing> {
+    let now = servers.now();
+    let mut state = servers.state();
+    let house = state.desk.houses.get_mut(&server)?;
+    if let Some(ticket) = ticket {
+        house.waiters.remove(&ticket);
     }
+    let version = house.sessions.get(&client)?.version;
+    let text = if state.watch.record.is_on() { reply_text(reply) } else { String::new() };
+    let outgoing = state.outgoing(server, reply, version, false, now);
+    Some(Outgoing { tells: Tells { text, claims: Vec::new() }, ..outgoing })
 }
 
-/// Runs one client's command, whatever it comes to: one step, in which nobody else comes in.
-pub(super) fn visit<T>(servers: &Servers, server: u8, client: u8, ask: impl FnOnce(&mut Visit) -> T) -> T {
-    servers.step(|state, now| ask(&mut Visit { servers, state, server, client, now }))
+/// What is told to a client before its connection is closed.
+pub fn last_word(servers: &Servers, server: u8, text: String) -> Outgoing {
+    let now = servers.now();
+    servers.state().outgoing(server, &Reply::error(text), 2, true, now)
 }
 
-/// How far a server has come in its master's changes, or in its own: its term's epoch, and a count.
-pub(super) fn acknowledged(servers: &Servers, server: u8, offset: (u32, u32)) -> usize {
+/// How many other servers have come as far as this.
+pub fn acknowledged(servers: &Servers, server: u8, offset: Option<(u32, u32)>) -> i64 {
+    let Some(offset) = offset else { return 0 };
     let state = servers.state();
     let others = state.nodes.iter().enumerate().filter(|(other, _)| *other != usize::from(server));
-    let has_it = |node: &ServerState<Redis>| {
+    let has_it = |node: &ServerState<Instance>| {
         node.machine.replicated().is_some_and(|its| its.0 == offset.0 && its >= offset)
     };
-    others.filter(|(_, node)| has_it(node)).count()
+    others.filter(|(_, node)| has_it(node)).count() as i64
 }
 
-/// A client's command being run: nobody else comes in between.
-pub(super) struct Visit<'a> {
-    pub servers: &'a Servers,
-    pub state: &'a mut State,
-    pub server: u8,
-    client: u8,
-    now: Micros,
-}
-
-impl Visit<'_> {
-    /// Runs a command of the machine. `None`: the server answers nobody now ([`Settings::restart_delay`]).
-    pub fn run(&mut self, command: Command) -> Option<Outcome> {
-        let request = Request { serial: 0, command, wait: false };
-        let (servers, server, client) = (self.servers, self.server, self.client);
-        self.state.desk.said = None;
-        self.state.enter(servers, server, self.now, |machine, cx, effects| {
-            machine.on_request(client, request, cx, effects);
-        });
-        self.state.desk.said.take()
-    }
-
-    fn node(&mut self) -> &mut ServerState<Redis> {
-        &mut self.state.nodes[usize::from(self.server)]
-    }
-
-    pub fn scripts(&mut self) -> &mut BTreeMap<String, Script> {
-        self.state.desk.scripts.entry(self.server).or_default()
-    }
-
-    /// What a key holds, and for how many more milliseconds, if not for good. Expired keys are not there.
-    pub fn look(&mut self, key: Key) -> Option<(Value, Option<i64>)> {
-        let now = self.now.max(self.node().free_at);
-        let node = self.node();
-        let (value, dies) = node.machine.key(key)?;
-        if dies.is_some_and(|due| node.clock.is_due(due, now)) {
-            return None;
+impl Surroundings {
+    fn of(state: &State, settings: &Settings) -> Surroundings {
+        if settings.layout == Layout::Independent {
+            return Surroundings { addresses: state.desk.addresses.clone(), replicas: Vec::new() };
         }
-        // The last whole millisecond of its life: see the machine's reckoning of deaths.
-        let left = |at: i64, now: i64| at.div_euclid(1_000) - 1 - now.div_euclid(1_000);
-        let left_ms = dies.map(|due| match due {
-            Due::Wall(at) => left(at.0, node.clock.wall(now).0),
-            Due::Monotonic(at) => left(at.0, node.clock.monotonic(now).0),
-        });
-        Some((value, left_ms))
+        let replica =
+            |node: &ServerState<Instance>| match node.machine.is_master() || node.condition.is_down() {
+                true => None,
+                false => node.machine.replicated().map(|(_, offset)| offset),
+            };
+        Surroundings {
+            addresses: state.desk.addresses.clone(),
+            replicas: state.nodes.iter().map(replica).collect(),
+        }
+    }
+}
+
+impl State {
+    fn outgoing(&mut self, server: u8, reply: &Reply, version: u8, is_last: bool, now: Micros) -> Outgoing {
+        let mut bytes = BytesMut::new();
+        reply.write(version, &mut bytes);
+        self.tally.commands += 1;
+        self.sent(server, bytes.freeze(), is_last, now)
     }
 
-    /// What the server's wall clock shows, in microseconds since 1970.
-    pub fn unix_micros(&mut self) -> i64 {
-        let now = self.now;
-        self.node().clock.wall(now).0 + self.servers.date()
+    fn sent(&mut self, server: u8, bytes: Bytes, is_last: bool, now: Micros) -> Outgoing {
+        let (latency, is_lost) = self.fate(server, Direction::Reply, now);
+        Outgoing { due: now + latency, is_lost, bytes, is_last, tells: Tells::default() }
     }
 
-    /// How far it has come in what it replicates, or in what is replicated to it.
-    pub fn replicated(&mut self) -> Option<(u32, u32)> {
-        self.node().machine.replicated()
+    /// Sends what is to be told to those who did not ask.
+    fn push(&mut self, server: u8, house: &mut House, now: Micros) {
+        for (client, sent) in std::mem::take(&mut house.pushes) {
+            let Some(session) = house.sessions.get(&client) else { continue };
+            let (mut bytes, is_last) = (BytesMut::new(), sent == Sent::Close);
+            if let Sent::Reply(reply) = &sent {
+                reply.write(session.version, &mut bytes);
+            }
+            // If its connection has ended, nobody is told.
+            let _ended = session.outbox.send(self.sent(server, bytes.freeze(), is_last, now));
+        }
     }
+}
 
-    pub fn is_master(&mut self) -> bool {
-        self.node().machine.is_master()
+/// After a step: replicas are told, who watches what was changed is overtaken, and who waits for it gets it.
+fn settle(
+    instance: &mut Instance,
+    cx: &Context<Settings>,
+    effects: &mut Effects<Instance>,
+    house: &mut House,
+    session: &mut Session,
+    around: &Surroundings,
+) {
+    loop {
+        instance.end(cx, effects);
+        let touched = instance.take_unseen();
+        if touched.is_empty() {
+            return;
+        }
+        house.overtake(&touched, session);
+        for place in touched {
+            serve_waiters(&place, instance, cx, house, around);
+        }
+    }
+}
+
+fn serve_waiters(
+    place: &Place,
+    instance: &mut Instance,
+    cx: &Context<Settings>,
+    house: &mut House,
+    around: &Surroundings,
+) {
+    let waits = |(ticket, waiter): (&u64, &Waiter)| waiter.places.contains(place).then_some(*ticket);
+    let tickets: Vec<u64> = house.waiters.iter().filter_map(waits).collect();
+    for ticket in tickets {
+        let content = instance.keyspace.peek(place).map(|entry| &entry.content);
+        if !matches!(content, Some(Content::List(_) | Content::Sorted(_))) {
+            return;
+        }
+        let Some(waiter) = house.waiters.remove(&ticket) else { continue };
+        let Some(mut session) = house.sessions.remove(&waiter.client) else { continue };
+        let mut turn = Turn { instance, cx, house, session: &mut session, around, within: Within::Itself };
+        let got = again(&mut turn, &waiter.words);
+        house.sessions.insert(session.id, session);
+        match got {
+            // If it has gone meanwhile, what it got is lost with it, as in the real server.
+            Some(reply) => drop(waiter.answer.send(reply)),
+            None => drop(house.waiters.insert(ticket, waiter)),
+        }
     }
 }

@@ -1,14 +1,16 @@
-//! Where random plans come upon the failures of etcd's mutex by themselves: seconds, not ticks.
+//! Where random plans come upon the failures of etcd's locks by themselves: seconds, not ticks.
 
 use crate::claims::cassandra::workload;
 use crate::claims::{Hunt, pack_setup};
 use crate::cluster::Setup;
-use crate::locks::EtcdMutex;
-use crate::locks::etcd_mutex::{KeyName, Settings, UnlockErrors};
+use crate::locks::etcd_election::{self, EtcdElection, ResignErrors, Sessions};
+use crate::locks::etcd_lease_key::{self, EtcdLeaseKey, Wait};
+use crate::locks::etcd_mutex::{EtcdMutex, KeyName, Settings, UnlockErrors};
+use crate::machine::Lock;
 use crate::stores::etcd::session::SessionSettings;
 use crate::stores::etcd::{self as store, LeaseClock};
 use crate::time::Micros;
-use crate::workload::{Calls, Workload, Writes};
+use crate::workload::{Calls, Pace, Workload, Writes};
 use picklock_properties::Promise;
 
 // Leases that end.
@@ -54,7 +56,97 @@ pub(super) fn e12() -> Hunt {
     )
 }
 
+/// Nobody comes back: who campaigns again finds the key that it has left, and resigns by it.
+pub(super) fn e13() -> Hunt {
+    election(&["loss"], |setup, is_repaired| {
+        once(setup);
+        if !is_repaired {
+            setup.lock.resign_errors = ResignErrors::Forgotten;
+        }
+    })
+}
+
+/// Calls are given up soon.
+pub(super) fn e14() -> Hunt {
+    election(&["delay"], |setup, is_repaired| {
+        setup.lock.session.request_timeout = Some(Micros::millis(200));
+        if !is_repaired {
+            setup.lock.resign_errors = ResignErrors::Forgotten;
+        }
+    })
+}
+
+/// Somebody has to come after the last campaign of another: clients that come and go as they like.
+pub(super) fn e15() -> Hunt {
+    election(&["duplicate"], |setup, is_repaired| {
+        once(setup);
+        (setup.workload.rounds, setup.workload.think) = (4, Micros::millis(100));
+        setup.workload.hold = Micros::millis(1);
+        setup.workload.pace = Some(Pace { seed: 15, spread_per_mille: 1000 });
+        if is_repaired {
+            setup.lock.sessions = Sessions::OneEach;
+        }
+    })
+}
+
+pub(super) fn e16() -> Hunt {
+    lease_key(&["loss"], |setup, is_repaired| setup.lock.guards_unlock = is_repaired)
+}
+
+pub(super) fn e17() -> Hunt {
+    lease_key(&["delay"], |setup, is_repaired| {
+        once(setup);
+        if !is_repaired {
+            setup.lock.wait = Wait::WatchFromNow;
+        }
+    })
+}
+
+pub(super) fn e18() -> Hunt {
+    lease_key(&["loss"], |setup, is_repaired| {
+        once(setup);
+        setup.lock.finds_own_key = is_repaired;
+    })
+}
+
 // What random plans are let loose on.
+
+/// The repaired election with a flaw, and the same without.
+fn election(faults: &'static [&'static str], change: impl Fn(&mut Setup<EtcdElection>, bool)) -> Hunt {
+    let repaired = etcd_election::Settings::repaired();
+    let session = SessionSettings { ttl: Some(LEASE), ..repaired.session };
+    of("etcd-election-repaired", faults, etcd_election::Settings { session, ..repaired }, change)
+}
+
+/// The repaired lock on one key with a flaw, and the same without.
+fn lease_key(faults: &'static [&'static str], change: impl Fn(&mut Setup<EtcdLeaseKey>, bool)) -> Hunt {
+    let repaired = etcd_lease_key::Settings::repaired();
+    let session = SessionSettings { ttl: Some(LEASE), ..repaired.session };
+    of("etcd-lease-key-repaired", faults, etcd_lease_key::Settings { session, ..repaired }, change)
+}
+
+fn of<L: Lock<Store = store::Etcd>>(
+    lock: &'static str,
+    faults: &'static [&'static str],
+    settings: L::Settings,
+    change: impl Fn(&mut Setup<L>, bool),
+) -> Hunt {
+    let changed = |is_repaired| {
+        let mut setup = contended(1, settings.clone());
+        change(&mut setup, is_repaired);
+        pack_setup::<L>(&setup)
+    };
+    Hunt { lock, setup: changed(false), fixed_lock: lock, fixed: changed(true), faults }
+}
+
+/// Many clients that hold once, for a moment, and are to be served all.
+fn once<L: Lock>(setup: &mut Setup<L>) {
+    (setup.workload.clients, setup.workload.rounds) = (6, 1);
+    setup.workload.hold = Micros::millis(5);
+    setup.promises = [Promise::DeadlockFreedom].into_iter().collect();
+}
+
+const LEASE: Micros = Micros::seconds(6);
 
 const LOCK: &str = "etcd-mutex-repaired";
 
@@ -71,12 +163,19 @@ fn hunt(
     Hunt { lock: LOCK, setup: crowded(1, flaw), fixed_lock: LOCK, fixed, faults }
 }
 
-/// Clients that stand in a queue all the time, with a lock that leans on nothing but its lease.
+/// The mutex among them.
 pub(super) fn crowded(servers: u8, change: impl Fn(&mut Setup<EtcdMutex>)) -> Vec<u8> {
     let repaired = Settings::repaired();
-    let session = SessionSettings { ttl: Some(Micros::seconds(6)), ..repaired.session };
-    let mut setup = Setup {
-        lock: Settings { session, ..repaired },
+    let session = SessionSettings { ttl: Some(LEASE), ..repaired.session };
+    let mut setup = contended(servers, Settings { session, ..repaired });
+    change(&mut setup);
+    pack_setup::<EtcdMutex>(&setup)
+}
+
+/// Clients that stand in a queue all the time, with a lock that leans on nothing but its lease.
+fn contended<L: Lock<Store = store::Etcd>>(servers: u8, lock: L::Settings) -> Setup<L> {
+    Setup {
+        lock,
         store: store::Settings::default(),
         servers,
         workload: Workload {
@@ -86,9 +185,7 @@ pub(super) fn crowded(servers: u8, change: impl Fn(&mut Setup<EtcdMutex>)) -> Ve
             ..workload(3, Calls::Lock)
         },
         promises: [Promise::MutualExclusion].into_iter().collect(),
-    };
-    change(&mut setup);
-    pack_setup::<EtcdMutex>(&setup)
+    }
 }
 
 /// Holders write to a resource that looks at their tokens.

@@ -1,4 +1,4 @@
-//! Extensions (document 001, "Повышаем доступность алгоритма: продлеваем блокировку").
+//! Extensions (the Redlock article, *Distributed Locks with Redis*, "Повышаем доступность алгоритма: продлеваем блокировку").
 
 use super::*;
 

@@ -179,7 +179,7 @@ fn two_readers_that_both_want_to_write_wait_for_ever_unless_one_is_refused_or_de
     let completion = |notices: &Notices, wanted: Status| {
         notices.iter().rev().find_map(|(whose, notice)| match notice {
             Notice::Completed { status, granted, .. } if *status == wanted => Some((whose.owner, *granted)),
-            Notice::Completed { .. } | Notice::Blocks(_) => None,
+            Notice::Completed { .. } | Notice::Blocks(_) | Notice::Queued => None,
         })
     };
     let (waiting, notices) = both_convert(&IN_PLACE, Flags::NONE);

@@ -1,9 +1,10 @@
 //! The rules once more, as one would explain them, without queues: locks with the moments at which they began to wait. It shares
-//! nothing with the manager but the names of modes and flags; who goes beside whom it reads from the table of document 004.
+//! nothing with the manager but the names of modes and flags; who goes beside whom it reads from the table of the lock-manager article,
+//! *Distributed lock manager*.
 
 use super::super::{Flags, Mode};
 
-/// "Следующая таблица истинности": document 004, "Режимы блокировки".
+/// "Следующая таблица истинности": the lock-manager article, "Режимы блокировки".
 const DOCUMENT: &str = "\
 NL | Да | Да | Да | Да | Да | Да |
 CR | Да | Да | Да | Да | Да | Нет |

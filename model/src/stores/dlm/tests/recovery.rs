@@ -1,6 +1,6 @@
 //! A master that dies at every step of whatever three processes do with one resource, and what is promised afterwards.
 
-use super::super::recovery::{Middle, Recovery, Survives, Unanswered};
+use super::super::recovery::{Middle, Order, Recovery, Survives, Unanswered};
 use super::super::*;
 use std::collections::BTreeSet;
 
@@ -298,7 +298,7 @@ fn guessing_what_they_have_who_convert_between_pr_and_cw_leaves_some_waiting_for
 #[test]
 fn conversions_granted_in_the_order_of_their_arrival_wait_for_one_another() {
     let clusters = reachable([2, 2, 2]);
-    let found = recovered(&clusters, Recovery { keeps_order: true, ..Recovery::LINUX });
+    let found = recovered(&clusters, Recovery { order: Order::AsTheyStand, ..Recovery::LINUX });
     println!("in order: {found:?}");
     assert!(found.stuck > 0, "{found:?}");
 }

@@ -14,7 +14,7 @@ fn wish(mode: Mode) -> Wish {
 fn status(notices: &Notices) -> Option<Status> {
     notices.iter().rev().find_map(|(_, notice)| match notice {
         Notice::Completed { status, .. } => Some(*status),
-        Notice::Blocks(_) => None,
+        Notice::Blocks(_) | Notice::Queued => None,
     })
 }
 

@@ -52,7 +52,7 @@ fn outcome(handle: Handle, notices: &Notices) -> Result<Outcome, Refusal> {
     let mut own = notices.iter().filter(|(whose, _)| *whose == handle);
     let completed = own.find_map(|(_, notice)| match notice {
         Notice::Completed { status, .. } => Some(*status),
-        Notice::Blocks(_) => None,
+        Notice::Blocks(_) | Notice::Queued => None,
     });
     Ok(match completed {
         None => Outcome::Queued,

@@ -1,4 +1,5 @@
-//! Which way the value block moves, when it is in doubt, and where document 004 and the kernel differ.
+//! Which way the value block moves, when it is in doubt, and where the lock-manager article, *Distributed lock manager*, and the kernel
+//! differ.
 
 use super::super::*;
 
@@ -20,7 +21,7 @@ fn with_seven(mode: Mode, settings: &Settings) -> Resource {
 fn given(notices: &Notices) -> Option<(u32, bool)> {
     notices.iter().find_map(|(_, notice)| match notice {
         Notice::Completed { value: Some((value, is_valid)), .. } => Some((value.content, *is_valid)),
-        Notice::Completed { .. } | Notice::Blocks(_) => None,
+        Notice::Completed { .. } | Notice::Blocks(_) | Notice::Queued => None,
     })
 }
 

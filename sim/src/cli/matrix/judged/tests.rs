@@ -85,5 +85,5 @@ fn what_did_not_end_and_what_was_not_run_is_incomplete() {
 #[test]
 fn a_broken_cell_says_how_to_see_it() {
     let text = judged(None, &report(100, 3)).text(Paint::NONE);
-    assert!(text.contains("replay pk5_token") && text.contains("by 3 of 100 runs"), "{text}");
+    assert!(text.contains("replay lock:fault:17:fifo") && text.contains("by 3 of 100 runs"), "{text}");
 }

@@ -1,139 +1,308 @@
-//! Commands about the server and the connection: what clients say when they connect.
+//! Commands about the server.
 
-use super::{Refusal, Replied, SYNTAX, Session, VERSION, bulk, number, ok, refuse, wrong_number};
-use crate::serve::redis::visit::Visit;
+use super::{SPECS, Spec, VERSION, unknown_subcommand};
+use crate::serve::redis::glob::matches;
+use crate::serve::redis::reply::Reply;
+use crate::serve::redis::store::DATABASES;
+use crate::serve::redis::turn::{Refusal, Replied, Turn, Within, lower, number, refuse, wrong_number};
 use bytes::Bytes;
-use redis_protocol::resp2::types::BytesFrame;
+use picklock_model::stores::redis::{Eviction, Persistence};
+use std::fmt::Write;
 
-pub(super) fn run(name: &str, arguments: &[Bytes], session: &mut Session, visit: &mut Visit) -> Replied {
-    match (name, arguments) {
-        ("ping", []) => Ok(BytesFrame::SimpleString(Bytes::from_static(b"PONG"))),
-        ("ping", [text]) => Ok(bulk(text.clone())),
-        ("ping" | "time" | "dbsize" | "role", [_, ..]) => refuse(wrong_number(name)),
-        ("echo", _) => Ok(bulk(arguments[0].clone())),
-        ("select", _) => match number(&arguments[0]) {
-            Ok(0) => Ok(ok()),
-            // There is one database.
-            Ok(_) => refuse("ERR DB index is out of range"),
-            Err(_) => refuse("ERR value is not an integer or out of range"),
-        },
-        ("auth", _) => refuse(
-            "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
-             configuration is correct?",
-        ),
-        ("hello", _) => hello(arguments, session, visit),
-        ("client", _) => client(arguments, session),
-        ("config", _) => config(arguments),
-        ("command", []) => Ok(BytesFrame::Array(Vec::new())),
-        ("command", [what, ..]) => match what.to_ascii_lowercase().as_slice() {
-            // What a client does with it is colour and help.
-            b"docs" | b"info" | b"list" => Ok(BytesFrame::Array(Vec::new())),
-            b"count" => Ok(BytesFrame::Integer(0)),
-            _ => refuse(unknown_subcommand("COMMAND", what)),
-        },
-        ("info", _) => Ok(bulk(info(visit))),
-        ("time", []) => {
-            let now = visit.unix_micros();
-            let parts = [now.div_euclid(1_000_000), now.rem_euclid(1_000_000)];
-            Ok(BytesFrame::Array(parts.map(|part| bulk(part.to_string())).to_vec()))
-        }
-        ("dbsize", []) => {
-            let server = visit.server;
-            // The other lines are about the server.
-            let lines = visit.state.contents(server);
-            Ok(BytesFrame::Integer(lines.iter().filter(|line| line.contains(" = ")).count() as i64))
-        }
-        ("role", []) => Ok(BytesFrame::Array(match visit.is_master() {
-            true => vec![bulk("master"), BytesFrame::Integer(offset(visit)), BytesFrame::Array(Vec::new())],
-            false => vec![
-                bulk("slave"),
-                bulk("?"),
-                BytesFrame::Integer(0),
-                bulk("connected"),
-                BytesFrame::Integer(offset(visit)),
-            ],
-        })),
-        (other, _) => unreachable!("{other} is not about the server"),
+pub fn ping(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let text = words.get(1);
+    if turn.session.version < 3 && turn.session.subscriptions() > 0 {
+        let text = text.cloned().unwrap_or_default();
+        return Ok(Reply::strings([Bytes::from_static(b"pong"), text]));
+    }
+    match words.len() {
+        1 => Ok(Reply::status("PONG")),
+        2 => Ok(Reply::Bulk(words[1].clone())),
+        _ => refuse(wrong_number("ping")),
     }
 }
 
-pub(super) fn unknown_subcommand(command: &str, what: &Bytes) -> String {
-    let what = String::from_utf8_lossy(what).replace(['\r', '\n'], " ");
-    format!("ERR unknown subcommand '{what}'. Try {command} HELP.")
+pub fn echo(_: &mut Turn, words: &[Bytes]) -> Replied {
+    Ok(Reply::Bulk(words[1].clone()))
 }
 
-/// `src/networking.c` `helloCommand`. RESP3 is not spoken here, and a client that wants it is told what an old server says.
-fn hello(arguments: &[Bytes], session: &mut Session, visit: &mut Visit) -> Replied {
-    let mut rest = arguments.iter();
-    if let Some(version) = rest.next() {
-        match number(version) {
-            Ok(2) => {}
-            Ok(_) => return refuse("NOPROTO unsupported protocol version"),
-            Err(_) => return refuse("ERR Protocol version is not an integer or out of range"),
-        }
+pub fn time(turn: &mut Turn, _: &[Bytes]) -> Replied {
+    let now = turn.now_micros();
+    let parts = [now.div_euclid(1_000_000), now.rem_euclid(1_000_000)];
+    Ok(Reply::strings(parts.map(|part| Bytes::from(part.to_string()))))
+}
+
+/// As `HELLO` says it.
+pub fn role_name(turn: &Turn) -> &'static str {
+    if turn.instance.is_master() { "master" } else { "replica" }
+}
+
+fn offset(turn: &Turn) -> i64 {
+    turn.instance.replicated().map_or(0, |(_, offset)| offset.into())
+}
+
+/// Where another server listens.
+fn address(turn: &Turn, server: usize) -> (String, u16) {
+    match turn.around.addresses.get(server) {
+        Some(address) => (address.ip().to_string(), address.port()),
+        None => (format!("s{}", server + 1), 6379),
     }
-    while let Some(option) = rest.next() {
-        match (option.to_ascii_lowercase().as_slice(), rest.next()) {
-            (b"setname", Some(name)) => session.name = name.clone(),
-            _ => return refuse(format!("{SYNTAX} in HELLO option '{}'", String::from_utf8_lossy(option))),
-        }
+}
+
+/// Those who follow this master: where they listen, and how far they are.
+fn followers(turn: &Turn) -> Vec<((String, u16), u32)> {
+    let replicas = turn.around.replicas.iter().enumerate();
+    let follow = replicas.filter_map(|(server, offset)| Some((server, (*offset)?)));
+    follow
+        .filter(|(server, _)| *server != usize::from(turn.cx.me))
+        .map(|(server, offset)| (address(turn, server), offset))
+        .collect()
+}
+
+pub fn role(turn: &mut Turn, _: &[Bytes]) -> Replied {
+    let text = |text: String| Reply::bulk(text);
+    if turn.instance.is_master() {
+        let replicas = followers(turn).into_iter().map(|((host, port), offset)| {
+            Reply::Array(vec![text(host), text(port.to_string()), text(offset.to_string())])
+        });
+        let replicas = Reply::Array(replicas.collect());
+        return Ok(Reply::Array(vec![Reply::bulk("master"), Reply::Integer(offset(turn)), replicas]));
     }
-    let role = if visit.is_master() { "master" } else { "replica" };
-    Ok(BytesFrame::Array(vec![
-        bulk("server"),
-        bulk("redis"),
-        bulk("version"),
-        bulk(VERSION),
-        bulk("proto"),
-        BytesFrame::Integer(2),
-        bulk("id"),
-        BytesFrame::Integer(session.id),
-        bulk("mode"),
-        bulk("standalone"),
-        bulk("role"),
-        bulk(role),
-        bulk("modules"),
-        BytesFrame::Array(Vec::new()),
+    let (host, port) = address(turn, turn.instance.master().unwrap_or(0).into());
+    Ok(Reply::Array(vec![
+        Reply::bulk("slave"),
+        text(host),
+        Reply::Integer(port.into()),
+        Reply::bulk("connected"),
+        Reply::Integer(offset(turn)),
     ]))
 }
 
-fn client(arguments: &[Bytes], session: &mut Session) -> Replied {
-    match (arguments[0].to_ascii_lowercase().as_slice(), &arguments[1..]) {
-        (b"id", []) => Ok(BytesFrame::Integer(session.id)),
-        (b"getname", []) if session.name.is_empty() => Ok(BytesFrame::Null),
-        (b"getname", []) => Ok(bulk(session.name.clone())),
-        (b"setname", [name]) => {
-            session.name = name.clone();
-            Ok(ok())
-        }
-        // `SETINFO` came with version 7.2; newer clients say it unasked, and nothing depends on it.
-        (b"setinfo", [_, _]) | (b"no-evict" | b"no-touch", [_]) => Ok(ok()),
-        _ => refuse(unknown_subcommand("CLIENT", &arguments[0])),
+pub fn wait(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let replicas = number(&words[1])?;
+    let timeout = match number(&words[2]) {
+        Ok(timeout) => timeout,
+        Err(_) => return refuse("ERR timeout is not an integer or out of range"),
+    };
+    if !turn.instance.is_master() {
+        return refuse(
+            "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is \
+             configured to be writable (which is not the default) writes to replicas are just local and are not \
+             propagated.",
+        );
+    }
+    let Ok(timeout_ms) = u64::try_from(timeout) else { return refuse("ERR timeout is negative") };
+    match turn.within {
+        Within::Itself => Err(Refusal::Replicas { offset: turn.instance.replicated(), replicas, timeout_ms }),
+        Within::Transaction | Within::Script { .. } => Ok(Reply::Integer(followers(turn).len() as i64)),
     }
 }
 
-fn config(arguments: &[Bytes]) -> Replied {
-    match (arguments[0].to_ascii_lowercase().as_slice(), &arguments[1..]) {
-        (b"get", [_, ..]) => {
-            let known = [("save", ""), ("appendonly", "no"), ("databases", "1"), ("maxmemory", "0")];
-            let wanted =
-                |name: &str| arguments[1..].iter().any(|asked| asked.eq_ignore_ascii_case(name.as_bytes()));
-            let found = known.iter().filter(|(name, _)| wanted(name));
-            Ok(BytesFrame::Array(found.flat_map(|(name, value)| [bulk(*name), bulk(*value)]).collect()))
+pub fn config(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    match (lower(&words[1]).as_str(), &words[2..]) {
+        ("get", patterns @ [_, ..]) => {
+            let all = configuration(turn);
+            let is_asked = |name: &str| {
+                let name = name.as_bytes();
+                patterns.iter().any(|pattern| matches(&pattern.to_ascii_lowercase(), name))
+            };
+            let asked = all.into_iter().filter(|(name, _)| is_asked(name));
+            Ok(Reply::Map(asked.map(|(name, value)| (Reply::bulk(name), Reply::bulk(value))).collect()))
         }
-        _ => Err(Refusal::Error(unknown_subcommand("CONFIG", &arguments[0]))),
+        // It is kept and shown; nothing here depends on it.
+        ("set", pairs @ [_, _, ..]) if pairs.len().is_multiple_of(2) => {
+            let known: Vec<String> = configuration(turn).into_iter().map(|(name, _)| name).collect();
+            for pair in pairs.chunks_exact(2) {
+                let name = lower(&pair[0]);
+                if !known.contains(&name) {
+                    turn.house.missing(&format!("CONFIG SET {name}"));
+                    let shown = String::from_utf8_lossy(&pair[0]);
+                    return refuse(format!(
+                        "ERR Unknown option or number of arguments for CONFIG SET - '{shown}'"
+                    ));
+                }
+                turn.house.missing(&format!("the effect of CONFIG SET {name}"));
+                turn.house.config.insert(name, String::from_utf8_lossy(&pair[1]).into_owned());
+            }
+            Ok(Reply::ok())
+        }
+        ("resetstat", []) => Ok(Reply::ok()),
+        ("rewrite", []) => refuse("ERR The server is running without a config file"),
+        (what @ ("get" | "set" | "resetstat" | "rewrite"), _) => {
+            refuse(wrong_number(&format!("config|{what}")))
+        }
+        _ => refuse(unknown_subcommand("CONFIG", &words[1])),
     }
 }
 
-fn offset(visit: &mut Visit) -> i64 {
-    visit.replicated().map_or(0, |(_, offset)| offset.into())
+fn configuration(turn: &Turn) -> Vec<(String, String)> {
+    let settings = turn.cx.settings;
+    let (appends, fsync, save) = match settings.persistence {
+        Persistence::None => ("no", "everysec", ""),
+        Persistence::AofEverySecond => ("yes", "everysec", ""),
+        Persistence::AofAlways => ("yes", "always", ""),
+        Persistence::Rdb => ("no", "everysec", "3600 1 300 100 60 10000"),
+    };
+    let policy = match settings.eviction {
+        Eviction::No => "noeviction",
+        Eviction::AllKeysLru => "allkeys-lru",
+    };
+    let known = [
+        ("appendonly", appends),
+        ("appendfsync", fsync),
+        ("save", save),
+        ("maxmemory", "0"),
+        ("maxmemory-policy", policy),
+        ("maxclients", "10000"),
+        ("timeout", "0"),
+        ("notify-keyspace-events", ""),
+        ("proto-max-bulk-len", "536870912"),
+        ("lua-time-limit", "5000"),
+        ("busy-reply-threshold", "5000"),
+        ("requirepass", ""),
+    ];
+    let databases = ("databases".to_owned(), DATABASES.to_string());
+    let mut all: Vec<(String, String)> = known
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .chain([databases])
+        .collect();
+    for (name, value) in &mut all {
+        if let Some(set) = turn.house.config.get(name) {
+            value.clone_from(set);
+        }
+    }
+    all
 }
 
-fn info(visit: &mut Visit) -> String {
-    let (is_master, offset) = (visit.is_master(), offset(visit));
-    let role = if is_master { "master" } else { "slave" };
-    format!(
-        "# Server\r\nredis_version:{VERSION}\r\nredis_mode:standalone\r\npicklock:simulated\r\n\r\n\
-         # Replication\r\nrole:{role}\r\nmaster_repl_offset:{offset}\r\n"
-    )
+pub fn command(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let said = |spec: &Spec| {
+        let (first, last, step) = spec.keys;
+        let flags = if spec.writes { "write" } else { "readonly" };
+        Reply::Array(vec![
+            Reply::bulk(spec.name),
+            Reply::Integer(spec.arity),
+            Reply::Set(vec![Reply::status(flags)]),
+            Reply::Integer(first),
+            Reply::Integer(last),
+            Reply::Integer(step),
+            Reply::Set(Vec::new()),
+            Reply::Array(Vec::new()),
+            Reply::Array(Vec::new()),
+            Reply::Array(Vec::new()),
+        ])
+    };
+    match words.get(1).map(lower).as_deref() {
+        None => Ok(Reply::Array(SPECS.iter().map(said).collect())),
+        Some("count") => Ok(Reply::Integer(SPECS.len() as i64)),
+        Some("info") if words.len() == 2 => Ok(Reply::Array(SPECS.iter().map(said).collect())),
+        Some("info") => {
+            let asked = words[2..].iter().map(|name| super::spec(&lower(name)).map_or(Reply::NoArray, said));
+            Ok(Reply::Array(asked.collect()))
+        }
+        // What a client does with it is colour and help.
+        Some("docs") => Ok(Reply::Map(Vec::new())),
+        Some("list") => Ok(Reply::Array(SPECS.iter().map(|spec| Reply::bulk(spec.name)).collect())),
+        Some(other) => {
+            turn.house.missing(&format!("COMMAND {}", other.to_uppercase()));
+            refuse(unknown_subcommand("COMMAND", &words[1]))
+        }
+    }
+}
+
+/// Of the many lines of the real server, those that clients look at.
+pub fn info(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let asked: Vec<String> = words[1..].iter().map(lower).collect();
+    let is_asked = |section: &str| {
+        asked.is_empty()
+            || asked
+                .iter()
+                .any(|name| matches!(name.as_str(), "all" | "everything" | "default") || name == section)
+    };
+    let mut said = String::new();
+    let mut add = |section: &str, lines: Vec<(String, String)>| {
+        if is_asked(&section.to_ascii_lowercase()) {
+            if !said.is_empty() {
+                said.push_str("\r\n");
+            }
+            // Into a string nothing fails to be written.
+            let _ = write!(said, "# {section}\r\n");
+            for (name, value) in lines {
+                let _ = write!(said, "{name}:{value}\r\n");
+            }
+        }
+    };
+    let line = |name: &str, value: String| (name.to_owned(), value);
+    let (_, port) = address(turn, turn.cx.me.into());
+    add(
+        "Server",
+        vec![
+            line("redis_version", VERSION.to_owned()),
+            line("redis_mode", "standalone".to_owned()),
+            line("picklock", "simulated".to_owned()),
+            line("os", std::env::consts::OS.to_owned()),
+            line("arch_bits", "64".to_owned()),
+            line("tcp_port", port.to_string()),
+            line("server_time_usec", turn.now_micros().to_string()),
+            line("uptime_in_seconds", (turn.cx.monotonic.0 / 1_000_000).to_string()),
+        ],
+    );
+    let connected = turn.house.sessions.len() + 1;
+    let blocked = turn.house.waiters.len();
+    add(
+        "Clients",
+        vec![
+            line("connected_clients", connected.to_string()),
+            line("maxclients", "10000".to_owned()),
+            line("blocked_clients", blocked.to_string()),
+        ],
+    );
+    add("Memory", vec![line("maxmemory", "0".to_owned())]);
+    let aof = u8::from(matches!(
+        turn.cx.settings.persistence,
+        Persistence::AofEverySecond | Persistence::AofAlways
+    ));
+    add("Persistence", vec![line("loading", "0".to_owned()), line("aof_enabled", aof.to_string())]);
+    add("Stats", vec![line("total_commands_processed", turn.house.commands.to_string())]);
+    add("Replication", replication(turn));
+    add("Cluster", vec![line("cluster_enabled", "0".to_owned())]);
+    let mut databases = Vec::new();
+    for database in 0..DATABASES {
+        let keys = turn.instance.keyspace.len(database);
+        if keys > 0 {
+            let mortal = turn.instance.keyspace.mortal(database);
+            databases.push((format!("db{database}"), format!("keys={keys},expires={mortal},avg_ttl=0")));
+        }
+    }
+    add("Keyspace", databases);
+    Ok(Reply::Verbatim(said))
+}
+
+fn replication(turn: &Turn) -> Vec<(String, String)> {
+    let mut lines = Vec::new();
+    let mut line = |name: &str, value: String| lines.push((name.to_owned(), value));
+    if turn.instance.is_master() {
+        let followers = followers(turn);
+        line("role", "master".to_owned());
+        line("connected_slaves", followers.len().to_string());
+        for (number, ((host, port), offset)) in followers.into_iter().enumerate() {
+            let slave = format!("ip={host},port={port},state=online,offset={offset},lag=0");
+            line(&format!("slave{number}"), slave);
+        }
+    } else {
+        let (host, port) = address(turn, turn.instance.master().unwrap_or(0).into());
+        line("role", "slave".to_owned());
+        line("master_host", host);
+        line("master_port", port.to_string());
+        let is_up = turn.instance.replicated().is_some();
+        line("master_link_status", if is_up { "up" } else { "down" }.to_owned());
+        line("slave_read_only", "1".to_owned());
+    }
+    line("master_repl_offset", offset(turn).to_string());
+    lines
+}
+
+/// `QUIT` is the connection's affair; here it is agreed to.
+pub fn quit(_: &mut Turn, _: &[Bytes]) -> Replied {
+    Ok(Reply::ok())
 }

@@ -1,224 +1,213 @@
-//! Commands on keys.
+//! Commands on keys, whatever they hold.
 
-use super::{NOT_AN_INTEGER, Refusal, Replied, SYNTAX, bulk, entered, number, ok, refuse, replied};
-use crate::serve::redis::visit::Visit;
+use super::strings::invalid_time;
+use crate::serve::redis::glob::matches;
+use crate::serve::redis::numbers::integer;
+use crate::serve::redis::reply::Reply;
+use crate::serve::redis::store::DATABASES;
+use crate::serve::redis::turn::{NOT_AN_INTEGER, Refusal, Replied, SYNTAX, Turn, lower, number, refuse};
 use bytes::Bytes;
-use picklock_model::stores::redis::{Command, Key, Millis, Outcome, Value};
-use redis_protocol::resp2::types::BytesFrame;
 
-pub(super) fn run(name: &str, arguments: &[Bytes], visit: &mut Visit) -> Replied {
-    match name {
-        "set" => set(arguments, visit),
-        "setnx" => {
-            let options = Options { if_absent: true, ..Options::default() };
-            let was_set = write(&arguments[0], &arguments[1], &options, visit)? == ok();
-            Ok(BytesFrame::Integer(was_set.into()))
-        }
-        "setex" | "psetex" => {
-            let unit = if name == "setex" { 1_000 } else { 1 };
-            let ttl = lifetime(name, number(&arguments[1])?, unit, None)?;
-            write(&arguments[0], &arguments[2], &Options { ttl: Some(ttl), ..Options::default() }, visit)
-        }
-        "getset" => {
-            let options = Options { returns_old: true, ..Options::default() };
-            write(&arguments[0], &arguments[1], &options, visit)
-        }
-        "get" => replied(Command::Get(key(&arguments[0], visit)), visit),
-        "getdel" => {
-            let key = key(&arguments[0], visit);
-            let was = replied(Command::Get(key), visit)?;
-            if was != BytesFrame::Null {
-                entered(Command::Del(key), visit)?;
-            }
-            Ok(was)
-        }
-        "mget" => {
-            let values = arguments.iter().map(|name| {
-                let key = key(name, visit);
-                replied(Command::Get(key), visit)
-            });
-            Ok(BytesFrame::Array(values.collect::<Result<_, _>>()?))
-        }
-        "strlen" => Ok(BytesFrame::Integer(match get(&arguments[0], visit)? {
-            Some(value) => visit.state.desk.names.bytes(value).len() as i64,
-            None => 0,
-        })),
-        "del" | "unlink" => {
-            counted(arguments, visit, |key, visit| match entered(Command::Del(key), visit)? {
-                Outcome::Integer(number) => Ok(number),
-                other => unreachable!("a deletion is answered with a number, not {other:?}"),
-            })
-        }
-        "exists" => counted(arguments, visit, |key, visit| {
-            Ok(i64::from(entered(Command::Get(key), visit)? != Outcome::Nil))
-        }),
-        "ttl" | "pttl" => {
-            let is_there = get(&arguments[0], visit)?.is_some();
-            let key = key(&arguments[0], visit);
-            Ok(BytesFrame::Integer(match visit.look(key).filter(|_| is_there) {
-                None => -2,
-                Some((_, None)) => -1,
-                // `src/expire.c` `ttlGenericCommand`: rounded to the nearest second.
-                Some((_, Some(left))) if name == "ttl" => (left.max(0) + 500) / 1_000,
-                Some((_, Some(left))) => left.max(0),
-            }))
-        }
-        "persist" => {
-            get(&arguments[0], visit)?;
-            let key = key(&arguments[0], visit);
-            let Some((value, Some(_))) = visit.look(key) else { return Ok(BytesFrame::Integer(0)) };
-            entered(Command::Set { key, value, if_absent: false, ttl: None }, visit)?;
-            Ok(BytesFrame::Integer(1))
-        }
-        "expire" | "pexpire" => {
-            if let Some(option) = arguments.get(2) {
-                return refuse(format!("ERR Unsupported option {}", String::from_utf8_lossy(option)));
-            }
-            let unit = if name == "expire" { 1_000 } else { 1 };
-            let Some(ttl) = number(&arguments[1])?.checked_mul(unit) else { return invalid_time(name) };
-            let key = key(&arguments[0], visit);
-            replied(Command::PExpire(key, Millis(ttl)), visit)
-        }
-        "incr" => replied(Command::Incr(key(&arguments[0], visit)), visit),
-        "incrby" => increase(&arguments[0], number(&arguments[1])?, visit),
-        "flushall" | "flushdb" => match arguments {
-            [] => replied(Command::FlushAll, visit),
-            [how] if how.eq_ignore_ascii_case(b"async") || how.eq_ignore_ascii_case(b"sync") => {
-                replied(Command::FlushAll, visit)
-            }
-            _ => refuse(SYNTAX),
-        },
-        other => unreachable!("{other} is no command on keys"),
+pub fn del(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let gone = words[1..].iter().filter(|key| turn.remove(key)).count();
+    Ok(Reply::Integer(gone as i64))
+}
+
+pub fn exists(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let there = words[1..].iter().filter(|key| turn.has(key)).count();
+    Ok(Reply::Integer(there as i64))
+}
+
+pub fn kind(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    Ok(Reply::status(turn.find(&words[1]).map_or("none", |entry| entry.content.kind())))
+}
+
+pub fn rename(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let if_absent = lower(&words[0]) == "renamenx";
+    let Some(entry) = turn.find(&words[1]).cloned() else { return refuse("ERR no such key") };
+    let is_taken = turn.has(&words[2]);
+    let said = if if_absent { Reply::Integer(1) } else { Reply::ok() };
+    if words[1] == words[2] {
+        return Ok(if if_absent { Reply::Integer(0) } else { said });
     }
-}
-
-pub(super) fn key(name: &Bytes, visit: &mut Visit) -> Key {
-    visit.state.desk.names.key(name)
-}
-
-/// What a key holds, asked as a client asks.
-pub(super) fn get(name: &Bytes, visit: &mut Visit) -> Result<Option<Value>, Refusal> {
-    match entered(Command::Get(key(name, visit)), visit)? {
-        Outcome::Bulk(value) => Ok(Some(value)),
-        Outcome::Nil => Ok(None),
-        other => unreachable!("GET is not answered with {other:?}"),
+    if if_absent && is_taken {
+        return Ok(Reply::Integer(0));
     }
+    turn.remove(&words[1]);
+    turn.put(&words[2], entry.content, entry.dies);
+    Ok(said)
 }
 
-fn counted(
-    names: &[Bytes],
-    visit: &mut Visit,
-    mut each: impl FnMut(Key, &mut Visit) -> Result<i64, Refusal>,
-) -> Replied {
-    let mut count = 0;
-    for name in names {
-        let key = key(name, visit);
-        count += each(key, visit)?;
-    }
-    Ok(BytesFrame::Integer(count))
-}
-
-/// What `SET` can be told beside key and value.
-#[derive(Default)]
-struct Options {
-    if_absent: bool,
-    if_present: bool,
-    returns_old: bool,
-    keeps_ttl: bool,
-    ttl: Option<Millis>,
-}
-
-fn set(arguments: &[Bytes], visit: &mut Visit) -> Replied {
-    let mut options = Options::default();
-    let mut rest = arguments[2..].iter();
-    let mut times = 0;
-    while let Some(option) = rest.next() {
-        let name = String::from_utf8_lossy(option).to_lowercase();
-        match name.as_str() {
-            "nx" => options.if_absent = true,
-            "xx" => options.if_present = true,
-            "get" => options.returns_old = true,
-            "keepttl" => options.keeps_ttl = true,
-            "ex" | "px" | "exat" | "pxat" => {
-                let Some(time) = rest.next() else { return refuse(SYNTAX) };
-                let unit = if name.starts_with('e') { 1_000 } else { 1 };
-                let since = name.ends_with("at").then(|| visit.unix_micros().div_euclid(1_000));
-                options.ttl = Some(lifetime("set", number(time)?, unit, since)?);
-                times += 1;
-            }
-            _ => return refuse(SYNTAX),
+/// `EXPIRE`, `PEXPIRE`, `EXPIREAT`, `PEXPIREAT` (`src/expire.c` `expireGenericCommand`).
+pub fn expire(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let name = lower(&words[0]);
+    let (mut nx, mut xx, mut gt, mut lt) = (false, false, false, false);
+    for option in &words[3..] {
+        match lower(option).as_str() {
+            "nx" => nx = true,
+            "xx" => xx = true,
+            "gt" => gt = true,
+            "lt" => lt = true,
+            _ => return refuse([b"ERR Unsupported option ".as_slice(), option].concat()),
         }
     }
-    if (options.if_absent && options.if_present) || times > 1 || (times > 0 && options.keeps_ttl) {
-        return refuse(SYNTAX);
+    if nx && (xx || gt || lt) {
+        return refuse("ERR NX and XX, GT or LT options at the same time are not compatible");
     }
-    write(&arguments[0], &arguments[1], &options, visit)
-}
-
-/// A time to live; `since`: it is a moment of the server's clock.
-fn lifetime(command: &str, time: i64, unit: i64, since: Option<i64>) -> Result<Millis, Refusal> {
-    let ttl = time.checked_mul(unit).filter(|_| time > 0);
-    match ttl.and_then(|ttl| ttl.checked_sub(since.unwrap_or(0))) {
-        Some(ttl) => Ok(Millis(ttl)),
-        None => invalid_time(command),
+    if gt && lt {
+        return refuse("ERR GT and LT options at the same time are not compatible");
     }
-}
-
-fn invalid_time<T>(command: &str) -> Result<T, Refusal> {
-    refuse(format!("ERR invalid expire time in '{command}' command"))
-}
-
-fn write(name: &Bytes, bytes: &Bytes, options: &Options, visit: &mut Visit) -> Replied {
-    let (key, value) = (key(name, visit), visit.state.desk.names.value(bytes));
-    let needs_old = options.returns_old || options.if_present || options.keeps_ttl;
-    let old = if needs_old { get(name, visit)? } else { None };
-    let old_ttl = visit.look(key).and_then(|(_, left)| left);
-    let is_held_back =
-        (options.if_present && old.is_none()) || (options.if_absent && needs_old && old.is_some());
-    let outcome = match is_held_back {
-        true => Outcome::Nil,
-        false => set_until(key, value, options, old_ttl, visit)?,
+    let unit = if name.starts_with('e') { 1_000 } else { 1 };
+    let base = if name.ends_with("at") { 0 } else { turn.now_ms() };
+    let time = number(&words[2])?;
+    let Some(at) = time.checked_mul(unit).and_then(|time| time.checked_add(base)) else {
+        return invalid_time(&name);
     };
-    match (options.returns_old, outcome) {
-        (true, _) => Ok(old.map_or(BytesFrame::Null, |old| bulk(visit.state.desk.names.bytes(old)))),
-        (false, Outcome::Nil) => Ok(BytesFrame::Null),
-        (false, _) => Ok(ok()),
+    if !turn.has(&words[1]) {
+        return Ok(Reply::Integer(0));
     }
-}
-
-fn set_until(
-    key: Key,
-    value: Value,
-    options: &Options,
-    old_ttl: Option<i64>,
-    visit: &mut Visit,
-) -> Result<Outcome, Refusal> {
-    let ttl = if options.keeps_ttl { old_ttl.map(|left| Millis(left.max(1))) } else { options.ttl };
-    match ttl {
-        // A moment that has passed: the key is there, and dead.
-        Some(Millis(left)) if left <= 0 => {
-            let set = Command::Set { key, value, if_absent: options.if_absent, ttl: None };
-            let outcome = entered(set, visit)?;
-            if outcome == Outcome::Ok {
-                entered(Command::Del(key), visit)?;
-            }
-            Ok(outcome)
+    let dies = turn.dies(&words[1]);
+    let is_held_back = (nx && dies.is_some())
+        || (xx && dies.is_none())
+        || (gt && dies.is_none_or(|before| at <= before))
+        || (lt && dies.is_some_and(|before| at >= before));
+    if is_held_back {
+        return Ok(Reply::Integer(0));
+    }
+    let place = turn.place(&words[1]);
+    match at <= turn.now_ms() {
+        true => {
+            turn.remove(&words[1]);
         }
-        ttl => entered(Command::Set { key, value, if_absent: options.if_absent, ttl }, visit),
+        false => turn.instance.keyspace.set_death(&place, Some(at), turn.cx),
+    }
+    Ok(Reply::Integer(1))
+}
+
+/// `TTL`, `PTTL`, `EXPIRETIME`, `PEXPIRETIME`.
+pub fn ttl(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    if !turn.has(&words[1]) {
+        return Ok(Reply::Integer(-2));
+    }
+    let Some(at) = turn.dies(&words[1]) else { return Ok(Reply::Integer(-1)) };
+    let left = (at - turn.now_ms()).max(0);
+    // Rounded to the nearest second (`src/expire.c` `ttlGenericCommand`).
+    let seconds = |ms: i64| ms.saturating_add(500) / 1_000;
+    Ok(Reply::Integer(match lower(&words[0]).as_str() {
+        "ttl" => seconds(left),
+        "pttl" => left,
+        "expiretime" => seconds(at),
+        _ => at,
+    }))
+}
+
+pub fn persist(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let is_mortal = turn.dies(&words[1]).is_some();
+    if is_mortal {
+        let place = turn.place(&words[1]);
+        turn.instance.keyspace.set_death(&place, None, turn.cx);
+    }
+    Ok(Reply::truth(is_mortal))
+}
+
+/// In the order in which they came; the real server has none.
+pub fn keys(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let all: Vec<Bytes> = alive(turn, 0).map(|(_, key)| key).filter(|key| matches(&words[1], key)).collect();
+    Ok(Reply::strings(all))
+}
+
+fn alive<'a>(turn: &'a Turn, after: u64) -> impl Iterator<Item = (u64, Bytes)> + 'a {
+    let (now, database) = (turn.now_ms(), turn.session.database);
+    let keys = turn.instance.keyspace.after(database, after);
+    let is_alive = move |key: &Bytes| {
+        let entry = turn.instance.keyspace.peek(&(database, key.clone()));
+        entry.is_some_and(|entry| entry.dies.is_none_or(|at| now <= at))
+    };
+    keys.map(|(serial, key)| (serial, key.clone())).filter(move |(_, key)| is_alive(key))
+}
+
+pub fn randomkey(turn: &mut Turn, _: &[Bytes]) -> Replied {
+    // Any one will do: the first.
+    let first = alive(turn, 0).next();
+    Ok(first.map_or(Reply::Nil, |(_, key)| Reply::Bulk(key)))
+}
+
+/// What `SCAN` and its like can be told.
+pub struct Scan {
+    pub cursor: u64,
+    pub pattern: Option<Bytes>,
+    pub count: usize,
+    kind: Option<String>,
+}
+
+impl Scan {
+    pub fn read(cursor: &Bytes, options: &[Bytes], of_keys: bool) -> Result<Scan, Refusal> {
+        let number_of = |text: &Bytes| std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+        let Some(cursor) = number_of(cursor) else { return refuse("ERR invalid cursor") };
+        let mut scan = Scan { cursor, pattern: None, count: 10, kind: None };
+        let mut rest = options.chunks(2);
+        for option in &mut rest {
+            match (lower(&option[0]).as_str(), option.get(1)) {
+                ("match", Some(pattern)) => scan.pattern = Some(pattern.clone()),
+                ("count", Some(count)) => {
+                    let Some(count) = integer(count) else { return refuse(NOT_AN_INTEGER) };
+                    let Ok(count @ 1..) = usize::try_from(count) else { return refuse(SYNTAX) };
+                    scan.count = count;
+                }
+                ("type", Some(kind)) if of_keys => scan.kind = Some(lower(kind)),
+                _ => return refuse(SYNTAX),
+            }
+        }
+        Ok(scan)
+    }
+
+    pub fn admits(&self, name: &[u8]) -> bool {
+        self.pattern.as_ref().is_none_or(|pattern| matches(pattern, name))
     }
 }
 
-/// `INCRBY`: the key's time to live stays.
-fn increase(name: &Bytes, by: i64, visit: &mut Visit) -> Replied {
-    let old = match get(name, visit)? {
-        Some(Value::Integer(number)) => number,
-        Some(Value::Token(_)) => return refuse(NOT_AN_INTEGER),
-        None => 0,
-    };
-    let Some(new) = old.checked_add(by) else {
-        return refuse("ERR increment or decrement would overflow");
-    };
-    let options = Options { keeps_ttl: true, ..Options::default() };
-    write(name, &Bytes::from(new.to_string()), &options, visit)?;
-    Ok(BytesFrame::Integer(new))
+/// A cursor is the number of the last key that was shown: what is there all the time is shown once.
+pub fn scan(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let scan = Scan::read(&words[1], &words[2..], true)?;
+    let seen: Vec<(u64, Bytes)> = alive(turn, scan.cursor).take(scan.count + 1).collect();
+    let next = if seen.len() > scan.count { seen[scan.count - 1].0 } else { 0 };
+    let mut shown = Vec::new();
+    for (_, key) in seen.into_iter().take(scan.count) {
+        let is_kind = match &scan.kind {
+            Some(kind) => turn.find(&key).is_some_and(|entry| entry.content.kind() == kind),
+            None => true,
+        };
+        if is_kind && scan.admits(&key) {
+            shown.push(key);
+        }
+    }
+    Ok(Reply::Array(vec![Reply::bulk(next.to_string()), Reply::strings(shown)]))
+}
+
+pub fn dbsize(turn: &mut Turn, _: &[Bytes]) -> Replied {
+    Ok(Reply::Integer(turn.instance.keyspace.len(turn.session.database) as i64))
+}
+
+pub fn flush(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    match &words[1..] {
+        [] => {}
+        [how] if matches!(lower(how).as_str(), "async" | "sync") => {}
+        _ => return refuse(SYNTAX),
+    }
+    let database = (lower(&words[0]) == "flushdb").then_some(turn.session.database);
+    turn.instance.keyspace.clear(database, turn.cx);
+    Ok(Reply::ok())
+}
+
+pub fn select(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    // Read as a C `int` (`src/db.c` `selectCommand`).
+    let database = integer(&words[1]).and_then(|number| i32::try_from(number).ok());
+    let Some(database) = database else { return refuse("ERR value is not an integer or out of range") };
+    match u8::try_from(database).ok().filter(|database| *database < DATABASES) {
+        Some(database) => {
+            turn.session.database = database;
+            Ok(Reply::ok())
+        }
+        None => refuse("ERR DB index is out of range"),
+    }
 }

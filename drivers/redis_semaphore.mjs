@@ -1,0 +1,42 @@
+// redis-semaphore's RedlockMutex under `picklock try`: takes a lock again and again, and says to the witness when it is in.
+//
+//   npm install ioredis@5 redis-semaphore@5
+//   picklock try -- node drivers/redis_semaphore.mjs
+import net from 'node:net'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import Redis from 'ioredis'
+import { RedlockMutex } from 'redis-semaphore'
+
+const leaseMs = Number(process.env.PICKLOCK_LEASE_MS)
+const [host, port] = process.env.PICKLOCK_WITNESS.split(':')
+const socket = net.connect(Number(port), host)
+const answers = createInterface({ input: socket })[Symbol.asyncIterator]()
+// Says it, and waits until it was heard.
+const say = async line => { socket.write(line + '\n'); return (await answers.next()).value }
+
+const clients = process.env.PICKLOCK_REDIS.split(',').map(address => {
+  const [host, port] = address.split(':')
+  const client = new Redis({ host, port: Number(port), commandTimeout: 100, maxRetriesPerRequest: 0 })
+  return client.on('error', () => {}) // that a server is away is what is tried here
+})
+
+while (await say('want orders') === 'ok') {
+  // It refreshes the lock by itself until it is given back, and says when it has lost it.
+  let lost = false
+  const mutex = new RedlockMutex(clients, 'orders', {
+    lockTimeout: leaseMs, acquireTimeout: 200, retryInterval: 10, onLockLost: () => { lost = true },
+  })
+  try {
+    await mutex.acquire()
+  } catch {
+    await sleep(Math.random() * 20)
+    continue
+  }
+  await say('enter orders')
+  await sleep(leaseMs * (0.1 + Math.random() * 0.3))
+  if (!lost) await say('write orders') // this library has no token that the write could carry
+  await say(lost ? 'lost orders' : 'leave orders')
+  await mutex.release().catch(() => {})
+}
+process.exit(0)

@@ -1,0 +1,496 @@
+//! The one place where a lock's type meets what the command does with it.
+
+use super::any::{AnyLock, Reduced, RunError, ShrinkHow, SweepHow};
+use super::checking::{CheckOptions, CheckVerdict, Checked, Counterexample, never_served, steps_of};
+use super::watcher::{Breaks, Watcher};
+use super::{General, GeneralHow, Replay, Surroundings, Wanted, general, surroundings, tokens};
+use crate::plans::fault::FaultSet;
+use crate::plans::plan::Plan;
+use crate::plans::shrink::{Failing, ShrinkGoal, Trial, shrink};
+use crate::plans::strategy::Strategy;
+use crate::plans::swarm::Scale;
+use crate::plans::varied;
+use crate::report::{Heading, TextOptions, TimeColumn, TraceHash};
+use crate::seeded::outcome::{Limits as RunLimits, Outcome};
+use crate::seeded::run::Engine;
+use crate::sweep::{PlannedRun, SweepOptions, SweepReport, sweep};
+use crate::token::{Body, Token};
+use picklock_model::claims::{
+    Assumption, Judgement, NamedSpace, Widened, Widening, pack_setup, unpack_setup,
+};
+use picklock_model::cluster::Setup;
+use picklock_model::explore::{Goal, Limits, Space, Verdict, check_liveness, search, serve_explorer};
+use picklock_model::system::System;
+use picklock_model::workload::Writes;
+use picklock_model::world::TICK;
+use picklock_properties::{Promise, PromiseSet};
+use serde::Serialize;
+use std::net::SocketAddr;
+
+/// A lock with what the command has to know of it: the one entry that makes matrix, check, sweep, replay, shrink and the
+/// rest of the command work for it.
+#[derive(Clone, Debug)]
+pub struct Registered<Y: System> {
+    /// The name it goes by: in tokens, too.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    /// The settings of which only differences are told.
+    pub default_settings: Y::Settings,
+    /// What seeded runs are drawn around.
+    pub setup: fn() -> Setup<Y>,
+    /// What `check` explores; `None`: [`CheckOptions::space_of`] the setup.
+    pub space: Option<fn(&CheckOptions) -> Space<Y>>,
+    /// How many servers `check` gives it unless told otherwise.
+    pub servers: u8,
+    /// How many clients `check` gives it unless told otherwise.
+    pub clients: u8,
+    /// How many rounds `check` gives it unless told otherwise.
+    pub rounds: u8,
+    /// Whether it is a lock, and belongs into the matrix.
+    pub is_lock: bool,
+    /// Whether each seed draws its own workload around the setup's.
+    pub varies: bool,
+}
+
+/// How many clients there are, unless something else is asked for.
+pub const CLIENTS: u8 = 2;
+
+/// How often each client does what it does, unless something else is asked for.
+pub const ROUNDS: u8 = 2;
+
+impl<Y: System> Registered<Y> {
+    /// A lock of this name, and what it is in a line. `setup` is what seeded runs are drawn around, and the promises that they watch:
+    /// [`Setup::default`] will do to begin with. `check` explores [`CheckOptions::space_of`] the same setup.
+    pub fn new(name: &'static str, summary: &'static str, setup: fn() -> Setup<Y>) -> Registered<Y> {
+        let Setup { lock, servers, .. } = setup();
+        Registered {
+            name,
+            summary,
+            default_settings: lock,
+            setup,
+            space: None,
+            servers,
+            clients: CLIENTS,
+            rounds: ROUNDS,
+            is_lock: true,
+            varies: true,
+        }
+    }
+
+    /// What `check` explores instead: for a lock that is judged in another setup than seeded runs have, or has assumptions
+    /// of its own to drop.
+    #[must_use]
+    pub fn checked_in(self, space: fn(&CheckOptions) -> Space<Y>) -> Registered<Y> {
+        Registered { space: Some(space), ..self }
+    }
+
+    /// How many servers `check` gives it unless told otherwise; as many as the setup has, unless this says so.
+    #[must_use]
+    pub fn checked_with_servers(self, servers: u8) -> Registered<Y> {
+        Registered { servers, ..self }
+    }
+
+    /// How many clients `check` gives it unless told otherwise; two, unless this says so.
+    #[must_use]
+    pub fn checked_with_clients(self, clients: u8) -> Registered<Y> {
+        Registered { clients, ..self }
+    }
+
+    /// How many rounds `check` gives it unless told otherwise; two, unless this says so.
+    #[must_use]
+    pub fn checked_with_rounds(self, rounds: u8) -> Registered<Y> {
+        Registered { rounds, ..self }
+    }
+
+    /// Runs every seed with the setup's own numbers of clients and rounds, thinking and holding for as long as it says. Else
+    /// those are what each seed's own are drawn around ([`varied`]): many a flaw shows at few of them only.
+    #[must_use]
+    pub fn used_as_set_up(self) -> Registered<Y> {
+        Registered { varies: false, ..self }
+    }
+
+    fn unpack(&self, space: &NamedSpace) -> Result<Space<Y>, RunError> {
+        Ok(Space { setup: unpack_setup(&space.setup)?, bounds: space.bounds.clone() })
+    }
+
+    /// What the seeded engine needs for the run of a token, if it is one of its runs.
+    fn seeded(&self, token: &Token) -> Result<Option<Seeded<Y>>, RunError> {
+        match &token.body {
+            Body::Planned { plan, pins, seed } => {
+                let setup = self.setup_of(token)?;
+                if let Some(why) = plan.implausible() {
+                    return Err(RunError::Plan(why));
+                }
+                Ok(Some(Seeded { setup, told: plan.clone(), plan: plan.pinned(pins), seed: *seed }))
+            }
+            Body::Path { .. } => Ok(None),
+        }
+    }
+
+    /// Of a run that breaks these promises.
+    fn heading(&self, token: &Token, setup: &Setup<Y>, broken: &[Promise]) -> Heading {
+        let settings = differences(&self.default_settings, &setup.lock);
+        let asked = token.promise.filter(|promise| broken.contains(promise));
+        let shown_for = asked.or_else(|| Promise::gravest(broken.iter().copied()));
+        Heading { lock: self.name.to_owned(), settings, token: Some(token.encode()), broken: shown_for }
+    }
+
+    fn replay_path(
+        &self,
+        token: &Token,
+        space: &Space<Y>,
+        actions: &[u16],
+        loop_start: Option<usize>,
+        options: &TextOptions,
+    ) -> Result<Replay, RunError> {
+        let time = match space.bounds.latency_ticks {
+            Some(_) => TimeColumn::Ticks { length: TICK },
+            None => TimeColumn::Hidden,
+        };
+        let options = TextOptions { time, fold: options.fold && loop_start.is_none(), ..*options };
+        let (stem, cycle) = actions.split_at(loop_start.unwrap_or(actions.len()).min(actions.len()));
+        let never = match loop_start {
+            Some(_) => never_served(space, stem, cycle, token.promise)?,
+            None => None,
+        };
+        let starved = never.map(Goal::promise);
+        let mut broken = Breaks::default();
+        let mut walker = space.walker();
+        for action in actions {
+            walker.step(*action, &mut broken)?;
+        }
+        let broken: Vec<Promise> = starved.into_iter().chain(broken.0).collect();
+        let heading = self.heading(token, &space.setup, &broken);
+        let mut watcher = Watcher::new(heading, &space.setup, options);
+        let mut walker = space.walker();
+        for action in stem {
+            walker.step(*action, &mut watcher)?;
+        }
+        // A loop in which what is owed is served is shown as the steps that it is.
+        let told_stem = never.map(|_| watcher.steps);
+        if never.is_some() {
+            watcher.text().loop_starts();
+        }
+        for action in cycle {
+            walker.step(*action, &mut watcher)?;
+        }
+        if let Some(goal) = never {
+            watcher.text().loop_ends(&never_in_words::<Y>(goal));
+        }
+        let parting = walker.telling().parting().map(ToString::to_string);
+        let replay = watcher.finish(token, starved, None, parting);
+        Ok(Replay { loop_start: told_stem, never: never.map(never_in_words::<Y>), time, ..replay })
+    }
+
+    fn replay_seeded(
+        &self,
+        token: &Token,
+        Seeded { setup, told, plan, seed }: &Seeded<Y>,
+        options: &TextOptions,
+    ) -> Replay {
+        let options = TextOptions { time: TimeColumn::Seconds, ..*options };
+        let (limits, mut engine) = (RunLimits::of(setup), Engine::new());
+        // What it breaks has to be known before it is shown.
+        let violations = engine.run(setup, plan, *seed, &limits, &mut ()).violations;
+        let broken: Vec<Promise> = violations.iter().map(|violation| violation.promise).collect();
+        let mut watcher = Watcher::new(self.heading(token, setup, &broken), setup, options);
+        engine.run(setup, plan, *seed, &limits, &mut watcher);
+        Replay { violations, ..watcher.finish(token, None, Some(told.to_string()), None) }
+    }
+}
+
+/// What never happens in a loop: who holds nothing is granted nothing.
+fn never_in_words<Y: System>(goal: Goal) -> String {
+    if Y::HOLDS { goal.never() } else { "no call comes back".to_owned() }
+}
+
+/// A run of the seeded engine.
+struct Seeded<Y: System> {
+    setup: Setup<Y>,
+    /// The plan as it is told.
+    told: Plan,
+    /// The same, its faults pinned to steps where they waited for lines.
+    plan: Plan,
+    seed: u64,
+}
+
+impl<Y: System> AnyLock for Registered<Y> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn summary(&self) -> &'static str {
+        self.summary
+    }
+
+    fn is_lock(&self) -> bool {
+        self.is_lock
+    }
+
+    fn watched(&self) -> PromiseSet {
+        (self.setup)().promises
+    }
+
+    fn settings(&self) -> Vec<String> {
+        fields(&self.default_settings).into_iter().map(|(name, value)| format!("{name}={value}")).collect()
+    }
+
+    fn setup(&self, promises: Option<PromiseSet>) -> Vec<u8> {
+        let mut setup = (self.setup)();
+        setup.promises = promises.unwrap_or(setup.promises);
+        let reads = matches!(setup.workload.writes, Writes::ReadModifyWrite { .. });
+        if setup.promises.contains(Promise::LostUpdate) && !reads {
+            setup.workload.writes = Writes::judged_by(setup.promises);
+        }
+        setup.workload.varies = self.varies;
+        pack_setup(&setup)
+    }
+
+    fn usual_servers(&self) -> u8 {
+        self.servers
+    }
+
+    fn usual_clients(&self) -> u8 {
+        self.clients
+    }
+
+    fn usual_rounds(&self) -> u8 {
+        self.rounds
+    }
+
+    fn space(&self, options: &CheckOptions) -> NamedSpace {
+        let mut space = match self.space {
+            Some(space) => space(options),
+            None => options.space_of((self.setup)()),
+        };
+        // Theorem 3 speaks of a lock that is free when the contention begins: whoever is granted it keeps it.
+        if options.promises.contains(Promise::Theorem3) {
+            space.setup.workload.releases = options.drop.contains(&Assumption::FreeAtStart);
+        }
+        NamedSpace::new(self.name, &space)
+    }
+
+    fn surroundings(&self, space: &NamedSpace) -> Result<Surroundings, RunError> {
+        let space = self.unpack(space)?;
+        let settings = differences(&self.default_settings, &space.setup.lock);
+        Ok(Surroundings { settings, ..Surroundings::of(&space) })
+    }
+
+    fn use_in_words(&self, setup: &[u8]) -> Result<String, RunError> {
+        Ok(surroundings::use_in_words(&unpack_setup::<Y>(setup)?))
+    }
+
+    fn watched_in(&self, setup: &[u8]) -> Result<PromiseSet, RunError> {
+        Ok(unpack_setup::<Y>(setup)?.promises)
+    }
+
+    fn widened(&self, named: &NamedSpace, widening: Widening) -> Result<Option<Widened>, RunError> {
+        // What is there to probe a store does its work once.
+        let is_probe = !self.is_lock && !self.watched().iter().any(Promise::is_of_objects);
+        if widening == Widening::Round && is_probe {
+            return Ok(None);
+        }
+        Ok(widening.of(&self.unpack(named)?).map(|wider| Widened::new(self.name, &wider)))
+    }
+
+    fn check(&self, named: &NamedSpace, judgement: &Judgement, limits: &Limits) -> Result<Checked, RunError> {
+        let space = self.unpack(named)?;
+        let (exploration, found) = match judgement {
+            Judgement::Safety => {
+                let exploration = search(&space, limits);
+                let found = match &exploration.verdict {
+                    Verdict::Violated { violation, path } => Some((violation.promise, path.clone(), None)),
+                    Verdict::Verified | Verdict::Incomplete { .. } => None,
+                };
+                (exploration, found)
+            }
+            Judgement::Progress { goals, draws } => {
+                let (exploration, lassos) = check_liveness(&space, goals, *draws, limits);
+                let found = goals.iter().zip(lassos).find_map(|(goal, lasso)| {
+                    let lasso = lasso?;
+                    let start = lasso.stem.len();
+                    Some((goal.promise(), [lasso.stem, lasso.cycle].concat(), Some(start)))
+                });
+                (exploration, found)
+            }
+        };
+        let judged: PromiseSet = match judgement {
+            Judgement::Safety => {
+                space.setup.promises.iter().filter(|promise| !promise.is_liveness()).collect()
+            }
+            Judgement::Progress { goals, .. } => goals.iter().map(|goal| goal.promise()).collect(),
+        };
+        let untested = exploration.coverage.tested.untested(judged);
+        let verdict = match (&found, &exploration.verdict) {
+            (Some(_), _) => CheckVerdict::Violated,
+            (None, Verdict::Incomplete { .. }) => CheckVerdict::Incomplete,
+            (None, Verdict::Verified | Verdict::Violated { .. }) if untested.is_empty() => {
+                CheckVerdict::Holds
+            }
+            (None, Verdict::Verified | Verdict::Violated { .. }) => CheckVerdict::Vacuous,
+        };
+        let counterexample = found.map(|(promise, actions, loop_start)| {
+            let steps = steps_of(&space, &actions)?;
+            let token = self.path_token(&space, actions, loop_start, Some(promise))?;
+            Ok::<_, RunError>(Counterexample { promise, steps, token })
+        });
+        let counterexample = counterexample.transpose()?;
+        Ok(Checked { verdict, judged, untested, exploration, counterexample })
+    }
+
+    fn explore(&self, space: &NamedSpace, address: SocketAddr) -> Result<(), RunError> {
+        Ok(serve_explorer(self.unpack(space)?, address)?)
+    }
+
+    fn sweep(
+        &self,
+        setup: &[u8],
+        faults: FaultSet,
+        seeds: std::ops::Range<u64>,
+        how: &SweepHow,
+    ) -> Result<SweepReport, RunError> {
+        let setup: Setup<Y> = unpack_setup(setup)?;
+        let options = SweepOptions {
+            jobs: how.jobs,
+            keep_going: how.keep_going,
+            sought: how.sought,
+            until_tested: how.until_tested,
+            strategy: how.strategy,
+            limits: None,
+            scale: Scale::of(&setup),
+            on_progress: how.on_progress,
+            on_merged: how.on_merged,
+            stop: how.stop,
+        };
+        Ok(sweep(&setup, faults, seeds, &options)?)
+    }
+
+    fn general(&self, wanted: &[Wanted], how: &GeneralHow) -> Result<General, RunError> {
+        let broken = wanted.iter().map(|wanted| wanted.breaks);
+        let setup = self.setup(Some(self.watched().iter().chain(broken).collect()));
+        general::general::<Y>(&unpack_setup(&setup)?, wanted, how)
+    }
+
+    fn run_planned(
+        &self,
+        setup: &[u8],
+        plan: &Plan,
+        seeds: std::ops::Range<u64>,
+    ) -> Result<Vec<Outcome>, RunError> {
+        let setup: Setup<Y> = unpack_setup(setup)?;
+        let clients = varied::processes_max(&setup.workload);
+        if let Some(why) = plan.names_nobody(clients, setup.servers) {
+            return Err(RunError::PlanFile(why));
+        }
+        let mut engine = Engine::new();
+        let run = |seed| {
+            let setup = varied::of_seed(&setup, seed);
+            engine.run(&setup, plan, seed, &RunLimits::of(&setup), &mut ())
+        };
+        Ok(seeds.map(run).collect())
+    }
+
+    fn plans(
+        &self,
+        setup: &[u8],
+        faults: FaultSet,
+        strategy: Strategy,
+        seeds: &[u64],
+    ) -> Result<Vec<Plan>, RunError> {
+        let around: Setup<Y> = unpack_setup(setup)?;
+        let scale = Scale::of(&around);
+        let plan = |seed: &u64| strategy.plan(faults, *seed, &scale.of_seed(&around.workload, *seed));
+        Ok(seeds.iter().map(plan).collect())
+    }
+
+    fn token(&self, setup: &[u8], run: &PlannedRun, promise: Option<Promise>) -> Result<Token, RunError> {
+        // What the seed drew, not how it is drawn: a token means the same run however workloads come to be drawn.
+        self.planned_token(&varied::of_seed(&unpack_setup(setup)?, run.seed), run, promise)
+    }
+
+    fn shrink(&self, token: &Token, how: &ShrinkHow) -> Result<Reduced, RunError> {
+        let Some(Seeded { setup, plan, told, seed }) = self.seeded(token)? else {
+            let replay = self.replay(token, &TextOptions { last: Some(0), ..TextOptions::default() })?;
+            let asked = how.promise.or(token.promise).or(replay.shown_for);
+            let broken = asked.filter(|promise| replay.breaks(Some(*promise)));
+            return match (broken, asked, replay.shown_for) {
+                (Some(promise), _, _) => Ok(Reduced::Shortest { promise }),
+                (None, Some(asked), Some(broken)) => Err(RunError::BreaksAnother { asked, broken }),
+                (None, _, _) => Ok(Reduced::NothingBroken),
+            };
+        };
+        let mut engine = Engine::new();
+        let mut run = |plan: &Plan| engine.run(&setup, plan, seed, &RunLimits::of(&setup), &mut ());
+        let outcome = run(&plan);
+        let gravest = Promise::gravest(outcome.violations.iter().map(|violation| violation.promise));
+        let asked = how.promise.or(token.promise);
+        let promise = match (asked, gravest) {
+            (None, Some(gravest)) => gravest,
+            (Some(asked), _) if outcome.breaks(asked) => asked,
+            (Some(asked), Some(broken)) => return Err(RunError::BreaksAnother { asked, broken }),
+            (_, None) => return Ok(Reduced::NothingBroken),
+        };
+        // As it is told, a plan says more of why a fault matters; but only while its lines are called what they were.
+        let plan = if run(&told) == outcome { told } else { plan };
+        let goal = ShrinkGoal { promise, keep_servers: how.keep_servers };
+        let Some(shrunk) = shrink(&setup, &plan, seed, goal, how.stop, how.on_run) else {
+            return Ok(Reduced::NothingBroken);
+        };
+        let Failing { trial: Trial { setup, plan, seed }, size } = shrunk.run;
+        let words = plan.to_string();
+        Ok(Reduced::Shrunk {
+            promise,
+            token: self.planned_token(&setup, &PlannedRun { plan, seed }, Some(promise))?,
+            before: shrunk.from,
+            after: size,
+            plan: words,
+            runs: shrunk.runs,
+            interrupted: shrunk.interrupted,
+        })
+    }
+
+    fn fingerprint(&self, token: &Token) -> Result<String, RunError> {
+        let Some(Seeded { setup, plan, seed, .. }) = self.seeded(token)? else {
+            return Ok(self.replay(token, &TextOptions::default())?.trace_hash);
+        };
+        let (limits, mut engine, mut hash) = (RunLimits::of(&setup), Engine::new(), TraceHash::default());
+        // Watched or not, in fresh memory or in used: the same run.
+        let watched = engine.run(&setup, &plan, seed, &limits, &mut hash);
+        let unwatched = engine.run(&setup, &plan, seed, &limits, &mut ());
+        let mut outcomes = TraceHash::default();
+        outcomes.add(&(watched, unwatched));
+        Ok(format!("{hash} {outcomes}"))
+    }
+
+    fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError> {
+        if let Some(seeded) = self.seeded(token)? {
+            return Ok(self.replay_seeded(token, &seeded, options));
+        }
+        let Body::Path { bounds, actions, loop_start } = &token.body else {
+            unreachable!("what is no seeded run is a path");
+        };
+        let space = Space { setup: self.setup_of(token)?, bounds: tokens::bounds_of(bounds.as_ref())? };
+        self.replay_path(token, &space, actions, loop_start.map(usize::from), options)
+    }
+}
+
+/// The named fields of a settings struct.
+fn fields<T: Serialize>(settings: &T) -> Vec<(String, String)> {
+    match serde_json::to_value(settings) {
+        Ok(serde_json::Value::Object(fields)) => {
+            fields.into_iter().map(|(name, value)| (name, value.to_string().replace('"', ""))).collect()
+        }
+        Ok(_) | Err(_) => Vec::new(),
+    }
+}
+
+/// What is set otherwise than by default, as `name=value`.
+fn differences<T: Serialize>(default: &T, actual: &T) -> Vec<String> {
+    fields(default)
+        .into_iter()
+        .zip(fields(actual))
+        .filter(|(default, actual)| default != actual)
+        .map(|(_, (name, value))| format!("{name}={value}"))
+        .collect()
+}

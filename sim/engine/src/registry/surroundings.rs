@@ -1,0 +1,194 @@
+//! What the world was like in which a verdict was reached: who used the lock, what was allowed to go wrong, and which
+//! assumptions were not in force. A verdict without it says nothing.
+
+use picklock_model::claims::Assumption;
+use picklock_model::cluster::Setup;
+use picklock_model::explore::Space;
+use picklock_model::machine::Store;
+use picklock_model::system::System;
+use picklock_model::time::Micros;
+use picklock_model::workload::{Calls, ROUNDS_WITHOUT_END, Workload};
+use picklock_model::world::Bounds;
+use serde::Serialize;
+
+/// A space in words.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Surroundings {
+    /// Who uses the lock, and how.
+    pub used: String,
+    /// How time passes, and how long messages take.
+    pub time: String,
+    /// What is set otherwise than in seeded runs: `ttl=2s`.
+    pub settings: Vec<String>,
+    /// What may go wrong, and how often.
+    pub allowed: Vec<String>,
+    /// The assumptions that do not hold here, whether they were dropped or never made.
+    pub not_in_force: Vec<&'static str>,
+}
+
+impl Surroundings {
+    /// Of this space.
+    pub fn of<Y: System>(space: &Space<Y>) -> Surroundings {
+        let Space { setup, bounds } = space;
+        let time = match bounds.latency_ticks {
+            None => "deadlines and messages come in any order".to_owned(),
+            Some(0) => "in ticks of a second; messages take less than a tick".to_owned(),
+            Some(1) => "in ticks of a second; messages take up to a tick".to_owned(),
+            Some(ticks) => format!("in ticks of a second; messages take up to {ticks} ticks"),
+        };
+        Surroundings {
+            used: used_in::<Y>(&setup.workload, setup.servers, bounds),
+            time,
+            settings: Vec::new(),
+            allowed: [bounds.allowed(), Y::Store::surroundings(&setup.store)].concat(),
+            not_in_force: not_in_force(space).into_iter().map(Assumption::name).collect(),
+        }
+    }
+
+    /// The same, with these assumptions dropped: some only a lock or its store can drop, where no bound shows it.
+    #[must_use]
+    pub fn without(mut self, dropped: &[Assumption]) -> Surroundings {
+        for name in dropped.iter().copied().map(Assumption::name) {
+            if !self.not_in_force.contains(&name) {
+                self.not_in_force.push(name);
+            }
+        }
+        self
+    }
+
+    /// What may go wrong, as one phrase.
+    pub fn allowed_in_words(&self) -> String {
+        in_words(&self.allowed)
+    }
+
+    /// What is set otherwise than in seeded runs, as one phrase.
+    pub fn settings_in_words(&self) -> String {
+        in_words(&self.settings)
+    }
+
+    /// The assumptions that do not hold, as one phrase.
+    pub fn not_in_force_in_words(&self) -> String {
+        in_words(&self.not_in_force)
+    }
+}
+
+fn in_words<T: AsRef<str>>(things: &[T]) -> String {
+    let things: Vec<&str> = things.iter().map(AsRef::as_ref).collect();
+    if things.is_empty() { "nothing".to_owned() } else { things.join(", ") }
+}
+
+/// Who uses the lock in seeded runs, how often and how long, on how many servers.
+pub fn use_in_words<Y: System>(setup: &Setup<Y>) -> String {
+    let used = used_in::<Y>(&setup.workload, setup.servers, &Bounds::default());
+    match setup.workload.varies {
+        true => format!("{used}; each seed draws its own numbers and lengths around these"),
+        false => used,
+    }
+}
+
+/// The same within these bounds, which may leave it to the clients how long they take.
+fn used_in<Y: System>(workload: &Workload, servers: u8, bounds: &Bounds) -> String {
+    let some = |number: u8, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    if !Y::HOLDS {
+        let begin = match bounds.unhurried {
+            true => "beginning when they like".to_owned(),
+            false => format!("thinking {} before each", workload.think),
+        };
+        let operations = some(workload.rounds, "operation");
+        return format!(
+            "{} with {operations} each, {begin}; {}",
+            some(workload.clients, "client"),
+            some(servers, "server")
+        );
+    }
+    let calls = match workload.calls {
+        Calls::Lock => "lock",
+        Calls::TryLock => "try_lock",
+    };
+    let rounds = match workload.rounds {
+        ROUNDS_WITHOUT_END => "without end".to_owned(),
+        rounds => format!("{} each", some(rounds, "time")),
+    };
+    let hold = match (workload.releases, bounds.unhurried_holders) {
+        (false, _) => "hold for good".to_owned(),
+        (true, true) if workload.hold == Micros::ZERO => "hold for as long as they like".to_owned(),
+        (true, true) => format!("hold for as long as they like, {} at least", workload.hold),
+        (true, false) => format!("hold {}", workload.hold),
+    };
+    let think = match bounds.unhurried {
+        true => "ask when they like".to_owned(),
+        false => format!("think {}", workload.think),
+    };
+    format!(
+        "{} calling {calls} {rounds}, {hold}, {think}; {}",
+        some(workload.clients, "client"),
+        some(servers, "server"),
+    )
+}
+
+fn not_in_force<Y: System>(space: &Space<Y>) -> Vec<Assumption> {
+    let Space { setup, bounds } = space;
+    let majority_lost = 2 * u16::from(bounds.server_crashes) >= u16::from(setup.servers);
+    let free_at_start = !setup.workload.releases;
+    Assumption::ALL
+        .into_iter()
+        .filter(|assumption| match assumption {
+            Assumption::NoExpiry => Y::lease_of(&setup.lock).is_some(),
+            Assumption::FreeAtStart => !free_at_start,
+            Assumption::MajorityUp => bounds.server_crashes > 0 && majority_lost,
+            Assumption::NoPause => bounds.pauses > 0 && !bounds.pauses_suspend,
+            Assumption::NoSuspend => bounds.pauses > 0 && bounds.pauses_suspend,
+            Assumption::NoCrash => bounds.crashes > 0,
+            Assumption::NoLoss => bounds.losses > 0,
+            Assumption::NoDuplicate => bounds.duplicates > 0,
+            Assumption::NoClockStep => bounds.clock_steps > 0,
+            Assumption::NoClockFreeze => bounds.freezes > 0,
+            Assumption::NoServerClockStep => bounds.server_clock_steps > 0,
+            Assumption::ClocksAgree => {
+                bounds.last_client_ahead_ticks != 0 || bounds.last_server_ahead_ticks != 0
+            }
+            // These are the lock's and its store's affair: a caller that dropped them knows.
+            Assumption::UniqueIds
+            | Assumption::Durable
+            | Assumption::QuorumsMeet
+            | Assumption::ReadAfterAck
+            | Assumption::BoundedDrift
+            | Assumption::StopsInTime
+            | Assumption::KeysExpire => false,
+            Assumption::KeysKept => !Y::Store::keeps_keys(&setup.store),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_budget_has_words() {
+        let bounds = Bounds {
+            losses: 1,
+            duplicates: 2,
+            pauses: 1,
+            pause_ticks: 3,
+            crashes: 1,
+            power_losses: 1,
+            server_crashes: 1,
+            resource_restarts: 1,
+            server_clock_steps: 1,
+            server_clock_step_ticks: 5,
+            drifts: 4,
+            drift_ticks: 1,
+            clock_steps: 1,
+            clock_step_ticks: -1,
+            freezes: 1,
+            last_server_ahead_ticks: 2,
+            last_client_ahead_ticks: -1,
+            ..Bounds::default()
+        };
+        // Pauses and drifts have no meaning without time, a clock that stops has none with it.
+        assert_eq!(bounds.allowed().len(), 11);
+        assert_eq!(Bounds { latency_ticks: Some(0), ..bounds }.allowed().len(), 12);
+        assert!(Bounds::default().allowed().is_empty());
+    }
+}

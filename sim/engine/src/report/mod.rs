@@ -1,0 +1,275 @@
+//! How a run is shown: as text or as a picture for a person, as JSON or a trace for a tool, as a hash for a comparison.
+//!
+//! Text, JSON and hash are [`Observer`]s that an engine takes along; it makes no difference to them whether the steps come
+//! from a seeded run or from a path of the exhaustive search. Pictures and traces are made of the JSON steps of a run that
+//! is over. Here is what they have in common: the words.
+
+mod hash;
+mod json;
+mod operations;
+mod perfetto;
+#[cfg(feature = "report")]
+mod picture;
+mod post;
+mod shiviz;
+mod story;
+mod text;
+#[cfg(test)]
+mod toy;
+
+pub use hash::TraceHash;
+pub use json::{JsonEvent, JsonEvents, JsonMessage, JsonMode, JsonViolation};
+pub use operations::{JsonOperation, Operation, operations};
+pub use perfetto::perfetto;
+#[cfg(feature = "report")]
+pub use picture::{STYLE, Window, page, svg};
+pub use post::Post;
+pub use shiviz::shiviz;
+pub use story::Story;
+pub use text::{Heading, TextOptions, TextTrace, TimeColumn};
+
+use picklock_model::machine::{Message, Node, Store};
+use picklock_model::names::Words;
+use picklock_model::system::System;
+use picklock_model::trace::{Observer, Step};
+use picklock_properties::{Access, AccessModes, Accesses, Event, FencingToken, Mode, Promise, Violation};
+use std::sync::OnceLock;
+
+static PROGRAM: OnceLock<String> = OnceLock::new();
+
+/// The program that replays tokens, as a trace names it: `picklock`, unless a command said what it was called by.
+pub fn program() -> &'static str {
+    PROGRAM.get().map_or("picklock", String::as_str)
+}
+
+/// Says once what this program is called.
+pub fn name_program(name: String) {
+    // Whoever asks twice gets the same name.
+    let _ = PROGRAM.set(name);
+}
+
+/// Two observers of one run, the first one first.
+#[derive(Clone, Debug, Default)]
+pub struct Both<A, B>(pub A, pub B);
+
+impl<Y: System, A: Observer<Y>, B: Observer<Y>> Observer<Y> for Both<A, B> {
+    fn watches(&self) -> bool {
+        self.0.watches() || self.1.watches()
+    }
+
+    fn observe(&mut self, step: &Step<Y>) {
+        if self.0.watches() {
+            self.0.observe(step);
+        }
+        if self.1.watches() {
+            self.1.observe(step);
+        }
+    }
+}
+
+/// The mode of [`picklock_properties::AccessModes::permits`].
+const PERMIT: &str = "permit";
+
+/// What a violation means, in half a sentence without a full stop: `B enters while A holds`.
+pub fn violation_words(violation: &Violation) -> String {
+    let Violation { promise, client, other, modes } = violation;
+    let alone = client == other;
+    // A lock with several modes of access says in which.
+    let [by, beside] = modes.map_or_else(Default::default, |modes| modes.map(|mode| format!(" ({mode})")));
+    match promise {
+        // Of a semaphore one other holder is named, and it takes all of them.
+        Promise::MutualExclusion if modes.is_some_and(|[_, beside]| beside.as_str() == PERMIT) => {
+            format!("{client} enters{by} while as many hold as there are permits, {other} among them")
+        }
+        Promise::MutualExclusion if alone => format!("{client} is granted the lock while it holds it"),
+        Promise::MutualExclusion => format!("{client} enters{by} while {other} holds{beside}"),
+        Promise::Theorem1 => {
+            format!("{client} enters by lock{by} while {other} holds by lock{beside}")
+        }
+        Promise::Theorem2 => {
+            format!("{client} enters by try_lock{by} while {other} holds by try_lock{beside}")
+        }
+        Promise::FencedResource if alone => {
+            format!(
+                "the resource accepts a write from {client} that rests on no grant, or on an earlier one of its own"
+            )
+        }
+        Promise::FencedResource => {
+            format!(
+                "the resource accepts a write from {client} after one from {other}, who was granted the lock later"
+            )
+        }
+        Promise::Fifo => format!("{client} is granted before {other}, who was enqueued earlier"),
+        Promise::LeaseLoss => format!("{client} prolongs its lease after {other} was granted the lock"),
+        Promise::Theorem3 if alone => {
+            format!("{client} is refused last, and nobody was granted the free lock")
+        }
+        Promise::Theorem3 => {
+            format!("{client} drops out, {other} was refused, and nobody was granted the free lock")
+        }
+        Promise::Lemma1 => {
+            format!("{client} wrote, read and missed the record of {other}, who had missed that of {client}")
+        }
+        Promise::DeadlockFreedom if alone => format!("{client} waits, and nobody is ever granted the lock"),
+        Promise::DeadlockFreedom => format!("{client} and {other} wait, and nobody is ever granted the lock"),
+        Promise::StarvationFreedom => format!("{client} waits and is never granted the lock"),
+        Promise::MinValidity => format!("{client} holds, and a record that its grant rests on is gone"),
+        Promise::NoHerd => format!("{client} is woken by the same release as {other}"),
+        Promise::FreshRead if alone => format!("{client} does not see what it wrote itself"),
+        Promise::FreshRead => {
+            format!(
+                "{client} does not see what {other} had written, as it could know, before it began to read"
+            )
+        }
+        Promise::TimeOrder => format!("the time service tells {client} less than it told it before"),
+        Promise::TokenOrder if alone => {
+            format!("{client} is granted a token out of order with its own earlier one")
+        }
+        Promise::TokenOrder => format!("{client} is granted a token out of order with that of {other}"),
+        Promise::LostUpdate if alone => {
+            format!("a write of {client} overwrites one of its own earlier hold unread")
+        }
+        Promise::LostUpdate => format!("a write of {client} overwrites one of {other} that it has not read"),
+        Promise::ReleaseEnds => format!("{client} has left and is never done with its release"),
+        Promise::Linearizable => format!("{client} is told what no order of the calls explains"),
+        Promise::Conservation => {
+            format!("{client} adds the accounts up, and it is not what was put in less what was taken out")
+        }
+        Promise::NoHole => format!("{client} finds an empty position of the queue below a filled one"),
+        Promise::NoOverwrite => format!("{client} finds that a position of the queue has lost its item"),
+        Promise::NoDuplicate => format!("{client} finds an item once more than it was pushed"),
+        Promise::IndexNeverFalls => format!("{client} finds that the index of the queue has fallen"),
+        Promise::ExactlyOnce => {
+            format!("{client} leaves the output as no single handler without crashes would")
+        }
+    }
+}
+
+/// What an event is called in JSON: verb first, then who. `accesses` is in which mode everybody asks or holds once it has
+/// happened.
+fn event_words(event: &Event, accesses: &Accesses) -> String {
+    let client = event.client();
+    match event {
+        Event::Called { mode, access, .. } => {
+            format!("called {client} {}{}", mode_words(*mode), access_words(accesses, *access))
+        }
+        Event::FoundFree { .. } => format!("found-free {client}"),
+        Event::Enqueued { .. } => format!("enqueued {client}"),
+        Event::Granted { fence, .. } => {
+            format!("granted {client}{}{}", access_words(accesses, accesses.of(client)), fence_words(*fence))
+        }
+        Event::Refused { .. } => format!("refused {client}"),
+        Event::Left { .. } => format!("left {client}"),
+        Event::Lost { .. } => format!("lost {client}"),
+        Event::Released { .. } => format!("released {client}"),
+        Event::Renewed { .. } => format!("renewed {client}"),
+        Event::Crashed { .. } => format!("crashed {client}"),
+        Event::ResourceRead { .. } => format!("resource-read {client}"),
+        Event::Accepted { fence, .. } => format!("accepted {client}{}", fence_words(*fence)),
+        Event::Rejected { fence, .. } => format!("rejected {client}{}", fence_words(*fence)),
+        Event::RowRead { saw, .. } => format!("row-read {client} saw {saw:?}"),
+        Event::Secured { servers, .. } => format!("secured {client} on {} servers", servers.len()),
+        Event::Acquired { .. } => format!("acquired {client}"),
+        Event::RecordGone { server, .. } => format!("record-gone {client} on {}", Node::Server(*server)),
+        Event::Woken { .. } => format!("woken {client}"),
+        Event::Written { .. } => format!("written {client}"),
+        Event::ReadBegun { .. } => format!("read-begun {client}"),
+        Event::Invoked { call, .. } => format!("invoked {client} {call}"),
+        Event::Returned { answer, .. } => format!("returned {client} {answer}"),
+        Event::Unknown { .. } => format!("unknown {client}"),
+        Event::Input { stream, value, .. } => format!("input {client} {value} into stream {stream}"),
+        Event::Output { value, .. } => format!("output {client} {value}"),
+        Event::Counted { .. } => format!("counted {client}"),
+        Event::Settled { .. } => format!("settled {client}"),
+        Event::Has { access, resource, .. } => {
+            format!("has {client} {} on R{}", mode_had(accesses, *access), resource.0 + 1)
+        }
+        Event::TimeGiven { less, .. } => {
+            format!("time-given {client} {}", if *less { "less than before" } else { "as before or more" })
+        }
+    }
+}
+
+/// In which of the system's modes a client has what it has.
+pub(crate) fn mode_had(accesses: &Accesses, access: Option<Access>) -> String {
+    access.map_or_else(|| "nothing".to_owned(), |access| accesses.modes().name(access).to_string())
+}
+
+fn mode_words(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Lock => "lock",
+        Mode::TryLock => "try_lock",
+    }
+}
+
+/// ` (read)`, or nothing for a lock that has but one mode of access.
+fn access_words(accesses: &Accesses, access: Access) -> String {
+    match *accesses.modes() {
+        AccessModes::EXCLUSIVE => String::new(),
+        modes => format!(" ({})", modes.name(access)),
+    }
+}
+
+/// ` token 5`, or nothing.
+fn fence_words(fence: Option<FencingToken>) -> String {
+    fence.map_or_else(String::new, |token| format!(" token {}", token.0))
+}
+
+/// What a message says, in the words of the lock.
+fn message_words<S: Store>(message: &Message<S>, words: Words) -> String {
+    match message {
+        Message::Request(request) => words.fill_in(&request.to_string()),
+        Message::Reply(reply) => words.fill_in(&reply.to_string()),
+        Message::Peer(message) => words.fill_in(&message.to_string()),
+        Message::Read { fence, .. } => format!("read{}", fence_words(*fence)),
+        Message::Shown { .. } => "shown".to_owned(),
+        Message::Write { fence, .. } => format!("write{}", fence_words(*fence)),
+        Message::Written { accepted: true, .. } => "written".to_owned(),
+        Message::Written { accepted: false, .. } => "turned down".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use picklock_properties::{ClientId, HoldId};
+
+    #[test]
+    fn every_promise_has_words_for_its_violation_that_name_who_broke_it() {
+        for promise in Promise::ALL {
+            for other in [ClientId(0), ClientId(1)] {
+                let words = violation_words(&Violation::new(promise, ClientId(1), other));
+                assert!(words.contains('B') && !words.ends_with('.'), "{words}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_violation_of_a_lock_with_several_modes_of_access_names_them() {
+        let modes = [Access(0), Access(1)].map(|access| AccessModes::SHARED_EXCLUSIVE.name(access));
+        let violation = Violation::new(Promise::MutualExclusion, ClientId(1), ClientId(0));
+        assert_eq!(violation_words(&violation), "B enters while A holds");
+        let violation = Violation { modes: Some(modes), ..violation };
+        assert_eq!(violation_words(&violation), "B enters (write) while A holds (read)");
+    }
+
+    #[test]
+    fn an_event_names_a_mode_of_access_where_there_are_several() {
+        let client = ClientId(1);
+        let call = Event::Called { client, mode: Mode::Lock, access: Access(1) };
+        let granted = Event::Granted { client, fence: Some(FencingToken(5)), hold: HoldId(1) };
+        let mut accesses = Accesses::new(AccessModes::SHARED_EXCLUSIVE);
+        accesses.set(client, Access(1));
+        assert_eq!(event_words(&call, &accesses), "called B lock (read)");
+        assert_eq!(event_words(&granted, &accesses), "granted B (read) token 5");
+        assert_eq!(event_words(&granted, &Accesses::default()), "granted B token 5");
+    }
+
+    #[test]
+    fn two_observers_see_the_same_steps() {
+        let mut both = Both(TraceHash::default(), TraceHash::default());
+        toy::overlap(&mut both);
+        assert_eq!(both.0, both.1);
+        assert_ne!(both.0, TraceHash::default());
+    }
+}

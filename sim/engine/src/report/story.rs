@@ -1,0 +1,191 @@
+//! A run as its pictures need it: what happened, step by step, and which message became of which.
+
+use super::{JsonEvent, TimeColumn};
+use picklock_properties::Promise;
+
+/// A run that is over, with what a picture of it says beside the steps.
+#[derive(Clone, Copy, Debug)]
+pub struct Story<'a> {
+    /// The lock's name.
+    pub lock: &'a str,
+    /// What is not as it is by default: `own_id_check=true`.
+    pub settings: &'a [String],
+    /// The token that replays the run; empty if nothing does.
+    pub token: &'a str,
+    /// What broke, in words, with the promise's name first.
+    pub broken: &'a [String],
+    /// Of these the promise that the run is shown for.
+    pub shown_for: Option<Promise>,
+    /// The fault plan, a line each; none for a path of the exhaustive engine.
+    pub plan: &'a [String],
+    /// All nodes: clients, attendants, servers, and the resource if somebody writes to it.
+    pub nodes: &'a [String],
+    /// How many locks there are: with several, two holders at once are no overlap.
+    pub locks: u8,
+    /// The steps.
+    pub events: &'a [JsonEvent],
+    /// A lasso: the steps from this position on go round for ever.
+    pub loop_start: Option<usize>,
+    /// How true time is shown: if in ticks, many steps share an instant.
+    pub time: TimeColumn,
+}
+
+/// A message on its way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Flight {
+    /// Sender.
+    pub from: String,
+    /// Receiver.
+    pub to: String,
+    /// What it says.
+    pub message: String,
+    /// Position of the step that sent it.
+    pub sent: usize,
+    /// Position of the step in which it arrived or was lost; `None`: still under way at the end.
+    pub ended: Option<usize>,
+    /// Whether it was lost.
+    pub is_lost: bool,
+    /// Whether the network made it out of another one.
+    pub is_copy: bool,
+    /// Whether it was under way for more than five times as long as most, or a later one of the same sender overtook it.
+    pub is_late: bool,
+}
+
+/// How much longer than the median a message is under way to be called late.
+const LATE_MEDIANS: i64 = 5;
+
+/// Every message of the run, in the order of their sending.
+///
+/// Steps do not number messages: an arriving one is taken for the oldest of the same words between the same two nodes.
+pub fn flights(events: &[JsonEvent], time: TimeColumn) -> Vec<Flight> {
+    let mut flights: Vec<Flight> = Vec::new();
+    for (position, event) in events.iter().enumerate() {
+        if let (Some(from), Some(to), Some(message)) = (&event.from, &event.to, &event.message) {
+            let under_way = oldest_under_way(&flights, from, to, message);
+            match (event.what, under_way) {
+                ("duplicated", Some(original)) => {
+                    let copy = Flight { is_copy: true, ..flights[original].clone() };
+                    flights.push(copy);
+                }
+                ("delivered" | "lost", Some(flight)) => {
+                    let flight = &mut flights[flight];
+                    flight.ended = Some(position);
+                    flight.is_lost = event.what == "lost";
+                }
+                // Sent before the first step that is shown here.
+                (_, _) => {}
+            }
+        }
+        if let Some(from) = &event.node {
+            flights.extend(event.sent.iter().map(|sent| Flight {
+                from: from.clone(),
+                to: sent.to.clone(),
+                message: sent.message.clone(),
+                sent: position,
+                ended: None,
+                is_lost: false,
+                is_copy: false,
+                is_late: false,
+            }));
+        }
+    }
+    mark_late(&mut flights, events, time);
+    flights
+}
+
+fn oldest_under_way(flights: &[Flight], from: &str, to: &str, message: &str) -> Option<usize> {
+    flights.iter().position(|flight| {
+        flight.ended.is_none() && (&*flight.from, &*flight.to, &*flight.message) == (from, to, message)
+    })
+}
+
+fn mark_late(flights: &mut [Flight], events: &[JsonEvent], time: TimeColumn) {
+    let passed = |position: usize| match time {
+        TimeColumn::Seconds => events[position].at_us,
+        TimeColumn::Ticks { length } => events[position].at_us.div_euclid(length.0.max(1)),
+        TimeColumn::Hidden => 0,
+    };
+    let duration = |flight: &Flight| Some(passed(flight.ended?) - passed(flight.sent));
+    let mut durations: Vec<i64> =
+        flights.iter().filter(|flight| !flight.is_lost).filter_map(duration).collect();
+    durations.sort_unstable();
+    let median = durations.get(durations.len() / 2).copied().unwrap_or(0);
+    let overtaken: Vec<bool> = flights
+        .iter()
+        .map(|flight| {
+            flights.iter().any(|other| {
+                other.sent > flight.sent
+                    && (&other.from, &other.to) == (&flight.from, &flight.to)
+                    && !other.is_lost
+                    && matches!((other.ended, flight.ended), (Some(other), Some(own)) if other < own)
+            })
+        })
+        .collect();
+    for (flight, is_overtaken) in flights.iter_mut().zip(overtaken) {
+        let is_slow = duration(flight).is_some_and(|duration| duration > LATE_MEDIANS * median);
+        flight.is_late = !flight.is_lost && (is_slow || is_overtaken);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{JsonEvents, toy};
+
+    fn events(run: impl FnOnce(&mut JsonEvents)) -> Vec<JsonEvent> {
+        let mut events = JsonEvents::default();
+        run(&mut events);
+        events.finish()
+    }
+
+    #[test]
+    fn every_message_that_arrives_or_is_lost_was_sent_before() {
+        for run in [toy::overlap, toy::patience, toy::misfortune] {
+            let events = events(run);
+            let ended =
+                flights(&events, TimeColumn::Seconds).iter().filter(|flight| flight.ended.is_some()).count();
+            let ends = events.iter().filter(|event| matches!(event.what, "delivered" | "lost")).count();
+            assert_eq!(ended, ends);
+            for flight in flights(&events, TimeColumn::Seconds) {
+                assert!(flight.ended.is_none_or(|ended| ended > flight.sent), "{flight:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_duplicate_is_a_second_flight_of_the_same_message() {
+        let flights = flights(&events(toy::misfortune), TimeColumn::Seconds);
+        let copies: Vec<&Flight> = flights.iter().filter(|flight| flight.is_copy).collect();
+        assert_eq!(copies.len(), 1);
+        let originals = flights.iter().filter(|flight| !flight.is_copy && flight.sent == copies[0].sent);
+        assert!(originals.clone().all(|original| original.message == copies[0].message));
+        assert!(originals.count() >= 1);
+    }
+
+    #[test]
+    fn a_message_that_nobody_sent_is_not_taken_for_another() {
+        let mut events = events(toy::overlap);
+        let arrival = events.iter().position(|event| event.what == "delivered").unwrap();
+        events[arrival].message = Some("something else".to_owned());
+        let flights = flights(&events, TimeColumn::Seconds);
+        assert!(flights.iter().all(|flight| flight.ended != Some(arrival)));
+    }
+
+    #[test]
+    fn a_message_that_a_later_one_overtakes_is_late() {
+        let mut events = events(toy::patience);
+        assert!(
+            flights(&events, TimeColumn::Seconds).iter().all(|flight| !flight.is_late),
+            "in order, none is"
+        );
+        let arrives =
+            |event: &JsonEvent| (event.from.as_deref(), event.to.as_deref()) == (Some("A"), Some("s1"));
+        let arrivals: Vec<usize> = (0..events.len()).filter(|at| arrives(&events[*at])).collect();
+        let first = events.remove(arrivals[0]);
+        events.insert(arrivals[1], first);
+        let late: Vec<Flight> =
+            flights(&events, TimeColumn::Seconds).into_iter().filter(|flight| flight.is_late).collect();
+        assert_eq!(late.len(), 1, "{late:?}");
+        assert_eq!(late[0].ended, Some(arrivals[1]));
+    }
+}

@@ -1,0 +1,76 @@
+//! The locks there are, by name, with everything that the command does with a lock.
+//!
+//! Registering a lock is one entry in [`locks`]; no engine knows any. They are a crate of their own because here all that is
+//! generic in a lock is compiled for each of them, once: what only tells of locks does not wait for it.
+
+mod cassandra;
+mod chubby;
+mod dlm;
+mod etcd;
+mod feedback;
+mod known_runs;
+mod objects;
+mod redis;
+mod zookeeper;
+
+pub use known_runs::{KnownRun, known_run, known_runs};
+
+use picklock_engine::registry::{AnyLock, Registered};
+use picklock_model::system::System;
+
+/// The locks that a command knows: those of this crate, others, or both.
+///
+/// ```
+/// use picklock_locks::Locks;
+///
+/// let names: Vec<&str> = Locks::builtin().iter().map(|lock| lock.name()).collect();
+/// assert_eq!(names[0], "cassandra-queue");
+/// ```
+pub struct Locks(Vec<Box<dyn AnyLock>>);
+
+impl Locks {
+    /// Those of this crate, in the order of the tables.
+    pub fn builtin() -> Locks {
+        Locks(locks())
+    }
+
+    /// None: for a command that knows the locks of others only.
+    pub fn none() -> Locks {
+        Locks(Vec::new())
+    }
+
+    /// One more, after the others. A lock of the same name, whose tokens it would read, makes way.
+    #[must_use]
+    pub fn and<Y: System>(mut self, lock: Registered<Y>) -> Locks {
+        self.0.retain(|known| known.name() != lock.name);
+        self.0.push(Box::new(lock));
+        self
+    }
+
+    /// The one of this name.
+    pub fn named(&self, name: &str) -> Option<&dyn AnyLock> {
+        self.iter().find(|lock| lock.name() == name)
+    }
+
+    /// All, in the order of the tables.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn AnyLock> {
+        self.0.iter().map(AsRef::as_ref)
+    }
+}
+
+/// All locks of this crate, in the order of the tables.
+pub fn locks() -> Vec<Box<dyn AnyLock>> {
+    let mut locks = cassandra::locks();
+    locks.extend(redis::locks());
+    locks.extend(zookeeper::locks());
+    locks.extend(etcd::locks());
+    locks.extend(etcd::locks_on_three());
+    locks.extend(chubby::locks());
+    locks.push(feedback::lock());
+    locks.extend(dlm::locks());
+    locks.push(cassandra::row_probe());
+    locks.push(zookeeper::znode_probe());
+    locks.extend(objects::objects());
+    locks.push(dlm::cache());
+    locks
+}

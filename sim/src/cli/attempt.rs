@@ -1,0 +1,467 @@
+//! `picklock try -- COMMAND…`: somebody's clients on simulated servers, until they break.
+
+mod aim;
+mod children;
+
+use super::screen::{Screen, counted};
+use super::serve::told::{self, Told};
+use super::serve::{
+    LEASE_MAX_MS, ROUND_MAX_S, announce, asked_to_stop, broken, in_range, runtime, unix_micros, unservable,
+};
+use super::{BadCall, Ending, names};
+use crate::cli::plan_file::PlanFile;
+use crate::plans::fault::FaultSet;
+use crate::plans::plan::{Plan, When};
+use crate::plans::swarm::Scale;
+use crate::serve::redis::{Servers, Settings, serve};
+use crate::serve::watch::{Verdict, listen};
+use crate::serve::{Doors, for_trial};
+use aim::Aim;
+use children::Children;
+use clap::Args;
+use picklock_model::machine::Node;
+use picklock_model::time::Micros;
+use serde::Serialize;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+/// Runs clients of yours against simulated servers that fail, round after round, until two hold at once
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub struct Try {
+    /// How many Redis servers there are, 1 to 16: masters that know nothing of each other
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    servers: u64,
+    /// How many copies of the command run at once, 1 to 16
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    clients: u64,
+    /// How long your locks live: pauses and errors of clocks are up to three times as long
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 1_000)]
+    lease: u64,
+    /// For how long it goes on
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    time: u64,
+    /// How long a round takes: servers and clients are new in each
+    #[arg(long, value_name = "SECONDS", default_value_t = 8)]
+    round: u64,
+    /// How many rounds there are at most
+    #[arg(long, value_name = "N")]
+    rounds: Option<u64>,
+    /// Random faults of these kinds; `picklock faults` lists them
+    #[arg(
+        long,
+        value_name = "FAULT,FAULT",
+        default_value = "pause,clock,power-loss",
+        allow_hyphen_values = true
+    )]
+    faults: String,
+    /// The seed of the first round's plan; the next round has the next seed
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// The faults in this file (JSON), in every round
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["faults", "seed", "round"])]
+    plan: Option<PathBuf>,
+    /// Goes on when something broke: in how many of the rounds it does
+    #[arg(long)]
+    keep_going: bool,
+    /// Everything that happens, a line of JSON each: commands, replies, faults and their ends, who holds
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Where the plan and the picture go when something broke
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Shows what the clients print
+    #[arg(long)]
+    verbose: bool,
+    /// The client, and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+const HELP: &str = "\
+Examples:
+  picklock try -- python3 worker.py
+  picklock try --servers 1 --clients 3 --lease 2000 -- node worker.mjs
+  picklock try --faults power-loss --time 60 -- python3 worker.py
+  picklock try --plan plan.json --rounds 10 --keep-going -- python3 worker.py
+
+A client learns from its environment what it needs: PICKLOCK_REDIS has the addresses
+of the servers (host:port, with commas between), PICKLOCK_WITNESS where it says what
+it does, PICKLOCK_CLIENT its name, PICKLOCK_LEASE_MS how long its lock should live.
+
+To the witness it says `enter NAME` when it has the lock, `leave NAME` before it gives
+it back, `want NAME` before it asks and `write NAME TOKEN` when it writes: a line each,
+and for each it waits for the line that comes back. Pauses stop its process where it
+is; other faults strike the servers.";
+
+const SERVERS_MAX: u64 = 16;
+const CLIENTS_MAX: u64 = 16;
+const ROUNDS_MAX: u64 = 1_000_000;
+/// How long clients may take until the first of them asks for anything.
+const START_MAX: Duration = Duration::from_secs(20);
+/// Whoever ends so soon has not begun.
+const AT_ONCE: Duration = Duration::from_secs(2);
+const LOOK_PERIOD: Duration = Duration::from_millis(10);
+
+/// A round, for machines.
+#[derive(Serialize)]
+struct RoundLine {
+    round: u64,
+    seed: Option<u64>,
+    seconds: f64,
+    #[serde(flatten)]
+    told: Told,
+}
+
+/// All rounds, for machines.
+#[derive(Serialize)]
+struct Document {
+    picklock: &'static str,
+    schema: u32,
+    complete: bool,
+    verdict: Verdict,
+    rounds: usize,
+    broken_rounds: usize,
+    seconds: f64,
+    rows: Vec<RoundLine>,
+}
+
+/// How a round came to its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Over {
+    /// It was to its end, or something broke.
+    Done,
+    /// ^C, or SIGTERM.
+    Interrupted,
+}
+
+/// A plan, as it is drawn or given.
+enum Plans {
+    Given(Plan),
+    Drawn { kinds: FaultSet, scale: Scale, lease: Micros, round: Micros },
+}
+
+/// What is the same in all rounds.
+struct Trial<'a> {
+    call: &'a Try,
+    servers: u8,
+    clients: u8,
+    out: PathBuf,
+    ends: Instant,
+    record: Option<File>,
+}
+
+impl Try {
+    /// Runs rounds until something breaks, or the time is up.
+    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+        let servers = in_range("servers", self.servers, SERVERS_MAX)? as u8;
+        let clients = in_range("clients", self.clients, CLIENTS_MAX)? as u8;
+        let time = in_range("time", self.time, ROUND_MAX_S)?;
+        let rounds = in_range("rounds", self.rounds.unwrap_or(ROUNDS_MAX), ROUNDS_MAX)?;
+        let plans = self.plans(servers, clients)?;
+        let record = self.record.as_deref().map(told::created).transpose()?;
+        let out = self.out.clone().unwrap_or_else(|| std::env::temp_dir().join("picklock-try"));
+        runtime()?.block_on(async {
+            let ends = Instant::now() + Duration::from_secs(time);
+            let trial = Trial { call: &self, servers, clients, out, ends, record };
+            trial.run(&plans, rounds, screen).await
+        })
+    }
+
+    fn plans(&self, servers: u8, clients: u8) -> Result<Plans, BadCall> {
+        let lease = Micros::millis(in_range("lease", self.lease, LEASE_MAX_MS)? as i64);
+        let round = Micros::seconds(in_range("round", self.round, ROUND_MAX_S)? as i64);
+        if let Some(path) = &self.plan {
+            let plan = PlanFile::read(path)?.plan().clone();
+            return match unservable(&plan, servers) {
+                None => Ok(Plans::Given(plan)),
+                Some(why) => Err(BadCall(format!("the plan {} cannot be tried: {why}", path.display()))),
+            };
+        }
+        let kinds = names::faults(&self.faults)?;
+        // The rest of the round is for what the last fault leads to.
+        let horizon = Micros((round.0 * 2 / 3).max(1));
+        let scale = Scale { clients, servers, lease: Some(lease), horizon, messages: 0, lines: Vec::new() };
+        Ok(Plans::Drawn { kinds, scale, lease, round })
+    }
+}
+
+impl Plans {
+    fn of(&self, seed: u64) -> Plan {
+        match self {
+            Plans::Given(plan) => plan.clone(),
+            Plans::Drawn { kinds, scale, lease, round } => {
+                let drawn = Plan::random(*kinds, seed, scale);
+                for_trial(drawn, seed, scale.servers, *lease, scale.horizon, *round)
+            }
+        }
+    }
+}
+
+impl Trial<'_> {
+    async fn run(&self, plans: &Plans, rounds: u64, screen: &mut Screen) -> Result<Ending, BadCall> {
+        let began = Instant::now();
+        let mut lines: Vec<RoundLine> = Vec::new();
+        let mut over = Over::Done;
+        for round in 1..=rounds {
+            let seed = self.call.seed.saturating_add(round - 1);
+            let plan = plans.of(seed);
+            let is_drawn = matches!(plans, Plans::Drawn { .. });
+            let of = if is_drawn { format!(", seed {seed}") } else { String::new() };
+            announce(screen, &format!("\nround {round}{of}\n{plan}\n\n"));
+            let round_began = Instant::now();
+            let (told, ended) = self.round(&plan, screen).await?;
+            let seconds = round_began.elapsed().as_secs_f64();
+            let is_broken = told.verdict == Verdict::Violated;
+            lines.push(RoundLine { round, seed: is_drawn.then_some(seed), seconds, told });
+            over = ended;
+            let is_last = (is_broken && !self.call.keep_going) || Instant::now() >= self.ends;
+            if is_last || over == Over::Interrupted || screen.is_closed() {
+                break;
+            }
+        }
+        let of = |verdict: Verdict| lines.iter().filter(|line| line.told.verdict == verdict).count();
+        let (broken, kept) = (of(Verdict::Violated), of(Verdict::Kept));
+        let verdict = match (broken, kept) {
+            (1.., _) => Verdict::Violated,
+            (0, 1..) => Verdict::Kept,
+            (0, 0) => Verdict::Vacuous,
+        };
+        let ending = match (verdict, over) {
+            (Verdict::Violated, _) => Ending::Broken,
+            (_, Over::Interrupted) => Ending::Incomplete,
+            (Verdict::Kept, Over::Done) => Ending::Fine,
+            (Verdict::Vacuous, Over::Done) => Ending::Vacuous,
+        };
+        let count = lines.len() as u64;
+        let (rounds, seconds) = (counted(count, "round"), began.elapsed().as_secs_f64());
+        let all = match (verdict, over) {
+            (Verdict::Violated, _) => format!("broken in {broken} of {rounds}, {seconds:.0} s\n"),
+            (_, Over::Interrupted) => format!("stopped after {rounds}: not broken so far\n"),
+            (Verdict::Kept, _) => format!("not broken in {rounds}, {kept} of which put it to the test\n"),
+            (Verdict::Vacuous, _) => {
+                format!("no verdict: in {rounds} nobody asked for a lock that another one had\n")
+            }
+        };
+        screen.text(&format!("\n{all}"));
+        screen.document(&Document {
+            picklock: env!("CARGO_PKG_VERSION"),
+            schema: 1,
+            complete: over == Over::Done,
+            verdict,
+            rounds: lines.len(),
+            broken_rounds: broken,
+            seconds,
+            rows: lines,
+        });
+        Ok(ending)
+    }
+
+    /// One round: new servers, new clients, one plan.
+    async fn round(&self, plan: &Plan, screen: &mut Screen) -> Result<(Told, Over), BadCall> {
+        let servers = Servers::new(self.servers, Settings { date: unix_micros(), ..Settings::default() });
+        let mut processes: JoinSet<std::io::Result<Infallible>> = JoinSet::new();
+        let environments = self.open(&servers, &mut processes).await?;
+        let (listener, mut deeds) = unbounded_channel();
+        servers.watched(|watch, _| watch.listener = Some(listener));
+        let mut children = Children::start(self.call.command.clone(), environments, self.call.verbose)?;
+        let over = self.play(plan, &servers, &mut children, &mut deeds, processes, screen).await;
+        children.stop().await;
+        let (over, fired) = over?;
+        let told = self.judge(plan, &fired, &servers, screen)?;
+        Ok((told, over))
+    }
+
+    /// Ports for everybody; what each client is told of them.
+    async fn open(
+        &self,
+        servers: &Servers,
+        processes: &mut JoinSet<std::io::Result<Infallible>>,
+    ) -> Result<Vec<Vec<(&'static str, String)>>, BadCall> {
+        let cannot = |error| BadCall(format!("nobody can listen on 127.0.0.1 here: {error}"));
+        let port = || async {
+            let listener = TcpListener::bind("127.0.0.1:0").await?;
+            Ok::<_, std::io::Error>((listener.local_addr()?, listener))
+        };
+        let mut doors = BTreeMap::new();
+        let mut addresses: Vec<Vec<SocketAddr>> = vec![Vec::new(); self.clients.into()];
+        let mut all = Vec::new();
+        for _ in 0..self.servers {
+            let mut listeners = Vec::new();
+            for client in 0..self.clients {
+                let (address, listener) = port().await.map_err(cannot)?;
+                doors.insert(address.port(), client);
+                addresses[usize::from(client)].push(address);
+                listeners.push(listener);
+            }
+            all.push(Doors(listeners));
+        }
+        servers.advertise(addresses[0].clone());
+        let record = self.record.as_ref().map(File::try_clone).transpose();
+        let record = record.map_err(|error| BadCall(format!("--record: it cannot be written: {error}")))?;
+        servers.watch(unix_micros(), record, doors);
+        for (server, doors) in (0..).zip(all) {
+            let servers = servers.clone();
+            processes.spawn(async move { serve(&servers, server, doors).await });
+        }
+        let mut environments = Vec::new();
+        for (client, addresses) in (0..).zip(&addresses) {
+            let (witness, listener) = port().await.map_err(cannot)?;
+            processes.spawn(listen(servers.clone(), listener, Some(client)));
+            let redis = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+            environments.push(vec![
+                ("PICKLOCK_REDIS", redis),
+                ("PICKLOCK_WITNESS", witness.to_string()),
+                ("PICKLOCK_CLIENT", Node::Client(client).to_string()),
+                ("PICKLOCK_LEASE_MS", self.call.lease.to_string()),
+            ]);
+        }
+        Ok(environments)
+    }
+
+    /// Waits until all clients have asked for something, or some have for long.
+    async fn begun(&self, servers: &Servers, children: &mut Children) -> Result<(), BadCall> {
+        let began = Instant::now();
+        loop {
+            let seen = (0..self.clients).filter(|client| servers.watched(|watch, _| watch.has_seen(*client)));
+            let seen = seen.count();
+            if seen == usize::from(self.clients) || (seen > 0 && began.elapsed() > START_MAX / 4) {
+                return Ok(());
+            }
+            if let Some(ended) = children.ended().into_iter().next() {
+                return Err(no_client(&ended));
+            }
+            if began.elapsed() > START_MAX {
+                let seconds = START_MAX.as_secs();
+                return Err(BadCall(format!(
+                    "none of the clients has asked for anything in {seconds} s: they find the servers in PICKLOCK_REDIS"
+                )));
+            }
+            sleep(LOOK_PERIOD).await;
+        }
+    }
+
+    /// Lets the plan happen.
+    async fn play(
+        &self,
+        plan: &Plan,
+        servers: &Servers,
+        children: &mut Children,
+        deeds: &mut tokio::sync::mpsc::UnboundedReceiver<crate::serve::watch::Deed>,
+        mut processes: JoinSet<std::io::Result<Infallible>>,
+        screen: &mut Screen,
+    ) -> Result<(Over, std::collections::BTreeSet<usize>), BadCall> {
+        let stopped = |stopped: std::io::Result<()>| match stopped {
+            Ok(()) => Ok(Over::Interrupted),
+            Err(error) => Err(BadCall(format!("^C cannot be caught here: {error}"))),
+        };
+        tokio::select! {
+            biased;
+            asked = asked_to_stop() => return Ok((stopped(asked)?, Default::default())),
+            begun = self.begun(servers, children) => begun?,
+        }
+        let began = Instant::now();
+        let screen = RefCell::new(screen);
+        let say = |text: &str| announce(&mut screen.borrow_mut(), text);
+        let (to_servers, mut aimed) = unbounded_channel();
+        let mut aim = Aim {
+            servers,
+            plan,
+            clients: self.clients,
+            began: servers.now(),
+            to_servers,
+            fired: Default::default(),
+        };
+        let struck = |at, fault: &crate::plans::plan::Fault| say(&format!("struck at {at}: {fault}\n"));
+        let over = tokio::select! {
+            biased;
+            asked = asked_to_stop() => stopped(asked)?,
+            Some(ended) = processes.join_next() => match ended {
+                Ok(Ok(never)) => match never {},
+                Ok(Err(error)) => return Err(BadCall(format!("a server has stopped: {error}"))),
+                Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+            },
+            () = broken(servers) => Over::Done,
+            ended = aim.strike(children, deeds, say) => {
+                ended?;
+                let is_early = began.elapsed() < AT_ONCE && servers.watched(|watch, _| watch.nobody_held());
+                if is_early {
+                    return Err(BadCall("all clients have ended, and none of them ever held a lock".to_owned()));
+                }
+                Over::Done
+            }
+            () = servers.follow_aimed(plan, &mut aimed, struck) => Over::Done,
+            () = tokio::time::sleep_until(self.ends) => Over::Done,
+        };
+        Ok((over, aim.fired))
+    }
+
+    fn judge(
+        &self,
+        plan: &Plan,
+        fired: &std::collections::BTreeSet<usize>,
+        servers: &Servers,
+        screen: &mut Screen,
+    ) -> Result<Told, BadCall> {
+        let began = servers.plan_began();
+        servers.watched(|watch, now| {
+            let mut told = Told::of(watch);
+            let mut text = watch.summary();
+            if told.verdict == Verdict::Violated {
+                let until = watch.broken().next().map_or(now, |broken| broken.at) - began;
+                let mut plan = plan.clone();
+                let mut place = 0;
+                plan.faults.retain(|planned| {
+                    place += 1;
+                    match planned.when {
+                        When::At(at) => at <= until,
+                        When::Trigger { .. } => fired.contains(&(place - 1)),
+                    }
+                });
+                let again = self.again();
+                let title = format!("picklock try: {}", self.command());
+                text += &told::write(watch, self.servers, &title, Some(&plan), &self.out, &again, &mut told)?;
+            }
+            if let Some(error) = watch.record.finish() {
+                return Err(BadCall(format!("--record: it cannot be written to any more: {error}")));
+            }
+            announce(screen, &text);
+            Ok(told)
+        })
+    }
+
+    /// The call that does it again, with `PLAN` for the plan's file.
+    fn again(&self) -> String {
+        let Try { servers, clients, lease, .. } = self.call;
+        format!(
+            "{} try --servers {servers} --clients {clients} --lease {lease} --plan PLAN -- {}",
+            names::program(),
+            self.command()
+        )
+    }
+
+    fn command(&self) -> String {
+        let words = self.call.command.iter().map(|word| word.to_string_lossy().into_owned());
+        words.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A client has ended before it did anything.
+fn no_client(ended: &children::Ended) -> BadCall {
+    let name = Node::Client(ended.client);
+    let said = match ended.last_words.as_str() {
+        "" => "it said nothing on its standard error".to_owned(),
+        words => format!("it said: {words}"),
+    };
+    BadCall(format!("client {name} has ended ({}) before it asked for anything; {said}", ended.status))
+}

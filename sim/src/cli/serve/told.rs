@@ -1,0 +1,160 @@
+//! What is said of the use of the servers when it is over: the verdict, the plan, the picture.
+
+use super::Watched;
+use crate::cli::{BadCall, Ending, names};
+use crate::plans::plan::{Plan, Planned, When};
+use crate::report::{Window, page};
+use crate::serve::watch::{BrokenLine, Picture, Verdict, Watch};
+use crate::serve::{Served, Servers};
+use serde::Serialize;
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// How many broken promises are in a document; the rest is counted.
+const BROKEN_MAX: usize = 100;
+/// How many things that happened a picture shows up to where it broke.
+const PICTURE_STEPS: usize = 120;
+
+/// The verdict, for machines.
+#[derive(Serialize)]
+pub struct Told {
+    pub verdict: Verdict,
+    /// Who said what the verdict is about: the clients, or the servers.
+    pub judged_by: &'static str,
+    /// How many times clients said that they hold.
+    pub entered: u64,
+    /// How many times the servers handed a lock out.
+    pub handed_out: u64,
+    /// How many times the servers handed a lock out that was somebody else's still.
+    pub handed_out_twice: usize,
+    pub violations: Vec<BrokenLine>,
+    /// What struck until then, as `--plan` takes it.
+    pub plan: Option<Plan>,
+    pub plan_file: Option<PathBuf>,
+    pub picture: Option<PathBuf>,
+}
+
+/// How it ended.
+pub struct Outcome {
+    pub ending: Ending,
+    pub text: String,
+    pub told: Told,
+}
+
+/// Where clients say what they do.
+pub fn witness_address(at: &str) -> Result<SocketAddr, BadCall> {
+    let wrong = |_| BadCall(format!("--witness {at}: it takes an address and a port, as in 127.0.0.1:7000"));
+    at.parse().map_err(wrong)
+}
+
+/// The file of a record.
+pub fn created(path: &Path) -> Result<File, BadCall> {
+    File::create(path)
+        .map_err(|error| BadCall(format!("--record {}: cannot be written: {error}", path.display())))
+}
+
+impl Told {
+    /// What is known now.
+    pub fn of(watch: &Watch) -> Told {
+        Told {
+            verdict: watch.verdict(),
+            judged_by: if watch.has_witness() { "clients" } else { "servers" },
+            entered: watch.witness.entered,
+            handed_out: watch.claims.handed_out,
+            handed_out_twice: watch.overlapped(),
+            violations: watch.broken().take(BROKEN_MAX).map(BrokenLine::from).collect(),
+            plan: None,
+            plan_file: None,
+            picture: None,
+        }
+    }
+
+    /// How it ends the command.
+    pub fn ending(&self) -> Ending {
+        match self.verdict {
+            Verdict::Violated => Ending::Broken,
+            Verdict::Kept => Ending::Fine,
+            Verdict::Vacuous => Ending::Vacuous,
+        }
+    }
+}
+
+/// The plan, and the picture of what broke, written into a folder. The lines that name them.
+pub fn write(
+    watch: &Watch,
+    servers: u8,
+    title: &str,
+    plan: Option<&Plan>,
+    out: &Path,
+    again: &str,
+    told: &mut Told,
+) -> Result<String, BadCall> {
+    let cannot = |path: &Path, error: std::io::Error| {
+        BadCall(format!("--out {}: {} cannot be written: {error}", out.display(), path.display()))
+    };
+    std::fs::create_dir_all(out).map_err(|error| cannot(out, error))?;
+    let mut text = String::new();
+    let (plan_file, picture_file) = (out.join("plan.json"), out.join("run.html"));
+    let mut lines = Vec::new();
+    let mut call = String::new();
+    if let Some(plan) = plan {
+        lines = plan.to_string().lines().map(str::to_owned).collect();
+        std::fs::write(&plan_file, crate::cli::screen::json(plan))
+            .map_err(|error| cannot(&plan_file, error))?;
+        call = again.replace("PLAN", &plan_file.display().to_string());
+        told.plan_file = Some(plan_file);
+    }
+    let picture = Picture::new(watch, servers, title, lines, call.clone());
+    let page = picture.tell(|story| page(story, Window::Last(PICTURE_STEPS)));
+    std::fs::write(&picture_file, page).map_err(|error| cannot(&picture_file, error))?;
+    text += &format!("  see it    {}\n", picture_file.display());
+    if !call.is_empty() {
+        text += &format!("  again     {call}\n");
+    }
+    told.picture = Some(picture_file);
+    told.plan = plan.cloned();
+    Ok(text)
+}
+
+impl Outcome {
+    /// How it came out; what broke is drawn.
+    pub(super) fn of<S: Served>(
+        servers: &Servers<S>,
+        watched: &Watched,
+        plan: Option<Plan>,
+    ) -> Result<Outcome, BadCall> {
+        let count = servers.count();
+        let began = servers.plan_began();
+        servers.watched(|watch, now| {
+            let mut told = Told::of(watch);
+            let mut text = watch.summary();
+            let until = watch.broken().next().map_or(now, |broken| broken.at);
+            let plan = plan.map(|plan| applied(plan, until - began));
+            if told.verdict == Verdict::Violated {
+                let again = format!("{} {} --plan PLAN", names::program(), watched.again);
+                text += &write(watch, count, &watched.title, plan.as_ref(), &watched.out, &again, &mut told)?;
+            }
+            if let Some(error) = watch.record.finish() {
+                return Err(BadCall(format!("--record: it cannot be written to any more: {error}")));
+            }
+            // Who only wants a server was not asking for a verdict.
+            let asks = watched.until_broken || watched.witness.is_some();
+            let ending = match told.ending() {
+                Ending::Vacuous if !asks => Ending::Fine,
+                ending => ending,
+            };
+            Ok(Outcome { ending, text, told })
+        })
+    }
+}
+
+/// What of a plan has struck until then: what came later did nothing to it.
+fn applied(mut plan: Plan, until: picklock_model::time::Micros) -> Plan {
+    let has_struck = |planned: &Planned| match planned.when {
+        When::At(at) => at <= until,
+        When::Trigger { .. } => false,
+    };
+    plan.faults.retain(has_struck);
+    plan
+}

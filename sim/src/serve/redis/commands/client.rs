@@ -1,0 +1,195 @@
+//! What a client says of itself: `HELLO`, `AUTH`, `CLIENT`, `RESET`.
+
+use super::about::role_name;
+use super::{VERSION, unknown_subcommand};
+use crate::serve::redis::house::{Sent, Session};
+use crate::serve::redis::numbers::integer;
+use crate::serve::redis::reply::Reply;
+use crate::serve::redis::turn::{Replied, SYNTAX, Turn, lower, number, refuse, wrong_number};
+use bytes::Bytes;
+
+/// `src/networking.c` `helloCommand`.
+pub fn hello(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let version = match words.get(1).map(|word| integer(word)) {
+        None => turn.session.version,
+        Some(Some(2)) => 2,
+        Some(Some(3)) => 3,
+        Some(Some(_)) => return refuse("NOPROTO unsupported protocol version"),
+        Some(None) => return refuse("ERR Protocol version is not an integer or out of range"),
+    };
+    let mut rest = words.get(2..).unwrap_or_default();
+    while let Some((option, after)) = rest.split_first() {
+        rest = match (lower(option).as_str(), after) {
+            ("auth", [user, password, rest @ ..]) => {
+                check(user, password)?;
+                rest
+            }
+            ("setname", [name, rest @ ..]) => {
+                set_name(name, turn.session)?;
+                rest
+            }
+            _ => return refuse([b"ERR Syntax error in HELLO option '".as_slice(), option, b"'"].concat()),
+        };
+    }
+    turn.session.version = version;
+    let said = [
+        ("server", Reply::bulk("redis")),
+        ("version", Reply::bulk(VERSION)),
+        ("proto", Reply::Integer(version.into())),
+        ("id", Reply::Integer(turn.session.id)),
+        ("mode", Reply::bulk("standalone")),
+        ("role", Reply::bulk(role_name(turn))),
+        ("modules", Reply::Array(Vec::new())),
+    ];
+    Ok(Reply::Map(said.into_iter().map(|(name, value)| (Reply::bulk(name), value)).collect()))
+}
+
+/// There is one user, and no password.
+fn check(user: &Bytes, _password: &Bytes) -> Replied {
+    match user.as_ref() {
+        b"default" => Ok(Reply::ok()),
+        _ => refuse("WRONGPASS invalid username-password pair or user is disabled."),
+    }
+}
+
+pub fn auth(_: &mut Turn, words: &[Bytes]) -> Replied {
+    match &words[1..] {
+        [_] => refuse(
+            "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
+             configuration is correct?",
+        ),
+        [user, password] => check(user, password),
+        _ => refuse(SYNTAX),
+    }
+}
+
+pub fn reset(turn: &mut Turn, _: &[Bytes]) -> Replied {
+    turn.session.transaction = None;
+    turn.house.unwatch(turn.session);
+    turn.house.unsubscribe_all(turn.session);
+    (turn.session.database, turn.session.version) = (0, 2);
+    turn.session.name = Bytes::new();
+    Ok(Reply::status("RESET"))
+}
+
+fn is_printable(name: &[u8]) -> bool {
+    name.iter().all(|byte| (b'!'..=b'~').contains(byte))
+}
+
+fn set_name(name: &Bytes, session: &mut Session) -> Replied {
+    if !is_printable(name) {
+        return refuse("ERR Client names cannot contain spaces, newlines or special characters.");
+    }
+    session.name = name.clone();
+    Ok(Reply::ok())
+}
+
+pub fn client(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let what = lower(&words[1]);
+    match (what.as_str(), &words[2..]) {
+        ("id", []) => Ok(Reply::Integer(turn.session.id)),
+        ("getname", []) if turn.session.name.is_empty() => Ok(Reply::Nil),
+        ("getname", []) => Ok(Reply::Bulk(turn.session.name.clone())),
+        ("setname", [name]) => set_name(name, turn.session),
+        // It came with version 7.2; newer clients say it unasked.
+        ("setinfo", [attribute, value]) => set_info(attribute, value, turn.session),
+        ("info", []) => Ok(Reply::Verbatim(described(turn.session, turn))),
+        ("list", options) => list(turn, options),
+        ("kill", options) => kill(turn, options),
+        ("no-evict" | "no-touch", [how]) => match lower(how).as_str() {
+            "on" | "off" => Ok(Reply::ok()),
+            _ => refuse(SYNTAX),
+        },
+        ("getredir", []) => Ok(Reply::Integer(-1)),
+        ("unpause", []) => Ok(Reply::ok()),
+        (
+            "id" | "getname" | "setname" | "setinfo" | "info" | "no-evict" | "no-touch" | "getredir"
+            | "unpause",
+            _,
+        ) => refuse(wrong_number(&format!("client|{what}"))),
+        ("reply" | "pause" | "unblock" | "tracking" | "caching" | "trackinginfo", _) => {
+            turn.house.missing(&format!("CLIENT {}", what.to_uppercase()));
+            refuse(unknown_subcommand("CLIENT", &words[1]))
+        }
+        _ => refuse(unknown_subcommand("CLIENT", &words[1])),
+    }
+}
+
+fn set_info(attribute: &Bytes, value: &Bytes, session: &mut Session) -> Replied {
+    let name = lower(attribute);
+    if !is_printable(value) {
+        return refuse(format!("ERR {name} cannot contain spaces, newlines or special characters."));
+    }
+    match name.as_str() {
+        "lib-name" => session.library.0 = value.clone(),
+        "lib-ver" => session.library.1 = value.clone(),
+        _ => return refuse([b"ERR Unrecognized option '".as_slice(), attribute, b"'"].concat()),
+    }
+    Ok(Reply::ok())
+}
+
+/// One line of `CLIENT LIST`; addresses and sizes are not known here.
+fn described(session: &Session, turn: &Turn) -> String {
+    let age = (turn.now_micros() - turn.cx.settings.date - session.since.0).max(0) / 1_000_000;
+    let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
+    let queued = session.transaction.as_ref().map_or(-1, |transaction| transaction.commands.len() as i64);
+    let flag = match (session.subscriptions() > 0, queued >= 0) {
+        (true, _) => "P",
+        (_, true) => "x",
+        _ => "N",
+    };
+    format!(
+        "id={} addr=127.0.0.1:0 laddr=127.0.0.1:0 fd=0 name={} age={age} idle=0 flags={flag} db={} sub={} psub={} \
+         ssub=0 multi={queued} qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=1024 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 \
+         events=r cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}\n",
+        session.id,
+        text(&session.name),
+        session.database,
+        session.channels.len(),
+        session.patterns.len(),
+        session.last_command,
+        session.version,
+        text(&session.library.0),
+        text(&session.library.1),
+    )
+}
+
+fn list(turn: &mut Turn, options: &[Bytes]) -> Replied {
+    let mut asked: Option<Vec<i64>> = None;
+    match options {
+        [] => {}
+        [option, kind] if lower(option) == "type" => match lower(kind).as_str() {
+            "normal" => {}
+            "master" | "replica" | "slave" | "pubsub" => asked = Some(Vec::new()),
+            _ => return refuse([b"ERR Unknown client type '".as_slice(), kind, b"'"].concat()),
+        },
+        [option, ids @ ..] if lower(option) == "id" && !ids.is_empty() => {
+            asked = Some(ids.iter().map(number).collect::<Result<_, _>>()?);
+        }
+        _ => return refuse(SYNTAX),
+    }
+    let others = turn.house.sessions.values();
+    let mut all: Vec<&Session> = others.chain([&*turn.session]).collect();
+    all.sort_by_key(|session| session.id);
+    let is_asked = |session: &&&Session| asked.as_ref().is_none_or(|asked| asked.contains(&session.id));
+    Ok(Reply::Verbatim(all.iter().filter(is_asked).map(|session| described(session, turn)).collect()))
+}
+
+/// By number only.
+fn kill(turn: &mut Turn, options: &[Bytes]) -> Replied {
+    match options {
+        [option, id, ..] if lower(option) == "id" => {
+            let Some(id) = integer(id).filter(|id| *id > 0) else {
+                return refuse("ERR client-id should be greater than 0");
+            };
+            let is_there = turn.house.sessions.contains_key(&id) || turn.session.id == id;
+            if is_there {
+                turn.house.pushes.push((id, Sent::Close));
+            }
+            Ok(Reply::truth(is_there))
+        }
+        [_] => refuse("ERR No such client"),
+        [] => refuse(wrong_number("client|kill")),
+        _ => refuse(SYNTAX),
+    }
+}

@@ -1,0 +1,188 @@
+//! Commands on lists, and what waits for them.
+
+use super::strings::range;
+use crate::serve::redis::numbers::float;
+use crate::serve::redis::reply::Reply;
+use crate::serve::redis::store::Content;
+use crate::serve::redis::turn::{Refusal, Replied, SYNTAX, Turn, lower, number, refuse};
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+/// Changes a list that is there.
+fn edit<T>(turn: &mut Turn, key: &Bytes, change: impl FnOnce(&mut VecDeque<Bytes>) -> T) -> Option<T> {
+    let place = turn.place(key);
+    turn.instance.keyspace.edit(&place, turn.cx, |content| match content {
+        Content::List(list) => change(list),
+        _ => unreachable!("its type was looked at"),
+    })
+}
+
+fn push_one(turn: &mut Turn, key: &Bytes, value: Bytes, is_left: bool) {
+    turn.edit(key, Content::List(VecDeque::new()), |content| match content {
+        Content::List(list) if is_left => list.push_front(value),
+        Content::List(list) => list.push_back(value),
+        _ => unreachable!("its type was looked at"),
+    });
+}
+
+/// `LPUSH`, `RPUSH`, `LPUSHX`, `RPUSHX`.
+pub fn push(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let name = lower(&words[0]);
+    let is_there = turn.list(&words[1])?.is_some();
+    if name.ends_with('x') && !is_there {
+        return Ok(Reply::Integer(0));
+    }
+    for value in &words[2..] {
+        push_one(turn, &words[1], value.clone(), name.starts_with('l'));
+    }
+    llen(turn, words)
+}
+
+pub fn llen(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    Ok(Reply::Integer(turn.list(&words[1])?.map_or(0, |list| list.len() as i64)))
+}
+
+fn pop_one(turn: &mut Turn, key: &Bytes, is_left: bool) -> Result<Option<Bytes>, Refusal> {
+    if turn.list(key)?.is_none() {
+        return Ok(None);
+    }
+    let popped = edit(turn, key, |list| if is_left { list.pop_front() } else { list.pop_back() });
+    Ok(popped.flatten())
+}
+
+/// `LPOP`, `RPOP`.
+pub fn pop(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let is_left = lower(&words[0]) == "lpop";
+    match &words[2..] {
+        [] => Ok(pop_one(turn, &words[1], is_left)?.map_or(Reply::Nil, Reply::Bulk)),
+        [count] => {
+            let Some(count) = number(count).ok().and_then(|count| usize::try_from(count).ok()) else {
+                return refuse("ERR value is out of range, must be positive");
+            };
+            if turn.list(&words[1])?.is_none() {
+                return Ok(Reply::NoArray);
+            }
+            let mut popped = Vec::new();
+            while popped.len() < count {
+                let Some(value) = pop_one(turn, &words[1], is_left)? else { break };
+                popped.push(value);
+            }
+            Ok(Reply::strings(popped))
+        }
+        _ => refuse(crate::serve::redis::turn::wrong_number(&lower(&words[0]))),
+    }
+}
+
+pub fn lrange(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let (start, end) = (number(&words[2])?, number(&words[3])?);
+    let Some(list) = turn.list(&words[1])? else { return Ok(Reply::Array(Vec::new())) };
+    Ok(Reply::strings(list.range(range(start, end, list.len())).cloned()))
+}
+
+pub fn ltrim(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let (start, end) = (number(&words[2])?, number(&words[3])?);
+    let Some(length) = turn.list(&words[1])?.map(VecDeque::len) else { return Ok(Reply::ok()) };
+    let kept = range(start, end, length);
+    edit(turn, &words[1], |list| {
+        list.truncate(kept.end);
+        list.drain(..kept.start.min(list.len()));
+    });
+    Ok(Reply::ok())
+}
+
+fn index(place: i64, length: usize) -> Option<usize> {
+    let place = if place < 0 { place + length as i64 } else { place };
+    usize::try_from(place).ok().filter(|place| *place < length)
+}
+
+pub fn lindex(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let Some(list) = turn.list(&words[1])? else { return Ok(Reply::Nil) };
+    let place = index(number(&words[2])?, list.len());
+    Ok(place.and_then(|place| list.get(place)).cloned().map_or(Reply::Nil, Reply::Bulk))
+}
+
+pub fn lset(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let Some(length) = turn.list(&words[1])?.map(VecDeque::len) else { return refuse("ERR no such key") };
+    let Some(place) = index(number(&words[2])?, length) else { return refuse("ERR index out of range") };
+    edit(turn, &words[1], |list| list[place] = words[3].clone());
+    Ok(Reply::ok())
+}
+
+pub fn lrem(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let count = number(&words[2])?;
+    let Some(list) = turn.list(&words[1])? else { return Ok(Reply::Integer(0)) };
+    let most = if count == 0 { usize::MAX } else { count.unsigned_abs() as usize };
+    let equal = list.iter().enumerate().filter(|(_, value)| **value == words[3]).map(|(place, _)| place);
+    let gone: Vec<usize> = match count < 0 {
+        true => equal.collect::<Vec<_>>().into_iter().rev().take(most).collect(),
+        false => equal.take(most).collect::<Vec<_>>().into_iter().rev().collect(),
+    };
+    if !gone.is_empty() {
+        // The last ones first: the places of the others stay.
+        edit(turn, &words[1], |list| gone.iter().for_each(|place| drop(list.remove(*place))));
+    }
+    Ok(Reply::Integer(gone.len() as i64))
+}
+
+fn side(word: &Bytes) -> Result<bool, Refusal> {
+    match lower(word).as_str() {
+        "left" => Ok(true),
+        "right" => Ok(false),
+        _ => refuse(SYNTAX),
+    }
+}
+
+fn shift(turn: &mut Turn, from: &Bytes, to: &Bytes, sides: (bool, bool)) -> Result<Option<Bytes>, Refusal> {
+    if turn.list(from)?.is_none() {
+        return Ok(None);
+    }
+    turn.list(to)?;
+    let Some(value) = pop_one(turn, from, sides.0)? else { return Ok(None) };
+    push_one(turn, to, value.clone(), sides.1);
+    Ok(Some(value))
+}
+
+/// `RPOPLPUSH`, `LMOVE`.
+pub fn lmove(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let sides = match &words[3..] {
+        [from, to] => (side(from)?, side(to)?),
+        _ => (false, true),
+    };
+    Ok(shift(turn, &words[1], &words[2], sides)?.map_or(Reply::Nil, Reply::Bulk))
+}
+
+/// `BRPOPLPUSH`, `BLMOVE`.
+pub fn blmove(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let (sides, timeout) = match &words[3..] {
+        [from, to, timeout] => ((side(from)?, side(to)?), timeout),
+        rest => ((false, true), &rest[0]),
+    };
+    let timeout_ms = timeout_ms(timeout)?;
+    match shift(turn, &words[1], &words[2], sides)? {
+        Some(value) => Ok(Reply::Bulk(value)),
+        None => turn.block(&words[1..2], timeout_ms, Reply::Nil),
+    }
+}
+
+/// `BLPOP`, `BRPOP`.
+pub fn bpop(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let is_left = lower(&words[0]) == "blpop";
+    let (keys, timeout) = (&words[1..words.len() - 1], &words[words.len() - 1]);
+    let timeout_ms = timeout_ms(timeout)?;
+    for key in keys {
+        if let Some(value) = pop_one(turn, key, is_left)? {
+            return Ok(Reply::strings([key.clone(), value]));
+        }
+    }
+    turn.block(keys, timeout_ms, Reply::NoArray)
+}
+
+/// Seconds, perhaps with a fraction (`src/timeout.c` `getTimeoutFromObjectOrReply`).
+pub fn timeout_ms(word: &Bytes) -> Result<u64, Refusal> {
+    match float(word).map(|seconds| (seconds * 1_000.0).ceil()) {
+        Some(ms) if ms < 0.0 => refuse("ERR timeout is negative"),
+        Some(ms) if ms < i64::MAX as f64 => Ok(ms as u64),
+        Some(_) => refuse("ERR timeout is out of range"),
+        None => refuse("ERR timeout is not a float or out of range"),
+    }
+}

@@ -1,0 +1,215 @@
+//! What clients ask for.
+//!
+//! Said of the real server: version 7.0.
+
+mod about;
+mod client;
+mod hashes;
+mod keys;
+mod lists;
+mod pubsub;
+mod script;
+mod sets;
+mod sorted;
+mod strings;
+mod table;
+mod transactions;
+
+use super::reply::Reply;
+use super::turn::{Refusal, Replied, Turn, Within, lower, refuse, wrong_number};
+use bytes::Bytes;
+use picklock_model::stores::redis::Eviction;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use table::{MISSING, SPECS};
+
+/// The version that clients are told.
+pub const VERSION: &str = "7.0.15";
+
+type Run = fn(&mut Turn, &[Bytes]) -> Replied;
+
+/// A command.
+pub struct Spec {
+    pub name: &'static str,
+    /// How many words it has, with its name; below zero: at least.
+    arity: i64,
+    /// The first key, the last one, and the step between them.
+    keys: (i64, i64, i64),
+    pub run: Run,
+    pub writes: bool,
+    /// It may need memory.
+    grows: bool,
+    pub in_scripts: bool,
+}
+
+impl Spec {
+    /// Whether a command may have so many words.
+    pub fn admits(&self, words: usize) -> bool {
+        let words = words as i64;
+        if self.arity < 0 { words >= -self.arity } else { words == self.arity }
+    }
+}
+
+static BY_NAME: LazyLock<BTreeMap<&'static str, &'static Spec>> =
+    LazyLock::new(|| SPECS.iter().map(|spec| (spec.name, spec)).collect());
+
+/// The command of this name, in lower case.
+pub fn spec(name: &str) -> Option<&'static Spec> {
+    BY_NAME.get(name).copied()
+}
+
+/// Whether the real server has this command, in lower case, and this one has not.
+pub fn is_missing(name: &str) -> bool {
+    MISSING.contains(&name)
+}
+
+/// A client's command: run, or kept for its transaction (`src/server.c` `processCommand`).
+pub fn execute(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let Some(name) = words.first().map(lower) else { return Ok(Reply::Several(Vec::new())) };
+    turn.house.commands += 1;
+    let spec = match admitted(turn, &name, words) {
+        Ok(spec) => spec,
+        Err(refusal) => {
+            if let Some(transaction) = &mut turn.session.transaction {
+                transaction.is_broken = true;
+            }
+            // The real server says this instead, whatever was wrong.
+            return match (name.as_str(), turn.session.transaction.is_some()) {
+                ("exec", true) => refuse("EXECABORT Transaction discarded because of previous errors."),
+                _ => Err(refusal),
+            };
+        }
+    };
+    turn.session.last_command.clone_from(&name);
+    let is_now = matches!(name.as_str(), "exec" | "discard" | "multi" | "watch" | "quit" | "reset");
+    if let Some(transaction) = turn.session.transaction.as_mut().filter(|_| !is_now) {
+        transaction.commands.push(words.to_vec());
+        return Ok(Reply::status("QUEUED"));
+    }
+    (spec.run)(turn, words)
+}
+
+/// Whether the command may be run now, but for what only it can know.
+fn admitted(turn: &mut Turn, name: &str, words: &[Bytes]) -> Result<&'static Spec, Refusal> {
+    let Some(spec) = spec(name) else {
+        if is_missing(name) {
+            turn.house.missing(&name.to_uppercase());
+        }
+        return refuse(unknown(words));
+    };
+    if !spec.admits(words.len()) {
+        return refuse(wrong_number(name));
+    }
+    if let (Some(known), Some(what)) = (subcommands(name), words.get(1))
+        && !known.contains(&lower(what).as_str())
+    {
+        return refuse(unknown_subcommand(&name.to_uppercase(), what));
+    }
+    let listens = turn.session.version < 3 && turn.session.subscriptions() > 0;
+    let is_listeners = matches!(
+        name,
+        "ping" | "subscribe" | "unsubscribe" | "psubscribe" | "punsubscribe" | "quit" | "reset"
+    );
+    allowed(turn, spec)?;
+    if listens && !is_listeners {
+        return refuse(format!(
+            "ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in \
+             this context"
+        ));
+    }
+    Ok(spec)
+}
+
+/// What the real server knows as the second word of these: what it does not know is refused before it is queued.
+fn subcommands(name: &str) -> Option<&'static [&'static str]> {
+    Some(match name {
+        "client" => &[
+            "caching",
+            "getname",
+            "getredir",
+            "help",
+            "id",
+            "info",
+            "kill",
+            "list",
+            "no-evict",
+            "no-touch",
+            "pause",
+            "reply",
+            "setinfo",
+            "setname",
+            "tracking",
+            "trackinginfo",
+            "unblock",
+            "unpause",
+        ],
+        "command" => &["count", "docs", "getkeys", "getkeysandflags", "help", "info", "list"],
+        "config" => &["get", "help", "resetstat", "rewrite", "set"],
+        "pubsub" => &["channels", "help", "numpat", "numsub", "shardchannels", "shardnumsub"],
+        "script" => &["debug", "exists", "flush", "help", "kill", "load"],
+        _ => return None,
+    })
+}
+
+/// Whether the server takes such a command now.
+pub fn allowed(turn: &mut Turn, spec: &Spec) -> Result<(), Refusal> {
+    if spec.writes && !turn.instance.is_master() {
+        return refuse("READONLY You can't write against a read only replica.");
+    }
+    let is_full = |turn: &Turn| {
+        let max = turn.cx.settings.keys_max.map(usize::from);
+        max.is_some_and(|max| turn.instance.keyspace.total() >= max.max(1))
+    };
+    while spec.grows && is_full(turn) {
+        let evicts = turn.cx.settings.eviction == Eviction::AllKeysLru;
+        if !evicts || !turn.instance.keyspace.evict(turn.cx) {
+            return refuse("OOM command not allowed when used memory > 'maxmemory'.");
+        }
+    }
+    Ok(())
+}
+
+/// Runs a command that was admitted before: of a transaction, or for who has waited.
+pub fn run(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    match words.first().map(lower).and_then(|name| spec(&name)) {
+        Some(spec) => {
+            allowed(turn, spec)?;
+            (spec.run)(turn, words)
+        }
+        None => refuse(unknown(words)),
+    }
+}
+
+/// Runs a command for who has waited; `None`: in vain.
+pub fn again(turn: &mut Turn, words: &[Bytes]) -> Option<Reply> {
+    turn.within = Within::Itself;
+    match run(turn, words) {
+        Ok(reply) => Some(reply),
+        Err(Refusal::Error(text)) => Some(Reply::error(text)),
+        Err(Refusal::Block { .. } | Refusal::Replicas { .. }) => None,
+    }
+}
+
+/// `src/server.c` `commandCheckExistence`: at most 128 bytes of the arguments, each in quotes.
+fn unknown(words: &[Bytes]) -> Vec<u8> {
+    const SHOWN_MAX: usize = 128;
+    // As C prints it: up to the first NUL.
+    let shown = |word: &Bytes, most: usize| -> Vec<u8> {
+        word.iter().copied().take(most).take_while(|byte| *byte != 0).collect()
+    };
+    let mut arguments = Vec::new();
+    for word in &words[1..] {
+        if arguments.len() >= SHOWN_MAX {
+            break;
+        }
+        let text = shown(word, SHOWN_MAX - arguments.len());
+        arguments.extend([b"'".as_slice(), &text, b"' "].concat());
+    }
+    let name = shown(&words[0], SHOWN_MAX);
+    [b"ERR unknown command '".as_slice(), &name, b"', with args beginning with: ", &arguments].concat()
+}
+
+fn unknown_subcommand(command: &str, what: &Bytes) -> Vec<u8> {
+    let shown: Vec<u8> = what.iter().copied().take(128).take_while(|byte| *byte != 0).collect();
+    [b"ERR unknown subcommand '".as_slice(), &shown, format!("'. Try {command} HELP.").as_bytes()].concat()
+}

@@ -1,0 +1,99 @@
+//! `SUBSCRIBE`, `PSUBSCRIBE`, `PUBLISH` and what belongs to them. Messages reach those who listen at this server only: a
+//! master does not pass them on to its replicas.
+
+use super::unknown_subcommand;
+use crate::serve::redis::glob::matches;
+use crate::serve::redis::house::{Sent, forget};
+use crate::serve::redis::reply::Reply;
+use crate::serve::redis::turn::{Replied, Turn, Within, lower, refuse, wrong_number};
+use bytes::Bytes;
+
+/// `SUBSCRIBE`, `PSUBSCRIBE`.
+pub fn subscribe(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let name = lower(&words[0]);
+    if turn.within == Within::Transaction && turn.session.version < 3 {
+        return refuse(format!("ERR {} isn't allowed inside MULTI", name.to_uppercase()));
+    }
+    let is_pattern = name == "psubscribe";
+    let mut said = Vec::new();
+    for channel in &words[1..] {
+        let (own, all) = match is_pattern {
+            true => (&mut turn.session.patterns, &mut turn.house.patterns),
+            false => (&mut turn.session.channels, &mut turn.house.channels),
+        };
+        own.insert(channel.clone());
+        all.entry(channel.clone()).or_default().insert(turn.session.id);
+        said.push(confirmed(&name, Reply::Bulk(channel.clone()), turn));
+    }
+    Ok(Reply::Several(said))
+}
+
+/// `UNSUBSCRIBE`, `PUNSUBSCRIBE`: without channels, from all.
+pub fn unsubscribe(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let name = lower(&words[0]);
+    let is_pattern = name == "punsubscribe";
+    let own = if is_pattern { &turn.session.patterns } else { &turn.session.channels };
+    let named: Vec<Bytes> = match &words[1..] {
+        [] => own.iter().cloned().collect(),
+        named => named.to_vec(),
+    };
+    if named.is_empty() {
+        return Ok(confirmed(&name, Reply::Nil, turn));
+    }
+    let mut said = Vec::new();
+    for channel in named {
+        let (own, all) = match is_pattern {
+            true => (&mut turn.session.patterns, &mut turn.house.patterns),
+            false => (&mut turn.session.channels, &mut turn.house.channels),
+        };
+        if own.remove(&channel) {
+            forget(all, &channel, turn.session.id);
+        }
+        said.push(confirmed(&name, Reply::Bulk(channel), turn));
+    }
+    Ok(Reply::Several(said))
+}
+
+fn confirmed(name: &str, channel: Reply, turn: &Turn) -> Reply {
+    Reply::Push(vec![Reply::bulk(name.to_owned()), channel, Reply::Integer(turn.session.subscriptions())])
+}
+
+pub fn publish(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let (channel, message) = (&words[1], Reply::Bulk(words[2].clone()));
+    let mut told = Vec::new();
+    for id in turn.house.channels.get(channel).into_iter().flatten() {
+        let push = vec![Reply::bulk("message"), Reply::Bulk(channel.clone()), message.clone()];
+        told.push((*id, Sent::Reply(Reply::Push(push))));
+    }
+    for (pattern, clients) in &turn.house.patterns {
+        if matches(pattern, channel) {
+            for id in clients {
+                let head = [Reply::bulk("pmessage"), Reply::Bulk(pattern.clone())];
+                let push = head.into_iter().chain([Reply::Bulk(channel.clone()), message.clone()]);
+                told.push((*id, Sent::Reply(Reply::Push(push.collect()))));
+            }
+        }
+    }
+    let count = told.len() as i64;
+    turn.house.pushes.extend(told);
+    Ok(Reply::Integer(count))
+}
+
+pub fn pubsub(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    match (lower(&words[1]).as_str(), &words[2..]) {
+        ("channels", [] | [_]) => {
+            let admits = |channel: &&Bytes| words.get(2).is_none_or(|pattern| matches(pattern, channel));
+            Ok(Reply::strings(turn.house.channels.keys().filter(admits).cloned()))
+        }
+        ("numsub", channels) => {
+            let count = |channel| turn.house.channels.get(channel).map_or(0, |clients| clients.len() as i64);
+            let pairs =
+                channels.iter().map(|channel| [Reply::Bulk(channel.clone()), Reply::Integer(count(channel))]);
+            Ok(Reply::Array(pairs.flatten().collect()))
+        }
+        ("numpat", []) => Ok(Reply::Integer(turn.house.patterns.len() as i64)),
+        ("shardchannels" | "shardnumsub", _) => Ok(Reply::Array(Vec::new())),
+        (name @ ("channels" | "numpat"), _) => refuse(wrong_number(&format!("pubsub|{name}"))),
+        _ => refuse(unknown_subcommand("PUBSUB", &words[1])),
+    }
+}

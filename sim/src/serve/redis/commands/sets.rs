@@ -1,0 +1,120 @@
+//! Commands on sets.
+
+use super::keys::Scan;
+use crate::serve::redis::reply::Reply;
+use crate::serve::redis::store::Content;
+use crate::serve::redis::turn::{Refusal, Replied, Turn, lower, number, refuse};
+use bytes::Bytes;
+use std::collections::BTreeSet;
+
+pub fn sadd(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let known = turn.set(&words[1])?;
+    if known.is_some_and(|known| words[2..].iter().all(|member| known.contains(member))) {
+        return Ok(Reply::Integer(0));
+    }
+    let new = turn.edit(&words[1], Content::Set(BTreeSet::new()), |content| match content {
+        Content::Set(members) => words[2..].iter().filter(|member| members.insert((*member).clone())).count(),
+        _ => unreachable!("its type was looked at"),
+    });
+    Ok(Reply::Integer(new as i64))
+}
+
+pub fn srem(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let known = turn.set(&words[1])?;
+    if !known.is_some_and(|known| words[2..].iter().any(|member| known.contains(member))) {
+        return Ok(Reply::Integer(0));
+    }
+    let place = turn.place(&words[1]);
+    let gone = turn.instance.keyspace.edit(&place, turn.cx, |content| match content {
+        Content::Set(members) => words[2..].iter().filter(|member| members.remove(*member)).count(),
+        _ => unreachable!("its type was looked at"),
+    });
+    Ok(Reply::Integer(gone.unwrap_or(0) as i64))
+}
+
+pub fn sismember(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    Ok(Reply::truth(turn.set(&words[1])?.is_some_and(|members| members.contains(&words[2]))))
+}
+
+pub fn smismember(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let members = turn.set(&words[1])?;
+    let is_in = |member| Reply::truth(members.is_some_and(|members| members.contains(member)));
+    Ok(Reply::Array(words[2..].iter().map(is_in).collect()))
+}
+
+pub fn smembers(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let members = turn.set(&words[1])?.into_iter().flatten();
+    Ok(Reply::Set(members.cloned().map(Reply::Bulk).collect()))
+}
+
+pub fn scard(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    Ok(Reply::Integer(turn.set(&words[1])?.map_or(0, |members| members.len() as i64)))
+}
+
+/// `SPOP`, `SRANDMEMBER`. Any members will do: the first ones.
+pub fn some(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let pops = lower(&words[0]) == "spop";
+    let count = match &words[2..] {
+        [] => None,
+        [count] => Some(number(count)?),
+        _ => return refuse("ERR syntax error"),
+    };
+    let most = count.map_or(1, i64::unsigned_abs) as usize;
+    if pops && count.is_some_and(|count| count < 0) {
+        return refuse("ERR value is out of range, must be positive");
+    }
+    let members = turn.set(&words[1])?.into_iter().flatten();
+    let shown: Vec<Bytes> = match count {
+        // With a count below zero members come again.
+        Some(count) if count < 0 => {
+            members.cloned().collect::<Vec<_>>().into_iter().cycle().take(most).collect()
+        }
+        _ => members.take(most).cloned().collect(),
+    };
+    if pops && !shown.is_empty() {
+        let gone = [&[words[0].clone(), words[1].clone()], shown.as_slice()].concat();
+        srem(turn, &gone)?;
+    }
+    Ok(match count {
+        None => shown.into_iter().next().map_or(Reply::Nil, Reply::Bulk),
+        Some(_) if pops => Reply::Set(shown.into_iter().map(Reply::Bulk).collect()),
+        Some(_) => Reply::strings(shown),
+    })
+}
+
+fn combined(turn: &mut Turn, how: &str, keys: &[Bytes]) -> Result<BTreeSet<Bytes>, Refusal> {
+    let mut sets = Vec::new();
+    for key in keys {
+        sets.push(turn.set(key)?.cloned().unwrap_or_default());
+    }
+    let sets = sets.into_iter().reduce(|left, right| match how {
+        "sinter" => left.intersection(&right).cloned().collect(),
+        "sunion" => left.union(&right).cloned().collect(),
+        _ => left.difference(&right).cloned().collect(),
+    });
+    Ok(sets.unwrap_or_default())
+}
+
+/// `SINTER`, `SUNION`, `SDIFF`.
+pub fn combine(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let members = combined(turn, &lower(&words[0]), &words[1..])?;
+    Ok(Reply::Set(members.into_iter().map(Reply::Bulk).collect()))
+}
+
+/// `SINTERSTORE`, `SUNIONSTORE`, `SDIFFSTORE`.
+pub fn store(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let members = combined(turn, lower(&words[0]).trim_end_matches("store"), &words[2..])?;
+    let count = members.len() as i64;
+    match count {
+        0 => drop(turn.remove(&words[1])),
+        _ => turn.put(&words[1], Content::Set(members), None),
+    }
+    Ok(Reply::Integer(count))
+}
+
+/// All of it at once, as the real server shows a small one.
+pub fn sscan(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let scan = Scan::read(&words[2], &words[3..], false)?;
+    let members = turn.set(&words[1])?.into_iter().flatten().filter(|member| scan.admits(member));
+    Ok(Reply::Array(vec![Reply::bulk("0"), Reply::strings(members.cloned())]))
+}

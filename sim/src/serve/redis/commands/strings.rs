@@ -1,0 +1,232 @@
+//! Commands on strings.
+
+use crate::serve::redis::numbers::{float, general, integer};
+use crate::serve::redis::reply::Reply;
+use crate::serve::redis::store::Content;
+use crate::serve::redis::turn::{
+    NOT_A_FLOAT, NOT_AN_INTEGER, Refusal, Replied, SYNTAX, Turn, lower, number, refuse, wrong_number,
+};
+use bytes::Bytes;
+
+pub fn get(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    Ok(turn.text(&words[1])?.map_or(Reply::Nil, Reply::Bulk))
+}
+
+/// What `SET` and `GETEX` can be told.
+#[derive(Default)]
+struct Options {
+    if_absent: bool,
+    if_present: bool,
+    returns_old: bool,
+    keeps_ttl: bool,
+    persists: bool,
+    /// The option, and the time that follows it.
+    time: Option<(String, Bytes)>,
+}
+
+/// All options are read before a number is (`src/t_string.c` `parseExtendedStringArgumentsOrReply`).
+fn options(words: &[Bytes], is_set: bool) -> Result<Options, Refusal> {
+    let mut options = Options::default();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let name = lower(word);
+        let fits = |options: &Options, name: &str| {
+            !options.keeps_ttl
+                && !options.persists
+                && options.time.as_ref().is_none_or(|(before, _)| before == name)
+        };
+        match name.as_str() {
+            "nx" if is_set && !options.if_present => options.if_absent = true,
+            "xx" if is_set && !options.if_absent => options.if_present = true,
+            "get" if is_set => options.returns_old = true,
+            "keepttl" if is_set && !options.persists && options.time.is_none() => options.keeps_ttl = true,
+            "persist" if !is_set && options.time.is_none() => options.persists = true,
+            "ex" | "px" | "exat" | "pxat" if fits(&options, &name) => match rest.next() {
+                Some(time) => options.time = Some((name, time.clone())),
+                None => return refuse(SYNTAX),
+            },
+            _ => return refuse(SYNTAX),
+        }
+    }
+    Ok(options)
+}
+
+/// The last millisecond of a life (`src/t_string.c` `getExpireMillisecondsOrReply`).
+fn death(command: &str, option: &str, time: &Bytes, now_ms: i64) -> Result<i64, Refusal> {
+    let time = number(time)?;
+    let unit = if option.starts_with('e') { 1_000 } else { 1 };
+    let base = if option.ends_with("at") { 0 } else { now_ms };
+    let at = time.checked_mul(unit).and_then(|time| time.checked_add(base));
+    match at.filter(|at| time > 0 && *at > 0) {
+        Some(at) => Ok(at),
+        None => invalid_time(command),
+    }
+}
+
+pub fn invalid_time<T>(command: &str) -> Result<T, Refusal> {
+    refuse(format!("ERR invalid expire time in '{command}' command"))
+}
+
+pub fn set(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let options = options(&words[3..], true)?;
+    let now = turn.now_ms();
+    let time = options.time.as_ref();
+    let mut dies = time.map(|(option, time)| death("set", option, time, now)).transpose()?;
+    let old = match options.returns_old {
+        true => turn.text(&words[1])?.map_or(Reply::Nil, Reply::Bulk),
+        false => Reply::Nil,
+    };
+    let is_there = turn.has(&words[1]);
+    if (options.if_absent && is_there) || (options.if_present && !is_there) {
+        return Ok(old);
+    }
+    if options.keeps_ttl {
+        dies = turn.dies(&words[1]);
+    }
+    turn.put(&words[1], Content::Text(words[2].clone()), dies);
+    Ok(if options.returns_old { old } else { Reply::ok() })
+}
+
+pub fn setnx(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let is_free = !turn.has(&words[1]);
+    if is_free {
+        turn.put(&words[1], Content::Text(words[2].clone()), None);
+    }
+    Ok(Reply::truth(is_free))
+}
+
+pub fn setex(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let name = lower(&words[0]);
+    let option = if name == "setex" { "ex" } else { "px" };
+    let dies = death(&name, option, &words[2], turn.now_ms())?;
+    turn.put(&words[1], Content::Text(words[3].clone()), Some(dies));
+    Ok(Reply::ok())
+}
+
+pub fn getset(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let old = get(turn, words)?;
+    turn.put(&words[1], Content::Text(words[2].clone()), None);
+    Ok(old)
+}
+
+pub fn getdel(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let old = get(turn, words)?;
+    turn.remove(&words[1]);
+    Ok(old)
+}
+
+pub fn getex(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let options = options(&words[2..], false)?;
+    let value = get(turn, words)?;
+    if value == Reply::Nil {
+        return Ok(value);
+    }
+    let (now, place) = (turn.now_ms(), turn.place(&words[1]));
+    match options.time {
+        Some((option, time)) => {
+            let at = death("getex", &option, &time, now)?;
+            // A moment that has passed (`src/t_string.c` `getexCommand`).
+            match option.ends_with("at") && at <= now {
+                true => {
+                    turn.remove(&words[1]);
+                }
+                false => turn.instance.keyspace.set_death(&place, Some(at), turn.cx),
+            }
+        }
+        None if options.persists && turn.dies(&words[1]).is_some() => {
+            turn.instance.keyspace.set_death(&place, None, turn.cx);
+        }
+        None => {}
+    }
+    Ok(value)
+}
+
+pub fn mget(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let value = |key| turn.text(key).ok().flatten().map_or(Reply::Nil, Reply::Bulk);
+    Ok(Reply::Array(words[1..].iter().map(value).collect()))
+}
+
+pub fn mset(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let name = lower(&words[0]);
+    if words.len().is_multiple_of(2) {
+        return refuse(wrong_number(&name));
+    }
+    let pairs = words[1..].chunks_exact(2);
+    if name == "msetnx" && pairs.clone().any(|pair| turn.has(&pair[0])) {
+        return Ok(Reply::Integer(0));
+    }
+    for pair in pairs {
+        turn.put(&pair[0], Content::Text(pair[1].clone()), None);
+    }
+    Ok(if name == "msetnx" { Reply::Integer(1) } else { Reply::ok() })
+}
+
+pub fn strlen(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    Ok(Reply::Integer(turn.text(&words[1])?.map_or(0, |text| text.len() as i64)))
+}
+
+pub fn append(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let (old, dies) = (turn.text(&words[1])?.unwrap_or_default(), turn.dies(&words[1]));
+    let text = Bytes::from([old, words[2].clone()].concat());
+    let length = text.len() as i64;
+    turn.put(&words[1], Content::Text(text), dies);
+    Ok(Reply::Integer(length))
+}
+
+pub fn getrange(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let (start, end) = (number(&words[2])?, number(&words[3])?);
+    let text = turn.text(&words[1])?.unwrap_or_default();
+    // Unlike a list, which ends before its front (`src/t_string.c` `getrangeCommand`).
+    let end = if end < 0 && start <= end || start >= 0 { end.max(-(text.len() as i64)) } else { end };
+    let range = range(start, end, text.len());
+    Ok(Reply::Bulk(text.slice(range)))
+}
+
+/// Places from the front, or from the back if below zero; the last one is in it.
+pub fn range(start: i64, end: i64, length: usize) -> std::ops::Range<usize> {
+    let length = length as i64;
+    let absolute = |place: i64| if place < 0 { place.saturating_add(length).max(0) } else { place };
+    // A range that ends before the front is empty (`src/t_list.c` `lrangeCommand`).
+    let (start, end) = (absolute(start), if end < -length { -1 } else { absolute(end) });
+    let end = end.saturating_add(1).min(length);
+    if start >= end { 0..0 } else { start as usize..end as usize }
+}
+
+/// `INCR`, `DECR`, `INCRBY`, `DECRBY`. The key's time to live stays.
+pub fn increase(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let by = match (lower(&words[0]).as_str(), words.get(2)) {
+        ("incr", _) => 1,
+        ("decr", _) => -1,
+        ("decrby", Some(by)) => match number(by)?.checked_neg() {
+            Some(by) => by,
+            None => return refuse("ERR decrement would overflow"),
+        },
+        (_, Some(by)) => number(by)?,
+        (_, None) => return refuse(SYNTAX),
+    };
+    let old = match turn.text(&words[1])? {
+        Some(text) => integer(&text).map_or_else(|| refuse(NOT_AN_INTEGER), Ok)?,
+        None => 0,
+    };
+    let Some(new) = old.checked_add(by) else {
+        return refuse("ERR increment or decrement would overflow");
+    };
+    let dies = turn.dies(&words[1]);
+    turn.put(&words[1], Content::Text(new.to_string().into()), dies);
+    Ok(Reply::Integer(new))
+}
+
+/// The real server adds numbers of 80 bits and writes 17 digits; here they have 64, and are written as `%.17g` of that.
+pub fn incrbyfloat(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let read = |text: &Bytes| float(text).map_or_else(|| refuse(NOT_A_FLOAT), Ok);
+    let old = turn.text(&words[1])?.map_or(Ok(0.0), |text| read(&text))?;
+    let new = old + read(&words[2])?;
+    if !new.is_finite() {
+        return refuse("ERR increment would produce NaN or Infinity");
+    }
+    // The shortest that reads as the same number.
+    let text = if new.abs() < 1e15 { format!("{new}") } else { general(new, 17) };
+    let dies = turn.dies(&words[1]);
+    turn.put(&words[1], Content::Text(text.clone().into()), dies);
+    Ok(Reply::bulk(text))
+}

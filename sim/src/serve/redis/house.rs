@@ -1,0 +1,198 @@
+//! What a server's process has for its clients' sake, beside what it stores: gone when the process ends.
+
+use super::lua::Scripts;
+use super::reply::Reply;
+use super::store::Place;
+use super::watched::Tells;
+use crate::serve::watch::record::LinkId;
+use bytes::Bytes;
+use picklock_model::time::Micros;
+use std::collections::{BTreeMap, BTreeSet};
+use tokio::sync::{mpsc, oneshot};
+
+/// What a server's process has for its clients' sake.
+#[derive(Debug, Default)]
+pub struct House {
+    /// Those who are connected, but for whoever is having a command run.
+    pub sessions: BTreeMap<i64, Session>,
+    last_id: i64,
+    pub scripts: Scripts,
+    /// Who listens to what.
+    pub channels: BTreeMap<Bytes, BTreeSet<i64>>,
+    pub patterns: BTreeMap<Bytes, BTreeSet<i64>>,
+    /// Who would like to know whether a key changes.
+    pub watched: BTreeMap<Place, BTreeSet<i64>>,
+    /// Who waits for keys, in the order in which they came.
+    pub waiters: BTreeMap<u64, Waiter>,
+    last_ticket: u64,
+    /// What is to be told to clients who did not ask.
+    pub pushes: Vec<(i64, Sent)>,
+    /// What `CONFIG SET` has changed.
+    pub config: BTreeMap<String, String>,
+    pub commands: u64,
+    /// What the real server has and this one has not, as it was asked for: each once.
+    pub missing: BTreeSet<String>,
+    /// What is to be said to who runs the server.
+    pub notices: Vec<String>,
+}
+
+/// What is told to a client who did not ask.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Sent {
+    /// This.
+    Reply(Reply),
+    /// Nothing: its connection is closed.
+    Close,
+}
+
+/// What a server knows of a client.
+#[derive(Debug)]
+pub struct Session {
+    /// Its number on this server since the process began.
+    pub id: i64,
+    /// The number of its connection, over all servers.
+    pub link: LinkId,
+    pub name: Bytes,
+    pub library: (Bytes, Bytes),
+    pub database: u8,
+    /// Of the protocol: 2 or 3.
+    pub version: u8,
+    /// The commands of a transaction.
+    pub transaction: Option<Transaction>,
+    pub watches: BTreeSet<Place>,
+    /// A key that it watches was changed.
+    pub is_overtaken: bool,
+    pub channels: BTreeSet<Bytes>,
+    pub patterns: BTreeSet<Bytes>,
+    /// When it came, in microseconds of true time.
+    pub since: Micros,
+    pub last_command: String,
+    /// Where what it is told goes.
+    pub outbox: mpsc::UnboundedSender<Outgoing>,
+}
+
+/// A transaction that was begun.
+#[derive(Clone, Debug, Default)]
+pub struct Transaction {
+    pub commands: Vec<Vec<Bytes>>,
+    /// One of them is none.
+    pub is_broken: bool,
+}
+
+/// Bytes on their way to a client.
+#[derive(Debug)]
+pub struct Outgoing {
+    /// When they arrive, if nothing holds them up.
+    pub due: Micros,
+    /// They do not, and take the connection with them.
+    pub is_lost: bool,
+    pub bytes: Bytes,
+    /// The connection is closed after them.
+    pub is_last: bool,
+    pub tells: Tells,
+}
+
+/// A client that waits for keys.
+#[derive(Debug)]
+pub struct Waiter {
+    pub client: i64,
+    pub places: Vec<Place>,
+    /// What it asked.
+    pub words: Vec<Bytes>,
+    pub answer: oneshot::Sender<Reply>,
+}
+
+impl Session {
+    fn new(id: i64, link: LinkId, since: Micros, outbox: mpsc::UnboundedSender<Outgoing>) -> Session {
+        Session {
+            id,
+            link,
+            name: Bytes::new(),
+            library: Default::default(),
+            database: 0,
+            version: 2,
+            transaction: None,
+            watches: BTreeSet::new(),
+            is_overtaken: false,
+            channels: BTreeSet::new(),
+            patterns: BTreeSet::new(),
+            since,
+            last_command: "NULL".to_owned(),
+            outbox,
+        }
+    }
+
+    /// To how much it listens.
+    pub fn subscriptions(&self) -> i64 {
+        (self.channels.len() + self.patterns.len()) as i64
+    }
+}
+
+impl House {
+    /// Somebody has connected; its number.
+    pub fn admit(&mut self, link: LinkId, since: Micros, outbox: mpsc::UnboundedSender<Outgoing>) -> i64 {
+        self.last_id += 1;
+        self.sessions.insert(self.last_id, Session::new(self.last_id, link, since, outbox));
+        self.last_id
+    }
+
+    /// A client is gone.
+    pub fn dismiss(&mut self, id: i64) {
+        let Some(mut session) = self.sessions.remove(&id) else { return };
+        self.unwatch(&mut session);
+        self.unsubscribe_all(&mut session);
+        self.waiters.retain(|_, waiter| waiter.client != id);
+    }
+
+    pub fn unwatch(&mut self, session: &mut Session) {
+        for place in std::mem::take(&mut session.watches) {
+            forget(&mut self.watched, &place, session.id);
+        }
+        session.is_overtaken = false;
+    }
+
+    pub fn unsubscribe_all(&mut self, session: &mut Session) {
+        for channel in std::mem::take(&mut session.channels) {
+            forget(&mut self.channels, &channel, session.id);
+        }
+        for pattern in std::mem::take(&mut session.patterns) {
+            forget(&mut self.patterns, &pattern, session.id);
+        }
+    }
+
+    /// Somebody asked for what the real server has and this one has not: whoever runs it is told once.
+    pub fn missing(&mut self, what: &str) {
+        if self.missing.insert(what.to_owned()) {
+            self.notices.push(format!("was asked for {what}, which a real server has and this one has not"));
+        }
+    }
+
+    /// A place in the queue of those who wait.
+    pub fn wait(&mut self, waiter: Waiter) -> u64 {
+        self.last_ticket += 1;
+        self.waiters.insert(self.last_ticket, waiter);
+        self.last_ticket
+    }
+
+    /// Keys were changed: who watches them is told when it asks.
+    pub fn overtake(&mut self, touched: &BTreeSet<Place>, session: &mut Session) {
+        for place in touched {
+            for id in self.watched.get(place).into_iter().flatten() {
+                match self.sessions.get_mut(id) {
+                    Some(other) => other.is_overtaken = true,
+                    None => session.is_overtaken |= session.id == *id,
+                }
+            }
+        }
+    }
+}
+
+/// A client does not listen to this any more.
+pub fn forget<K: Ord + Clone>(listeners: &mut BTreeMap<K, BTreeSet<i64>>, what: &K, id: i64) {
+    if let Some(clients) = listeners.get_mut(what) {
+        clients.remove(&id);
+        if clients.is_empty() {
+            listeners.remove(what);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Replies as values of Lua, and values of Lua as replies (`src/script_lua.c` `redisProtocolToLuaType`,
+//! `luaReplyToRedisReply`).
+
+use crate::serve::redis::numbers::{general, shortest};
+use crate::serve::redis::reply::Reply;
+use bytes::Bytes;
+use mlua::{Lua, Table, Value};
+
+/// Tables in tables: more are an error of the script's.
+const DEPTH_MAX: usize = 64;
+
+/// A word of a command; `None`: it is none.
+pub fn word(value: &Value) -> Option<Bytes> {
+    match value {
+        Value::String(text) => Some(Bytes::copy_from_slice(&text.as_bytes())),
+        Value::Integer(number) => Some(general(*number as f64, 17).into()),
+        Value::Number(number) => Some(general(*number, 17).into()),
+        _ => None,
+    }
+}
+
+/// A reply for a script, as RESP2 has it.
+pub fn value_of(lua: &Lua, reply: &Reply) -> mlua::Result<Value> {
+    let text = |text: &[u8]| Ok(Value::String(lua.create_string(text)?));
+    let single = |name: &str, text: &[u8]| {
+        let table = lua.create_table()?;
+        table.raw_set(name, lua.create_string(text)?)?;
+        Ok(Value::Table(table))
+    };
+    let many = |replies: &mut dyn Iterator<Item = &Reply>| {
+        let table = lua.create_table()?;
+        for (place, reply) in (1..).zip(replies) {
+            table.raw_set(place, value_of(lua, reply)?)?;
+        }
+        Ok(Value::Table(table))
+    };
+    match reply {
+        Reply::Status(status) => single("ok", status),
+        Reply::Error(error) => single("err", error),
+        Reply::Integer(number) => Ok(Value::Number(*number as f64)),
+        Reply::Bulk(bytes) => text(bytes),
+        Reply::Verbatim(string) => text(string.as_bytes()),
+        Reply::Double(number) => text(shortest(*number).as_bytes()),
+        Reply::Nil | Reply::NoArray => Ok(Value::Boolean(false)),
+        Reply::Array(replies) | Reply::Set(replies) | Reply::Push(replies) | Reply::Several(replies) => {
+            many(&mut replies.iter())
+        }
+        Reply::Map(pairs) => many(&mut pairs.iter().flat_map(|(name, value)| [name, value])),
+    }
+}
+
+/// What a script returns, for a client of this version of the protocol.
+pub fn reply_of(value: &Value, version: u8) -> Reply {
+    at_depth(value, version, 0)
+}
+
+fn at_depth(value: &Value, version: u8, depth: usize) -> Reply {
+    match value {
+        Value::String(text) => Reply::Bulk(Bytes::copy_from_slice(&text.as_bytes())),
+        Value::Integer(number) => Reply::Integer(*number),
+        // As C turns it round: what does not fit is the least number.
+        Value::Number(number) if number.is_nan() || number.abs() >= 9.3e18 => Reply::Integer(i64::MIN),
+        Value::Number(number) => Reply::Integer(*number as i64),
+        Value::Boolean(true) => Reply::Integer(1),
+        Value::Table(_) if depth >= DEPTH_MAX => Reply::error("ERR reached lua stack limit"),
+        Value::Table(table) => of_table(table, version, depth),
+        _ => Reply::Nil,
+    }
+}
+
+fn of_table(table: &Table, version: u8, depth: usize) -> Reply {
+    let bytes = |name: &str| match table.raw_get::<Value>(name) {
+        Ok(Value::String(text)) => Some(text.as_bytes().to_vec()),
+        _ => None,
+    };
+    if let Some(error) = bytes("err") {
+        return Reply::error(error.strip_prefix(b"-").unwrap_or(&error));
+    }
+    if let Some(mut status) = bytes("ok") {
+        status.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n')).for_each(|byte| *byte = b' ');
+        return Reply::Status(status.into());
+    }
+    match table.raw_get::<Value>("double") {
+        Ok(Value::Number(number)) => return Reply::Double(number),
+        Ok(Value::Integer(number)) => return Reply::Double(number as f64),
+        _ => {}
+    }
+    let inner = |value: &Value| at_depth(value, version, depth + 1);
+    if let Ok(Value::Table(map)) = table.raw_get::<Value>("map") {
+        let pairs = map.pairs::<Value, Value>().flatten();
+        return Reply::Map(pairs.map(|(name, value)| (inner(&name), inner(&value))).collect());
+    }
+    if let Ok(Value::Table(set)) = table.raw_get::<Value>("set") {
+        return Reply::Set(set.pairs::<Value, Value>().flatten().map(|(name, _)| inner(&name)).collect());
+    }
+    let mut replies = Vec::new();
+    for place in 1_i64.. {
+        match table.raw_get::<Value>(place) {
+            Ok(Value::Nil) | Err(_) => break,
+            Ok(value) => replies.push(inner(&value)),
+        }
+    }
+    Reply::Array(replies)
+}

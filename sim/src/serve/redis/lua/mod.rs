@@ -1,0 +1,367 @@
+//! Lua 5.1 as the scripts of Redis 7.0 have it.
+//!
+//! Scripts see the libraries of Lua but for `os`, `io`, `debug` and the loading of files and bytecode, and of Redis
+//! `redis.call` and its like, `cjson` and `bit`. Globals and libraries cannot be written. All of a script is one step: it
+//! sees one time, and nobody comes in between.
+//!
+//! Left out: `cmsgpack`, `struct`, `redis.setresp(3)`, `redis.acl_check_cmd`, functions (`FUNCTION`, `FCALL`), the debugger.
+//! `redis.set_repl` does nothing: what scripts change is always replicated. A script that goes on for too long is stopped,
+//! after so many instructions and not after a time, and not by `SCRIPT KILL`: the real server goes on with it, and says
+//! `BUSY` to everybody else. `math.random` draws other numbers than the real one's, the same in each run of a script.
+
+mod bits;
+mod convert;
+mod json;
+
+use super::commands::{allowed, spec};
+use super::reply::Reply;
+use super::turn::{Refusal, Replied, Turn, Within, lower, refuse};
+use bytes::Bytes;
+use mlua::{Error, Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fmt::{Debug, Formatter};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How many instructions of Lua's machine a script may take: a second or so.
+const INSTRUCTIONS_MAX: u64 = 100_000_000;
+/// How often they are counted.
+const COUNTED_EACH: u32 = 10_000;
+const MEMORY_MAX_BYTES: usize = 512 * 1024 * 1024;
+const PRELUDE: &str = include_str!("prelude.lua");
+const NAME: &str = "@user_script";
+
+/// The scripts that a server knows, and what runs them.
+#[derive(Default)]
+pub struct Scripts {
+    known: BTreeMap<String, Function>,
+    machine: Option<Machine>,
+}
+
+impl Debug for Scripts {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.known.keys()).finish()
+    }
+}
+
+#[derive(Clone)]
+struct Machine {
+    lua: Lua,
+    environment: Table,
+    globals: Table,
+    redis: Table,
+    run: Function,
+    /// How many instructions are left to the script that is running.
+    left: Arc<AtomicU64>,
+    /// The state of `math.random`.
+    dice: Arc<AtomicU64>,
+}
+
+impl Scripts {
+    pub fn knows(&self, sha: &str) -> bool {
+        self.known.contains_key(sha)
+    }
+
+    /// `SCRIPT FLUSH`: they are forgotten, with all that Lua had.
+    pub fn clear(&mut self) {
+        *self = Scripts::default();
+    }
+
+    fn machine(&mut self) -> mlua::Result<Machine> {
+        match &self.machine {
+            Some(machine) => Ok(machine.clone()),
+            None => Ok(self.machine.insert(Machine::new()?).clone()),
+        }
+    }
+}
+
+/// What `redis.call` raises: an error as the server replies it.
+#[derive(Debug)]
+struct Raised(String);
+
+impl std::fmt::Display for Raised {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Raised {}
+
+impl Machine {
+    fn new() -> mlua::Result<Machine> {
+        let lua = Lua::new_with(StdLib::TABLE | StdLib::STRING | StdLib::MATH, LuaOptions::default())?;
+        lua.set_memory_limit(MEMORY_MAX_BYTES)?;
+        let (left, dice) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let libraries = lua.create_table()?;
+        libraries.set("redis", lua.create_table()?)?;
+        libraries.set("cjson", json::library(&lua)?)?;
+        libraries.set("bit", bits::library(&lua)?)?;
+        let drawn = dice.clone();
+        libraries.set("random", lua.create_function(move |_, bounds| random(&drawn, bounds))?)?;
+        let seeded = dice.clone();
+        let seed = move |_: &Lua, seed: f64| {
+            seeded.store(seed as i64 as u64, Ordering::Relaxed);
+            Ok(())
+        };
+        libraries.set("randomseed", lua.create_function(seed)?)?;
+        let untangle = lua.create_function(|lua, failure: Value| untangled(lua, failure))?;
+        let line = lua.create_function(|lua, ()| Ok(line_of(lua)))?;
+        let (environment, globals, redis, run) =
+            lua.load(PRELUDE).set_name("=picklock").call((libraries, untangle, line))?;
+        let machine = Machine { lua, environment, globals, redis, run, left, dice };
+        machine.redis.set("sha1hex", machine.lua.create_function(sha1hex)?)?;
+        machine.count_instructions()?;
+        Ok(machine)
+    }
+
+    fn count_instructions(&self) -> mlua::Result<()> {
+        let left = self.left.clone();
+        let triggers = HookTriggers::new().every_nth_instruction(COUNTED_EACH);
+        self.lua.set_global_hook(triggers, move |lua, _| {
+            let rest = left.load(Ordering::Relaxed).saturating_sub(COUNTED_EACH.into());
+            left.store(rest, Ordering::Relaxed);
+            if rest > 0 {
+                return Ok(VmState::Continue);
+            }
+            // Whoever catches this is caught at the next instruction.
+            lua.set_global_hook(HookTriggers::new().every_nth_instruction(1), |_, _| Err(too_long()))?;
+            Err(too_long())
+        })
+    }
+}
+
+fn too_long() -> Error {
+    Error::external(Raised(format!("ERR picklock stops a script after {INSTRUCTIONS_MAX} instructions")))
+}
+
+/// A text, a table with the text of an error in `err`, or whatever else was raised.
+fn untangled(lua: &Lua, failure: Value) -> mlua::Result<Value> {
+    let Value::Error(error) = &failure else { return Ok(failure) };
+    let text = match raised(error) {
+        Some(text) => {
+            let table = lua.create_table()?;
+            table.set("err", text)?;
+            return Ok(Value::Table(table));
+        }
+        None => plain(error),
+    };
+    Ok(Value::String(lua.create_string(text)?))
+}
+
+fn raised(error: &Error) -> Option<&str> {
+    match error {
+        Error::CallbackError { cause, .. } => raised(cause),
+        Error::ExternalError(error) => error.downcast_ref::<Raised>().map(|raised| raised.0.as_str()),
+        _ => None,
+    }
+}
+
+fn plain(error: &Error) -> String {
+    match error {
+        Error::CallbackError { cause, .. } => plain(cause),
+        Error::RuntimeError(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// In which line of its text the script is.
+fn line_of(lua: &Lua) -> Option<usize> {
+    for level in 1..64 {
+        let seen = lua.inspect_stack(level, |frame| {
+            let is_script = frame.source().source.is_some_and(|source| source == NAME);
+            is_script.then(|| frame.current_line()).flatten()
+        });
+        match seen {
+            Some(Some(line)) => return Some(line),
+            Some(None) => {}
+            None => return None,
+        }
+    }
+    None
+}
+
+/// An error with the place in front of it, as Lua's own have it.
+fn misused(lua: &Lua, text: &str) -> Error {
+    let place = line_of(lua).map_or_else(String::new, |line| format!("user_script:{line}: "));
+    Error::RuntimeError(format!("{place}{text}"))
+}
+
+fn sha1hex(_: &Lua, arguments: MultiValue) -> mlua::Result<String> {
+    match arguments.into_vec().as_slice() {
+        [text] => {
+            // What is no text is an empty one (`src/script_lua.c` `luaRedisSha1hexCommand`).
+            let text = convert::word(text).unwrap_or_default();
+            Ok(sha1_smol::Sha1::from(&text).digest().to_string())
+        }
+        _ => Err(Error::external(Raised("ERR wrong number of arguments".to_owned()))),
+    }
+}
+
+/// `math.random`: `()`, `(most)`, `(least, most)`.
+fn random(dice: &AtomicU64, (first, second): (Option<f64>, Option<f64>)) -> mlua::Result<f64> {
+    // SplitMix64.
+    let state = dice.load(Ordering::Relaxed).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    dice.store(state, Ordering::Relaxed);
+    let mut drawn = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    drawn = (drawn ^ (drawn >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let unit = ((drawn ^ (drawn >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
+    let (least, most) = match (first, second) {
+        (None, _) => return Ok(unit),
+        (Some(most), None) => (1.0, most.floor()),
+        (Some(least), Some(most)) => (least.floor(), most.floor()),
+    };
+    match least <= most {
+        true => Ok((unit * (most - least + 1.0)).floor() + least),
+        false => Err(Error::RuntimeError("bad argument to 'random' (interval is empty)".to_owned())),
+    }
+}
+
+/// The script's name, under which the server knows it from now on.
+///
+/// # Errors
+/// What the server replies, if it is no Lua.
+pub fn load(scripts: &mut Scripts, text: &Bytes) -> Result<String, String> {
+    let sha = sha1_smol::Sha1::from(text).digest().to_string();
+    if scripts.knows(&sha) {
+        return Ok(sha);
+    }
+    let wrong = |error: Error| match error {
+        Error::SyntaxError { message, .. } => {
+            format!("ERR Error compiling script (new function): {message}")
+        }
+        other => format!("ERR Error compiling script (new function): {other}"),
+    };
+    // A first line for the shell is none of Lua's (`src/eval.c` `evalExtractShebangFlags`): it stays a line.
+    if text.first() == Some(&27) {
+        return Err("ERR Error compiling script (new function): no bytecode is loaded".to_owned());
+    }
+    let body = match text.strip_prefix(b"#!") {
+        Some(rest) => rest.iter().position(|byte| *byte == b'\n').map_or(&b""[..], |end| &rest[end..]),
+        None => text,
+    };
+    let machine = scripts.machine().map_err(wrong)?;
+    let chunk = machine.lua.load(body).set_name(NAME).set_environment(machine.environment.clone());
+    let script = chunk.into_function().map_err(wrong)?;
+    scripts.known.insert(sha.clone(), script);
+    Ok(sha)
+}
+
+/// Runs a script that the server knows.
+pub fn call(turn: &mut Turn, sha: &str, keys: &[Bytes], arguments: &[Bytes], read_only: bool) -> Replied {
+    let Some(script) = turn.house.scripts.known.get(sha).cloned() else {
+        return refuse("NOSCRIPT No matching script. Please use EVAL.");
+    };
+    let broken = |error: Error| match raised(&error) {
+        Some(text) => Refusal::Error(text.as_bytes().to_vec()),
+        None => Refusal::Error(format!("ERR {error}").into_bytes()),
+    };
+    let machine = turn.house.scripts.machine().map_err(broken)?;
+    let outside = std::mem::replace(&mut turn.within, Within::Script { read_only });
+    let database = turn.session.database;
+    let ended = perform(&machine, &script, turn, keys, arguments);
+    (turn.within, turn.session.database) = (outside, database);
+    if !matches!(ended, Ok((true, _))) {
+        // The hook may have been set to stop everything, the handler of errors too.
+        machine.count_instructions().map_err(broken)?;
+    }
+    let (is_well, said) = ended.map_err(broken)?;
+    if is_well {
+        return Ok(convert::reply_of(&said, turn.session.version));
+    }
+    let Value::Table(failure) = said else { return refuse("ERR the script has failed") };
+    let text: mlua::LuaString = failure.get("err").map_err(broken)?;
+    let line: Option<usize> = failure.get("line").map_err(broken)?;
+    let mut text = text.as_bytes().to_vec();
+    if let Some(line) = line {
+        text.extend(format!(" script: {sha}, on {NAME}:{line}.").into_bytes());
+    }
+    Err(Refusal::Error(text))
+}
+
+fn perform(
+    machine: &Machine,
+    script: &Function,
+    turn: &mut Turn,
+    keys: &[Bytes],
+    arguments: &[Bytes],
+) -> mlua::Result<(bool, Value)> {
+    let Machine { lua, globals, redis, run, left, dice, .. } = machine;
+    let texts = |texts: &[Bytes]| {
+        let strings = texts.iter().map(|text| lua.create_string(text)).collect::<mlua::Result<Vec<_>>>()?;
+        lua.create_sequence_from(strings)
+    };
+    globals.set("KEYS", texts(keys)?)?;
+    globals.set("ARGV", texts(arguments)?)?;
+    left.store(INSTRUCTIONS_MAX, Ordering::Relaxed);
+    dice.store(0, Ordering::Relaxed);
+    let turn = RefCell::new(turn);
+    let asked_resp_3 = Cell::new(false);
+    let called = |lua: &Lua, words: MultiValue| -> mlua::Result<Result<Value, String>> {
+        let mut turn = turn.borrow_mut();
+        let reply = command(&mut turn, words);
+        match reply {
+            Reply::Error(text) => Ok(Err(String::from_utf8_lossy(&text).into_owned())),
+            reply => Ok(Ok(convert::value_of(lua, &reply)?)),
+        }
+    };
+    let ended = lua.scope(|scope| {
+        let call =
+            |lua: &Lua, words: MultiValue| called(lua, words)?.map_err(|text| Error::external(Raised(text)));
+        let pcall = |lua: &Lua, words: MultiValue| match called(lua, words)? {
+            Ok(value) => Ok(value),
+            Err(text) => {
+                let table = lua.create_table()?;
+                table.set("err", text)?;
+                Ok(Value::Table(table))
+            }
+        };
+        let set_resp = |lua: &Lua, version: Option<f64>| match version {
+            Some(2.0) => Ok(()),
+            Some(3.0) => {
+                asked_resp_3.set(true);
+                Err(misused(lua, "picklock has no redis.setresp(3)"))
+            }
+            _ => Err(misused(lua, "RESP version must be 2 or 3.")),
+        };
+        redis.set("call", scope.create_function(call)?)?;
+        redis.set("pcall", scope.create_function(pcall)?)?;
+        redis.set("setresp", scope.create_function(set_resp)?)?;
+        run.call::<(bool, Value)>(script)
+    });
+    if asked_resp_3.get() {
+        turn.borrow_mut().house.missing("redis.setresp(3) in scripts");
+    }
+    ended
+}
+
+/// What a script calls (`src/script.c` `scriptCall`).
+fn command(turn: &mut Turn, words: MultiValue) -> Reply {
+    if words.is_empty() {
+        return Reply::error("ERR Please specify at least one argument for this redis lib call");
+    }
+    let Some(words) = words.iter().map(convert::word).collect::<Option<Vec<Bytes>>>() else {
+        return Reply::error("ERR Lua redis lib command arguments must be strings or integers");
+    };
+    let Some(spec) = spec(&lower(&words[0])) else {
+        if super::commands::is_missing(&lower(&words[0])) {
+            turn.house.missing(&lower(&words[0]).to_uppercase());
+        }
+        return Reply::error("ERR Unknown Redis command called from script");
+    };
+    if !spec.admits(words.len()) {
+        return Reply::error("ERR Wrong number of args calling Redis command from script");
+    }
+    if !spec.in_scripts {
+        return Reply::error("ERR This Redis command is not allowed from script");
+    }
+    if spec.writes && turn.within == (Within::Script { read_only: true }) {
+        return Reply::error("ERR Write commands are not allowed from read-only scripts.");
+    }
+    match allowed(turn, spec).and_then(|()| (spec.run)(turn, &words)) {
+        Ok(reply) => reply,
+        Err(Refusal::Error(text)) => Reply::error(text),
+        Err(Refusal::Block { in_vain, .. }) => in_vain,
+        Err(Refusal::Replicas { .. }) => Reply::Integer(0),
+    }
+}

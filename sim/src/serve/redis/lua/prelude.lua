@@ -1,0 +1,141 @@
+-- What Redis 7.0 gives to scripts, over what Lua 5.1 has. Called with: the libraries that are written in Rust, a function
+-- that makes a table or a text of an error that Rust has raised, and one that says in which line the script is.
+-- Returns: the environment of scripts, the table behind it, the table behind `redis`, and a function that runs a script.
+local libraries, untangle, line = ...
+local globals, raw_redis, behind = {}, libraries.redis, {}
+local error, type, rawset, rawget, pcall, xpcall, setfenv, tostring, select =
+    error, type, rawset, rawget, pcall, xpcall, setfenv, tostring, select
+local getmetatable, setmetatable, loadstring, load, pairs, next, ipairs =
+    getmetatable, setmetatable, loadstring, load, pairs, next, ipairs
+
+-- Tables that nobody writes. Lua 5.1 has none: they are empty ones before others.
+local function protected(table, missing)
+    local front = {}
+    behind[front] = table
+    return setmetatable(front, {
+        __index = function(_, name)
+            local value = rawget(table, name)
+            if value == nil and missing then
+                missing(name)
+            end
+            return value
+        end,
+        __newindex = function()
+            error("Attempt to modify a readonly table", 2)
+        end,
+        __metatable = false,
+    })
+end
+
+local environment = protected(globals, function(name)
+    error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 3)
+end)
+
+for _, name in ipairs({
+    "assert", "collectgarbage", "error", "gcinfo", "ipairs", "rawequal", "select", "tonumber", "tostring",
+    "type", "unpack", "_VERSION",
+}) do
+    globals[name] = _G[name]
+end
+globals._G = environment
+for _, name in ipairs({ "string", "table", "math", "coroutine" }) do
+    globals[name] = protected(_G[name])
+end
+-- Threads need no protection, but their errors are those of `pcall`.
+globals.math = protected(setmetatable({ random = libraries.random, randomseed = libraries.randomseed }, nil))
+for name, value in pairs(math) do
+    if behind[globals.math][name] == nil then
+        behind[globals.math][name] = value
+    end
+end
+getmetatable("").__metatable = false
+globals.cjson = protected(libraries.cjson)
+globals.bit = protected(libraries.bit)
+globals.redis = protected(raw_redis)
+globals.os = nil
+
+globals.next = function(table, ...) return next(behind[table] or table, ...) end
+globals.pairs = function(table) return pairs(behind[table] or table) end
+globals.rawget = function(table, name) return rawget(behind[table] or table, name) end
+globals.getmetatable = function(value)
+    if behind[value] then return nil end
+    return getmetatable(value)
+end
+globals.setmetatable = function(table, meta)
+    if behind[table] then error("Attempt to modify a readonly table", 2) end
+    return setmetatable(table, meta)
+end
+globals.rawset = function(table, name, value)
+    if behind[table] then error("Attempt to modify a readonly table", 2) end
+    return rawset(table, name, value)
+end
+
+local function confined(made, failure)
+    if made then setfenv(made, environment) end
+    return made, failure
+end
+globals.loadstring = function(text, name)
+    if type(text) == "string" and text:byte(1) == 27 then return nil, "no bytecode is loaded" end
+    return confined(loadstring(text, name or text))
+end
+globals.load = function(source, name)
+    local first = true
+    return confined(load(function()
+        local piece = source()
+        if first and type(piece) == "string" and piece:byte(1) == 27 then error("no bytecode is loaded") end
+        first = false
+        return piece
+    end, name))
+end
+
+-- A text for a table with a text, as Redis 7.0 has it.
+local function told(ok, failure, ...)
+    if ok then return ok, failure, ... end
+    failure = untangle(failure)
+    if type(failure) == "table" and type(failure.err) == "string" then failure = failure.err end
+    return false, failure
+end
+globals.pcall = function(...) return told(pcall(...)) end
+globals.xpcall = function(run, handler)
+    return xpcall(run, function(failure) return handler(untangle(failure)) end)
+end
+
+local function handler(failure)
+    failure = untangle(failure)
+    if type(failure) ~= "table" then
+        failure = { err = "ERR " .. tostring(failure) }
+    end
+    failure.line = line()
+    return failure
+end
+globals.__redis__err__handler = handler
+
+local function single(name)
+    return function(...)
+        local text = ...
+        if select("#", ...) ~= 1 or type(text) ~= "string" then
+            return { err = "ERR wrong number or type of arguments" }
+        end
+        return { [name] = text }
+    end
+end
+raw_redis.status_reply = single("ok")
+local as_error = single("err")
+raw_redis.error_reply = function(...)
+    local reply = as_error(...)
+    if reply.err:sub(1, 1) == "-" then reply.err = reply.err:sub(2) end
+    if not reply.err:find(" ", 1, true) then reply.err = "ERR " .. reply.err end
+    return reply
+end
+for number, name in pairs({ [0] = "LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING" }) do
+    raw_redis[name] = number
+end
+raw_redis.REPL_NONE, raw_redis.REPL_AOF, raw_redis.REPL_SLAVE, raw_redis.REPL_REPLICA, raw_redis.REPL_ALL = 0, 1, 2, 2, 3
+raw_redis.REDIS_VERSION, raw_redis.REDIS_VERSION_NUM = "7.0.15", 0x0007000f
+raw_redis.replicate_commands = function() return true end
+raw_redis.set_repl = function() end
+raw_redis.log = function() end
+raw_redis.breakpoint = function() return false end
+raw_redis.debug = function() end
+
+return environment, globals, raw_redis, function(script) return xpcall(script, handler) end

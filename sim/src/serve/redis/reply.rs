@@ -1,0 +1,145 @@
+//! What a server says, in RESP2 or RESP3.
+
+use super::numbers::shortest;
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// A reply, before it is known which protocol its reader speaks.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Reply {
+    /// `+…`
+    Status(Bytes),
+    /// `-…`: one line.
+    Error(Bytes),
+    /// `:…`
+    Integer(i64),
+    /// `$…`
+    Bulk(Bytes),
+    /// No string: `$-1`, or `_`.
+    Nil,
+    /// No array: `*-1`, or `_`.
+    NoArray,
+    /// `*…`
+    Array(Vec<Reply>),
+    /// Pairs: `%…`, or an array twice as long.
+    Map(Vec<(Reply, Reply)>),
+    /// `~…`, or an array.
+    Set(Vec<Reply>),
+    /// `,…`, or a string.
+    Double(f64),
+    /// `=…`: plain text, or a string.
+    Verbatim(String),
+    /// `>…`: unasked, or an array.
+    Push(Vec<Reply>),
+    /// One after the other.
+    Several(Vec<Reply>),
+}
+
+impl Reply {
+    /// `+OK`.
+    pub fn ok() -> Reply {
+        Reply::status("OK")
+    }
+
+    pub fn status(text: &'static str) -> Reply {
+        Reply::Status(Bytes::from_static(text.as_bytes()))
+    }
+
+    pub fn bulk(text: impl Into<Bytes>) -> Reply {
+        Reply::Bulk(text.into())
+    }
+
+    /// An error: what would end its line becomes a blank (`src/networking.c` `afterErrorReply`).
+    pub fn error(text: impl Into<Vec<u8>>) -> Reply {
+        let mut text: Vec<u8> = text.into();
+        for byte in &mut text {
+            if matches!(byte, b'\r' | b'\n') {
+                *byte = b' ';
+            }
+        }
+        Reply::Error(text.into())
+    }
+
+    /// As a yes or no.
+    pub fn truth(is_true: bool) -> Reply {
+        Reply::Integer(is_true.into())
+    }
+
+    pub fn strings(texts: impl IntoIterator<Item = Bytes>) -> Reply {
+        Reply::Array(texts.into_iter().map(Reply::Bulk).collect())
+    }
+
+    /// Writes it in this version of the protocol.
+    pub fn write(&self, version: u8, to: &mut BytesMut) {
+        let is_new = version >= 3;
+        match self {
+            Reply::Status(text) => line(b'+', text, to),
+            Reply::Error(text) => line(b'-', text, to),
+            Reply::Integer(number) => line(b':', number.to_string().as_bytes(), to),
+            Reply::Bulk(text) => {
+                line(b'$', text.len().to_string().as_bytes(), to);
+                to.put_slice(text);
+                to.put_slice(b"\r\n");
+            }
+            Reply::Nil | Reply::NoArray if is_new => to.put_slice(b"_\r\n"),
+            Reply::Nil => to.put_slice(b"$-1\r\n"),
+            Reply::NoArray => to.put_slice(b"*-1\r\n"),
+            Reply::Array(replies) => many(b'*', replies, version, to),
+            Reply::Set(replies) => many(if is_new { b'~' } else { b'*' }, replies, version, to),
+            Reply::Push(replies) => many(if is_new { b'>' } else { b'*' }, replies, version, to),
+            Reply::Map(pairs) => {
+                let (sign, count) = if is_new { (b'%', pairs.len()) } else { (b'*', 2 * pairs.len()) };
+                line(sign, count.to_string().as_bytes(), to);
+                for (name, value) in pairs {
+                    name.write(version, to);
+                    value.write(version, to);
+                }
+            }
+            Reply::Double(number) if is_new => line(b',', shortest(*number).as_bytes(), to),
+            Reply::Double(number) => Reply::bulk(shortest(*number)).write(version, to),
+            Reply::Verbatim(text) if is_new => {
+                line(b'=', (text.len() + 4).to_string().as_bytes(), to);
+                to.put_slice(b"txt:");
+                to.put_slice(text.as_bytes());
+                to.put_slice(b"\r\n");
+            }
+            Reply::Verbatim(text) => Reply::bulk(text.clone()).write(version, to),
+            Reply::Several(replies) => replies.iter().for_each(|reply| reply.write(version, to)),
+        }
+    }
+}
+
+fn line(sign: u8, text: &[u8], to: &mut BytesMut) {
+    to.put_u8(sign);
+    to.put_slice(text);
+    to.put_slice(b"\r\n");
+}
+
+fn many(sign: u8, replies: &[Reply], version: u8, to: &mut BytesMut) {
+    line(sign, replies.len().to_string().as_bytes(), to);
+    replies.iter().for_each(|reply| reply.write(version, to));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(reply: &Reply, version: u8) -> String {
+        let mut bytes = BytesMut::new();
+        reply.write(version, &mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    #[test]
+    fn each_version_has_its_own_signs() {
+        let map = Reply::Map(vec![(Reply::bulk("a"), Reply::Double(1.5))]);
+        assert_eq!(written(&map, 2), "*2\r\n$1\r\na\r\n$3\r\n1.5\r\n");
+        assert_eq!(written(&map, 3), "%1\r\n$1\r\na\r\n,1.5\r\n");
+        assert_eq!((written(&Reply::Nil, 2), written(&Reply::Nil, 3)), ("$-1\r\n".into(), "_\r\n".into()));
+        assert_eq!(written(&Reply::NoArray, 2), "*-1\r\n");
+    }
+
+    #[test]
+    fn an_error_is_one_line() {
+        assert_eq!(written(&Reply::error("ERR a\r\n+OK"), 2), "-ERR a  +OK\r\n");
+    }
+}

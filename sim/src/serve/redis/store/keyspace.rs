@@ -1,0 +1,248 @@
+//! The databases of one server, and how far its disk is behind them.
+
+use super::content::Content;
+use super::disk::Disk;
+use super::settings::Settings;
+use bytes::Bytes;
+use picklock_model::machine::Context;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+/// How many databases there are: the default of the real server.
+pub const DATABASES: u8 = 16;
+
+/// A key of a database.
+pub type Place = (u8, Bytes);
+
+/// A key's content, and what else is known of the key.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Entry {
+    pub content: Content,
+    /// The last millisecond of its life, since 1970 by the server's wall clock (`src/db.c` `keyIsExpired` says `now >
+    /// when`); `None`: it does not die.
+    pub dies: Option<i64>,
+    /// Later keys have greater numbers.
+    serial: u64,
+    /// When it was last used, as a count of uses.
+    used: u64,
+}
+
+/// All keys of one server.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Keyspace {
+    entries: BTreeMap<Place, Entry>,
+    /// Keys by their numbers, for who goes through all of them while others come and go.
+    serials: BTreeMap<(u8, u64), Bytes>,
+    /// Keys by the last millisecond of their lives.
+    deaths: BTreeSet<(i64, Place)>,
+    last_serial: u64,
+    uses: u64,
+    disk: Disk,
+    /// What was changed in this step, in order.
+    touched: Vec<Place>,
+}
+
+/// The server's wall clock, in milliseconds since 1970.
+pub fn unix_ms(cx: &Context<Settings>) -> i64 {
+    unix_micros(cx).div_euclid(1_000)
+}
+
+/// The server's wall clock, in microseconds since 1970.
+pub fn unix_micros(cx: &Context<Settings>) -> i64 {
+    cx.wall.0.saturating_add(cx.settings.date)
+}
+
+impl Keyspace {
+    /// How many keys a database has.
+    pub fn len(&self, database: u8) -> usize {
+        self.serials.range((database, 0)..=(database, u64::MAX)).count()
+    }
+
+    /// How many keys there are.
+    pub fn total(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// How many of a database's keys die by themselves.
+    pub fn mortal(&self, database: u8) -> usize {
+        self.deaths.iter().filter(|(_, (of, _))| *of == database).count()
+    }
+
+    /// A key's entry, dead or not.
+    pub fn peek(&self, place: &Place) -> Option<&Entry> {
+        self.entries.get(place)
+    }
+
+    /// A key's entry, if it is alive; it counts as used.
+    pub fn find(&mut self, place: &Place, now_ms: i64) -> Option<&Entry> {
+        let entry = self.entries.get_mut(place).filter(|entry| entry.dies.is_none_or(|at| now_ms <= at))?;
+        self.uses += 1;
+        entry.used = self.uses;
+        Some(entry)
+    }
+
+    /// Keys of a database with numbers after this one, in their order.
+    pub fn after(&self, database: u8, serial: u64) -> impl Iterator<Item = (u64, &Bytes)> {
+        let range = (Bound::Excluded((database, serial)), Bound::Included((database, u64::MAX)));
+        self.serials.range(range).map(|((_, serial), key)| (*serial, key))
+    }
+
+    /// A key holds this from now on, and dies then.
+    pub fn put(&mut self, place: Place, content: Content, dies: Option<i64>, cx: &Context<Settings>) {
+        self.before_change(&place, cx);
+        self.uses += 1;
+        let serial = match self.entries.get(&place) {
+            Some(before) => {
+                let (serial, died) = (before.serial, before.dies);
+                self.undie(died, &place);
+                serial
+            }
+            None => {
+                self.last_serial += 1;
+                self.serials.insert((place.0, self.last_serial), place.1.clone());
+                self.last_serial
+            }
+        };
+        if let Some(at) = dies {
+            self.deaths.insert((at, place.clone()));
+        }
+        self.entries.insert(place, Entry { content, dies, serial, used: self.uses });
+    }
+
+    /// A key gets another time of death, or none.
+    pub fn set_death(&mut self, place: &Place, dies: Option<i64>, cx: &Context<Settings>) {
+        self.before_change(place, cx);
+        let Some(entry) = self.entries.get_mut(place) else { return };
+        let died = std::mem::replace(&mut entry.dies, dies);
+        self.undie(died, place);
+        if let Some(at) = dies {
+            self.deaths.insert((at, place.clone()));
+        }
+    }
+
+    /// Changes what a key holds, in its place. A collection that becomes empty goes.
+    pub fn edit<T>(
+        &mut self,
+        place: &Place,
+        cx: &Context<Settings>,
+        change: impl FnOnce(&mut Content) -> T,
+    ) -> Option<T> {
+        if !self.entries.contains_key(place) {
+            return None;
+        }
+        self.before_change(place, cx);
+        let entry = self.entries.get_mut(place)?;
+        let changed = change(&mut entry.content);
+        if entry.content.is_empty() {
+            self.forget(place);
+        }
+        Some(changed)
+    }
+
+    /// Removes a key; whether it was there.
+    pub fn remove(&mut self, place: &Place, cx: &Context<Settings>) -> bool {
+        if !self.entries.contains_key(place) {
+            return false;
+        }
+        self.before_change(place, cx);
+        self.forget(place);
+        true
+    }
+
+    /// Removes all keys of a database, or all there are.
+    pub fn clear(&mut self, database: Option<u8>, cx: &Context<Settings>) {
+        let of = |place: &&Place| database.is_none_or(|database| place.0 == database);
+        let gone: Vec<Place> = self.entries.keys().filter(of).cloned().collect();
+        for place in &gone {
+            self.remove(place, cx);
+        }
+        if database.is_none() && !gone.is_empty() {
+            // The one command after which a snapshot is taken at once (`src/db.c` `flushAllDataAndResetRDB`).
+            self.disk.flushed(cx);
+        }
+    }
+
+    /// Removes what has expired, as the real server does at its next chance (`src/expire.c` `activeExpireCycle`) and at the
+    /// latest when somebody asks for the key (`src/db.c` `expireIfNeeded`).
+    pub fn expire(&mut self, cx: &Context<Settings>) {
+        let now_ms = unix_ms(cx);
+        while let Some((_, place)) = self.deaths.first().filter(|(at, _)| now_ms > *at).cloned() {
+            self.remove(&place, cx);
+        }
+    }
+
+    /// Evicts the key that was not used for longest; whether there was one.
+    pub fn evict(&mut self, cx: &Context<Settings>) -> bool {
+        let unused = self.entries.iter().min_by_key(|(_, entry)| entry.used);
+        match unused.map(|(place, _)| place.clone()) {
+            Some(place) => self.remove(&place, cx),
+            None => false,
+        }
+    }
+
+    /// The last millisecond in the life of the key that dies next.
+    pub fn next_death(&self) -> Option<i64> {
+        self.deaths.first().map(|(at, _)| *at)
+    }
+
+    /// Every key with its entry.
+    pub fn entries(&self) -> impl Iterator<Item = (&Place, &Entry)> {
+        self.entries.iter()
+    }
+
+    /// What was changed since this was asked last, each key once.
+    pub fn take_touched(&mut self) -> Vec<Place> {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.sort_unstable();
+        touched.dedup();
+        touched
+    }
+
+    /// How far the disk is.
+    pub fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
+    /// Brings on disk what there is.
+    pub fn sync(&mut self, cx: &Context<Settings>) {
+        self.disk.sync(cx);
+    }
+
+    /// The server starts again, with what the end of its process has left of its memory and disk.
+    pub fn restart(&mut self, power_lost: bool, cx: &Context<Settings>) {
+        if self.disk.forgets_all(cx.settings) {
+            *self = Keyspace { last_serial: self.last_serial, ..Keyspace::default() };
+            return;
+        }
+        for (place, entry) in self.disk.restart(power_lost, cx) {
+            self.forget(&place);
+            if let Some(entry) = entry {
+                self.serials.insert((place.0, entry.serial), place.1.clone());
+                if let Some(at) = entry.dies {
+                    self.deaths.insert((at, place.clone()));
+                }
+                self.entries.insert(place, entry);
+            }
+        }
+        self.touched.clear();
+    }
+
+    fn before_change(&mut self, place: &Place, cx: &Context<Settings>) {
+        self.disk.before_change(place, self.entries.get(place), cx);
+        self.touched.push(place.clone());
+    }
+
+    fn undie(&mut self, died: Option<i64>, place: &Place) {
+        if let Some(at) = died {
+            self.deaths.remove(&(at, place.clone()));
+        }
+    }
+
+    fn forget(&mut self, place: &Place) {
+        if let Some(entry) = self.entries.remove(place) {
+            self.serials.remove(&(place.0, entry.serial));
+            self.undie(entry.dies, place);
+        }
+    }
+}

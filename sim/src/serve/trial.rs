@@ -1,0 +1,97 @@
+//! Random plans for a trial: the servers are simulated, the clients are processes.
+
+use super::strike::for_servers;
+use crate::plans::plan::{Fault, Plan, Planned, Target, Trigger, When};
+use crate::seeded::dice::{Dice, Stream};
+use picklock_model::time::Micros;
+
+/// A random plan, turned to what can strike here, and healed at this time. Processes of clients can be paused and killed, and
+/// faults can be aimed at a client that enters or leaves; whatever else is about clients strikes servers, and what waits for
+/// anything else strikes at a time drawn from the seed, before the horizon.
+///
+/// A pause of a process is drawn anew, from half a lease to three: real seconds pass here, and a pause that no lease notices
+/// teaches nothing.
+pub fn for_trial(
+    plan: Plan,
+    seed: u64,
+    servers: u8,
+    lease: Micros,
+    horizon: Micros,
+    heal_at: Micros,
+) -> Plan {
+    let mut dice = Dice::new(seed, Stream::Workload);
+    let turned = for_servers(plan.clone(), seed, servers, horizon);
+    let faults = plan.faults.into_iter().zip(turned.faults).map(|(drawn, turned)| {
+        let is_aimed = is_aimed(drawn.when);
+        let when = if is_aimed { drawn.when } else { turned.when };
+        let mut fault = of_process(&drawn.fault, is_aimed).unwrap_or(turned.fault);
+        if let Fault::Pause { node: Target::Client(_) | Target::Struck, length } = &mut fault {
+            *length = Micros(dice.between(lease.0 / 2, 3 * lease.0));
+        }
+        Planned { when, fault }
+    });
+    Plan { faults: faults.collect(), heal_at, ..turned }
+}
+
+/// Whether it can be told here when this is.
+pub fn is_aimed(when: When) -> bool {
+    matches!(when, When::Trigger { event: Trigger::Granted | Trigger::Left, .. })
+}
+
+/// What strikes a process, as it does; `None`: it strikes none.
+fn of_process(fault: &Fault, is_aimed: bool) -> Option<Fault> {
+    let process = |node: &Target| match node {
+        Target::Client(_) => Some(*node),
+        Target::Struck if is_aimed => Some(*node),
+        Target::Struck | Target::Server(_) | Target::Resource => None,
+    };
+    match fault {
+        Fault::Pause { node, length } | Fault::Suspend { node, length, .. } => {
+            process(node).map(|node| Fault::Pause { node, length: *length })
+        }
+        Fault::Crash { node, restart_after }
+        | Fault::PowerLoss { node, restart_after }
+        | Fault::Replace { node, restart_after } => {
+            process(node).map(|node| Fault::Crash { node, restart_after: *restart_after })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plans::fault::FaultSet;
+    use crate::plans::swarm::Scale;
+
+    #[test]
+    fn everything_in_a_plan_for_a_trial_can_strike() {
+        let scale = Scale {
+            clients: 3,
+            servers: 5,
+            lease: Some(Micros::seconds(1)),
+            horizon: Micros::seconds(7),
+            messages: 0,
+            lines: Vec::new(),
+        };
+        let (mut aimed, mut processes) = (0, 0);
+        for seed in 0..300 {
+            let drawn = Plan::random(FaultSet::ALL, seed, &scale);
+            let count = drawn.faults.len();
+            let plan = for_trial(drawn, seed, 5, Micros::seconds(1), scale.horizon, Micros::seconds(10));
+            assert_eq!((plan.faults.len(), plan.heal_at), (count, Micros::seconds(10)));
+            for Planned { when, fault } in &plan.faults {
+                assert!(is_aimed(*when) || matches!(when, When::At(at) if *at <= scale.horizon), "{when}");
+                aimed += usize::from(is_aimed(*when));
+                if let Fault::Pause { node, .. } | Fault::Crash { node, .. } = fault {
+                    processes += usize::from(matches!(node, Target::Client(_) | Target::Struck));
+                    assert!(is_aimed(*when) || *node != Target::Struck);
+                }
+                if let Fault::ClockStep { node, .. } = fault {
+                    assert!(matches!(node, Target::Server(_)), "{fault}");
+                }
+            }
+        }
+        assert!(aimed > 50 && processes > 50, "{aimed} aimed, {processes} of processes");
+    }
+}

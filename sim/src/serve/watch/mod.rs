@@ -1,0 +1,368 @@
+//! What is known of the use of the servers: what happened, who holds, and what that breaks.
+//!
+//! ```text
+//!   commands and replies ──▶ claims: what the servers have handed out ──┐
+//!   witness connections ──▶ witness: what clients believe ──────────────┼──▶ broken: who, against whom, by which fault
+//!   strikes and their ends ─────────────────────────────────────────────┘
+//!                  └────────────── record: all of it, on one time line
+//! ```
+//!
+//! Two judges, and they judge different things. *Clients* say when they enter and leave ([`witness`]): two who are in at once break
+//! mutual exclusion. *Servers* know only what they have handed out ([`claims`]): a lock that is somebody's for some time still, who
+//! has not given it back, and becomes somebody else's, was handed out twice. Where clients say anything, theirs is the verdict.
+
+mod broken;
+pub mod claims;
+mod listen;
+pub mod record;
+mod story;
+pub mod witness;
+
+pub use broken::{Broken, BrokenLine, JudgedBy, Verdict};
+pub use listen::listen;
+pub use story::Picture;
+
+use crate::plans::plan::Fault;
+use claims::{Claims, Overlap, Owner};
+use picklock_model::machine::Node;
+use picklock_model::time::Micros;
+use picklock_properties::{ClientId, Promise, Violation};
+use record::{Happened, Record, What};
+use std::collections::{BTreeMap, VecDeque};
+use tokio::sync::mpsc::UnboundedSender;
+use witness::{Said, Witness, Word};
+
+/// How many strikes are remembered: those of the last plans.
+const STRIKES_MAX: usize = 10_000;
+/// How many broken promises are told: the rest is counted.
+const BROKEN_MAX: usize = 1_000;
+
+/// A fault that has struck.
+#[derive(Clone, Debug)]
+pub struct Strike {
+    /// From 1 on, as they strike.
+    pub number: usize,
+    pub at: Micros,
+    pub over: Option<Micros>,
+    pub fault: Fault,
+    /// Which servers it is about.
+    pub servers: Vec<u8>,
+    /// Which client of a trial it is about.
+    pub client: Option<u8>,
+}
+
+/// What a client of a trial does, for whoever aims faults at it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deed {
+    /// It holds.
+    Granted(u8),
+    /// It leaves.
+    Left(u8),
+}
+
+/// What is known of the use of the servers.
+#[derive(Debug, Default)]
+pub struct Watch {
+    pub record: Record,
+    pub claims: Claims,
+    pub witness: Witness,
+    strikes: VecDeque<Strike>,
+    last_strike: usize,
+    broken: Vec<Broken>,
+    broken_times: u64,
+    /// How many times somebody asked for a lock that was somebody else's, as far as the servers know.
+    pub turned_away: u64,
+    /// How many connections of each client there are to the witness.
+    seats: BTreeMap<ClientId, u32>,
+    /// Who would like to hear what clients of a trial do.
+    pub listener: Option<UnboundedSender<Deed>>,
+}
+
+impl Watch {
+    /// A fault strikes; its number.
+    pub fn struck(&mut self, at: Micros, fault: &Fault, servers: Vec<u8>, client: Option<u8>) -> usize {
+        self.last_strike += 1;
+        let number = self.last_strike;
+        if !self.record.is_on() {
+            return number;
+        }
+        if self.strikes.len() >= STRIKES_MAX {
+            self.strikes.pop_front();
+        }
+        let fault = fault.clone();
+        self.record.add(Happened {
+            strike: Some(number),
+            server: servers.first().copied().filter(|_| servers.len() == 1),
+            client: client.map(|client| Node::Client(client).to_string()),
+            ..Happened::new(at, What::Struck, fault.to_string())
+        });
+        let is_a_moment =
+            matches!(fault, Fault::ClockStep { .. } | Fault::LoseNext { .. } | Fault::Reset { .. });
+        let over = is_a_moment.then_some(at);
+        self.strikes.push_back(Strike { number, at, over, fault, servers, client });
+        number
+    }
+
+    /// A fault is over.
+    pub fn over(&mut self, at: Micros, number: usize) {
+        let Some(strike) = self.strikes.iter_mut().find(|strike| strike.number == number) else { return };
+        if strike.over.is_some() {
+            return;
+        }
+        strike.over = Some(at);
+        self.record.add(Happened {
+            strike: Some(number),
+            server: strike.servers.first().copied().filter(|_| strike.servers.len() == 1),
+            client: strike.client.map(|client| Node::Client(client).to_string()),
+            ..Happened::new(at, What::Over, strike.fault.to_string())
+        });
+    }
+
+    /// Whatever was wrong is right.
+    pub fn healed(&mut self, at: Micros) {
+        let open: Vec<usize> =
+            self.strikes.iter().filter(|strike| strike.over.is_none()).map(|strike| strike.number).collect();
+        open.into_iter().for_each(|number| self.over(at, number));
+        self.record.add(Happened::new(at, What::Healed, ""));
+    }
+
+    /// What has struck, the first first.
+    pub fn strikes(&self) -> impl DoubleEndedIterator<Item = &Strike> {
+        self.strikes.iter()
+    }
+
+    /// Somebody has made a connection to the witness: under which name, or the client of the trial that it is.
+    ///
+    /// # Errors
+    /// There are too many clients.
+    pub fn sits(&mut self, name: Option<&str>) -> Result<ClientId, String> {
+        let client = self.witness.client(name)?;
+        *self.seats.entry(client).or_default() += 1;
+        Ok(client)
+    }
+
+    /// A connection to the witness has ended, or is another client's from now on.
+    pub fn stands(&mut self, client: ClientId, at: Micros) {
+        let seats = self.seats.entry(client).or_default();
+        *seats = seats.saturating_sub(1);
+        if *seats > 0 {
+            return;
+        }
+        for lock in self.witness.gone(client) {
+            let client = Some(self.witness.name(client));
+            self.record.add(Happened { client, ..Happened::new(at, What::Gone, lock) });
+        }
+    }
+
+    /// A client says something; what it hears.
+    pub fn hears(
+        &mut self,
+        client: ClientId,
+        line: &str,
+        at: Micros,
+    ) -> Result<(ClientId, &'static str), String> {
+        let (word, lock, token) = match witness::read(line)? {
+            Said::Client(name) => {
+                let named = self.sits(Some(&name))?;
+                self.stands(client, at);
+                return Ok((named, "ok"));
+            }
+            Said::Of(word, lock, token) => (word, lock, token),
+        };
+        let heard = self.witness.hear(client, word, &lock, token, at)?;
+        let what = match word {
+            Word::Want => What::Wants,
+            Word::Enter => What::Entered,
+            Word::Leave => What::Left,
+            Word::Lost => What::Lost,
+            Word::Write if heard.is_turned_down => What::TurnedDown,
+            Word::Write => What::Wrote,
+        };
+        let name = self.witness.name(client);
+        let text = token.map_or_else(|| lock.clone(), |token| format!("{lock} {token}"));
+        self.record.add(Happened { client: Some(name.clone()), ..Happened::new(at, what, text) });
+        for violation in &heard.broken {
+            self.breaks(at, &lock, *violation);
+        }
+        match (word, number_of(&name)) {
+            (Word::Enter, Some(client)) => self.deed(Deed::Granted(client)),
+            (Word::Leave, Some(client)) => self.deed(Deed::Left(client)),
+            _ => {}
+        }
+        Ok((client, if heard.is_turned_down { "stale" } else { "ok" }))
+    }
+
+    /// Whether this client of a trial has asked or said anything.
+    pub fn has_seen(&self, client: u8) -> bool {
+        self.record.has_seen(client) || self.witness.knows(&Node::Client(client).to_string())
+    }
+
+    /// Whether nobody ever held anything, as far as anybody knows.
+    pub fn nobody_held(&self) -> bool {
+        self.witness.entered == 0 && self.claims.handed_out == 0
+    }
+
+    /// Whether clients say anything: theirs is the verdict then.
+    pub fn has_witness(&self) -> bool {
+        self.witness.clients() > 0
+    }
+
+    /// A server has told the owner of a claim that it took it.
+    pub fn told(&mut self, server: u8, key: &bytes::Bytes, number: u64, at: Micros) {
+        let (handed_out, overlaps) = self.claims.told(server, key, number, at);
+        if let Some(claim) = handed_out {
+            let lock = shown(key);
+            self.record.add(Happened {
+                link: Some(claim.owner.link),
+                client: Some(self.owner(claim.owner)),
+                ..Happened::new(at, What::HandedOut, lock)
+            });
+            // Who says when it enters says it later, when it knows.
+            if let (Some(client), false) = (claim.owner.client, self.has_witness()) {
+                self.deed(Deed::Granted(client));
+            }
+        }
+        for overlap in overlaps {
+            self.overlaps(at, &overlap);
+        }
+    }
+
+    /// What a connection's client is called: its letter, its own word, or the connection's number.
+    pub fn owner(&self, owner: Owner) -> String {
+        if let Some(client) = owner.client {
+            return Node::Client(client).to_string();
+        }
+        let name = self.record.link(owner.link).map(|link| link.name.clone()).filter(|name| !name.is_empty());
+        name.unwrap_or_else(|| format!("c{}", owner.link))
+    }
+
+    /// What was broken, the first first, as far as it counts for the verdict.
+    pub fn broken(&self) -> impl Iterator<Item = &Broken> {
+        let counts = if self.has_witness() { JudgedBy::Clients } else { JudgedBy::Servers };
+        self.broken.iter().filter(move |broken| broken.judged_by == counts)
+    }
+
+    /// How many times the servers have handed a lock out twice.
+    pub fn overlapped(&self) -> usize {
+        self.broken.iter().filter(|broken| broken.judged_by == JudgedBy::Servers).count()
+    }
+
+    /// How it all came out.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::of(self)
+    }
+
+    fn deed(&mut self, deed: Deed) {
+        if let Some(listener) = &self.listener {
+            // Who has stopped listening aims nothing any more.
+            let _gone = listener.send(deed);
+        }
+    }
+
+    fn breaks(&mut self, at: Micros, lock: &str, violation: Violation) {
+        let (client, other) = (self.witness.name(violation.client), self.witness.name(violation.other));
+        let since = self.witness.since(lock, violation.other).unwrap_or(at);
+        let words = match violation.promise {
+            Promise::MutualExclusion if client == other => {
+                format!("{client} enters {lock} while it is in already")
+            }
+            Promise::MutualExclusion => format!("{client} enters {lock} while {other} is in"),
+            _ if client == other => {
+                format!(
+                    "what {lock} protects accepts a write of {client} that rests on no hold, or on an earlier one"
+                )
+            }
+            _ => format!(
+                "what {lock} protects accepts a write of {client} after one of {other}, who entered later"
+            ),
+        };
+        let numbers = (number_of(&other), number_of(&client));
+        let mut because = Vec::new();
+        let mut moved = Vec::new();
+        let claims = numbers.0.zip(numbers.1).and_then(|(first, second)| self.claims.between(first, second));
+        if let Some((first, second)) = claims {
+            moved = first.moved_to(second);
+            if let Some(ends) = first.ends().filter(|ends| *ends <= at) {
+                because.push(format!("{other}'s lease was over at {ends}"));
+            }
+        }
+        let broken = Broken {
+            at,
+            judged_by: JudgedBy::Clients,
+            property: violation.promise,
+            lock: lock.to_owned(),
+            client,
+            other,
+            words,
+            because,
+            fault: None,
+        };
+        self.add(broken, since, numbers.0, &moved);
+    }
+
+    fn overlaps(&mut self, at: Micros, overlap: &Overlap) {
+        let (client, other) = (self.owner(overlap.second.owner), self.owner(overlap.first.owner));
+        let lock = shown(&overlap.key);
+        let rest = match overlap.rest(at) {
+            Some(rest) => format!("for another {rest}"),
+            None => "without an end".to_owned(),
+        };
+        let broken = Broken {
+            at,
+            judged_by: JudgedBy::Servers,
+            property: Promise::MutualExclusion,
+            words: format!("the servers hand {lock} out to {client} while it is {other}'s {rest}"),
+            lock,
+            client,
+            other,
+            because: Vec::new(),
+            fault: None,
+        };
+        let since = overlap.first.handed_out.unwrap_or(at);
+        self.add(broken, since, overlap.first.owner.client, &overlap.moved);
+    }
+
+    /// Of what has struck since the first holder came to hold: what struck it, else what struck the servers that the lock moved
+    /// on, else what struck any; of these the last.
+    fn add(&mut self, mut broken: Broken, since: Micros, first: Option<u8>, moved: &[(u8, Micros)]) {
+        let began = moved.iter().map(|(_, since)| *since).chain([since]).min().unwrap_or(since);
+        let active = |strike: &&Strike| strike.over.is_none_or(|over| over >= began);
+        let of_first = |strike: &&Strike| first.is_some() && strike.client == first;
+        let of_moved = |strike: &&Strike| moved.iter().any(|(server, _)| strike.servers.contains(server));
+        let active: Vec<&Strike> = self.strikes.iter().filter(active).collect();
+        let last = |strikes: Vec<&Strike>| strikes.last().map(|strike| (*strike).clone());
+        let cause = last(active.iter().copied().filter(of_first).collect())
+            .or_else(|| last(active.iter().copied().filter(of_moved).collect()))
+            .or_else(|| last(active.clone()));
+        for strike in active.iter().filter(|strike| of_first(strike) || moved.is_empty() || of_moved(strike))
+        {
+            broken.because.push(format!("struck at {}: {}", strike.at, strike.fault));
+        }
+        if cause.is_none() {
+            broken.because.push(format!("no fault struck since {} came to hold", broken.other));
+        }
+        broken.fault = cause;
+        self.record.add(Happened {
+            client: Some(broken.client.clone()),
+            strike: broken.fault.as_ref().map(|strike| strike.number),
+            ..Happened::new(broken.at, What::Broken, broken.words.clone())
+        });
+        self.broken_times += 1;
+        if self.broken.len() < BROKEN_MAX {
+            self.broken.push(broken);
+        }
+    }
+}
+
+/// The client of a trial that is called so.
+fn number_of(name: &str) -> Option<u8> {
+    (0..ClientId::MAX as u8).find(|number| Node::Client(*number).to_string() == name)
+}
+
+/// Bytes of a client as text, and not too much of it.
+pub fn shown(bytes: &[u8]) -> String {
+    const SHOWN_MAX: usize = 48;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_MAX)]);
+    let text: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    if bytes.len() > SHOWN_MAX { format!("{text}…") } else { text }
+}

@@ -1,0 +1,265 @@
+//! What happened at the servers, on one time line: the last of it in memory, all of it in a file if one is wanted.
+
+use picklock_model::machine::Node;
+use picklock_model::time::Micros;
+use serde::Serialize;
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::net::SocketAddr;
+
+/// How much is kept in memory: the last minutes of a lock that is used, and little beside the servers themselves.
+const KEPT_MAX: usize = 40_000;
+/// Of how many connections it is kept who they were.
+const LINKS_MAX: usize = 20_000;
+
+/// A connection, numbered from 1 over all servers.
+pub type LinkId = u64;
+
+/// What can happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// Somebody connects.
+    Connected,
+    /// A connection ends: its client has closed it.
+    Closed,
+    /// A connection ends: the server's process has, or a message on it was lost.
+    Reset,
+    /// A command has come out of its client's socket: it is on its way.
+    Asked,
+    /// A command is run.
+    Ran,
+    /// A reply was written into its client's socket.
+    Told,
+    /// A fault strikes.
+    Struck,
+    /// A fault is over.
+    Over,
+    /// Links are whole, processes run, clocks are right.
+    Healed,
+    /// A server does something of its own accord, or is asked for something in vain.
+    Noted,
+    /// A client says that it wants a lock.
+    Wants,
+    /// A client says that it holds a lock.
+    Entered,
+    /// A client says that it leaves, and will give the lock back.
+    Left,
+    /// A client says that it has noticed that it lost the lock.
+    Lost,
+    /// A client writes under the lock, and the write is accepted.
+    Wrote,
+    /// A client writes under the lock, and the write is turned down: its token is old.
+    TurnedDown,
+    /// A client is gone.
+    Gone,
+    /// So many servers have given a lock to somebody as make it theirs.
+    HandedOut,
+    /// A promise is broken.
+    Broken,
+}
+
+/// One thing that happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Happened {
+    /// True time since the first server was served.
+    pub at: Micros,
+    pub what: What,
+    pub server: Option<u8>,
+    pub link: Option<LinkId>,
+    /// The client that says it, or is struck.
+    pub client: Option<String>,
+    /// A command, a fault, a lock.
+    pub text: String,
+    /// What a command came to.
+    pub reply: Option<String>,
+    /// The number of the fault, from 1.
+    pub strike: Option<usize>,
+}
+
+impl Happened {
+    pub fn new(at: Micros, what: What, text: impl Into<String>) -> Happened {
+        let text = text.into();
+        Happened { at, what, server: None, link: None, client: None, text, reply: None, strike: None }
+    }
+}
+
+/// Who is at the other end of a connection.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Link {
+    pub server: u8,
+    pub address: Option<SocketAddr>,
+    /// The client of a trial: it has ports of its own.
+    pub client: Option<u8>,
+    /// What it says it is called (`CLIENT SETNAME`).
+    pub name: String,
+}
+
+/// The time line.
+#[derive(Debug, Default)]
+pub struct Record {
+    is_on: bool,
+    past: VecDeque<Happened>,
+    links: BTreeMap<LinkId, Link>,
+    last_link: LinkId,
+    file: Option<BufWriter<File>>,
+    /// The date at true time 0, in microseconds since 1970.
+    date: i64,
+    /// The file could not be written to.
+    failed: Option<std::io::Error>,
+}
+
+/// A line of the file.
+#[derive(Serialize)]
+struct Line<'a> {
+    at_us: i64,
+    unix_us: i64,
+    what: What,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connection: Option<LinkId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<usize>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply: Option<&'a str>,
+}
+
+impl Record {
+    /// From now on what happens is kept. `date` is that of true time 0, in microseconds since 1970.
+    pub fn begin(&mut self, date: i64, file: Option<File>) {
+        (self.is_on, self.date) = (true, date);
+        self.file = file.map(BufWriter::new);
+    }
+
+    /// Whether what happens is kept.
+    pub fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Somebody connects.
+    pub fn connect(&mut self, at: Micros, link: Link) -> LinkId {
+        self.last_link += 1;
+        if self.is_on {
+            self.links.insert(self.last_link, link);
+            while self.links.len() > LINKS_MAX {
+                self.links.pop_first();
+            }
+            self.add(Happened { link: Some(self.last_link), ..Happened::new(at, What::Connected, "") });
+        }
+        self.last_link
+    }
+
+    /// Who is at the other end of a connection.
+    pub fn link(&self, link: LinkId) -> Option<&Link> {
+        self.links.get(&link)
+    }
+
+    /// Whether this client of a trial has connected.
+    pub fn has_seen(&self, client: u8) -> bool {
+        self.links.values().any(|link| link.client == Some(client))
+    }
+
+    /// A connection says what it is called.
+    pub fn name(&mut self, link: LinkId, name: &str) {
+        if let Some(link) = self.links.get_mut(&link).filter(|link| link.name != name) {
+            link.name = name.to_owned();
+        }
+    }
+
+    /// Something happens.
+    pub fn add(&mut self, mut happened: Happened) {
+        if !self.is_on {
+            return;
+        }
+        if let Some(link) = happened.link.and_then(|link| self.links.get(&link)) {
+            happened.server = happened.server.or(Some(link.server));
+        }
+        self.write(&happened);
+        if self.past.len() >= KEPT_MAX {
+            self.past.pop_front();
+        }
+        self.past.push_back(happened);
+    }
+
+    /// What is kept, the oldest first.
+    pub fn past(&self) -> impl DoubleEndedIterator<Item = &Happened> {
+        self.past.iter()
+    }
+
+    /// Brings on disk what is in the file; what was wrong with that, if anything was.
+    pub fn finish(&mut self) -> Option<std::io::Error> {
+        let flushed = self.file.as_mut().map_or(Ok(()), BufWriter::flush);
+        self.failed.take().or(flushed.err())
+    }
+
+    fn write(&mut self, happened: &Happened) {
+        let Some(file) = &mut self.file else { return };
+        let link = happened.link.and_then(|link| self.links.get(&link));
+        let of_link = link.and_then(|link| link.client).map(|client| Node::Client(client).to_string());
+        let line = Line {
+            at_us: happened.at.0,
+            unix_us: self.date.saturating_add(happened.at.0),
+            what: happened.what,
+            server: happened.server.map(|server| Node::Server(server).to_string()),
+            client: happened.client.as_deref().or(of_link.as_deref()),
+            connection: happened.link,
+            address: link.and_then(|link| link.address),
+            name: link.map(|link| link.name.as_str()).filter(|name| !name.is_empty()),
+            fault: happened.strike,
+            text: &happened.text,
+            reply: happened.reply.as_deref(),
+        };
+        let written = serde_json::to_writer(&mut *file, &line).map_err(std::io::Error::from);
+        if let Err(error) = written.and_then(|()| file.write_all(b"\n")) {
+            self.failed.get_or_insert(error);
+            self.file = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_bounded_and_the_last_of_it() {
+        let mut record = Record::default();
+        record.add(Happened::new(Micros::ZERO, What::Healed, "before it was on"));
+        record.begin(0, None);
+        for at in 0..KEPT_MAX as i64 + 10 {
+            record.add(Happened::new(Micros(at), What::Noted, ""));
+        }
+        assert_eq!(record.past().count(), KEPT_MAX);
+        assert_eq!(record.past().next().map(|first| first.at), Some(Micros(10)));
+    }
+
+    #[test]
+    fn a_line_says_who_where_and_when() {
+        let path = std::env::temp_dir().join(format!("picklock-record-{}.jsonl", std::process::id()));
+        let mut record = Record::default();
+        record.begin(1_000_000, Some(File::create(&path).unwrap()));
+        let link = Link { server: 1, client: Some(0), name: "worker".to_owned(), ..Link::default() };
+        let link = record.connect(Micros(5), link);
+        let reply = Some("OK".to_owned());
+        record.add(Happened { link: Some(link), reply, ..Happened::new(Micros(7), What::Ran, "SET lock v") });
+        assert!(record.finish().is_none());
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        let expected = serde_json::json!({
+            "at_us": 7, "unix_us": 1_000_007, "what": "ran", "server": "s2", "client": "A", "connection": 1,
+            "name": "worker", "text": "SET lock v", "reply": "OK",
+        });
+        assert_eq!(last, expected);
+    }
+}

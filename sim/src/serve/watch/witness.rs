@@ -1,0 +1,314 @@
+//! What clients say of themselves, and what that comes to: the judge of two who believe that they hold.
+//!
+//! A client says it over a connection of its own, a line at a time, and waits for the line that comes back before it goes on.
+//! So what is said is said in time: between `enter` and `leave` a client believes that it holds, and whoever enters in between
+//! enters while it does.
+//!
+//! ```text
+//!   client worker-1        what this connection is called; else the next letter
+//!   want orders            it asks for the lock (optional: with it, more counts as contended)
+//!   enter orders 33        it holds, with fencing token 33; without a number: with none
+//!   write orders 33        it writes to what the lock protects, which turns down tokens older than the newest it has seen
+//!   leave orders           it is about to give the lock back
+//!   lost orders            it has noticed that it lost the lock
+//! ```
+//!
+//! Back comes `ok`; for a write that is turned down `stale`; for a line that is none of these `error: …`. A connection that ends
+//! while its client holds is the end of the client: it holds no more.
+
+use picklock_model::time::Micros;
+use picklock_properties::{
+    Access, ClientId, Event, FencingToken, HoldId, Mode, Monitors, Promise, PromiseSet, Violation,
+};
+use std::collections::BTreeMap;
+
+const LOCKS_MAX: usize = 1_000;
+const NAME_MAX: usize = 100;
+
+/// What clients say can break. Grants count in the order in which clients say that they entered.
+pub fn promises() -> PromiseSet {
+    [Promise::MutualExclusion, Promise::FencedResource].into_iter().collect()
+}
+
+/// What a client says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Word {
+    Want,
+    Enter,
+    Leave,
+    Lost,
+    Write,
+}
+
+/// What a line says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Said {
+    /// `client NAME`
+    Client(String),
+    /// The rest: of which lock, with which token.
+    Of(Word, String, Option<i64>),
+}
+
+/// Reads a line.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn read(line: &str) -> Result<Said, String> {
+    let mut words = line.split_whitespace();
+    let verb = words.next().unwrap_or_default().to_ascii_lowercase();
+    let name = words.next().unwrap_or_default();
+    let rest: Vec<&str> = words.collect();
+    let word = match verb.as_str() {
+        "client" => None,
+        "want" => Some(Word::Want),
+        "enter" => Some(Word::Enter),
+        "leave" => Some(Word::Leave),
+        "lost" => Some(Word::Lost),
+        "write" => Some(Word::Write),
+        _ => return Err("a line begins with client, want, enter, leave, lost or write".to_owned()),
+    };
+    if name.is_empty() || name.len() > NAME_MAX {
+        return Err(format!("{verb} takes a name of 1 to {NAME_MAX} bytes, as in {verb} orders"));
+    }
+    let token = match (word, rest.as_slice()) {
+        (_, []) => None,
+        (Some(Word::Enter | Word::Write), [token]) => match token.parse() {
+            Ok(token) => Some(token),
+            Err(_) => return Err(format!("a token is a whole number, and not {token:?}")),
+        },
+        _ => return Err(format!("{verb} takes no more than a name here")),
+    };
+    Ok(match word {
+        None => Said::Client(name.to_owned()),
+        Some(word) => Said::Of(word, name.to_owned(), token),
+    })
+}
+
+/// What a word came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Heard {
+    /// A write was turned down.
+    pub is_turned_down: bool,
+    pub broken: Vec<Violation>,
+}
+
+/// What all clients have said.
+#[derive(Debug, Default)]
+pub struct Witness {
+    clients: Vec<String>,
+    locks: BTreeMap<String, Lock>,
+    /// How many times somebody entered.
+    pub entered: u64,
+    /// What was put to the test.
+    pub tested: PromiseSet,
+}
+
+#[derive(Debug)]
+struct Lock {
+    monitors: Monitors,
+    /// Which hold each client is in, or was in last, and since when.
+    holds: BTreeMap<ClientId, (HoldId, Micros)>,
+    /// The newest token that came with a write.
+    newest: Option<i64>,
+}
+
+impl Default for Lock {
+    fn default() -> Lock {
+        Lock { monitors: Monitors::new(promises()), holds: BTreeMap::new(), newest: None }
+    }
+}
+
+impl Witness {
+    /// The client of this name, who may have been here before; a new one gets the next letter if it has no name.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn client(&mut self, name: Option<&str>) -> Result<ClientId, String> {
+        let name = name.map_or_else(|| ClientId(self.clients.len() as u8).to_string(), str::to_owned);
+        let at = self.clients.iter().position(|known| *known == name);
+        match at.unwrap_or(self.clients.len()) {
+            at if at >= ClientId::MAX => Err(format!("there are more than {} clients", ClientId::MAX)),
+            at => {
+                if at == self.clients.len() {
+                    self.clients.push(name);
+                }
+                Ok(ClientId(at as u8))
+            }
+        }
+    }
+
+    /// What a client is called.
+    pub fn name(&self, client: ClientId) -> String {
+        self.clients.get(usize::from(client.0)).cloned().unwrap_or_else(|| client.to_string())
+    }
+
+    /// Takes a client's word.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn hear(
+        &mut self,
+        client: ClientId,
+        word: Word,
+        lock: &str,
+        token: Option<i64>,
+        now: Micros,
+    ) -> Result<Heard, String> {
+        if self.locks.len() >= LOCKS_MAX && !self.locks.contains_key(lock) {
+            return Err(format!("there are more than {LOCKS_MAX} locks"));
+        }
+        let lock = self.locks.entry(lock.to_owned()).or_default();
+        let is_in = lock.monitors.usage().holding.contains(client);
+        let fence = token.map(FencingToken);
+        let hold = lock.holds.get(&client).map(|(hold, _)| *hold);
+        let mut is_turned_down = false;
+        let event = match word {
+            Word::Want if is_in => {
+                return Err("it holds this lock: leave comes before want".to_owned());
+            }
+            Word::Want => Event::Called { client, mode: Mode::Lock, access: Access::default() },
+            Word::Enter => {
+                let hold = HoldId(hold.map_or(0, |HoldId(last)| last.wrapping_add(1)));
+                lock.holds.insert(client, (hold, now));
+                self.entered += 1;
+                Event::Granted { client, fence, hold }
+            }
+            Word::Leave | Word::Lost if !is_in => {
+                return Err("it does not hold this lock: enter comes before leave".to_owned());
+            }
+            Word::Leave => Event::Left { client },
+            Word::Lost => Event::Lost { client },
+            Word::Write => {
+                is_turned_down = token.zip(lock.newest).is_some_and(|(token, newest)| token < newest);
+                lock.newest = if is_turned_down { lock.newest } else { lock.newest.max(token) };
+                match is_turned_down {
+                    true => Event::Rejected { client, fence, hold },
+                    false => Event::Accepted { client, fence, hold },
+                }
+            }
+        };
+        let broken = lock.observe(event, &mut self.tested);
+        Ok(Heard { is_turned_down, broken })
+    }
+
+    /// A client's connection, the only one or the last, has ended: so has the client. The locks that it held.
+    pub fn gone(&mut self, client: ClientId) -> Vec<String> {
+        let mut held = Vec::new();
+        for (name, lock) in &mut self.locks {
+            let usage = lock.monitors.usage();
+            if usage.holding.contains(client) {
+                held.push(name.clone());
+            }
+            if usage.holding.contains(client) || usage.waiting.contains(client) {
+                lock.observe(Event::Crashed { client }, &mut self.tested);
+            }
+        }
+        held
+    }
+
+    /// Since when this client has held this lock, or held it last.
+    pub fn since(&self, lock: &str, client: ClientId) -> Option<Micros> {
+        self.locks.get(lock)?.holds.get(&client).map(|(_, since)| *since)
+    }
+
+    /// Whether a client of this name has said anything.
+    pub fn knows(&self, name: &str) -> bool {
+        self.clients.iter().any(|known| known == name)
+    }
+
+    /// How many clients have said anything.
+    pub fn clients(&self) -> usize {
+        self.clients.len()
+    }
+}
+
+impl Lock {
+    fn observe(&mut self, event: Event, tested: &mut PromiseSet) -> Vec<Violation> {
+        *tested = tested.union(self.monitors.tested_by(event).intersection(promises()));
+        let mut broken = Vec::new();
+        self.monitors.observe(event, &mut |violation| broken.push(violation));
+        // A write is of the hold in which its client says it: nobody asks for earlier ones again.
+        let holds = &self.holds;
+        self.monitors.forget_holds(&|client, hold| holds.get(&client).is_some_and(|(last, _)| *last != hold));
+        broken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines of clients, and what comes of the last one.
+    fn said(lines: &[(&str, &str)]) -> Result<Heard, String> {
+        let mut witness = Witness::default();
+        let mut last = Err("nothing was said".to_owned());
+        for (at, (client, line)) in lines.iter().enumerate() {
+            let client = witness.client(Some(client))?;
+            last = match read(line)? {
+                Said::Of(word, lock, token) => witness.hear(client, word, &lock, token, Micros(at as i64)),
+                Said::Client(name) => Err(name),
+            };
+        }
+        last
+    }
+
+    #[test]
+    fn who_enters_while_another_holds_breaks_mutual_exclusion() {
+        let heard = said(&[("A", "enter orders"), ("B", "enter orders")]).unwrap();
+        let violation = Violation::new(Promise::MutualExclusion, ClientId(1), ClientId(0));
+        assert_eq!(heard.broken, [violation]);
+        for end in ["leave orders", "lost orders"] {
+            assert_eq!(said(&[("A", "enter orders"), ("A", end), ("B", "enter orders")]).unwrap().broken, []);
+        }
+        assert_eq!(said(&[("A", "enter orders"), ("B", "enter bills")]).unwrap().broken, [], "another lock");
+    }
+
+    #[test]
+    fn a_late_write_is_turned_down_by_its_token_and_accepted_without_one() {
+        let both = [("A", "enter orders 1"), ("B", "enter orders 2"), ("B", "write orders 2")];
+        let late = said(&[both.as_slice(), &[("A", "write orders 1")]].concat()).unwrap();
+        assert_eq!(late, Heard { is_turned_down: true, broken: Vec::new() });
+        let blind = said(&[both.as_slice(), &[("A", "write orders")]].concat()).unwrap();
+        let violation = Violation::new(Promise::FencedResource, ClientId(0), ClientId(1));
+        assert_eq!(blind, Heard { is_turned_down: false, broken: vec![violation] });
+    }
+
+    #[test]
+    fn the_end_of_a_client_is_the_end_of_its_hold() {
+        let mut witness = Witness::default();
+        let (a, b) = (witness.client(None).unwrap(), witness.client(None).unwrap());
+        assert_eq!((witness.name(a), witness.name(b)), ("A".to_owned(), "B".to_owned()));
+        witness.hear(a, Word::Enter, "orders", None, Micros::ZERO).unwrap();
+        assert_eq!(witness.gone(a), ["orders"]);
+        assert_eq!(witness.hear(b, Word::Enter, "orders", None, Micros(1)).unwrap().broken, []);
+        assert_eq!(witness.since("orders", b), Some(Micros(1)));
+    }
+
+    #[test]
+    fn a_pass_means_something_if_somebody_wanted_what_another_had() {
+        let mut witness = Witness::default();
+        let (a, b) = (witness.client(None).unwrap(), witness.client(None).unwrap());
+        for (client, word) in [(a, Word::Enter), (a, Word::Leave), (b, Word::Enter)] {
+            witness.hear(client, word, "orders", None, Micros::ZERO).unwrap();
+        }
+        assert!(!witness.tested.contains(Promise::MutualExclusion));
+        witness.hear(a, Word::Want, "orders", None, Micros::ZERO).unwrap();
+        assert!(witness.tested.contains(Promise::MutualExclusion));
+    }
+
+    #[test]
+    fn what_is_no_line_is_told_what_would_be_one() {
+        for (line, what) in [
+            ("", "a line begins with client, want, enter, leave, lost or write"),
+            ("enter", "enter takes a name of 1 to 100 bytes, as in enter orders"),
+            ("enter orders x", "a token is a whole number, and not \"x\""),
+            ("leave orders 1", "leave takes no more than a name here"),
+        ] {
+            assert_eq!(read(line), Err(what.to_owned()));
+        }
+        assert_eq!(
+            said(&[("A", "leave orders")]).unwrap_err(),
+            "it does not hold this lock: enter comes before leave"
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! `picklock try` and the verdict of `picklock serve redis`, as their users have them: processes, ports, files.
+//!
+//! - `drivers`: the clients in `drivers/`, where their libraries are installed
+//! - here: clients that this test is itself
+
+#![cfg(unix)]
+
+#[path = "attempt/drivers.rs"]
+mod drivers;
+#[path = "attempt/served.rs"]
+mod served;
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+/// What clients are told by their environment; this process is one if it is there.
+const REDIS: &str = "PICKLOCK_REDIS";
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("attempt").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    folder
+}
+
+/// `picklock try` with these arguments, and as its client the test of this name in this very file.
+fn tried(arguments: &[&str], client: &str) -> Output {
+    let own = std::env::current_exe().expect("this runs");
+    Command::new(env!("CARGO_BIN_EXE_picklock"))
+        .arg("try")
+        .args(arguments)
+        .arg("--")
+        .arg(own)
+        .args(["--exact", client, "--nocapture"])
+        .output()
+        .expect("the binary runs")
+}
+
+fn document(output: &Output) -> Value {
+    let said = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// A line goes, a line comes; `None`: nobody is there any more.
+fn ask(stream: &mut BufReader<TcpStream>, line: &str) -> Option<String> {
+    stream.get_mut().write_all(format!("{line}\r\n").as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_line(&mut answer).ok().filter(|read| *read > 0)?;
+    Some(answer.trim_end().to_owned())
+}
+
+fn connect(address: &str) -> BufReader<TcpStream> {
+    BufReader::new(TcpStream::connect(address).expect("it listens"))
+}
+
+fn env(name: &str) -> String {
+    std::env::var(name).expect("picklock try has set it")
+}
+
+/// No test of its own: a client of a lock on one Redis that gives back what it has not any more, as `SET NX PX` makes them.
+#[test]
+fn client_of_a_single_redis() {
+    let Ok(redis) = std::env::var(REDIS) else { return };
+    let (mut redis, mut witness) = (connect(&redis), connect(&env("PICKLOCK_WITNESS")));
+    let (me, lease) = (env("PICKLOCK_CLIENT"), env("PICKLOCK_LEASE_MS"));
+    for round in 0.. {
+        if ask(&mut witness, "want orders").is_none() {
+            return;
+        }
+        let value = format!("{me}-{round}");
+        match ask(&mut redis, &format!("SET orders {value} NX PX {lease}")).as_deref() {
+            Some("+OK") => {}
+            Some(_) => {
+                std::thread::sleep(Duration::from_millis(5));
+                continue;
+            }
+            None => return,
+        }
+        ask(&mut witness, "enter orders");
+        std::thread::sleep(Duration::from_millis(20));
+        ask(&mut witness, "leave orders");
+        let script =
+            "\"if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) end return 0\"";
+        ask(&mut redis, &format!("EVAL {script} 1 orders {value}"));
+    }
+}
+
+/// No test of its own: a client that asks for no lock.
+#[test]
+fn client_that_wants_nothing() {
+    let Ok(redis) = std::env::var(REDIS) else { return };
+    let mut redis = connect(&redis);
+    while ask(&mut redis, "PING").is_some() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// No test of its own: a client that does not get far.
+#[test]
+fn client_that_fails() {
+    if std::env::var(REDIS).is_ok() {
+        eprintln!("no such library: redlock");
+        std::process::exit(7);
+    }
+}
+
+/// Whoever enters for the third time pauses for so many leases as outlast its lock.
+const PAUSE: &str = r#"{
+  "network": {"latency_min": 0, "latency_max": 0, "tail_per_mille": 0, "tail_max": 0,
+              "loss_per_mille": 0, "duplicate_per_mille": 0, "reply_loss_per_mille": 0},
+  "faults": [{"when": {"trigger": {"client": null, "event": "granted", "nth": 3}},
+              "fault": {"pause": {"node": "struck", "length": 2000000}}},
+             {"when": {"at": 29000000}, "fault": {"pause": {"node": {"server": 0}, "length": 1000}}}],
+  "heal_at": 30000000
+}"#;
+
+#[test]
+fn a_client_that_pauses_while_it_holds_breaks_the_lock_and_its_plan_breaks_it_again() {
+    let folder = folder("pause");
+    let plan = folder.join("given.json");
+    std::fs::write(&plan, PAUSE).expect("the plan is written");
+    let (plan, out, record) = (plan.to_str().unwrap(), folder.join("out"), folder.join("record.jsonl"));
+    let arguments =
+        ["--json", "--servers", "1", "--lease", "300", "--time", "60", "--out", out.to_str().unwrap()];
+    let first = tried(
+        &[&arguments[..], &["--plan", plan, "--record", record.to_str().unwrap()]].concat(),
+        "client_of_a_single_redis",
+    );
+    assert_eq!(first.status.code(), Some(1), "{}", said(&first));
+    let document = document(&first);
+    let round = &document["rows"][0];
+    assert_eq!((&document["verdict"], &round["judged_by"]), (&"violated".into(), &"clients".into()));
+    let violation = &round["violations"][0];
+    assert_eq!(violation["property"], "mutual-exclusion");
+    let fault = violation["fault"]["words"].as_str().expect("a fault is named");
+    assert_eq!(fault, format!("{} pauses for 2s", violation["other"].as_str().unwrap()));
+    // What did not strike is not in the plan that does it again.
+    assert_eq!(round["plan"]["faults"].as_array().map(Vec::len), Some(1));
+    let page = std::fs::read_to_string(round["picture"].as_str().expect("a picture")).expect("it is there");
+    assert!(page.contains("while") && page.contains("pauses"), "{page}");
+    let lines = std::fs::read_to_string(&record).expect("a record");
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    for what in
+        ["connected", "asked", "ran", "told", "wants", "entered", "left", "struck", "handed-out", "broken"]
+    {
+        assert!(lines.iter().any(|line| line["what"] == what), "no line says {what}");
+    }
+    assert!(lines.iter().is_sorted_by_key(|line| line["at_us"].as_i64()));
+
+    let again = round["plan_file"].as_str().expect("a plan");
+    let second = tried(&[&arguments[..], &["--plan", again]].concat(), "client_of_a_single_redis");
+    assert_eq!(second.status.code(), Some(1), "{}", said(&second));
+}
+
+#[test]
+fn without_faults_nothing_breaks_and_somebody_is_turned_away() {
+    let arguments =
+        ["--servers", "1", "--rounds", "1", "--round", "2", "--faults", "none", "--lease", "2000"];
+    let output = tried(&arguments, "client_of_a_single_redis");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(said(&output).contains("not broken in 1 round"), "{}", said(&output));
+}
+
+#[test]
+fn where_nobody_wants_a_lock_there_is_no_verdict() {
+    let arguments = ["--servers", "1", "--rounds", "1", "--round", "1", "--faults", "pause"];
+    let output = tried(&arguments, "client_that_wants_nothing");
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert!(said(&output).contains("no verdict: nobody ever held a lock"), "{}", said(&output));
+}
+
+#[test]
+fn a_client_that_cannot_begin_is_told_in_one_sentence() {
+    let output = tried(&["--servers", "1"], "client_that_fails");
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    let last = complaint.lines().last().unwrap_or_default();
+    assert!(last.contains("has ended (exit status: 7) before it asked for anything"), "{complaint}");
+    assert!(last.contains("no such library: redlock"), "{complaint}");
+
+    let nobody = Command::new(env!("CARGO_BIN_EXE_picklock")).args(["try", "--", "/no/such/client"]).output();
+    let nobody = nobody.expect("the binary runs");
+    assert_eq!(nobody.status.code(), Some(2));
+    assert!(said(&nobody).contains("/no/such/client cannot be started"), "{}", said(&nobody));
+}

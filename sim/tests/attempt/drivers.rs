@@ -1,0 +1,81 @@
+//! The drivers of `drivers/`: each runs, holds, and is told from nobody. Where its language or its library is missing, a line says so.
+
+use super::said;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn drivers() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../drivers")
+}
+
+/// Whether this can be run without a complaint.
+fn runs(program: &str, arguments: &[&str]) -> bool {
+    let output = Command::new(program).args(arguments).current_dir(drivers()).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+fn has_module(module: &str) -> bool {
+    runs("node", &["--input-type=module", "-e", &format!("await import('{module}')")])
+}
+
+/// A round without faults: it holds, others want what it has, and nothing breaks.
+fn works(servers: &str, command: &[&str]) {
+    let output = Command::new(env!("CARGO_BIN_EXE_picklock"))
+        .args(["try", "--json", "--servers", servers, "--rounds", "1", "--round", "4", "--faults", "none"])
+        .args(["--lease", "2000", "--"])
+        .args(command)
+        .current_dir(drivers())
+        .output()
+        .expect("the binary runs");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+    let round = &document["rows"][0];
+    assert_eq!(round["judged_by"], "clients");
+    assert!(round["entered"].as_u64() > Some(2), "{round}");
+    assert!(round["handed_out"].as_u64() > Some(2), "{round}");
+}
+
+#[test]
+fn the_book_shows_a_driver_as_it_is() {
+    let book = include_str!("../../../docs/src/serve.md");
+    let driver =
+        std::fs::read_to_string(drivers().join("redlock_py.py")).expect("it is part of the repository");
+    assert!(book.contains(&driver), "docs/src/serve.md shows another drivers/redlock_py.py");
+}
+
+#[test]
+fn redis_py_takes_its_lock() {
+    match runs("python3", &["-c", "import redis"]) {
+        true => works("1", &["python3", "redis_py.py"]),
+        false => println!("skipped: no python3 with redis here; to install it: pip install redis"),
+    }
+}
+
+#[test]
+fn redlock_py_takes_its_lock() {
+    match runs("python3", &["-c", "import redlock"]) {
+        true => works("5", &["python3", "redlock_py.py"]),
+        false => println!("skipped: no python3 with redlock here; to install it: pip install redlock-py"),
+    }
+}
+
+#[test]
+fn node_redlock_takes_its_lock() {
+    match has_module("redlock") && has_module("ioredis") {
+        true => works("5", &["node", "node_redlock.mjs"]),
+        false => println!(
+            "skipped: no node with redlock here; in drivers/: npm install ioredis@5 redlock@5.0.0-beta.2"
+        ),
+    }
+}
+
+#[test]
+fn redis_semaphore_takes_its_lock() {
+    match has_module("redis-semaphore") && has_module("ioredis") {
+        true => works("5", &["node", "redis_semaphore.mjs"]),
+        false => println!(
+            "skipped: no node with redis-semaphore here; in drivers/: npm install ioredis@5 redis-semaphore@5"
+        ),
+    }
+}

@@ -1,0 +1,134 @@
+//! `picklock serve redis` that judges.
+
+use super::{ask, connect, folder};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// A server with a witness.
+struct Judging {
+    process: Child,
+    redis: String,
+    witness: String,
+    output: BufReader<ChildStdout>,
+}
+
+impl Drop for Judging {
+    fn drop(&mut self) {
+        // It may have ended by itself; either way there is nothing to keep.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Judging {
+    fn start(name: &str, arguments: &[&str]) -> Judging {
+        let out = folder(name);
+        let mut process = Command::new(env!("CARGO_BIN_EXE_picklock"))
+            .args(["serve", "redis", "--listen", "127.0.0.1:0", "--witness", "127.0.0.1:0", "--out"])
+            .arg(out)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        let mut output = BufReader::new(process.stdout.take().expect("it is piped"));
+        let mut address = || {
+            let mut line = String::new();
+            output.read_line(&mut line).expect("it says where it listens");
+            line.trim_end().rsplit(' ').next().expect("an address").to_owned()
+        };
+        let (redis, witness) = (address(), address());
+        Judging { process, redis, witness, output }
+    }
+
+    /// Waits until it ends: its exit code, and what it said.
+    fn end(mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        self.output.read_to_string(&mut said).expect("it says how it came out");
+        (self.process.wait().expect("it ends").code(), said)
+    }
+
+    fn interrupt(self) -> (Option<i32>, String) {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().expect("there is a kill").success());
+        self.end()
+    }
+}
+
+#[test]
+fn two_clients_that_say_they_are_in_end_it_at_once() {
+    let served = Judging::start("witness", &["--until-broken"]);
+    let (mut one, mut other) = (connect(&served.witness), connect(&served.witness));
+    assert_eq!(ask(&mut one, "client payments").as_deref(), Some("ok"));
+    assert_eq!(ask(&mut one, "enter orders 1").as_deref(), Some("ok"));
+    assert_eq!(ask(&mut other, "enter").as_deref().map(|answer| answer.starts_with("error: ")), Some(true));
+    assert_eq!(ask(&mut other, "enter orders 2").as_deref(), Some("ok"));
+    let (code, said) = served.end();
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("mutual-exclusion broken") && said.contains("enters orders while payments is in"),
+        "{said}"
+    );
+    assert!(said.contains("no fault struck since payments came to hold"), "{said}");
+}
+
+#[test]
+fn a_write_with_an_old_token_is_turned_down() {
+    let served = Judging::start("token", &[]);
+    let (mut one, mut other) = (connect(&served.witness), connect(&served.witness));
+    ask(&mut one, "enter orders 1");
+    ask(&mut one, "leave orders");
+    ask(&mut other, "enter orders 2");
+    assert_eq!(ask(&mut other, "write orders 2").as_deref(), Some("ok"));
+    assert_eq!(ask(&mut one, "write orders 1").as_deref(), Some("stale"));
+    let (code, said) = served.interrupt();
+    assert_eq!(
+        code,
+        Some(0),
+        "a resource that checks tokens keeps its promise, and was put to the test: {said}"
+    );
+}
+
+#[test]
+fn a_server_that_forgets_hands_a_lock_out_twice() {
+    let plan = folder("forgets-plan").join("plan.json");
+    let text = r#"{"network": {"latency_min": 0, "latency_max": 0, "tail_per_mille": 0, "tail_max": 0,
+        "loss_per_mille": 0, "duplicate_per_mille": 0, "reply_loss_per_mille": 0},
+        "faults": [{"when": {"at": 1000000}, "fault": {"crash": {"node": {"server": 0}, "restart_after": 10000}}}],
+        "heal_at": 60000000}"#;
+    std::fs::write(&plan, text).expect("the plan is written");
+    let served =
+        Judging::start("forgets", &["--until-broken", "--plan", plan.to_str().expect("a path in UTF-8")]);
+    assert_eq!(ask(&mut connect(&served.redis), "SET lock one NX PX 30000").as_deref(), Some("+OK"));
+    let got_it = (0..500).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        // While it is down, connections to it are reset.
+        ask(&mut connect(&served.redis), "SET lock two NX PX 30000").as_deref() == Some("+OK")
+    });
+    assert!(got_it, "it has not forgotten");
+    let (code, said) = served.end();
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("the servers hand lock out to"), "{said}");
+    assert!(said.contains("by the fault  s1 crashes and starts again after 10ms"), "{said}");
+}
+
+#[test]
+fn what_is_given_back_before_may_be_handed_out_again() {
+    let served = Judging::start("kept", &[]);
+    let (mut one, mut other) = (connect(&served.redis), connect(&served.redis));
+    assert_eq!(ask(&mut one, "SET lock one NX PX 30000").as_deref(), Some("+OK"));
+    assert_eq!(ask(&mut other, "SET lock two NX PX 30000").as_deref(), Some("$-1"));
+    assert_eq!(ask(&mut one, "DEL lock").as_deref(), Some(":1"));
+    assert_eq!(ask(&mut other, "SET lock two NX PX 30000").as_deref(), Some("+OK"));
+    let (code, said) = served.interrupt();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("not broken: the servers handed locks out 2 times"), "{said}");
+}
+
+#[test]
+fn where_nobody_holds_there_is_no_verdict() {
+    let served = Judging::start("nobody", &[]);
+    ask(&mut connect(&served.redis), "PING");
+    let (code, said) = served.interrupt();
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("no verdict: nobody ever held a lock"), "{said}");
+}

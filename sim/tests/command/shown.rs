@@ -1,0 +1,221 @@
+//! Verdicts on their way to others: build servers, terminals of any width and colour, manual pages, shells.
+
+use super::{Ended, PICKLOCK, document, ended, folder, picklock, quiet, run};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+fn read(file: &Path) -> String {
+    std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+/// The values of an attribute, of all elements of this name.
+fn values<'a>(xml: &'a str, element: &str, attribute: &str) -> Vec<&'a str> {
+    let (begins, names) = (format!("<{element} "), format!("{attribute}=\""));
+    let elements = xml.split(begins.as_str()).skip(1).filter_map(|rest| rest.split('>').next());
+    elements.filter_map(|element| element.split(names.as_str()).nth(1)?.split('"').next()).collect()
+}
+
+#[test]
+fn a_report_for_a_build_server_fails_where_the_exit_code_does() {
+    let file = folder("junit").join("junit.xml");
+    for (line, code, failures, of) in [
+        // Known to break, and expected to.
+        ("matrix --lock redis-single --fault pause --seeds 100", 0, 0, "pause · mutual-exclusion"),
+        ("sweep redis-single --faults pause --seeds 0..200", 1, 1, "mutual-exclusion"),
+        ("sweep redis-single --faults loss --seeds 0..20", 0, 0, "mutual-exclusion"),
+        ("theorems lemma-1", 0, 0, "2 clients, "),
+        ("scenarios C1", 0, 0, "C1 repaired"),
+    ] {
+        let Ended { code: exit, stdout, stderr } = run(&format!("{line} --junit {}", file.display()));
+        assert_eq!(exit, code, "{line}: {stdout}{stderr}");
+        let xml = read(&file);
+        let failed: u64 =
+            values(&xml, "testsuite", "failures").iter().filter_map(|n| n.parse::<u64>().ok()).sum();
+        assert_eq!(failed > 0, failures > 0, "{line}: {xml}");
+        let names = values(&xml, "testcase", "name");
+        assert!(names.iter().any(|name| name.contains(of)), "{line}: {names:?}");
+        assert!(xml.starts_with("<?xml") && xml.trim_end().ends_with("</testsuites>"), "{line}: {xml}");
+    }
+    let nowhere = run("sweep redlock --junit /nowhere/junit.xml");
+    assert_eq!((nowhere.code, nowhere.stderr.lines().count()), (2, 1), "{}", nowhere.stderr);
+}
+
+#[test]
+fn github_hears_of_what_fails_and_reads_a_summary() {
+    let summary = folder("github").join("summary.md");
+    let sweep = |arguments: &str| {
+        let line = format!("sweep redis-single --faults pause --seeds 0..200 --github {arguments}");
+        let output = quiet().args(line.split_whitespace()).env("GITHUB_STEP_SUMMARY", &summary).output();
+        ended(output.expect("the binary runs"))
+    };
+    let shown = sweep("");
+    let annotation = shown.stdout.lines().find(|line| line.starts_with("::error "));
+    let annotation = annotation.unwrap_or_else(|| panic!("no annotation: {}", shown.stdout));
+    assert!(
+        annotation.starts_with("::error title=sweep%3A redis-single · ")
+            && annotation.contains("replay redis-single:pause:")
+    );
+    assert!(read(&summary).starts_with("### ✗ picklock sweep\n"), "{}", read(&summary));
+    // A document stays alone.
+    let shown = sweep("--json");
+    assert!(serde_json::from_str::<serde_json::Value>(&shown.stdout).is_ok(), "{}", shown.stdout);
+    assert!(shown.stderr.starts_with("::error "), "{}", shown.stderr);
+    assert_eq!(read(&summary).matches("### ").count(), 2, "one summary after the other");
+}
+
+#[test]
+fn counts_are_said_where_they_are_asked_for_and_the_verdict_comes_first() {
+    let line = "sweep redis-single --faults pause --seeds 0..200 --watch 0";
+    let (plain, verbose) = (run(line).stdout, run(&format!("{line} -v")).stdout);
+    for text in [&plain, &verbose] {
+        assert!(text.lines().nth(1).is_some_and(|line| line.starts_with("✗ ")), "{text}");
+    }
+    assert!(verbose.contains("situation") && verbose.contains("struck"), "{verbose}");
+    assert!(!plain.contains("situation") && plain.lines().count() + 5 < verbose.lines().count(), "{plain}");
+}
+
+#[test]
+fn colours_are_as_they_are_asked_for() {
+    let has_colour = |arguments: &[&str], variable: Option<(&str, &str)>| {
+        let mut command = quiet();
+        command.args(["sweep", "redis-single", "--faults", "pause", "--seeds", "0..100", "--watch", "0"]);
+        command.args(arguments).envs(variable).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+        if let Some((name, value)) = variable {
+            command.env(name, value);
+        }
+        ended(command.output().expect("the binary runs")).stdout.contains("\x1b[")
+    };
+    assert!(!has_colour(&[], None), "a pipe has none");
+    assert!(
+        has_colour(&["--color", "always"], None) && has_colour(&["--color=always"], Some(("NO_COLOR", "1")))
+    );
+    assert!(
+        has_colour(&[], Some(("CLICOLOR_FORCE", "1")))
+            && !has_colour(&["--color", "never"], Some(("CLICOLOR_FORCE", "1")))
+    );
+    assert_eq!(run("locks --color sometimes").code, 2);
+}
+
+/// What a command prints on a terminal of so many columns; `None` where there is no `script` to make one.
+fn on_terminal(line: &str, columns: u16, term: &str) -> Option<String> {
+    let shell = format!("stty cols {columns} rows 50; {PICKLOCK} {line}");
+    let output = Command::new("script")
+        .args(["-qec", &shell, "/dev/null"])
+        .env("TERM", term)
+        .env("PICKLOCK_CACHE", std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("terminal-cache"))
+        .env_remove("NO_COLOR")
+        // Where this is set, colours go to a dumb terminal, too: a build server's log shows them.
+        .env_remove("CI")
+        .env_remove("CLICOLOR_FORCE")
+        .stdin(Stdio::null())
+        .output();
+    match output {
+        Ok(output) => Some(String::from_utf8(output.stdout).expect("the output is UTF-8")),
+        Err(_) => {
+            eprintln!("skipped: there is no script (util-linux) here to make a terminal");
+            None
+        }
+    }
+}
+
+/// What is seen of a line: without colours, and without what a progress bar wrote over.
+fn seen(line: &str) -> String {
+    let line = line.trim_end_matches('\r');
+    let line = line.rsplit('\r').next().unwrap_or_default();
+    let mut parts = line.split('\x1b');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text += part.split_once(|letter: char| letter.is_ascii_alphabetic()).map_or("", |(_, rest)| rest);
+    }
+    text
+}
+
+#[test]
+fn tables_fit_a_terminal_of_eighty_columns() {
+    for line in [
+        "hunt C6 C14 --starts 2 --strategy swarm,pct",
+        "hunt --general R1 --starts 1 --seeds-max 200",
+        "bench --threads 1,128 --hold-ms 10 --seeds 0..2 --seconds 2",
+        "ttl --skew 1 --pause 0 --max-states 1000",
+        "herd --clients 2,128",
+        "diff --help",
+    ] {
+        let Some(shown) = on_terminal(line, 80, "xterm") else { return };
+        assert!(shown.lines().count() > 3, "{line}: {shown}");
+        let wide: Vec<String> = shown.lines().map(seen).filter(|line| line.chars().count() > 80).collect();
+        assert!(wide.is_empty(), "{line}: {wide:#?}");
+    }
+}
+
+#[test]
+fn a_dumb_terminal_gets_neither_colours_nor_bars() {
+    let line = "sweep redis-single --faults pause --seeds 0..200 --watch 0";
+    let (Some(dumb), Some(able)) = (on_terminal(line, 80, "dumb"), on_terminal(line, 80, "xterm")) else {
+        return;
+    };
+    assert!(!dumb.contains('\x1b') && able.contains("\x1b[31m"), "{dumb}");
+}
+
+#[test]
+fn manual_pages_are_there_for_every_command() {
+    let page = run("man sweep");
+    assert_eq!(page.code, 0);
+    assert!(page.stdout.contains(".TH picklock") && page.stdout.contains("keep"), "{}", page.stdout);
+    assert!(run("man").stdout.contains(".TH picklock 1") && page.stdout.contains("sweep"));
+    let wrong = run("man swep");
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.stderr.contains("the nearest name is sweep"), "{}", wrong.stderr);
+    let folder = folder("man");
+    let written = document(&format!("man --out {}", folder.display()));
+    let pages = written.as_array().expect("a list").clone();
+    assert!(pages.len() > 20 && pages.contains(&"picklock-matrix.1".into()), "{pages:?}");
+    for page in pages {
+        let text = read(&folder.join(page.as_str().expect("a name")));
+        assert!(text.contains(".SH SYNOPSIS"), "{page}: {text}");
+    }
+}
+
+/// What bash offers behind these words.
+fn offered(words: &[&str]) -> Option<Vec<String>> {
+    let script = folder("completions").join("picklock.bash");
+    let Ended { code, stdout, .. } = picklock(&["completions", "bash"]);
+    assert_eq!(code, 0);
+    std::fs::write(&script, stdout).expect("it is written");
+    let listed = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
+    let shell = format!(
+        "source {}; COMP_WORDS=({listed}); COMP_CWORD={}; _picklock picklock '{}' '{}'; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        script.display(),
+        words.len() - 1,
+        words[words.len() - 1],
+        words[words.len() - 2],
+    );
+    let output = match Command::new("bash").args(["--norc", "-c", &shell]).output() {
+        Ok(output) => ended(output),
+        Err(_) => {
+            eprintln!("skipped: there is no bash here");
+            return None;
+        }
+    };
+    Some(output.stdout.lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn names_of_locks_faults_promises_and_the_like_are_completed() {
+    for (words, name) in [
+        (["picklock", "sweep", "zookeeper-lock-r"], "zookeeper-lock-repaired"),
+        (["picklock", "theorems", "theorem-"], "theorem-3"),
+        (["picklock", "scenarios", "Z1"], "Z11"),
+        (["picklock", "replay", "C1"], "C1"),
+    ] {
+        let Some(offered) = offered(&words) else { return };
+        assert!(offered.iter().any(|offer| offer == name), "{words:?}: {offered:?}");
+    }
+    for (option, word, name) in [
+        ("--faults", "pa", "partition"),
+        ("--property", "mutual", "mutual-exclusion"),
+        ("--strategy", "gu", "guided"),
+    ] {
+        let Some(offered) = offered(&["picklock", "sweep", "redlock", option, word]) else { return };
+        assert!(offered.iter().any(|offer| offer == name), "{option}: {offered:?}");
+    }
+}

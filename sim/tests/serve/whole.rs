@@ -1,0 +1,138 @@
+//! What clients know of a Redis beyond strings.
+
+use crate::differential::{Said, Spoken};
+use crate::process::Served;
+use std::time::{Duration, Instant};
+
+fn words(line: &str) -> Vec<Vec<u8>> {
+    line.split(' ').map(|word| word.as_bytes().to_vec()).collect()
+}
+
+fn said(spoken: &mut Spoken, line: &str) -> Said {
+    spoken.ask(&words(line))
+}
+
+fn line(text: &str) -> Said {
+    Said::Line(text.to_owned())
+}
+
+fn text(text: &str) -> Said {
+    Said::Text(text.as_bytes().to_vec())
+}
+
+#[test]
+fn a_transaction_is_all_or_nothing_and_none_if_a_watched_key_has_changed() {
+    let served = Served::start(&[]);
+    let (mut one, mut other) = (Spoken::to(served.port()), Spoken::to(served.port()));
+    assert_eq!(said(&mut one, "MULTI"), line("+OK"));
+    assert_eq!(said(&mut one, "SET a 1"), line("+QUEUED"));
+    assert_eq!(said(&mut other, "GET a"), Said::Nothing("$-1".to_owned()));
+    assert_eq!(said(&mut one, "DISCARD"), line("+OK"));
+    assert_eq!(said(&mut one, "GET a"), Said::Nothing("$-1".to_owned()));
+    for (is_overtaken, expected) in
+        [(true, Said::Nothing("*-1".to_owned())), (false, Said::Many('*', vec![line("+OK")]))]
+    {
+        said(&mut one, "WATCH a");
+        if is_overtaken {
+            said(&mut other, "SET a 2");
+        }
+        said(&mut one, "MULTI");
+        said(&mut one, "SET a 3");
+        assert_eq!(said(&mut one, "EXEC"), expected);
+    }
+}
+
+#[test]
+fn a_watched_key_that_expires_has_changed() {
+    let served = Served::start(&[]);
+    let mut one = Spoken::to(served.port());
+    said(&mut one, "SET a 1 PX 50");
+    said(&mut one, "WATCH a");
+    std::thread::sleep(Duration::from_millis(200));
+    said(&mut one, "MULTI");
+    said(&mut one, "PING");
+    assert_eq!(said(&mut one, "EXEC"), Said::Nothing("*-1".to_owned()));
+}
+
+#[test]
+fn messages_reach_who_listens_and_nobody_else() {
+    let served = Served::start(&[]);
+    let (mut listener, mut speaker) = (Spoken::to(served.port()), Spoken::to(served.port()));
+    let confirmed = Said::Many('*', vec![text("subscribe"), text("news"), line(":1")]);
+    assert_eq!(said(&mut listener, "SUBSCRIBE news"), confirmed);
+    let confirmed = Said::Many('*', vec![text("psubscribe"), text("n*"), line(":2")]);
+    assert_eq!(said(&mut listener, "PSUBSCRIBE n*"), confirmed);
+    assert!(
+        matches!(said(&mut listener, "GET a"), Said::Line(error) if error.starts_with("-ERR Can't execute 'get'"))
+    );
+    assert_eq!(said(&mut speaker, "PUBLISH other x"), line(":0"));
+    assert_eq!(said(&mut speaker, "PUBLISH news x"), line(":2"));
+    assert_eq!(listener.hear(), Said::Many('*', vec![text("message"), text("news"), text("x")]));
+    assert_eq!(listener.hear(), Said::Many('*', vec![text("pmessage"), text("n*"), text("news"), text("x")]));
+}
+
+#[test]
+fn who_waits_for_a_list_first_gets_what_comes_first() {
+    let served = Served::start(&[]);
+    let mut waiting: Vec<Spoken> = (0..3).map(|_| Spoken::to(served.port())).collect();
+    for spoken in &mut waiting {
+        spoken.send(&words("BLPOP list 20"));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // One gives up: nothing is popped for it.
+    drop(waiting.remove(1));
+    std::thread::sleep(Duration::from_millis(100));
+    let mut giver = Spoken::to(served.port());
+    assert_eq!(said(&mut giver, "RPUSH list a b c"), line(":3"));
+    assert_eq!(waiting[0].hear(), Said::Many('*', vec![text("list"), text("a")]));
+    assert_eq!(waiting[1].hear(), Said::Many('*', vec![text("list"), text("b")]));
+    assert_eq!(said(&mut giver, "LRANGE list 0 -1"), Said::Many('*', vec![text("c")]));
+    let asked = Instant::now();
+    assert_eq!(said(&mut giver, "BLPOP other 0.2"), Said::Nothing("*-1".to_owned()));
+    assert!(asked.elapsed() >= Duration::from_millis(199));
+}
+
+#[test]
+fn resp3_is_spoken_with_who_asks_for_it() {
+    let served = Served::start(&[]);
+    let mut spoken = Spoken::to(served.port());
+    let Said::Many('%', greeting) = said(&mut spoken, "HELLO 3") else { panic!("no map") };
+    assert_eq!(greeting[..2], [text("server"), text("redis")]);
+    said(&mut spoken, "HSET h a 1");
+    assert_eq!(said(&mut spoken, "HGETALL h"), Said::Many('%', vec![text("a"), text("1")]));
+    assert_eq!(said(&mut spoken, "GET nokey"), Said::Nothing("_".to_owned()));
+    said(&mut spoken, "ZADD z 1.5 m");
+    assert_eq!(said(&mut spoken, "ZSCORE z m"), line(",1.5"));
+    assert_eq!(
+        said(&mut spoken, "SUBSCRIBE c"),
+        Said::Many('>', vec![text("subscribe"), text("c"), line(":1")])
+    );
+    // One that listens may go on asking.
+    assert_eq!(said(&mut spoken, "GET nokey"), Said::Nothing("_".to_owned()));
+}
+
+#[test]
+fn a_script_that_never_ends_is_stopped_whatever_it_catches() {
+    let served = Served::start(&[]);
+    let mut spoken = Spoken::to(served.port());
+    for script in ["while true do end", "while true do pcall(function() while true do end end) end"] {
+        let script = [b"EVAL".to_vec(), script.as_bytes().to_vec(), b"0".to_vec()];
+        let answer = spoken.ask(&script);
+        assert!(
+            matches!(&answer, Said::Line(error) if error.starts_with("-ERR picklock stops a script")),
+            "{answer:?}"
+        );
+        assert_eq!(said(&mut spoken, "PING"), line("+PONG"));
+    }
+    let well = [b"EVAL".to_vec(), b"return redis.call('incr','a')".to_vec(), b"0".to_vec()];
+    assert_eq!(spoken.ask(&well), line(":1"));
+}
+
+#[test]
+fn six_hundred_clients_are_served() {
+    let served = Served::start(&[]);
+    let mut clients: Vec<Spoken> = (0..600).map(|_| Spoken::to(served.port())).collect();
+    for client in &mut clients {
+        assert_eq!(said(client, "PING"), line("+PONG"));
+    }
+}

@@ -1,0 +1,91 @@
+//! The runs that the matrix knows to break a promise (`sim/locks/src/known_runs.txt`) break it still.
+//!
+//! `PICKLOCK_UPDATE_GOLDEN=1` runs each cell's first 1,000 seeds, or as many as `PICKLOCK_SEEDS` says, and writes the file again: a
+//! run that is there stays, unless it breaks nothing any more or an earlier seed does.
+
+use crate::evidence::{lock, sweep};
+use crate::scenarios::is_kept;
+use crate::seeds::seeds;
+use picklock_model::claims::{Known, known_cell};
+use picklock_properties::{Promise, PromiseSet};
+use picklock_sim::plans::fault::{FaultKind, FaultSet};
+use picklock_sim::plans::strategy::Strategy;
+use picklock_sim::registry::{AnyLock, KnownRun, known_runs, locks};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// By lock and fault, and by promise, the seed.
+type Runs = BTreeMap<(String, String), BTreeMap<Promise, u64>>;
+
+fn faults_of(name: &str) -> FaultSet {
+    match name {
+        "none" => FaultSet::EMPTY,
+        "all" => FaultSet::ALL,
+        kind => FaultSet::from(kind.parse::<FaultKind>().expect("a kind of fault, none or all")),
+    }
+}
+
+/// What the matrix watches.
+fn watched(lock: &dyn AnyLock) -> PromiseSet {
+    use Promise::*;
+    let of_locks = [MutualExclusion, FencedResource, DeadlockFreedom, StarvationFreedom, Fifo, LeaseLoss];
+    if lock.is_lock() { of_locks.into_iter().collect() } else { lock.watched() }
+}
+
+fn breaks(lock: &dyn AnyLock, run: &KnownRun) -> bool {
+    let setup = lock.setup(Some(watched(lock)));
+    let plans = lock.plans(&setup, faults_of(run.fault), Strategy::default(), &[run.seed]);
+    let plan = plans.expect("the setup is this lock's").pop().expect("a plan was drawn for the seed");
+    let outcomes = lock.run_planned(&setup, &plan, run.seed..run.seed + 1);
+    outcomes.expect("the setup is this lock's").iter().any(|outcome| outcome.breaks(run.promise))
+}
+
+#[test]
+fn every_run_that_the_matrix_knows_to_break_a_promise_breaks_it() {
+    if std::env::var_os("PICKLOCK_UPDATE_GOLDEN").is_some_and(|value| value == "1") {
+        return write_again();
+    }
+    let wrong: Vec<String> = known_runs()
+        .par_iter()
+        .filter(|run| !breaks(lock(run.lock).as_ref(), run))
+        .map(|run| format!("{}:{}:{}:{}", run.lock, run.fault, run.seed, run.promise))
+        .collect();
+    assert!(wrong.is_empty(), "these break nothing: {}", wrong.join(", "));
+}
+
+#[test]
+fn no_known_run_breaks_what_is_believed_to_be_kept() {
+    for run in known_runs() {
+        let known = known_cell(run.lock, run.fault, run.promise).map(|cell| cell.known);
+        assert!(matches!(known, None | Some(Known::Broken)), "{run:?} is said to be {known:?}");
+    }
+}
+
+fn write_again() {
+    let mut runs = Runs::new();
+    let rows: Vec<&str> =
+        ["none", "all"].into_iter().chain(FaultKind::USUAL.map(|kind| kind.name())).collect();
+    for lock in locks().iter().filter(|lock| !watched(lock.as_ref()).is_empty()) {
+        let setup = lock.setup(Some(watched(lock.as_ref())));
+        for fault in &rows {
+            let report = sweep(lock.name(), &setup, faults_of(fault), seeds(1000), true);
+            let first =
+                report.broken.keys().filter_map(|promise| Some((*promise, report.first_seed(*promise)?)));
+            runs.insert((lock.name().to_owned(), (*fault).to_owned()), first.collect());
+        }
+    }
+    for run in known_runs().iter().filter(|run| locks().iter().any(|lock| lock.name() == run.lock)) {
+        let known = runs.entry((run.lock.to_owned(), run.fault.to_owned())).or_default();
+        if !known.contains_key(&run.promise) && breaks(lock(run.lock).as_ref(), run) {
+            known.insert(run.promise, run.seed);
+        }
+    }
+    let mut text = "# Written by tests/known_runs.rs: LOCK FAULT PROMISE SEED.\n".to_owned();
+    for ((lock, fault), broken) in runs {
+        for (promise, seed) in broken {
+            text += &format!("{lock} {fault} {promise} {seed}\n");
+        }
+    }
+    is_kept(&Path::new(env!("CARGO_MANIFEST_DIR")).join("sim/locks/src/known_runs.txt"), &text);
+}
