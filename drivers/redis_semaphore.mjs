@@ -9,6 +9,7 @@ import Redis from 'ioredis'
 import { RedlockMutex } from 'redis-semaphore'
 
 const leaseMs = Number(process.env.PICKLOCK_LEASE_MS)
+const patience = Number(process.env.PATIENCE_MS ?? 100) || undefined // of a server's answer; 0: without an end
 const [host, port] = process.env.PICKLOCK_WITNESS.split(':')
 const socket = net.connect(Number(port), host)
 const answers = createInterface({ input: socket })[Symbol.asyncIterator]()
@@ -17,7 +18,7 @@ const say = async line => { socket.write(line + '\n'); return (await answers.nex
 
 const clients = process.env.PICKLOCK_REDIS.split(',').map(address => {
   const [host, port] = address.split(':')
-  const client = new Redis({ host, port: Number(port), commandTimeout: 100, maxRetriesPerRequest: 0 })
+  const client = new Redis({ host, port: Number(port), commandTimeout: patience, maxRetriesPerRequest: 0 })
   return client.on('error', () => {}) // that a server is away is what is tried here
 })
 

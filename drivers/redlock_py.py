@@ -8,7 +8,8 @@ from redlock import Redlock
 
 lease_ms = int(os.environ["PICKLOCK_LEASE_MS"])
 servers = [address.rsplit(":", 1) for address in os.environ["PICKLOCK_REDIS"].split(",")]
-servers = [{"host": host, "port": int(port), "db": 0, "socket_timeout": 0.1} for host, port in servers]
+patience = int(os.environ.get("PATIENCE_MS", 100)) / 1000 or None  # of a server's answer; 0: without an end
+servers = [{"host": host, "port": int(port), "db": 0, "socket_timeout": patience} for host, port in servers]
 redlock = Redlock(servers, retry_count=1)
 host, port = os.environ["PICKLOCK_WITNESS"].rsplit(":", 1)
 witness = socket.create_connection((host, int(port))).makefile("rw")

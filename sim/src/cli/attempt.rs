@@ -1,5 +1,6 @@
 //! `picklock try -- COMMAND…`: somebody's clients on simulated servers, until they break.
 
+mod again;
 mod aim;
 mod children;
 
@@ -11,12 +12,13 @@ use super::serve::{
 use super::{BadCall, Ending, names};
 use crate::cli::plan_file::PlanFile;
 use crate::plans::fault::FaultSet;
-use crate::plans::plan::{Plan, When};
+use crate::plans::plan::{Plan, Planned, When};
 use crate::plans::swarm::Scale;
 use crate::serve::redis::{Servers, Settings, serve};
-use crate::serve::watch::{Verdict, listen};
-use crate::serve::{Doors, for_trial};
-use aim::Aim;
+use crate::serve::watch::{Strike, Verdict, listen};
+use crate::serve::{Doors, for_trial, is_aimed};
+use again::Round;
+use aim::{Aim, Seen, of_process};
 use children::Children;
 use clap::Args;
 use picklock_model::machine::Node;
@@ -277,8 +279,8 @@ impl Trial<'_> {
         let mut children = Children::start(self.call.command.clone(), environments, self.call.verbose)?;
         let over = self.play(plan, &servers, &mut children, &mut deeds, processes, screen).await;
         children.stop().await;
-        let (over, fired) = over?;
-        let told = self.judge(plan, &fired, &servers, screen)?;
+        let (over, seen) = over?;
+        let told = self.judge(plan, &seen, &servers, screen)?;
         Ok((told, over))
     }
 
@@ -360,27 +362,34 @@ impl Trial<'_> {
         deeds: &mut tokio::sync::mpsc::UnboundedReceiver<crate::serve::watch::Deed>,
         mut processes: JoinSet<std::io::Result<Infallible>>,
         screen: &mut Screen,
-    ) -> Result<(Over, std::collections::BTreeSet<usize>), BadCall> {
+    ) -> Result<(Over, Seen), BadCall> {
         let stopped = |stopped: std::io::Result<()>| match stopped {
             Ok(()) => Ok(Over::Interrupted),
             Err(error) => Err(BadCall(format!("^C cannot be caught here: {error}"))),
         };
         tokio::select! {
             biased;
-            asked = asked_to_stop() => return Ok((stopped(asked)?, Default::default())),
+            asked = asked_to_stop() => return Ok((stopped(asked)?, Seen::default())),
             begun = self.begun(servers, children) => begun?,
         }
+        // What they did before the plan began counts for nothing that is aimed.
+        while deeds.try_recv().is_ok() {}
         let began = Instant::now();
         let screen = RefCell::new(screen);
         let say = |text: &str| announce(&mut screen.borrow_mut(), text);
+        for planned in plan.faults.iter().filter(|planned| !self.strikes(servers, planned)) {
+            say(&format!("left out, as nobody here can see it: {planned}\n"));
+        }
         let (to_servers, mut aimed) = unbounded_channel();
+        let plan_began = servers.now();
+        say(&format!("all clients are there: the plan begins at {plan_began} of the servers' time\n"));
         let mut aim = Aim {
             servers,
             plan,
             clients: self.clients,
-            began: servers.now(),
+            began: plan_began,
             to_servers,
-            fired: Default::default(),
+            seen: Seen::default(),
         };
         let struck = |at, fault: &crate::plans::plan::Fault| say(&format!("struck at {at}: {fault}\n"));
         let over = tokio::select! {
@@ -403,31 +412,37 @@ impl Trial<'_> {
             () = servers.follow_aimed(plan, &mut aimed, struck) => Over::Done,
             () = tokio::time::sleep_until(self.ends) => Over::Done,
         };
-        Ok((over, aim.fired))
+        Ok((over, aim.seen))
+    }
+
+    /// Whether a fault can strike anything here, at a moment that somebody here can tell.
+    fn strikes(&self, servers: &Servers, planned: &Planned) -> bool {
+        let is_told = matches!(planned.when, When::At(_)) || is_aimed(planned.when);
+        is_told && (servers.feels(&planned.fault) || of_process(&planned.fault).is_some())
     }
 
     fn judge(
         &self,
         plan: &Plan,
-        fired: &std::collections::BTreeSet<usize>,
+        seen: &Seen,
         servers: &Servers,
         screen: &mut Screen,
     ) -> Result<Told, BadCall> {
         let began = servers.plan_began();
-        servers.watched(|watch, now| {
+        servers.watched(|watch, _| {
             let mut told = Told::of(watch);
             let mut text = watch.summary();
-            if told.verdict == Verdict::Violated {
-                let until = watch.broken().next().map_or(now, |broken| broken.at) - began;
-                let mut plan = plan.clone();
-                let mut place = 0;
-                plan.faults.retain(|planned| {
-                    place += 1;
-                    match planned.when {
-                        When::At(at) => at <= until,
-                        When::Trigger { .. } => fired.contains(&(place - 1)),
-                    }
-                });
+            if let Some(broken) = watch.broken().next() {
+                let strikes: Vec<Strike> = watch.strikes().cloned().collect();
+                let round = Round {
+                    broken,
+                    strikes: &strikes,
+                    fired: &seen.fired,
+                    entered: &seen.entered,
+                    began,
+                    lease: Micros::millis(self.call.lease as i64),
+                };
+                let plan = round.plan(plan);
                 let again = self.again();
                 let title = format!("picklock try: {}", self.command());
                 text += &told::write(watch, self.servers, &title, Some(&plan), &self.out, &again, &mut told)?;

@@ -25,17 +25,21 @@ impl PlanFile {
         let shown = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| BadCall(format!("the plan {shown} cannot be read: {error}")))?;
-        let no_plan =
-            |error: serde_json::Error| BadCall(format!("the plan {shown} is not a fault plan: {error}"));
-        let plan: Plan = serde_json::from_str(&text).map_err(no_plan)?;
-        let (given, known) = serde_json::from_str(&text)
+        PlanFile::parse(&text).map_err(|why| BadCall(format!("the plan {shown} {why}")))
+    }
+
+    /// The plan that a text is, or why it is none.
+    fn parse(text: &str) -> Result<PlanFile, String> {
+        let no_plan = |error: serde_json::Error| format!("is not a fault plan: {error}");
+        let plan: Plan = serde_json::from_str(text).map_err(no_plan)?;
+        let (given, known) = serde_json::from_str(text)
             .and_then(|given| Ok((given, serde_json::to_value(&plan)?)))
             .map_err(no_plan)?;
         if let Some(name) = passed_over(&given, &known) {
-            return Err(BadCall(format!("the plan {shown} cannot be run: no plan has a {name:?} there")));
+            return Err(format!("cannot be run: no plan has a {name:?} there"));
         }
         match plan.implausible() {
-            Some(why) => Err(BadCall(format!("the plan {shown} cannot be run: {why}"))),
+            Some(why) => Err(format!("cannot be run: {why}")),
             None => Ok(PlanFile(plan)),
         }
     }
@@ -82,5 +86,113 @@ impl PlanFile {
             block = (2 * block).min(BLOCK_MAX);
         }
         Ok(report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plans::fault::FaultSet;
+    use crate::plans::strategy::Strategy as HowPlansAreDrawn;
+    use crate::plans::swarm::Scale;
+    use picklock_model::time::Micros;
+    use proptest::prelude::{Strategy, any, prop_oneof, proptest};
+    use proptest::sample::{Index, select};
+
+    /// What is done to a text: a number in it becomes another one, or a byte goes, comes or changes.
+    #[derive(Clone, Debug)]
+    enum Change {
+        Number(Index, i128),
+        Removed(Index),
+        Added(Index, u8),
+        Other(Index, u8),
+    }
+
+    fn changes() -> impl Strategy<Value = Change> {
+        let edges = [
+            0,
+            1,
+            -1,
+            15,
+            16,
+            255,
+            256,
+            65_536,
+            1 << 31,
+            1 << 40,
+            i64::MAX.into(),
+            i64::MIN.into(),
+            u64::MAX.into(),
+        ];
+        let number =
+            prop_oneof![select(edges.to_vec()), any::<i64>().prop_map(i128::from), (0..20_000_000_i128)];
+        let letter = prop_oneof![select(b"{}[],:\"0-9.e \\null".to_vec()), any::<u8>()];
+        prop_oneof![
+            6 => (any::<Index>(), number).prop_map(|(at, to)| Change::Number(at, to)),
+            1 => any::<Index>().prop_map(Change::Removed),
+            1 => (any::<Index>(), letter.clone()).prop_map(|(at, letter)| Change::Added(at, letter)),
+            1 => (any::<Index>(), letter).prop_map(|(at, letter)| Change::Other(at, letter)),
+        ]
+    }
+
+    /// Where numbers are in a text.
+    fn numbers(text: &[u8]) -> Vec<Range<usize>> {
+        let is_digit =
+            |at: usize| text.get(at).is_some_and(|letter| letter.is_ascii_digit() || *letter == b'-');
+        let begins = (0..text.len()).filter(|at| is_digit(*at) && (*at == 0 || !is_digit(at - 1)));
+        begins.map(|from| from..(from..=text.len()).find(|at| !is_digit(*at)).unwrap_or(text.len())).collect()
+    }
+
+    fn changed(mut text: Vec<u8>, changes: Vec<Change>) -> Vec<u8> {
+        for change in changes {
+            match change {
+                Change::Number(at, to) => {
+                    let numbers = numbers(&text);
+                    if !numbers.is_empty() {
+                        text.splice(at.get(&numbers).clone(), to.to_string().into_bytes());
+                    }
+                }
+                Change::Removed(at) => {
+                    text.remove(at.index(text.len()));
+                }
+                Change::Added(at, letter) => text.insert(at.index(text.len()), letter),
+                Change::Other(at, letter) => {
+                    let at = at.index(text.len());
+                    text[at] = letter;
+                }
+            }
+        }
+        text
+    }
+
+    proptest! {
+        /// Whatever a file holds, it is refused in a sentence, or it runs.
+        #[test]
+        fn a_damaged_plan_is_refused_or_runs(
+            how in select(HowPlansAreDrawn::ALL.to_vec()),
+            seed in any::<u64>(),
+            changes in proptest::collection::vec(changes(), 1..4),
+        ) {
+            let locks = crate::registry::Locks::builtin();
+            let scale = Scale {
+                clients: 2,
+                servers: 1,
+                lease: Some(Micros::seconds(10)),
+                horizon: Micros::seconds(20),
+                messages: 200,
+                lines: Vec::new(),
+            };
+            let drawn = how.plan(FaultSet::ALL, seed, &scale);
+            let text = serde_json::to_vec_pretty(&drawn).expect("a plan is plain data");
+            let text = String::from_utf8_lossy(&changed(text, changes)).into_owned();
+            if let Ok(PlanFile(plan)) = PlanFile::parse(&text) {
+                for lock in locks.iter().filter(|lock| ["redis-single", "zookeeper-lock"].contains(&lock.name())) {
+                    match lock.run_planned(&lock.setup(None), &plan, 0..1) {
+                        Ok(outcomes) => assert_eq!(outcomes.len(), 1),
+                        Err(why) => assert!(!why.to_string().is_empty()),
+                    }
+                }
+            }
+        }
     }
 }

@@ -359,6 +359,7 @@ async fn follow<S: Served>(servers: &Servers<S>, plan: &Plan, screen: &RefCell<&
     let say = |text: &str| announce(&mut screen.borrow_mut(), text);
     let network = Network { duplicate_per_mille: 0, ..plan.network };
     say(&format!("{}\n", Plan { faults: here, network, ..plan.clone() }));
+    say(&format!("it begins at {} of the servers' time\n", servers.now()));
     if plan.network.duplicate_per_mille > 0 {
         say("left out, as nothing comes twice over TCP: requests that do\n");
     }

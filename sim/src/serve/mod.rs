@@ -18,4 +18,4 @@ pub use listener::Listener;
 pub use servers::{Served, Servers, Tally};
 pub use strike::{DRIFT_PPM_MIN, Felt, for_servers};
 #[cfg(feature = "cli")]
-pub(crate) use trial::for_trial;
+pub(crate) use trial::{for_trial, is_aimed};

@@ -73,9 +73,9 @@ pub(super) struct State<S: Served> {
     /// Until when what one server says does not get to another.
     pub cuts: Vec<(u8, u8, Micros)>,
     pub tally: Tally,
-    /// What is to be said to whoever runs the servers, with its time since the plan in force began.
+    /// What is to be said to whoever runs the servers, and since when.
     pub notices: Vec<(Micros, String)>,
-    /// When that was.
+    /// When the plan in force began.
     pub plan_began: Micros,
     pub watch: Watch,
     effects: Effects<S>,
@@ -133,7 +133,7 @@ impl<S: Served> Servers<S> {
         self.state().tally
     }
 
-    /// What is to be said to whoever runs the servers and was not said yet, with its time since the plan in force began: what
+    /// What is to be said to whoever runs the servers and was not said yet, with the true time it is of: what
     /// they do of their own accord, and what they were asked for in vain.
     pub fn take_notices(&self) -> Vec<(Micros, String)> {
         std::mem::take(&mut self.state().notices)
@@ -358,7 +358,7 @@ impl<S: Served> State<S> {
     /// Something is to be said of a server.
     pub fn notice(&mut self, server: u8, now: Micros, what: &str) {
         self.watch.record.add(Happened { server: Some(server), ..Happened::new(now, What::Noted, what) });
-        self.notices.push((now - self.plan_began, format!("s{} {what}", server + 1)));
+        self.notices.push((now, format!("s{} {what}", server + 1)));
     }
 
     /// Drops what is under way between two servers and not to be kept.

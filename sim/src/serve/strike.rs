@@ -98,7 +98,7 @@ impl<S: Served> Servers<S> {
     }
 
     /// Lets a plan happen, from now on until it heals: what is about servers, and at a time. `told` hears of each fault
-    /// as it strikes.
+    /// as it strikes, and when that is.
     pub async fn follow(&self, plan: &Plan, told: impl FnMut(Micros, &Fault)) {
         let (_nobody, mut aimed) = unbounded_channel();
         self.follow_aimed(plan, &mut aimed, told).await;
@@ -147,7 +147,7 @@ impl<S: Served> Servers<S> {
             match due {
                 Due::Strike(fault) if !self.feels(&fault) => {}
                 Due::Strike(fault) => {
-                    told(self.now() - began, &fault);
+                    told(self.now(), &fault);
                     let number = self.strike_numbered(&fault);
                     for (after, due) in self.after(&fault) {
                         add(&mut agenda, at + after, due);

@@ -79,3 +79,23 @@ fn redis_semaphore_takes_its_lock() {
         ),
     }
 }
+
+#[test]
+fn redsync_takes_its_lock() {
+    let driver = drivers().join("redsync/redsync");
+    match driver.exists() {
+        true => works("5", &[&driver.to_string_lossy()]),
+        false => println!("skipped: no driver for redsync is built; in drivers/redsync: go build"),
+    }
+}
+
+#[test]
+fn redisson_takes_its_lock() {
+    let has_jars = drivers().join("redisson/jars").exists();
+    match has_jars && runs("java", &["-version"]) {
+        true => works("1", &["java", "-cp", "redisson/jars/*", "redisson/Worker.java"]),
+        false => println!(
+            "skipped: no java with Redisson here; in drivers/redisson: mvn dependency:copy-dependencies -DoutputDirectory=jars"
+        ),
+    }
+}

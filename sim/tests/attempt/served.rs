@@ -68,7 +68,7 @@ fn two_clients_that_say_they_are_in_end_it_at_once() {
         said.contains("mutual-exclusion broken") && said.contains("enters orders while payments is in"),
         "{said}"
     );
-    assert!(said.contains("no fault struck since payments came to hold"), "{said}");
+    assert!(said.contains("no fault struck since payments asked for it"), "{said}");
 }
 
 #[test]

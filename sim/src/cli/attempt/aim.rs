@@ -31,8 +31,16 @@ pub struct Aim<'a> {
     pub began: Micros,
     /// Where faults of servers go.
     pub to_servers: UnboundedSender<Fault>,
-    /// Which faults of the plan were aimed and have struck.
+    pub seen: Seen,
+}
+
+/// What whoever wants it once more has to know of a round.
+#[derive(Default)]
+pub struct Seen {
+    /// Which faults of the plan were aimed, by their place in it, and have struck.
     pub fired: BTreeSet<usize>,
+    /// Who entered, and when, the first first.
+    pub entered: Vec<(Micros, u8)>,
 }
 
 /// What clients have done so far, for a trigger that counts.
@@ -77,7 +85,7 @@ impl Aim<'_> {
                         let number = self
                             .servers
                             .watched(|watch, now| watch.struck(now, &fault, Vec::new(), Some(client)));
-                        say(&format!("struck at {}: {fault}\n", now - self.began));
+                        say(&format!("struck at {now}: {fault}\n"));
                         match fault {
                             Fault::Pause { length, .. } => {
                                 children.pause(client);
@@ -130,6 +138,9 @@ impl Aim<'_> {
                 biased;
                 Some(deed) = deeds.recv() => {
                     let now = self.servers.now();
+                    if let Deed::Granted(client) = deed {
+                        self.seen.entered.push((now, client));
+                    }
                     for (delay, fault) in self.aimed_at(deed, &mut counts) {
                         add(&mut agenda, now + delay, Due::Strike(fault));
                     }
@@ -155,7 +166,7 @@ impl Aim<'_> {
             let count = counts.entry(place).or_default();
             *count = count.saturating_add(1);
             if *count == nth {
-                self.fired.insert(place);
+                self.seen.fired.insert(place);
                 faults.push((delay, with_target(planned.fault.clone(), Target::Client(who))));
             }
         }
@@ -164,14 +175,19 @@ impl Aim<'_> {
 
     /// Which client's process a fault strikes.
     fn client(&self, fault: &Fault) -> Option<u8> {
-        match fault {
-            Fault::Pause { node, .. } | Fault::Crash { node, .. } => match node {
-                Target::Client(client) => Some(client % self.clients),
-                Target::Struck => Some(0),
-                Target::Server(_) | Target::Resource => None,
-            },
-            _ => None,
-        }
+        of_process(fault).map(|client| client % self.clients)
+    }
+}
+
+/// The client whose process a fault strikes, before it is counted modulo how many there are; whoever pulled a trigger is the first.
+pub fn of_process(fault: &Fault) -> Option<u8> {
+    match fault {
+        Fault::Pause { node, .. } | Fault::Crash { node, .. } => match node {
+            Target::Client(client) => Some(*client),
+            Target::Struck => Some(0),
+            Target::Server(_) | Target::Resource => None,
+        },
+        _ => None,
     }
 }
 

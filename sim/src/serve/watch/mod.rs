@@ -261,7 +261,13 @@ impl Watch {
 
     fn breaks(&mut self, at: Micros, lock: &str, violation: Violation) {
         let (client, other) = (self.witness.name(violation.client), self.witness.name(violation.other));
-        let since = self.witness.since(lock, violation.other).unwrap_or(at);
+        // What struck while the first holder asked counts as well: it may have heard too late that it holds.
+        let (first, second, first_name) = match violation.promise {
+            Promise::MutualExclusion => (violation.other, violation.client, other.clone()),
+            // Who writes late entered first.
+            _ => (violation.client, violation.other, client.clone()),
+        };
+        let since = self.witness.hold(lock, first).map_or(at, |hold| hold.asked);
         let words = match violation.promise {
             Promise::MutualExclusion if client == other => {
                 format!("{client} enters {lock} while it is in already")
@@ -276,14 +282,14 @@ impl Watch {
                 "what {lock} protects accepts a write of {client} after one of {other}, who entered later"
             ),
         };
-        let numbers = (number_of(&other), number_of(&client));
+        let numbers = (number_of(&first_name), number_of(&self.witness.name(second)));
         let mut because = Vec::new();
         let mut moved = Vec::new();
         let claims = numbers.0.zip(numbers.1).and_then(|(first, second)| self.claims.between(first, second));
         if let Some((first, second)) = claims {
             moved = first.moved_to(second);
             if let Some(ends) = first.ends().filter(|ends| *ends <= at) {
-                because.push(format!("{other}'s lease was over at {ends}"));
+                because.push(format!("{first_name}'s lease was over at {ends}"));
             }
         }
         let broken = Broken {
@@ -322,7 +328,7 @@ impl Watch {
         self.add(broken, since, overlap.first.owner.client, &overlap.moved);
     }
 
-    /// Of what has struck since the first holder came to hold: what struck it, else what struck the servers that the lock moved
+    /// Of what has struck since the first holder asked for what it holds: what struck it, else what struck the servers that the lock moved
     /// on, else what struck any; of these the last.
     fn add(&mut self, mut broken: Broken, since: Micros, first: Option<u8>, moved: &[(u8, Micros)]) {
         let began = moved.iter().map(|(_, since)| *since).chain([since]).min().unwrap_or(since);
@@ -339,7 +345,7 @@ impl Watch {
             broken.because.push(format!("struck at {}: {}", strike.at, strike.fault));
         }
         if cause.is_none() {
-            broken.because.push(format!("no fault struck since {} came to hold", broken.other));
+            broken.because.push(format!("no fault struck since {} asked for it", broken.other));
         }
         broken.fault = cause;
         self.record.add(Happened {

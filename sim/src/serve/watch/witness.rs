@@ -103,18 +103,35 @@ pub struct Witness {
     pub tested: PromiseSet,
 }
 
+/// What is known of a hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Hold {
+    id: HoldId,
+    /// When its client asked for it; as it entered, if it did not say.
+    pub asked: Micros,
+    /// When its client entered.
+    pub entered: Micros,
+}
+
 #[derive(Debug)]
 struct Lock {
     monitors: Monitors,
-    /// Which hold each client is in, or was in last, and since when.
-    holds: BTreeMap<ClientId, (HoldId, Micros)>,
+    /// The hold that each client is in, or was in last.
+    holds: BTreeMap<ClientId, Hold>,
+    /// Since when each client has wanted it that has said so, and has not entered since.
+    wanted: BTreeMap<ClientId, Micros>,
     /// The newest token that came with a write.
     newest: Option<i64>,
 }
 
 impl Default for Lock {
     fn default() -> Lock {
-        Lock { monitors: Monitors::new(promises()), holds: BTreeMap::new(), newest: None }
+        Lock {
+            monitors: Monitors::new(promises()),
+            holds: BTreeMap::new(),
+            wanted: BTreeMap::new(),
+            newest: None,
+        }
     }
 }
 
@@ -160,18 +177,22 @@ impl Witness {
         let lock = self.locks.entry(lock.to_owned()).or_default();
         let is_in = lock.monitors.usage().holding.contains(client);
         let fence = token.map(FencingToken);
-        let hold = lock.holds.get(&client).map(|(hold, _)| *hold);
+        let hold = lock.holds.get(&client).map(|hold| hold.id);
         let mut is_turned_down = false;
         let event = match word {
             Word::Want if is_in => {
                 return Err("it holds this lock: leave comes before want".to_owned());
             }
-            Word::Want => Event::Called { client, mode: Mode::Lock, access: Access::default() },
+            Word::Want => {
+                lock.wanted.insert(client, now);
+                Event::Called { client, mode: Mode::Lock, access: Access::default() }
+            }
             Word::Enter => {
-                let hold = HoldId(hold.map_or(0, |HoldId(last)| last.wrapping_add(1)));
-                lock.holds.insert(client, (hold, now));
+                let id = HoldId(hold.map_or(0, |HoldId(last)| last.wrapping_add(1)));
+                let asked = lock.wanted.remove(&client).unwrap_or(now);
+                lock.holds.insert(client, Hold { id, asked, entered: now });
                 self.entered += 1;
-                Event::Granted { client, fence, hold }
+                Event::Granted { client, fence, hold: id }
             }
             Word::Leave | Word::Lost if !is_in => {
                 return Err("it does not hold this lock: enter comes before leave".to_owned());
@@ -206,9 +227,9 @@ impl Witness {
         held
     }
 
-    /// Since when this client has held this lock, or held it last.
-    pub fn since(&self, lock: &str, client: ClientId) -> Option<Micros> {
-        self.locks.get(lock)?.holds.get(&client).map(|(_, since)| *since)
+    /// The hold of this lock that this client is in, or was in last.
+    pub fn hold(&self, lock: &str, client: ClientId) -> Option<Hold> {
+        self.locks.get(lock)?.holds.get(&client).copied()
     }
 
     /// Whether a client of this name has said anything.
@@ -229,7 +250,7 @@ impl Lock {
         self.monitors.observe(event, &mut |violation| broken.push(violation));
         // A write is of the hold in which its client says it: nobody asks for earlier ones again.
         let holds = &self.holds;
-        self.monitors.forget_holds(&|client, hold| holds.get(&client).is_some_and(|(last, _)| *last != hold));
+        self.monitors.forget_holds(&|client, hold| holds.get(&client).is_some_and(|last| last.id != hold));
         broken
     }
 }
@@ -280,8 +301,10 @@ mod tests {
         assert_eq!((witness.name(a), witness.name(b)), ("A".to_owned(), "B".to_owned()));
         witness.hear(a, Word::Enter, "orders", None, Micros::ZERO).unwrap();
         assert_eq!(witness.gone(a), ["orders"]);
-        assert_eq!(witness.hear(b, Word::Enter, "orders", None, Micros(1)).unwrap().broken, []);
-        assert_eq!(witness.since("orders", b), Some(Micros(1)));
+        witness.hear(b, Word::Want, "orders", None, Micros(1)).unwrap();
+        assert_eq!(witness.hear(b, Word::Enter, "orders", None, Micros(2)).unwrap().broken, []);
+        let hold = witness.hold("orders", b).unwrap();
+        assert_eq!((hold.asked, hold.entered), (Micros(1), Micros(2)));
     }
 
     #[test]

@@ -1,0 +1,49 @@
+//! The crate redlock under `picklock try`: takes a lock again and again, and says to the witness when it is in.
+//!
+//! ```text
+//! cargo build --release --manifest-path drivers/redlock_rs/Cargo.toml
+//! picklock try -- drivers/redlock_rs/target/release/redlock-driver
+//! ```
+
+use redlock::RedLock;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::thread::sleep;
+use std::time::Duration;
+
+fn environment(name: &str) -> String {
+    std::env::var(name).expect("picklock try has set it")
+}
+
+/// From 0 to 1.
+fn random() -> f64 {
+    RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64
+}
+
+fn main() {
+    let lease_ms: usize = environment("PICKLOCK_LEASE_MS").parse().expect("milliseconds");
+    let servers = environment("PICKLOCK_REDIS");
+    let mut locks = RedLock::new(servers.split(',').map(|address| format!("redis://{address}")).collect());
+    locks.set_retry(1, 1);
+    let witness = TcpStream::connect(environment("PICKLOCK_WITNESS")).expect("it listens");
+    let mut witness = BufReader::new(witness);
+    // Says it, and waits until it was heard.
+    let mut say = |line: &str| {
+        let mut answer = String::new();
+        let _ended = writeln!(witness.get_mut(), "{line}").and_then(|()| witness.read_line(&mut answer));
+        answer.trim() == "ok"
+    };
+    while say("want orders") {
+        let Ok(Some(lock)) = locks.lock(b"orders", lease_ms) else {
+            sleep(Duration::from_millis((random() * 20.0) as u64));
+            continue;
+        };
+        say("enter orders");
+        sleep(Duration::from_millis((lease_ms as f64 * (0.1 + 0.3 * random())) as u64));
+        say("write orders"); // this library has no token that the write could carry
+        say("leave orders");
+        locks.unlock(&lock);
+    }
+}

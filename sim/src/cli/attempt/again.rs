@@ -1,0 +1,249 @@
+//! The plan that does it again.
+//!
+//! A round's plan strikes by the clock, and real clients are never at the same place at the same time twice. So what struck while
+//! the first holder held is written out as aimed at that: *when A enters for the third time* instead of *at 4.2 s*.
+
+use crate::plans::plan::{Fault, Plan, Planned, Target, Trigger, When};
+use crate::serve::watch::{Broken, Strike};
+use picklock_model::machine::Node;
+use picklock_model::time::Micros;
+use picklock_properties::Promise;
+use std::collections::BTreeSet;
+
+/// What is known of a round that broke a promise. All times are the servers'.
+pub struct Round<'a> {
+    /// What broke first.
+    pub broken: &'a Broken,
+    /// What has struck.
+    pub strikes: &'a [Strike],
+    /// Which faults of the plan were aimed, by their place in it, and have struck.
+    pub fired: &'a BTreeSet<usize>,
+    /// Who entered, and when, the first first.
+    pub entered: &'a [(Micros, u8)],
+    /// When the plan began.
+    pub began: Micros,
+    pub lease: Micros,
+}
+
+/// The hold that somebody else did not respect.
+struct Hold {
+    client: u8,
+    /// How many times its client had entered with it.
+    nth: u16,
+    since: Micros,
+}
+
+impl Round<'_> {
+    /// This round's plan without what did not strike until then, or was over before the first holder entered; what struck while it
+    /// held is aimed at its hold.
+    ///
+    /// A pause of the holder begins as it enters, and ends when it ended, or half a lease after the lease if that was sooner: how long
+    /// a client stays in is its own affair, and a pause that the next client just got in by is a matter of luck. What takes a lock away
+    /// from a server, or sets its clock forward, strikes as soon as that can matter.
+    pub fn plan(&self, plan: &Plan) -> Plan {
+        let mut plan = plan.clone();
+        let until = self.broken.at - self.began;
+        let mut place = 0;
+        plan.faults.retain(|planned| {
+            place += 1;
+            match planned.when {
+                When::At(at) => at <= until,
+                When::Trigger { .. } => self.fired.contains(&(place - 1)),
+            }
+        });
+        let Some(hold) = self.hold() else { return plan };
+        plan.faults.retain(|planned| !self.was_over(&hold, planned));
+        for planned in &mut plan.faults {
+            if let Some(aimed) = self.aimed(&hold, planned) {
+                *planned = aimed;
+            }
+        }
+        let by_clock = |planned: &Planned| matches!(planned.when, When::At(_));
+        if !plan.faults.iter().any(by_clock) {
+            // Nothing that came before has to have been: any hold will do.
+            for Planned { when, .. } in &mut plan.faults {
+                if let When::Trigger { client: Some(client), nth, .. } = when
+                    && (*client, *nth) == (hold.client, hold.nth)
+                {
+                    *nth = 1;
+                }
+            }
+        }
+        plan
+    }
+
+    fn hold(&self) -> Option<Hold> {
+        let first = match self.broken.property {
+            Promise::MutualExclusion => &self.broken.other,
+            _ => &self.broken.client,
+        };
+        let client = (0..=u8::MAX).find(|client| Node::Client(*client).to_string() == *first)?;
+        let until = self.broken.at;
+        let entered = self.entered.iter().filter(|(at, who)| *who == client && *at <= until);
+        let times: Vec<Micros> = entered.map(|(at, _)| *at).collect();
+        let since = *times.last()?;
+        Some(Hold { client, nth: times.len().try_into().ok()?, since })
+    }
+
+    /// Whether this struck by the clock, was over before the hold began, and leaves nothing behind.
+    fn was_over(&self, hold: &Hold, planned: &Planned) -> bool {
+        let When::At(at) = planned.when else { return false };
+        let length = match &planned.fault {
+            Fault::Pause { length, .. }
+            | Fault::Cut { length, .. }
+            | Fault::Isolate { length, .. }
+            | Fault::SlowLink { length, .. } => *length,
+            _ => return false,
+        };
+        self.began + at + length < hold.since
+    }
+
+    /// The same fault, aimed at the hold, if it struck while that was.
+    fn aimed(&self, hold: &Hold, planned: &Planned) -> Option<Planned> {
+        let struck = match planned.when {
+            When::At(at) => self.began + at,
+            When::Trigger { delay: Micros::ZERO, .. } => return None,
+            When::Trigger { .. } => self.strikes.iter().find(|strike| is_that(strike, &planned.fault))?.at,
+        };
+        if struck < hold.since {
+            return None;
+        }
+        let after = struck - hold.since;
+        let (delay, fault) = match planned.fault.clone() {
+            Fault::Pause { node, length } if self.strikes_holder(hold, struck, length, node) => {
+                let until = Micros((after + length).0.max(self.lease.0 * 3 / 2));
+                (Micros::ZERO, Fault::Pause { node: Target::Struck, length: until })
+            }
+            Fault::ClockStep { node, by } => {
+                let matters = Micros((self.lease - by).0.clamp(0, after.0));
+                (matters, Fault::ClockStep { node, by })
+            }
+            fault @ (Fault::PowerLoss { .. } | Fault::Replace { .. } | Fault::Crash { .. })
+                if is_of_servers(&fault) =>
+            {
+                (Micros::ZERO, fault)
+            }
+            fault => (after, fault),
+        };
+        let when = When::Trigger { client: Some(hold.client), event: Trigger::Granted, nth: hold.nth, delay };
+        Some(Planned { when, fault })
+    }
+
+    /// Whether it was the holder that paused then, for so long.
+    fn strikes_holder(&self, hold: &Hold, struck: Micros, length: Micros, node: Target) -> bool {
+        let is_process = matches!(node, Target::Client(_) | Target::Struck);
+        is_process
+            && self.strikes.iter().any(|strike| {
+                let is_pause = matches!(strike.fault, Fault::Pause { length: was, .. } if was == length);
+                is_pause && strike.client == Some(hold.client) && strike.at >= struck
+            })
+    }
+}
+
+/// Whether this strike is that fault, which may not have said whom it would strike.
+fn is_that(strike: &Strike, fault: &Fault) -> bool {
+    match (&strike.fault, fault) {
+        (Fault::Pause { length: was, .. }, Fault::Pause { node, length }) => {
+            was == length && strike.client.is_some() == matches!(node, Target::Client(_) | Target::Struck)
+        }
+        (was, fault) => was == fault,
+    }
+}
+
+fn is_of_servers(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::Crash { node: Target::Server(_), .. }
+            | Fault::PowerLoss { node: Target::Server(_), .. }
+            | Fault::Replace { node: Target::Server(_), .. }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::watch::JudgedBy;
+
+    const LEASE: Micros = Micros(1_000_000);
+
+    fn broken(at: i64) -> Broken {
+        Broken {
+            at: Micros(at),
+            judged_by: JudgedBy::Clients,
+            property: Promise::MutualExclusion,
+            lock: "orders".to_owned(),
+            client: "B".to_owned(),
+            other: "A".to_owned(),
+            words: String::new(),
+            because: Vec::new(),
+            fault: None,
+        }
+    }
+
+    fn pause(length: i64) -> Fault {
+        Fault::Pause { node: Target::Client(0), length: Micros(length) }
+    }
+
+    fn strike(at: i64, fault: Fault, client: Option<u8>) -> Strike {
+        Strike { number: 1, at: Micros(at), over: None, fault, servers: Vec::new(), client }
+    }
+
+    fn plan(faults: Vec<(When, Fault)>) -> Plan {
+        let faults = faults.into_iter().map(|(when, fault)| Planned { when, fault }).collect();
+        Plan { faults, heal_at: Micros::seconds(8), ..Plan::default() }
+    }
+
+    fn at(at: i64) -> When {
+        When::At(Micros(at))
+    }
+
+    fn when_a_enters(nth: u16, delay: i64) -> When {
+        When::Trigger { client: Some(0), event: Trigger::Granted, nth, delay: Micros(delay) }
+    }
+
+    fn again(drawn: &Plan, strikes: &[Strike]) -> Vec<(When, Fault)> {
+        let entered = [(Micros(1_500_000), 0), (Micros(1_900_000), 1), (Micros(3_000_000), 0)];
+        let broken = broken(4_300_000);
+        let fired = BTreeSet::new();
+        let round = Round {
+            broken: &broken,
+            strikes,
+            fired: &fired,
+            entered: &entered,
+            began: Micros(1_000_000),
+            lease: LEASE,
+        };
+        round.plan(drawn).faults.into_iter().map(|planned| (planned.when, planned.fault)).collect()
+    }
+
+    #[test]
+    fn a_pause_of_the_holder_is_aimed_at_its_hold_and_outlasts_the_lease() {
+        let drawn = plan(vec![
+            (at(300_000), pause(500_000)),
+            (at(2_250_000), pause(900_000)),
+            (at(5_000_000), pause(1)),
+        ]);
+        let strikes =
+            [strike(1_300_000, pause(500_000), Some(0)), strike(3_250_400, pause(900_000), Some(0))];
+        let held = Fault::Pause { node: Target::Struck, length: Micros(1_500_000) };
+        assert_eq!(again(&drawn, &strikes), [(when_a_enters(1, 0), held)]);
+    }
+
+    #[test]
+    fn what_struck_before_the_hold_and_may_still_matter_stays_where_it_was() {
+        let step = |by| Fault::ClockStep { node: Target::Server(1), by: Micros(by) };
+        let drawn = plan(vec![(at(300_000), step(700_000)), (at(2_600_000), step(800_000))]);
+        assert_eq!(
+            again(&drawn, &[]),
+            [(at(300_000), step(700_000)), (when_a_enters(2, 200_000), step(800_000))],
+            "as soon as so big a step can matter"
+        );
+    }
+
+    #[test]
+    fn a_power_loss_of_a_server_comes_as_the_holder_enters() {
+        let loss = Fault::PowerLoss { node: Target::Server(2), restart_after: Some(Micros(100)) };
+        let drawn = plan(vec![(at(2_600_000), loss.clone())]);
+        assert_eq!(again(&drawn, &[]), [(when_a_enters(1, 0), loss)]);
+    }
+}
