@@ -267,7 +267,8 @@ impl Watch {
             // Who writes late entered first.
             _ => (violation.client, violation.other, client.clone()),
         };
-        let since = self.witness.hold(lock, first).map_or(at, |hold| hold.asked);
+        let hold = self.witness.hold(lock, first);
+        let since = hold.map_or(at, |hold| hold.asked);
         let words = match violation.promise {
             Promise::MutualExclusion if client == other => {
                 format!("{client} enters {lock} while it is in already")
@@ -283,7 +284,8 @@ impl Watch {
             ),
         };
         let numbers = (number_of(&first_name), number_of(&self.witness.name(second)));
-        let mut because = Vec::new();
+        let entered = hold.map(|hold| format!("{first_name} entered at {}", hold.entered));
+        let mut because: Vec<String> = entered.into_iter().collect();
         let mut moved = Vec::new();
         let claims = numbers.0.zip(numbers.1).and_then(|(first, second)| self.claims.between(first, second));
         if let Some((first, second)) = claims {
