@@ -97,13 +97,13 @@ Examples:
   picklock try --faults power-loss --time 60 -- python3 worker.py
   picklock try --plan plan.json --rounds 10 --keep-going -- python3 worker.py
 
-A client learns from its environment what it needs: PICKLOCK_REDIS has the addresses
-of the servers (host:port, with commas between), PICKLOCK_WITNESS where it says what
+A client learns from its environment what it needs: PICKLOCK_REDIS has the addresses \
+of the servers (host:port, with commas between), PICKLOCK_WITNESS where it says what \
 it does, PICKLOCK_CLIENT its name, PICKLOCK_LEASE_MS how long its lock should live.
 
-To the witness it says `enter NAME` when it has the lock, `leave NAME` before it gives
-it back, `want NAME` before it asks and `write NAME TOKEN` when it writes: a line each,
-and for each it waits for the line that comes back. Pauses stop its process where it
+To the witness it says `enter NAME` when it has the lock, `leave NAME` before it gives \
+it back, `want NAME` before it asks and `write NAME TOKEN` when it writes: a line each, \
+and for each it waits for the line that comes back. Pauses stop its process where it \
 is; other faults strike the servers.";
 
 const SERVERS_MAX: u64 = 16;

@@ -45,7 +45,7 @@ Examples:
   picklock bench --locks cassandra-queue,feedback-lock --threads 2,32 --hold-ms 10
   picklock bench --svg bench.svg
 
-All time is virtual: the same call prints the same figures on every machine. Figures are means over the seeds, with the smallest and
+All time is virtual: the same call prints the same figures on every machine. Figures are means over the seeds, with the smallest and \
 the largest where they differ much. Exits 1 if two threads ever held the lock at once.";
 
 const THREADS_MAX: u64 = 128;

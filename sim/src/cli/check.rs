@@ -66,7 +66,7 @@ Examples:
   picklock check cassandra-queue --try-lock --progress --property theorem-3
   picklock check cassandra-queue --explore localhost:3000
 
-Exits 0 if every promise holds, 1 if one is violated, 3 if the search did not end, 4 if it is vacuous: nothing was broken,
+Exits 0 if every promise holds, 1 if one is violated, 3 if the search did not end, 4 if it is vacuous: nothing was broken, \
 but what puts a promise to the test never happened (picklock properties says what that is).";
 
 const STATES_MAX: u64 = 50_000_000;

@@ -23,8 +23,8 @@ Examples:
   picklock herd --clients 2,100
   picklock herd --json
 
-One server, no faults, the seeds 0 to 9. One client holds and the others wait, until all have held: with
-n clients n-1 are woken by the first release if they watch the parent, one by the last, n/2 on average.
+One server, no faults, the seeds 0 to 9. One client holds and the others wait, until all have held: with \
+n clients n-1 are woken by the first release if they watch the parent, one by the last, n/2 on average. \
 Wake-ups are the watches' events that the server sends; requests are all but pings and connecting.
 
 Exits 5 if a release wakes others than the row says: one, or all who wait.";

@@ -62,9 +62,9 @@ Examples:
   picklock hunt C6 C14 --strategy plain,swarm,pct,mixed,guided
   picklock hunt --general R1 R3 --starts 5 --seeds-max 1000
 
-Of the starts' numbers of seeds: the median (of an even number the lower one of the two in the
-middle), the least and the most; a start that gave up counts as more than --seeds-max. Likewise of
-their seconds, the repaired lock's runs left out. Its seeds are those that were tried by the first
+Of the starts' numbers of seeds: the median (of an even number the lower one of the two in the \
+middle), the least and the most; a start that gave up counts as more than --seeds-max. Likewise of \
+their seconds, the repaired lock's runs left out. Its seeds are those that were tried by the first \
 strategy, its plans are drawn anew, by its own measure; only the row's promise counts.
 
 Strategies:
@@ -74,12 +74,12 @@ Strategies:
   mixed   as swarm for half of the seeds, as pct for the others
   guided  as swarm, and plans that met something new are changed and tried again
 
-A row's own hunt has a setup cut for it and the one kind of fault. With --general it has the lock as
-it is registered, all kinds of faults, and no row in mind; only the flaw is put in where the registered
-lock has it not. A failing run counts as a row's if the row's repair, and nothing else changed, keeps
-the run's plan from failing under 48 seeds of the network, where without it 3 of 16 fail at least. Where
-the repair is no other setting of the lock or its store, it counts as the row's if it needs no faults
-but the row's, and no other row's repair prevents it. It says what it found, and judges nothing: it
+A row's own hunt has a setup cut for it and the one kind of fault. With --general it has the lock as \
+it is registered, all kinds of faults, and no row in mind; only the flaw is put in where the registered \
+lock has it not. A failing run counts as a row's if the row's repair, and nothing else changed, keeps \
+the run's plan from failing under 48 seeds of the network, where without it 3 of 16 fail at least. Where \
+the repair is no other setting of the lock or its store, it counts as the row's if it needs no faults \
+but the row's, and no other row's repair prevents it. It says what it found, and judges nothing: it \
 exits 0, or 3 if it was interrupted.
 
 Exits 5 if a failure was not found from every start, or a repaired run breaks the promise; 3 if it was interrupted.";

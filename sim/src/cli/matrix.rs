@@ -65,13 +65,13 @@ Examples:
   picklock matrix --lock redlock --accept redlock.json
   picklock matrix --lock redlock --junit junit.xml --github
 
-Exits 5 if a promise breaks that is believed or verified to be kept, 3 if runs are missing or did not end, 4 if no cell
+Exits 5 if a promise breaks that is believed or verified to be kept, 3 if runs are missing or did not end, 4 if no cell \
 could have been broken, else 0: what is known to break is expected to, with any number of seeds.
 
 With --expect, the file says what is expected. Not to have met a failure contradicts no file, unless the seed that had broken the \
 promise is run again; to break what was not broken does, by whatever seed. Cells that were not asked for are left out.
 
-JSON: a cell's \"verdict\" is violated, known-violated (by \"known_by\", not met by these seeds), verified, not-seen (in
+JSON: a cell's \"verdict\" is violated, known-violated (by \"known_by\", not met by these seeds), verified, not-seen (in \
 \"tested\" of \"runs\" it could have been), vacuous, or incomplete; \"expected\" is violated, kept, verified or unknown.";
 
 /// The cells, and what is not as the file of --expect has it.

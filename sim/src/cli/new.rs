@@ -30,7 +30,7 @@ Examples:
   picklock new my-lock
   picklock new locks/billing
 
-The lock is a SET NX PX on the simulated Redis, in less than 100 lines, to be changed into yours. cargo test runs its tests;
+The lock is a SET NX PX on the simulated Redis, in less than 100 lines, to be changed into yours. cargo test runs its tests; \
 cargo run --release -- matrix --lock my-lock is this whole command with your lock in it.";
 
 const LOCK: &str = include_str!("../../examples/own_lock.rs");

@@ -54,8 +54,8 @@ Examples:
   picklock replay @last --all | less
   picklock replay pk5_… --json | jq '.events[] | select(.violations != [])'
 
-A token was printed for a promise: the run is shown for that one, and --property asks for another; a run that nobody asked
-anything of is shown for the gravest promise that it breaks. Exits 1 if the run breaks the promise that it was asked for, or
+A token was printed for a promise: the run is shown for that one, and --property asks for another; a run that nobody asked \
+anything of is shown for the gravest promise that it breaks. Exits 1 if the run breaks the promise that it was asked for, or \
 any if none was, and 4 if nothing in it put that promise to the test; else 0, and 0 when a file was written; 3 if a row was searched for, and a limit or ^C came first.";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

@@ -39,7 +39,7 @@ Examples:
   picklock scenarios --system cassandra
   picklock scenarios C1 C2 --junit junit.xml --github
 
-Exits 5 if a failure was not found, or its repair does not hold; 3 if a search did not end; 4 if nothing could have broken a
+Exits 5 if a failure was not found, or its repair does not hold; 3 if a search did not end; 4 if nothing could have broken a \
 repair. JSON: in the envelope's rows, \"fix_verdict\" is holds, violated, incomplete or vacuous.";
 
 /// A scenario that was run.

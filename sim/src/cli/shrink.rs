@@ -44,10 +44,10 @@ Examples:
   picklock replay $(picklock shrink redlock:pause:70 --json | jq -r .token) --format html --out run.html
   picklock shrink --catalogue
 
-Of the catalogue: steps are all that a trace shows, up to the one that breaks the promise; of promises of
-progress, all of the run. Beside them, to compare with the shortest counterexample of the exhaustive search:
-steps in which a node does something (a message, a deadline or a restart, no ticks, no faults), what it does
-again counted once / every time. Exits 5 if in the middle more than half of the steps or faults is left, a
+Of the catalogue: steps are all that a trace shows, up to the one that breaks the promise; of promises of \
+progress, all of the run. Beside them, to compare with the shortest counterexample of the exhaustive search: \
+steps in which a node does something (a message, a deadline or a restart, no ticks, no faults), what it does \
+again counted once / every time. Exits 5 if in the middle more than half of the steps or faults is left, a \
 failure was not found, or a shrunk run breaks another promise.
 
 ^C ends it with the smallest run so far. Exits 1, for what is left still breaks the promise; 0 if nothing is broken.";

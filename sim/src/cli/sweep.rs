@@ -85,9 +85,9 @@ Examples:
   picklock sweep cassandra-queue --plan plan.json
   picklock sweep redlock --faults all,-pause,-clock -v --junit junit.xml
 
-Exits 1 if a promise was broken, 3 if runs are missing or did not end, 4 if no run could have broken a promise that was
+Exits 1 if a promise was broken, 3 if runs are missing or did not end, 4 if no run could have broken a promise that was \
 asked for by name, or, if none was, mutual exclusion; 5 if a repeated run differs from the first, whatever was broken.
-JSON: \"verdict\" is violated, not-seen (\"tested\" says in how many runs each promise could have been broken), incomplete
+JSON: \"verdict\" is violated, not-seen (\"tested\" says in how many runs each promise could have been broken), incomplete \
 or vacuous (\"untested\" says which promises).
 
 A plan, times in microseconds; replay shows the plans of random runs in words. A schedule may be added:

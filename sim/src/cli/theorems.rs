@@ -43,7 +43,7 @@ Examples:
   picklock theorems theorem-3 --quick
   picklock theorems lemma-1 --junit junit.xml --github
 
-Exits 5 if a verdict differs from the expected one, 3 if none was reached, 4 if nothing could have broken a theorem
+Exits 5 if a verdict differs from the expected one, 3 if none was reached, 4 if nothing could have broken a theorem \
 (\"vacuous\": what would put it to the test never happened).";
 
 /// A claim that was checked.

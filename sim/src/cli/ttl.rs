@@ -34,8 +34,8 @@ Examples:
   picklock ttl --skew 0 --pause 0 --latency 1
   picklock ttl --json
 
-Every schedule of two clients on two coordinators, for TTLs of 1, 2, 3… seconds, until one keeps mutual exclusion. Each
-number stands before what the formula says. As written the holder renews every half TTL and believes that it holds; a
+Every schedule of two clients on two coordinators, for TTLs of 1, 2, 3… seconds, until one keeps mutual exclusion. Each \
+number stands before what the formula says. As written the holder renews every half TTL and believes that it holds; a \
 holder that minds its lease stops by its own clock, a second more than skew and pause before the TTL is over.
 
 Exits 5 if a number differs from its formula, 3 if it was not found.";

@@ -48,7 +48,7 @@ Examples:
 
 A fault that a claim leaves out altogether is an assumption of it, and no bound: picklock theorems drops those.
 
-Exits 0 if all that fell is known to, 3 if a limit came first somewhere, 4 if nothing could have broken a claim, 5 if
+Exits 0 if all that fell is known to, 3 if a limit came first somewhere, 4 if nothing could have broken a claim, 5 if \
 something fell that is not known to, or stood that is.";
 
 const STATES_MAX: u64 = 2_000_000;

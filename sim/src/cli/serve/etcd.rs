@@ -33,9 +33,9 @@ Examples:
   picklock serve etcd --members 5 --faults pause,clock --seed 7 --lease 5000
   etcdctl --endpoints 127.0.0.1:2379 lock mine
 
-It says what strikes when it strikes; ^C ends it, with a summary. Elections,
-leases and logs are those of the simulator. KV, Watch, Lease, Lock and Election
-are whole; users, changes of membership and snapshots are not there. A message
+It says what strikes when it strikes; ^C ends it, with a summary. Elections, \
+leases and logs are those of the simulator. KV, Watch, Lease, Lock and Election \
+are whole; users, changes of membership and snapshots are not there. A message \
 that is lost takes its connection with it.";
 
 impl Etcd {

@@ -43,10 +43,10 @@ Examples:
   picklock serve redis --servers 5 --faults pause,clock --witness 127.0.0.1:7000 --until-broken
   redis-cli -p 6379 SET lock mine NX PX 10000
 
-It says what strikes when it strikes; ^C ends it, with a verdict: of what clients
-told the witness, or else of what the servers have handed out. It exits with 0 if
-that is kept, 1 if it is broken, 4 if nobody ever asked for what another one had. Commands and
-Lua scripts are those of Redis 7.0, as far as locks need them; what a client asks
+It says what strikes when it strikes; ^C ends it, with a verdict: of what clients \
+told the witness, or else of what the servers have handed out. It exits with 0 if \
+that is kept, 1 if it is broken, 4 if nobody ever asked for what another one had. Commands and \
+Lua scripts are those of Redis 7.0, as far as locks need them; what a client asks \
 for in vain is named once. A message that is lost takes its connection with it.";
 
 /// What is on disk.
