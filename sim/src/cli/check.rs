@@ -1,5 +1,6 @@
 //! `picklock check LOCK`: every schedule of a small world.
 
+use super::ci::{Case, Ci, Outcome};
 use super::jobs::Jobs;
 use super::progress::{Progress, Stopwatch};
 use super::screen::{Paint, Screen, Tone, counted, grouped};
@@ -53,6 +54,8 @@ pub struct Check {
     max_states: u64,
     #[command(flatten)]
     jobs: Jobs,
+    #[command(flatten)]
+    ci: Ci,
     /// Serves stateright's Explorer there, a web page that steps through the states by hand
     #[arg(long, value_name = "ADDR")]
     explore: Option<String>,
@@ -64,6 +67,7 @@ Examples:
   picklock check cassandra-queue --drop no-pause --drop no-expiry
   picklock check naive-handler --clients 1 --drop no-crash --at L1:12
   picklock check cassandra-queue --try-lock --progress --property theorem-3
+  picklock check cassandra-queue --junit junit.xml --github
   picklock check cassandra-queue --explore localhost:3000
 
 Exits 0 if every promise holds, 1 if one is violated, 3 if the search did not end, 4 if it is vacuous: nothing was broken, \
@@ -117,6 +121,7 @@ impl Check {
         if let Some(address) = &self.explore {
             return explore(lock, &space, address, screen);
         }
+        self.ci.check()?;
 
         let progress = Progress::states();
         let on_progress = |states| progress.set(states);
@@ -148,7 +153,9 @@ impl Check {
                 screen.text(&format!("\n{}", next::steps(&token)));
             }
         }
-        Ok(Ending::of(checked.verdict))
+        let ending = Ending::of(checked.verdict);
+        self.ci.report("check", vec![document.case()], ending, screen)?;
+        Ok(ending)
     }
 
     fn options(&self, lock: &dyn AnyLock) -> Result<CheckOptions, BadCall> {
@@ -340,8 +347,27 @@ impl Document {
         }
     }
 
-    fn text(&self, paint: Paint) -> String {
-        let mut text = String::new();
+    /// For a build server.
+    fn case(&self) -> Case {
+        let (_, verdict) = self.verdict();
+        let outcome = match self.verdict {
+            CheckVerdict::Holds => Outcome::Passed,
+            CheckVerdict::Violated => Outcome::Failed(verdict),
+            CheckVerdict::Incomplete | CheckVerdict::Vacuous => Outcome::Unclear(verdict),
+        };
+        let dropped = self.dropped.iter().map(|assumption| format!(", without {assumption}"));
+        Case {
+            group: self.lock.to_owned(),
+            name: self.properties.join(", ") + &dropped.collect::<String>(),
+            outcome,
+            said: format!("{}, {}", self.surroundings.used, counted(self.states, "state")),
+            token: self.token.clone(),
+            seconds: Some(self.seconds),
+        }
+    }
+
+    /// What came of it, in words.
+    fn verdict(&self) -> (Tone, String) {
         let promises = self.properties.join(", ");
         let (tone, mut verdict) = match (self.verdict, self.property) {
             (CheckVerdict::Holds, _) => (Tone::Good, format!("✓ holds: {promises}")),
@@ -364,6 +390,12 @@ impl Document {
         if self.verdict == CheckVerdict::Violated && self.properties.len() > 1 {
             verdict += "; the search ended with it: of the others it says nothing";
         }
+        (tone, verdict)
+    }
+
+    fn text(&self, paint: Paint) -> String {
+        let mut text = String::new();
+        let (tone, verdict) = self.verdict();
         let used = &self.surroundings.used;
         let dropped = if self.dropped.is_empty() { "none".to_owned() } else { self.dropped.join(", ") };
         let _ = write!(

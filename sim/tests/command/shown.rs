@@ -23,6 +23,8 @@ fn a_report_for_a_build_server_fails_where_the_exit_code_does() {
         ("matrix --lock redis-single --fault pause --seeds 100", 0, 0, "pause · mutual-exclusion"),
         ("sweep redis-single --faults pause --seeds 0..200", 1, 1, "mutual-exclusion"),
         ("sweep redis-single --faults loss --seeds 0..20", 0, 0, "mutual-exclusion"),
+        ("check redlock --clients 2 --rounds 1", 0, 0, "mutual-exclusion"),
+        ("check redis-single --drop no-pause", 1, 1, "mutual-exclusion, without no-pause"),
         ("theorems lemma-1", 0, 0, "2 clients, "),
         ("scenarios C1", 0, 0, "C1 repaired"),
     ] {
