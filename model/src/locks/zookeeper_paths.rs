@@ -37,7 +37,7 @@ pub const fn work_path(lock: LockId) -> Path {
 pub fn means(change: &Change, _server: u8) -> Option<Event> {
     let lock_of = |parent: Path| match parent {
         Path::Top(Name { word: LOCKNODE, number }) => Some(LockId(number)),
-        Path::Top(_) | Path::Root | Path::Child { .. } => None,
+        Path::Top(_) | Path::Root | Path::Child { .. } | Path::Numbered(_) => None,
     };
     match *change {
         Change::Created { path: path @ Path::Child { suffix: Some(_), .. }, client } => {

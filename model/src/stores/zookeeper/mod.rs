@@ -68,7 +68,7 @@ mod tree;
 mod visit;
 mod wording;
 
-pub use path::{Guid, Name, Path, SessionId, Suffix, Zxid};
+pub use path::{Guid, Name, Numbered, Path, Place, SessionId, Suffix, Zxid};
 pub use peer::{Beat, History, Peer};
 pub use protocol::*;
 pub use replica::{Action, Origin, Txn};
@@ -105,6 +105,11 @@ impl ZooKeeper {
         self.replica.tree.node(path).ok()
     }
 
+    /// All znodes, as this server has them.
+    pub fn znodes(&self) -> impl Iterator<Item = (Path, &Znode)> {
+        self.replica.tree.all()
+    }
+
     /// The last transaction this server has applied.
     pub fn last_applied(&self) -> Zxid {
         self.replica.last
@@ -129,7 +134,7 @@ impl ZooKeeper {
     }
 
     /// Whether this server takes clients.
-    fn serves(&self) -> bool {
+    pub fn serves(&self) -> bool {
         match &self.member {
             None => true,
             Some(member) => match member.role {

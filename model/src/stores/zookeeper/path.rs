@@ -8,6 +8,8 @@ use serde::ser::SerializeTuple;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
 use std::fmt::{Display, Formatter};
+use std::hash::{Hash, Hasher};
+use std::num::NonZeroU32;
 
 /// The number of a transaction: the leader's epoch, then a counter within it (`ZxidUtils.java`: the high and the low
 /// half of a 64-bit number).
@@ -147,7 +149,68 @@ impl Display for Name {
     }
 }
 
-/// A znode's path. Its users choose the names; deeper trees are left out.
+/// One of the paths that whoever serves clients with names of their own has numbered: a stem, and the ten digits behind it,
+/// if there are any.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Place {
+    /// The number of all before the digits.
+    pub stem: u32,
+    /// The digits' number and one.
+    digits: Option<NonZeroU32>,
+}
+
+impl Place {
+    /// No digits behind the stem.
+    pub const fn new(stem: u32) -> Place {
+        Place { stem, digits: None }
+    }
+
+    /// With the ten digits of this number behind the stem; a negative one has other characters than digits.
+    #[must_use]
+    pub fn with_digits(self, number: i32) -> Option<Place> {
+        let number = u32::try_from(number).ok()?;
+        Some(Place { digits: NonZeroU32::new(number + 1), ..self })
+    }
+
+    /// The number that the ten digits are.
+    pub fn digits(self) -> Option<u32> {
+        self.digits.map(|digits| digits.get() - 1)
+    }
+
+    fn packed(self) -> (u32, u32) {
+        (self.stem, self.digits.map_or(0, NonZeroU32::get))
+    }
+
+    fn unpacked(stem: u32, digits: u32) -> Place {
+        Place { stem, digits: NonZeroU32::new(digits) }
+    }
+}
+
+/// A znode at any depth, by its path's place. Where it hangs is part of what its path says: two of the same place are the
+/// same.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbered {
+    /// Its own place.
+    pub own: Place,
+    /// That of the znode above; `None`: the root.
+    pub above: Option<Place>,
+}
+
+impl PartialEq for Numbered {
+    fn eq(&self, other: &Numbered) -> bool {
+        self.own == other.own
+    }
+}
+
+impl Eq for Numbered {}
+
+impl Hash for Numbered {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.own.hash(state);
+    }
+}
+
+/// A znode's path. Its users choose the names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Path {
     /// `/`.
@@ -166,6 +229,9 @@ pub enum Path {
         /// not sequential.
         suffix: Option<Suffix>,
     },
+    /// Any path, at any depth: for those who serve real clients. The locks of this crate use the ones above. What is above its
+    /// parent it does not say ([`Path::parent`]).
+    Numbered(Numbered),
 }
 
 impl Path {
@@ -180,6 +246,11 @@ impl Path {
             Path::Root => None,
             Path::Top(_) => Some(Path::Root),
             Path::Child { parent, .. } => Some(Path::Top(parent)),
+            // Compared is the place alone; nobody asks for the parent's parent.
+            Path::Numbered(Numbered { above, .. }) => Some(match above {
+                None => Path::Root,
+                Some(above) => Path::Numbered(Numbered { own: above, above: None }),
+            }),
         }
     }
 
@@ -187,7 +258,7 @@ impl Path {
     pub fn guid(self) -> Option<Guid> {
         match self {
             Path::Child { guid, .. } => guid,
-            Path::Root | Path::Top(_) => None,
+            Path::Root | Path::Top(_) | Path::Numbered(_) => None,
         }
     }
 
@@ -195,7 +266,7 @@ impl Path {
     pub fn suffix(self) -> Option<Suffix> {
         match self {
             Path::Child { suffix, .. } => suffix,
-            Path::Root | Path::Top(_) => None,
+            Path::Root | Path::Top(_) | Path::Numbered(_) => None,
         }
     }
 
@@ -204,14 +275,14 @@ impl Path {
     pub fn with_suffix(self, suffix: Option<Suffix>) -> Path {
         match self {
             Path::Child { parent, label, guid, .. } => Path::Child { parent, label, guid, suffix },
-            Path::Root | Path::Top(_) => self,
+            Path::Root | Path::Top(_) | Path::Numbered(_) => self,
         }
     }
 
     /// Shows the numbers in the name to `visitor`.
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         match self {
-            Path::Root | Path::Top(_) => {}
+            Path::Root | Path::Top(_) | Path::Numbered(_) => {}
             Path::Child { guid, suffix, .. } => {
                 if let Some(guid) = guid {
                     visitor.serial(Owner::Node(Node::Client(guid.client)), &mut guid.serial);
@@ -232,6 +303,7 @@ impl Path {
             Path::Child { parent, label, guid, suffix } => {
                 (2 * parent.word.0 + 2, parent.number, label, guid, suffix)
             }
+            Path::Numbered(_) => (NUMBERED, 0, Word(0), None, None),
         }
     }
 }
@@ -239,7 +311,10 @@ impl Path {
 impl Ord for Path {
     /// What is below a znode comes behind it and before the next one.
     fn cmp(&self, other: &Path) -> Ordering {
-        self.parts().cmp(&other.parts())
+        match (self, other) {
+            (Path::Numbered(one), Path::Numbered(other)) => one.own.cmp(&other.own),
+            _ => self.parts().cmp(&other.parts()),
+        }
     }
 }
 
@@ -251,6 +326,8 @@ impl PartialOrd for Path {
 
 /// How many elements a packed path has at most.
 const PARTS_MAX: usize = 6;
+/// The first part of a numbered path: behind those of all words that tables have.
+const NUMBERED: u8 = u8::MAX;
 
 // A state is full of paths: kind and word share a byte, and so do the label and whether there is a guid.
 impl Serialize for Path {
@@ -258,7 +335,10 @@ impl Serialize for Path {
         let (kind, number, label, guid, suffix) = self.parts();
         let mut parts = serializer.serialize_tuple(PARTS_MAX)?;
         parts.serialize_element(&kind)?;
-        if *self != Path::Root {
+        if let Path::Numbered(Numbered { own, above }) = self {
+            parts.serialize_element(&own.packed())?;
+            parts.serialize_element(&above.map(Place::packed))?;
+        } else if *self != Path::Root {
             parts.serialize_element(&number)?;
         }
         if let Path::Child { .. } = self {
@@ -293,7 +373,14 @@ impl<'de> de::Visitor<'de> for Parts {
         fn part<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(parts: &mut A) -> Result<T, A::Error> {
             parts.next_element()?.ok_or_else(|| de::Error::custom("a path that ends too early"))
         }
-        let Some(kind) = part::<u8, A>(&mut parts)?.checked_sub(1) else { return Ok(Path::Root) };
+        let kind = part::<u8, A>(&mut parts)?;
+        if kind == NUMBERED {
+            let (stem, digits) = part(&mut parts)?;
+            let above: Option<(u32, u32)> = part(&mut parts)?;
+            let above = above.map(|(stem, digits)| Place::unpacked(stem, digits));
+            return Ok(Path::Numbered(Numbered { own: Place::unpacked(stem, digits), above }));
+        }
+        let Some(kind) = kind.checked_sub(1) else { return Ok(Path::Root) };
         let name = Name { word: Word(kind / 2), number: part(&mut parts)? };
         if kind % 2 == 0 {
             return Ok(Path::Top(name));
@@ -311,6 +398,10 @@ impl Display for Path {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Path::Root => f.write_str("/"),
+            Path::Numbered(Numbered { own, .. }) => {
+                write!(f, "/path {}", own.stem)?;
+                own.digits().map_or(Ok(()), |number| write!(f, "-{number:010}"))
+            }
             Path::Top(name) => write!(f, "/{name}"),
             Path::Child { parent, label, guid, suffix } => {
                 write!(f, "/{parent}/")?;

@@ -2,7 +2,7 @@
 //! in `PrepRequestProcessor.java`).
 
 use super::protocol::{Applied, Error, Stat, Write};
-use super::{Counter, Flaw, Name, Path, SessionId, Settings, Suffix, Zxid};
+use super::{Counter, Flaw, Name, Numbered, Path, SessionId, Settings, Suffix, Zxid};
 use crate::machine::Visitor;
 use crate::names::Word;
 use serde::{Deserialize, Serialize};
@@ -90,6 +90,11 @@ impl Tree {
         self.place(path).map(|place| &mut self.nodes[place].1).map_err(|_| Error::NoNode)
     }
 
+    /// All znodes, with their paths.
+    pub(super) fn all(&self) -> impl Iterator<Item = (Path, &Znode)> {
+        self.nodes.iter().map(|(path, node)| (*path, node))
+    }
+
     /// The paths of the znodes right below `path`.
     pub(super) fn children(&self, path: Path) -> impl Iterator<Item = Path> + '_ {
         self.nodes.iter().map(|(child, _)| *child).filter(move |child| child.parent() == Some(path))
@@ -134,6 +139,10 @@ impl Tree {
                             (_, Counter::Order) => Suffix::Order(zxid.counter),
                         };
                         Path::Child { parent: below, label, guid, suffix: Some(suffix) }
+                    }
+                    (Path::Numbered(Numbered { own, above }), true) => {
+                        let own = own.with_digits(creates).ok_or(Error::BadArguments)?;
+                        Path::Numbered(Numbered { own, above })
                     }
                     // Other names have no place for a suffix here.
                     (_, true) => return Err(Error::BadArguments),

@@ -42,6 +42,35 @@ fn a_parent_created_anew_counts_from_zero_and_with_a_later_czxid() {
 }
 
 #[test]
+fn numbered_paths_hang_at_any_depth_and_take_sequence_numbers() {
+    let mut all = Ensemble::single(1);
+    let (a, b, item) = (Place::new(1), Place::new(2), Place::new(3));
+    let path = |own, above| Path::Numbered(Numbered { own, above });
+    let (one, two, three) = (path(a, None), path(b, Some(a)), path(item, Some(b)));
+    assert_eq!(all.does(0, create(two, CreateMode::Persistent)), failed(Error::NoNode));
+    for path in [one, two] {
+        assert_eq!(created(all.does(0, create(path, CreateMode::Persistent))), path);
+    }
+    for number in 0..2 {
+        let place = item.with_digits(number).expect("it is not negative");
+        let made = created(all.does(0, create(three, CreateMode::EphemeralSequential)));
+        assert_eq!(made, path(place, Some(b)));
+        assert_eq!(place.digits(), Some(number as u32));
+        let packed = postcard::to_stdvec(&made).expect("it can be packed");
+        let unpacked: Path = postcard::from_bytes(&packed).expect("it was packed");
+        assert_eq!((unpacked, unpacked.parent()), (made, Some(two)));
+    }
+    match all.does(0, children(two)) {
+        Outcome::Children(children) => assert_eq!(children.len(), 2),
+        outcome => panic!("{outcome:?}"),
+    }
+    assert_eq!(all.does(0, delete(two)), failed(Error::NotEmpty));
+    let taken = path(item.with_digits(1).expect("it is not negative"), Some(b));
+    assert_eq!(all.does(0, create(taken, CreateMode::Persistent)), failed(Error::NodeExists));
+    assert_eq!(item.with_digits(-1), None);
+}
+
+#[test]
 fn the_counter_of_3_8_stays_at_its_end_and_gives_one_number_to_all() {
     let settings = Settings { first_sequence: i32::MAX - 1, ..Settings::default() };
     let mut all = Ensemble::connected(1, 2, settings);
