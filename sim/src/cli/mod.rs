@@ -87,6 +87,7 @@ Examples:
   picklock hunt C6                               how many random plans until the failure shows
   picklock serve redis --faults pause,clock      a Redis for your own client to fail on
   picklock serve etcd --members 3 --faults crash  an etcd, likewise
+  picklock serve zookeeper --servers 3           a ZooKeeper, likewise
   picklock new my-lock                           a crate with a lock of your own to begin with
   picklock try -- python3 worker.py              a client of yours, and faults until two of it hold at once
 

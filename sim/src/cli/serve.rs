@@ -3,6 +3,7 @@
 mod etcd;
 mod redis;
 pub mod told;
+mod zookeeper;
 
 use super::plan_file::PlanFile;
 use super::screen::{Screen, counted};
@@ -37,6 +38,8 @@ pub struct Serve {
 enum Store {
     Redis(redis::Redis),
     Etcd(etcd::Etcd),
+    #[command(name = "zookeeper")]
+    ZooKeeper(zookeeper::ZooKeeper),
 }
 
 /// What goes wrong, whatever is served.
@@ -84,6 +87,8 @@ struct Watched {
     witness: Option<SocketAddr>,
     until_broken: bool,
     out: PathBuf,
+    /// Servers tell what they hand out, and are judged by it where no client says anything.
+    servers_judge: bool,
 }
 
 /// What happened, for machines.
@@ -114,6 +119,7 @@ impl Serve {
         match self.store {
             Store::Redis(redis) => redis.run(screen),
             Store::Etcd(etcd) => etcd.run(screen),
+            Store::ZooKeeper(zookeeper) => zookeeper.run(screen),
         }
     }
 }

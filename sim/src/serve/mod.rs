@@ -11,6 +11,7 @@ mod strike;
 mod trial;
 #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the command looks"))]
 pub(crate) mod watch;
+pub mod zookeeper;
 
 #[cfg(feature = "cli")]
 pub(crate) use listener::Doors;

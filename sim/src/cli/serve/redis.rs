@@ -91,6 +91,7 @@ impl Redis {
             witness,
             until_broken: self.watching.until_broken,
             out: self.watching.out.clone().unwrap_or_else(|| std::env::temp_dir().join("picklock-serve")),
+            servers_judge: true,
         }
     }
 

@@ -129,6 +129,10 @@ impl Outcome {
         servers.watched(|watch, now| {
             let mut told = Told::of(watch);
             let mut text = watch.summary();
+            if !watched.servers_judge && !watch.has_witness() {
+                told.judged_by = "clients";
+                text = "no verdict: no client told a witness what it holds (--witness)\n".to_owned();
+            }
             let until = watch.broken().next().map_or(now, |broken| broken.at);
             let plan = plan.map(|plan| applied(plan, until - began));
             if told.verdict == Verdict::Violated {
