@@ -190,15 +190,14 @@ impl Around<'_> {
     }
 }
 
-/// The answer to what a client has asked.
+/// The answer to what a client has asked, with the number of the request and that of the last transaction.
 pub fn answer(
-    xid: i32,
+    (xid, zxid): (i32, Zxid),
     asked: &Asked,
     refusal: Option<Refusal>,
     heard: &[Heard],
     around: &mut Around,
 ) -> Answer {
-    let zxid = heard.last().map_or(Zxid::NONE, |heard| heard.zxid);
     let mut writer = header(xid, zxid, code::OK);
     match body(asked, refusal, heard, &mut writer, around) {
         Ok(text) => Answer { bytes: writer.frame(), text },

@@ -1,6 +1,8 @@
 //! What is said on one connection, as a server's steps: each is one in which nobody else comes in.
 
-use super::answer::{self, Answer, Around, code, plain, welcome, with, xid, zxid_of};
+mod besides;
+
+use super::answer::{self, Answer, Around, code, welcome, zxid_of};
 use super::desk::{Heard, Say, SeatId, Servers, State, Watched, What};
 use super::names::{password, session_id, session_of};
 use super::operation::{Plan, Refusal, plan};
@@ -10,7 +12,7 @@ use crate::serve::watch::record::{Happened, LinkId, What as Deed};
 use bytes::Bytes;
 use picklock_model::machine::Store;
 use picklock_model::stores::zookeeper::{
-    Connect, Fired, Operation, Outcome, Path, Request as Message, SessionId, WatchEvent, ZooKeeper, Zxid,
+    Connect, Fired, Operation, Outcome, Path, Request as Message, SessionId, WatchEvent, ZooKeeper,
 };
 use picklock_model::time::Micros;
 use smallvec::SmallVec;
@@ -342,10 +344,13 @@ impl Conversation {
     /// The request that waits has its answer. True: nothing more is taken from the client.
     fn answered(&mut self, state: &mut State, now: Micros) -> bool {
         let Some(Pending { request, refusal, heard, .. }) = self.pending.take() else { return false };
-        let now_ms = date_ms(state, usize::from(self.line.server), now);
+        let server = usize::from(self.line.server);
+        let now_ms = date_ms(state, server, now);
+        let applied = state.nodes[server].machine.last_applied();
+        let zxid = heard.last().map_or(applied, |heard| heard.zxid);
         let desk = &mut state.desk;
         let mut around = Around { names: &desk.names, dates: &mut desk.dates, now_ms };
-        let answer = answer::answer(request.xid, &request.asked, refusal, &heard, &mut around);
+        let answer = answer::answer((request.xid, zxid), &request.asked, refusal, &heard, &mut around);
         self.ran(&request.asked, &answer, state, now);
         let is_over = heard.iter().any(|heard| heard.outcome == Outcome::SessionClosed);
         self.send(state, now, answer, true, is_over);
@@ -368,147 +373,6 @@ impl Conversation {
         if refusal.code == code::INVALID_ACL {
             let what = "is asked for an access list in vain: here anybody may do anything (world:anyone), and nothing else is kept";
             self.line.missing(state, now, what);
-        }
-    }
-
-    /// Answers what needs no operation of the server. True: nothing more is taken from the client.
-    fn at_once(&mut self, request: Request, state: &mut State, now: Micros) -> bool {
-        let Request { xid, asked } = request;
-        let machine = &state.nodes[usize::from(self.line.server)].machine;
-        let zxid = machine.last_applied();
-        let mut is_last = false;
-        let answer = match &asked {
-            Asked::Ping => Answer { text: String::new(), ..plain(xid::PING, zxid, code::OK) },
-            Asked::Auth { scheme } => match scheme.as_str() {
-                // Who may do what does not depend on who it is.
-                "digest" | "ip" => plain(xid, Zxid::NONE, code::OK),
-                _ => {
-                    is_last = true;
-                    plain(xid, Zxid::NONE, code::AUTH_FAILED)
-                }
-            },
-            Asked::SetWatches { has_persistent: true, .. } => {
-                self.line.missing(state, now, "is asked for persistent watches in vain");
-                plain(xid, zxid, code::UNIMPLEMENTED)
-            }
-            Asked::SetWatches { zxid: last, data, absent, children, .. } => {
-                let last = zxid_of(*last);
-                self.watch_again(data, absent, children, last, state, now);
-                plain(xid, zxid, code::OK)
-            }
-            Asked::CheckWatches { path, kind } | Asked::RemoveWatches { path, kind } => {
-                let path = state.desk.names.find(path);
-                let seat = self.seat();
-                // `WatcherType`: of children, of data, any.
-                let is_meant = |watch: &Watched| {
-                    watch.path == path
-                        && matches!((kind, watch.is_of_children), (1, true) | (2, false) | (3, _))
-                };
-                let watches = state.desk.watches(seat);
-                let is_set = watches.as_ref().is_some_and(|watches| watches.values().any(is_meant));
-                if let (Asked::RemoveWatches { .. }, Some(watches)) = (&asked, watches) {
-                    watches.retain(|_, watch| !is_meant(watch));
-                }
-                plain(xid, zxid, if is_set { code::OK } else { code::NO_WATCHER })
-            }
-            Asked::Ephemerals { prefix } => {
-                let all = machine.ephemerals(self.session).map(|path| state.desk.names.text(path));
-                let wanted = if prefix.trim() == "/" { "" } else { prefix.trim() };
-                let all: Vec<String> = all.filter(|path| path.starts_with(wanted)).collect();
-                with(xid, zxid, format!("{} of them", all.len()), |writer| {
-                    writer.vector(&all, |writer, path| {
-                        writer.string(path);
-                    });
-                })
-            }
-            Asked::CountBelow { path } => {
-                let at = state.desk.names.find(path);
-                let below = format!("{}/", path.trim_end_matches('/'));
-                let is_below = |(znode, _): &(Path, _)| {
-                    *znode != at && state.desk.names.text(*znode).starts_with(&below)
-                };
-                match machine.znode(at) {
-                    None => plain(xid, zxid, code::NO_NODE),
-                    Some(_) => {
-                        let count = machine.znodes().filter(is_below).count();
-                        let count = i32::try_from(count).unwrap_or(i32::MAX);
-                        with(xid, zxid, count.to_string(), |writer| {
-                            writer.int(count);
-                        })
-                    }
-                }
-            }
-            Asked::WhoAmI => {
-                let address = self.line.address.map_or_else(String::new, |address| address.ip().to_string());
-                with(xid, zxid, address.clone(), |writer| {
-                    writer.vector(&[address], |writer, address| {
-                        writer.string("ip").string(address);
-                    });
-                })
-            }
-            Asked::Missing { name } => {
-                self.line.missing(state, now, &format!("is asked in vain for {name}"));
-                plain(xid, zxid, code::UNIMPLEMENTED)
-            }
-            Asked::Reconfigure => plain(xid, zxid, code::RECONFIG_DISABLED),
-            Asked::Damaged => plain(xid, zxid, code::MARSHALLING_ERROR),
-            // `UnimplementedRequestProcessor` closes the connection behind its answer.
-            Asked::Unknown(kind) => {
-                is_last = true;
-                self.line.missing(state, now, &format!("is asked in vain for a request of type {kind}"));
-                plain(xid, zxid, code::UNIMPLEMENTED)
-            }
-            Asked::Change(_)
-            | Asked::Multi(_)
-            | Asked::Look { .. }
-            | Asked::Looks(_)
-            | Asked::Sync { .. }
-            | Asked::Close => {
-                unreachable!("operations are asked for")
-            }
-        };
-        self.ran(&asked, &answer, state, now);
-        self.send(state, now, answer, true, is_last);
-        is_last
-    }
-
-    /// Sets the watches of an earlier connection again, or tells at once what they have missed (`DataTree.setWatches`).
-    fn watch_again(
-        &mut self,
-        data: &[String],
-        absent: &[String],
-        children: &[String],
-        last: Zxid,
-        state: &mut State,
-        now: Micros,
-    ) {
-        let server = usize::from(self.line.server);
-        let mut told: Vec<(WatchEvent, String)> = Vec::new();
-        for text in data {
-            let path = state.desk.names.path(text);
-            match state.nodes[server].machine.znode(path) {
-                None => told.push((WatchEvent::Deleted, text.clone())),
-                Some(znode) if znode.mzxid > last => told.push((WatchEvent::DataChanged, text.clone())),
-                Some(_) => drop(self.operate(Operation::GetData { path, watch: true }, state, now)),
-            }
-        }
-        for text in absent {
-            let path = state.desk.names.path(text);
-            match state.nodes[server].machine.znode(path) {
-                Some(_) => told.push((WatchEvent::Created, text.clone())),
-                None => drop(self.operate(Operation::Exists { path, watch: true }, state, now)),
-            }
-        }
-        for text in children {
-            let path = state.desk.names.path(text);
-            match state.nodes[server].machine.znode(path) {
-                None => told.push((WatchEvent::Deleted, text.clone())),
-                Some(znode) if znode.pzxid > last => told.push((WatchEvent::ChildrenChanged, text.clone())),
-                Some(_) => drop(self.operate(Operation::GetChildren { path, watch: true }, state, now)),
-            }
-        }
-        for (event, text) in told {
-            self.send(state, now, answer::event(event, &text), false, false);
         }
     }
 }

@@ -29,8 +29,7 @@
 //! - A leader is missed after the time that [`Settings::election`] says, also if its process has ended: the real one's peers see
 //!   the end of the connection at once.
 //!
-//! What differs, beside that: no znode `/zookeeper`; containers stay when they are empty, and their stat does not tell that
-//! they are one; 256 sessions at a time at most; more than 255 changes in one `multi` are refused. A path that is no path
+//! What differs, beside that: no znode `/zookeeper`; containers stay when they are empty; 256 sessions at a time at most; more than 255 changes in one `multi` are refused. A path that is no path
 //! is `BadArguments`, also where the real server first misses its parent. Names and data are kept in memory for good.
 //!
 //! Left out, and answered with an error of ZooKeeper's own:

@@ -35,6 +35,11 @@ pub fn plan(asked: &Asked, names: &mut Names) -> Option<Plan> {
                 Plan { operations: vec![Operation::Write(FAILS)], refusal }
             }
         },
+        // `Op.create` makes none that lives for a time of one that does not say for how long.
+        Asked::Multi(changes) if changes.iter().any(lacks_its_time) => Plan {
+            operations: vec![Operation::Write(FAILS)],
+            refusal: Some(Refusal { place: 0, code: code::MARSHALLING_ERROR }),
+        },
         Asked::Multi(changes) => {
             let (mut writes, mut refusal) = (Vec::new(), None);
             for (place, change) in changes.iter().enumerate() {
@@ -51,7 +56,7 @@ pub fn plan(asked: &Asked, names: &mut Names) -> Option<Plan> {
         }
         Asked::Look { look, path, watch } => {
             let code = match look {
-                _ if path.contains('\0') => Some(code::BAD_ARGUMENTS),
+                Look::Exists if path.contains('\0') => Some(code::BAD_ARGUMENTS),
                 Look::SetAcl { .. } if !is_valid(path) => Some(code::BAD_ARGUMENTS),
                 Look::SetAcl { is_open: false, .. } => Some(code::INVALID_ACL),
                 _ => None,
@@ -66,6 +71,10 @@ pub fn plan(asked: &Asked, names: &mut Names) -> Option<Plan> {
             let operations = looks.iter().map(|(look, path)| look_at(look, path, false, names)).collect();
             Plan { operations, refusal: None }
         }
+        Asked::Damaged { is_change: true } => Plan {
+            operations: vec![Operation::Write(FAILS)],
+            refusal: Some(Refusal { place: 0, code: code::MARSHALLING_ERROR }),
+        },
         Asked::Sync { .. } => Plan { operations: vec![Operation::Sync], refusal: None },
         Asked::Close => Plan { operations: vec![Operation::CloseSession], refusal: None },
         Asked::Ping
@@ -79,8 +88,12 @@ pub fn plan(asked: &Asked, names: &mut Names) -> Option<Plan> {
         | Asked::Missing { .. }
         | Asked::Reconfigure
         | Asked::Unknown(_)
-        | Asked::Damaged => return None,
+        | Asked::Damaged { is_change: false } => return None,
     })
+}
+
+fn lacks_its_time(change: &Change) -> bool {
+    matches!(change, Change::Create { flags: 5 | 6, time_ms: None, .. })
 }
 
 fn look_at(look: &Look, path: &str, watch: bool, names: &mut Names) -> Operation {
@@ -98,8 +111,10 @@ fn look_at(look: &Look, path: &str, watch: bool, names: &mut Names) -> Operation
 /// A change in numbers, or the code with which it is turned down (`PrepRequestProcessor.pRequest2Txn`).
 fn write_of(change: &Change, names: &mut Names) -> Result<Write, i32> {
     Ok(match change {
-        Change::Create { path, data, acl, flags, .. } => {
+        Change::Create { path, data, acl, flags, time_ms, is_container, .. } => {
             let mode = match flags {
+                1 if *is_container => CreateMode::Persistent,
+                3 if *is_container => CreateMode::PersistentSequential,
                 0 => CreateMode::Persistent,
                 1 => CreateMode::Ephemeral,
                 2 => CreateMode::PersistentSequential,
@@ -110,6 +125,10 @@ fn write_of(change: &Change, names: &mut Names) -> Result<Write, i32> {
                 5 | 6 => return Err(code::UNIMPLEMENTED),
                 _ => return Err(code::BAD_ARGUMENTS),
             };
+            // Only what has a time to live may have one (`EphemeralType.validateTTL`).
+            if time_ms.is_some_and(|time_ms| time_ms >= 0) {
+                return Err(code::BAD_ARGUMENTS);
+            }
             if !path.contains('/') || path.contains('\0') {
                 return Err(code::BAD_ARGUMENTS);
             }

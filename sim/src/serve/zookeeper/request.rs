@@ -1,9 +1,11 @@
 //! What clients say (`zookeeper.jute`, `ZooDefs.OpCode`).
 
+#[cfg(test)]
+mod tests;
+mod wording;
+
 use super::jute::{Damaged, Reader};
-use crate::serve::watch::shown;
 use bytes::Bytes;
-use std::fmt::{Display, Formatter};
 
 /// The first thing a client says (`ConnectRequest`).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,6 +64,10 @@ pub enum Change {
         flags: i32,
         /// The stat is answered, too (`create2` and its like).
         wants_stat: bool,
+        /// For how long the znode is to live, in milliseconds, if that is said (`createTTL`).
+        time_ms: Option<i64>,
+        /// It is a container, whatever its flags say besides (`createContainer`).
+        is_container: bool,
     },
     Delete {
         path: String,
@@ -146,8 +152,11 @@ pub enum Asked {
     Reconfigure,
     /// What no server has, by its type.
     Unknown(i32),
-    /// No record of the type that it says it has.
-    Damaged,
+    /// No record of the type that it says it has. Of a type that changes something, the error takes a place in the order of
+    /// all changes.
+    Damaged {
+        is_change: bool,
+    },
 }
 
 /// The types of requests.
@@ -200,9 +209,24 @@ impl Request {
     pub fn read(frame: Bytes) -> Result<Request, Damaged> {
         let mut reader = Reader::new(frame);
         let (xid, kind) = (reader.int()?, reader.int()?);
-        let asked = read(kind, &mut reader).unwrap_or(Asked::Damaged);
+        let asked = read(kind, &mut reader).unwrap_or(Asked::Damaged { is_change: changes(kind) });
         Ok(Request { xid, asked })
     }
+}
+
+/// Whether requests of this type change something.
+fn changes(kind: i32) -> bool {
+    matches!(
+        kind,
+        kind::CREATE
+            | kind::DELETE
+            | kind::SET_DATA
+            | kind::SET_ACL
+            | kind::MULTI
+            | kind::CREATE_2
+            | kind::CREATE_CONTAINER
+            | kind::CREATE_TTL
+    )
 }
 
 fn read(kind: i32, reader: &mut Reader) -> Result<Asked, Damaged> {
@@ -233,7 +257,7 @@ fn read(kind: i32, reader: &mut Reader) -> Result<Asked, Damaged> {
         }
         kind::SYNC => Asked::Sync { path: reader.string()? },
         kind::MULTI => {
-            let changes = several(reader, change)?;
+            let changes = several(reader, part)?;
             if changes.len() > CHANGES_MAX {
                 Asked::Missing { name: "a multi of so many" }
             } else {
@@ -284,15 +308,23 @@ fn several<T>(
     }
 }
 
+/// A change in a `multi`, where only containers are answered with their stat (`Op.Create.getOpcode`).
+fn part(kind: i32, reader: &mut Reader) -> Result<Change, Damaged> {
+    let mut change = change(kind, reader)?;
+    if let Change::Create { flags, wants_stat, is_container, .. } = &mut change {
+        (*wants_stat, *is_container) = (*flags == 4, false);
+    }
+    Ok(change)
+}
+
 fn change(kind: i32, reader: &mut Reader) -> Result<Change, Damaged> {
     let path = reader.string()?;
     Ok(match kind {
         kind::CREATE | kind::CREATE_2 | kind::CREATE_CONTAINER | kind::CREATE_TTL => {
             let (data, acl, flags) = (reader.buffer()?, reader.vector(Acl::read)?, reader.int()?);
-            if kind == kind::CREATE_TTL {
-                let _ttl = reader.long()?;
-            }
-            Change::Create { path, data, acl, flags, wants_stat: kind != kind::CREATE }
+            let time_ms = if kind == kind::CREATE_TTL { Some(reader.long()?) } else { None };
+            let (wants_stat, is_container) = (kind != kind::CREATE, kind == kind::CREATE_CONTAINER);
+            Change::Create { path, data, acl, flags, wants_stat, time_ms, is_container }
         }
         kind::DELETE => Change::Delete { path, version: reader.int()? },
         kind::SET_DATA => Change::SetData { path, data: reader.buffer()?, version: reader.int()? },
@@ -304,164 +336,4 @@ fn change(kind: i32, reader: &mut Reader) -> Result<Change, Damaged> {
 /// Whether this says that anybody may do anything, and nothing else.
 pub fn is_open(acl: &[Acl]) -> bool {
     !acl.is_empty() && acl.iter().all(|entry| *entry == Acl::open())
-}
-
-impl Display for Change {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Change::Create { path, data, flags, .. } => {
-                let mode = match flags {
-                    1 => " -e",
-                    2 => " -s",
-                    3 => " -s -e",
-                    4 => " -c",
-                    5 => " -t",
-                    6 => " -s -t",
-                    _ => "",
-                };
-                write!(f, "create{mode} {} {}", shown(path.as_bytes()), shown(data))
-            }
-            Change::Delete { path, version } => write!(f, "delete {} {version}", shown(path.as_bytes())),
-            Change::SetData { path, data, version } => {
-                write!(f, "set {} {} {version}", shown(path.as_bytes()), shown(data))
-            }
-            Change::Check { path, version } => write!(f, "check {} {version}", shown(path.as_bytes())),
-        }
-    }
-}
-
-impl Look {
-    fn name(&self) -> &'static str {
-        match self {
-            Look::Exists => "exists",
-            Look::Data => "get",
-            Look::Children { .. } => "ls",
-            Look::Acl => "getAcl",
-            Look::SetAcl { .. } => "setAcl",
-        }
-    }
-}
-
-impl Display for Asked {
-    /// In the words of ZooKeeper's own command line.
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Asked::Ping => f.write_str("ping"),
-            Asked::Auth { scheme } => write!(f, "addauth {}", shown(scheme.as_bytes())),
-            Asked::Close => f.write_str("close"),
-            Asked::Change(change) => write!(f, "{change}"),
-            Asked::Multi(changes) => {
-                f.write_str("multi")?;
-                for (place, change) in changes.iter().take(8).enumerate() {
-                    write!(f, "{} {change}", if place == 0 { "" } else { "," })?;
-                }
-                if changes.len() > 8 { f.write_str(", …") } else { Ok(()) }
-            }
-            Asked::Look { look, path, watch } => {
-                write!(f, "{}{} {}", look.name(), if *watch { " -w" } else { "" }, shown(path.as_bytes()))
-            }
-            Asked::Looks(looks) => write!(f, "multiRead of {}", looks.len()),
-            Asked::Sync { path } => write!(f, "sync {}", shown(path.as_bytes())),
-            Asked::SetWatches { data, absent, children, .. } => {
-                write!(f, "setWatches of {}", data.len() + absent.len() + children.len())
-            }
-            Asked::CheckWatches { path, .. } => write!(f, "checkWatches {}", shown(path.as_bytes())),
-            Asked::RemoveWatches { path, .. } => write!(f, "removewatches {}", shown(path.as_bytes())),
-            Asked::Ephemerals { prefix } => write!(f, "getEphemerals {}", shown(prefix.as_bytes())),
-            Asked::CountBelow { path } => write!(f, "getAllChildrenNumber {}", shown(path.as_bytes())),
-            Asked::WhoAmI => f.write_str("whoami"),
-            Asked::Missing { name } => f.write_str(name),
-            Asked::Reconfigure => f.write_str("reconfig"),
-            Asked::Unknown(kind) => write!(f, "request of type {kind}"),
-            Asked::Damaged => f.write_str("a damaged request"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::jute::Writer;
-    use super::*;
-    use proptest::prelude::*;
-
-    fn request(write: impl FnOnce(&mut Writer)) -> Request {
-        let mut writer = Writer::new();
-        write(&mut writer);
-        Request::read(writer.frame().slice(4..)).expect("it has a header")
-    }
-
-    fn open(writer: &mut Writer) {
-        writer.vector(&[Acl::open()], |writer, acl| {
-            writer.int(acl.permissions).string(&acl.scheme).string(&acl.id);
-        });
-    }
-
-    #[test]
-    fn a_create_is_read_as_clients_write_it() {
-        let read = request(|writer| {
-            writer.int(1).int(kind::CREATE).string("/a").buffer(b"x");
-            open(writer);
-            writer.int(3);
-        });
-        let (path, data, acl) = ("/a".to_owned(), Bytes::from_static(b"x"), vec![Acl::open()]);
-        let create = Change::Create { path, data, acl, flags: 3, wants_stat: false };
-        assert_eq!(read, Request { xid: 1, asked: Asked::Change(create) });
-        assert_eq!(read.asked.to_string(), "create -s -e /a x");
-    }
-
-    #[test]
-    fn a_multi_ends_where_its_last_header_says_so() {
-        let read = request(|writer| {
-            writer.int(9).int(kind::MULTI);
-            writer.int(kind::CHECK).bool(false).int(-1).string("/a").int(3);
-            writer.int(kind::DELETE).bool(false).int(-1).string("/a").int(-1);
-            writer.int(-1).bool(true).int(-1);
-        });
-        assert_eq!(read.asked.to_string(), "multi check /a 3, delete /a -1");
-        let endless = request(|writer| {
-            writer.int(9).int(kind::MULTI);
-        });
-        assert_eq!(endless.asked, Asked::Damaged);
-    }
-
-    #[test]
-    fn what_is_not_the_record_it_says_is_damaged_and_keeps_its_number() {
-        for kind in [kind::CREATE, kind::EXISTS, kind::SET_WATCHES, kind::SET_ACL, kind::AUTH] {
-            let read = request(|writer| {
-                writer.int(5).int(kind).int(1_000_000);
-            });
-            assert_eq!(read, Request { xid: 5, asked: Asked::Damaged });
-        }
-        assert_eq!(Request::read(Bytes::from_static(b"123")), Err(Damaged));
-    }
-
-    #[test]
-    fn an_old_client_says_nothing_of_reads_only() {
-        let hello = |old: bool| {
-            let mut writer = Writer::new();
-            writer.int(0).long(7).int(10_000).long(0).buffer(&[0; 16]);
-            if !old {
-                writer.bool(false);
-            }
-            Hello::read(writer.frame().slice(4..)).expect("it is one")
-        };
-        assert!(!hello(true).says_read_only && hello(false).says_read_only);
-        assert_eq!(hello(true).last_zxid, 7);
-    }
-
-    proptest! {
-        #[test]
-        fn any_bytes_are_a_request_or_none(
-            xid in any::<i32>(),
-            kind in prop_oneof![-12..30, 99..110, any::<i32>()],
-            rest in proptest::collection::vec(any::<u8>(), 0..120),
-        ) {
-            let frame = [&xid.to_be_bytes()[..], &kind.to_be_bytes(), &rest].concat();
-            let read = Request::read(Bytes::from(frame.clone())).expect("it has a header");
-            prop_assert_eq!(read.xid, xid);
-            // What is said of it is short, whatever it is.
-            prop_assert!(read.asked.to_string().len() < 2_000);
-            let _any = Hello::read(Bytes::from(frame));
-        }
-    }
 }
