@@ -99,3 +99,18 @@ fn redisson_takes_its_lock() {
         ),
     }
 }
+
+#[test]
+fn the_plans_of_the_book_are_plans() {
+    let plans = std::fs::read_dir(drivers().join("plans")).expect("they are part of the repository");
+    let mut count = 0;
+    for entry in plans {
+        let path = entry.expect("an entry of the folder").path();
+        let text = std::fs::read_to_string(&path).expect("it is text");
+        let plan: picklock_sim::plans::plan::Plan =
+            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert_eq!(plan.implausible(), None, "{}", path.display());
+        count += 1;
+    }
+    assert!(count > 5, "{count} plans");
+}
