@@ -235,6 +235,9 @@ fn body(
             let code = refusal
                 .filter(|refusal| refusal.place == place)
                 .map_or(code_of(*error), |refusal| refusal.code);
+            if code == code::MARSHALLING_ERROR {
+                return Err(code);
+            }
             for at in 0..changes.len() {
                 failed(
                     writer,

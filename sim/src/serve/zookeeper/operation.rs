@@ -35,15 +35,14 @@ pub fn plan(asked: &Asked, names: &mut Names) -> Option<Plan> {
                 Plan { operations: vec![Operation::Write(FAILS)], refusal }
             }
         },
-        // `Op.create` makes none that lives for a time of one that does not say for how long.
-        Asked::Multi(changes) if changes.iter().any(lacks_its_time) => Plan {
-            operations: vec![Operation::Write(FAILS)],
-            refusal: Some(Refusal { place: 0, code: code::MARSHALLING_ERROR }),
-        },
         Asked::Multi(changes) => {
             let (mut writes, mut refusal) = (Vec::new(), None);
             for (place, change) in changes.iter().enumerate() {
-                match write_of(change, names) {
+                let written = match lacks_its_time(change) {
+                    true => Err(code::MARSHALLING_ERROR),
+                    false => write_of(change, names),
+                };
+                match written {
                     Ok(write) => writes.push(write),
                     Err(code) => {
                         writes.push(FAILS);
@@ -92,6 +91,8 @@ pub fn plan(asked: &Asked, names: &mut Names) -> Option<Plan> {
     })
 }
 
+/// What is to live for a time, and does not say for how long: the real server comes upon that when it looks at the change, and
+/// answers the whole `multi` with an error.
 fn lacks_its_time(change: &Change) -> bool {
     matches!(change, Change::Create { flags: 5 | 6, time_ms: None, .. })
 }

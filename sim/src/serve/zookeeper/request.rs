@@ -311,8 +311,10 @@ fn several<T>(
 /// A change in a `multi`, where only containers are answered with their stat (`Op.Create.getOpcode`).
 fn part(kind: i32, reader: &mut Reader) -> Result<Change, Damaged> {
     let mut change = change(kind, reader)?;
-    if let Change::Create { flags, wants_stat, is_container, .. } = &mut change {
+    if let Change::Create { flags, wants_stat, time_ms, is_container, .. } = &mut change {
         (*wants_stat, *is_container) = (*flags == 4, false);
+        // A time that the flags do not ask for is not looked at.
+        *time_ms = time_ms.filter(|_| matches!(flags, 5 | 6));
     }
     Ok(change)
 }

@@ -74,10 +74,10 @@ proptest! {
     #[test]
     fn any_bytes_are_a_request_or_none(
         xid in any::<i32>(),
-        kind in prop_oneof![-12..30, 99..110, any::<i32>()],
+        kind in prop_oneof![-12..30_i32, 99..110_i32, any::<i32>()],
         rest in proptest::collection::vec(any::<u8>(), 0..120),
     ) {
-        let frame = [&xid.to_be_bytes()[..], &kind.to_be_bytes(), &rest].concat();
+        let frame = [&xid.to_be_bytes()[..], &kind.to_be_bytes()[..], &rest[..]].concat();
         let read = Request::read(Bytes::from(frame.clone())).expect("it has a header");
         prop_assert_eq!(read.xid, xid);
         // What is said of it is short, whatever it is.
