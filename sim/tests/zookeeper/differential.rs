@@ -149,10 +149,11 @@ impl Seen {
     }
 }
 
-/// A client, once the server takes any: the real one listens before it does.
+/// A client, once the server takes any: the real one listens before it does, and may leave who comes too early unanswered.
 async fn takes_clients(address: SocketAddr) -> Client {
     for _ in 0..400 {
-        if let Some(client) = Client::connect_for(address, 40_000).await {
+        let connects = tokio::time::timeout(Duration::from_secs(1), Client::connect_for(address, 40_000));
+        if let Ok(Some(client)) = connects.await {
             return client;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
