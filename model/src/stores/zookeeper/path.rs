@@ -229,7 +229,7 @@ pub enum Path {
         /// not sequential.
         suffix: Option<Suffix>,
     },
-    /// Any path, at any depth: for those who serve real clients. The locks of this crate use the ones above. What is above its
+    /// Any path, at any depth: for those who serve real clients. This crate's own users name theirs as above. What is above its
     /// parent it does not say ([`Path::parent`]).
     Numbered(Numbered),
 }
