@@ -330,8 +330,8 @@ impl Watch {
         self.add(broken, since, overlap.first.owner.client, &overlap.moved);
     }
 
-    /// Of what has struck since the first holder asked for what it holds: what struck it, else what struck the servers that the lock moved
-    /// on, else what struck any; of these the last.
+    /// Of what has struck since the first holder asked for what it holds: what struck it, else what struck the servers that the
+    /// lock moved on, else what struck any; of these the last.
     fn add(&mut self, mut broken: Broken, since: Micros, first: Option<u8>, moved: &[(u8, Micros)]) {
         let began = moved.iter().map(|(_, since)| *since).chain([since]).min().unwrap_or(since);
         let active = |strike: &&Strike| strike.over.is_none_or(|over| over >= began);
@@ -347,7 +347,11 @@ impl Watch {
             broken.because.push(format!("struck at {}: {}", strike.at, strike.fault));
         }
         if cause.is_none() {
-            broken.because.push(format!("no fault struck since {} asked for it", broken.other));
+            let first = match broken.property {
+                Promise::MutualExclusion => &broken.other,
+                _ => &broken.client,
+            };
+            broken.because.push(format!("no fault struck since {first} asked for it"));
         }
         broken.fault = cause;
         self.record.add(Happened {
