@@ -115,12 +115,13 @@ fn broken_by(lock: &dyn AnyLock, fault: Option<FaultKind>, seeds: u64) -> Vec<(P
 fn what_check_calls_kept_no_random_run_breaks() {
     let (rounds, states_max, seeds, least) = match std::env::var_os("PICKLOCK_LONG") {
         Some(_) => (2, STATES_MAX, 2_000, 100),
-        None => (2, 20_000, 200, 30),
+        None => (2, 20_000, 100, 30),
     };
     let compared = AtomicUsize::new(0);
     let names: Vec<&str> = locks().iter().filter(|lock| lock.is_lock()).map(|lock| lock.name()).collect();
-    let faults: Vec<Option<FaultKind>> =
-        std::iter::once(None).chain(FaultKind::ALL.into_iter().map(Some)).collect();
+    // Of what stands for no assumption, check says nothing.
+    let all = std::iter::once(None).chain(FaultKind::ALL.into_iter().map(Some));
+    let faults: Vec<Option<FaultKind>> = all.filter(|fault| !assumptions(*fault).is_empty()).collect();
     let contradictions_of = |name: &&'static str| -> Vec<(&'static str, String, Promise, u64)> {
         let lock = lock(name);
         let mut found = Vec::new();
