@@ -378,3 +378,79 @@ pub fn shown(bytes: &[u8]) -> String {
     let text: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     if bytes.len() > SHOWN_MAX { format!("{text}…") } else { text }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What clients say, with what strikes A's process between the lines for a moment; what that breaks first.
+    fn broken(lines: &[(i64, &str, &str)], strikes: &[(i64, i64)]) -> Broken {
+        let mut watch = Watch::default();
+        watch.record.begin(0, None);
+        let (mut all, mut numbers) = (Vec::new(), BTreeMap::new());
+        all.extend(lines.iter().map(|(at, client, line)| (*at, Some((*client, *line)))));
+        for (from, to) in strikes {
+            all.extend([(*from, None), (*to, None)]);
+            numbers.insert(*from, *to);
+        }
+        all.sort_by_key(|(at, _)| *at);
+        for (at, said) in all {
+            let now = Micros(at);
+            match said {
+                Some((client, line)) => {
+                    let client = watch.witness.client(Some(client)).expect("there is room");
+                    watch.hears(client, line, now).expect("a line");
+                }
+                None if numbers.contains_key(&at) => {
+                    let node = crate::plans::plan::Target::Client(0);
+                    watch.struck(
+                        now,
+                        &Fault::Pause { node, length: Micros(numbers[&at] - at) },
+                        Vec::new(),
+                        Some(0),
+                    );
+                }
+                None => {
+                    let last = watch.last_strike;
+                    watch.over(now, last);
+                }
+            }
+        }
+        watch.broken().next().expect("something is broken").clone()
+    }
+
+    const TWO_HOLD: [(i64, &str, &str); 4] = [
+        (10, "A", "want orders"),
+        (40, "A", "enter orders"),
+        (50, "B", "want orders"),
+        (60, "B", "enter orders"),
+    ];
+
+    #[test]
+    fn what_struck_while_the_first_holder_asked_is_to_blame_and_what_was_over_before_is_not() {
+        let late = broken(&TWO_HOLD, &[(20, 30)]);
+        assert_eq!(
+            (late.property, late.fault.map(|strike| strike.at)),
+            (Promise::MutualExclusion, Some(Micros(20)))
+        );
+        let before = broken(&TWO_HOLD, &[(1, 5)]);
+        assert!(before.fault.is_none(), "{before}");
+        assert!(before.because.contains(&"no fault struck since A asked for it".to_owned()), "{before}");
+    }
+
+    #[test]
+    fn of_a_late_write_it_is_its_writers_pause_that_counts() {
+        let wrote = [
+            &TWO_HOLD[..2],
+            &[
+                (45, "A", "lost orders"),
+                (60, "B", "enter orders"),
+                (61, "B", "write orders"),
+                (70, "A", "write orders"),
+            ],
+        ];
+        let late = broken(&wrote.concat(), &[(42, 44)]);
+        assert_eq!((late.property, late.client.as_str()), (Promise::FencedResource, "A"));
+        assert_eq!(late.fault.map(|strike| strike.at), Some(Micros(42)), "struck before B entered");
+    }
+}
