@@ -4,6 +4,7 @@
 mod condition;
 pub mod etcd;
 mod listener;
+mod process;
 pub mod redis;
 mod servers;
 mod strike;

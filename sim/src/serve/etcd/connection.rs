@@ -12,6 +12,7 @@ use super::grpc::dispatch;
 use super::member::Member;
 use crate::serve::Listener;
 use crate::serve::condition::Direction;
+use crate::serve::process::{ACCEPT_AGAIN, Process, pass_on};
 use crate::serve::servers::duration;
 use hyper_util::rt::TokioIo;
 use picklock_model::time::Micros;
@@ -19,14 +20,10 @@ use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-
-/// After an accept that failed (out of file descriptors, say): it may pass.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(10);
 
 /// How much may be on its way between a socket and HTTP/2.
 const PIPE_BYTES: usize = 64 * 1024;
@@ -46,10 +43,8 @@ pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// # Panics
 /// If there is no such member.
 pub async fn serve<L: Listener>(servers: &Servers, member: u8, mut listener: L) -> io::Result<Infallible> {
-    assert!(member < servers.count(), "there are {} members, and no number {member}", servers.count());
-    servers.restart(member);
+    let _process = Process::start(servers, member);
     let member = Member { servers: servers.clone(), number: member };
-    let _process = Process(member.clone());
     let (chores, mut asked) = mpsc::unbounded_channel();
     let mut tasks = JoinSet::new();
     loop {
@@ -67,24 +62,6 @@ pub async fn serve<L: Listener>(servers: &Servers, member: u8, mut listener: L) 
                 Err(_) => sleep(ACCEPT_AGAIN).await,
             },
         }
-    }
-}
-
-/// Ends with the future that serves.
-struct Process(Member);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.0.servers.crash(self.0.number, false);
-    }
-}
-
-/// A task that panicked makes its owner panic; a cancelled one has been cancelled with its owner.
-fn pass_on(ended: Result<(), tokio::task::JoinError>) {
-    if let Err(error) = ended
-        && let Ok(panic) = error.try_into_panic()
-    {
-        std::panic::resume_unwind(panic);
     }
 }
 

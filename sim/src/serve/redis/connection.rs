@@ -13,6 +13,7 @@ use super::visit::{Said, Servers, acknowledged, admit, ask, dismiss, last_word, 
 use super::watched::{Asked, Tells};
 use crate::serve::Listener;
 use crate::serve::condition::Direction;
+use crate::serve::process::Process;
 use crate::serve::servers::duration;
 use crate::serve::watch::record::LinkId;
 use bytes::Bytes;
@@ -25,13 +26,10 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 /// How often `WAIT` looks whether the replicas have come far enough.
 const LOOK_PERIOD: Duration = Duration::from_millis(1);
-/// After an accept that failed (out of file descriptors, say): it may pass.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(10);
 /// How much of one client's commands may be on the way or wait: more is not read.
 const QUEUED_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -46,45 +44,9 @@ const QUEUED_BYTES_MAX: usize = 64 * 1024 * 1024;
 ///
 /// # Panics
 /// If there is no such server.
-pub async fn serve<L: Listener>(servers: &Servers, server: u8, mut listener: L) -> io::Result<Infallible> {
-    assert!(server < servers.count(), "there are {} servers, and no number {server}", servers.count());
-    servers.restart(server);
-    let _process = Process { servers: servers.clone(), server };
-    let mut talks = JoinSet::new();
-    loop {
-        tokio::select! {
-            biased;
-            Some(ended) = talks.join_next() => pass_on(ended),
-            () = servers.tick(server) => {}
-            accepted = listener.accept() => match accepted {
-                Ok(stream) => {
-                    talks.spawn(talk::<L>(servers.clone(), server, stream));
-                }
-                Err(_) => sleep(ACCEPT_AGAIN).await,
-            },
-        }
-    }
-}
-
-/// Ends with the future that serves.
-struct Process {
-    servers: Servers,
-    server: u8,
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.servers.crash(self.server, false);
-    }
-}
-
-/// A task that panicked makes its owner panic; a cancelled one has been cancelled with its owner.
-fn pass_on(ended: Result<(), tokio::task::JoinError>) {
-    if let Err(error) = ended
-        && let Ok(panic) = error.try_into_panic()
-    {
-        std::panic::resume_unwind(panic);
-    }
+pub async fn serve<L: Listener>(servers: &Servers, server: u8, listener: L) -> io::Result<Infallible> {
+    let process = Process::start(servers, server);
+    Ok(process.accept(listener, |stream| talk::<L>(servers.clone(), server, stream)).await)
 }
 
 /// A client, as its connection knows it.
