@@ -26,14 +26,17 @@
 //!
 //! `tests/canonical` walks beside an executor that keeps absolute times and forgets nothing.
 
+mod local;
 mod visits;
 
-use crate::cluster::Setup;
+pub(crate) use local::{Holds, Piece, Ranks};
+
+use crate::cluster::{Condition, Setup};
 use crate::machine::{Message, Node, Owner, StampGroup, Store, Visit, Visitor};
 use crate::system::{Process, System};
 use crate::time::{Micros, Wall};
-use crate::world::{Bounds, Envelope, TICK, World};
-use picklock_properties::{ClientId, HoldId};
+use crate::world::{Bounds, Budget, Envelope, TICK, World};
+use picklock_properties::{ClientId, HoldId, Monitors};
 use smallvec::SmallVec;
 use visits::{Collect, Place, Rewrite, Scan, visit};
 
@@ -70,7 +73,7 @@ struct Stamp {
 
 /// Which groups of stamps and whose serials, as bits: of the groups by their place among [`Buffers::recent`], of the owners by
 /// theirs among the nodes.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Held {
     groups: u64,
     owners: u64,
@@ -101,7 +104,7 @@ pub fn rewrite<Y: System>(
     bounds: &Bounds,
     buffers: &mut Buffers,
 ) {
-    let frame = Frame::new(world, now, setup, bounds);
+    let frame = Frame::of(world, now, setup, bounds);
     settle(world, setup, frame.horizon);
     forget_holds(world);
     let clients = world.cluster.clients.len();
@@ -132,22 +135,32 @@ pub fn rewrite<Y: System>(
 }
 
 impl Buffers {
-    /// Ranks are in place if they count on from the first without a gap. Those of stamps do so only if all that has happened
-    /// `since` the last canonical form is one step: then the stamps from before are older by its length.
     fn find_moved(&mut self, since: Option<Micros>) {
-        let counts_on = |present: u64| present & present.wrapping_add(1) == 0;
-        self.moved = Held::default();
-        for (number, (_, present)) in self.recent.iter().enumerate() {
-            let are_ranks = since.is_some_and(|length| {
-                let before = present.checked_shr(length.0 as u32).unwrap_or(0);
-                before.checked_shl(length.0 as u32) == Some(*present) && counts_on(before)
-            });
-            self.moved.groups |= if are_ranks { 0 } else { bit_of(number) };
-        }
-        for (number, present) in self.small.iter().enumerate() {
-            self.moved.owners |= if counts_on(*present) { 0 } else { bit_of(number) };
-        }
+        let groups = self.recent.iter().map(|(_, present)| *present);
+        self.moved = moved(since, groups, self.small.iter().copied());
     }
+}
+
+/// Ranks are in place if they count on from the first without a gap. Those of stamps do so only if all that has happened
+/// `since` the last canonical form is one step: then the stamps from before are older by its length.
+fn moved(
+    since: Option<Micros>,
+    groups: impl Iterator<Item = u64>,
+    owners: impl Iterator<Item = u64>,
+) -> Held {
+    let counts_on = |present: u64| present & present.wrapping_add(1) == 0;
+    let mut moved = Held::default();
+    for (number, present) in groups.enumerate() {
+        let are_ranks = since.is_some_and(|length| {
+            let before = present.checked_shr(length.0 as u32).unwrap_or(0);
+            before.checked_shl(length.0 as u32) == Some(present) && counts_on(before)
+        });
+        moved.groups |= if are_ranks { 0 } else { bit_of(number) };
+    }
+    for (number, present) in owners.enumerate() {
+        moved.owners |= if counts_on(present) { 0 } else { bit_of(number) };
+    }
+    moved
 }
 
 /// The bit of a group or an owner. Those beyond the last bit share it.
@@ -157,12 +170,13 @@ fn bit_of(number: usize) -> u64 {
 
 /// Drops from a world that is not in canonical form, in which true time is `now`, what the canonical form of it drops.
 pub fn settle_at<Y: System>(world: &mut World<Y>, now: Micros, setup: &Setup<Y>, bounds: &Bounds) {
-    let horizon = Frame::new(world, now, setup, bounds).horizon;
+    let horizon = Frame::of(world, now, setup, bounds).horizon;
     settle(world, setup, horizon);
 }
 
 /// How times are moved.
-struct Frame {
+#[derive(Clone, PartialEq)]
+pub(crate) struct Frame {
     shift: i64,
     timed: bool,
     /// No later reading of a moving wall clock is at or below this (relative to the new now).
@@ -184,16 +198,26 @@ struct Frame {
 }
 
 impl Frame {
-    fn new<Y: System>(world: &World<Y>, now: Micros, setup: &Setup<Y>, bounds: &Bounds) -> Frame {
+    fn of<Y: System>(world: &World<Y>, now: Micros, setup: &Setup<Y>, bounds: &Bounds) -> Frame {
+        Frame::new(world.cluster.conditions(), &world.budget, now, setup, bounds)
+    }
+
+    /// The frame of a world in which true time is `now`.
+    pub fn new<Y: System>(
+        conditions: &[Condition],
+        budget: &Budget,
+        now: Micros,
+        setup: &Setup<Y>,
+        bounds: &Bounds,
+    ) -> Frame {
         let offsets: SmallVec<[i64; 8]> =
-            world.cluster.conditions().iter().map(|condition| condition.clock.wall_offset.0).collect();
-        let frozen = world.cluster.conditions().iter().find_map(|condition| condition.clock.frozen);
-        let gained =
-            world.cluster.conditions().iter().map(|condition| condition.clock.monotonic_offset.0).collect();
+            conditions.iter().map(|condition| condition.clock.wall_offset.0).collect();
+        let frozen = conditions.iter().find_map(|condition| condition.clock.frozen);
+        let gained = conditions.iter().map(|condition| condition.clock.monotonic_offset.0).collect();
         let back_ticks = |step: i8, times: u8| -i64::from(step.min(0)) * i64::from(times);
         let back = TICK.0
-            * (back_ticks(bounds.clock_step_ticks, world.budget.clock_steps)
-                + back_ticks(bounds.server_clock_step_ticks, world.budget.server_clock_steps));
+            * (back_ticks(bounds.clock_step_ticks, budget.clock_steps)
+                + back_ticks(bounds.server_clock_step_ticks, budget.server_clock_steps));
         let lowest = offsets.iter().copied().min().unwrap_or(0);
         let timed = bounds.latency_ticks.is_some();
         let moving = lowest - back + now.0 + 1;
@@ -210,6 +234,16 @@ impl Frame {
             offsets,
             gained,
         }
+    }
+
+    /// Every later reading of every wall clock is at least this (relative to the old zero).
+    pub fn horizon(&self) -> i64 {
+        self.horizon
+    }
+
+    /// Whether a clock stands still.
+    pub fn is_frozen(&self) -> bool {
+        self.frozen.is_some()
     }
 
     /// The tick that a stamp (relative to the new now) belongs to, named by its last moment.
@@ -235,17 +269,37 @@ impl Frame {
 
 fn settle<Y: System>(world: &mut World<Y>, setup: &Setup<Y>, horizon: i64) {
     let World { cluster, in_flight, .. } = world;
-    let kept = cluster.clients.iter().filter_map(|client| client.earliest_timestamp(&setup.lock));
-    let horizon = kept.map(|at| at.0).min().map_or(horizon, |kept| kept.min(horizon));
     let mut servers: SmallVec<[&mut Y::Store; 3]> = cluster.servers.iter_mut().collect();
     let mut messages = in_flight.iter().map(|envelope| &envelope.message);
-    Y::Store::settle(&mut servers, &mut messages, Wall(horizon), &setup.store);
+    settle_servers::<Y>(&mut cluster.clients.iter(), &mut servers, &mut messages, setup, horizon);
+}
+
+pub(crate) fn settle_servers<Y: System>(
+    clients: &mut dyn Iterator<Item = &Y::Process>,
+    servers: &mut [&mut Y::Store],
+    messages: &mut dyn Iterator<Item = &Message<Y::Store>>,
+    setup: &Setup<Y>,
+    horizon: i64,
+) {
+    let kept = clients.filter_map(|client| client.earliest_timestamp(&setup.lock));
+    let horizon = kept.map(|at| at.0).min().map_or(horizon, |kept| kept.min(horizon));
+    Y::Store::settle(servers, messages, Wall(horizon), &setup.store);
 }
 
 /// The monitors need not remember a hold from which nothing can arrive any more: none of the client's latest, and of no
 /// message under way.
 pub(crate) fn forget_holds<Y: System>(world: &mut World<Y>) {
     let World { cluster, in_flight, .. } = world;
+    let clients = &cluster.clients;
+    let latest = |client: ClientId| clients[usize::from(client.0)].latest_hold();
+    forget_holds_of(&mut cluster.monitors, latest, || in_flight.iter());
+}
+
+pub(crate) fn forget_holds_of<'a, Y: System, I: Iterator<Item = &'a Envelope<Y>>>(
+    monitors: &mut [Monitors],
+    latest_hold: impl Fn(ClientId) -> HoldId,
+    in_flight: impl Fn() -> I,
+) {
     let is_over = |client: ClientId, hold: HoldId| {
         let is_of_it = |envelope: &Envelope<Y>| match envelope.message {
             Message::Read { serial, .. } | Message::Write { serial, .. } => {
@@ -257,9 +311,9 @@ pub(crate) fn forget_holds<Y: System>(world: &mut World<Y>) {
             | Message::Shown { .. }
             | Message::Written { .. } => false,
         };
-        cluster.clients[usize::from(client.0)].latest_hold() != hold && !in_flight.iter().any(is_of_it)
+        latest_hold(client) != hold && !in_flight().any(is_of_it)
     };
-    for monitors in &mut cluster.monitors {
+    for monitors in monitors {
         monitors.forget_holds(&is_over);
     }
 }

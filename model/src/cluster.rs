@@ -227,18 +227,8 @@ impl<Y: System> Cluster<Y> {
     /// its lock's; a server may have two as well.
     pub fn deadlines(&self, node: Node, setup: &Setup<Y>) -> [Option<(Due, Wake)>; 2] {
         match node {
-            Node::Client(client) => {
-                let client = &self.clients[usize::from(client)];
-                [
-                    client.app_deadline(&setup.workload).map(|due| (due, Wake::App)),
-                    client.deadline(&setup.lock).map(|due| (due, Wake::Machine)),
-                ]
-            }
-            Node::Server(server) => {
-                let server = &self.servers[usize::from(server)];
-                [server.deadline(&setup.store), server.other_deadline(&setup.store)]
-                    .map(|due| due.map(|due| (due, Wake::Machine)))
-            }
+            Node::Client(client) => deadlines_of_client(&self.clients[usize::from(client)], setup),
+            Node::Server(server) => deadlines_of_server(&self.servers[usize::from(server)], setup),
             Node::Resource => [None, None],
         }
     }
@@ -274,10 +264,8 @@ impl<Y: System> Cluster<Y> {
         }
         match (to, message) {
             (Node::Client(client), message) => self.clients[usize::from(client)].dismisses(message),
-            (Node::Server(server), Message::Peer(message)) => {
-                self.servers[usize::from(server)].dismisses(message)
-            }
-            (Node::Server(_) | Node::Resource, _) => false,
+            (Node::Server(server), message) => dismisses(&self.servers[usize::from(server)], message),
+            (Node::Resource, _) => false,
         }
     }
 
@@ -293,11 +281,7 @@ impl<Y: System> Cluster<Y> {
 
     /// What has been observed of all locks together: who waits for one, who holds one.
     pub fn usage(&self) -> Usage {
-        let mut all = Usage::default();
-        for monitors in &self.monitors {
-            all.add(monitors.usage());
-        }
-        all
+        Usage::of_all(&self.monitors)
     }
 
     /// The lock that the client asks for, or holds, in its present round.
@@ -466,6 +450,39 @@ impl<Y: System> Cluster<Y> {
             let about = event.lock().unwrap_or_else(|| self.lock_of(event.client(), &setup.workload));
             effects.tested = effects.tested.union(self.observe(*event, about, on_violation));
         }
+    }
+}
+
+/// What a client wants to be woken for.
+pub(crate) fn deadlines_of_client<Y: System>(
+    client: &Y::Process,
+    setup: &Setup<Y>,
+) -> [Option<(Due, Wake)>; 2] {
+    [
+        client.app_deadline(&setup.workload).map(|due| (due, Wake::App)),
+        client.deadline(&setup.lock).map(|due| (due, Wake::Machine)),
+    ]
+}
+
+/// What a server wants to be woken for.
+pub(crate) fn deadlines_of_server<Y: System>(
+    server: &Y::Store,
+    setup: &Setup<Y>,
+) -> [Option<(Due, Wake)>; 2] {
+    [server.deadline(&setup.store), server.other_deadline(&setup.store)]
+        .map(|due| due.map(|due| (due, Wake::Machine)))
+}
+
+/// Whether a server will dismiss this message whenever it arrives.
+pub(crate) fn dismisses<S: Store>(server: &S, message: &Message<S>) -> bool {
+    match message {
+        Message::Peer(message) => server.dismisses(message),
+        Message::Request(_)
+        | Message::Reply(_)
+        | Message::Read { .. }
+        | Message::Shown { .. }
+        | Message::Write { .. }
+        | Message::Written { .. } => false,
     }
 }
 

@@ -434,6 +434,9 @@ pub trait Store: Data {
     /// exhaustive engine promises no order, here and below: what holds there holds over connections, too.
     const PEERS_IN_ORDER: bool = false;
 
+    /// Whether [`Store::settle`] drops anything, ever.
+    const SETTLES: bool = true;
+
     /// The settings for so many clients: other ones only where they name that number.
     fn used_by(settings: &Self::Settings, _clients: u8) -> Self::Settings {
         settings.clone()
@@ -528,6 +531,7 @@ pub trait Store: Data {
     ///
     /// `horizon` is below every later reading of every wall clock, and of every [`Lock::earliest_timestamp`]; and
     /// `in_flight` shows every message under way. Times that clients may read from the store are the store's to mind.
+    /// With an earlier horizon, no more is dropped; beside several messages, what is dropped beside each of them.
     fn settle(
         _servers: &mut [&mut Self],
         _in_flight: &mut dyn Iterator<Item = &Message<Self>>,

@@ -8,13 +8,17 @@
 //! timed world counts ticks of one second. Time passes only when no live, unpaused node has a deadline that is due, and
 //! no message to one is older than the latency bound (urgency, as in timed automata).
 
+mod view;
+
+pub(crate) use view::View;
+
 use crate::canonical;
 use crate::cluster::{Cluster, Condition, Entry, Setup, Status, Wake};
-use crate::machine::{Effects, Line, Message, Node, Store};
-use crate::system::{Process, System};
+use crate::machine::{Effects, Line, Message, Node};
+use crate::system::System;
 use crate::time::{Clock, Micros};
 use crate::trace::Happening;
-use picklock_properties::{ClientId, Judge, Violation};
+use picklock_properties::{Judge, Violation};
 use serde::{Deserialize, Serialize};
 
 /// One tick of a timed world: the unit in which Cassandra counts a TTL.
@@ -383,120 +387,20 @@ impl<Y: System> World<Y> {
 
     /// Lists what can happen next, in a fixed order: first what is owed, then faults.
     pub fn actions(&self, setup: &Setup<Y>, bounds: &Bounds, actions: &mut Vec<Action>) {
-        actions.clear();
-        if self.broken.is_some() {
-            return;
-        }
-        let mut time_may_pass = bounds.latency_ticks.is_some();
-        for (position, envelope) in self.distinct_messages() {
-            if !self.handles_now(envelope.to) || self.is_blocked(envelope, setup, bounds) {
-                continue;
-            }
-            time_may_pass &=
-                envelope.age == LATE || bounds.latency_ticks.is_some_and(|latency| envelope.age < latency);
-            let choices = self.choices(envelope, setup);
-            actions.extend((0..choices).map(|choice| Action::Deliver { position, choice: choice as u8 }));
-        }
-        for node in self.cluster.nodes() {
-            let Condition { clock, status } = self.cluster.condition(node);
-            if status != Status::Up {
-                continue;
-            }
-            let mut woken = None;
-            for (due, wake) in self.cluster.deadlines(node, setup).into_iter().flatten() {
-                // A server is woken once, whichever of its moments has come.
-                if woken == Some(wake)
-                    || bounds.latency_ticks.is_none() && self.answer_is_under_way(node, wake)
-                {
-                    continue;
-                }
-                if clock.is_due(due, Micros::ZERO) {
-                    woken = Some(wake);
-                    let choices = self.cluster.choices(node, &wake.entry(), setup);
-                    actions.extend((0..choices).map(|choice| Action::Wake {
-                        node,
-                        wake,
-                        choice: choice as u8,
-                    }));
-                    time_may_pass &= self.takes_its_time(node, wake, bounds);
-                }
-            }
-        }
-        for client in 0..setup.workload.processes() {
-            if let Status::Paused { ticks_left } = self.cluster.condition(Node::Client(client)).status {
-                actions.push(Action::Resume { client });
-                time_may_pass &= ticks_left > 0;
-            }
-        }
-        // Nobody waits for time to pass: the world is over, and a clock that ticks on would make no end of it.
-        if time_may_pass && !self.is_over(setup) {
-            actions.push(Action::Tick);
-            if self.budget.drifts > 0 {
-                // A clock that stands still with its machine does not drift.
-                let has_clock = |node: &Node| match self.cluster.condition(*node).status {
-                    Status::Up => true,
-                    Status::Paused { .. } => !bounds.pauses_suspend,
-                    Status::Down { .. } => false,
-                };
-                let nodes = self.cluster.nodes().filter(has_clock);
-                actions.extend(nodes.map(|node| Action::DriftingTick { node }));
-            }
-        }
-        self.faults(setup, bounds, actions);
+        self.view().actions(setup, bounds, actions);
     }
 
-    fn faults(&self, setup: &Setup<Y>, bounds: &Bounds, actions: &mut Vec<Action>) {
-        if self.budget.losses > 0 || self.budget.duplicates > 0 {
-            for (position, envelope) in self.distinct_messages() {
-                if envelope.from == Node::Resource || envelope.to == Node::Resource {
-                    continue;
-                }
-                if self.budget.losses > 0 {
-                    actions.push(Action::Lose { position });
-                }
-                if self.budget.duplicates > 0 {
-                    actions.push(Action::Duplicate { position });
-                }
-            }
-        }
-        for client in 0..setup.workload.processes() {
-            if self.cluster.condition(Node::Client(client)).status != Status::Up
-                || self.cluster.is_done(Node::Client(client), setup)
-            {
-                continue;
-            }
-            let hit = self.is_aimed_at(client, bounds.aim);
-            if hit && self.budget.pauses > 0 {
-                actions.push(Action::Pause { client });
-            }
-            if hit && self.budget.crashes > 0 {
-                actions.push(Action::Crash { client });
-            }
-            // A clock that stands still is not set: whoever sets it would set it going.
-            let frozen = self.cluster.condition(Node::Client(client)).clock.frozen.is_some();
-            if self.budget.clock_steps > 0 && !frozen {
-                actions.push(Action::StepClock { client });
-            }
-            if self.budget.freezes > 0 {
-                actions.push(Action::FreezeClock { client });
-            }
-        }
-        for server in 0..setup.servers {
-            if let Status::Down { .. } = self.cluster.condition(Node::Server(server)).status {
-                continue;
-            }
-            if self.budget.power_losses > 0 {
-                actions.push(Action::LosePower { server });
-            }
-            if self.budget.server_crashes > 0 {
-                actions.push(Action::CrashServer { server });
-            }
-            if self.budget.server_clock_steps > 0 {
-                actions.push(Action::StepServerClock { server });
-            }
-        }
-        if self.budget.resource_restarts > 0 {
-            actions.push(Action::RestartResource);
+    /// What can be seen of it.
+    pub(crate) fn view(&self) -> View<'_, Y> {
+        let World { cluster, in_flight, budget, broken } = self;
+        View {
+            clients: cluster.clients.iter().collect(),
+            servers: cluster.servers.iter().collect(),
+            conditions: cluster.conditions(),
+            monitors: &cluster.monitors,
+            in_flight: in_flight.iter().collect(),
+            budget: *budget,
+            is_broken: broken.is_some(),
         }
     }
 
@@ -707,10 +611,11 @@ impl<Y: System> World<Y> {
             }
             _ => false,
         };
+        let view = self.view();
         self.in_flight.iter().position(|envelope| {
             neighbours(envelope.from, envelope.to)
-                && self.handles_now(envelope.to)
-                && self.choices(envelope, setup) == 1
+                && view.handles_now(envelope.to)
+                && view.choices(envelope, setup) == 1
         })
     }
 
@@ -729,43 +634,6 @@ impl<Y: System> World<Y> {
         self.cluster.step(to, entry, 0, now, setup, effects, on_violation);
         self.send(to, effects);
         now
-    }
-
-    /// In how many ways the receiver can handle this message.
-    fn choices(&self, envelope: &Envelope<Y>, setup: &Setup<Y>) -> u32 {
-        match (envelope.to, &envelope.message) {
-            (Node::Client(client), Message::Reply(reply)) => {
-                self.cluster.clients[usize::from(client)].choices(Some(reply), &setup.lock)
-            }
-            (Node::Server(server), message) => {
-                self.cluster.servers[usize::from(server)].choices(message, setup.servers, &setup.store)
-            }
-            (Node::Client(_) | Node::Resource, _) => 1,
-        }
-    }
-
-    /// Whether `action` is what the action listed before it is, with another number drawn by a client. (What a server
-    /// picks is circumstance, not dice.)
-    pub fn is_redrawn(&self, action: Action) -> bool {
-        match action {
-            Action::Deliver { position, choice } => {
-                choice > 0 && matches!(self.in_flight[usize::from(position)].to, Node::Client(_))
-            }
-            Action::Wake { node, choice, .. } => choice > 0 && matches!(node, Node::Client(_)),
-            Action::Tick
-            | Action::Lose { .. }
-            | Action::Duplicate { .. }
-            | Action::Pause { .. }
-            | Action::Resume { .. }
-            | Action::Crash { .. }
-            | Action::LosePower { .. }
-            | Action::CrashServer { .. }
-            | Action::RestartResource
-            | Action::StepServerClock { .. }
-            | Action::DriftingTick { .. }
-            | Action::StepClock { .. }
-            | Action::FreezeClock { .. } => false,
-        }
     }
 
     /// What `action` is, in words that do not depend on positions.
@@ -814,68 +682,6 @@ impl<Y: System> World<Y> {
                 by: Micros(i64::from(bounds.clock_step_ticks) * TICK.0),
             },
             Action::FreezeClock { client } => Happening::ClockFroze { node: Node::Client(client) },
-        }
-    }
-
-    /// Whether nothing is owed any more: no message under way, nobody waits for a deadline.
-    fn is_over(&self, setup: &Setup<Y>) -> bool {
-        let idle = |node| {
-            let down = matches!(self.cluster.condition(node).status, Status::Down { .. });
-            down || self.cluster.deadlines(node, setup).into_iter().flatten().next().is_none()
-        };
-        self.in_flight.is_empty() && (0..setup.workload.clients).map(Node::Client).all(idle)
-    }
-
-    /// The messages under way, equal ones once.
-    fn distinct_messages(&self) -> impl Iterator<Item = (u8, &Envelope<Y>)> {
-        self.in_flight
-            .iter()
-            .enumerate()
-            .filter(|(position, envelope)| *position == 0 || self.in_flight[position - 1] != **envelope)
-            .map(|(position, envelope)| (position as u8, envelope))
-    }
-
-    /// Whether a deadline that has come may wait: an application's that need not hurry.
-    fn takes_its_time(&self, node: Node, wake: Wake, bounds: &Bounds) -> bool {
-        match (node, wake) {
-            (Node::Client(client), Wake::App) => {
-                let client = &self.cluster.clients[usize::from(client)];
-                bounds.unhurried && client.is_thinking() || bounds.unhurried_holders && client.is_working()
-            }
-            (Node::Client(_), Wake::Machine) | (Node::Server(_) | Node::Resource, _) => false,
-        }
-    }
-
-    /// Whether the application need not ask the resource again, for its request or the answer is still under way: where deadlines
-    /// come in any order it would ask without end.
-    fn answer_is_under_way(&self, node: Node, wake: Wake) -> bool {
-        let (Node::Client(client), Wake::App) = (node, wake) else { return false };
-        let between = |ends| ends == (node, Node::Resource) || ends == (Node::Resource, node);
-        self.cluster.clients[usize::from(client)].awaits_resource()
-            && self.in_flight.iter().any(|envelope| between((envelope.from, envelope.to)))
-    }
-
-    fn handles_now(&self, node: Node) -> bool {
-        self.cluster.condition(node).status == Status::Up
-    }
-
-    /// Backpressure: a server takes no step for a client while a link of its own to another server is full.
-    fn is_blocked(&self, envelope: &Envelope<Y>, setup: &Setup<Y>, bounds: &Bounds) -> bool {
-        let (Node::Server(_), Message::Request(_)) = (envelope.to, &envelope.message) else { return false };
-        bounds.link_messages_max > 0
-            && (0..setup.servers).map(Node::Server).any(|other| {
-                let under_way =
-                    self.in_flight.iter().filter(|e| e.from == envelope.to && e.to == other).count();
-                under_way >= usize::from(bounds.link_messages_max)
-            })
-    }
-
-    fn is_aimed_at(&self, client: u8, aim: Aim) -> bool {
-        match aim {
-            Aim::Always => true,
-            Aim::Holding => self.cluster.clients[usize::from(client)].holds(),
-            Aim::Asking => self.cluster.usage().waiting.contains(ClientId(client)),
-            Aim::At(line) => self.cluster.clients[usize::from(client)].line() == line,
         }
     }
 

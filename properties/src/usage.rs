@@ -2,6 +2,7 @@
 
 use crate::access::{Access, Accesses};
 use crate::history::{ClientId, ClientSet, Event};
+use crate::monitors::Monitors;
 use serde::{Deserialize, Serialize};
 
 /// What each client is doing with the lock, folded from the history. A client is in at most one of `waiting`,
@@ -23,7 +24,7 @@ pub struct Usage {
     /// Who was ever granted, in the whole history.
     pub granted: ClientSet,
     /// In which mode of access each of those waits or holds. Not written down with the rest, where modes are few and states
-    /// many: [`Monitors`](crate::Monitors) do it for the locks that have several.
+    /// many: [`Monitors`] do it for the locks that have several.
     #[serde(skip)]
     pub accesses: Accesses,
     /// Whether a grant was the last thing that any client of the lock did to it. Kept and written down like the modes, where
@@ -105,6 +106,13 @@ impl Usage {
     /// Whether all who hold may hold together.
     pub fn is_legal(&self) -> bool {
         self.holding.iter().all(|holder| self.in_the_way_of(holder).is_empty())
+    }
+
+    /// What clients are doing with all of these locks together.
+    pub fn of_all(locks: &[Monitors]) -> Usage {
+        let mut all = Usage::default();
+        locks.iter().for_each(|monitors| all.add(monitors.usage()));
+        all
     }
 
     /// What clients are doing with this lock and with another one that has the same modes, together.

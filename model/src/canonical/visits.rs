@@ -5,7 +5,9 @@ use crate::cluster::Setup;
 use crate::machine::{Node, Owner, StampGroup, Store, Visit, Visitor};
 use crate::system::{Process, System};
 use crate::time::{Due, Micros, Monotonic, Wall};
+use crate::workload::Resource;
 use crate::world::{TICK, World};
+use picklock_properties::Monitors;
 use smallvec::SmallVec;
 
 /// Stamps that are no further apart were counted on one from the other, as in `max(last + 1, now)`: those stay as far apart as
@@ -32,6 +34,15 @@ impl Place {
         Place { clients, part: 0, me: None, from: None, to: None }
     }
 
+    /// Whose what is visited next is.
+    pub fn put(&mut self, part: Part) {
+        (self.me, self.from, self.to) = match part {
+            Part::Of(node) => (Some(node), None, None),
+            Part::Rest => (None, None, None),
+            Part::Message(_, from, to) => (None, Some(from), Some(to)),
+        };
+    }
+
     /// The position among the cluster's nodes.
     fn index(&self, node: Node) -> usize {
         match node {
@@ -41,7 +52,7 @@ impl Place {
         }
     }
 
-    fn owner(&self, owner: Owner) -> usize {
+    pub fn owner(&self, owner: Owner) -> usize {
         let node = match owner {
             Owner::Me => self.me,
             Owner::Sender => self.from,
@@ -85,13 +96,7 @@ pub(super) fn visit<Y: System, V: PlacedVisitor>(world: &mut World<Y>, setup: &S
         }
     }
     if enter(Part::Rest, visitor) {
-        world.cluster.resource.visit::<Y::Store, V>(visitor);
-        for monitors in &mut world.cluster.monitors {
-            monitors.each_hold(&mut |client, hold| {
-                visitor.serial(Owner::Node(Node::Client(client.0)), &mut hold.0);
-            });
-            monitors.each_token(&mut |token| Y::Store::visit_fence(token, visitor));
-        }
+        visit_rest::<Y, V>(&mut world.cluster.resource, &mut world.cluster.monitors, visitor);
     }
     for (number, envelope) in world.in_flight.iter_mut().enumerate() {
         if enter(Part::Message(number, envelope.from, envelope.to), visitor) {
@@ -100,13 +105,23 @@ pub(super) fn visit<Y: System, V: PlacedVisitor>(world: &mut World<Y>, setup: &S
     }
 }
 
+/// Shows what no node owns.
+pub(super) fn visit_rest<Y: System, V: Visitor>(
+    resource: &mut Resource,
+    monitors: &mut [Monitors],
+    visitor: &mut V,
+) {
+    resource.visit::<Y::Store, V>(visitor);
+    for monitors in monitors {
+        monitors.each_hold(&mut |client, hold| {
+            visitor.serial(Owner::Node(Node::Client(client.0)), &mut hold.0);
+        });
+        monitors.each_token(&mut |token| Y::Store::visit_fence(token, visitor));
+    }
+}
+
 fn enter(part: Part, visitor: &mut impl PlacedVisitor) -> bool {
-    let place = visitor.place();
-    (place.me, place.from, place.to) = match part {
-        Part::Of(node) => (Some(node), None, None),
-        Part::Rest => (None, None, None),
-        Part::Message(_, from, to) => (None, Some(from), Some(to)),
-    };
+    visitor.place().put(part);
     let is_visited = visitor.enter(part);
     visitor.place().part += 1;
     is_visited

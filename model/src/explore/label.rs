@@ -3,24 +3,24 @@
 use crate::machine::{Node, Owner, StampGroup, Visit, Visitor};
 use crate::system::System;
 use crate::time::{Due, Micros, Monotonic, Wall};
-use crate::world::{Action, World};
+use crate::world::{Action, View};
 use foldhash::fast::FixedState;
 use std::hash::BuildHasher;
 
-/// A name for what `action` does in `world`, the same in every state in which the same thing is still owed: the delivery
+/// A name for what `action` does in a world, the same in every state in which the same thing is still owed: the delivery
 /// of this message, this node's deadline, the passing of time. 0 for what is not owed. The ways in which a message can be
 /// handled share a name: that it is handled is owed, not how.
 ///
 /// Names are 32-bit hashes. A collision would merge two debts into one: a loop that starves one of them might pass for
 /// fair, and a fair loop for unfair. A space has a few hundred names, so that the odds are about one in a hundred thousand.
-pub fn label<Y: System>(world: &World<Y>, action: Action) -> u32 {
+pub fn label<Y: System>(view: &View<Y>, action: Action) -> u32 {
     if !action.is_fair() {
         return 0;
     }
     let hasher = FixedState::with_seed(0x6661_6972);
     let hash = match action {
         Action::Deliver { position, .. } => {
-            let mut envelope = world.in_flight[usize::from(position)].clone();
+            let mut envelope = view.in_flight[usize::from(position)].clone();
             envelope.age = 0;
             envelope.message.visit(&mut Blank);
             hasher.hash_one(&envelope)

@@ -17,7 +17,9 @@ use super::search::{Edge, Exploration, Graph, Limits, StateId, Verdict};
 use super::{Path, Space};
 use crate::system::System;
 use crate::world::World;
-use picklock_properties::{ClientId, DeadlockFreedom, LockId, Promise, ReleaseEnds, StarvationFreedom};
+use picklock_properties::{
+    ClientId, DeadlockFreedom, LockId, Monitors, Promise, ReleaseEnds, StarvationFreedom, Usage,
+};
 use std::collections::VecDeque;
 
 /// A promise of progress.
@@ -64,26 +66,31 @@ impl Goal {
 
     /// Whether the promise is owed in this state (P), and whether it is kept (Q).
     pub fn owed_and_served<Y: System>(self, world: &World<Y>) -> (bool, bool) {
-        let of = |lock: LockId| &world.cluster.monitors[usize::from(lock.0)];
+        self.judge(&world.cluster.monitors)
+    }
+
+    /// The same, by what was observed of each lock.
+    fn judge(self, locks: &[Monitors]) -> (bool, bool) {
+        let of = |lock: LockId| &locks[usize::from(lock.0)];
         match self {
-            Goal::DeadlockFreedom => Goal::DeadlockFreedomOf(LockId(0)).owed_and_served(world),
+            Goal::DeadlockFreedom => Goal::DeadlockFreedomOf(LockId(0)).judge(locks),
             Goal::DeadlockFreedomOf(lock) => {
                 let usage = of(lock).usage();
                 (DeadlockFreedom::owed(usage), DeadlockFreedom::served(usage))
             }
             Goal::StarvationFreedom(client) => {
-                let usage = world.cluster.usage();
+                let usage = Usage::of_all(locks);
                 (StarvationFreedom::owed(&usage, client), StarvationFreedom::served(&usage, client))
             }
             Goal::ReleaseEnds(client) => {
-                let usage = world.cluster.usage();
+                let usage = Usage::of_all(locks);
                 (ReleaseEnds::owed(&usage, client), ReleaseEnds::served(&usage, client))
             }
             Goal::Theorem3 => {
                 let theorem = of(LockId(0)).theorem_3();
                 (theorem.owed(), theorem.served())
             }
-            Goal::SomebodyIsGranted => (true, !world.cluster.usage().granted.is_empty()),
+            Goal::SomebodyIsGranted => (true, !Usage::of_all(locks).granted.is_empty()),
         }
     }
 }
@@ -123,9 +130,9 @@ pub fn check_liveness<Y: System>(
 ) -> (Exploration, Vec<Option<Lasso>>) {
     assert!(goals.len() <= 8, "a state keeps flags for 8 goals");
     assert_eq!(space.bounds.link_messages_max, 0, "a liveness check must not stop at a boundary");
-    let flags = |world: &World<Y>| {
+    let flags = |locks: &[Monitors]| {
         goals.iter().enumerate().fold(0_u16, |flags, (position, goal)| {
-            let (owed, served) = goal.owed_and_served(world);
+            let (owed, served) = goal.judge(locks);
             flags | u16::from(owed) << (2 * position) | u16::from(served) << (2 * position + 1)
         })
     };

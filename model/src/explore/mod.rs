@@ -12,12 +12,14 @@ mod packed;
 mod parts;
 mod scc;
 mod search;
+mod steps;
 mod telling;
 
 pub use explorer::serve_explorer;
 pub use liveness::{Draws, Goal, Lasso, check_liveness};
 pub use packed::{pack, unpack};
 pub use search::{Coverage, Exploration, Limits, Verdict, search};
+pub use steps::Remembered;
 pub use telling::{Manner, Parting, Telling};
 
 use crate::cluster::Setup;

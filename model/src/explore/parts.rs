@@ -6,8 +6,10 @@
 
 use super::Space;
 use super::packed::{append, pack, take};
+use super::steps::{Memory, Row};
 use crate::system::System;
-use crate::world::{Action, Workspace, World};
+use crate::world::{Action, Budget, Workspace, World};
+use picklock_properties::Violation;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
@@ -15,6 +17,8 @@ use std::ops::Range;
 /// A state whose successors are made, unpacked and packed, and the latest of them.
 pub(super) struct Parent<'a, Y: System> {
     world: World<Y>,
+    /// Which memory the world was restored from, and which row of it.
+    restored: Option<(usize, Row)>,
     parts: Parts<'a>,
     successor: World<Y>,
     /// Which clients may be others in the successor than in the parent, then which servers.
@@ -30,6 +34,7 @@ impl<'a, Y: System> Parent<'a, Y> {
         Parent {
             successor: world.clone(),
             world,
+            restored: None,
             parts: Parts::default(),
             changed: vec![true; nodes],
             is_shared_changed: true,
@@ -46,6 +51,40 @@ impl<'a, Y: System> Parent<'a, Y> {
         cluster.set_shared(self.parts.take_part(&mut left));
         self.parts.take_list(in_flight, &mut left);
         (*budget, *broken) = take(&mut left);
+        self.restored = None;
+        self.changed.fill(true);
+        self.is_shared_changed = true;
+    }
+
+    /// The same for a state whose parts have these lengths, and are those of a row.
+    pub fn restore(
+        &mut self,
+        bytes: &'a [u8],
+        lengths: &[u16],
+        row: &Row,
+        (number, memory): (usize, &Memory<Y>),
+    ) {
+        let clients = self.world.cluster.clients.len();
+        let nodes = clients + self.world.cluster.servers.len();
+        let mut left = self.parts.begin_with(bytes, lengths, &[0, clients, nodes + 1]);
+        let of = self.restored.as_ref().filter(|(other, _)| *other == number).map(|(_, row)| row);
+        memory.restore(row, of, &mut self.world);
+        (self.world.budget, self.world.broken) = take(&mut left);
+        match &mut self.restored {
+            Some((other, old)) => {
+                *other = number;
+                old.clone_from(row);
+            }
+            None => self.restored = Some((number, row.clone())),
+        }
+        self.changed.fill(true);
+        self.is_shared_changed = true;
+    }
+
+    /// Makes what the memory's last step led to the latest successor.
+    pub fn put_successor(&mut self, memory: &Memory<Y>, budget: Budget, broken: Option<Violation>) {
+        memory.restore_next(&mut self.successor);
+        (self.successor.budget, self.successor.broken) = (budget, broken);
         self.changed.fill(true);
         self.is_shared_changed = true;
     }
@@ -76,20 +115,23 @@ impl<'a, Y: System> Parent<'a, Y> {
         to
     }
 
-    /// Packs what has become of the successor; the bytes replace what was in `packed`.
-    pub fn pack_successor(&mut self, packed: &mut Vec<u8>) {
+    /// Packs what has become of the successor; the bytes replace what was in `packed`, and the lengths of the parts what was in
+    /// `lengths`.
+    pub fn pack_successor(&mut self, packed: &mut Vec<u8>, lengths: &mut Vec<u16>) {
         packed.clear();
+        lengths.clear();
         let (old, new, parts) = (&self.world, &self.successor, &self.parts);
         let (clients, servers) = self.changed.split_at_mut(old.cluster.clients.len());
         let nodes = clients.len() + servers.len();
-        parts.pack_nodes(0, &old.cluster.clients, &new.cluster.clients, clients, packed);
-        parts.pack_nodes(clients.len(), &old.cluster.servers, &new.cluster.servers, servers, packed);
+        let mut into = Into { packed, lengths };
+        parts.pack_nodes(0, &old.cluster.clients, &new.cluster.clients, clients, &mut into);
+        parts.pack_nodes(clients.len(), &old.cluster.servers, &new.cluster.servers, servers, &mut into);
         self.is_shared_changed = old.cluster.shared() != new.cluster.shared();
         match self.is_shared_changed {
-            true => append(&new.cluster.shared(), packed),
-            false => packed.extend_from_slice(parts.bytes_of(nodes)),
+            true => into.pack(&new.cluster.shared()),
+            false => into.copy(parts.bytes_of(nodes)),
         }
-        append(&new.in_flight.len(), packed);
+        append(&new.in_flight.len(), into.packed);
         // Both lists are sorted.
         let mut at = 0;
         for message in &new.in_flight {
@@ -98,13 +140,13 @@ impl<'a, Y: System> Parent<'a, Y> {
             }
             match old.in_flight.get(at) {
                 Some(other) if other == message => {
-                    packed.extend_from_slice(parts.bytes_of(nodes + 1 + at));
+                    into.copy(parts.bytes_of(nodes + 1 + at));
                     at += 1;
                 }
-                Some(_) | None => append(message, packed),
+                Some(_) | None => into.pack(message),
             }
         }
-        append(&(new.budget, new.broken), packed);
+        append(&(new.budget, new.broken), into.packed);
     }
 
     /// Whether `action` leads to the successor that was begun last, if nothing is taken for settled that it leaves alone.
@@ -125,6 +167,38 @@ impl<'a, Y: System> Parent<'a, Y> {
     }
 }
 
+/// Where parts are packed one after the other.
+struct Into<'a> {
+    packed: &'a mut Vec<u8>,
+    lengths: &'a mut Vec<u16>,
+}
+
+impl Into<'_> {
+    fn pack(&mut self, part: &impl Serialize) {
+        let start = self.packed.len();
+        append(part, self.packed);
+        self.lengths.push((self.packed.len() - start) as u16);
+    }
+
+    fn copy(&mut self, part: &[u8]) {
+        self.packed.extend_from_slice(part);
+        self.lengths.push(part.len() as u16);
+    }
+}
+
+/// The bytes of a world, and the lengths of its parts.
+pub(super) fn pack_parts<Y: System>(world: &World<Y>, packed: &mut Vec<u8>, lengths: &mut Vec<u16>) {
+    let mut into = Into { packed, lengths };
+    append(&world.cluster.clients.len(), into.packed);
+    world.cluster.clients.iter().for_each(|client| into.pack(client));
+    append(&world.cluster.servers.len(), into.packed);
+    world.cluster.servers.iter().for_each(|server| into.pack(server));
+    into.pack(&world.cluster.shared());
+    append(&world.in_flight.len(), into.packed);
+    world.in_flight.iter().for_each(|message| into.pack(message));
+    append(&(world.budget, world.broken), into.packed);
+}
+
 fn restore<T: Clone>(to: &mut [T], from: &[T], changed: &[bool]) {
     for ((to, from), _) in to.iter_mut().zip(from).zip(changed).filter(|(_, changed)| **changed) {
         to.clone_from(from);
@@ -142,6 +216,21 @@ impl<'a> Parts<'a> {
     fn begin(&mut self, bytes: &'a [u8]) {
         self.bytes = bytes;
         self.places.clear();
+    }
+
+    /// Parts of these lengths, of which those of some numbers stand behind the byte with the length of their list; returns what
+    /// stands behind them all.
+    fn begin_with(&mut self, bytes: &'a [u8], lengths: &[u16], lists: &[usize]) -> &'a [u8] {
+        self.begin(bytes);
+        let mut at = 0;
+        for (number, length) in lengths.iter().enumerate() {
+            at += usize::from(lists.contains(&number));
+            self.places.push(at..at + usize::from(*length));
+            at += usize::from(*length);
+        }
+        // An empty list has no part behind its length.
+        at += lists.iter().filter(|list| **list >= lengths.len()).count();
+        &bytes[at..]
     }
 
     /// The bytes before what is `left` are a part, from where it `began`.
@@ -175,14 +264,14 @@ impl<'a> Parts<'a> {
         old: &[T],
         new: &[T],
         changed: &mut [bool],
-        packed: &mut Vec<u8>,
+        into: &mut Into,
     ) {
-        append(&new.len(), packed);
+        append(&new.len(), into.packed);
         for (number, (old, new)) in old.iter().zip(new).enumerate() {
             changed[number] = old != new;
             match changed[number] {
-                true => append(new, packed),
-                false => packed.extend_from_slice(self.bytes_of(first + number)),
+                true => into.pack(new),
+                false => into.copy(self.bytes_of(first + number)),
             }
         }
     }

@@ -7,18 +7,19 @@
 //! core, so the number of cores changes nothing but the time.
 
 use super::label::label;
-use super::packed::pack;
-use super::parts::Parent;
+use super::parts::{Parent, pack_parts};
+use super::steps::{Outcome, Row, Steps};
 use super::{Path, Space};
 use crate::system::System;
-use crate::world::{Action, Workspace, World};
+use crate::world::{Action, View, Workspace, World};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use picklock_properties::{Event, PromiseSet, Tests, Violation};
+use picklock_properties::{Event, Monitors, PromiseSet, Tests, Violation};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// When to give up, and whom to tell.
 pub struct Limits<'a> {
@@ -242,6 +243,17 @@ struct Shard {
     flags: Vec<u16>,
     table: HashTable<(u32, u32)>,
     edges: Vec<Edge>,
+    /// The states whose successors are made next, and those that were found after them.
+    level: Level,
+    next_level: Level,
+}
+
+/// Of states that were found one after the other, the lengths of their parts.
+#[derive(Default)]
+struct Level {
+    first: usize,
+    lengths: Vec<u16>,
+    ends: Vec<u32>,
 }
 
 impl Shard {
@@ -250,10 +262,34 @@ impl Shard {
         &self.bytes[start as usize..self.ends[position] as usize]
     }
 
+    /// The lengths of the parts of a state of this level.
+    fn lengths(&self, position: usize) -> &[u16] {
+        let Level { first, lengths, ends } = &self.level;
+        let number = position - first;
+        let start = if number == 0 { 0 } else { ends[number - 1] };
+        &lengths[start as usize..ends[number] as usize]
+    }
+
+    /// What was found becomes the level whose successors are made.
+    fn turn(&mut self) {
+        std::mem::swap(&mut self.level, &mut self.next_level);
+        self.next_level.lengths.clear();
+        self.next_level.ends.clear();
+        self.next_level.first = self.ends.len();
+    }
+
     /// The position of the state, and whether it is new.
-    fn insert(&mut self, hash: u64, state: &[u8], parent: u32, action: u16, flags: u16) -> (usize, bool) {
-        let tag = hash as u32;
-        let found = self.table.find(in_table(hash), |(other_tag, position)| {
+    fn insert(
+        &mut self,
+        hash: u64,
+        state: &[u8],
+        lengths: &[u16],
+        parent: u32,
+        action: u16,
+        flags: u16,
+    ) -> (usize, bool) {
+        let tag = tag_of(hash);
+        let found = self.table.find(in_table(tag), |(other_tag, position)| {
             *other_tag == tag && self.state(*position as usize) == state
         });
         if let Some((_, position)) = found {
@@ -264,20 +300,39 @@ impl Shard {
         self.ends.push(self.bytes.len() as u64);
         self.parents.push((parent, action));
         self.flags.push(flags);
-        let (bytes, ends) = (&self.bytes, &self.ends);
-        self.table.insert_unique(in_table(hash), (tag, position as u32), |(_, position)| {
-            let position = *position as usize;
-            let start = if position == 0 { 0 } else { ends[position - 1] };
-            in_table(hash_of(&bytes[start as usize..ends[position] as usize]))
-        });
+        self.next_level.lengths.extend_from_slice(lengths);
+        self.next_level.ends.push(self.next_level.lengths.len() as u32);
+        self.table.insert_unique(in_table(tag), (tag, position as u32), |(tag, _)| in_table(*tag));
         (position, true)
+    }
+
+    /// Reads what [`Self::insert`] will compare these states with, one after the other without waiting for any: most of a large
+    /// shard is in no cache.
+    fn prefetch(&self, successors: &[Successor]) {
+        let mut starts = [None; BLOCK];
+        for (start, successor) in starts.iter_mut().zip(successors) {
+            let tag = tag_of(successor.hash);
+            let found = self.table.find(in_table(tag), |(other_tag, _)| *other_tag == tag);
+            *start = found.map(|(_, position)| *position as usize);
+        }
+        for position in starts.iter_mut().flatten() {
+            *position = if *position == 0 { 0 } else { self.ends[*position - 1] as usize };
+        }
+        let read = starts.iter().flatten().fold(0, |read, start| read ^ self.bytes[*start]);
+        std::hint::black_box(read);
     }
 }
 
-/// The hash for the table of a shard. It numbers its buckets by the lowest bits, which all states of a shard have in
-/// common, and tells states in a bucket apart by the highest: both are taken from elsewhere.
-fn in_table(hash: u64) -> u64 {
-    hash.rotate_left(32)
+/// The part of a state's hash that the table of its shard keeps. All states of a shard have its lowest bits in common.
+fn tag_of(hash: u64) -> u32 {
+    (hash >> 32) as u32
+}
+
+/// The hash for the table of a shard, which numbers its buckets by the lowest bits and tells states in a bucket apart by the
+/// highest. It depends on the tag only, so that a table that grows need not look at the states.
+fn in_table(tag: u32) -> u64 {
+    let spread = u64::from(tag).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    spread ^ spread >> 32
 }
 
 fn shard_of(hash: u64) -> usize {
@@ -288,10 +343,13 @@ fn hash_of(state: &[u8]) -> u64 {
     FixedState::with_seed(0x7069_636b_6c6f_636b).hash_one(state)
 }
 
-/// A successor on its way into its shard.
+/// A successor on its way into its shard, and where in [`Expanded`] its bytes begin and the lengths of its parts.
 struct Successor {
     hash: u64,
+    start: usize,
+    lengths_start: usize,
     length: u16,
+    parts: u16,
     action: u16,
     parent: u32,
     label: u32,
@@ -299,15 +357,13 @@ struct Successor {
     is_redrawn: bool,
 }
 
-#[derive(Default)]
-struct Outbox {
-    bytes: Vec<u8>,
-    successors: Vec<Successor>,
-}
-
 /// What one chunk of states leads to.
+#[derive(Default)]
 struct Expanded {
-    outboxes: Vec<Outbox>,
+    bytes: Vec<u8>,
+    lengths: Vec<u16>,
+    /// By shard.
+    successors: Vec<Vec<Successor>>,
     transitions: u64,
     coverage: Coverage,
     broken: Option<(Violation, StateId, u16)>,
@@ -315,28 +371,43 @@ struct Expanded {
     is_flooded: bool,
 }
 
-/// What a liveness check wants to know of every state, as up to 16 bits.
-pub(super) type Flags<'a, Y> = &'a (dyn Fn(&World<Y>) -> u16 + Sync);
+impl Expanded {
+    fn begin(&mut self) {
+        self.bytes.clear();
+        self.lengths.clear();
+        self.successors.resize_with(SHARDS, Vec::new);
+        self.successors.iter_mut().for_each(Vec::clear);
+        (self.transitions, self.coverage) = (0, Coverage::default());
+        (self.broken, self.is_flooded) = (None, false);
+    }
+}
+
+/// What a liveness check wants to know of every state, as up to 16 bits, by what was observed of each lock.
+pub(super) type Flags<'a> = &'a (dyn Fn(&[Monitors]) -> u16 + Sync);
 
 /// What a chunk of states, kept in these shards, leads to: the one part of the search that knows the lock.
-type Expand<'a> = &'a (dyn Fn(&[StateId], &[Shard]) -> Expanded + Sync);
+/// What it finds replaces what was in the memory that it is given.
+type Expand<'a> = &'a (dyn Fn(&[StateId], &[Shard], &mut Expanded) + Sync);
 
 /// The explored space.
 pub(super) struct Graph {
     pub exploration: Exploration,
     shards: Vec<Shard>,
+    /// What the latest chunks led to: memory for the next ones.
+    expanded: Vec<Expanded>,
 }
 
 impl Graph {
     /// Explores. With `flags`, edges and flags are kept too, and broken promises do not end the search.
-    pub fn build<Y: System>(space: &Space<Y>, limits: &Limits, flags: Option<Flags<Y>>) -> Graph {
+    pub fn build<Y: System>(space: &Space<Y>, limits: &Limits, flags: Option<Flags>) -> Graph {
         let mut shards: Vec<Shard> = (0..SHARDS).map(|_| Shard::default()).collect();
         let first = World::new(&space.setup, &space.bounds);
-        let mut packed = Vec::new();
-        pack(&first, &mut packed);
+        let (mut packed, mut lengths) = (Vec::new(), Vec::new());
+        pack_parts(&first, &mut packed, &mut lengths);
         let hash = hash_of(&packed);
         let shard = shard_of(hash);
-        shards[shard].insert(hash, &packed, NO_PARENT, 0, flags.map_or(0, |flags| flags(&first)));
+        let of_first = flags.map_or(0, |flags| flags(&first.cluster.monitors));
+        shards[shard].insert(hash, &packed, &lengths, NO_PARENT, 0, of_first);
 
         let mut graph = Graph {
             exploration: Exploration {
@@ -348,9 +419,14 @@ impl Graph {
                 coverage: Coverage::default(),
             },
             shards,
+            expanded: Vec::new(),
         };
-        graph.explore(StateId::new(shard, 0), flags.is_some(), limits, &|chunk, shards| {
-            expand(space, chunk, shards, flags)
+        // One for each thread that expands.
+        let idle: Mutex<Vec<Steps<Y>>> = Mutex::new(Vec::new());
+        graph.explore(StateId::new(shard, 0), flags.is_some(), limits, &|chunk, shards, expanded| {
+            let mut steps = lock(&idle).pop().unwrap_or_else(|| Steps::new(space));
+            expand(space, chunk, shards, flags, &mut steps, expanded);
+            lock(&idle).push(steps);
         });
         graph
     }
@@ -359,6 +435,7 @@ impl Graph {
     fn explore(&mut self, first: StateId, keep_edges: bool, limits: &Limits, expand: Expand) {
         let mut frontier = vec![first];
         while !frontier.is_empty() {
+            self.shards.iter_mut().for_each(Shard::turn);
             let mut next: Vec<Vec<StateId>> = (0..SHARDS).map(|_| Vec::new()).collect();
             for batch in frontier.chunks(CHUNK_STATES * BATCH_CHUNKS) {
                 if let Some(verdict) = self.step(batch, keep_edges, limits, &mut next, expand) {
@@ -388,15 +465,19 @@ impl Graph {
         let (mut is_flooded, mut broken) = (false, None);
         for some in batch.chunks(CHUNK_STATES * CHUNKS_PER_THREAD * rayon::current_num_threads()) {
             let shards = &self.shards;
-            let expanded: Vec<Expanded> =
-                some.par_chunks(CHUNK_STATES).map(|chunk| expand(chunk, shards)).collect();
-            self.exploration.states += self.take_in(&expanded, keep_edges, next);
-            for chunk in &expanded {
+            let chunks = some.par_chunks(CHUNK_STATES);
+            self.expanded.resize_with(chunks.len().max(self.expanded.len()), Expanded::default);
+            let mut all = std::mem::take(&mut self.expanded);
+            let expanded = &mut all[..chunks.len()];
+            chunks.zip(expanded.par_iter_mut()).for_each(|(chunk, expanded)| expand(chunk, shards, expanded));
+            self.exploration.states += self.take_in(expanded, keep_edges, next);
+            for chunk in &*expanded {
                 self.exploration.transitions += chunk.transitions;
                 self.exploration.coverage.add(&chunk.coverage);
                 is_flooded |= chunk.is_flooded;
                 broken = broken.or(chunk.broken);
             }
+            self.expanded = all;
         }
         (limits.on_progress)(self.exploration.states);
         if is_flooded {
@@ -427,7 +508,7 @@ impl Graph {
             .map(|(number, (shard, next))| {
                 let before = shard.ends.len();
                 for chunk in expanded {
-                    take_in(shard, number, &chunk.outboxes[number], keep_edges);
+                    take_in(shard, number, chunk, keep_edges);
                 }
                 next.extend((before..shard.ends.len()).map(|position| StateId::new(number, position)));
                 (shard.ends.len() - before) as u64
@@ -477,69 +558,145 @@ impl Graph {
 /// The parent of the first state.
 const NO_PARENT: u32 = u32::MAX;
 
-fn expand<Y: System>(
-    space: &Space<Y>,
+/// What can happen in a state.
+#[derive(Default)]
+struct Listed {
+    actions: Vec<Action>,
+    /// What a fair schedule owes, and which draw each is one more of, if that is asked for.
+    labels: Vec<u32>,
+    are_redrawn: Vec<bool>,
+}
+
+fn list<Y: System>(view: &View<Y>, space: &Space<Y>, listed: &mut Listed, are_labelled: bool) {
+    view.actions(&space.setup, &space.bounds, &mut listed.actions);
+    listed.labels.clear();
+    listed.are_redrawn.clear();
+    if are_labelled {
+        listed.are_redrawn.extend(listed.actions.iter().map(|action| view.is_redrawn(*action)));
+        listed.labels.extend(listed.actions.iter().map(|action| label(view, *action)));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is kept in it is whole between two chunks, whatever became of one.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn expand<'s, Y: System>(
+    space: &'s Space<Y>,
     chunk: &[StateId],
     shards: &[Shard],
-    flags: Option<Flags<Y>>,
-) -> Expanded {
-    let mut expanded = Expanded {
-        outboxes: (0..SHARDS).map(|_| Outbox::default()).collect(),
-        transitions: 0,
-        coverage: Coverage::default(),
-        broken: None,
-        is_flooded: false,
-    };
+    flags: Option<Flags>,
+    steps: &mut Steps<'s, Y>,
+    expanded: &mut Expanded,
+) {
+    expanded.begin();
     let mut workspace = Workspace::default();
-    let mut actions = Vec::new();
-    let mut packed = Vec::new();
+    let mut listed = Listed::default();
+    let (mut packed, mut lengths) = (Vec::new(), Vec::new());
+    let mut row = Row::default();
     let mut parent = Parent::like(World::new(&space.setup, &space.bounds));
+    steps.make_room();
     for id in chunk {
-        parent.unpack(shards[id.shard()].state(id.position()));
-        parent.world().actions(&space.setup, &space.bounds, &mut actions);
-        expanded.transitions += actions.len() as u64;
-        for (number, action) in actions.iter().enumerate() {
-            let successor = parent.begin_successor();
-            successor.apply(*action, &space.setup, &space.bounds, &mut workspace);
-            if successor.in_flight.len() > MESSAGES_MAX {
-                expanded.is_flooded = true;
-                return expanded;
+        let shard = &shards[id.shard()];
+        let (state, parts) = (shard.state(id.position()), shard.lengths(id.position()));
+        let mut memory = steps.memory(state, parts);
+        // Not before somebody needs the world as a whole.
+        let mut is_unpacked = false;
+        let budget = match &mut memory {
+            Some((place, memory)) => {
+                memory.read(state, parts, &mut row);
+                list(&memory.view(&row, place.budget, place.is_broken), space, &mut listed, flags.is_some());
+                place.budget
             }
-            let effects = &workspace.effects;
-            expanded.coverage.count(*action, &effects.events, effects.tested);
-            if let (Some(violation), None) = (successor.broken, expanded.broken) {
+            None => {
+                parent.unpack(state);
+                is_unpacked = true;
+                list(&parent.world().view(), space, &mut listed, flags.is_some());
+                parent.world().budget
+            }
+        };
+        expanded.transitions += listed.actions.len() as u64;
+        for (number, action) in listed.actions.iter().enumerate() {
+            let stepped = memory.as_mut().and_then(|(_, memory)| memory.step(&row, budget, *action));
+            if let (None, false, Some((place, memory))) = (stepped, is_unpacked, &memory) {
+                parent.restore(state, parts, &row, (place.memory, memory));
+                is_unpacked = true;
+            }
+            let (messages, broken, seen) = match (stepped, &memory) {
+                (Some(stepped), Some((_, memory))) => {
+                    let outcome = memory.outcome(stepped);
+                    let (events, tested, broken) = match outcome {
+                        Some(Outcome { events, tested, broken, .. }) => (events.as_slice(), *tested, *broken),
+                        None => (&[][..], PromiseSet::EMPTY, None),
+                    };
+                    expanded.coverage.count(*action, events, tested);
+                    memory.pack_next(stepped.budget, broken, &mut packed, &mut lengths);
+                    (memory.messages_next(), broken, flags.map_or(0, |flags| flags(memory.monitors_next())))
+                }
+                (None, _) | (_, None) => {
+                    let successor = parent.begin_successor();
+                    successor.apply(*action, &space.setup, &space.bounds, &mut workspace);
+                    let effects = &workspace.effects;
+                    expanded.coverage.count(*action, &effects.events, effects.tested);
+                    parent.pack_successor(&mut packed, &mut lengths);
+                    let World { cluster, in_flight, broken, .. } = parent.successor();
+                    (in_flight.len(), *broken, flags.map_or(0, |flags| flags(&cluster.monitors)))
+                }
+            };
+            if messages > MESSAGES_MAX {
+                expanded.is_flooded = true;
+                return;
+            }
+            if let (Some(violation), None) = (broken, expanded.broken) {
                 expanded.broken = Some((violation, *id, number as u16));
             }
-            parent.pack_successor(&mut packed);
             assert!(packed.len() <= STATE_BYTES_MAX, "a state takes {} bytes", packed.len());
             let hash = hash_of(&packed);
             // Not each time, for it takes longer than all the rest.
             let is_sampled = hash.is_multiple_of(64);
+            if let (true, true, Some(stepped), Some((place, memory))) =
+                (cfg!(debug_assertions), is_sampled, stepped, &memory)
+            {
+                if !is_unpacked {
+                    parent.restore(state, parts, &row, (place.memory, memory));
+                    is_unpacked = true;
+                }
+                parent.put_successor(memory, stepped.budget, broken);
+            }
             debug_assert!(!is_sampled || parent.leads_to_successor(*action, space));
             debug_assert!(!is_sampled || parent.is_packed_into(&packed));
-            let outbox = &mut expanded.outboxes[shard_of(hash)];
-            outbox.bytes.extend_from_slice(&packed);
-            outbox.successors.push(Successor {
+            expanded.successors[shard_of(hash)].push(Successor {
                 hash,
+                start: expanded.bytes.len(),
+                lengths_start: expanded.lengths.len(),
                 length: packed.len() as u16,
+                parts: lengths.len() as u16,
                 action: number as u16,
                 parent: id.0,
-                label: flags.map_or(0, |_| label(parent.world(), *action)),
-                is_redrawn: parent.world().is_redrawn(*action),
-                flags: flags.map_or(0, |flags| flags(parent.successor())),
+                label: listed.labels.get(number).copied().unwrap_or(0),
+                is_redrawn: listed.are_redrawn.get(number).copied().unwrap_or(false),
+                flags: seen,
             });
+            expanded.bytes.extend_from_slice(&packed);
+            expanded.lengths.extend_from_slice(&lengths);
         }
     }
-    expanded
 }
 
-fn take_in(shard: &mut Shard, number: usize, outbox: &Outbox, keep_edges: bool) {
-    let mut bytes = outbox.bytes.as_slice();
-    for successor in &outbox.successors {
-        let (state, rest) = bytes.split_at(usize::from(successor.length));
-        bytes = rest;
-        let (position, _) =
-            shard.insert(successor.hash, state, successor.parent, successor.action, successor.flags);
+/// How many states are looked up at a time.
+const BLOCK: usize = 16;
+
+fn take_in(shard: &mut Shard, number: usize, chunk: &Expanded, keep_edges: bool) {
+    for (at, successor) in chunk.successors[number].iter().enumerate() {
+        if at.is_multiple_of(BLOCK) {
+            let others = &chunk.successors[number][at..];
+            shard.prefetch(&others[..others.len().min(BLOCK)]);
+        }
+        let Successor { hash, start, lengths_start, length, parts, parent, action, flags, .. } = *successor;
+        let state = &chunk.bytes[start..][..usize::from(length)];
+        let lengths = &chunk.lengths[lengths_start..][..usize::from(parts)];
+        let (position, _) = shard.insert(hash, state, lengths, parent, action, flags);
         if keep_edges {
             shard.edges.push(Edge {
                 from: StateId(successor.parent),
@@ -560,7 +717,8 @@ mod tests {
     #[test]
     fn the_states_of_a_shard_are_spread_over_all_buckets_of_its_table_and_told_apart_in_them() {
         let hashes = (0..100_000_u64).map(|number| hash_of(&number.to_le_bytes()));
-        let of_shard: Vec<u64> = hashes.filter(|hash| shard_of(*hash) == 3).map(in_table).collect();
+        let of_shard = hashes.filter(|hash| shard_of(*hash) == 3).map(tag_of).map(in_table);
+        let of_shard: Vec<u64> = of_shard.collect();
         let lowest: BTreeSet<u64> = of_shard.iter().map(|hash| hash % 64).collect();
         let highest: BTreeSet<u64> = of_shard.iter().map(|hash| hash >> 57).collect();
         assert_eq!((lowest.len(), highest.len()), (64, 128));

@@ -232,6 +232,8 @@ impl Store for Chubby {
     type Peer = Silence;
     type Change = Change;
 
+    const SETTLES: bool = false;
+
     /// One server is all of the cell that is seen: another would be another cell, and nobody asks it.
     fn new(_me: u8, _servers: u8, _settings: &Settings) -> Self {
         Chubby::default()

@@ -281,6 +281,8 @@ impl Store for Dlm {
     type Peer = Peer;
     type Change = Silence;
 
+    const SETTLES: bool = false;
+
     fn used_by(settings: &Settings, clients: u8) -> Settings {
         let mut settings = *settings;
         if let NewMaster::Asks { members, .. } = &mut settings.new_master {

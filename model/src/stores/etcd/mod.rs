@@ -494,7 +494,8 @@ impl Store for Etcd {
         };
         let oldest = in_flight.filter_map(asked_for).min();
         for server in servers {
-            let oldest = oldest.unwrap_or(server.kv.revision);
+            // A message more never makes a server forget more, as the contract has it: not even one that lags behind it.
+            let oldest = oldest.map_or(server.kv.revision, |oldest| oldest.min(server.kv.revision));
             server.kv.forget_events_before(oldest);
         }
     }

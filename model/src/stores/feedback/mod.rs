@@ -306,6 +306,8 @@ impl Store for FeedbackStore {
     type Peer = Silence;
     type Change = Silence;
 
+    const SETTLES: bool = false;
+
     /// A second server would have nothing to do: clients ask the first.
     fn new(_me: u8, _servers: u8, _settings: &Settings) -> Self {
         FeedbackStore::default()

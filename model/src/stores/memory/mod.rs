@@ -124,6 +124,8 @@ impl Store for Memory {
     type Peer = Silence;
     type Change = Change;
 
+    const SETTLES: bool = false;
+
     fn new(_me: u8, _servers: u8, _settings: &Settings) -> Self {
         Memory::default()
     }

@@ -276,6 +276,8 @@ impl Store for Redis {
     type Peer = Peer;
     type Change = Change;
 
+    const SETTLES: bool = false;
+
     const PEERS_IN_ORDER: bool = true;
 
     fn new(me: u8, servers: u8, settings: &Settings) -> Self {

@@ -153,6 +153,8 @@ impl Store for ZooKeeper {
     type Peer = Peer;
     type Change = Change;
 
+    const SETTLES: bool = false;
+
     const PEERS_IN_ORDER: bool = true;
     const CLIENTS_IN_ORDER: bool = true;
 

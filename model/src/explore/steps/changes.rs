@@ -1,0 +1,145 @@
+//! What happens while no node takes a step: time passes, messages are lost, clients pause.
+
+use super::memory::{Change, Length, Memory, Slot, Used};
+use super::rows::Row;
+use crate::canonical::Ranks;
+use crate::cluster::{Condition, Status};
+use crate::explore::packed::pack;
+use crate::system::System;
+use crate::world::{Action, Budget, Envelope, LATE, WITHOUT_END};
+use picklock_properties::Judge;
+
+impl<Y: System> Memory<'_, Y> {
+    /// A fault of the network, or a pause begins or ends: no node takes a step.
+    pub(super) fn interfere(
+        &mut self,
+        row: &Row,
+        next: &mut Row,
+        mut budget: Budget,
+        action: Action,
+    ) -> Option<Used> {
+        let bounds = &self.space.bounds;
+        let mut before = next.messages.len();
+        let change = match action {
+            Action::Lose { position } => {
+                next.messages.remove(usize::from(position));
+                before -= 1;
+                budget.losses -= u8::from(bounds.losses != WITHOUT_END);
+                Change::Struck
+            }
+            Action::Duplicate { position } => {
+                let message = next.messages[usize::from(position)];
+                let age =
+                    if bounds.latency_ticks.is_some() { LATE } else { self.messages.value(message).age };
+                next.messages.push(self.aged(message, age));
+                budget.duplicates -= 1;
+                Change::Struck
+            }
+            Action::Pause { client } => {
+                budget.pauses -= 1;
+                Change::Paused { client }
+            }
+            Action::Resume { client } => Change::Resumed { client },
+            other => unreachable!("{other:?} is more than that"),
+        };
+        next.shared = self.changed(next.shared, change);
+        self.settle(next, Length::Step);
+        self.forget_holds(next);
+        self.rewrite(next, None, row.shared, before).then_some((None, Some(budget)))
+    }
+
+    /// A tick passes. Stamps that fit into bits are all of the past, and so keep their ranks; so do serials. Every other time is the
+    /// node's own: its part is another one, whatever the others are.
+    pub(super) fn tick(&mut self, next: &mut Row) -> Option<Used> {
+        let paused = |condition: &Condition| matches!(condition.status, Status::Paused { .. });
+        let is_any_paused = self.shared.value(next.shared).1.iter().any(paused);
+        if is_any_paused && self.space.bounds.pauses_suspend || !self.is_compact(next) {
+            return None;
+        }
+        let latency = self.space.bounds.latency_ticks.unwrap_or(0);
+        for at in 0..next.messages.len() {
+            let age = self.messages.value(next.messages[at]).age;
+            if age != LATE {
+                next.messages[at] = self.aged(next.messages[at], (age + 1).min(latency));
+            }
+        }
+        if is_any_paused {
+            next.shared = self.changed(next.shared, Change::Ticked);
+        }
+        self.settle(next, Length::Tick);
+        for at in 0..next.nodes.len() {
+            next.nodes[at] = self.ticked(Slot::Node(at), next.nodes[at]);
+        }
+        for at in 0..next.messages.len() {
+            next.messages[at] = self.ticked(Slot::Message, next.messages[at]);
+        }
+        let messages = &self.messages;
+        next.messages.sort_unstable_by(|one, other| messages.value(*one).cmp(messages.value(*other)));
+        Some((None, None))
+    }
+
+    pub(super) fn is_compact(&self, row: &Row) -> bool {
+        let mut nodes = row.nodes.iter().enumerate();
+        nodes.all(|(at, number)| self.holds(Slot::Node(at), *number).is_some())
+            && self.holds(Slot::Shared, row.shared).is_some()
+            && row.messages.iter().all(|number| self.holds(Slot::Message, *number).is_some())
+    }
+
+    /// The part a tick later.
+    pub(super) fn ticked(&mut self, slot: Slot, number: u32) -> u32 {
+        let key = (slot.number(), number);
+        if let Some(number) = self.ticked.get(&key) {
+            return *number;
+        }
+        let after = self.rewritten_in(slot, number, &Ranks::unmoved(self.groups.len()), Length::Tick);
+        self.ticked.insert(key, after);
+        after
+    }
+
+    /// The same message, of another age.
+    pub(super) fn aged(&mut self, number: u32, age: u8) -> u32 {
+        if self.messages.value(number).age == age {
+            return number;
+        }
+        if let Some(aged) = self.aged.get(&(number, age)) {
+            return *aged;
+        }
+        let mut packed = std::mem::take(&mut self.packed);
+        pack(&Envelope { age, ..self.messages.value(number).clone() }, &mut packed);
+        let aged = self.message_of(&packed);
+        self.packed = packed;
+        self.aged.insert((number, age), aged);
+        aged
+    }
+
+    /// What is shared, after a change of it by no node's step.
+    pub(super) fn changed(&mut self, number: u32, change: Change) -> u32 {
+        if let Some(changed) = self.changed.get(&(number, change)) {
+            return *changed;
+        }
+        let mut shared = self.shared.value(number).clone();
+        let (_, conditions, _, judge) = &mut shared;
+        match change {
+            Change::Struck => judge.struck(),
+            Change::Paused { client } => {
+                judge.struck();
+                let ticks_left = self.space.bounds.pause_ticks;
+                conditions[usize::from(client)].status = Status::Paused { ticks_left };
+            }
+            Change::Resumed { client } => conditions[usize::from(client)].status = Status::Up,
+            Change::Ticked => {
+                for condition in conditions {
+                    if let Status::Paused { ticks_left } = &mut condition.status {
+                        *ticks_left -= 1;
+                    }
+                }
+            }
+        }
+        let mut packed = std::mem::take(&mut self.packed);
+        pack(&shared, &mut packed);
+        let changed = self.shared_of(&packed);
+        self.packed = packed;
+        self.changed.insert((number, change), changed);
+        changed
+    }
+}

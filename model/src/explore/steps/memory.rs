@@ -1,0 +1,290 @@
+//! What is remembered where clocks differ in one way.
+
+use super::Hashed;
+use super::known::Known;
+use super::outcomes::{ANY, Entered, Outcome, Taken};
+use super::rows::Row;
+use super::settling::Settling;
+use crate::canonical::{Frame, Holds, Piece, Ranks};
+use crate::cluster::{Shared, Status, dismisses};
+use crate::explore::Space;
+use crate::machine::{Effects, Message, Node};
+use crate::system::{Process, System};
+use crate::world::{Action, Budget, Envelope, World};
+use smallvec::SmallVec;
+
+/// The number of an outcome, if a node took a step; and the faults that are left, if there are others than before.
+pub(super) type Used = (Option<u32>, Option<Budget>);
+
+/// What became of a world.
+#[derive(Clone, Copy)]
+pub(in crate::explore) struct Stepped {
+    /// The number of what is remembered of a node's step, if one took any.
+    pub(super) outcome: Option<u32>,
+    /// The faults that are left.
+    pub budget: Budget,
+}
+
+/// How what is shared changes while no node takes a step.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Change {
+    /// A fault is told to the judge.
+    Struck,
+    /// The same; and a client pauses.
+    Paused { client: u8 },
+    /// A client goes on.
+    Resumed { client: u8 },
+    /// Pauses have a tick less.
+    Ticked,
+}
+
+/// How much time a part is older afterwards.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Length {
+    Step,
+    Tick,
+}
+
+/// What is remembered where clocks differ in one way.
+pub(in crate::explore) struct Memory<'s, Y: System> {
+    pub(super) space: &'s Space<Y>,
+    /// How times move in a step, and in a tick.
+    pub(super) frame: Frame,
+    pub(super) tick_frame: Frame,
+    /// The groups of stamps that were met.
+    pub(super) groups: Vec<u64>,
+    pub(super) clients: Vec<Known<Y::Process>>,
+    pub(super) servers: Vec<Known<Y::Store>>,
+    pub(super) shared: Known<Shared<Y::Judge>>,
+    /// Of what is shared: whether holds are remembered in it, which may be forgotten.
+    pub(super) has_holds: Vec<bool>,
+    pub(super) messages: Known<Envelope<Y>>,
+    /// By node and part: what comes of what enters it.
+    pub(super) taken: Vec<Vec<Vec<Taken>>>,
+    /// The same, where something is observed and what is shared has a part in it.
+    pub(super) taken_together: Hashed<(Node, u32, Entered, u8, u32), u32>,
+    pub(super) outcomes: Vec<Outcome>,
+    pub(super) dismissed: Hashed<(Node, u32, u32), bool>,
+    /// The numbers of servers together; of one alone it is its own.
+    pub(super) together: Hashed<SmallVec<[u32; 4]>, u32>,
+    /// What becomes of servers together when they settle.
+    pub(super) settling: [Vec<Option<Settling>>; 2],
+    /// What messages are at another age.
+    pub(super) aged: Hashed<(u32, u8), u32>,
+    /// What becomes of what is shared.
+    pub(super) changed: Hashed<(u32, Change), u32>,
+    /// By kind and part: what it is a tick later.
+    pub(super) ticked: Hashed<(u64, u32), u32>,
+    /// By kind, part, and what it sees of the others: what it is in canonical form.
+    pub(super) rewritten: Hashed<SmallVec<[u64; 8]>, u32>,
+    /// Takes the steps.
+    pub(super) world: World<Y>,
+    pub(super) effects: Effects<Y::Store>,
+    pub(super) ranks: Ranks,
+    pub(super) next: Row,
+    pub(super) packed: Vec<u8>,
+}
+
+/// Where a part belongs.
+#[derive(Clone, Copy)]
+pub(super) enum Slot {
+    Node(usize),
+    Shared,
+    Message,
+}
+
+impl Slot {
+    pub(super) fn number(self) -> u64 {
+        match self {
+            Slot::Node(at) => at as u64,
+            Slot::Shared => u64::from(u8::MAX) + 1,
+            Slot::Message => u64::from(u8::MAX) + 2,
+        }
+    }
+}
+
+impl<'s, Y: System> Memory<'s, Y> {
+    pub(super) fn new(space: &'s Space<Y>, frame: Frame, tick_frame: Frame) -> Self {
+        let world = World::new(&space.setup, &space.bounds);
+        let nodes = world.cluster.conditions().len();
+        Memory {
+            space,
+            frame,
+            tick_frame,
+            groups: Vec::new(),
+            clients: world.cluster.clients.iter().map(|_| Known::default()).collect(),
+            servers: world.cluster.servers.iter().map(|_| Known::default()).collect(),
+            shared: Known::default(),
+            has_holds: Vec::new(),
+            messages: Known::default(),
+            taken: vec![Vec::new(); nodes],
+            taken_together: Hashed::default(),
+            outcomes: Vec::new(),
+            dismissed: Hashed::default(),
+            together: Hashed::default(),
+            settling: [Vec::new(), Vec::new()],
+            aged: Hashed::default(),
+            changed: Hashed::default(),
+            ticked: Hashed::default(),
+            rewritten: Hashed::default(),
+            world,
+            effects: Effects::default(),
+            ranks: Ranks::default(),
+            next: Row::default(),
+            packed: Vec::new(),
+        }
+    }
+
+    pub(super) fn kept(&self) -> usize {
+        let nodes = self.clients.iter().map(|known| known.values.len());
+        let nodes = nodes.chain(self.servers.iter().map(|known| known.values.len())).sum::<usize>();
+        nodes
+            + self.shared.values.len()
+            + self.messages.values.len()
+            + self.outcomes.len()
+            + self.dismissed.len()
+            + self.settling[0].len()
+            + self.ticked.len()
+            + self.changed.len()
+            + self.rewritten.len()
+    }
+
+    /// What `action` makes of the world of `row`, in canonical form; [`Self::pack_next`] has it in bytes. `None`: that is not
+    /// known part by part.
+    pub fn step(&mut self, row: &Row, budget: Budget, action: Action) -> Option<Stepped> {
+        let mut next = std::mem::take(&mut self.next);
+        next.clone_from(row);
+        let stepped = match action {
+            Action::Deliver { position, choice } => {
+                let message = next.messages.remove(usize::from(position));
+                let to = self.messages.value(message).to;
+                self.enter(row, &mut next, to, Entered::Message(message), choice)
+            }
+            Action::Wake { node, wake, choice } => {
+                self.enter(row, &mut next, node, Entered::Woken(wake), choice)
+            }
+            Action::Tick => self.tick(&mut next),
+            Action::Lose { .. } | Action::Duplicate { .. } | Action::Pause { .. } | Action::Resume { .. } => {
+                self.interfere(row, &mut next, budget, action)
+            }
+            Action::DriftingTick { .. }
+            | Action::Crash { .. }
+            | Action::LosePower { .. }
+            | Action::CrashServer { .. }
+            | Action::RestartResource
+            | Action::StepServerClock { .. }
+            | Action::StepClock { .. }
+            | Action::FreezeClock { .. } => None,
+        };
+        self.next = next;
+        stepped.map(|(outcome, used)| Stepped { outcome, budget: used.unwrap_or(budget) })
+    }
+
+    /// Something enters a node.
+    pub(super) fn enter(
+        &mut self,
+        row: &Row,
+        next: &mut Row,
+        node: Node,
+        entered: Entered,
+        choice: u8,
+    ) -> Option<Used> {
+        let number = self.number_of_outcome(row, node, entered, choice);
+        let Outcome { part, shared, sends, .. } = &self.outcomes[number as usize];
+        let slot = self.slot(node);
+        if let Some(slot) = slot {
+            next.nodes[slot] = *part;
+        }
+        next.shared = if *shared == ANY { row.shared } else { *shared };
+        let sends = sends.clone();
+        // To nobody else has anything happened that would make him dismiss what he did not before.
+        let mut at = 0;
+        while let Some(message) = next.messages.get(at) {
+            let is_for_it = slot.is_some() && self.messages.value(*message).to == node;
+            if is_for_it && self.is_dismissed(next, *message) {
+                next.messages.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        let before = next.messages.len();
+        for message in sends {
+            if !self.is_dismissed(next, message) {
+                next.messages.push(message);
+            }
+        }
+        self.settle(next, Length::Step);
+        self.forget_holds(next);
+        self.rewrite(next, slot, row.shared, before).then_some((Some(number), None))
+    }
+
+    /// What came of a step.
+    pub fn outcome(&self, stepped: Stepped) -> Option<&Outcome> {
+        stepped.outcome.map(|number| &self.outcomes[number as usize])
+    }
+
+    pub(super) fn frame(&self, length: Length) -> &Frame {
+        match length {
+            Length::Step => &self.frame,
+            Length::Tick => &self.tick_frame,
+        }
+    }
+
+    /// The place of a node among the nodes; the resource has none.
+    pub(super) fn slot(&self, node: Node) -> Option<usize> {
+        match node {
+            Node::Client(client) => Some(usize::from(client)),
+            Node::Server(server) => Some(self.clients.len() + usize::from(server)),
+            Node::Resource => None,
+        }
+    }
+
+    /// Whether whoever gets the message will dismiss it.
+    pub(super) fn is_dismissed(&mut self, row: &Row, message: u32) -> bool {
+        let envelope = self.messages.value(message);
+        let Some(slot) = self.slot(envelope.to) else { return false };
+        if let Status::Down { .. } = self.shared.value(row.shared).1[slot].status {
+            return true;
+        }
+        let part = row.nodes[slot];
+        let can_be = match (envelope.to, &envelope.message) {
+            (Node::Client(_), _) | (Node::Server(_), Message::Peer(_)) => true,
+            (Node::Server(_) | Node::Resource, _) => false,
+        };
+        can_be
+            && *self.dismissed.entry((envelope.to, part, message)).or_insert_with(|| match envelope.to {
+                Node::Client(_) => self.clients[slot].value(part).dismisses(&envelope.message),
+                Node::Server(_) => {
+                    dismisses(self.servers[slot - self.clients.len()].value(part), &envelope.message)
+                }
+                Node::Resource => false,
+            })
+    }
+
+    pub(super) fn node_of(&mut self, slot: usize, bytes: &[u8]) -> u32 {
+        let Memory { space: Space { setup, .. }, frame, groups, clients, servers, .. } = self;
+        match slot.checked_sub(clients.len()) {
+            None => clients[slot].number_of(bytes, |client| {
+                Holds::of(Piece::<Y>::Client(slot as u8, client), frame, setup, groups)
+            }),
+            Some(server) => servers[server].number_of(bytes, |value| {
+                Holds::of(Piece::<Y>::Server(server as u8, value), frame, setup, groups)
+            }),
+        }
+    }
+
+    pub(super) fn shared_of(&mut self, bytes: &[u8]) -> u32 {
+        let Memory { space: Space { setup, .. }, frame, groups, shared, has_holds, .. } = self;
+        shared.number_of(bytes, |value| {
+            let mut holds = 0;
+            value.2.iter_mut().for_each(|monitors| monitors.each_hold(&mut |_, _| holds += 1));
+            has_holds.push(holds > 0);
+            Holds::of(Piece::<Y>::Shared(value), frame, setup, groups)
+        })
+    }
+
+    pub(super) fn message_of(&mut self, bytes: &[u8]) -> u32 {
+        let Memory { space: Space { setup, .. }, frame, groups, messages, .. } = self;
+        messages.number_of(bytes, |message| Holds::of(Piece::Message(message), frame, setup, groups))
+    }
+}

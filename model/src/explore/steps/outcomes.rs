@@ -1,0 +1,133 @@
+//! What comes of a step of a node.
+
+use super::STEP;
+use super::memory::Memory;
+use super::rows::Row;
+use crate::cluster::{Entry, Wake};
+use crate::explore::packed::pack;
+use crate::machine::Node;
+use crate::system::System;
+use crate::world::Envelope;
+use picklock_properties::{Event, PromiseSet, Violation};
+use smallvec::SmallVec;
+
+/// What enters a node: a message by its number, or a deadline.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Entered {
+    Message(u32),
+    Woken(Wake),
+}
+
+/// A step of a node that is known.
+#[derive(Clone, Copy)]
+pub(super) struct Taken {
+    pub(super) entered: Entered,
+    pub(super) choice: u8,
+    /// The number of the outcome; [`ANY`]: what is shared has a part in it.
+    pub(super) outcome: u32,
+}
+
+/// What comes of a step of a node, not in canonical form.
+pub(in crate::explore) struct Outcome {
+    /// What becomes of the node; the resource is among what is shared.
+    pub(super) part: u32,
+    pub(super) shared: u32,
+    pub(super) sends: SmallVec<[u32; 2]>,
+    /// What was observed.
+    pub events: SmallVec<[Event; 1]>,
+    /// Which promises that puts to the test.
+    pub tested: PromiseSet,
+    /// The first promise that is broken by it.
+    pub broken: Option<Violation>,
+}
+
+/// In an outcome: what is shared stays as it is. In place of one: it depends on what is shared.
+pub(super) const ANY: u32 = u32::MAX;
+
+impl<Y: System> Memory<'_, Y> {
+    pub(super) fn number_of_outcome(&mut self, row: &Row, node: Node, entered: Entered, choice: u8) -> u32 {
+        let slot = self.slot(node);
+        let part = slot.map_or(0, |slot| row.nodes[slot]);
+        let of_part = slot.and_then(|slot| self.taken[slot].get(part as usize));
+        let mut taken = of_part.into_iter().flatten();
+        let known = taken.find(|taken| taken.entered == entered && taken.choice == choice);
+        let known = known.map(|taken| taken.outcome);
+        if let Some(number) = known.filter(|number| *number != ANY) {
+            return number;
+        }
+        let together = (node, part, entered, choice, row.shared);
+        if let Some(number) = self.taken_together.get(&together) {
+            return *number;
+        }
+        let mut outcome = self.take(row, node, entered, choice);
+        let number = self.outcomes.len() as u32;
+        // The resource is among what is shared, and whatever is observed changes that.
+        let is_alone = outcome.events.is_empty() && outcome.shared == row.shared && slot.is_some();
+        if is_alone {
+            outcome.shared = ANY;
+        } else {
+            self.taken_together.insert(together, number);
+        }
+        self.outcomes.push(outcome);
+        if let (Some(slot), None) = (slot, known) {
+            let of_node = &mut self.taken[slot];
+            if of_node.len() <= part as usize {
+                of_node.resize_with(part as usize + 1, Vec::new);
+            }
+            let outcome = if is_alone { number } else { ANY };
+            of_node[part as usize].push(Taken { entered, choice, outcome });
+        }
+        number
+    }
+
+    /// Has the node take the step.
+    pub(super) fn take(&mut self, row: &Row, node: Node, entered: Entered, choice: u8) -> Outcome {
+        let setup = &self.space.setup;
+        let cluster = &mut self.world.cluster;
+        match node {
+            Node::Client(client) => {
+                let at = usize::from(client);
+                cluster.clients[at].clone_from(self.clients[at].value(row.nodes[at]));
+            }
+            Node::Server(server) => {
+                let at = usize::from(server);
+                cluster.servers[at].clone_from(self.servers[at].value(row.nodes[self.clients.len() + at]));
+            }
+            Node::Resource => {}
+        }
+        cluster.set_shared(self.shared.value(row.shared).clone());
+        let entry = match entered {
+            Entered::Message(number) => {
+                let Envelope { from, message, .. } = self.messages.value(number).clone();
+                Entry::Message { from, message }
+            }
+            Entered::Woken(wake) => wake.entry(),
+        };
+        let mut broken = None;
+        cluster.step(node, entry, u32::from(choice), STEP, setup, &mut self.effects, &mut |violation| {
+            broken.get_or_insert(violation);
+        });
+        let mut packed = std::mem::take(&mut self.packed);
+        let part = match node {
+            Node::Client(client) => {
+                pack(&self.world.cluster.clients[usize::from(client)], &mut packed);
+                self.node_of(usize::from(client), &packed)
+            }
+            Node::Server(server) => {
+                pack(&self.world.cluster.servers[usize::from(server)], &mut packed);
+                self.node_of(self.clients.len() + usize::from(server), &packed)
+            }
+            Node::Resource => 0,
+        };
+        pack(&self.world.cluster.shared(), &mut packed);
+        let shared = self.shared_of(&packed);
+        let mut sends = SmallVec::new();
+        for (to, message) in std::mem::take(&mut self.effects.sends) {
+            pack(&Envelope::<Y> { from: node, to, age: 0, message }, &mut packed);
+            sends.push(self.message_of(&packed));
+        }
+        self.packed = packed;
+        let events = SmallVec::from_slice(&self.effects.events);
+        Outcome { part, shared, sends, events, tested: self.effects.tested, broken }
+    }
+}
