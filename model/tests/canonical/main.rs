@@ -7,6 +7,9 @@
 //! under way, and the same deadlines due. A message that the world dropped as dismissed is delivered in the telling, sooner
 //! or later, and must change nothing there.
 //!
+//! And beside both goes what the search remembers of local steps, from walk to walk ([`Remembered`]): where it knows a step, it leads to
+//! the world that the step leads to, byte for byte.
+//!
 //! There are two manners of telling, unabridged and as a reader is shown it: some paths are walked twice.
 
 mod cassandra;
@@ -20,7 +23,7 @@ mod redis;
 mod zookeeper;
 
 use picklock_model::cluster::{Cluster, Status};
-use picklock_model::explore::{Manner, Space, Telling, pack, unpack};
+use picklock_model::explore::{Manner, Remembered, Space, Telling, pack, unpack};
 use picklock_model::machine::{Effects, Message, Node, Owner, StampGroup, Store, Visit, Visitor};
 use picklock_model::system::{Process, System};
 use picklock_model::time::{Due, Micros, Monotonic, Wall};
@@ -107,16 +110,22 @@ struct Walked {
     ticks: u64,
     dismissed: u64,
     broken: u64,
+    remembered: u64,
 }
 
 /// Leads both executors along the path; `Err` says how they came where they part.
-fn walk<L: Walkable>(space: &Space<L>, path: &[(u16, bool)], walked: &mut Walked) -> Result<(), String> {
+fn walk<L: Walkable>(
+    space: &Space<L>,
+    path: &[(u16, bool)],
+    remembered: &mut Remembered<L>,
+    walked: &mut Walked,
+) -> Result<(), String> {
     // As a reader is shown it, every fourth: there is less in that to go wrong.
     let is_shown = path.len().is_multiple_of(4);
     let manners = [Some(Manner::Unabridged), is_shown.then_some(Manner::AsSearched)];
     for manner in manners.into_iter().flatten() {
         let mut story = Vec::new();
-        walk_along(space, manner, path, walked, &mut story)
+        walk_along(space, manner, path, remembered, walked, &mut story)
             .map_err(|difference| format!("{}\n{difference}", story.join("\n")))?;
     }
     Ok(())
@@ -126,6 +135,7 @@ fn walk_along<L: Walkable>(
     space: &Space<L>,
     manner: Manner,
     path: &[(u16, bool)],
+    remembered: &mut Remembered<L>,
     walked: &mut Walked,
     story: &mut Vec<String>,
 ) -> Result<(), String> {
@@ -148,6 +158,7 @@ fn walk_along<L: Walkable>(
 
         let mut told = Told::default();
         walker.step(number as u16, &mut told).map_err(|error| error.to_string())?;
+        let known = remembered.step(&again, action);
         again.apply(action, setup, bounds, &mut workspace);
 
         // The canonical form of a world is its own, packed or not, and the same whenever it is reached by the same way.
@@ -161,6 +172,13 @@ fn walk_along<L: Walkable>(
         }
         if again != *world {
             return Err("the same step leads to two worlds".to_owned());
+        }
+        if let Some(known) = known {
+            if known != packed {
+                let known: World<L> = unpack(&known);
+                return Err(format!("what is remembered leads to\n{known:?}\nand not to\n{world:?}"));
+            }
+            walked.remembered += 1;
         }
         again = unpack(&packed);
 
@@ -304,11 +322,15 @@ fn walk_cases<L: Walkable>(cases: u32, space: Space<L>, is_interesting: fn(&Walk
         config.cases = cases;
     }
     let paths = vec((any::<u16>(), any::<bool>()), 0..160);
-    let shared = std::cell::RefCell::new(&mut walked);
-    let result = TestRunner::new(config)
-        .run(&paths, |path| walk(&space, &path, &mut shared.borrow_mut()).map_err(TestCaseError::fail));
+    let shared = std::cell::RefCell::new((&mut walked, Remembered::new(&space)));
+    let result = TestRunner::new(config).run(&paths, |path| {
+        let (walked, remembered) = &mut *shared.borrow_mut();
+        walk(&space, &path, remembered, walked).map_err(TestCaseError::fail)
+    });
     if let Err(failure) = result {
         panic!("{failure}");
     }
     assert!(is_interesting(&walked), "the walks saw too little: {walked:?}");
+    let is_remembered = !space.bounds.colocated && space.setup.workload.locks <= 1;
+    assert!(!is_remembered || 2 * walked.remembered > walked.steps, "little is remembered: {walked:?}");
 }
