@@ -48,7 +48,7 @@ impl<Y: System> Memory<'_, Y> {
         self.rewrite(next, None, row.shared, before).then_some((None, Some(budget)))
     }
 
-    /// A tick passes. Stamps that fit into bits are all of the past, and so keep their ranks; so do serials. Every other time is the
+    /// A tick passes. Stamps that fit into bits are all of the past, and so keep their ranks if none goes; so do serials. Every other time is the
     /// node's own: its part is another one, whatever the others are.
     pub(super) fn tick(&mut self, next: &mut Row) -> Option<Used> {
         let paused = |condition: &Condition| matches!(condition.status, Status::Paused { .. });
@@ -66,7 +66,12 @@ impl<Y: System> Memory<'_, Y> {
         if is_any_paused {
             next.shared = self.changed(next.shared, Change::Ticked);
         }
+        let before = next.nodes.clone();
         self.settle(next, Length::Tick);
+        if before != next.nodes {
+            // What has expired took stamps with it: those of others may move up.
+            return None;
+        }
         for at in 0..next.nodes.len() {
             next.nodes[at] = self.ticked(Slot::Node(at), next.nodes[at]);
         }
