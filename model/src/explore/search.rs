@@ -2,9 +2,9 @@
 //!
 //! States are kept packed ([`super::packed`]) in one arena per shard, found through a table of indices; a state's shard is
 //! chosen by its hash. A level is worked off in batches, and a batch in as many chunks at a time as keep all cores busy: first
-//! they unpack states, make their successors and pack what is new in them ([`super::parts`]; no shared memory is written),
-//! then they sort the successors in, each into shards of its own. The order of everything is the order of a search with one
-//! core, so the number of cores changes nothing but the time.
+//! they make successors, by what each thread remembers of local steps ([`super::steps`]) or else of the state as a whole
+//! ([`super::parts`]; no shared memory is written), then they sort the successors in, each into shards of its own. The order of
+//! everything is the order of a search with one core, so the number of cores changes nothing but the time.
 
 use super::label::label;
 use super::parts::{Parent, pack_parts};
