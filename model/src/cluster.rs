@@ -67,6 +67,16 @@ pub enum Status {
     },
 }
 
+impl Status {
+    /// What it is a tick later.
+    pub(crate) fn a_tick_later(self) -> Status {
+        match self {
+            Status::Paused { ticks_left } => Status::Paused { ticks_left: ticks_left - 1 },
+            Status::Up | Status::Down { .. } => self,
+        }
+    }
+}
+
 /// A node's clocks and status.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Condition {

@@ -13,7 +13,7 @@ mod view;
 pub(crate) use view::View;
 
 use crate::canonical;
-use crate::cluster::{Cluster, Condition, Entry, Setup, Status, Wake};
+use crate::cluster::{Cluster, Entry, Setup, Status, Wake};
 use crate::machine::{Effects, Line, Message, Node};
 use crate::system::System;
 use crate::time::{Clock, Micros};
@@ -23,6 +23,9 @@ use serde::{Deserialize, Serialize};
 
 /// One tick of a timed world: the unit in which Cassandra counts a TTL.
 pub const TICK: Micros = Micros::seconds(1);
+
+/// Every step takes a microsecond, so that no two readings of a clock are equal.
+pub(crate) const STEP: Micros = Micros(1);
 
 /// The bounds of the space: how time passes, and which faults may come how often.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -176,6 +179,46 @@ impl Bounds {
             clock_steps: self.clock_steps,
             freezes: if is_timed { 0 } else { self.freezes.min(1) },
         }
+    }
+}
+
+impl Bounds {
+    /// How old a message is a tick later.
+    pub(crate) fn a_tick_older(&self, age: u8) -> u8 {
+        match age {
+            LATE => LATE,
+            age => (age + 1).min(self.latency_ticks.unwrap_or(0)),
+        }
+    }
+
+    /// How old the duplicate of a message is.
+    pub(crate) fn age_of_twin(&self, age: u8) -> u8 {
+        if self.latency_ticks.is_some() { LATE } else { age }
+    }
+}
+
+impl Budget {
+    /// What may still come after this.
+    pub(crate) fn after(mut self, action: Action, bounds: &Bounds) -> Budget {
+        let left = match action {
+            Action::Lose { .. } if bounds.losses == WITHOUT_END => return self,
+            Action::Lose { .. } => &mut self.losses,
+            Action::Duplicate { .. } => &mut self.duplicates,
+            Action::Pause { .. } => &mut self.pauses,
+            Action::Crash { .. } => &mut self.crashes,
+            Action::LosePower { .. } => &mut self.power_losses,
+            Action::CrashServer { .. } => &mut self.server_crashes,
+            Action::RestartResource => &mut self.resource_restarts,
+            Action::StepServerClock { .. } => &mut self.server_clock_steps,
+            Action::DriftingTick { .. } => &mut self.drifts,
+            Action::StepClock { .. } => &mut self.clock_steps,
+            Action::FreezeClock { .. } => &mut self.freezes,
+            Action::Deliver { .. } | Action::Wake { .. } | Action::Tick | Action::Resume { .. } => {
+                return self;
+            }
+        };
+        *left -= 1;
+        self
     }
 }
 
@@ -499,10 +542,9 @@ impl<Y: System> World<Y> {
         effects: &mut Effects<Y::Store>,
         on_violation: &mut dyn FnMut(Violation),
     ) -> Micros {
-        // Every step takes a microsecond, so that no two readings of a clock are equal.
-        let step = if action.passes_time() { TICK } else { Micros(1) };
-        let now = now + step;
+        let now = now + if action.passes_time() { TICK } else { STEP };
         effects.clear();
+        self.budget = self.budget.after(action, bounds);
         if !action.is_fair() && !action.is_of_a_clock() {
             self.cluster.judge.struck();
         }
@@ -521,37 +563,27 @@ impl<Y: System> World<Y> {
                 if let Action::DriftingTick { node } = action {
                     self.drift(node, bounds);
                 }
-                let latency = bounds.latency_ticks.unwrap_or(0);
-                for envelope in self.in_flight.iter_mut().filter(|envelope| envelope.age != LATE) {
-                    envelope.age = (envelope.age + 1).min(latency);
+                for envelope in &mut self.in_flight {
+                    envelope.age = bounds.a_tick_older(envelope.age);
                 }
                 for client in 0..setup.workload.processes() {
-                    if let Some(Condition { status: Status::Paused { ticks_left }, .. }) =
-                        self.cluster.condition_mut(Node::Client(client))
-                    {
-                        *ticks_left -= 1;
-                        if bounds.pauses_suspend {
-                            let clock = self.clock_mut(Node::Client(client));
-                            clock.monotonic_offset = clock.monotonic_offset - TICK;
-                        }
+                    let Some(condition) = self.cluster.condition_mut(Node::Client(client)) else { continue };
+                    condition.status = condition.status.a_tick_later();
+                    if let (Status::Paused { .. }, true) = (condition.status, bounds.pauses_suspend) {
+                        condition.clock.monotonic_offset = condition.clock.monotonic_offset - TICK;
                     }
                 }
             }
             Action::Lose { position } => {
                 self.in_flight.remove(usize::from(position));
-                self.budget.losses -= u8::from(bounds.losses != WITHOUT_END);
             }
             Action::Duplicate { position } => {
                 let mut twin = self.in_flight[usize::from(position)].clone();
-                if bounds.latency_ticks.is_some() {
-                    twin.age = LATE;
-                }
+                twin.age = bounds.age_of_twin(twin.age);
                 self.in_flight.push(twin);
-                self.budget.duplicates -= 1;
             }
             Action::Pause { client } => {
                 self.set_status(client, Status::Paused { ticks_left: bounds.pause_ticks });
-                self.budget.pauses -= 1;
             }
             Action::Resume { client } => self.set_status(client, Status::Up),
             Action::Crash { client } => {
@@ -561,7 +593,6 @@ impl<Y: System> World<Y> {
                     self.in_flight.retain(|envelope| envelope.to != node);
                     self.cluster.restart(node, now, setup, effects, on_violation);
                 }
-                self.budget.crashes -= 1;
             }
             Action::LosePower { server } => {
                 let node = Node::Server(server);
@@ -569,7 +600,6 @@ impl<Y: System> World<Y> {
                 self.in_flight.retain(|envelope| envelope.to != node);
                 self.cluster.restart(node, now, setup, effects, on_violation);
                 self.send(node, effects);
-                self.budget.power_losses -= 1;
             }
             Action::CrashServer { server } => {
                 let node = Node::Server(server);
@@ -578,26 +608,21 @@ impl<Y: System> World<Y> {
                     // What it had said and what arrives nevertheless might as well have arrived before.
                     self.in_flight.retain(|envelope| envelope.from != node);
                 }
-                self.budget.server_crashes -= 1;
             }
             Action::RestartResource => {
                 self.cluster.resource.restart(&setup.workload);
                 self.in_flight.retain(|envelope| envelope.to != Node::Resource);
-                self.budget.resource_restarts -= 1;
             }
             Action::StepServerClock { server } => {
                 let by = Micros(i64::from(bounds.server_clock_step_ticks) * TICK.0);
                 self.clock_mut(Node::Server(server)).step(by);
-                self.budget.server_clock_steps -= 1;
             }
             Action::StepClock { client } => {
                 let by = Micros(i64::from(bounds.clock_step_ticks) * TICK.0);
                 self.clock_mut(Node::Client(client)).step(by);
-                self.budget.clock_steps -= 1;
             }
             Action::FreezeClock { client } => {
                 self.clock_mut(Node::Client(client)).freeze(now);
-                self.budget.freezes -= 1;
             }
         }
         now
@@ -628,7 +653,7 @@ impl<Y: System> World<Y> {
         effects: &mut Effects<Y::Store>,
         on_violation: &mut dyn FnMut(Violation),
     ) -> Micros {
-        let now = now + Micros(1);
+        let now = now + STEP;
         let Envelope { from, to, message, .. } = self.in_flight.remove(position);
         let entry = Entry::Message { from, message };
         self.cluster.step(to, entry, 0, now, setup, effects, on_violation);
@@ -710,7 +735,6 @@ impl<Y: System> World<Y> {
         let clock = self.clock_mut(node);
         clock.wall_offset = clock.wall_offset + by;
         clock.monotonic_offset = clock.monotonic_offset + by;
-        self.budget.drifts -= 1;
     }
 
     fn canonicalise(

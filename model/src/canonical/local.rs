@@ -10,7 +10,7 @@ use crate::cluster::{Setup, Shared};
 use crate::machine::{Node, Owner, StampGroup, Store, Visit, Visitor};
 use crate::system::{Process, System};
 use crate::time::{Due, Micros, Monotonic, Wall};
-use crate::world::Envelope;
+use crate::world::{Envelope, STEP};
 use smallvec::{SmallVec, smallvec};
 
 /// A part of a world.
@@ -103,7 +103,7 @@ impl Ranks {
 
     /// All parts were put in: what has moved is known from now on.
     pub fn end(&mut self) {
-        self.moved = super::moved(Some(Micros(1)), self.groups.iter().copied(), self.owners.iter().copied());
+        self.moved = super::moved(Some(STEP), self.groups.iter().copied(), self.owners.iter().copied());
     }
 
     /// Whether a part that took no part in the step, and was in canonical form before it, is so no longer.

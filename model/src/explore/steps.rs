@@ -32,20 +32,16 @@ use super::parts::pack_parts;
 use crate::canonical::Frame;
 use crate::cluster::Shared;
 use crate::system::System;
-use crate::time::Micros;
-use crate::world::{Action, Budget, TICK, World};
+use crate::world::{Action, Budget, STEP, TICK, World};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use picklock_properties::Violation;
 use smallvec::SmallVec;
 
-/// One step takes a microsecond.
-const STEP: Micros = Micros(1);
-
 /// How many parts, and how much of what was found out about them, is kept before all is forgotten. Most spaces have a hundredth.
 const KEPT_MAX: usize = 2_000_000;
 
-/// Clocks that drift for long differ in many ways, each of which is met too seldom for that its memory is worth anything.
+/// Clocks that drift for long differ in many ways, and each is met too seldom to be worth a memory.
 const MEMORIES_MAX: usize = 16;
 
 type Hashed<K, V> = HashMap<K, V, FixedState>;
@@ -80,7 +76,10 @@ impl<'s, Y: System> Steps<'s, Y> {
         if setup.workload.locks > 1 || bounds.colocated {
             return None;
         }
-        let nodes = usize::from(setup.workload.processes() + setup.servers);
+        let nodes = usize::from(setup.workload.processes()) + usize::from(setup.servers);
+        if nodes > LIST_MAX {
+            return None;
+        }
         let sum = |lengths: &[u16]| lengths.iter().map(|length| usize::from(*length)).sum::<usize>();
         let start = COUNT + COUNT + sum(&lengths[..nodes]);
         let shared = &bytes[start..start + usize::from(lengths[nodes])];
@@ -155,5 +154,7 @@ pub(super) struct Place {
     pub is_broken: bool,
 }
 
-/// The length of a list takes this many bytes: none is longer than 127.
+/// The length of a list takes this many bytes, if it is no longer than [`LIST_MAX`]; no more messages are under way, either.
 const COUNT: usize = 1;
+
+const LIST_MAX: usize = 127;

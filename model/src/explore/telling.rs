@@ -18,7 +18,7 @@ use crate::machine::{Effects, Node, Owner, StampGroup, Store, Visitor};
 use crate::system::{Process, System};
 use crate::time::{Clock, Due, Micros, Monotonic, Wall};
 use crate::trace::{Happening, Observer, Step};
-use crate::world::{Action, Bounds, Envelope, World};
+use crate::world::{Action, Bounds, Envelope, STEP, World};
 use picklock_properties::{Event, FencingToken, HoldId, Monitors, Violation};
 use smallvec::SmallVec;
 use std::fmt::{Debug, Display, Formatter};
@@ -106,7 +106,7 @@ impl<'a, Y: System> Telling<'a, Y> {
     pub fn is_dismissed(&mut self, envelope: Envelope<Y>) -> bool {
         let Envelope { from, to, message, .. } = envelope;
         let before = self.told.cluster.clone();
-        self.now = self.now + Micros(1);
+        self.now = self.now + STEP;
         let entry = Entry::Message { from, message };
         let mut effects = Effects::default();
         self.told.cluster.step(to, entry, 0, self.now, &self.space.setup, &mut effects, &mut |_| {});

@@ -3,7 +3,7 @@
 //! Silence is not compared. Without time any process that is listened for may be the silent one, whichever a manager picks; where
 //! time passes it is the one that was heard of least recently.
 
-use super::{Comparable, walks_alike};
+use super::{Comparable, walk_cases, walks_alike};
 use picklock_model::claims::dlm::{
     CachedVariable, among, asks, cached_variable, cached_whose_master_dies, journaled_variable, modes,
     queues_in_order, readers_and_writers, two_conversions, two_resources, whose_master_dies,
@@ -38,7 +38,8 @@ fn several_nodes_of_which_some_die_and_processes_that_die() {
     let of = |space: Space<Managed>, nodes| {
         let mut space = among(space, nodes, 3);
         space.bounds.crashes = 2;
-        walks_alike(space, |walked| walked.grants > 100 && walked.faults > 50);
+        // Who dies early is granted little: half as many walks as these now and then see fewer grants.
+        walk_cases(600, space, |walked| walked.grants > 100 && walked.faults > 50);
     };
     of(readers_and_writers(Settings::LINUX, (3, 3), PROMISES), 2);
     of(two_resources(Settings::LINUX, (3, 3), PROMISES), 3);

@@ -7,8 +7,8 @@
 //! under way, and the same deadlines due. A message that the world dropped as dismissed is delivered in the telling, sooner
 //! or later, and must change nothing there.
 //!
-//! And beside both goes what the search remembers of local steps, from walk to walk ([`Remembered`]): where it knows a step, it leads to
-//! the world that the step leads to, byte for byte.
+//! And beside both goes what the search remembers of local steps, from walk to walk ([`Remembered`]): where it knows a step, it
+//! leads to the world that the step leads to, byte for byte.
 //!
 //! There are two manners of telling, unabridged and as a reader is shown it: some paths are walked twice.
 

@@ -1,67 +1,51 @@
 //! What happens while no node takes a step: time passes, messages are lost, clients pause.
 
-use super::memory::{Change, Length, Memory, Slot, Used};
+use super::memory::{Change, Length, Memory, Slot};
 use super::rows::Row;
 use crate::canonical::Ranks;
 use crate::cluster::{Condition, Status};
 use crate::explore::packed::pack;
 use crate::system::System;
-use crate::world::{Action, Budget, Envelope, LATE, WITHOUT_END};
+use crate::world::{Action, Envelope};
 use picklock_properties::Judge;
 
 impl<Y: System> Memory<'_, Y> {
     /// A fault of the network, or a pause begins or ends: no node takes a step.
-    pub(super) fn interfere(
-        &mut self,
-        row: &Row,
-        next: &mut Row,
-        mut budget: Budget,
-        action: Action,
-    ) -> Option<Used> {
-        let bounds = &self.space.bounds;
+    pub(super) fn interfere(&mut self, row: &Row, next: &mut Row, action: Action) -> Option<Option<u32>> {
         let mut before = next.messages.len();
         let change = match action {
             Action::Lose { position } => {
                 next.messages.remove(usize::from(position));
                 before -= 1;
-                budget.losses -= u8::from(bounds.losses != WITHOUT_END);
                 Change::Struck
             }
             Action::Duplicate { position } => {
                 let message = next.messages[usize::from(position)];
-                let age =
-                    if bounds.latency_ticks.is_some() { LATE } else { self.messages.value(message).age };
+                let age = self.space.bounds.age_of_twin(self.messages.value(message).age);
                 next.messages.push(self.aged(message, age));
-                budget.duplicates -= 1;
                 Change::Struck
             }
-            Action::Pause { client } => {
-                budget.pauses -= 1;
-                Change::Paused { client }
-            }
+            Action::Pause { client } => Change::Paused { client },
             Action::Resume { client } => Change::Resumed { client },
             other => unreachable!("{other:?} is more than that"),
         };
         next.shared = self.changed(next.shared, change);
         self.settle(next, Length::Step);
         self.forget_holds(next);
-        self.rewrite(next, None, row.shared, before).then_some((None, Some(budget)))
+        self.rewrite(next, None, row.shared, before).then_some(None)
     }
 
-    /// A tick passes. Stamps that fit into bits are all of the past, and so keep their ranks if none goes; so do serials. Every other time is the
-    /// node's own: its part is another one, whatever the others are.
-    pub(super) fn tick(&mut self, next: &mut Row) -> Option<Used> {
+    /// A tick passes. Stamps that fit into bits are all of the past, and so keep their ranks if none goes; so do serials. Every
+    /// other time is the node's own: its part is another one, whatever the others are.
+    pub(super) fn tick(&mut self, next: &mut Row) -> Option<Option<u32>> {
         let paused = |condition: &Condition| matches!(condition.status, Status::Paused { .. });
         let is_any_paused = self.shared.value(next.shared).1.iter().any(paused);
         if is_any_paused && self.space.bounds.pauses_suspend || !self.is_compact(next) {
             return None;
         }
-        let latency = self.space.bounds.latency_ticks.unwrap_or(0);
         for at in 0..next.messages.len() {
-            let age = self.messages.value(next.messages[at]).age;
-            if age != LATE {
-                next.messages[at] = self.aged(next.messages[at], (age + 1).min(latency));
-            }
+            let age = self.space.bounds.a_tick_older(self.messages.value(next.messages[at]).age);
+            next.messages[at] = self.aged(next.messages[at], age);
         }
         if is_any_paused {
             next.shared = self.changed(next.shared, Change::Ticked);
@@ -80,7 +64,7 @@ impl<Y: System> Memory<'_, Y> {
         }
         let messages = &self.messages;
         next.messages.sort_unstable_by(|one, other| messages.value(*one).cmp(messages.value(*other)));
-        Some((None, None))
+        Some(None)
     }
 
     pub(super) fn is_compact(&self, row: &Row) -> bool {
@@ -133,11 +117,9 @@ impl<Y: System> Memory<'_, Y> {
             }
             Change::Resumed { client } => conditions[usize::from(client)].status = Status::Up,
             Change::Ticked => {
-                for condition in conditions {
-                    if let Status::Paused { ticks_left } = &mut condition.status {
-                        *ticks_left -= 1;
-                    }
-                }
+                conditions
+                    .iter_mut()
+                    .for_each(|condition| condition.status = condition.status.a_tick_later());
             }
         }
         let mut packed = std::mem::take(&mut self.packed);

@@ -11,7 +11,7 @@ use std::hash::BuildHasher;
 /// Parts of one kind, of one node.
 pub(super) struct Known<T> {
     pub(super) bytes: Vec<u8>,
-    pub(super) ends: Vec<u32>,
+    pub(super) ends: Vec<usize>,
     pub(super) values: Vec<T>,
     pub(super) holds: Vec<Option<Holds>>,
     pub(super) table: HashTable<u32>,
@@ -59,17 +59,17 @@ impl<T: Serialize + DeserializeOwned> Known<T> {
         self.holds.push(holds(&mut value));
         self.values.push(value);
         self.bytes.extend_from_slice(bytes);
-        self.ends.push(self.bytes.len() as u32);
+        self.ends.push(self.bytes.len());
         let (known, ends) = (&self.bytes, &self.ends);
         self.table.insert_unique(hash, number, |number| hash_of(part_of(known, ends, *number)));
         number
     }
 }
 
-pub(super) fn part_of<'a>(bytes: &'a [u8], ends: &[u32], number: u32) -> &'a [u8] {
+pub(super) fn part_of<'a>(bytes: &'a [u8], ends: &[usize], number: u32) -> &'a [u8] {
     let number = number as usize;
     let start = if number == 0 { 0 } else { ends[number - 1] };
-    &bytes[start as usize..ends[number] as usize]
+    &bytes[start..ends[number]]
 }
 
 pub(super) fn hash_of(bytes: &[u8]) -> u64 {

@@ -13,9 +13,6 @@ use crate::system::{Process, System};
 use crate::world::{Action, Budget, Envelope, World};
 use smallvec::SmallVec;
 
-/// The number of an outcome, if a node took a step; and the faults that are left, if there are others than before.
-pub(super) type Used = (Option<u32>, Option<Budget>);
-
 /// What became of a world.
 #[derive(Clone, Copy)]
 pub(in crate::explore) struct Stepped {
@@ -165,7 +162,7 @@ impl<'s, Y: System> Memory<'s, Y> {
             }
             Action::Tick => self.tick(&mut next),
             Action::Lose { .. } | Action::Duplicate { .. } | Action::Pause { .. } | Action::Resume { .. } => {
-                self.interfere(row, &mut next, budget, action)
+                self.interfere(row, &mut next, action)
             }
             Action::DriftingTick { .. }
             | Action::Crash { .. }
@@ -177,10 +174,10 @@ impl<'s, Y: System> Memory<'s, Y> {
             | Action::FreezeClock { .. } => None,
         };
         self.next = next;
-        stepped.map(|(outcome, used)| Stepped { outcome, budget: used.unwrap_or(budget) })
+        stepped.map(|outcome| Stepped { outcome, budget: budget.after(action, &self.space.bounds) })
     }
 
-    /// Something enters a node.
+    /// Something enters a node; the number of the outcome.
     pub(super) fn enter(
         &mut self,
         row: &Row,
@@ -188,7 +185,7 @@ impl<'s, Y: System> Memory<'s, Y> {
         node: Node,
         entered: Entered,
         choice: u8,
-    ) -> Option<Used> {
+    ) -> Option<Option<u32>> {
         let number = self.number_of_outcome(row, node, entered, choice);
         let Outcome { part, shared, sends, .. } = &self.outcomes[number as usize];
         let slot = self.slot(node);
@@ -215,7 +212,7 @@ impl<'s, Y: System> Memory<'s, Y> {
         }
         self.settle(next, Length::Step);
         self.forget_holds(next);
-        self.rewrite(next, slot, row.shared, before).then_some((Some(number), None))
+        self.rewrite(next, slot, row.shared, before).then_some(Some(number))
     }
 
     /// What came of a step.

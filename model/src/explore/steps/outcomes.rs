@@ -1,13 +1,12 @@
 //! What comes of a step of a node.
 
-use super::STEP;
 use super::memory::Memory;
 use super::rows::Row;
 use crate::cluster::{Entry, Wake};
 use crate::explore::packed::pack;
 use crate::machine::Node;
 use crate::system::System;
-use crate::world::Envelope;
+use crate::world::{Envelope, STEP};
 use picklock_properties::{Event, PromiseSet, Violation};
 use smallvec::SmallVec;
 
@@ -45,6 +44,7 @@ pub(in crate::explore) struct Outcome {
 pub(super) const ANY: u32 = u32::MAX;
 
 impl<Y: System> Memory<'_, Y> {
+    /// The number of what comes of it if this enters the node.
     pub(super) fn number_of_outcome(&mut self, row: &Row, node: Node, entered: Entered, choice: u8) -> u32 {
         let slot = self.slot(node);
         let part = slot.map_or(0, |slot| row.nodes[slot]);

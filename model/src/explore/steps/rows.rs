@@ -132,7 +132,7 @@ impl<Y: System> Memory<'_, Y> {
         self.next.messages.len()
     }
 
-    /// The bytes of what the last step led to, and the lengths of its parts. The faults that are left are those of `before`.
+    /// The bytes of what the last step led to, with so many faults left, and the lengths of its parts.
     pub fn pack_next(
         &self,
         budget: Budget,
