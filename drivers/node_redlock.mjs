@@ -21,7 +21,8 @@ const clients = process.env.PICKLOCK_REDIS.split(',').map(address => {
   const client = new Redis({ host, port: Number(port), commandTimeout: patience, maxRetriesPerRequest: 0 })
   return client.on('error', () => {}) // that a server is away is what is tried here
 })
-const redlock = new Redlock(clients, { retryCount: 0 })
+const retries = Number(process.env.RETRIES ?? 0) // by the library, with the same value
+const redlock = new Redlock(clients, { retryCount: retries })
 redlock.on('error', () => {})
 
 while (await say('want orders') === 'ok') {

@@ -31,13 +31,15 @@ public class Worker {
         Config config = new Config();
         config.useSingleServer().setAddress("redis://" + System.getenv("PICKLOCK_REDIS").split(",")[0])
               .setTimeout(500).setRetryAttempts(0).setConnectionMinimumIdleSize(1).setConnectionPoolSize(2);
+        // With a lease of its own the lock is not prolonged; without one, Redisson's watchdog does that.
+        boolean prolongs = System.getenv("WATCHDOG") != null;
+        config.setLockWatchdogTimeout(leaseMs);
         RLock lock = Redisson.create(config).getLock("orders");
         while ("ok".equals(say("want orders"))) {
             try {
-                // With a lease of its own it is not prolonged: without one, Redisson's watchdog does that.
-                if (!lock.tryLock(500, leaseMs, TimeUnit.MILLISECONDS)) continue;
+                if (!lock.tryLock(500, prolongs ? -1 : leaseMs, TimeUnit.MILLISECONDS)) continue;
                 say("enter orders");
-                Thread.sleep((long) (leaseMs * (0.1 + 0.3 * Math.random())));
+                Thread.sleep((long) (leaseMs * (0.1 + (prolongs ? 1.4 : 0.3) * Math.random())));
                 say("write orders"); // this library's lock has no token that the write could carry
                 say("leave orders");
                 lock.unlock();

@@ -1,7 +1,8 @@
 //! `picklock try` and the verdict of `picklock serve redis`, as their users have them: processes, ports, files.
 //!
 //! - `drivers`: the clients in `drivers/`, where their libraries are installed
-//! - here: clients that this test is itself
+//! - `tried`: what tests of clients share, those on an etcd and on a ZooKeeper, too
+//! - here: clients of Redis that this test is itself
 
 #![cfg(unix)]
 
@@ -9,61 +10,16 @@
 mod drivers;
 #[path = "attempt/served.rs"]
 mod served;
+#[path = "attempt/tried.rs"]
+mod tried;
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::Duration;
+use tried::{ask, breaks_again, connect, env, folder, plan_file, said, tried};
 
 /// What clients are told by their environment; this process is one if it is there.
 const REDIS: &str = "PICKLOCK_REDIS";
-
-fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("attempt").join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).expect("a folder for the test");
-    folder
-}
-
-/// `picklock try` with these arguments, and as its client the test of this name in this very file.
-fn tried(arguments: &[&str], client: &str) -> Output {
-    let own = std::env::current_exe().expect("this runs");
-    Command::new(env!("CARGO_BIN_EXE_picklock"))
-        .arg("try")
-        .args(arguments)
-        .arg("--")
-        .arg(own)
-        .args(["--exact", client, "--nocapture"])
-        .output()
-        .expect("the binary runs")
-}
-
-fn document(output: &Output) -> Value {
-    let said = String::from_utf8_lossy(&output.stderr);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
-
-/// A line goes, a line comes; `None`: nobody is there any more.
-fn ask(stream: &mut BufReader<TcpStream>, line: &str) -> Option<String> {
-    stream.get_mut().write_all(format!("{line}\r\n").as_bytes()).ok()?;
-    let mut answer = String::new();
-    stream.read_line(&mut answer).ok().filter(|read| *read > 0)?;
-    Some(answer.trim_end().to_owned())
-}
-
-fn connect(address: &str) -> BufReader<TcpStream> {
-    BufReader::new(TcpStream::connect(address).expect("it listens"))
-}
-
-fn env(name: &str) -> String {
-    std::env::var(name).expect("picklock try has set it")
-}
 
 /// No test of its own: a client of a lock on one Redis that gives back what it has not any more, as `SET NX PX` makes them.
 #[test]
@@ -112,38 +68,15 @@ fn client_that_fails() {
     }
 }
 
-/// Whoever enters for the third time pauses for so many leases as outlast its lock.
-const PAUSE: &str = r#"{
-  "network": {"latency_min": 0, "latency_max": 0, "tail_per_mille": 0, "tail_max": 0,
-              "loss_per_mille": 0, "duplicate_per_mille": 0, "reply_loss_per_mille": 0},
-  "faults": [{"when": {"trigger": {"client": null, "event": "granted", "nth": 3}},
-              "fault": {"pause": {"node": "struck", "length": 2000000}}},
-             {"when": {"at": 29000000}, "fault": {"pause": {"node": {"server": 0}, "length": 1000}}}],
-  "heal_at": 30000000
-}"#;
-
 #[test]
 fn a_client_that_pauses_while_it_holds_breaks_the_lock_and_its_plan_breaks_it_again() {
     let folder = folder("pause");
-    let plan = folder.join("given.json");
-    std::fs::write(&plan, PAUSE).expect("the plan is written");
-    let (plan, out, record) = (plan.to_str().unwrap(), folder.join("out"), folder.join("record.jsonl"));
+    let (plan, out, record) =
+        (plan_file(&folder, 2_000_000), folder.join("out"), folder.join("record.jsonl"));
     let arguments =
         ["--json", "--servers", "1", "--lease", "300", "--time", "60", "--out", out.to_str().unwrap()];
-    let first = tried(
-        &[&arguments[..], &["--plan", plan, "--record", record.to_str().unwrap()]].concat(),
-        "client_of_a_single_redis",
-    );
-    assert_eq!(first.status.code(), Some(1), "{}", said(&first));
-    let document = document(&first);
-    let round = &document["rows"][0];
-    assert_eq!((&document["verdict"], &round["judged_by"]), (&"violated".into(), &"clients".into()));
-    let violation = &round["violations"][0];
-    assert_eq!(violation["property"], "mutual-exclusion");
-    let fault = violation["fault"]["words"].as_str().expect("a fault is named");
-    assert_eq!(fault, format!("{} pauses for 2s", violation["other"].as_str().unwrap()));
-    // What did not strike is not in the plan that does it again.
-    assert_eq!(round["plan"]["faults"].as_array().map(Vec::len), Some(1));
+    let more = ["--plan", &plan, "--record", record.to_str().unwrap()];
+    let round = breaks_again(&arguments, &more, "2s", "client_of_a_single_redis");
     let page = std::fs::read_to_string(round["picture"].as_str().expect("a picture")).expect("it is there");
     assert!(page.contains("while") && page.contains("pauses"), "{page}");
     let lines = std::fs::read_to_string(&record).expect("a record");
@@ -154,10 +87,6 @@ fn a_client_that_pauses_while_it_holds_breaks_the_lock_and_its_plan_breaks_it_ag
         assert!(lines.iter().any(|line| line["what"] == what), "no line says {what}");
     }
     assert!(lines.iter().is_sorted_by_key(|line| line["at_us"].as_i64()));
-
-    let again = round["plan_file"].as_str().expect("a plan");
-    let second = tried(&[&arguments[..], &["--plan", again]].concat(), "client_of_a_single_redis");
-    assert_eq!(second.status.code(), Some(1), "{}", said(&second));
 }
 
 #[test]

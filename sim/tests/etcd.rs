@@ -5,10 +5,13 @@
 //! - `kv`, `txns`, `leases`, `watches`, `recipes`: what etcd's services do
 //! - `faults`: pauses, crashes, partitions, and what is no gRPC
 //! - `names`: keys in any order, however many
-//! - `command`: the built command, and `etcdctl` before it
+//! - `command`: the built command, and `etcdctl` before it; `attempt`: `picklock try etcd`
 //! - `real`: a real `etcd`
 //! - `differential`: random operations on a real `etcd` and on the simulated one; `known`: where the two differ
 
+#[cfg(unix)]
+#[path = "etcd/attempt.rs"]
+mod attempt;
 #[path = "etcd/client.rs"]
 mod client;
 #[path = "etcd/command.rs"]
@@ -32,6 +35,10 @@ mod pb;
 mod real;
 #[path = "etcd/recipes.rs"]
 mod recipes;
+#[cfg(unix)]
+#[path = "attempt/tried.rs"]
+#[allow(dead_code, reason = "shared with the tests of clients of Redis, which use the rest")]
+mod tried;
 #[path = "etcd/txns.rs"]
 mod txns;
 #[path = "etcd/watches.rs"]

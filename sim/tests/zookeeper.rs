@@ -4,10 +4,13 @@
 //! - `client`: the protocol by hand, and servers in this process, on free ports
 //! - `tree`: what znodes do; `watches`: what is told of them; `sessions`: who has which, and until when
 //! - `faults`: pauses, crashes, partitions, and what is no request
-//! - `command`: the built command
+//! - `command`: the built command; `attempt`: `picklock try zookeeper`
 //! - `kazoo`: locks of kazoo on the built command
 //! - `real`: a real server; `differential`: random requests to it and to the simulated one
 
+#[cfg(unix)]
+#[path = "zookeeper/attempt.rs"]
+mod attempt;
 #[path = "zookeeper/client.rs"]
 mod client;
 #[path = "zookeeper/command.rs"]
@@ -24,5 +27,9 @@ mod real;
 mod sessions;
 #[path = "zookeeper/tree.rs"]
 mod tree;
+#[cfg(unix)]
+#[path = "attempt/tried.rs"]
+#[allow(dead_code, reason = "shared with the tests of clients of Redis, which use the rest")]
+mod tried;
 #[path = "zookeeper/watches.rs"]
 mod watches;

@@ -3,37 +3,38 @@
 mod again;
 mod aim;
 mod children;
+mod ports;
+mod store;
 
 use super::screen::{Screen, counted};
 use super::serve::told::{self, Told};
 use super::serve::{
-    LEASE_MAX_MS, ROUND_MAX_S, announce, asked_to_stop, broken, in_range, runtime, unix_micros, unservable,
+    ROUND_MAX_S, announce, asked_to_stop, broken, in_range, runtime, unix_micros, unservable,
 };
 use super::{BadCall, Ending, names};
 use crate::cli::plan_file::PlanFile;
 use crate::plans::fault::FaultSet;
 use crate::plans::plan::{Plan, Planned, When};
 use crate::plans::swarm::Scale;
-use crate::serve::redis::{Servers, Settings, serve};
-use crate::serve::watch::{Strike, Verdict, listen};
-use crate::serve::{Doors, for_trial, is_aimed};
+use crate::serve::watch::{Deed, Strike, Verdict, listen};
+use crate::serve::{Doors, Served, Servers, etcd, for_trial, is_aimed, redis, zookeeper};
 use again::Round;
 use aim::{Aim, Seen, of_process};
 use children::Children;
 use clap::Args;
 use picklock_model::machine::Node;
 use picklock_model::time::Micros;
+use ports::Ports;
 use serde::Serialize;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-use tokio::net::TcpListener;
-use tokio::sync::mpsc::unbounded_channel;
+use store::Store;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -41,32 +42,33 @@ use tokio::time::{Instant, sleep};
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub struct Try {
-    /// How many Redis servers there are, 1 to 16: masters that know nothing of each other
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    servers: u64,
+    /// What the clients are tried on
+    #[arg(value_enum, value_name = "STORE", default_value_t = Store::Redis)]
+    store: Store,
+    /// How many servers there are: 1 to 16 of Redis, which know nothing of each other (without it, 5); 1, 3 or 5 of etcd and of
+    /// ZooKeeper, one ensemble (without it, 3)
+    #[arg(long, value_name = "N")]
+    servers: Option<u64>,
     /// How many copies of the command run at once, 1 to 16
     #[arg(long, value_name = "N", default_value_t = 2)]
     clients: u64,
-    /// How long your locks live: pauses and errors of clocks are up to three times as long
-    #[arg(long, value_name = "MILLISECONDS", default_value_t = 1_000)]
-    lease: u64,
+    /// How long your locks live: pauses and errors of clocks are up to three times as long. Without it, 1000 on Redis, else
+    /// 2000. On etcd, whole seconds; on ZooKeeper, the timeout of every session, whatever its client asks for
+    #[arg(long, value_name = "MILLISECONDS")]
+    lease: Option<u64>,
     /// For how long it goes on
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     time: u64,
-    /// How long a round takes: servers and clients are new in each
-    #[arg(long, value_name = "SECONDS", default_value_t = 8)]
-    round: u64,
+    /// How long a round takes: servers and clients are new in each. Without it, 8 on Redis, else 12
+    #[arg(long, value_name = "SECONDS")]
+    round: Option<u64>,
     /// How many rounds there are at most
     #[arg(long, value_name = "N")]
     rounds: Option<u64>,
-    /// Random faults of these kinds; `picklock faults` lists them
-    #[arg(
-        long,
-        value_name = "FAULT,FAULT",
-        default_value = "pause,clock,power-loss",
-        allow_hyphen_values = true
-    )]
-    faults: String,
+    /// Random faults of these kinds; `picklock faults` lists them. Without it, pause,clock,power-loss on Redis, else
+    /// pause,partition,crash,reset
+    #[arg(long, value_name = "FAULT,FAULT", allow_hyphen_values = true)]
+    faults: Option<String>,
     /// The seed of the first round's plan; the next round has the next seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -96,17 +98,20 @@ Examples:
   picklock try --servers 1 --clients 3 --lease 2000 -- node worker.mjs
   picklock try --faults power-loss --time 60 -- python3 worker.py
   picklock try --plan plan.json --rounds 10 --keep-going -- python3 worker.py
+  picklock try etcd --faults pause,partition -- ./worker
+  picklock try zookeeper --servers 5 --lease 4000 -- python3 worker.py
 
-A client learns from its environment what it needs: PICKLOCK_REDIS has the addresses \
-of the servers (host:port, with commas between), PICKLOCK_WITNESS where it says what \
+A client learns from its environment what it needs: PICKLOCK_REDIS, PICKLOCK_ETCD or \
+PICKLOCK_ZOOKEEPER has the addresses of the servers (host:port, with commas between), \
+PICKLOCK_WITNESS where it says what \
 it does, PICKLOCK_CLIENT its name, PICKLOCK_LEASE_MS how long its lock should live.
 
 To the witness it says `enter NAME` when it has the lock, `leave NAME` before it gives \
 it back, `want NAME` before it asks and `write NAME TOKEN` when it writes: a line each, \
 and for each it waits for the line that comes back. Pauses stop its process where it \
-is; other faults strike the servers.";
+is; other faults strike the servers. What an etcd and a ZooKeeper have handed out they do \
+not tell: there the verdict is the clients', and without the witness there is none.";
 
-const SERVERS_MAX: u64 = 16;
 const CLIENTS_MAX: u64 = 16;
 const ROUNDS_MAX: u64 = 1_000_000;
 /// How long clients may take until the first of them asks for anything.
@@ -158,6 +163,7 @@ struct Trial<'a> {
     call: &'a Try,
     servers: u8,
     clients: u8,
+    lease: Micros,
     out: PathBuf,
     ends: Instant,
     record: Option<File>,
@@ -166,23 +172,25 @@ struct Trial<'a> {
 impl Try {
     /// Runs rounds until something breaks, or the time is up.
     pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
-        let servers = in_range("servers", self.servers, SERVERS_MAX)? as u8;
+        let servers = self.store.servers(self.servers)?;
+        let lease = Micros::millis(self.store.lease_ms(self.lease)? as i64);
         let clients = in_range("clients", self.clients, CLIENTS_MAX)? as u8;
         let time = in_range("time", self.time, ROUND_MAX_S)?;
         let rounds = in_range("rounds", self.rounds.unwrap_or(ROUNDS_MAX), ROUNDS_MAX)?;
-        let plans = self.plans(servers, clients)?;
+        let plans = self.plans(servers, clients, lease)?;
         let record = self.record.as_deref().map(told::created).transpose()?;
         let out = self.out.clone().unwrap_or_else(|| std::env::temp_dir().join("picklock-try"));
         runtime()?.block_on(async {
             let ends = Instant::now() + Duration::from_secs(time);
-            let trial = Trial { call: &self, servers, clients, out, ends, record };
+            let trial = Trial { call: &self, servers, clients, lease, out, ends, record };
             trial.run(&plans, rounds, screen).await
         })
     }
 
-    fn plans(&self, servers: u8, clients: u8) -> Result<Plans, BadCall> {
-        let lease = Micros::millis(in_range("lease", self.lease, LEASE_MAX_MS)? as i64);
-        let round = Micros::seconds(in_range("round", self.round, ROUND_MAX_S)? as i64);
+    fn plans(&self, servers: u8, clients: u8, lease: Micros) -> Result<Plans, BadCall> {
+        let usual = self.store.usual();
+        let round = in_range("round", self.round.unwrap_or(usual.round_s), ROUND_MAX_S)?;
+        let round = Micros::seconds(round as i64);
         if let Some(path) = &self.plan {
             let plan = PlanFile::read(path)?.plan().clone();
             return match unservable(&plan, servers) {
@@ -190,7 +198,7 @@ impl Try {
                 Some(why) => Err(BadCall(format!("the plan {} cannot be tried: {why}", path.display()))),
             };
         }
-        let kinds = names::faults(&self.faults)?;
+        let kinds = names::faults(self.faults.as_deref().unwrap_or(usual.faults))?;
         // The rest of the round is for what the last fault leads to.
         let horizon = Micros((round.0 * 2 / 3).max(1));
         let scale = Scale { clients, servers, lease: Some(lease), horizon, messages: 0, lines: Vec::new() };
@@ -271,68 +279,85 @@ impl Trial<'_> {
 
     /// One round: new servers, new clients, one plan.
     async fn round(&self, plan: &Plan, screen: &mut Screen) -> Result<(Told, Over), BadCall> {
-        let servers = Servers::new(self.servers, Settings { date: unix_micros(), ..Settings::default() });
+        let record = self.record.as_ref().map(File::try_clone).transpose();
+        let record = record.map_err(|error| BadCall(format!("--record: it cannot be written: {error}")))?;
+        let ports = Ports::open(self.servers, self.clients).await?;
+        let (count, date, doors) = (self.servers, unix_micros(), ports.clients.clone());
+        match self.call.store {
+            Store::Redis => {
+                let settings = redis::Settings { date, ..redis::Settings::default() };
+                let servers = redis::Servers::new(count, settings);
+                servers.advertise(ports.addresses[0].clone());
+                servers.watch(date, record, doors);
+                let process =
+                    |servers, server, doors| async move { redis::serve(&servers, server, doors).await };
+                self.round_on(&servers, process, ports, plan, screen).await
+            }
+            Store::Etcd => {
+                let servers = etcd::Servers::new(count, Default::default());
+                servers.advertise(store::urls(&ports.addresses[0]));
+                servers.watch(date, record, doors);
+                let process =
+                    |servers, member, doors| async move { etcd::serve(&servers, member, doors).await };
+                self.round_on(&servers, process, ports, plan, screen).await
+            }
+            Store::ZooKeeper => {
+                let servers = zookeeper::Servers::new(count, zookeeper::settings());
+                let session = i32::try_from(self.lease.0 / 1_000).unwrap_or(i32::MAX);
+                servers.bound_sessions(session, session);
+                servers.watch(date, record, doors);
+                let process =
+                    |servers, server, doors| async move { zookeeper::serve(&servers, server, doors).await };
+                self.round_on(&servers, process, ports, plan, screen).await
+            }
+        }
+    }
+
+    /// The same on these servers; `process` is one of them behind its ports.
+    async fn round_on<S: Served, P>(
+        &self,
+        servers: &Servers<S>,
+        process: impl Fn(Servers<S>, u8, Doors) -> P,
+        ports: Ports,
+        plan: &Plan,
+        screen: &mut Screen,
+    ) -> Result<(Told, Over), BadCall>
+    where
+        P: Future<Output = std::io::Result<Infallible>> + Send + 'static,
+    {
+        let environments = self.environments(&ports);
         let mut processes: JoinSet<std::io::Result<Infallible>> = JoinSet::new();
-        let environments = self.open(&servers, &mut processes).await?;
+        for (server, doors) in (0..).zip(ports.servers) {
+            processes.spawn(process(servers.clone(), server, doors));
+        }
+        for (client, (_, listener)) in (0..).zip(ports.witness) {
+            processes.spawn(listen(servers.clone(), listener, Some(client)));
+        }
         let (listener, mut deeds) = unbounded_channel();
         servers.watched(|watch, _| watch.listener = Some(listener));
         let mut children = Children::start(self.call.command.clone(), environments, self.call.verbose)?;
-        let over = self.play(plan, &servers, &mut children, &mut deeds, processes, screen).await;
+        let over = self.play(plan, servers, &mut children, &mut deeds, processes, screen).await;
         children.stop().await;
         let (over, seen) = over?;
-        let told = self.judge(plan, &seen, &servers, screen)?;
+        let told = self.judge(plan, &seen, servers, screen)?;
         Ok((told, over))
     }
 
-    /// Ports for everybody; what each client is told of them.
-    async fn open(
-        &self,
-        servers: &Servers,
-        processes: &mut JoinSet<std::io::Result<Infallible>>,
-    ) -> Result<Vec<Vec<(&'static str, String)>>, BadCall> {
-        let cannot = |error| BadCall(format!("nobody can listen on 127.0.0.1 here: {error}"));
-        let port = || async {
-            let listener = TcpListener::bind("127.0.0.1:0").await?;
-            Ok::<_, std::io::Error>((listener.local_addr()?, listener))
-        };
-        let mut doors = BTreeMap::new();
-        let mut addresses: Vec<Vec<SocketAddr>> = vec![Vec::new(); self.clients.into()];
-        let mut all = Vec::new();
-        for _ in 0..self.servers {
-            let mut listeners = Vec::new();
-            for client in 0..self.clients {
-                let (address, listener) = port().await.map_err(cannot)?;
-                doors.insert(address.port(), client);
-                addresses[usize::from(client)].push(address);
-                listeners.push(listener);
-            }
-            all.push(Doors(listeners));
-        }
-        servers.advertise(addresses[0].clone());
-        let record = self.record.as_ref().map(File::try_clone).transpose();
-        let record = record.map_err(|error| BadCall(format!("--record: it cannot be written: {error}")))?;
-        servers.watch(unix_micros(), record, doors);
-        for (server, doors) in (0..).zip(all) {
-            let servers = servers.clone();
-            processes.spawn(async move { serve(&servers, server, doors).await });
-        }
-        let mut environments = Vec::new();
-        for (client, addresses) in (0..).zip(&addresses) {
-            let (witness, listener) = port().await.map_err(cannot)?;
-            processes.spawn(listen(servers.clone(), listener, Some(client)));
-            let redis = addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-            environments.push(vec![
-                ("PICKLOCK_REDIS", redis),
+    /// What each client is told.
+    fn environments(&self, ports: &Ports) -> Vec<Vec<(&'static str, String)>> {
+        let environment = |(client, (witness, _)): (usize, &(SocketAddr, _))| {
+            vec![
+                (self.call.store.variable(), ports.told(client)),
                 ("PICKLOCK_WITNESS", witness.to_string()),
-                ("PICKLOCK_CLIENT", Node::Client(client).to_string()),
-                ("PICKLOCK_LEASE_MS", self.call.lease.to_string()),
-            ]);
-        }
-        Ok(environments)
+                ("PICKLOCK_CLIENT", Node::Client(client as u8).to_string()),
+                ("PICKLOCK_LEASE_MS", (self.lease.0 / 1_000).to_string()),
+            ]
+        };
+        ports.witness.iter().enumerate().map(environment).collect()
     }
 
     /// Waits until all clients have asked for something, or some have for long.
-    async fn begun(&self, servers: &Servers, children: &mut Children) -> Result<(), BadCall> {
+    async fn begun<S: Served>(&self, servers: &Servers<S>, children: &mut Children) -> Result<(), BadCall> {
         let began = Instant::now();
         loop {
             let seen = (0..self.clients).filter(|client| servers.watched(|watch, _| watch.has_seen(*client)));
@@ -344,9 +369,9 @@ impl Trial<'_> {
                 return Err(no_client(&ended));
             }
             if began.elapsed() > START_MAX {
-                let seconds = START_MAX.as_secs();
+                let (seconds, variable) = (START_MAX.as_secs(), self.call.store.variable());
                 return Err(BadCall(format!(
-                    "none of the clients has asked for anything in {seconds} s: they find the servers in PICKLOCK_REDIS"
+                    "none of the clients has asked for anything in {seconds} s: they find the servers in {variable}"
                 )));
             }
             sleep(LOOK_PERIOD).await;
@@ -354,12 +379,12 @@ impl Trial<'_> {
     }
 
     /// Lets the plan happen.
-    async fn play(
+    async fn play<S: Served>(
         &self,
         plan: &Plan,
-        servers: &Servers,
+        servers: &Servers<S>,
         children: &mut Children,
-        deeds: &mut tokio::sync::mpsc::UnboundedReceiver<crate::serve::watch::Deed>,
+        deeds: &mut UnboundedReceiver<Deed>,
         mut processes: JoinSet<std::io::Result<Infallible>>,
         screen: &mut Screen,
     ) -> Result<(Over, Seen), BadCall> {
@@ -416,22 +441,21 @@ impl Trial<'_> {
     }
 
     /// Whether a fault can strike anything here, at a moment that somebody here can tell.
-    fn strikes(&self, servers: &Servers, planned: &Planned) -> bool {
+    fn strikes<S: Served>(&self, servers: &Servers<S>, planned: &Planned) -> bool {
         let is_told = matches!(planned.when, When::At(_)) || is_aimed(planned.when);
         is_told && (servers.feels(&planned.fault) || of_process(&planned.fault).is_some())
     }
 
-    fn judge(
+    fn judge<S: Served>(
         &self,
         plan: &Plan,
         seen: &Seen,
-        servers: &Servers,
+        servers: &Servers<S>,
         screen: &mut Screen,
     ) -> Result<Told, BadCall> {
         let began = servers.plan_began();
         servers.watched(|watch, _| {
-            let mut told = Told::of(watch);
-            let mut text = watch.summary();
+            let (mut told, mut text) = Told::of(watch, self.call.store.servers_judge());
             if let Some(broken) = watch.broken().next() {
                 let strikes: Vec<Strike> = watch.strikes().cloned().collect();
                 let round = Round {
@@ -440,7 +464,7 @@ impl Trial<'_> {
                     fired: &seen.fired,
                     entered: &seen.entered,
                     began,
-                    lease: Micros::millis(self.call.lease as i64),
+                    lease: self.lease,
                 };
                 let plan = round.plan(plan);
                 let again = self.again();
@@ -457,9 +481,10 @@ impl Trial<'_> {
 
     /// The call that does it again, with `PLAN` for the plan's file.
     fn again(&self) -> String {
-        let Try { servers, clients, lease, .. } = self.call;
+        let (call, servers, clients) = (self.call.store.call(), self.servers, self.clients);
+        let lease = self.lease.0 / 1_000;
         format!(
-            "{} try --servers {servers} --clients {clients} --lease {lease} --plan PLAN -- {}",
+            "{} {call} --servers {servers} --clients {clients} --lease {lease} --plan PLAN -- {}",
             names::program(),
             self.command()
         )

@@ -90,6 +90,7 @@ Examples:
   picklock serve zookeeper --servers 3           a ZooKeeper, likewise
   picklock new my-lock                           a crate with a lock of your own to begin with
   picklock try -- python3 worker.py              a client of yours, and faults until two of it hold at once
+  picklock try zookeeper -- python3 worker.py    the same on a ZooKeeper, or an etcd
 
 Exit codes:
   0  kept: every promise that was asked for, each put to the test

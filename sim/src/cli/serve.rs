@@ -79,6 +79,21 @@ struct Watching {
     out: Option<PathBuf>,
 }
 
+impl Watching {
+    /// Where clients tell what they hold, of a store whose servers tell nobody: without that nothing can be broken.
+    fn by_clients(&self) -> Result<Option<SocketAddr>, BadCall> {
+        if self.until_broken && self.witness.is_none() {
+            let what = "--until-broken needs clients who say what they hold, as in --witness 127.0.0.1:7000";
+            return Err(BadCall(what.to_owned()));
+        }
+        self.witness.as_deref().map(told::witness_address).transpose()
+    }
+
+    fn out(&self) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| std::env::temp_dir().join("picklock-serve"))
+    }
+}
+
 /// How a store is watched, and what is called what there.
 struct Watched {
     title: String,
@@ -97,8 +112,8 @@ struct Summary {
     listening: Vec<SocketAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
     witness: Option<SocketAddr>,
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    told: Option<Told>,
+    #[serde(flatten)]
+    told: Told,
     first_seed: Option<u64>,
     connections: u64,
     commands: u64,
@@ -178,7 +193,7 @@ impl Wrong {
         faults: Faults,
         process: impl Fn(Servers<S>, u8, TcpListener) -> P,
         told: impl FnOnce(&[SocketAddr]),
-        watched: Option<Watched>,
+        watched: Watched,
         screen: &mut Screen,
     ) -> Result<Ending, BadCall>
     where
@@ -195,7 +210,7 @@ impl Wrong {
         faults: Faults,
         process: impl Fn(Servers<S>, u8, TcpListener) -> P,
         told: impl FnOnce(&[SocketAddr]),
-        watched: Option<Watched>,
+        watched: Watched,
         screen: &mut Screen,
     ) -> Result<Ending, BadCall>
     where
@@ -228,7 +243,7 @@ impl Wrong {
             announce(screen, &format!("s{} listens on {address}\n", server + 1));
         }
         let mut witness = None;
-        if let Some(address) = watched.as_ref().and_then(|watched| watched.witness) {
+        if let Some(address) = watched.witness {
             let cannot = |error| BadCall(format!("nobody can listen on {address} here: {error}"));
             let listener = TcpListener::bind(address).await.map_err(cannot)?;
             let address = listener.local_addr().map_err(cannot)?;
@@ -236,7 +251,6 @@ impl Wrong {
             announce(screen, &format!("the witness listens on {address}\n"));
             witness = Some(address);
         }
-        let until_broken = watched.as_ref().is_some_and(|watched| watched.until_broken);
         let screen = RefCell::new(screen);
         let in_force = RefCell::new(None);
         tokio::select! {
@@ -249,14 +263,14 @@ impl Wrong {
                 Ok(Err(error)) => return Err(BadCall(format!("a server has stopped: {error}"))),
                 Err(panic) => std::panic::resume_unwind(panic.into_panic()),
             },
-            () = broken(servers), if until_broken => {}
+            () = broken(servers), if watched.until_broken => {}
             () = self.strike(servers, faults, &screen, &in_force) => {}
             () = say_notices(servers, &screen) => {}
         }
         say_now(servers, &screen);
         let (screen, tally) = (screen.into_inner(), servers.tally());
         let plan = in_force.into_inner();
-        let outcome = watched.as_ref().map(|watched| Outcome::of(servers, watched, plan)).transpose()?;
+        let Outcome { ending, text, told } = Outcome::of(servers, &watched, plan)?;
         screen.text(&format!(
             "served {} on {}; {} struck, {} lost with their connections\n",
             counted(tally.commands, "command"),
@@ -264,14 +278,11 @@ impl Wrong {
             counted(tally.faults, "fault"),
             counted(tally.lost, "message"),
         ));
-        let ending = outcome.as_ref().map_or(Ending::Fine, |outcome| outcome.ending);
-        if let Some(outcome) = &outcome {
-            screen.text(&outcome.text);
-        }
+        screen.text(&text);
         screen.document(&Summary {
             listening,
             witness,
-            told: outcome.map(|outcome| outcome.told),
+            told,
             first_seed: self.faults.as_ref().map(|_| self.seed),
             connections: tally.connections,
             commands: tally.commands,

@@ -19,10 +19,22 @@ fn has_module(module: &str) -> bool {
     runs("node", &["--input-type=module", "-e", &format!("await import('{module}')")])
 }
 
-/// A round without faults: it holds, others want what it has, and nothing breaks.
+/// The Python that has the libraries.
+fn python() -> String {
+    std::env::var("PICKLOCK_PYTHON").unwrap_or_else(|_| "python3".to_owned())
+}
+
+/// A round without faults on Redis: it holds, others want what it has, and nothing breaks.
 fn works(servers: &str, command: &[&str]) {
+    let round = works_on("redis", servers, command);
+    assert!(round["handed_out"].as_u64() > Some(2), "{round}");
+}
+
+/// The same on any store; the round.
+fn works_on(store: &str, servers: &str, command: &[&str]) -> Value {
     let output = Command::new(env!("CARGO_BIN_EXE_picklock"))
-        .args(["try", "--json", "--servers", servers, "--rounds", "1", "--round", "4", "--faults", "none"])
+        .args(["try", store, "--json", "--servers", servers, "--rounds", "1", "--round", "8"])
+        .args(["--faults", "none"])
         .args(["--lease", "2000", "--"])
         .args(command)
         .current_dir(drivers())
@@ -33,7 +45,7 @@ fn works(servers: &str, command: &[&str]) {
     let round = &document["rows"][0];
     assert_eq!(round["judged_by"], "clients");
     assert!(round["entered"].as_u64() > Some(2), "{round}");
-    assert!(round["handed_out"].as_u64() > Some(2), "{round}");
+    round.clone()
 }
 
 #[test]
@@ -46,16 +58,16 @@ fn the_book_shows_a_driver_as_it_is() {
 
 #[test]
 fn redis_py_takes_its_lock() {
-    match runs("python3", &["-c", "import redis"]) {
-        true => works("1", &["python3", "redis_py.py"]),
+    match runs(&python(), &["-c", "import redis"]) {
+        true => works("1", &[&python(), "redis_py.py"]),
         false => println!("skipped: no python3 with redis here; to install it: pip install redis"),
     }
 }
 
 #[test]
 fn redlock_py_takes_its_lock() {
-    match runs("python3", &["-c", "import redlock"]) {
-        true => works("5", &["python3", "redlock_py.py"]),
+    match runs(&python(), &["-c", "import redlock"]) {
+        true => works("5", &[&python(), "redlock_py.py"]),
         false => println!("skipped: no python3 with redlock here; to install it: pip install redlock-py"),
     }
 }
@@ -96,6 +108,70 @@ fn redisson_takes_its_lock() {
         true => works("1", &["java", "-cp", "redisson/jars/*", "redisson/Worker.java"]),
         false => println!(
             "skipped: no java with Redisson here; in drivers/redisson: mvn dependency:copy-dependencies -DoutputDirectory=jars"
+        ),
+    }
+}
+
+#[test]
+fn pottery_takes_its_lock() {
+    match runs(&python(), &["-c", "import pottery"]) {
+        true => works("3", &[&python(), "pottery_redlock.py"]),
+        false => println!("skipped: no python3 with pottery here; to install it: pip install pottery"),
+    }
+}
+
+#[test]
+fn python_redis_lock_takes_its_lock() {
+    match runs(&python(), &["-c", "import redis_lock"]) {
+        true => works("1", &[&python(), "python_redis_lock.py"]),
+        false => {
+            println!("skipped: no python3 with redis_lock here; to install it: pip install python-redis-lock")
+        }
+    }
+}
+
+#[test]
+fn kazoo_takes_its_lock() {
+    match runs(&python(), &["-c", "import kazoo"]) {
+        true => drop(works_on("zookeeper", "3", &[&python(), "kazoo_lock.py"])),
+        false => println!("skipped: no python3 with kazoo here; to install it: pip install kazoo"),
+    }
+}
+
+#[test]
+fn curator_takes_its_lock() {
+    let has_jars = drivers().join("curator/jars").exists();
+    match has_jars && runs("java", &["-version"]) {
+        true => drop(works_on("zookeeper", "3", &["java", "-cp", "curator/jars/*", "curator/Worker.java"])),
+        false => println!(
+            "skipped: no java with Curator here; in drivers/curator: mvn dependency:copy-dependencies -DoutputDirectory=jars"
+        ),
+    }
+}
+
+#[test]
+fn etcd_s_own_client_takes_its_lock() {
+    let driver = drivers().join("etcd/etcd");
+    match driver.exists() {
+        true => drop(works_on("etcd", "3", &[&driver.to_string_lossy()])),
+        false => println!("skipped: no driver for etcd's own client is built; in drivers/etcd: go build"),
+    }
+}
+
+#[test]
+fn npm_s_etcd3_takes_its_lock() {
+    match has_module("etcd3") {
+        true => drop(works_on("etcd", "3", &["node", "etcd3_node.mjs"])),
+        false => println!("skipped: no node with etcd3 here; in drivers/: npm install etcd3"),
+    }
+}
+
+#[test]
+fn python_s_etcd3_takes_its_lock() {
+    match runs(&python(), &["-c", "import etcd3"]) {
+        true => drop(works_on("etcd", "3", &[&python(), "etcd3_py.py"])),
+        false => println!(
+            "skipped: no python3 with etcd3 here; to install it: pip install etcd3 'protobuf<4' 'tenacity<7'"
         ),
     }
 }

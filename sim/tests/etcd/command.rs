@@ -18,6 +18,8 @@ impl Drop for Running {
 struct Served {
     process: Running,
     endpoints: Vec<String>,
+    /// Where clients say what they hold.
+    witness: Option<String>,
     output: BufReader<ChildStdout>,
 }
 
@@ -31,17 +33,18 @@ impl Served {
             .expect("the binary runs");
         let mut output = BufReader::new(process.stdout.take().expect("it is piped"));
         let process = Running(process);
-        let mut endpoints = Vec::new();
+        let (mut endpoints, mut witness) = (Vec::new(), None);
         loop {
             let mut line = String::new();
             output.read_line(&mut line).expect("it says where it listens");
             match line.trim_end().split_once(" listens on ") {
+                Some(("the witness", address)) => witness = Some(address.to_owned()),
                 Some((_, address)) => endpoints.push(address.to_owned()),
                 None => break,
             }
         }
         assert!(!endpoints.is_empty(), "it listens nowhere");
-        Served { process, endpoints, output }
+        Served { process, endpoints, witness, output }
     }
 
     fn etcdctl(&self, arguments: &[&str]) -> Command {
@@ -155,4 +158,28 @@ fn etcdctl_sees_all_members_while_faults_strike() {
     );
     let summary = served.stop();
     assert!(summary.contains("struck at") && summary.contains("pauses for"), "{summary}");
+}
+
+#[test]
+fn two_clients_that_say_they_are_in_end_it_at_once() {
+    let out = std::env::temp_dir().join(format!("picklock-etcd-{}", std::process::id()));
+    let out_text = out.to_str().expect("a path in UTF-8").to_owned();
+    let mut served =
+        Served::start(&["--members", "3", "--witness", "127.0.0.1:0", "--until-broken", "--out", &out_text]);
+    let address = served.witness.clone().expect("it listens");
+    let connect = || std::net::TcpStream::connect(&address).expect("it listens");
+    let (one, other) = (connect(), connect());
+    for mut stream in [&one, &other] {
+        stream.write_all(b"enter lock\n").expect("it listens");
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer).expect("it answers");
+        assert_eq!(answer.trim_end(), "ok");
+    }
+    let mut said = String::new();
+    served.output.read_to_string(&mut said).expect("it says how it came out");
+    assert_eq!(served.process.0.wait().expect("it ends").code(), Some(1), "{said}");
+    assert!(said.contains("mutual-exclusion broken"), "{said}");
+    let page = std::fs::read_to_string(out.join("run.html")).expect("a picture");
+    assert!(page.contains("picklock serve etcd"));
+    let _gone = std::fs::remove_dir_all(out);
 }

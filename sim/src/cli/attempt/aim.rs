@@ -3,8 +3,8 @@
 use super::children::Children;
 use crate::cli::BadCall;
 use crate::plans::plan::{Fault, Plan, Side, Target, Trigger, When};
-use crate::serve::redis::Servers;
 use crate::serve::watch::Deed;
+use crate::serve::{Served, Servers};
 use picklock_model::machine::Node;
 use picklock_model::time::Micros;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,8 +24,8 @@ enum Due {
 }
 
 /// Who strikes clients, and tells others when to strike servers.
-pub struct Aim<'a> {
-    pub servers: &'a Servers,
+pub struct Aim<'a, S: Served> {
+    pub servers: &'a Servers<S>,
     pub plan: &'a Plan,
     pub clients: u8,
     pub began: Micros,
@@ -46,7 +46,7 @@ pub struct Seen {
 /// What clients have done so far, for a trigger that counts.
 type Counts = BTreeMap<usize, u16>;
 
-impl Aim<'_> {
+impl<S: Served> Aim<'_, S> {
     /// Strikes as the plan says. Ends when all clients have ended, and none is to be started again.
     pub async fn strike(
         &mut self,

@@ -1,6 +1,6 @@
 //! `picklock serve etcd`.
 
-use super::{Wrong, address};
+use super::{Watched, Watching, Wrong, address, told, unix_micros};
 use crate::cli::screen::Screen;
 use crate::cli::{BadCall, Ending};
 use crate::serve::etcd::{Servers, serve};
@@ -23,6 +23,8 @@ pub(super) struct Etcd {
     unsafe_no_fsync: bool,
     #[command(flatten)]
     wrong: Wrong,
+    #[command(flatten)]
+    watching: Watching,
 }
 
 const EXAMPLES: &str = "\
@@ -31,10 +33,12 @@ Examples:
   picklock serve etcd --members 3 --faults pause,partition,crash
                                                          three members, 2379 to 2381
   picklock serve etcd --members 5 --faults pause,clock --seed 7 --lease 5000
+  picklock serve etcd --members 3 --faults pause --witness 127.0.0.1:7000 --until-broken
   etcdctl --endpoints 127.0.0.1:2379 lock mine
 
-It says what strikes when it strikes; ^C ends it, with a summary. Elections, \
-leases and logs are those of the simulator. KV, Watch, Lease, Lock and Election \
+It says what strikes when it strikes; ^C ends it, with a verdict of what clients \
+told the witness: it exits with 0 if that is kept, 1 if it is broken, 4 if nobody \
+ever asked for what another one had. Elections, leases and logs are those of the simulator. KV, Watch, Lease, Lock and Election \
 are whole; users, changes of membership and snapshots are not there. A message \
 that is lost takes its connection with it.";
 
@@ -48,12 +52,28 @@ impl Etcd {
         };
         let listen = address(&self.listen, "127.0.0.1:2379")?;
         let faults = self.wrong.faults(count)?;
+        let witness = self.watching.by_clients()?;
+        let record = self.watching.record.as_deref().map(told::created).transpose()?;
         let log = if self.unsafe_no_fsync { Log::Unsynced } else { Log::Synced };
         let servers = Servers::new(count, Settings { log, ..Settings::default() });
+        servers.watch(unix_micros(), record, Default::default());
         let process = |servers, member, listener| async move { serve(&servers, member, listener).await };
         let told = |addresses: &[SocketAddr]| {
             servers.advertise(addresses.iter().map(|address| format!("http://{address}")).collect());
         };
-        self.wrong.serve(&servers, listen, faults, process, told, None, screen)
+        let watched = self.watched(witness);
+        self.wrong.serve(&servers, listen, faults, process, told, watched, screen)
+    }
+
+    fn watched(&self, witness: Option<SocketAddr>) -> Watched {
+        let log = if self.unsafe_no_fsync { " --unsafe-no-fsync" } else { "" };
+        Watched {
+            title: "picklock serve etcd".to_owned(),
+            again: format!("serve etcd --members {}{log}", self.members),
+            witness,
+            until_broken: self.watching.until_broken,
+            out: self.watching.out(),
+            servers_judge: false,
+        }
     }
 }

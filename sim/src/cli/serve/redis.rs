@@ -74,7 +74,7 @@ impl Redis {
         servers.watch(unix_micros(), record, Default::default());
         let process = |servers, server, listener| async move { serve(&servers, server, listener).await };
         let told = |addresses: &[SocketAddr]| servers.advertise(addresses.to_vec());
-        self.wrong.serve(&servers, listen, faults, process, told, Some(self.watched(witness)), screen)
+        self.wrong.serve(&servers, listen, faults, process, told, self.watched(witness), screen)
     }
 
     fn watched(&self, witness: Option<SocketAddr>) -> Watched {
@@ -90,7 +90,7 @@ impl Redis {
             again: format!("serve redis --servers {}{replicated}{persistence}", self.servers),
             witness,
             until_broken: self.watching.until_broken,
-            out: self.watching.out.clone().unwrap_or_else(|| std::env::temp_dir().join("picklock-serve")),
+            out: self.watching.out(),
             servers_judge: true,
         }
     }

@@ -55,11 +55,16 @@ pub fn created(path: &Path) -> Result<File, BadCall> {
 }
 
 impl Told {
-    /// What is known now.
-    pub fn of(watch: &Watch) -> Told {
-        Told {
+    /// What is known now, and what that is in a few lines. Where servers do not judge, clients do, or nobody does.
+    pub fn of(watch: &Watch, servers_judge: bool) -> (Told, String) {
+        let judged_by = if watch.has_witness() || !servers_judge { "clients" } else { "servers" };
+        let text = match servers_judge || watch.has_witness() {
+            true => watch.summary(),
+            false => "no verdict: no client told a witness what it holds\n".to_owned(),
+        };
+        let told = Told {
             verdict: watch.verdict(),
-            judged_by: if watch.has_witness() { "clients" } else { "servers" },
+            judged_by,
             entered: watch.witness.entered,
             handed_out: watch.claims.handed_out,
             handed_out_twice: watch.overlapped(),
@@ -67,7 +72,8 @@ impl Told {
             plan: None,
             plan_file: None,
             picture: None,
-        }
+        };
+        (told, text)
     }
 
     /// How it ends the command.
@@ -127,12 +133,7 @@ impl Outcome {
         let count = servers.count();
         let began = servers.plan_began();
         servers.watched(|watch, now| {
-            let mut told = Told::of(watch);
-            let mut text = watch.summary();
-            if !watched.servers_judge && !watch.has_witness() {
-                told.judged_by = "clients";
-                text = "no verdict: no client told a witness what it holds (--witness)\n".to_owned();
-            }
+            let (mut told, mut text) = Told::of(watch, watched.servers_judge);
             let until = watch.broken().next().map_or(now, |broken| broken.at);
             let plan = plan.map(|plan| applied(plan, until - began));
             if told.verdict == Verdict::Violated {

@@ -62,22 +62,16 @@ impl ZooKeeper {
         }
         let listen = address(&self.listen, "127.0.0.1:2181")?;
         let faults = self.wrong.faults(count)?;
-        let witness = self.watching.witness.as_deref().map(told::witness_address).transpose()?;
-        if self.watching.until_broken && witness.is_none() {
-            return Err(BadCall(
-                "--until-broken needs clients who say what they hold, as in --witness 127.0.0.1:7000"
-                    .to_owned(),
-            ));
-        }
+        let witness = self.watching.by_clients()?;
         let record = self.watching.record.as_deref().map(told::created).transpose()?;
         let log = if self.no_force_sync { Log::Unsynced } else { Log::Synced };
         let servers = Servers::new(count, Settings { log, ..settings() });
-        servers.watch(unix_micros(), record);
+        servers.watch(unix_micros(), record, Default::default());
         if let Some(session) = session.and_then(|session| i32::try_from(session).ok()) {
             servers.bound_sessions(session, session);
         }
         let process = |servers, server, listener| async move { serve(&servers, server, listener).await };
-        let watched = Some(self.watched(witness));
+        let watched = self.watched(witness);
         self.wrong.serve(&servers, listen, faults, process, |_: &[SocketAddr]| {}, watched, screen)
     }
 
@@ -89,7 +83,7 @@ impl ZooKeeper {
             again: format!("serve zookeeper --servers {}{session}{log}", self.servers),
             witness,
             until_broken: self.watching.until_broken,
-            out: self.watching.out.clone().unwrap_or_else(|| std::env::temp_dir().join("picklock-serve")),
+            out: self.watching.out(),
             servers_judge: false,
         }
     }

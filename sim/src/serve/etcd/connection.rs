@@ -14,6 +14,7 @@ use crate::serve::Listener;
 use crate::serve::condition::Direction;
 use crate::serve::process::{ACCEPT_AGAIN, Process, pass_on};
 use crate::serve::servers::duration;
+use crate::serve::watch::record::{Happened, LinkId, What};
 use hyper_util::rt::TokioIo;
 use picklock_model::time::Micros;
 use std::convert::Infallible;
@@ -69,6 +70,8 @@ pub async fn serve<L: Listener>(servers: &Servers, member: u8, mut listener: L) 
 #[derive(Clone, Debug)]
 pub struct Seat {
     pub member: Member,
+    /// Its number over all members.
+    link: LinkId,
     /// The life of the process that this connection belongs to.
     life: u64,
     /// A message is lost, and the connection with it.
@@ -98,6 +101,17 @@ impl Seat {
         }
         if direction == Direction::Reply {
             servers.state().tally.commands += 1;
+        }
+    }
+
+    /// Of a call it is kept that this happens, by the last word of its path.
+    pub fn note(&self, what: What, path: &str) {
+        let Member { servers, .. } = &self.member;
+        let now = servers.now();
+        let record = &mut servers.state().watch.record;
+        if record.is_on() {
+            let call = path.rsplit('/').next().unwrap_or(path);
+            record.add(Happened { link: Some(self.link), ..Happened::new(now, what, call) });
         }
     }
 
@@ -155,28 +169,31 @@ enum Gone {
 }
 
 async fn talk<L: Listener>(member: Member, mut stream: L::Stream, chores: mpsc::UnboundedSender<Task>) {
-    let (life, is_down) = {
+    let now = member.servers.now();
+    let (life, is_down, link) = {
         let mut state = member.servers.state();
         state.tally.connections += 1;
         let condition = &state.nodes[usize::from(member.number)].condition;
-        (condition.life, condition.is_down())
+        let (life, is_down) = (condition.life, condition.is_down());
+        (life, is_down, state.watch.record.connect(now, member.number, L::ends(&stream)))
     };
-    let gone = if is_down { Gone::Reset } else { go_on(member, life, &mut stream, chores).await };
+    let tasks = mpsc::unbounded_channel();
+    let seat = Seat { member, link, life, lost: Arc::new(Notify::new()), tasks: Tasks(tasks.0), chores };
+    let gone = if is_down { Gone::Reset } else { go_on(&seat, tasks.1, &mut stream).await };
     match gone {
-        Gone::Closed => {}
-        Gone::Reset => L::reset(stream),
+        Gone::Closed => seat.note(What::Closed, ""),
+        Gone::Reset => {
+            seat.note(What::Reset, "");
+            L::reset(stream);
+        }
     }
 }
 
 async fn go_on<S: AsyncRead + AsyncWrite + Unpin>(
-    member: Member,
-    life: u64,
+    seat: &Seat,
+    mut asked: mpsc::UnboundedReceiver<Task>,
     stream: &mut S,
-    chores: mpsc::UnboundedSender<Task>,
 ) -> Gone {
-    let (to, mut asked) = mpsc::unbounded_channel();
-    let tasks = Tasks(to);
-    let seat = Seat { member, life, lost: Arc::new(Notify::new()), tasks: tasks.clone(), chores };
     let (near, far) = tokio::io::duplex(PIPE_BYTES);
     let service = {
         let seat = seat.clone();
@@ -185,7 +202,7 @@ async fn go_on<S: AsyncRead + AsyncWrite + Unpin>(
             async move { Ok::<_, Infallible>(dispatch(seat, request).await) }
         })
     };
-    let http = hyper::server::conn::http2::Builder::new(tasks)
+    let http = hyper::server::conn::http2::Builder::new(seat.tasks.clone())
         .max_concurrent_streams(None)
         .serve_connection(TokioIo::new(near), service);
     let http = async move {
@@ -196,10 +213,10 @@ async fn go_on<S: AsyncRead + AsyncWrite + Unpin>(
     let (from_client, to_client) = tokio::io::split(stream);
     let (from_http, to_http) = tokio::io::split(far);
     let inbound = async {
-        pipe(&seat, Direction::Request, from_client, to_http).await;
+        pipe(seat, Direction::Request, from_client, to_http).await;
         std::future::pending::<()>().await;
     };
-    let outbound = pipe(&seat, Direction::Reply, from_http, to_client);
+    let outbound = pipe(seat, Direction::Reply, from_http, to_client);
     let calls = async {
         let mut calls = JoinSet::new();
         loop {
@@ -214,7 +231,7 @@ async fn go_on<S: AsyncRead + AsyncWrite + Unpin>(
     };
     tokio::select! {
         biased;
-        () = seat.member.servers.ends(seat.member.number, life) => Gone::Reset,
+        () = seat.member.servers.ends(seat.member.number, seat.life) => Gone::Reset,
         () = seat.lost.notified() => Gone::Reset,
         () = outbound => Gone::Closed,
         () = inbound => Gone::Closed,

@@ -4,6 +4,7 @@ use super::connection::Seat;
 use super::member::Member;
 use super::{about, election, kv, lease, lock, pb, txn, watch};
 use crate::serve::condition::Direction;
+use crate::serve::watch::record::What;
 use hyper::body::Incoming;
 use prost::Message;
 use tokio::sync::mpsc;
@@ -73,12 +74,15 @@ where
     A: Message + Default + 'static,
     F: Future<Output = Result<A, Status>> + Send + 'static,
 {
+    let path = request.uri().path().to_owned();
     let answer = move |request: Request<Q>| {
-        let (seat, answer) = (seat.clone(), answer.clone());
+        let (seat, answer, path) = (seat.clone(), answer.clone(), path.clone());
         async move {
+            seat.note(What::Asked, &path);
             seat.travel(Direction::Request).await;
             let answered = answer(seat.clone(), request.into_inner()).await;
             seat.travel(Direction::Reply).await;
+            seat.note(What::Told, &path);
             answered.map(Response::new)
         }
     };
@@ -96,6 +100,7 @@ where
     A: Message + Default + 'static,
     F: Future<Output = ()> + Send + 'static,
 {
+    seat.note(What::Asked, request.uri().path());
     let (to, answers) = mpsc::unbounded_channel();
     let mut answers = Some(UnboundedReceiverStream::new(answers));
     let serve = |request: Request<Streaming<Q>>| {

@@ -82,4 +82,18 @@ impl Servers {
     pub fn advertise(&self, urls: Vec<String>) {
         self.state().desk.urls = urls;
     }
+
+    /// From now on it is kept what happens, in this file, too, if there is one. `date` is that of true time 0, in microseconds
+    /// since 1970. Through these ports come clients of a trial.
+    #[cfg(feature = "cli")]
+    pub(crate) fn watch(
+        &self,
+        date: i64,
+        file: Option<std::fs::File>,
+        doors: std::collections::BTreeMap<u16, u8>,
+    ) {
+        let record = &mut self.state().watch.record;
+        record.begin(date, file);
+        record.know_doors(doors);
+    }
 }

@@ -9,7 +9,7 @@ use super::watched::{Asked, Sight, Tells, reply_text};
 use crate::serve::condition::Direction;
 use crate::serve::servers::{self, Served, ServerState};
 use crate::serve::watch::claims::Claims;
-use crate::serve::watch::record::{Happened, Link, LinkId, What};
+use crate::serve::watch::record::{Happened, LinkId, What};
 use bytes::{Bytes, BytesMut};
 use picklock_model::machine::{Context, Effects, Silence};
 use picklock_model::stores::redis::Layout;
@@ -29,8 +29,6 @@ type State = servers::State<Instance>;
 pub struct Desk {
     houses: BTreeMap<u8, House>,
     addresses: Vec<SocketAddr>,
-    /// Ports that belong to one client of a trial each.
-    doors: BTreeMap<u16, u8>,
 }
 
 impl Served for Instance {
@@ -62,8 +60,8 @@ impl Servers {
         };
         let state = &mut *self.state();
         state.watch.record.begin(date, file);
+        state.watch.record.know_doors(doors);
         state.watch.claims = Claims::new(enough);
-        state.desk.doors = doors;
     }
 }
 
@@ -77,10 +75,7 @@ pub fn admit(
     let now = servers.now();
     let state = &mut *servers.state();
     state.tally.connections += 1;
-    let client = ends.and_then(|(here, _)| state.desk.doors.get(&here.port()).copied());
-    let address = ends.map(|(_, there)| there);
-    let link = Link { server, address, client, name: String::new() };
-    let link = state.watch.record.connect(now, link);
+    let link = state.watch.record.connect(now, server, ends);
     (state.desk.houses.entry(server).or_default().admit(link, now, outbox), link)
 }
 

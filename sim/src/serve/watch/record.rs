@@ -103,6 +103,8 @@ pub struct Record {
     past: VecDeque<Happened>,
     links: BTreeMap<LinkId, Link>,
     last_link: LinkId,
+    /// Ports that belong to one client of a trial each.
+    doors: BTreeMap<u16, u8>,
     file: Option<BufWriter<File>>,
     /// The date at true time 0, in microseconds since 1970.
     date: i64,
@@ -141,13 +143,20 @@ impl Record {
         self.file = file.map(BufWriter::new);
     }
 
+    /// Whoever comes through one of these ports is this client of a trial.
+    pub fn know_doors(&mut self, doors: BTreeMap<u16, u8>) {
+        self.doors = doors;
+    }
+
     /// Whether what happens is kept.
     pub fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// Somebody connects.
-    pub fn connect(&mut self, at: Micros, link: Link) -> LinkId {
+    /// Somebody connects to a server, from and to these addresses: here, and at the other end.
+    pub fn connect(&mut self, at: Micros, server: u8, ends: Option<(SocketAddr, SocketAddr)>) -> LinkId {
+        let client = ends.and_then(|(here, _)| self.doors.get(&here.port()).copied());
+        let link = Link { server, address: ends.map(|(_, there)| there), client, name: String::new() };
         self.last_link += 1;
         if self.is_on {
             self.links.insert(self.last_link, link);
@@ -248,8 +257,10 @@ mod tests {
         let path = std::env::temp_dir().join(format!("picklock-record-{}.jsonl", std::process::id()));
         let mut record = Record::default();
         record.begin(1_000_000, Some(File::create(&path).unwrap()));
-        let link = Link { server: 1, client: Some(0), name: "worker".to_owned(), ..Link::default() };
-        let link = record.connect(Micros(5), link);
+        let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        record.know_doors(BTreeMap::from([(7000, 0)]));
+        let link = record.connect(Micros(5), 1, Some((address(7000), address(50_000))));
+        record.name(link, "worker");
         let reply = Some("OK".to_owned());
         record.add(Happened { link: Some(link), reply, ..Happened::new(Micros(7), What::Ran, "SET lock v") });
         assert!(record.finish().is_none());
@@ -258,7 +269,7 @@ mod tests {
         let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
         let expected = serde_json::json!({
             "at_us": 7, "unix_us": 1_000_007, "what": "ran", "server": "s2", "client": "A", "connection": 1,
-            "name": "worker", "text": "SET lock v", "reply": "OK",
+            "address": "127.0.0.1:50000", "name": "worker", "text": "SET lock v", "reply": "OK",
         });
         assert_eq!(last, expected);
     }

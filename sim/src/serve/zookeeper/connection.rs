@@ -18,7 +18,7 @@ use crate::serve::Listener;
 use crate::serve::condition::Direction;
 use crate::serve::process::Process;
 use crate::serve::servers::duration;
-use crate::serve::watch::record::{Happened, Link, What as Deed};
+use crate::serve::watch::record::{Happened, What as Deed};
 use bytes::Bytes;
 use picklock_model::time::Micros;
 use std::convert::Infallible;
@@ -111,9 +111,10 @@ async fn talk<L: Listener>(servers: Servers, server: u8, stream: L::Stream) {
     if is_down {
         return L::reset(stream);
     }
-    let address = L::ends(&stream).map(|(_, there)| there);
+    let ends = L::ends(&stream);
+    let address = ends.map(|(_, there)| there);
     let now = servers.now();
-    let link = servers.state().watch.record.connect(now, Link { server, address, ..Link::default() });
+    let link = servers.state().watch.record.connect(now, server, ends);
     let seat = Seat {
         line: Line { servers, server, link, address },
         life,

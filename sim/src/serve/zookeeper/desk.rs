@@ -171,11 +171,12 @@ impl Servers {
     }
 
     /// From now on it is kept what happens, in this file, too, if there is one. `date` is that of true time 0, in microseconds
-    /// since 1970.
+    /// since 1970. Through these ports come clients of a trial.
     #[cfg(feature = "cli")]
-    pub(crate) fn watch(&self, date: i64, file: Option<std::fs::File>) {
+    pub(crate) fn watch(&self, date: i64, file: Option<std::fs::File>, doors: BTreeMap<u16, u8>) {
         let state = &mut *self.state();
         state.watch.record.begin(date, file);
+        state.watch.record.know_doors(doors);
         state.desk.began_ms = date / 1000;
     }
 }
