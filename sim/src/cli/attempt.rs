@@ -14,12 +14,12 @@ use super::serve::{
 use super::{BadCall, Ending, names};
 use crate::cli::plan_file::PlanFile;
 use crate::plans::fault::FaultSet;
-use crate::plans::plan::{Plan, Planned, When};
+use crate::plans::plan::{Plan, Planned, Target, When};
 use crate::plans::swarm::Scale;
 use crate::serve::watch::{Deed, Strike, Verdict, listen};
 use crate::serve::{Doors, Served, Servers, etcd, for_trial, is_aimed, redis, zookeeper};
 use again::Round;
-use aim::{Aim, Seen, of_process};
+use aim::{Aim, Seen, of_process, with_target};
 use children::Children;
 use clap::Args;
 use picklock_model::machine::Node;
@@ -443,7 +443,9 @@ impl Trial<'_> {
     /// Whether a fault can strike anything here, at a moment that somebody here can tell.
     fn strikes<S: Served>(&self, servers: &Servers<S>, planned: &Planned) -> bool {
         let is_told = matches!(planned.when, When::At(_)) || is_aimed(planned.when);
-        is_told && (servers.feels(&planned.fault) || of_process(&planned.fault).is_some())
+        // Whoever pulls a trigger is a client.
+        let fault = with_target(planned.fault.clone(), Target::Client(0));
+        is_told && (servers.feels(&fault) || of_process(&fault).is_some())
     }
 
     fn judge<S: Served>(

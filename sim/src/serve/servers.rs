@@ -3,12 +3,13 @@
 
 use super::condition::{Condition, Direction};
 use super::watch::Watch;
-use super::watch::record::{Happened, What};
+use super::watch::record::{Happened, LinkId, What};
 use crate::seeded::dice::{Dice, Stream};
 use crate::seeded::network::Network;
 use picklock_model::machine::{Context, Effects, Message, Node, Store};
 use picklock_model::time::{Clock, Micros};
 use std::fmt::Debug;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -79,6 +80,18 @@ pub(super) struct State<S: Served> {
     pub plan_began: Micros,
     pub watch: Watch,
     effects: Effects<S>,
+}
+
+/// A connection, as far as faults strike it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Connection {
+    pub server: u8,
+    /// Its number over all servers.
+    pub link: LinkId,
+    /// Which client of a trial it is, if it is one's.
+    pub client: Option<u8>,
+    /// What it ends with.
+    life: u64,
 }
 
 #[derive(Debug)]
@@ -200,6 +213,20 @@ impl<S: Served> Servers<S> {
         said
     }
 
+    /// Somebody connects to a server, from and to these addresses. `None`: its process has ended, and nobody takes it.
+    pub(super) fn connect(&self, server: u8, ends: Option<(SocketAddr, SocketAddr)>) -> Option<Connection> {
+        let now = self.now();
+        let state = &mut *self.state();
+        state.tally.connections += 1;
+        let condition = &state.nodes[usize::from(server)].condition;
+        if condition.is_down() {
+            return None;
+        }
+        let link = state.watch.record.connect(now, server, ends);
+        let client = state.watch.record.client_of(link);
+        Some(Connection { server, link, client, life: condition.life_of(client) })
+    }
+
     /// The process of a server ends.
     pub(super) fn crash(&self, server: u8, power_lost: bool) {
         self.change(|state| {
@@ -276,25 +303,26 @@ impl<S: Served> Servers<S> {
         }
     }
 
-    /// Waits until messages of this direction get through, and the process runs. False: it has ended since.
-    pub(super) async fn passes(&self, server: u8, life: u64, direction: Direction) -> bool {
-        self.opens(server, life, |condition, now| condition.passes_at(direction, now)).await
+    /// Waits until messages of this direction get through, and the process runs. False: the connection has ended since.
+    pub(super) async fn passes(&self, connection: &Connection, direction: Direction) -> bool {
+        self.opens(connection, |condition, now| condition.passes_at(connection.client, direction, now)).await
     }
 
-    /// Waits until the link carries messages of this direction, whether the process runs or not. False: it has ended since.
-    pub(super) async fn carries(&self, server: u8, life: u64, direction: Direction) -> bool {
-        self.opens(server, life, |condition, now| condition.carries_at(direction, now)).await
+    /// Waits until the link carries messages of this direction, whether the process runs or not. False: the connection has
+    /// ended since.
+    pub(super) async fn carries(&self, connection: &Connection, direction: Direction) -> bool {
+        self.opens(connection, |condition, now| condition.carries_at(connection.client, direction, now)).await
     }
 
-    async fn opens(&self, server: u8, life: u64, opens_at: impl Fn(&Condition, Micros) -> Micros) -> bool {
+    async fn opens(&self, connection: &Connection, opens_at: impl Fn(&Condition, Micros) -> Micros) -> bool {
         loop {
             let (struck, now) = (self.0.struck.notified(), self.now());
             tokio::pin!(struck);
             struck.as_mut().enable();
             let opens = {
                 let state = self.state();
-                let condition = &state.nodes[usize::from(server)].condition;
-                if condition.life != life || condition.is_down() {
+                let condition = &state.nodes[usize::from(connection.server)].condition;
+                if condition.life_of(connection.client) != connection.life || condition.is_down() {
                     return false;
                 }
                 opens_at(condition, now)
@@ -310,13 +338,15 @@ impl<S: Served> Servers<S> {
         }
     }
 
-    /// Waits until the process has ended.
-    pub(super) async fn ends(&self, server: u8, life: u64) {
+    /// Waits until the process has ended, or just the connection.
+    pub(super) async fn ends(&self, connection: &Connection) {
         loop {
             let struck = self.0.struck.notified();
             tokio::pin!(struck);
             struck.as_mut().enable();
-            if self.state().nodes[usize::from(server)].condition.life != life {
+            let life =
+                self.state().nodes[usize::from(connection.server)].condition.life_of(connection.client);
+            if life != connection.life {
                 return;
             }
             struck.await;

@@ -7,7 +7,7 @@ use crate::seeded::dice::{Dice, Stream};
 use crate::seeded::network::Network;
 use picklock_model::time::Micros;
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::sleep;
 
@@ -54,7 +54,11 @@ impl<S: Served> Servers<S> {
     /// A fault that is felt strikes; its number.
     fn strike_numbered(&self, fault: &Fault) -> usize {
         let (now, count) = (self.now(), self.count());
-        let number = self.state().watch.struck(now, fault, struck(fault, count), None);
+        let number = {
+            let watch = &mut self.state().watch;
+            let (servers, client) = struck(fault, Nodes { servers: count, clients: watch.record.clients() });
+            watch.struck(now, fault, servers, client)
+        };
         if let Fault::Crash { node, .. } | Fault::PowerLoss { node, .. } | Fault::Replace { node, .. } = fault
         {
             let Some(server) = server_of(*node, count) else { return number };
@@ -66,7 +70,8 @@ impl<S: Served> Servers<S> {
             return number;
         }
         self.change(|state| {
-            let felt = state.strike(fault, count, now);
+            let clients = state.watch.record.clients();
+            let felt = state.strike(fault, Nodes { servers: count, clients }, now);
             state.tally.faults += u64::from(felt == Felt::Here);
         });
         number
@@ -75,6 +80,7 @@ impl<S: Served> Servers<S> {
     /// Whether [`Servers::strike`] would find anything to strike.
     pub fn feels(&self, fault: &Fault) -> bool {
         let count = self.count();
+        let nodes = Nodes { servers: count, clients: self.state().watch.record.clients() };
         let is_server = |node: &Target| server_of(*node, count).is_some();
         match fault {
             Fault::Pause { node, .. }
@@ -86,13 +92,13 @@ impl<S: Served> Servers<S> {
             | Fault::Strobe { node, .. }
             | Fault::Suspend { node, .. }
             | Fault::CoarseClock { node, .. }
-            | Fault::Replace { node, .. }
-            | Fault::Isolate { node, .. } => is_server(node),
+            | Fault::Replace { node, .. } => is_server(node),
+            Fault::Isolate { node, .. } => !Links::of(*node, nodes).is_empty(),
             Fault::Cut { from, to, .. } | Fault::Reset { between: from, and: to } => {
-                !Links::between(from, to, count).is_empty()
+                !Links::between(from, to, nodes).is_empty()
             }
             Fault::SlowLink { from, to, .. } | Fault::LoseNext { from, to, .. } => {
-                !Links::between(from, to, count).ways.is_empty()
+                !Links::between(from, to, nodes).ways.is_empty()
             }
         }
     }
@@ -239,8 +245,8 @@ impl<S: Served> Servers<S> {
 }
 
 impl<S: Served> State<S> {
-    fn strike(&mut self, fault: &Fault, count: u8, now: Micros) -> Felt {
-        let server = |node: &Target| server_of(*node, count).map(usize::from);
+    fn strike(&mut self, fault: &Fault, nodes: Nodes, now: Micros) -> Felt {
+        let server = |node: &Target| server_of(*node, nodes.servers).map(usize::from);
         match fault {
             Fault::Pause { node, length } => match server(node) {
                 Some(server) => self.nodes[server].condition.pause(now + *length),
@@ -255,12 +261,12 @@ impl<S: Served> State<S> {
                 None => return Felt::Elsewhere,
             },
             Fault::Reset { between, and } => {
-                let links = Links::between(between, and, count);
+                let links = Links::between(between, and, nodes);
                 if links.is_empty() {
                     return Felt::Elsewhere;
                 }
-                for &(server, _) in &links.ways {
-                    self.nodes[usize::from(server)].condition.reset();
+                for &(server, client, _) in &links.ways {
+                    self.nodes[usize::from(server)].condition.reset(client);
                 }
                 self.letters_retain(|from, to| {
                     !links.peers.contains(&(from, to)) && !links.peers.contains(&(to, from))
@@ -278,17 +284,16 @@ impl<S: Served> State<S> {
                 Some(server) => self.nodes[server].clock.freeze(now),
                 None => return Felt::Elsewhere,
             },
-            Fault::Isolate { node, length } => match server_of(*node, count) {
-                Some(server) => {
-                    let alone = Side::Nodes(SmallVec::from_iter([Target::Server(server)]));
-                    let mut links = Links::between(&alone, &Side::Everybody, count);
-                    links.add_reverse();
-                    self.cut(&links, now + *length);
+            Fault::Isolate { node, length } => {
+                let mut links = Links::of(*node, nodes);
+                if links.is_empty() {
+                    return Felt::Elsewhere;
                 }
-                None => return Felt::Elsewhere,
-            },
+                links.add_reverse();
+                self.cut(&links, now + *length);
+            }
             Fault::Cut { from, to, both_ways, length } => {
-                let mut links = Links::between(from, to, count);
+                let mut links = Links::between(from, to, nodes);
                 if *both_ways {
                     links.add_reverse();
                 }
@@ -298,21 +303,22 @@ impl<S: Served> State<S> {
                 self.cut(&links, now + *length);
             }
             Fault::SlowLink { from, to, extra, length } => {
-                let ways = Links::between(from, to, count).ways;
+                let ways = Links::between(from, to, nodes).ways;
                 if ways.is_empty() {
                     return Felt::Elsewhere;
                 }
-                for (server, direction) in ways {
-                    self.nodes[usize::from(server)].condition.slow(direction, *extra, now + *length);
+                for (server, client, direction) in ways {
+                    let condition = &mut self.nodes[usize::from(server)].condition;
+                    condition.slow(client, direction, *extra, now + *length);
                 }
             }
             Fault::LoseNext { from, to, count: times } => {
-                let ways = Links::between(from, to, count).ways;
+                let ways = Links::between(from, to, nodes).ways;
                 if ways.is_empty() {
                     return Felt::Elsewhere;
                 }
-                for (server, direction) in ways {
-                    self.nodes[usize::from(server)].condition.lose_next(direction, *times);
+                for (server, client, direction) in ways {
+                    self.nodes[usize::from(server)].condition.lose_next(client, direction, *times);
                 }
             }
             Fault::Crash { .. } | Fault::PowerLoss { .. } | Fault::Replace { .. } => {
@@ -323,8 +329,8 @@ impl<S: Served> State<S> {
     }
 
     fn cut(&mut self, links: &Links, until: Micros) {
-        for &(server, direction) in &links.ways {
-            self.nodes[usize::from(server)].condition.cut(direction, until);
+        for &(server, client, direction) in &links.ways {
+            self.nodes[usize::from(server)].condition.cut(client, direction, until);
         }
         self.cuts.extend(links.peers.iter().map(|&(from, to)| (from, to, until)));
         // What is under way does not arrive, either.
@@ -332,10 +338,16 @@ impl<S: Served> State<S> {
     }
 
     /// How long a client's message takes, and whether it is lost.
-    pub(super) fn fate(&mut self, server: u8, direction: Direction, now: Micros) -> (Micros, bool) {
+    pub(super) fn fate(
+        &mut self,
+        server: u8,
+        client: Option<u8>,
+        direction: Direction,
+        now: Micros,
+    ) -> (Micros, bool) {
         let condition = &mut self.nodes[usize::from(server)].condition;
-        let mut is_lost = condition.loses(direction);
-        let mut latency = condition.extra(direction, now);
+        let mut is_lost = condition.loses(client, direction);
+        let mut latency = condition.extra(client, direction, now);
         if let Some(network) = self.network {
             let longest = match self.dice.per_mille(network.tail_per_mille) {
                 true => network.tail_max.max(network.latency_min),
@@ -367,9 +379,9 @@ pub(super) fn server_of(target: Target, count: u8) -> Option<u8> {
     }
 }
 
-/// Which servers a fault is about.
-fn struck(fault: &Fault, count: u8) -> Vec<u8> {
-    match fault {
+/// Which servers a fault is about, and which client of a trial, if it is about one.
+fn struck(fault: &Fault, nodes: Nodes) -> (Vec<u8>, Option<u8>) {
+    let links = match fault {
         Fault::Pause { node, .. }
         | Fault::Crash { node, .. }
         | Fault::PowerLoss { node, .. }
@@ -379,19 +391,24 @@ fn struck(fault: &Fault, count: u8) -> Vec<u8> {
         | Fault::Strobe { node, .. }
         | Fault::Suspend { node, .. }
         | Fault::CoarseClock { node, .. }
-        | Fault::Replace { node, .. }
-        | Fault::Isolate { node, .. } => server_of(*node, count).into_iter().collect(),
+        | Fault::Replace { node, .. } => {
+            return (server_of(*node, nodes.servers).into_iter().collect(), None);
+        }
+        Fault::Isolate { node, .. } if server_of(*node, nodes.servers).is_some() => {
+            return (server_of(*node, nodes.servers).into_iter().collect(), None);
+        }
+        Fault::Isolate { node, .. } => Links::of(*node, nodes),
         Fault::Cut { from, to, .. }
         | Fault::Reset { between: from, and: to }
         | Fault::SlowLink { from, to, .. }
-        | Fault::LoseNext { from, to, .. } => {
-            let links = Links::between(from, to, count);
-            let ways = links.ways.iter().map(|(server, _)| *server);
-            let peers = links.peers.iter().flat_map(|(from, to)| [*from, *to]);
-            let servers: std::collections::BTreeSet<u8> = ways.chain(peers).collect();
-            servers.into_iter().collect()
-        }
-    }
+        | Fault::LoseNext { from, to, .. } => Links::between(from, to, nodes),
+    };
+    let ways = links.ways.iter().map(|(server, ..)| *server);
+    let peers = links.peers.iter().flat_map(|(from, to)| [*from, *to]);
+    let servers: BTreeSet<u8> = ways.chain(peers).collect();
+    let clients: BTreeSet<Option<u8>> = links.ways.iter().map(|(_, client, _)| *client).collect();
+    let one = clients.first().copied().flatten().filter(|_| clients.len() == 1);
+    (servers.into_iter().collect(), one)
 }
 
 /// After how long a fault is over; `None`: at once, or when all is healed.
@@ -415,34 +432,54 @@ fn lasts(fault: &Fault) -> Option<Micros> {
     }
 }
 
+/// Who is there.
+#[derive(Clone, Copy, Debug)]
+struct Nodes {
+    servers: u8,
+    /// How many clients of a trial, each of which is known by its port. None: whoever comes is just a client.
+    clients: u8,
+}
+
 /// Links that a plan names.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Links {
-    /// Between the clients, all of them, and a server.
-    ways: Vec<(u8, Direction)>,
+    /// Between a server and one client, or all of them.
+    ways: Vec<(u8, Option<u8>, Direction)>,
     /// From server to server.
     peers: Vec<(u8, u8)>,
 }
 
 impl Links {
-    /// From one side to the other. Who is on both sides counts as `from`. The links of single clients are not here: nobody
-    /// knows which client of the plan a connection is.
-    fn between(from: &Side, to: &Side, count: u8) -> Links {
-        let (from_clients, from_servers) = members(from, count);
-        let (to_clients, to_servers) = members(to, count);
+    /// From one side to the other. Who is on both sides counts as `from`. The links of single clients are here in a trial: nobody
+    /// else knows which client of the plan a connection is.
+    fn between(from: &Side, to: &Side, nodes: Nodes) -> Links {
+        let (from_clients, from_servers) = members(from, nodes);
+        let (to_clients, to_servers) = members(to, nodes);
         let to_servers: Vec<u8> =
             to_servers.into_iter().filter(|server| !from_servers.contains(server)).collect();
+        let to_clients: Vec<Option<u8>> = match from_clients.as_slice() {
+            [] => to_clients,
+            // All of them are on that side.
+            [None] => Vec::new(),
+            some if to_clients == [None] => {
+                (0..nodes.clients).map(Some).filter(|client| !some.contains(client)).collect()
+            }
+            some => to_clients.into_iter().filter(|client| !some.contains(client)).collect(),
+        };
         let mut links = Links::default();
         for &server in &to_servers {
-            if from_clients {
-                links.ways.push((server, Direction::Request));
-            }
+            links.ways.extend(from_clients.iter().map(|client| (server, *client, Direction::Request)));
             links.peers.extend(from_servers.iter().map(|from| (*from, server)));
         }
-        if to_clients && !from_clients {
-            links.ways.extend(from_servers.iter().map(|server| (*server, Direction::Reply)));
+        for &server in &from_servers {
+            links.ways.extend(to_clients.iter().map(|client| (server, *client, Direction::Reply)));
         }
         links
+    }
+
+    /// From one node to all others.
+    fn of(node: Target, nodes: Nodes) -> Links {
+        Links::between(&Side::Nodes(SmallVec::from_iter([node])), &Side::Everybody, nodes)
     }
 
     fn add_reverse(&mut self) {
@@ -450,7 +487,8 @@ impl Links {
             Direction::Request => Direction::Reply,
             Direction::Reply => Direction::Request,
         };
-        let ways: Vec<_> = self.ways.iter().map(|(server, way)| (*server, reverse(*way))).collect();
+        let reversed = self.ways.iter().map(|(server, client, way)| (*server, *client, reverse(*way)));
+        let ways: Vec<_> = reversed.collect();
         let peers: Vec<_> = self.peers.iter().map(|(from, to)| (*to, *from)).collect();
         self.ways.extend(ways);
         self.peers.extend(peers);
@@ -461,14 +499,22 @@ impl Links {
     }
 }
 
-/// Whether the clients are among these, and which servers are.
-fn members(side: &Side, count: u8) -> (bool, Vec<u8>) {
+/// Which clients are among these (`None`: all of them), and which servers.
+fn members(side: &Side, nodes: Nodes) -> (Vec<Option<u8>>, Vec<u8>) {
+    let servers = || (0..nodes.servers).collect();
     match side {
-        Side::Everybody => (true, (0..count).collect()),
-        Side::Clients => (true, Vec::new()),
-        Side::Servers => (false, (0..count).collect()),
-        Side::Resource => (false, Vec::new()),
-        Side::Nodes(nodes) => (false, nodes.iter().filter_map(|node| server_of(*node, count)).collect()),
+        Side::Everybody => (vec![None], servers()),
+        Side::Clients => (vec![None], Vec::new()),
+        Side::Servers => (Vec::new(), servers()),
+        Side::Resource => (Vec::new(), Vec::new()),
+        Side::Nodes(named) => {
+            let client = |node: &Target| match node {
+                Target::Client(client) => client.checked_rem(nodes.clients).map(Some),
+                Target::Server(_) | Target::Struck | Target::Resource => None,
+            };
+            let clients = named.iter().filter_map(client).collect();
+            (clients, named.iter().filter_map(|node| server_of(*node, nodes.servers)).collect())
+        }
     }
 }
 
@@ -520,6 +566,41 @@ mod tests {
     use super::*;
     use crate::serve::redis::{Instance, Settings};
 
+    const ONE: Nodes = Nodes { servers: 1, clients: 0 };
+
+    fn nodes(targets: &[Target]) -> Side {
+        Side::Nodes(SmallVec::from_iter(targets.iter().copied()))
+    }
+
+    #[test]
+    fn a_client_of_a_trial_has_links_of_its_own_and_nobody_else_has() {
+        let trial = Nodes { servers: 2, clients: 2 };
+        let cut_off = Links::of(Target::Client(3), trial);
+        assert_eq!(cut_off.ways, [(0, Some(1), Direction::Request), (1, Some(1), Direction::Request)]);
+        assert!(cut_off.peers.is_empty());
+        assert!(
+            Links::of(Target::Client(3), Nodes { clients: 0, ..trial }).is_empty(),
+            "served, and not tried"
+        );
+        let all = Links::between(&Side::Clients, &nodes(&[Target::Server(0)]), trial);
+        assert_eq!(all.ways, [(0, None, Direction::Request)]);
+        // One client and one server on this side, whoever is left on the other.
+        let half = Links::between(&nodes(&[Target::Client(0), Target::Server(0)]), &Side::Everybody, trial);
+        assert_eq!(half.ways, [(1, Some(0), Direction::Request), (0, Some(1), Direction::Reply)]);
+        assert_eq!(half.peers, [(0, 1)]);
+    }
+
+    #[test]
+    fn a_fault_of_one_client_s_links_is_about_that_client() {
+        let trial = Nodes { servers: 2, clients: 2 };
+        let length = Micros::seconds(1);
+        let cut_off = |node| struck(&Fault::Isolate { node, length }, trial);
+        assert_eq!(cut_off(Target::Client(1)), (vec![0, 1], Some(1)));
+        assert_eq!(cut_off(Target::Server(1)), (vec![1], None));
+        let both = Fault::Cut { from: Side::Clients, to: Side::Servers, both_ways: true, length };
+        assert_eq!(struck(&both, trial), (vec![0, 1], None));
+    }
+
     #[test]
     fn healed_clocks_show_the_true_time() {
         let servers: Servers<Instance> = Servers::new(1, Settings::default());
@@ -536,7 +617,7 @@ mod tests {
     fn suspend(state: &mut State<Instance>, at_seconds: i64, seconds: i64) {
         let (node, length) = (Target::Server(0), Micros::seconds(seconds));
         let fault = Fault::Suspend { node, length, wall_too: false };
-        assert_eq!(state.strike(&fault, 1, Micros::seconds(at_seconds)), Felt::Here);
+        assert_eq!(state.strike(&fault, ONE, Micros::seconds(at_seconds)), Felt::Here);
     }
 
     /// Whole seconds, for a clock is a microsecond ahead after each suspension.

@@ -1,13 +1,13 @@
 //! Random plans for a trial: the servers are simulated, the clients are processes.
 
 use super::strike::for_servers;
-use crate::plans::plan::{Fault, Plan, Planned, Target, Trigger, When};
+use crate::plans::plan::{Fault, Plan, Planned, Side, Target, Trigger, When};
 use crate::seeded::dice::{Dice, Stream};
 use picklock_model::time::Micros;
 
-/// A random plan, turned to what can strike here, and healed at this time. Processes of clients can be paused and killed, and
-/// faults can be aimed at a client that enters or leaves; whatever else is about clients strikes servers, and what waits for
-/// anything else strikes at a time drawn from the seed, before the horizon.
+/// A random plan, turned to what can strike here, and healed at this time. Processes of clients can be paused and killed, their
+/// links can be cut, slowed down and reset, and faults can be aimed at a client that enters or leaves; whatever else is about
+/// clients strikes servers, and what waits for anything else strikes at a time drawn from the seed, before the horizon.
 ///
 /// A pause of a process is drawn anew, from half a lease to three: real seconds pass here, and a pause that no lease notices
 /// teaches nothing.
@@ -24,7 +24,8 @@ pub fn for_trial(
     let faults = plan.faults.into_iter().zip(turned.faults).map(|(drawn, turned)| {
         let is_aimed = is_aimed(drawn.when);
         let when = if is_aimed { drawn.when } else { turned.when };
-        let mut fault = of_process(&drawn.fault, is_aimed).unwrap_or(turned.fault);
+        let of_client = of_process(&drawn.fault, is_aimed).or_else(|| of_links(&drawn.fault, is_aimed));
+        let mut fault = of_client.unwrap_or(turned.fault);
         if let Fault::Pause { node: Target::Client(_) | Target::Struck, length } = &mut fault {
             *length = Micros(dice.between(lease.0 / 2, 3 * lease.0));
         }
@@ -58,6 +59,29 @@ fn of_process(fault: &Fault, is_aimed: bool) -> Option<Fault> {
     }
 }
 
+/// What strikes links between nodes that are here, as it does; `None`: it names others, or no links.
+fn of_links(fault: &Fault, is_aimed: bool) -> Option<Fault> {
+    let is_here = |node: &Target| match node {
+        Target::Client(_) | Target::Server(_) => true,
+        Target::Struck => is_aimed,
+        Target::Resource => false,
+    };
+    let all_here = |side: &Side| match side {
+        Side::Everybody | Side::Clients | Side::Servers => true,
+        Side::Resource => false,
+        Side::Nodes(nodes) => nodes.iter().all(is_here),
+    };
+    let is_kept = match fault {
+        Fault::Isolate { node, .. } => is_here(node),
+        Fault::Cut { from, to, .. }
+        | Fault::Reset { between: from, and: to }
+        | Fault::SlowLink { from, to, .. }
+        | Fault::LoseNext { from, to, .. } => all_here(from) && all_here(to),
+        _ => false,
+    };
+    is_kept.then(|| fault.clone())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,7 +98,7 @@ mod tests {
             messages: 0,
             lines: Vec::new(),
         };
-        let (mut aimed, mut processes) = (0, 0);
+        let (mut aimed, mut processes, mut cut_off) = (0, 0, 0);
         for seed in 0..300 {
             let drawn = Plan::random(FaultSet::ALL, seed, &scale);
             let count = drawn.faults.len();
@@ -87,11 +111,16 @@ mod tests {
                     processes += usize::from(matches!(node, Target::Client(_) | Target::Struck));
                     assert!(is_aimed(*when) || *node != Target::Struck);
                 }
+                if let Fault::Isolate { node, .. } = fault {
+                    cut_off += usize::from(matches!(node, Target::Client(_) | Target::Struck));
+                    assert!(is_aimed(*when) || *node != Target::Struck);
+                }
                 if let Fault::ClockStep { node, .. } = fault {
                     assert!(matches!(node, Target::Server(_)), "{fault}");
                 }
             }
         }
         assert!(aimed > 50 && processes > 50, "{aimed} aimed, {processes} of processes");
+        assert!(cut_off > 10, "{cut_off} clients are cut off");
     }
 }

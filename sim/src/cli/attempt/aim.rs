@@ -200,7 +200,7 @@ fn of_client(mut fault: Fault, client: u8) -> Fault {
 }
 
 /// The fault strikes this node, where it would strike whoever pulled its trigger.
-fn with_target(mut fault: Fault, target: Target) -> Fault {
+pub fn with_target(mut fault: Fault, target: Target) -> Fault {
     let turn = |node: &mut Target| {
         if *node == Target::Struck {
             *node = target;

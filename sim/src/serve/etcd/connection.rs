@@ -13,8 +13,8 @@ use super::member::Member;
 use crate::serve::Listener;
 use crate::serve::condition::Direction;
 use crate::serve::process::{ACCEPT_AGAIN, Process, pass_on};
-use crate::serve::servers::duration;
-use crate::serve::watch::record::{Happened, LinkId, What};
+use crate::serve::servers::{Connection, duration};
+use crate::serve::watch::record::{Happened, What};
 use hyper_util::rt::TokioIo;
 use picklock_model::time::Micros;
 use std::convert::Infallible;
@@ -70,10 +70,7 @@ pub async fn serve<L: Listener>(servers: &Servers, member: u8, mut listener: L) 
 #[derive(Clone, Debug)]
 pub struct Seat {
     pub member: Member,
-    /// Its number over all members.
-    link: LinkId,
-    /// The life of the process that this connection belongs to.
-    life: u64,
+    connection: Connection,
     /// A message is lost, and the connection with it.
     lost: Arc<Notify>,
     /// What ends with the connection.
@@ -88,11 +85,11 @@ impl Seat {
     pub async fn travel(&self, direction: Direction) {
         let Member { servers, number } = &self.member;
         let now = servers.now();
-        let (latency, is_lost) = servers.state().fate(*number, direction, now);
+        let (latency, is_lost) = servers.state().fate(*number, self.connection.client, direction, now);
         if latency > Micros::ZERO {
             sleep(duration(latency)).await;
         }
-        let arrives = servers.passes(*number, self.life, direction).await;
+        let arrives = servers.passes(&self.connection, direction).await;
         if is_lost {
             self.lost.notify_one();
         }
@@ -111,7 +108,7 @@ impl Seat {
         let record = &mut servers.state().watch.record;
         if record.is_on() {
             let call = path.rsplit('/').next().unwrap_or(path);
-            record.add(Happened { link: Some(self.link), ..Happened::new(now, what, call) });
+            record.add(Happened { link: Some(self.connection.link), ..Happened::new(now, what, call) });
         }
     }
 
@@ -169,18 +166,11 @@ enum Gone {
 }
 
 async fn talk<L: Listener>(member: Member, mut stream: L::Stream, chores: mpsc::UnboundedSender<Task>) {
-    let now = member.servers.now();
-    let (life, is_down, link) = {
-        let mut state = member.servers.state();
-        state.tally.connections += 1;
-        let condition = &state.nodes[usize::from(member.number)].condition;
-        let (life, is_down) = (condition.life, condition.is_down());
-        (life, is_down, state.watch.record.connect(now, member.number, L::ends(&stream)))
-    };
-    let tasks = mpsc::unbounded_channel();
-    let seat = Seat { member, link, life, lost: Arc::new(Notify::new()), tasks: Tasks(tasks.0), chores };
-    let gone = if is_down { Gone::Reset } else { go_on(&seat, tasks.1, &mut stream).await };
-    match gone {
+    let connection = member.servers.connect(member.number, L::ends(&stream));
+    let Some(connection) = connection else { return L::reset(stream) };
+    let (to, asked) = mpsc::unbounded_channel();
+    let seat = Seat { member, connection, lost: Arc::new(Notify::new()), tasks: Tasks(to), chores };
+    match go_on(&seat, asked, &mut stream).await {
         Gone::Closed => seat.note(What::Closed, ""),
         Gone::Reset => {
             seat.note(What::Reset, "");
@@ -231,7 +221,7 @@ async fn go_on<S: AsyncRead + AsyncWrite + Unpin>(
     };
     tokio::select! {
         biased;
-        () = seat.member.servers.ends(seat.member.number, seat.life) => Gone::Reset,
+        () = seat.member.servers.ends(&seat.connection) => Gone::Reset,
         () = seat.lost.notified() => Gone::Reset,
         () = outbound => Gone::Closed,
         () = inbound => Gone::Closed,
@@ -249,9 +239,8 @@ async fn pipe(
 ) {
     let mut bytes = vec![0; 16 * 1024];
     while let Ok(count @ 1..) = from.read(&mut bytes).await {
-        let Member { servers, number } = &seat.member;
-        if !servers.passes(*number, seat.life, direction).await
-            || to.write_all(&bytes[..count]).await.is_err()
+        let Member { servers, .. } = &seat.member;
+        if !servers.passes(&seat.connection, direction).await || to.write_all(&bytes[..count]).await.is_err()
         {
             break;
         }

@@ -14,8 +14,7 @@ use super::watched::{Asked, Tells};
 use crate::serve::Listener;
 use crate::serve::condition::Direction;
 use crate::serve::process::Process;
-use crate::serve::servers::duration;
-use crate::serve::watch::record::LinkId;
+use crate::serve::servers::{Connection, duration};
 use bytes::Bytes;
 use picklock_model::time::Micros;
 use std::convert::Infallible;
@@ -54,10 +53,7 @@ struct Seat {
     servers: Servers,
     server: u8,
     client: i64,
-    /// Its number over all servers.
-    link: LinkId,
-    /// The life of the process that this connection belongs to.
-    life: u64,
+    connection: Connection,
     is_reset: AtomicBool,
     /// The client has hung up: what it is told from now on, it does not hear.
     hung_up: AtomicBool,
@@ -68,7 +64,7 @@ struct Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         let is_reset = self.is_reset.load(Ordering::Relaxed);
-        dismiss(&self.servers, self.server, self.client, self.link, is_reset);
+        dismiss(&self.servers, self.server, self.client, self.connection.link, is_reset);
     }
 }
 
@@ -92,18 +88,11 @@ struct Incoming {
 }
 
 async fn talk<L: Listener>(servers: Servers, server: u8, stream: L::Stream) {
-    let (life, is_down) = {
-        let condition = &servers.state().nodes[usize::from(server)].condition;
-        (condition.life, condition.is_down())
-    };
-    if is_down {
-        servers.state().tally.connections += 1;
-        return L::reset(stream);
-    }
+    let Some(connection) = servers.connect(server, L::ends(&stream)) else { return L::reset(stream) };
     let (outbox, outgoing) = unbounded_channel();
-    let (client, link) = admit(&servers, server, L::ends(&stream), outbox.clone());
+    let client = admit(&servers, server, connection.link, outbox.clone());
     let (is_reset, hung_up) = (AtomicBool::new(true), AtomicBool::new(false));
-    let seat = Seat { servers, server, client, link, life, is_reset, hung_up, is_closed: Notify::new() };
+    let seat = Seat { servers, server, client, connection, is_reset, hung_up, is_closed: Notify::new() };
     let (mut from, mut to) = tokio::io::split(stream);
     let gone = {
         let (queue, incoming) = unbounded_channel();
@@ -116,7 +105,7 @@ async fn talk<L: Listener>(servers: Servers, server: u8, stream: L::Stream) {
         };
         tokio::select! {
             biased;
-            () = seat.servers.ends(server, life) => Gone::Reset,
+            () = seat.servers.ends(&connection) => Gone::Reset,
             ended = all => match ended {
                 Ok(_) => Gone::Closed,
                 Err(gone) => gone,
@@ -157,9 +146,10 @@ impl Seat {
             let size = u32::try_from(size).unwrap_or(u32::MAX);
             let Ok(_room) = room.clone().acquire_many_owned(size).await else { return Ok(()) };
             let now = self.servers.now();
-            let (latency, is_lost) = self.servers.state().fate(self.server, Direction::Request, now);
+            let Connection { link, client, .. } = self.connection;
+            let (latency, is_lost) = self.servers.state().fate(self.server, client, Direction::Request, now);
             let is_last = words.is_err();
-            let asked = Asked::new(&self.servers, self.link, words.as_deref().unwrap_or_default(), now);
+            let asked = Asked::new(&self.servers, link, words.as_deref().unwrap_or_default(), now);
             if queue.send(Incoming { due: now + latency, is_lost, words, asked, _room }).is_err() || is_last {
                 return Ok(());
             }
@@ -181,9 +171,12 @@ impl Seat {
             }
             let said = match words {
                 Ok(words) => ask(servers, *server, *client, words, &mut asked),
-                Err(broken) => {
-                    Said::Reply(last_word(servers, *server, format!("ERR Protocol error: {broken}")))
-                }
+                Err(broken) => Said::Reply(last_word(
+                    servers,
+                    *server,
+                    self.connection.link,
+                    format!("ERR Protocol error: {broken}"),
+                )),
             };
             let outgoing = match said {
                 Said::Reply(outgoing) => Some(outgoing),
@@ -260,7 +253,7 @@ impl Seat {
             // Who does not listen any more has sent what it has sent: the rest of that is run.
             is_there = is_there && to.write_all(&together).await.is_ok() && to.flush().await.is_ok();
             if is_there && !self.hung_up.load(Ordering::Relaxed) {
-                tells.iter().for_each(|tells| tells.told(&self.servers, self.server, self.link));
+                tells.iter().for_each(|tells| tells.told(&self.servers, self.server, self.connection.link));
             }
             if is_last {
                 return Err(Gone::Closed);
@@ -282,8 +275,8 @@ impl Seat {
     /// A request gets through to a process that runs, and a reply to the client; and the process has not ended.
     async fn arrives(&self, direction: Direction) -> Result<(), Gone> {
         let lives = match direction {
-            Direction::Request => self.servers.passes(self.server, self.life, direction).await,
-            Direction::Reply => self.servers.carries(self.server, self.life, direction).await,
+            Direction::Request => self.servers.passes(&self.connection, direction).await,
+            Direction::Reply => self.servers.carries(&self.connection, direction).await,
         };
         if lives { Ok(()) } else { Err(Gone::Reset) }
     }

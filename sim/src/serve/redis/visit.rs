@@ -65,18 +65,10 @@ impl Servers {
     }
 }
 
-/// Somebody has connected, from and to these addresses: its number on this server, and over all of them.
-pub fn admit(
-    servers: &Servers,
-    server: u8,
-    ends: Option<(SocketAddr, SocketAddr)>,
-    outbox: mpsc::UnboundedSender<Outgoing>,
-) -> (i64, LinkId) {
+/// Somebody has connected: its number on this server.
+pub fn admit(servers: &Servers, server: u8, link: LinkId, outbox: mpsc::UnboundedSender<Outgoing>) -> i64 {
     let now = servers.now();
-    let state = &mut *servers.state();
-    state.tally.connections += 1;
-    let link = state.watch.record.connect(now, server, ends);
-    (state.desk.houses.entry(server).or_default().admit(link, now, outbox), link)
+    servers.state().desk.houses.entry(server).or_default().admit(link, now, outbox)
 }
 
 /// A client is gone: it has closed its connection, or that was reset.
@@ -161,16 +153,16 @@ pub fn ask(servers: &Servers, server: u8, client: i64, words: Vec<Bytes>, asked:
             state.watch.record.add(happened);
             state.watch.record.name(session.link, &String::from_utf8_lossy(&session.name));
         }
-        let version = session.version;
+        let (version, link) = (session.version, session.link);
         let is_last = words.first().is_some_and(|name| name.eq_ignore_ascii_case(b"quit"));
         house.sessions.insert(client, session);
         let said = match ran {
             Ok(reply) => {
-                let outgoing = state.outgoing(server, &reply, version, is_last, now);
+                let outgoing = state.outgoing(server, link, &reply, version, is_last, now);
                 Said::Reply(Outgoing { tells, ..outgoing })
             }
             Err(Refusal::Error(text)) => {
-                let outgoing = state.outgoing(server, &Reply::error(text), version, false, now);
+                let outgoing = state.outgoing(server, link, &Reply::error(text), version, false, now);
                 Said::Reply(Outgoing { tells, ..outgoing })
             }
             Err(Refusal::Block { places, timeout_ms, in_vain }) => {
@@ -205,16 +197,16 @@ pub fn late(
     if let Some(ticket) = ticket {
         house.waiters.remove(&ticket);
     }
-    let version = house.sessions.get(&client)?.version;
+    let (version, link) = house.sessions.get(&client).map(|session| (session.version, session.link))?;
     let text = if state.watch.record.is_on() { reply_text(reply) } else { String::new() };
-    let outgoing = state.outgoing(server, reply, version, false, now);
+    let outgoing = state.outgoing(server, link, reply, version, false, now);
     Some(Outgoing { tells: Tells { text, claims: Vec::new() }, ..outgoing })
 }
 
 /// What is told to a client before its connection is closed.
-pub fn last_word(servers: &Servers, server: u8, text: String) -> Outgoing {
+pub fn last_word(servers: &Servers, server: u8, link: LinkId, text: String) -> Outgoing {
     let now = servers.now();
-    servers.state().outgoing(server, &Reply::error(text), 2, true, now)
+    servers.state().outgoing(server, link, &Reply::error(text), 2, true, now)
 }
 
 /// How many other servers have come as far as this.
@@ -246,15 +238,24 @@ impl Surroundings {
 }
 
 impl State {
-    fn outgoing(&mut self, server: u8, reply: &Reply, version: u8, is_last: bool, now: Micros) -> Outgoing {
+    fn outgoing(
+        &mut self,
+        server: u8,
+        link: LinkId,
+        reply: &Reply,
+        version: u8,
+        is_last: bool,
+        now: Micros,
+    ) -> Outgoing {
         let mut bytes = BytesMut::new();
         reply.write(version, &mut bytes);
         self.tally.commands += 1;
-        self.sent(server, bytes.freeze(), is_last, now)
+        self.sent(server, link, bytes.freeze(), is_last, now)
     }
 
-    fn sent(&mut self, server: u8, bytes: Bytes, is_last: bool, now: Micros) -> Outgoing {
-        let (latency, is_lost) = self.fate(server, Direction::Reply, now);
+    fn sent(&mut self, server: u8, link: LinkId, bytes: Bytes, is_last: bool, now: Micros) -> Outgoing {
+        let client = self.watch.record.client_of(link);
+        let (latency, is_lost) = self.fate(server, client, Direction::Reply, now);
         Outgoing { due: now + latency, is_lost, bytes, is_last, tells: Tells::default() }
     }
 
@@ -267,7 +268,7 @@ impl State {
                 reply.write(session.version, &mut bytes);
             }
             // If its connection has ended, nobody is told.
-            let _ended = session.outbox.send(self.sent(server, bytes.freeze(), is_last, now));
+            let _ended = session.outbox.send(self.sent(server, session.link, bytes.freeze(), is_last, now));
         }
     }
 }

@@ -217,8 +217,7 @@ impl Asked {
     /// A client has sent this.
     pub fn new(servers: &Servers, link: LinkId, words: &[Bytes], at: Micros) -> Asked {
         let watch = &mut servers.state().watch;
-        let client = watch.record.link(link).and_then(|link| link.client);
-        let owner = Owner { link, client };
+        let owner = Owner { link, client: watch.record.client_of(link) };
         let mut asked =
             Asked { servers: servers.clone(), owner, at, doubts: Vec::new(), text: String::new() };
         if !watch.record.is_on() {

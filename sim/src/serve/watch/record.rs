@@ -148,6 +148,11 @@ impl Record {
         self.doors = doors;
     }
 
+    /// How many clients of a trial there are.
+    pub fn clients(&self) -> u8 {
+        self.doors.values().max().map_or(0, |last| last.saturating_add(1))
+    }
+
     /// Whether what happens is kept.
     pub fn is_on(&self) -> bool {
         self.is_on
@@ -171,6 +176,11 @@ impl Record {
     /// Who is at the other end of a connection.
     pub fn link(&self, link: LinkId) -> Option<&Link> {
         self.links.get(&link)
+    }
+
+    /// Which client of a trial is there, if it is one.
+    pub fn client_of(&self, link: LinkId) -> Option<u8> {
+        self.links.get(&link).and_then(|link| link.client)
     }
 
     /// Whether this client of a trial has connected.

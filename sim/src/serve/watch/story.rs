@@ -224,8 +224,7 @@ impl Drawing<'_> {
     }
 
     fn client(&self, link: LinkId) -> String {
-        self.watch
-            .owner(super::Owner { link, client: self.watch.record.link(link).and_then(|link| link.client) })
+        self.watch.owner(super::Owner { link, client: self.watch.record.client_of(link) })
     }
 
     fn blank(&self, at: Micros) -> JsonEvent {

@@ -58,8 +58,6 @@ pub async fn serve<L: Listener>(servers: &Servers, server: u8, listener: L) -> i
 /// A client, as its connection knows it.
 struct Seat {
     line: Line,
-    /// The life of the process that this connection belongs to.
-    life: u64,
     is_reset: AtomicBool,
     /// The client has hung up: what it is told from now on, it does not hear.
     hung_up: AtomicBool,
@@ -73,7 +71,7 @@ impl Drop for Seat {
     fn drop(&mut self) {
         let what = if self.is_reset.load(Ordering::Relaxed) { Deed::Reset } else { Deed::Closed };
         let now = self.line.servers.now();
-        let happened = Happened { link: Some(self.line.link), ..Happened::new(now, what, "") };
+        let happened = Happened { link: Some(self.line.connection.link), ..Happened::new(now, what, "") };
         self.line.servers.state().watch.record.add(happened);
     }
 }
@@ -102,22 +100,11 @@ struct Incoming {
 type Arrived = (Said, OwnedSemaphorePermit);
 
 async fn talk<L: Listener>(servers: Servers, server: u8, stream: L::Stream) {
-    let (life, is_down) = {
-        let mut state = servers.state();
-        state.tally.connections += 1;
-        let condition = &state.nodes[usize::from(server)].condition;
-        (condition.life, condition.is_down())
-    };
-    if is_down {
-        return L::reset(stream);
-    }
     let ends = L::ends(&stream);
+    let Some(connection) = servers.connect(server, ends) else { return L::reset(stream) };
     let address = ends.map(|(_, there)| there);
-    let now = servers.now();
-    let link = servers.state().watch.record.connect(now, server, ends);
     let seat = Seat {
-        line: Line { servers, server, link, address },
-        life,
+        line: Line { servers, server, connection, address },
         is_reset: AtomicBool::new(true),
         hung_up: AtomicBool::new(false),
         is_busy: AtomicBool::new(false),
@@ -138,7 +125,7 @@ async fn talk<L: Listener>(servers: Servers, server: u8, stream: L::Stream) {
         };
         tokio::select! {
             biased;
-            () = seat.line.servers.ends(server, life) => Gone::Reset,
+            () = seat.line.servers.ends(&connection) => Gone::Reset,
             ended = all => match ended {
                 Ok(_) => Gone::Closed,
                 Err(gone) => gone,
@@ -181,9 +168,10 @@ impl Seat {
             };
             let size = u32::try_from(size.clamp(64, QUEUED_BYTES_MAX)).unwrap_or(u32::MAX);
             let Ok(room) = room.clone().acquire_many_owned(size).await else { return Ok(()) };
-            let Line { servers, server, .. } = &self.line;
+            let Line { servers, server, connection, .. } = &self.line;
             let now = servers.now();
-            let (latency, is_lost) = servers.state().fate(*server, Direction::Request, now);
+            let (latency, is_lost) =
+                servers.state().fate(*server, connection.client, Direction::Request, now);
             let is_kept = servers.state().watch.record.is_on();
             let is_last = matches!(said, Said::Broken | Said::Word(_));
             if let Said::Request(Request { asked, .. }) = &said
@@ -345,10 +333,10 @@ impl Seat {
 
     /// A request gets through to a process that runs, and a reply to the client; and the process has not ended.
     async fn arrives(&self, direction: Direction) -> Result<(), Gone> {
-        let Line { servers, server, .. } = &self.line;
+        let Line { servers, connection, .. } = &self.line;
         let lives = match direction {
-            Direction::Request => servers.passes(*server, self.life, direction).await,
-            Direction::Reply => servers.carries(*server, self.life, direction).await,
+            Direction::Request => servers.passes(connection, direction).await,
+            Direction::Reply => servers.carries(connection, direction).await,
         };
         if lives { Ok(()) } else { Err(Gone::Reset) }
     }

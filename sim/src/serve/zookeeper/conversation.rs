@@ -8,7 +8,8 @@ use super::names::{password, session_id, session_of};
 use super::operation::{Plan, Refusal, plan};
 use super::request::{Asked, Hello, Request};
 use crate::serve::condition::Direction;
-use crate::serve::watch::record::{Happened, LinkId, What as Deed};
+use crate::serve::servers::Connection;
+use crate::serve::watch::record::{Happened, What as Deed};
 use bytes::Bytes;
 use picklock_model::machine::Store;
 use picklock_model::stores::zookeeper::{
@@ -46,7 +47,7 @@ pub enum Gone {
 pub struct Line {
     pub servers: Servers,
     pub server: u8,
-    pub link: LinkId,
+    pub connection: Connection,
     /// Where its client is, if that is known.
     pub address: Option<SocketAddr>,
 }
@@ -90,7 +91,7 @@ impl Line {
         is_last: bool,
         to: &UnboundedSender<Outgoing>,
     ) {
-        let (latency, is_lost) = state.fate(self.server, Direction::Reply, now);
+        let (latency, is_lost) = state.fate(self.server, self.connection.client, Direction::Reply, now);
         state.tally.commands += u64::from(is_answer);
         let text = if state.watch.record.is_on() { answer.text } else { String::new() };
         // Whoever writes it ends later than this does.
@@ -179,7 +180,7 @@ impl Line {
             return;
         }
         let now = self.servers.now();
-        let happened = Happened { link: Some(self.link), ..Happened::new(now, what, text) };
+        let happened = Happened { link: Some(self.connection.link), ..Happened::new(now, what, text) };
         self.servers.state().watch.record.add(happened);
     }
 }
@@ -210,7 +211,7 @@ impl Conversation {
             }
             let id = session_id(self.session);
             state.desk.moves(self.session, self.line.server, self.number);
-            state.watch.record.name(self.line.link, &format!("{id:#x}"));
+            state.watch.record.name(self.line.connection.link, &format!("{id:#x}"));
             let session = Some((id, self.timeout_ms, password(self.session)));
             self.send(state, now, welcome(session, self.says_read_only), true, false);
         });
@@ -359,7 +360,7 @@ impl Conversation {
 
     fn ran(&self, asked: &Asked, answer: &Answer, state: &mut State, now: Micros) {
         if state.watch.record.is_on() && *asked != Asked::Ping {
-            let (link, reply) = (Some(self.line.link), Some(answer.text.clone()));
+            let (link, reply) = (Some(self.line.connection.link), Some(answer.text.clone()));
             state.watch.record.add(Happened {
                 link,
                 reply,
