@@ -314,6 +314,11 @@ pub trait Lock: Data {
     /// Whether the lock can write to its own store on behalf of the application ([`Call::Write`]).
     const WRITES_INSIDE: bool = false;
 
+    /// Whether its machines show their visitors every number of a client that is in them ([`Visitor::client`]), and each does the
+    /// same, whoever it is. It is not taken on faith: where a client is found that does otherwise, the exhaustive engine tells clients
+    /// apart.
+    const SHOWS_CLIENTS: bool = false;
+
     /// The machine before its first call.
     fn new(me: u8, settings: &Self::Settings) -> Self;
 
@@ -355,6 +360,11 @@ pub trait Lock: Data {
     fn dismisses(&self, _reply: &<Self::Store as Store>::Reply) -> bool {
         false
     }
+
+    /// Strikes out of a reply what the machine will not look at, whenever it arrives: replies that differ in nothing else are one. It has to
+    /// be the same whoever the machine is ([`Self::SHOWS_CLIENTS`]). Only a search up to the names of clients asks for it, and it takes the
+    /// machine's step with the one reply and with the other to see whether they come to the same.
+    fn strike_out(&self, _reply: &mut <Self::Store as Store>::Reply, _settings: &Self::Settings) {}
 
     /// Shows every time and number in the state to `visitor`: see [`Visitor`].
     fn visit<V: Visitor>(&mut self, settings: &Self::Settings, visitor: &mut V);
@@ -436,6 +446,10 @@ pub trait Store: Data {
 
     /// Whether [`Store::settle`] drops anything, ever.
     const SETTLES: bool = true;
+
+    /// Whether servers and messages show their visitors every number of a client that is in them ([`Visitor::client`]), and servers
+    /// do the same whoever of their clients is which.
+    const SHOWS_CLIENTS: bool = false;
 
     /// The settings for so many clients: other ones only where they name that number.
     fn used_by(settings: &Self::Settings, _clients: u8) -> Self::Settings {
@@ -574,6 +588,10 @@ impl Display for Silence {
 /// past reduced to its order) and every counter to its rank. That is sound as long as machines use these values in no
 /// other way than the method's text says.
 pub trait Visitor {
+    /// Whether the visit gives clients other numbers ([`Self::client`]): what is kept in an order that depends on them is to be put
+    /// in order again behind it ([`put_in_order`]).
+    const RENUMBERS: bool = false;
+
     /// A moment of some wall clock that is compared only with other stamps of the same `group`, and with later readings
     /// of wall clocks: write timestamps (group: the column), times in column names (group: the row), fencing tokens.
     fn stamp(&mut self, group: StampGroup, at: &mut Wall);
@@ -600,6 +618,23 @@ pub trait Visitor {
     /// A number that only tells requests of one owner apart, compared only with numbers of the same owner. New ones are
     /// drawn by adding one to the owner's counter, which must be visited too.
     fn serial(&mut self, owner: Owner, serial: &mut u32);
+
+    /// The number of a client, compared only with numbers of clients, and only for equality. Who shows all of them can be searched
+    /// up to the names of clients ([`Store::SHOWS_CLIENTS`]); who shows none cannot.
+    fn client(&mut self, _client: &mut u8) {}
+
+    /// A client's number, and one from its counter.
+    fn serial_of(&mut self, client: &mut u8, serial: &mut u32) {
+        self.serial(Owner::Node(Node::Client(*client)), serial);
+        self.client(client);
+    }
+}
+
+/// Puts in order again what is ordered by names in which clients' numbers are, if this visit has changed those.
+pub fn put_in_order<V: Visitor, T, K: Ord>(items: &mut [T], key: impl FnMut(&T) -> K) {
+    if V::RENUMBERS {
+        items.sort_by_key(key);
+    }
 }
 
 /// Whose counter a serial number was drawn from.

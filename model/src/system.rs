@@ -38,6 +38,9 @@ pub trait System: Data {
     /// Whether a holder can write to the store on behalf of its application ([`Lock::WRITES_INSIDE`]).
     const WRITES_INSIDE: bool = false;
 
+    /// Whether all numbers of clients are shown to visitors, by processes and by servers ([`Lock::SHOWS_CLIENTS`]).
+    const SHOWS_CLIENTS: bool = false;
+
     /// What a change in a server means to the judges ([`Lock::means`]).
     fn meaning(_change: &<Self::Store as Store>::Change, _server: u8) -> Option<Event> {
         None
@@ -143,6 +146,9 @@ pub trait Process<Y: System>: Data {
         false
     }
 
+    /// Strikes out of a message what it will not look at, whenever that arrives ([`Lock::strike_out`]).
+    fn strike_out(&self, _message: &mut Message<Y::Store>, _settings: &Y::Settings) {}
+
     /// Shows every time and number in the state to `visitor`: see [`Visitor`].
     fn visit<V: Visitor>(&mut self, settings: &Y::Settings, visitor: &mut V);
 
@@ -219,6 +225,7 @@ impl<L: Lock> System for L {
     const WORDS: Words = L::WORDS;
     const HOLDS: bool = L::HOLDS;
     const WRITES_INSIDE: bool = L::WRITES_INSIDE;
+    const SHOWS_CLIENTS: bool = L::SHOWS_CLIENTS && <L::Store as Store>::SHOWS_CLIENTS;
 
     fn meaning(change: &<L::Store as Store>::Change, server: u8) -> Option<Event> {
         L::means(change, server)

@@ -209,6 +209,11 @@ impl Default for Workload {
 }
 
 impl Workload {
+    /// Whether all clients do the same, at least by this: asked for one lock in one mode, each as long as the other.
+    pub(crate) fn has_clients_alike(&self) -> bool {
+        self.pace.is_none() && self.access == AccessChoice::First && self.locks <= 1
+    }
+
     /// Clients and attendants together.
     pub fn processes(&self) -> u8 {
         self.clients + self.attendants

@@ -354,6 +354,11 @@ impl Accesses {
         }
     }
 
+    /// The clients have other numbers from now on ([`Monitor::renumber_clients`](crate::Monitor::renumber_clients)).
+    pub(crate) fn renumber_clients(&mut self, numbers: &[u8]) {
+        self.bits.iter_mut().for_each(|clients| *clients = clients.renumbered(numbers));
+    }
+
     /// The modes of clients that ask for this lock and of those that ask for another one.
     pub(crate) fn add(&mut self, other: &Accesses) {
         if other.modes != AccessModes::EXCLUSIVE {

@@ -118,6 +118,12 @@ impl Monitor for FencedResource {
     fn forget_holds(&mut self, is_over: &dyn Fn(ClientId, HoldId) -> bool) {
         self.order.grants.retain(|grant| grant.learned.is_none_or(|hold| !is_over(grant.client, hold)));
     }
+
+    fn renumber_clients(&mut self, numbers: &[u8]) {
+        self.order.renumber_clients(numbers);
+        self.superseded = self.superseded.renumbered(numbers);
+        self.writer = self.writer.map(|writer| writer.renumbered(numbers));
+    }
 }
 
 impl FencedResource {

@@ -68,6 +68,11 @@ impl Fifo {
 }
 
 impl Monitor for Fifo {
+    fn renumber_clients(&mut self, numbers: &[u8]) {
+        self.waiting = self.waiting.renumbered(numbers);
+        self.order.iter_mut().for_each(|client| *client = client.renumbered(numbers));
+    }
+
     fn on_called(&mut self, client: ClientId, _mode: Mode) -> Verdict {
         self.leave(client);
         self.waiting.insert(client);

@@ -80,6 +80,14 @@ impl Monitor for FreshRead {
     fn on_call_ended(&mut self, client: ClientId) {
         self.forget(client);
     }
+
+    fn renumber_clients(&mut self, numbers: &[u8]) {
+        self.written = self.written.renumbered(numbers);
+        for (reader, owed) in &mut self.owed {
+            (*reader, *owed) = (reader.renumbered(numbers), owed.renumbered(numbers));
+        }
+        self.owed.sort_unstable_by_key(|(reader, _)| *reader);
+    }
 }
 
 #[cfg(test)]

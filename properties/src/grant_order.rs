@@ -108,6 +108,12 @@ impl<T: Copy> GrantOrder<T> {
         self.holding.remove(client);
     }
 
+    /// The clients have other numbers from now on ([`Monitor::renumber_clients`](crate::Monitor::renumber_clients)).
+    pub(crate) fn renumber_clients(&mut self, numbers: &[u8]) {
+        self.holding = self.holding.renumbered(numbers);
+        self.grants.iter_mut().for_each(|grant| grant.client = grant.client.renumbered(numbers));
+    }
+
     fn void(&mut self, client: ClientId) {
         self.grants.retain(|grant| grant.client != client || grant.learned.is_some());
     }

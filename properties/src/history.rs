@@ -15,6 +15,12 @@ pub struct ClientId(pub u8);
 impl ClientId {
     /// The largest number of clients one run can have; a [`ClientSet`] is one machine word pair.
     pub const MAX: usize = 128;
+
+    /// The same client by another number: client *n* has number `numbers[n]` now. Who is not among them keeps it.
+    #[must_use]
+    pub fn renumbered(self, numbers: &[u8]) -> ClientId {
+        ClientId(numbers.get(usize::from(self.0)).copied().unwrap_or(self.0))
+    }
 }
 
 impl std::fmt::Display for ClientId {
@@ -70,6 +76,12 @@ impl ClientSet {
     #[must_use]
     pub fn without(self, other: ClientSet) -> ClientSet {
         ClientSet(self.0 & !other.0)
+    }
+
+    /// The same set of clients who have other numbers now: client *n* has number `numbers[n]`.
+    #[must_use]
+    pub fn renumbered(self, numbers: &[u8]) -> ClientSet {
+        self.iter().map(|client| client.renumbered(numbers)).collect()
     }
 
     /// The members, smallest number first.

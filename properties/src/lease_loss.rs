@@ -99,6 +99,10 @@ impl Monitor for LeaseLoss {
             None => Ok(()),
         }
     }
+
+    fn renumber_clients(&mut self, numbers: &[u8]) {
+        self.order.renumber_clients(numbers);
+    }
 }
 
 impl LeaseLoss {

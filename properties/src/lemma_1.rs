@@ -80,6 +80,15 @@ impl Monitor for Lemma1 {
     fn on_call_ended(&mut self, client: ClientId) {
         self.forget(client);
     }
+
+    fn renumber_clients(&mut self, numbers: &[u8]) {
+        let clients = || (0..Self::CLIENTS_MAX).map(ClientId);
+        let missed = clients().flat_map(|reader| clients().map(move |writer| (reader, writer)));
+        let missed = missed.filter(|(reader, writer)| self.missed & miss(*reader, *writer) != 0);
+        let renumbered = |client: ClientId| client.renumbered(numbers);
+        self.missed =
+            missed.fold(0, |all, (reader, writer)| all | miss(renumbered(reader), renumbered(writer)));
+    }
 }
 
 #[cfg(test)]

@@ -87,6 +87,14 @@ impl Monitor for LostUpdate {
     fn forget_holds(&mut self, is_over: &dyn Fn(ClientId, HoldId) -> bool) {
         self.readers.retain(|reader| !is_over(reader.client, reader.hold));
     }
+
+    fn renumber_clients(&mut self, numbers: &[u8]) {
+        for reader in &mut self.readers {
+            reader.client = reader.client.renumbered(numbers);
+            reader.overwritten_by = reader.overwritten_by.map(|writer| writer.renumbered(numbers));
+        }
+        self.readers.sort_by_key(|reader| reader.client);
+    }
 }
 
 #[cfg(test)]

@@ -33,6 +33,11 @@ impl Monitor for MinValidity {
         Ok(())
     }
 
+    fn renumber_clients(&mut self, numbers: &[u8]) {
+        self.quorums.iter_mut().for_each(|(client, _)| *client = client.renumbered(numbers));
+        self.quorums.sort_unstable_by_key(|(client, _)| *client);
+    }
+
     fn on_record_gone(&mut self, client: ClientId, server: u8) -> Verdict {
         let rests_on_it = |place: usize| self.quorums[place].1.contains(server);
         match self.place(client).is_ok_and(rests_on_it) {

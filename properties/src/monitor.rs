@@ -223,6 +223,11 @@ pub trait Monitor: Clone + Eq + Hash + std::fmt::Debug {
         Ok(())
     }
 
+    /// The clients have other numbers from now on: client *n* has number `numbers[n]`, and who is not among them keeps his. The
+    /// monitor is then as if all that it has observed had been done under these numbers. By default nothing changes, which is right
+    /// for whoever remembers no client.
+    fn renumber_clients(&mut self, _numbers: &[u8]) {}
+
     /// Shows every number of a hold that the monitor remembers, so that an engine can renumber a client's holds.
     fn each_hold(&mut self, _show: &mut dyn FnMut(ClientId, &mut HoldId)) {}
 

@@ -54,6 +54,14 @@ macro_rules! monitors {
                 })*
             }
 
+            /// The clients have other numbers from now on ([`Monitor::renumber_clients`]).
+            pub fn renumber_clients(&mut self, numbers: &[u8]) {
+                self.usage.renumber_clients(numbers);
+                $(if self.promises.contains(Promise::$Promise) {
+                    self.$field.renumber_clients(numbers);
+                })*
+            }
+
             /// Shows every number of a hold that the monitors remember, so that an engine can renumber a client's holds.
             pub fn each_hold(&mut self, show: &mut dyn FnMut(ClientId, &mut HoldId)) {
                 $(if self.promises.contains(Promise::$Promise) {

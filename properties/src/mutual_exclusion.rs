@@ -44,6 +44,10 @@ impl Monitor for MutualExclusion {
     fn on_hold_ended(&mut self, client: ClientId) {
         self.holders.remove(client);
     }
+
+    fn renumber_clients(&mut self, numbers: &[u8]) {
+        self.holders = self.holders.renumbered(numbers);
+    }
 }
 
 impl MutualExclusion {
@@ -88,6 +92,11 @@ impl ExclusionWithinMode {
 
     pub(crate) fn end_call(&mut self, client: ClientId) {
         self.callers.remove(client);
+    }
+
+    pub(crate) fn renumber_clients(&mut self, numbers: &[u8]) {
+        self.callers = self.callers.renumbered(numbers);
+        self.exclusion.renumber_clients(numbers);
     }
 }
 

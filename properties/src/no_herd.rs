@@ -73,6 +73,10 @@ impl Monitor for NoHerd {
     fn on_call_ended(&mut self, client: ClientId) {
         self.woken.remove(client);
     }
+
+    fn renumber_clients(&mut self, numbers: &[u8]) {
+        self.woken = self.woken.renumbered(numbers);
+    }
 }
 
 #[cfg(test)]

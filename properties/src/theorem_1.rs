@@ -55,6 +55,10 @@ impl Monitor for Theorem1 {
     fn on_call_ended(&mut self, client: ClientId) {
         self.0.end_call(client);
     }
+
+    fn renumber_clients(&mut self, numbers: &[u8]) {
+        self.0.renumber_clients(numbers);
+    }
 }
 
 #[cfg(test)]

@@ -176,6 +176,14 @@ impl Monitor for Theorem3 {
         self.releasing.remove(client);
         verdict(client, self.close_call(client))
     }
+
+    fn renumber_clients(&mut self, numbers: &[u8]) {
+        let Theorem3 { holding, releasing, uncounted, contending, excused: _, refused, failed: _ } = self;
+        for clients in [holding, releasing, uncounted, contending] {
+            *clients = clients.renumbered(numbers);
+        }
+        *refused = refused.map(|client| client.renumbered(numbers));
+    }
 }
 
 /// The client's step has ended an episode, and this one was refused for nobody.

@@ -43,6 +43,10 @@ impl Monitor for TimeOrder {
         self.given.remove(client);
         Ok(())
     }
+
+    fn renumber_clients(&mut self, numbers: &[u8]) {
+        self.given = self.given.renumbered(numbers);
+    }
 }
 
 #[cfg(test)]

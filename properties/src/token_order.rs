@@ -94,6 +94,14 @@ impl Monitor for TokenOrder {
             }
         }
     }
+
+    fn renumber_clients(&mut self, numbers: &[u8]) {
+        self.order.renumber_clients(numbers);
+        let learned = self.order.grants.iter_mut().filter_map(|grant| grant.learned.as_mut());
+        for (_, client) in learned.flat_map(|tokens| [&mut tokens.smallest, &mut tokens.largest]) {
+            *client = client.renumbered(numbers);
+        }
+    }
 }
 
 impl TokenOrder {

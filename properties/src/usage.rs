@@ -126,6 +126,15 @@ impl Usage {
         self.just_granted |= other.just_granted;
     }
 
+    /// The clients have other numbers from now on ([`Monitor::renumber_clients`](crate::Monitor::renumber_clients)).
+    pub(crate) fn renumber_clients(&mut self, numbers: &[u8]) {
+        let Usage { waiting, holding, releasing, crashed, granted, accesses, just_granted: _ } = self;
+        for clients in [waiting, holding, releasing, crashed, granted] {
+            *clients = clients.renumbered(numbers);
+        }
+        accesses.renumber_clients(numbers);
+    }
+
     /// Takes the client out of whatever it was doing.
     fn depart(&mut self, client: ClientId) {
         for doing in [&mut self.waiting, &mut self.holding, &mut self.releasing, &mut self.crashed] {

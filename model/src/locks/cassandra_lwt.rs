@@ -194,9 +194,9 @@ impl CassandraLwt {
 
     fn request(&mut self, change: Change, condition: Condition, cx: &Cx, out: &mut Out) {
         let operation = Operation::Conditional { row: self.row(), change, condition };
-        self.contact %= cx.servers;
         let time = (cx.monotonic, cx.settings.request_timeout);
-        self.awaited = Some(Awaited::sent(operation, self.contact, &mut self.serial, time, out));
+        self.awaited =
+            Some(Awaited::sent(operation, (cx.me + self.contact) % cx.servers, &mut self.serial, time, out));
     }
 
     fn row(&self) -> Row {
@@ -225,12 +225,13 @@ impl Lock for CassandraLwt {
     type Settings = Settings;
 
     const WORDS: Words = cassandra_tables::WORDS;
+    const SHOWS_CLIENTS: bool = true;
 
-    fn new(me: u8, _settings: &Settings) -> Self {
+    fn new(_me: u8, _settings: &Settings) -> Self {
         CassandraLwt {
             lock: LockId::default(),
             phase: Phase::Idle,
-            contact: me,
+            contact: 0,
             serial: 0,
             awaited: None,
             incarnation: 0,

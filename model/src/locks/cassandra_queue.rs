@@ -41,8 +41,8 @@ use crate::locks::cassandra_tables::{self, MAIN, QUEUE};
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, StampGroup, Visitor};
 use crate::names::Words;
 use crate::stores::cassandra::{
-    Cassandra, ColumnName, FENCE_TIMES, NAME_GROUP, Operation, Outcome, Prefix, Reply, Target, ThreadId,
-    Written,
+    Cassandra, ColumnName, FENCE_TIMES, NAME_GROUP, Operation, Outcome, Prefix, Reply, SHARED, Target,
+    ThreadId, Value, Written,
 };
 use crate::time::{Due, Micros, Monotonic, Wall};
 use phase::{Input, Phase, Renewer, Timed};
@@ -65,7 +65,7 @@ pub struct CassandraQueue {
     attempts: u8,
     /// The name of the own queue cell, once known.
     column: Option<ColumnName>,
-    /// Which server is asked; the next one after a time-out.
+    /// Which server is asked, counted from the one with the own number; the next one after a time-out.
     contact: u8,
     /// The last serial number drawn.
     serial: u32,
@@ -445,6 +445,7 @@ impl Lock for CassandraQueue {
     type Settings = Settings;
 
     const WORDS: Words = cassandra_tables::WORDS;
+    const SHOWS_CLIENTS: bool = true;
 
     fn new(me: u8, _settings: &Settings) -> Self {
         CassandraQueue {
@@ -455,7 +456,7 @@ impl Lock for CassandraQueue {
             phase: Phase::Idle,
             attempts: 0,
             column: None,
-            contact: me,
+            contact: 0,
             serial: 0,
             awaited: None,
             awaited_too: None,
@@ -470,7 +471,6 @@ impl Lock for CassandraQueue {
     }
 
     fn on_call(&mut self, call: Call, cx: &Cx, out: &mut Out) {
-        self.contact %= cx.servers;
         self.step(Input::Call(call), cx, out);
     }
 
@@ -550,6 +550,24 @@ impl Lock for CassandraQueue {
             .all(|awaited| awaited.serial != reply.serial)
     }
 
+    /// Of the main row a thread wants to know whether it is empty or has one record, and of one whose it is. Which two of three records a
+    /// slice has is up to the order of names, and nobody asks.
+    fn strike_out(&self, reply: &mut Reply, _settings: &Settings) {
+        let awaits = |awaited: Option<Awaited>| awaited.is_some_and(|awaited| awaited.serial == reply.serial);
+        let Outcome::Slice(columns) = &mut reply.outcome else { return };
+        let is_counted = match self.phase {
+            Phase::CheckFree => awaits(self.awaited),
+            Phase::CheckAlone => awaits(self.awaited) && columns.len() > 1,
+            _ => {
+                matches!(self.renewer, Renewer::ReadsMain(awaited) if awaits(Some(awaited)))
+                    && columns.len() > 1
+            }
+        };
+        if is_counted {
+            columns.iter_mut().for_each(|column| *column = (SHARED, Value::EMPTY));
+        }
+    }
+
     fn visit<V: Visitor>(&mut self, settings: &Settings, visitor: &mut V) {
         visitor.serial(Owner::Me, &mut self.serial);
         [&mut self.awaited, &mut self.awaited_too]
@@ -566,6 +584,7 @@ impl Lock for CassandraQueue {
         if let Some(last) = &mut self.last_timestamp {
             visitor.stamp(StampGroup { space: 3, member: u32::from(self.me) }, last);
         }
+        visitor.client(&mut self.me);
         [&mut self.time, &mut self.last_given]
             .into_iter()
             .flatten()

@@ -44,7 +44,7 @@ use crate::locks::cassandra_tables::{self, MAIN, SHADOW};
 use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, StampGroup, Visitor};
 use crate::names::Words;
 use crate::stores::cassandra::{
-    Cassandra, Change, FENCE_TIMES, Found, Operation, Outcome, Reply, Value, Written,
+    Cassandra, Change, FENCE_TIMES, Found, Operation, Outcome, Reply, SHARED, Value, Written,
 };
 use crate::time::{Due, Micros, Monotonic, Wall};
 use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
@@ -420,6 +420,7 @@ impl Lock for CassandraShadow {
     type Settings = Settings;
 
     const WORDS: Words = cassandra_tables::WORDS;
+    const SHOWS_CLIENTS: bool = true;
 
     fn new(me: u8, _settings: &Settings) -> Self {
         CassandraShadow {
@@ -429,7 +430,7 @@ impl Lock for CassandraShadow {
             mode: Mode::Lock,
             phase: Phase::Idle,
             attempt: 0,
-            contact: me,
+            contact: 0,
             serial: 0,
             awaited: None,
             renewer: Renewer::Off,
@@ -442,7 +443,6 @@ impl Lock for CassandraShadow {
     }
 
     fn on_call(&mut self, call: Call, cx: &Cx, out: &mut Out) {
-        self.contact %= cx.servers;
         self.step(Input::Call(call), cx, out);
     }
 
@@ -524,6 +524,30 @@ impl Lock for CassandraShadow {
             .all(|awaited| !awaited.is_answered_by(reply))
     }
 
+    /// Who is there is asked of one record only; of more than one, whether there are any. What stands behind the own shadow cell is asked
+    /// of nobody.
+    fn strike_out(&self, reply: &mut Reply, settings: &Settings) {
+        let awaits = |awaited: Option<Awaited>| awaited.is_some_and(|awaited| awaited.serial == reply.serial);
+        let Outcome::Slice(columns) = &mut reply.outcome else { return };
+        let is_counted = match self.phase {
+            Phase::CheckFree => awaits(self.awaited),
+            Phase::CheckOwner | Phase::CheckRivals => awaits(self.awaited) && columns.len() > 1,
+            Phase::LookAgain if awaits(self.awaited) => {
+                let own = self.column(settings);
+                columns.len() != 1 || columns.iter().any(|(name, _)| *name != own)
+            }
+            _ => {
+                matches!(self.renewer, Renewer::ReadsMain(awaited) if awaits(Some(awaited)))
+                    && columns.len() > 1
+            }
+        };
+        if is_counted && self.phase == Phase::LookAgain {
+            columns.clear();
+        } else if is_counted {
+            columns.iter_mut().for_each(|column| *column = (SHARED, Value::EMPTY));
+        }
+    }
+
     fn visit<V: Visitor>(&mut self, settings: &Settings, visitor: &mut V) {
         visitor.serial(Owner::Me, &mut self.serial);
         self.awaited.iter_mut().for_each(|awaited| awaited.visit(visitor));
@@ -534,6 +558,7 @@ impl Lock for CassandraShadow {
         if let Some(last) = &mut self.last_timestamp {
             visitor.stamp(StampGroup { space: 3, member: u32::from(self.me) }, last);
         }
+        visitor.client(&mut self.me);
         if let Some(fence) = &mut self.fence {
             visitor.stamp(FENCE_TIMES, fence);
         }

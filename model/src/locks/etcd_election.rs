@@ -387,9 +387,11 @@ impl Lock for EtcdElection {
     type Store = Etcd;
     type Settings = Settings;
 
-    fn new(me: u8, _settings: &Settings) -> Self {
+    const SHOWS_CLIENTS: bool = true;
+
+    fn new(_me: u8, _settings: &Settings) -> Self {
         EtcdElection {
-            session: Session::new(me),
+            session: Session::default(),
             lock: LockId::default(),
             mode: Mode::Lock,
             phase: Phase::Idle,
@@ -420,7 +422,7 @@ impl Lock for EtcdElection {
 
     fn on_restart(&mut self, cx: &Cx) {
         let mut session = self.session.clone();
-        session.restart(cx.me);
+        session.restart();
         *self = EtcdElection { session, ..EtcdElection::new(cx.me, cx.settings) };
     }
 

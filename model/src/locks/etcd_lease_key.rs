@@ -282,9 +282,11 @@ impl Lock for EtcdLeaseKey {
     type Store = Etcd;
     type Settings = Settings;
 
-    fn new(me: u8, _settings: &Settings) -> Self {
+    const SHOWS_CLIENTS: bool = true;
+
+    fn new(_me: u8, _settings: &Settings) -> Self {
         EtcdLeaseKey {
-            session: Session::new(me),
+            session: Session::default(),
             lock: LockId::default(),
             mode: Mode::Lock,
             phase: Phase::Idle,
@@ -312,7 +314,7 @@ impl Lock for EtcdLeaseKey {
 
     fn on_restart(&mut self, cx: &Cx) {
         let mut session = self.session.clone();
-        session.restart(cx.me);
+        session.restart();
         *self = EtcdLeaseKey { session, ..EtcdLeaseKey::new(cx.me, cx.settings) };
     }
 

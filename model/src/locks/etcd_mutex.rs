@@ -397,9 +397,11 @@ impl Lock for EtcdMutex {
     type Store = Etcd;
     type Settings = Settings;
 
-    fn new(me: u8, _settings: &Settings) -> Self {
+    const SHOWS_CLIENTS: bool = true;
+
+    fn new(_me: u8, _settings: &Settings) -> Self {
         EtcdMutex {
-            session: Session::new(me),
+            session: Session::default(),
             lock: LockId::default(),
             mode: Mode::Lock,
             phase: Phase::Idle,
@@ -441,7 +443,7 @@ impl Lock for EtcdMutex {
 
     fn on_restart(&mut self, cx: &Cx) {
         let mut session = self.session.clone();
-        session.restart(cx.me);
+        session.restart();
         *self = EtcdMutex { session, ..EtcdMutex::new(cx.me, cx.settings) };
     }
 

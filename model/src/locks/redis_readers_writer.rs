@@ -318,6 +318,7 @@ impl Lock for RedisReadersWriter {
     type Settings = Settings;
 
     const WORDS: Words = redis_keys::WORDS;
+    const SHOWS_CLIENTS: bool = true;
 
     fn new(_me: u8, _settings: &Settings) -> Self {
         RedisReadersWriter { lock: LockId::default(), phase: Phase::Idle, serial: 0, awaited: None }

@@ -344,6 +344,7 @@ impl Lock for RedisSemaphore {
     type Settings = Settings;
 
     const WORDS: Words = redis_keys::WORDS;
+    const SHOWS_CLIENTS: bool = true;
 
     fn new(_me: u8, _settings: &Settings) -> Self {
         RedisSemaphore { lock: LockId::default(), phase: Phase::Idle, serial: 0, awaited: None }

@@ -350,6 +350,7 @@ impl Lock for RedisSingle {
     type Settings = Settings;
 
     const WORDS: Words = redis_keys::WORDS;
+    const SHOWS_CLIENTS: bool = true;
 
     fn new(_me: u8, _settings: &Settings) -> Self {
         RedisSingle { lock: LockId::default(), phase: Phase::Idle, contact: 0, serial: 0, awaited: None }

@@ -317,6 +317,7 @@ impl Lock for Redlock {
     type Settings = Settings;
 
     const WORDS: Words = redis_keys::WORDS;
+    const SHOWS_CLIENTS: bool = true;
 
     fn new(_me: u8, _settings: &Settings) -> Self {
         Redlock { lock: LockId::default(), phase: Phase::Idle, serial: 0 }

@@ -59,6 +59,8 @@ impl Lock for RowProbe {
     type Store = Cassandra;
     type Settings = Settings;
 
+    const SHOWS_CLIENTS: bool = true;
+
     const HOLDS: bool = false;
 
     const WORDS: Words = cassandra_tables::WORDS;

@@ -149,8 +149,8 @@ impl Lock for ZnodeProbe {
 
     const WORDS: Words = zookeeper_paths::WORDS;
 
-    fn new(me: u8, _settings: &Settings) -> Self {
-        ZnodeProbe { session: Session::new(me), phase: Phase::Idle }
+    fn new(_me: u8, _settings: &Settings) -> Self {
+        ZnodeProbe { session: Session::new(), phase: Phase::Idle }
     }
 
     fn on_call(&mut self, call: Call, cx: &Cx, out: &mut Out) {
@@ -172,8 +172,8 @@ impl Lock for ZnodeProbe {
         self.take(notices, cx, out);
     }
 
-    fn on_restart(&mut self, cx: &Cx) {
-        self.session.restart(cx.me);
+    fn on_restart(&mut self, _cx: &Cx) {
+        self.session.restart();
         self.phase = Phase::Done;
     }
 

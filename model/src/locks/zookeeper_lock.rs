@@ -39,7 +39,7 @@ mod tests;
 pub use settings::{Fence, OnConnectionLoss, Order, Parent, Retries, Settings, Watch};
 
 use super::zookeeper_paths::{self, parent_path, place_path, work_path};
-use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Node, Owner, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Visitor};
 use crate::names::Words;
 use crate::stores::zookeeper::session::{Here, Notice, Notices, Session};
 use crate::stores::zookeeper::{
@@ -533,13 +533,15 @@ impl Lock for ZookeeperLock {
     type Store = ZooKeeper;
     type Settings = Settings;
 
+    const SHOWS_CLIENTS: bool = true;
+
     const WORDS: Words = zookeeper_paths::WORDS;
 
     const WRITES_INSIDE: bool = true;
 
-    fn new(me: u8, _settings: &Settings) -> Self {
+    fn new(_me: u8, _settings: &Settings) -> Self {
         ZookeeperLock {
-            session: Session::new(me),
+            session: Session::new(),
             lock: LockId::default(),
             mode: Mode::Lock,
             phase: Phase::Idle,
@@ -563,8 +565,8 @@ impl Lock for ZookeeperLock {
         self.take(notices, cx, out);
     }
 
-    fn on_restart(&mut self, cx: &Cx) {
-        self.session.restart(cx.me);
+    fn on_restart(&mut self, _cx: &Cx) {
+        self.session.restart();
         self.phase = Phase::Idle;
         self.forget_call();
     }
@@ -649,5 +651,5 @@ impl Lock for ZookeeperLock {
 }
 
 fn visit_guid<V: Visitor>(guid: &mut Guid, visitor: &mut V) {
-    visitor.serial(Owner::Node(Node::Client(guid.client)), &mut guid.serial);
+    visitor.serial_of(&mut guid.client, &mut guid.serial);
 }

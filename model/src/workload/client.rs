@@ -191,6 +191,12 @@ impl<L: Lock> Process<L> for Client<L> {
         }
     }
 
+    fn strike_out(&self, message: &mut Message<L::Store>, settings: &L::Settings) {
+        if let Message::Reply(reply) = message {
+            self.lock.strike_out(reply, settings);
+        }
+    }
+
     fn visit<V: Visitor>(&mut self, settings: &L::Settings, visitor: &mut V) {
         match &mut self.phase {
             Phase::Thinks { until } => visitor.wake(until),

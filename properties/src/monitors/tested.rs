@@ -166,8 +166,13 @@ pub struct Tests([u64; Promise::ALL.len()]);
 impl Tests {
     /// Each of these once more.
     pub fn count(&mut self, tested: PromiseSet) {
+        self.count_times(tested, 1);
+    }
+
+    /// Each of these so many times more.
+    pub fn count_times(&mut self, tested: PromiseSet, times: u64) {
         if !tested.is_empty() {
-            tested.iter().for_each(|promise| self.0[promise as usize] += 1);
+            tested.iter().for_each(|promise| self.0[promise as usize] += times);
         }
     }
 

@@ -96,6 +96,6 @@ impl CassandraQueue {
 
     pub(super) fn request(&mut self, operation: Operation, cx: &Cx, out: &mut Out) -> Awaited {
         let time = (cx.monotonic, cx.settings.request_timeout);
-        Awaited::sent(operation, self.contact, &mut self.serial, time, out)
+        Awaited::sent(operation, (cx.me + self.contact) % cx.servers, &mut self.serial, time, out)
     }
 }

@@ -155,8 +155,8 @@ impl Cells for InZooKeeper {
 
     const TIMES_OUT: bool = false;
 
-    fn link(me: u8) -> Connection {
-        Connection { session: Session::new(me), stage: Stage::Idle }
+    fn link(_me: u8) -> Connection {
+        Connection { session: Session::new(), stage: Stage::Idle }
     }
 
     fn ask(link: &mut Connection, question: Question, _serial: u32, here: &Here, out: &mut Out) {
@@ -183,8 +183,8 @@ impl Cells for InZooKeeper {
         link.session.deadline()
     }
 
-    fn on_restart(link: &mut Connection, me: u8) {
-        link.session.restart(me);
+    fn on_restart(link: &mut Connection, _me: u8) {
+        link.session.restart();
         link.stage = Stage::Idle;
     }
 

@@ -1,7 +1,7 @@
 //! A cell: what a column holds, when it counts as live, and which of two cells of one column wins.
 
 use super::protocol::{Change, ColumnName, Row, Value, timestamp_group};
-use crate::machine::Visitor;
+use crate::machine::{Visitor, put_in_order};
 use crate::time::Wall;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -164,6 +164,12 @@ impl Column {
         self.cell.visit(row, self.name, visitor);
         self.name.visit(visitor);
     }
+}
+
+/// Shows the columns of a row, in the order of their names.
+pub(super) fn visit_columns<V: Visitor>(columns: &mut Columns, row: Row, visitor: &mut V) {
+    columns.iter_mut().for_each(|column| column.visit(row, visitor));
+    put_in_order::<V, _, _>(columns, |column| column.name);
 }
 
 /// Which of two cells of one column stays: the bigger timestamp, on a tie what `ties` says.

@@ -209,6 +209,8 @@ impl Store for Cassandra {
     type Peer = Peer;
     type Change = Written;
 
+    const SHOWS_CLIENTS: bool = true;
+
     fn new(_me: u8, servers: u8, _settings: &Settings) -> Self {
         assert!((1..=16).contains(&servers), "between one and sixteen servers");
         Cassandra {

@@ -1,6 +1,6 @@
 //! What servers say to each other: the coordinator's half of a client's request, and the replicas' answers.
 
-use super::cell::{Cell, Column, Columns, Content};
+use super::cell::{Cell, Column, Columns, Content, visit_columns};
 use super::paxos::Paxos;
 use super::protocol::{ColumnName, Row};
 use crate::machine::{Owner, Visit, Visitor};
@@ -60,7 +60,7 @@ impl Visit for Peer {
         match self {
             Peer::Mutation { serial, row, columns } => {
                 serial.iter_mut().for_each(|serial| visitor.serial(Owner::Sender, serial));
-                columns.iter_mut().for_each(|column| column.visit(*row, visitor));
+                visit_columns(columns, *row, visitor);
             }
             Peer::Read { serial, row: _, from } => {
                 visitor.serial(Owner::Sender, serial);
@@ -68,11 +68,11 @@ impl Visit for Peer {
             }
             Peer::Cells { serial, row, columns } => {
                 visitor.serial(Owner::Receiver, serial);
-                columns.iter_mut().for_each(|column| column.visit(*row, visitor));
+                visit_columns(columns, *row, visitor);
             }
             Peer::Repair { serial, row, columns } => {
                 visitor.serial(Owner::Sender, serial);
-                columns.iter_mut().for_each(|column| column.visit(*row, visitor));
+                visit_columns(columns, *row, visitor);
             }
             Peer::Ack { serial } => visitor.serial(Owner::Receiver, serial),
             Peer::Paxos(paxos) => paxos.visit(visitor),

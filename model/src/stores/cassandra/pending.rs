@@ -4,7 +4,7 @@
 use super::ExpiryClock;
 use super::cell::Column;
 use super::protocol::{ColumnName, Found, Row, visit_found};
-use crate::machine::{Node, Owner, Visitor};
+use crate::machine::{Owner, Visitor, put_in_order};
 use crate::names::Word;
 use crate::time::Due;
 use serde::{Deserialize, Serialize};
@@ -114,7 +114,7 @@ impl Pending {
     }
 
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
-        visitor.serial(Owner::Node(Node::Client(self.client)), &mut self.request);
+        visitor.serial_of(&mut self.client, &mut self.request);
         self.deadline.iter_mut().for_each(|due| visitor.due(due));
         match &mut self.awaited {
             Awaited::Acks(rows) => rows.iter_mut().for_each(|row| visitor.serial(Owner::Me, &mut row.serial)),
@@ -124,6 +124,7 @@ impl Pending {
                 // which all of them are over: the same read, begun later.
                 now_seconds.iter_mut().for_each(|now| visitor.expiry_seconds(now));
                 found.iter_mut().for_each(|(_, column)| column.visit(*row, visitor));
+                put_in_order::<V, _, _>(found, |(server, column)| (*server, column.name));
             }
             Awaited::Repairs { serial, row: _, missing: _, result } => {
                 visitor.serial(Owner::Me, serial);

@@ -29,13 +29,13 @@
 //! - *Reads at SERIAL* are left out: rounds are linearizable among each other, a plain read may miss what is decided and
 //!   not committed.
 
-use super::cell::{Columns, Content, merge_into};
+use super::cell::{Columns, Content, merge_into, visit_columns};
 use super::paxos::{Ballot, Paxos, Proposal, Said};
 use super::peer::Peer;
 use super::pending::Servers;
 use super::protocol::{Change, Condition, Outcome, Reply, Row, SHARED};
 use super::{Cassandra, Consistency, Settings};
-use crate::machine::{Context, Effects, Node, Owner, Visitor};
+use crate::machine::{Context, Effects, Owner, Visitor};
 use crate::time::Due;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -403,7 +403,7 @@ impl Proposer {
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         for round in &mut self.rounds {
             let row = round.row;
-            visitor.serial(Owner::Node(Node::Client(round.client)), &mut round.request);
+            visitor.serial_of(&mut round.client, &mut round.request);
             round.deadline.iter_mut().for_each(|due| visitor.due(due));
             round.change.visit(visitor);
             round.condition.visit(visitor);
@@ -415,7 +415,7 @@ impl Proposer {
                 }
                 Step::Teaches { missing: _ } | Step::Commits { .. } => {}
                 Step::Reads { answered: _, merged } => {
-                    merged.iter_mut().for_each(|column| column.visit(row, visitor));
+                    visit_columns(merged, row, visitor);
                 }
                 Step::Proposes { proposal, in_the_way, .. } => {
                     proposal.visit(row, visitor);

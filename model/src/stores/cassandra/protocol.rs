@@ -3,7 +3,7 @@
 //! Source: the Cassandra paper, *The Cassandra queue lock*, section 2 (cluster, keyspace, column family, cell; write one cell, write many
 //! cells into one family, read a slice of a row from a column name with a count).
 
-use crate::machine::{Owner, StampGroup, Visit, Visitor};
+use crate::machine::{Owner, StampGroup, Visit, Visitor, put_in_order};
 use crate::names::Word;
 use crate::time::Wall;
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,17 @@ use std::fmt::{Display, Formatter};
 /// The identifier of a thread that writes, a GUID in the source: only its identity and lexicographic order matter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ThreadId(pub u16);
+
+impl ThreadId {
+    /// Shows whose thread it is; [`SHARED`] is nobody's.
+    pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        if *self != SHARED.thread {
+            let [mut client, incarnation] = self.0.to_le_bytes();
+            visitor.client(&mut client);
+            self.0 = u16::from_le_bytes([client, incarnation]);
+        }
+    }
+}
 
 impl Display for ThreadId {
     /// `tA`, `tB`, …; a later incarnation of a crashed client is another thread: `tA'2`.
@@ -118,8 +129,9 @@ impl Value {
     /// ([`carries_stamps_over`](crate::machine::Lock::carries_stamps_over)).
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         match self {
-            Value::Number(_) | Value::Thread(_) => {}
+            Value::Number(_) => {}
             Value::Time(at) => visitor.stamp(NAME_GROUP, at),
+            Value::Thread(thread) => thread.visit(visitor),
         }
     }
 }
@@ -261,20 +273,22 @@ pub const NAME_GROUP: StampGroup = StampGroup { space: 1, member: 0 };
 pub const FENCE_TIMES: StampGroup = StampGroup { space: 2, member: 0 };
 
 impl ColumnName {
-    /// Shows the time in the name.
+    /// Shows the time in the name, and whose it is.
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         if let Prefix::Time(at) = &mut self.prefix {
             visitor.stamp(NAME_GROUP, at);
         }
+        self.thread.visit(visitor);
     }
 }
 
 /// Shows the times in what a read returns.
 pub(super) fn visit_found<V: Visitor>(found: &mut Found, visitor: &mut V) {
-    for (name, value) in found {
+    for (name, value) in &mut *found {
         name.visit(visitor);
         value.visit(visitor);
     }
+    put_in_order::<V, _, _>(found, |(name, _)| *name);
 }
 
 impl Change {
@@ -299,17 +313,15 @@ impl Condition {
 
 impl Visit for Mutation {
     fn visit<V: Visitor>(&mut self, visitor: &mut V) {
-        let thread = match &mut self.target {
-            Target::Column(name) => {
-                name.visit(visitor);
-                name.thread
-            }
-            Target::CoordinatorTime(thread) => *thread,
-        };
-        self.change.visit(visitor);
+        let (Target::Column(ColumnName { thread, .. }) | Target::CoordinatorTime(thread)) = self.target;
         if let Some(timestamp) = &mut self.timestamp {
             visitor.stamp(timestamp_group(self.row, thread), timestamp);
         }
+        match &mut self.target {
+            Target::Column(name) => name.visit(visitor),
+            Target::CoordinatorTime(thread) => thread.visit(visitor),
+        }
+        self.change.visit(visitor);
     }
 }
 

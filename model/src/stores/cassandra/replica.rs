@@ -4,7 +4,7 @@ use super::cell::{Cell, Column, Columns, reconcile};
 use super::paxos::Promises;
 use super::protocol::{ColumnName, Row};
 use super::{CommitLog, ExpiryClock, Settings};
-use crate::machine::{Context, Visitor};
+use crate::machine::{Context, Visitor, put_in_order};
 use crate::time::{Due, Wall};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -168,6 +168,8 @@ impl Replica {
         for Entry { row, column } in self.cells.iter_mut().chain(&mut self.synced) {
             column.visit(*row, visitor);
         }
+        put_in_order::<V, _, _>(&mut self.cells, Entry::key);
+        put_in_order::<V, _, _>(&mut self.synced, Entry::key);
         self.paxos.iter_mut().chain(&mut self.synced_paxos).for_each(|promises| promises.visit(visitor));
         self.sync_due.iter_mut().for_each(|due| visitor.due(due));
     }

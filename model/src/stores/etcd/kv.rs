@@ -5,7 +5,7 @@
 
 use super::names::{Key, KeyValue, LeaseId, Revision};
 use super::protocol::*;
-use crate::machine::Visitor;
+use crate::machine::{Visitor, put_in_order};
 use crate::time::Micros;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -247,6 +247,9 @@ impl Kv {
         self.keys.iter_mut().chain(&mut self.base).for_each(|kv| kv.visit(visitor));
         self.history.iter_mut().for_each(|event| event.visit(visitor));
         self.leases.iter_mut().for_each(|lease| lease.id.visit(visitor));
+        put_in_order::<V, _, _>(&mut self.keys, |kv| kv.key);
+        put_in_order::<V, _, _>(&mut self.base, |kv| kv.key);
+        put_in_order::<V, _, _>(&mut self.leases, |lease| lease.id);
     }
 
     fn place(&self, key: Key) -> Result<usize, usize> {

@@ -7,7 +7,7 @@
 
 use super::names::LeaseId;
 use super::{KeepAlives, LeaseClock, Settings};
-use crate::machine::{Context, Node, Owner, Visitor};
+use crate::machine::{Context, Visitor, put_in_order};
 use crate::time::{Due, Micros, Monotonic, Wall};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -186,9 +186,10 @@ impl Lessor {
             visitor.due(&mut expiry.at);
             expiry.revoking.iter_mut().chain(&mut expiry.checkpoint_at).for_each(|at| visitor.wake(at));
             for (client, serial) in &mut expiry.waiting {
-                visitor.serial(Owner::Node(Node::Client(*client)), serial);
+                visitor.serial_of(client, serial);
             }
         }
+        put_in_order::<V, _, _>(&mut self.expiries, |expiry| expiry.lease);
     }
 }
 

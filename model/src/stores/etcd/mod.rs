@@ -79,7 +79,7 @@ pub use peer::{Command, Entry, Origin, Peer, Place, ReadId};
 pub use protocol::*;
 pub use settings::*;
 
-use crate::machine::{Context, Effects, Message, Store, Visitor};
+use crate::machine::{Context, Effects, Message, Store, Visitor, put_in_order};
 use crate::time::{Due, Micros, Wall};
 use kv::Kv;
 use lessor::{Lessor, Renewal};
@@ -340,6 +340,7 @@ impl Store for Etcd {
     type Change = Change;
 
     const PEERS_IN_ORDER: bool = true;
+    const SHOWS_CLIENTS: bool = true;
 
     fn leads(&self) -> bool {
         self.part.as_ref().is_none_or(|part| part.raft.leads())
@@ -461,6 +462,7 @@ impl Store for Etcd {
         self.highest.visit(visitor);
         self.lessor.visit(visitor);
         self.watchers.iter_mut().for_each(|watcher| watcher.visit(visitor));
+        put_in_order::<V, _, _>(&mut self.watchers, |watcher| *watcher);
         self.part.iter_mut().for_each(|part| part.visit(visitor));
     }
 

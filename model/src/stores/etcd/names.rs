@@ -62,7 +62,7 @@ pub struct LeaseId {
 impl LeaseId {
     /// Shows the number to `visitor`.
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
-        visitor.serial(Owner::Node(Node::Client(self.client)), &mut self.serial);
+        visitor.serial_of(&mut self.client, &mut self.serial);
     }
 }
 
@@ -104,7 +104,7 @@ impl Key {
         match &mut self.name {
             Name::Word(_) => {}
             Name::Lease(lease) => lease.visit(visitor),
-            Name::Drawn { client, serial } => visitor.serial(Owner::Node(Node::Client(*client)), serial),
+            Name::Drawn { client, serial } => visitor.serial_of(client, serial),
         }
     }
 }
@@ -141,7 +141,7 @@ impl Value {
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         match self {
             Value::Empty | Value::Text(_) => {}
-            Value::Drawn { client, serial } => visitor.serial(Owner::Node(Node::Client(*client)), serial),
+            Value::Drawn { client, serial } => visitor.serial_of(client, serial),
         }
     }
 }

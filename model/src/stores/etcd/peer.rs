@@ -199,7 +199,7 @@ impl Command {
         match self {
             Command::Begin => {}
             Command::Do { origin, operation } => {
-                visitor.serial(Owner::Node(Node::Client(origin.client)), &mut origin.serial);
+                visitor.serial_of(&mut origin.client, &mut origin.serial);
                 operation.visit(visitor);
             }
             Command::End(lease) | Command::Checkpoint { lease, .. } => lease.visit(visitor),
@@ -230,7 +230,7 @@ impl Visit for Peer {
             }
             Peer::AskRead(read) | Peer::ReadAt { read, .. } => read.visit(visitor),
             Peer::Renew { client, serial, lease } | Peer::Renewed { client, serial, lease, .. } => {
-                visitor.serial(Owner::Node(Node::Client(*client)), serial);
+                visitor.serial_of(client, serial);
                 lease.visit(visitor);
             }
             Peer::AskVote { .. } | Peer::Vote { .. } | Peer::Appended { .. } | Peer::TakeOver { .. } => {}

@@ -5,7 +5,6 @@
 
 use super::peer::{Command, Origin, Peer, ReadId, visit_read};
 use super::*;
-use crate::machine::{Node, Owner};
 use crate::time::Monotonic;
 
 /// A round of reads: one question, asked again until it is answered.
@@ -70,11 +69,11 @@ impl Query {
         self.until.iter_mut().for_each(|at| visitor.wake(at));
         match &mut self.kind {
             Kind::Read { client, serial, operation } => {
-                visitor.serial(Owner::Node(Node::Client(*client)), serial);
+                visitor.serial_of(client, serial);
                 operation.visit(visitor);
             }
             Kind::Renew { client, serial, lease, .. } => {
-                visitor.serial(Owner::Node(Node::Client(*client)), serial);
+                visitor.serial_of(client, serial);
                 lease.visit(visitor);
             }
             Kind::End(leases) => leases.iter_mut().for_each(|lease| lease.visit(visitor)),

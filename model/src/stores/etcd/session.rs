@@ -90,11 +90,11 @@ pub enum Notice {
 pub type Notices = SmallVec<[Notice; 1]>;
 
 /// One client's library.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Session {
     /// The last serial number drawn.
     serial: u32,
-    /// Which member is asked.
+    /// Which member is asked, counted from the one with the client's own number.
     server: u8,
     lease: Option<Kept>,
     awaited: Option<Awaited>,
@@ -166,9 +166,8 @@ impl<'a> Here<'a> {
 type Out = Effects<Etcd>;
 
 impl Session {
-    /// Before anything happened. The first member asked is the client's own by number.
-    pub fn new(me: u8) -> Session {
-        Session { serial: 0, server: me, lease: None, awaited: None, cancels: None }
+    fn server(&self, here: &Here) -> u8 {
+        (here.me + self.server) % here.servers
     }
 
     /// Draws a number that no request of this client has.
@@ -233,7 +232,7 @@ impl Session {
     /// Sends a change whose answer its user waits for by itself; returns its serial number.
     pub fn send_aside(&mut self, operation: Operation, here: &Here, out: &mut Out) -> u32 {
         let serial = self.draw();
-        let server = self.server % here.servers;
+        let server = self.server(here);
         out.request(server, Request { serial, cancels: None, operation });
         serial
     }
@@ -246,8 +245,8 @@ impl Session {
     }
 
     /// The process has started again: it knows of nothing, but draws no number twice.
-    pub fn restart(&mut self, me: u8) {
-        *self = Session { serial: self.serial, ..Session::new(me) };
+    pub fn restart(&mut self) {
+        *self = Session { serial: self.serial, ..Session::default() };
     }
 
     /// A reply arrived.
@@ -315,7 +314,7 @@ impl Session {
                     let until = here.settings.request_timeout.map(|timeout| here.now + timeout);
                     let (serial, cancels) = (awaited.serial, None);
                     let operation = Operation::Watch { keys, start };
-                    out.request(self.server, Request { serial, cancels, operation });
+                    out.request(self.server(here), Request { serial, cancels, operation });
                     self.awaited = Some(Awaited { until, ..awaited });
                 }
             }
@@ -370,16 +369,15 @@ impl Session {
     fn send(&mut self, operation: Operation, kind: Kind, here: &Here, out: &mut Out) {
         debug_assert!(self.awaited.is_none(), "one call at a time");
         let serial = self.draw();
-        self.server %= here.servers;
         let until = here.settings.request_timeout.map(|timeout| here.now + timeout);
         self.awaited = Some(Awaited { serial, until, kind });
-        out.request(self.server, Request { serial, cancels: self.cancels.take(), operation });
+        out.request(self.server(here), Request { serial, cancels: self.cancels.take(), operation });
     }
 
     /// `sendKeepAliveLoop`.
     fn keep_alive(&mut self, here: &Here, out: &mut Out) {
         let serial = self.draw();
-        let server = self.server % here.servers;
+        let server = self.server(here);
         let Some(kept) = &mut self.lease else { return };
         kept.keep_alive_at = Some(here.now + here.settings.retry_interval);
         if here.settings.deadline == Deadline::FromSending {

@@ -2,7 +2,7 @@
 
 use super::Watcher;
 use super::protocol::*;
-use crate::machine::{Node, Owner, Visit, Visitor};
+use crate::machine::{Owner, Visit, Visitor, put_in_order};
 
 impl Visit for Request {
     fn visit<V: Visitor>(&mut self, visitor: &mut V) {
@@ -98,6 +98,7 @@ impl Compare {
 impl Found {
     fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         self.kvs.iter_mut().for_each(|kv| kv.visit(visitor));
+        put_in_order::<V, _, _>(&mut self.kvs, |kv| kv.key);
     }
 }
 
@@ -145,7 +146,7 @@ impl Visit for Reply {
 
 impl Watcher {
     pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
-        visitor.serial(Owner::Node(Node::Client(self.client)), &mut self.serial);
+        visitor.serial_of(&mut self.client, &mut self.serial);
         self.keys.visit(visitor);
         self.from.visit(visitor);
     }

@@ -277,6 +277,7 @@ impl Store for Redis {
     type Change = Change;
 
     const SETTLES: bool = false;
+    const SHOWS_CLIENTS: bool = true;
 
     const PEERS_IN_ORDER: bool = true;
 

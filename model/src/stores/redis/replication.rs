@@ -196,7 +196,7 @@ impl Replication {
                 visitor.serial(Owner::Me, offset);
                 visitor.wake(ping_due);
                 for Wait { client, reply, offset, missing: _ } in waits {
-                    visitor.serial(Owner::Node(Node::Client(*client)), &mut reply.serial);
+                    visitor.serial_of(client, &mut reply.serial);
                     if let Outcome::Bulk(value @ Value::Token(_)) = &mut reply.outcome {
                         value.visit(visitor);
                     }

@@ -3,7 +3,7 @@
 use super::Settings;
 use super::keyspace::{Keyspace, Record, Turn};
 use super::protocol::{Key, Outcome, Score, ServerError, Token, Value};
-use crate::machine::{Context, Node, Owner, StampGroup, Visitor};
+use crate::machine::{Context, StampGroup, Visitor, put_in_order};
 use crate::time::Due;
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
@@ -51,6 +51,7 @@ impl Content {
                     score.visit(key, visitor);
                     name.visit(visitor);
                 }
+                put_in_order::<V, _, _>(&mut members.0, |Member { score, name }| (*score, *name));
             }
         }
     }
@@ -84,7 +85,7 @@ impl Display for Content {
 impl Token {
     /// Shows its number to `visitor`.
     pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
-        visitor.serial(Owner::Node(Node::Client(self.client)), &mut self.serial);
+        visitor.serial_of(&mut self.client, &mut self.serial);
     }
 }
 

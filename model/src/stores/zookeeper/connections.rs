@@ -4,7 +4,7 @@ use super::protocol::*;
 use super::replica::Replica;
 use super::tree::Edit;
 use super::{Path, SessionId, ZooKeeper, Zxid};
-use crate::machine::{Effects, Node, Owner, Visitor};
+use crate::machine::{Effects, Node, Owner, Visitor, put_in_order};
 use crate::time::Micros;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -194,6 +194,7 @@ impl Connections {
 
     pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         self.0.iter_mut().for_each(|connection| connection.visit(visitor));
+        put_in_order::<V, _, _>(&mut self.0, |connection| connection.session.client);
     }
 
     pub(super) fn contents(&self) -> impl Iterator<Item = String> + '_ {

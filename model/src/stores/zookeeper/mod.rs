@@ -153,6 +153,8 @@ impl Store for ZooKeeper {
     type Peer = Peer;
     type Change = Change;
 
+    const SHOWS_CLIENTS: bool = true;
+
     const SETTLES: bool = false;
 
     const PEERS_IN_ORDER: bool = true;

@@ -75,7 +75,7 @@ pub struct SessionId {
 impl SessionId {
     /// Shows the number to `visitor`.
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
-        visitor.serial(Owner::Node(Node::Client(self.client)), &mut self.serial);
+        visitor.serial_of(&mut self.client, &mut self.serial);
     }
 }
 
@@ -285,7 +285,7 @@ impl Path {
             Path::Root | Path::Top(_) | Path::Numbered(_) => {}
             Path::Child { guid, suffix, .. } => {
                 if let Some(guid) = guid {
-                    visitor.serial(Owner::Node(Node::Client(guid.client)), &mut guid.serial);
+                    visitor.serial_of(&mut guid.client, &mut guid.serial);
                 }
                 if let Some(Suffix::Order(number)) = suffix {
                     visitor.serial(ZXIDS, number);

@@ -3,7 +3,7 @@
 use super::protocol::Connect;
 use super::replica::{Action, Replica, Txn};
 use super::{SessionId, Zxid};
-use crate::machine::{Node, Owner, Visit, Visitor};
+use crate::machine::{Node, Owner, Visit, Visitor, put_in_order};
 use crate::time::Monotonic;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -190,10 +190,11 @@ impl Visit for Peer {
             Peer::BeatAck { beat, logged, touched, .. } => {
                 visitor.serial(BEATS, beat);
                 logged.visit(visitor);
-                for (session, beat) in touched {
+                for (session, beat) in touched.iter_mut() {
                     session.visit(visitor);
                     visitor.serial(BEATS, beat);
                 }
+                put_in_order::<V, _, _>(touched, |touched| *touched);
             }
             Peer::State { history, .. } | Peer::Promise { history, .. } => history.visit(visitor),
             Peer::Revalidate { connect, .. } | Peer::Revalidated { connect, .. } => {
@@ -201,9 +202,9 @@ impl Visit for Peer {
                     connect.visit(Owner::Node(Node::Client(session.client)), visitor);
                 }
             }
-            Peer::Sync { client, serial, .. } => visitor.serial(Owner::Node(Node::Client(*client)), serial),
+            Peer::Sync { client, serial, .. } => visitor.serial_of(client, serial),
             Peer::Synced { client, serial, until, .. } => {
-                visitor.serial(Owner::Node(Node::Client(*client)), serial);
+                visitor.serial_of(client, serial);
                 until.visit(visitor);
             }
             Peer::Resync { .. } | Peer::Stand { .. } | Peer::Newer { .. } => {}
@@ -347,6 +348,7 @@ impl Member {
                     session.visit(visitor);
                     visitor.serial(BEATS, beat);
                 }
+                put_in_order::<V, _, _>(touched, |touched| *touched);
             }
             Role::Candidate { best, give_up, .. } => {
                 if let Some((_, history)) = best {

@@ -7,7 +7,7 @@
 use super::protocol::{Applied, Change, Error, Outcome, Write};
 use super::tree::{Edit, Edits, First, Tree};
 use super::{Ephemerals, Out, Path, SessionId, Settings, Zxid};
-use crate::machine::{Node, Owner, Visitor};
+use crate::machine::{Node, Owner, Visitor, put_in_order};
 use crate::time::Micros;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -276,6 +276,7 @@ impl Replica {
     pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         self.tree.visit(visitor);
         self.sessions.iter_mut().for_each(|session| session.id.visit(visitor));
+        put_in_order::<V, _, _>(&mut self.sessions, |session| *session);
         self.last.visit(visitor);
     }
 }

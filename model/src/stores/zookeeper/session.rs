@@ -118,7 +118,7 @@ pub struct Session {
     id: Option<SessionId>,
     /// The largest zxid seen in an answer; pongs and events do not count (`ClientCnxn.readResponse`).
     last: Zxid,
-    /// Which server it talks to, or will.
+    /// Which server it talks to, or will, counted from the one with the client's own number.
     server: u8,
     link: Link,
     awaited: Option<Awaited>,
@@ -128,17 +128,25 @@ pub struct Session {
 type Out = Effects<ZooKeeper>;
 
 impl Session {
-    /// Before anything happened. The first server asked is the client's own by number.
-    pub fn new(me: u8) -> Session {
+    /// Before anything happened.
+    #[expect(
+        clippy::new_without_default,
+        reason = "a link that is none is what a client begins with, not what it is by default"
+    )]
+    pub fn new() -> Session {
         Session {
             serial: 0,
             id: None,
             last: Zxid::NONE,
-            server: me,
+            server: 0,
             link: Link::None,
             awaited: None,
             watches: SmallVec::new(),
         }
+    }
+
+    fn server(&self, here: &Here) -> u8 {
+        (here.me + self.server) % here.servers
     }
 
     /// Draws a number that no request, connection or guid of this client has.
@@ -170,7 +178,6 @@ impl Session {
     /// Asks for a session.
     pub fn connect(&mut self, here: &Here, out: &mut Out) {
         debug_assert!(self.is_over(), "there is a session already");
-        self.server %= here.servers;
         self.send_connect(here, out);
     }
 
@@ -185,7 +192,7 @@ impl Session {
         *ping_at = here.settings.ping_period().map(|period| here.now + period);
         self.awaited = Some(Awaited { serial, watched: watched_by(&operation), early: None });
         let connection = *number;
-        out.request(self.server, Request::Do { connection, serial, waiting, operation });
+        out.request(self.server(here), Request::Do { connection, serial, waiting, operation });
     }
 
     /// Does not wait for any event any more, should one come.
@@ -194,8 +201,8 @@ impl Session {
     }
 
     /// The process has started again: it knows of nothing, but draws no number twice.
-    pub fn restart(&mut self, me: u8) {
-        *self = Session { serial: self.serial, ..Session::new(me) };
+    pub fn restart(&mut self) {
+        *self = Session { serial: self.serial, ..Session::new() };
     }
 
     /// A reply arrived.
@@ -276,7 +283,7 @@ impl Session {
                 if is_due(ping_at) {
                     let serial = self.draw();
                     let waiting = self.waiting();
-                    out.request(self.server, Request::Ping { connection: number, serial, waiting });
+                    out.request(self.server(here), Request::Ping { connection: number, serial, waiting });
                     let ping_at = here.settings.ping_period().map(|period| here.now + period);
                     self.link = Link::Up { number, ping_at, give_up };
                 }
@@ -368,7 +375,7 @@ impl Session {
             last: self.last,
             watches: self.watches.clone(),
         };
-        out.request(self.server, Request::Connect(connect));
+        out.request(self.server(here), Request::Connect(connect));
     }
 
     /// This server is of no use: the next one, in a while.

@@ -1,7 +1,7 @@
 //! When sessions end: the leader counts their time (`SessionTrackerImpl.java`).
 
 use super::{SessionClock, SessionId, Settings};
-use crate::machine::{Context, Node, Owner, Visitor};
+use crate::machine::{Context, Node, Owner, Visitor, put_in_order};
 use crate::time::{Due, Micros};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -112,5 +112,6 @@ impl Tracker {
                 visitor.due(due);
             }
         }
+        put_in_order::<V, _, _>(&mut self.0, |tracked| tracked.session);
     }
 }

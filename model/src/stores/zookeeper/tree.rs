@@ -3,7 +3,7 @@
 
 use super::protocol::{Applied, Error, Stat, Write};
 use super::{Counter, Flaw, Name, Numbered, Path, SessionId, Settings, Suffix, Zxid};
-use crate::machine::Visitor;
+use crate::machine::{Visitor, put_in_order};
 use crate::names::Word;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -274,6 +274,7 @@ impl Tree {
                 owner.visit(visitor);
             }
         }
+        put_in_order::<V, _, _>(&mut self.nodes, |(path, _)| *path);
     }
 
     pub(super) fn contents(&self) -> impl Iterator<Item = String> + '_ {

@@ -1,7 +1,7 @@
 //! The times and numbers in what clients and servers say to each other.
 
 use super::protocol::*;
-use crate::machine::{Owner, Visit, Visitor};
+use crate::machine::{Owner, Visit, Visitor, put_in_order};
 
 impl Visit for Request {
     fn visit<V: Visitor>(&mut self, visitor: &mut V) {
@@ -99,7 +99,10 @@ impl Outcome {
             Outcome::Applied(applied) => applied.visit(visitor),
             Outcome::Multi(all) => all.iter_mut().for_each(|applied| applied.visit(visitor)),
             Outcome::Exists(stat) | Outcome::Data { stat, .. } => stat.visit(visitor),
-            Outcome::Children(paths) => paths.iter_mut().for_each(|path| path.visit(visitor)),
+            Outcome::Children(paths) => {
+                paths.iter_mut().for_each(|path| path.visit(visitor));
+                put_in_order::<V, _, _>(paths, |path| *path);
+            }
             Outcome::MultiFailed { .. } | Outcome::Synced | Outcome::SessionClosed | Outcome::Failed(_) => {}
         }
     }
