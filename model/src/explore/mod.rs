@@ -18,7 +18,7 @@ mod telling;
 pub use explorer::serve_explorer;
 pub use liveness::{Draws, Goal, Lasso, check_liveness};
 pub use packed::{pack, unpack};
-pub use search::{Coverage, Exploration, Limits, Verdict, search};
+pub use search::{Alike, Coverage, Exploration, Limits, Verdict, search, search_alike};
 pub use steps::Remembered;
 pub use telling::{Manner, Parting, Telling};
 
@@ -52,6 +52,18 @@ pub struct NoSuchPath {
 }
 
 impl<Y: System> Space<Y> {
+    /// Whether one of all worlds that differ in nothing but which client is which may be enough: clients do the same, whatever their
+    /// numbers, and no clock of one of them can go wrong. Crossing out the rest of what may tell them apart is up to the search.
+    fn has_clients_alike(&self) -> bool {
+        let Space { setup: Setup { workload, .. }, bounds } = self;
+        Y::SHOWS_CLIENTS
+            && (2..=steps::CLIENTS_MAX).contains(&workload.clients)
+            && workload.clients == workload.processes()
+            && workload.has_clients_alike()
+            && (bounds.freezes, bounds.last_client_ahead_ticks) == (0, 0)
+            && !bounds.colocated
+    }
+
     /// A walker at the first state.
     pub fn walker(&self) -> Walker<'_, Y> {
         self.walker_telling(Manner::AsSearched)

@@ -96,14 +96,15 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    fn count(&mut self, action: Action, events: &[Event], tested: PromiseSet) {
-        self.tested.count(tested);
+    /// Counts what happened in a transition of so many worlds that differ in nothing but which client is which.
+    fn count(&mut self, action: Action, events: &[Event], tested: PromiseSet, worlds: u64) {
+        self.tested.count_times(tested, worlds);
         match action {
             Action::Deliver { .. } | Action::Wake { .. } | Action::Resume { .. } => {}
-            Action::Tick => self.ticks += 1,
+            Action::Tick => self.ticks += worlds,
             Action::DriftingTick { .. } => {
-                self.ticks += 1;
-                self.faults += 1;
+                self.ticks += worlds;
+                self.faults += worlds;
             }
             Action::Lose { .. }
             | Action::Duplicate { .. }
@@ -114,18 +115,18 @@ impl Coverage {
             | Action::RestartResource
             | Action::StepServerClock { .. }
             | Action::StepClock { .. }
-            | Action::FreezeClock { .. } => self.faults += 1,
+            | Action::FreezeClock { .. } => self.faults += worlds,
         }
         for event in events {
             match event {
-                Event::Granted { .. } => self.granted += 1,
-                Event::Refused { .. } => self.refused += 1,
-                Event::Released { .. } => self.released += 1,
-                Event::Renewed { .. } => self.renewed += 1,
-                Event::Lost { .. } => self.lost_leases += 1,
-                Event::Accepted { .. } => self.accepted += 1,
-                Event::Rejected { .. } => self.rejected += 1,
-                Event::RowRead { .. } => self.row_reads += 1,
+                Event::Granted { .. } => self.granted += worlds,
+                Event::Refused { .. } => self.refused += worlds,
+                Event::Released { .. } => self.released += worlds,
+                Event::Renewed { .. } => self.renewed += worlds,
+                Event::Lost { .. } => self.lost_leases += worlds,
+                Event::Accepted { .. } => self.accepted += worlds,
+                Event::Rejected { .. } => self.rejected += worlds,
+                Event::RowRead { .. } => self.row_reads += worlds,
                 Event::Called { .. }
                 | Event::FoundFree { .. }
                 | Event::Enqueued { .. }
@@ -141,11 +142,11 @@ impl Coverage {
                 | Event::Input { .. }
                 | Event::Settled { .. }
                 | Event::Has { .. } => {}
-                Event::Returned { .. } => self.returned += 1,
-                Event::Unknown { .. } => self.unknown += 1,
-                Event::Output { .. } | Event::Counted { .. } => self.outputs += 1,
-                Event::RecordGone { .. } => self.records_gone += 1,
-                Event::Woken { .. } => self.woken += 1,
+                Event::Returned { .. } => self.returned += worlds,
+                Event::Unknown { .. } => self.unknown += worlds,
+                Event::Output { .. } | Event::Counted { .. } => self.outputs += worlds,
+                Event::RecordGone { .. } => self.records_gone += worlds,
+                Event::Woken { .. } => self.woken += worlds,
             }
         }
     }
@@ -177,19 +178,43 @@ pub struct Exploration {
     pub verdict: Verdict,
     /// Unique states seen, the first one included.
     pub states: u64,
+    /// How many of them were kept: where clients are alike, one stands for all that differ in which client is which, and the others
+    /// are counted with it.
+    pub kept: u64,
     /// Transitions made.
     pub transitions: u64,
     /// Length of the longest shortest path.
     pub depth: u32,
-    /// Size of all packed states together.
+    /// Size of all packed states together that were kept.
     pub bytes: u64,
     /// How often the interesting things happened.
     pub coverage: Coverage,
 }
 
+/// Which states are one state to a search.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Alike {
+    /// None that differ.
+    Same,
+    /// Those that differ in what is on its way to a client that will not look at it ([`Lock::strike_out`](crate::machine::Lock::strike_out)).
+    Read,
+    /// Those, and all that differ in nothing but which client is which. One is kept, and counted for all of them.
+    Renamed,
+}
+
 /// Explores the whole space, or up to the first broken promise, on the threads of the current rayon pool.
+///
+/// Where clients are told apart by nothing but their numbers, one state is kept of all that differ only in which client is which
+/// ([`Alike::Renamed`], [`Exploration::kept`]). What is broken is looked for again with every state kept, so that a path is one of worlds
+/// as they are, and as short as can be.
 pub fn search<Y: System>(space: &Space<Y>, limits: &Limits) -> Exploration {
     Graph::build(space, limits, None).exploration
+}
+
+/// The same with states kept apart so far; `None`: it was found to matter which client is which. By what [`Alike::Same`] and
+/// [`Alike::Read`] count, [`search`] is judged.
+pub fn search_alike<Y: System>(space: &Space<Y>, limits: &Limits, alike: Alike) -> Option<Exploration> {
+    Graph::build_alike(space, limits, None, alike).map(|graph| graph.exploration)
 }
 
 pub(super) const SHARDS: usize = 32;
@@ -248,12 +273,24 @@ struct Shard {
     next_level: Level,
 }
 
-/// Of states that were found one after the other, the lengths of their parts.
+/// A state with the lengths of its parts, for how many worlds it stands, and what led to it.
+struct Found<'a> {
+    state: &'a [u8],
+    lengths: &'a [u16],
+    worlds: u16,
+    parent: u32,
+    action: u16,
+    flags: u16,
+}
+
+/// Of states that were found one after the other, the lengths of their parts, among others.
 #[derive(Default)]
 struct Level {
     first: usize,
     lengths: Vec<u16>,
     ends: Vec<u32>,
+    /// For how many worlds each of them stands.
+    worlds: Vec<u16>,
 }
 
 impl Shard {
@@ -264,10 +301,15 @@ impl Shard {
 
     /// The lengths of the parts of a state of this level.
     fn lengths(&self, position: usize) -> &[u16] {
-        let Level { first, lengths, ends } = &self.level;
+        let Level { first, lengths, ends, .. } = &self.level;
         let number = position - first;
         let start = if number == 0 { 0 } else { ends[number - 1] };
         &lengths[start as usize..ends[number] as usize]
+    }
+
+    /// For how many worlds a state of this level stands.
+    fn worlds(&self, position: usize) -> u16 {
+        self.level.worlds[position - self.level.first]
     }
 
     /// What was found becomes the level whose successors are made.
@@ -275,19 +317,13 @@ impl Shard {
         std::mem::swap(&mut self.level, &mut self.next_level);
         self.next_level.lengths.clear();
         self.next_level.ends.clear();
+        self.next_level.worlds.clear();
         self.next_level.first = self.ends.len();
     }
 
     /// The position of the state, and whether it is new.
-    fn insert(
-        &mut self,
-        hash: u64,
-        state: &[u8],
-        lengths: &[u16],
-        parent: u32,
-        action: u16,
-        flags: u16,
-    ) -> (usize, bool) {
+    fn insert(&mut self, hash: u64, found: &Found) -> (usize, bool) {
+        let Found { state, lengths, worlds, parent, action, flags } = *found;
         let tag = tag_of(hash);
         let found = self.table.find(in_table(tag), |(other_tag, position)| {
             *other_tag == tag && self.state(*position as usize) == state
@@ -302,6 +338,7 @@ impl Shard {
         self.flags.push(flags);
         self.next_level.lengths.extend_from_slice(lengths);
         self.next_level.ends.push(self.next_level.lengths.len() as u32);
+        self.next_level.worlds.push(worlds);
         self.table.insert_unique(in_table(tag), (tag, position as u32), |(tag, _)| in_table(*tag));
         (position, true)
     }
@@ -350,6 +387,7 @@ struct Successor {
     lengths_start: usize,
     length: u16,
     parts: u16,
+    worlds: u16,
     action: u16,
     parent: u32,
     label: u32,
@@ -369,6 +407,8 @@ struct Expanded {
     broken: Option<(Violation, StateId, u16)>,
     /// A state has more messages under way than an action can name.
     is_flooded: bool,
+    /// States that were taken for one were found to go on differently.
+    is_in_vain: bool,
 }
 
 impl Expanded {
@@ -378,7 +418,7 @@ impl Expanded {
         self.successors.resize_with(SHARDS, Vec::new);
         self.successors.iter_mut().for_each(Vec::clear);
         (self.transitions, self.coverage) = (0, Coverage::default());
-        (self.broken, self.is_flooded) = (None, false);
+        (self.broken, self.is_flooded, self.is_in_vain) = (None, false, false);
     }
 }
 
@@ -400,19 +440,48 @@ pub(super) struct Graph {
 impl Graph {
     /// Explores. With `flags`, edges and flags are kept too, and broken promises do not end the search.
     pub fn build<Y: System>(space: &Space<Y>, limits: &Limits, flags: Option<Flags>) -> Graph {
+        // A path is one of worlds whose clients keep their numbers: what is broken is looked for again without leaving any out.
+        if flags.is_none() && space.has_clients_alike() {
+            let graph = Graph::build_alike(space, limits, None, Alike::Renamed);
+            if let Some(graph) = graph
+                && !matches!(graph.exploration.verdict, Verdict::Violated { .. })
+            {
+                return graph;
+            }
+        }
+        match Graph::build_alike(space, limits, flags, Alike::Same) {
+            Some(graph) => graph,
+            None => unreachable!("where no state is left out, none is left out in vain"),
+        }
+    }
+
+    /// The same, with states kept apart so far. `None`: states that were taken for one go on differently.
+    fn build_alike<Y: System>(
+        space: &Space<Y>,
+        limits: &Limits,
+        flags: Option<Flags>,
+        alike: Alike,
+    ) -> Option<Graph> {
         let mut shards: Vec<Shard> = (0..SHARDS).map(|_| Shard::default()).collect();
         let first = World::new(&space.setup, &space.bounds);
         let (mut packed, mut lengths) = (Vec::new(), Vec::new());
         pack_parts(&first, &mut packed, &mut lengths);
+        if Steps::new(space, alike).reduce(&mut packed, &mut lengths) > 1 {
+            return None;
+        }
         let hash = hash_of(&packed);
         let shard = shard_of(hash);
-        let of_first = flags.map_or(0, |flags| flags(&first.cluster.monitors));
-        shards[shard].insert(hash, &packed, &lengths, NO_PARENT, 0, of_first);
+        let flags_of_first = flags.map_or(0, |flags| flags(&first.cluster.monitors));
+        let (state, lengths) = (packed.as_slice(), lengths.as_slice());
+        let parent = NO_PARENT;
+        let found = Found { state, lengths, worlds: 1, parent, action: 0, flags: flags_of_first };
+        shards[shard].insert(hash, &found);
 
         let mut graph = Graph {
             exploration: Exploration {
                 verdict: Verdict::Verified,
                 states: 1,
+                kept: 1,
                 transitions: 0,
                 depth: 0,
                 bytes: 0,
@@ -424,11 +493,12 @@ impl Graph {
         // One for each thread that expands.
         let idle: Mutex<Vec<Steps<Y>>> = Mutex::new(Vec::new());
         graph.explore(StateId::new(shard, 0), flags.is_some(), limits, &|chunk, shards, expanded| {
-            let mut steps = lock(&idle).pop().unwrap_or_else(|| Steps::new(space));
+            let mut steps = lock(&idle).pop().unwrap_or_else(|| Steps::new(space, alike));
             expand(space, chunk, shards, flags, &mut steps, expanded);
             lock(&idle).push(steps);
         });
-        graph
+        let is_in_vain = graph.expanded.iter().any(|expanded| expanded.is_in_vain);
+        (!is_in_vain).then_some(graph)
     }
 
     /// All that the first state leads to. Nothing from here on is generic in the lock.
@@ -470,14 +540,23 @@ impl Graph {
             let mut all = std::mem::take(&mut self.expanded);
             let expanded = &mut all[..chunks.len()];
             chunks.zip(expanded.par_iter_mut()).for_each(|(chunk, expanded)| expand(chunk, shards, expanded));
-            self.exploration.states += self.take_in(expanded, keep_edges, next);
+            let (states, kept) = self.take_in(expanded, keep_edges, next);
+            self.exploration.states += states;
+            self.exploration.kept += kept;
+            let mut is_in_vain = false;
             for chunk in &*expanded {
+                is_in_vain |= chunk.is_in_vain;
                 self.exploration.transitions += chunk.transitions;
                 self.exploration.coverage.add(&chunk.coverage);
                 is_flooded |= chunk.is_flooded;
                 broken = broken.or(chunk.broken);
             }
             self.expanded = all;
+            if is_in_vain {
+                return Some(Verdict::Incomplete {
+                    reason: "states that were taken for one go on differently",
+                });
+            }
         }
         (limits.on_progress)(self.exploration.states);
         if is_flooded {
@@ -490,7 +569,7 @@ impl Graph {
             self.exploration.depth += 1;
             return Some(Verdict::Violated { violation, path });
         }
-        if self.exploration.states > limits.states_max.min(u64::from(u32::MAX) / 2) {
+        if self.exploration.kept > limits.states_max.min(u64::from(u32::MAX) / 2) {
             return Some(Verdict::Incomplete { reason: "the limit of states was reached" });
         }
         if limits.stop.load(Ordering::Relaxed) {
@@ -499,21 +578,23 @@ impl Graph {
         None
     }
 
-    /// Sorts successors in, those of a shard in the order in which they were found; says how many are new.
-    fn take_in(&mut self, expanded: &[Expanded], keep_edges: bool, next: &mut [Vec<StateId>]) -> u64 {
+    /// Sorts successors in, those of a shard in the order in which they were found; says how many worlds are new, and how many of them
+    /// are kept.
+    fn take_in(&mut self, expanded: &[Expanded], keep_edges: bool, next: &mut [Vec<StateId>]) -> (u64, u64) {
         self.shards
             .par_iter_mut()
             .zip(next.par_iter_mut())
             .enumerate()
             .map(|(number, (shard, next))| {
                 let before = shard.ends.len();
+                let mut worlds = 0;
                 for chunk in expanded {
-                    take_in(shard, number, chunk, keep_edges);
+                    worlds += take_in(shard, number, chunk, keep_edges);
                 }
                 next.extend((before..shard.ends.len()).map(|position| StateId::new(number, position)));
-                (shard.ends.len() - before) as u64
+                (worlds, (shard.ends.len() - before) as u64)
             })
-            .sum()
+            .reduce(|| (0, 0), |(worlds, kept), (more, kept_too)| (worlds + more, kept + kept_too))
     }
 
     /// The shortest path from the first state.
@@ -600,48 +681,54 @@ fn expand<'s, Y: System>(
     for id in chunk {
         let shard = &shards[id.shard()];
         let (state, parts) = (shard.state(id.position()), shard.lengths(id.position()));
-        let mut memory = steps.memory(state, parts);
+        let worlds = u64::from(shard.worlds(id.position()));
+        let place = steps.place(state, parts);
         // Not before somebody needs the world as a whole.
         let mut is_unpacked = false;
-        let budget = match &mut memory {
-            Some((place, memory)) => {
+        match place {
+            Some(place) => {
+                let memory = steps.memory(place);
                 memory.read(state, parts, &mut row);
-                list(&memory.view(&row, place.budget, place.is_broken), space, &mut listed, flags.is_some());
-                place.budget
+                let view = memory.view(&row, place.budget, place.broken.is_some());
+                list(&view, space, &mut listed, flags.is_some());
             }
             None => {
                 parent.unpack(state);
                 is_unpacked = true;
                 list(&parent.world().view(), space, &mut listed, flags.is_some());
-                parent.world().budget
             }
-        };
-        expanded.transitions += listed.actions.len() as u64;
+        }
+        expanded.transitions += worlds * listed.actions.len() as u64;
         for (number, action) in listed.actions.iter().enumerate() {
-            let stepped = memory.as_mut().and_then(|(_, memory)| memory.step(&row, budget, *action));
-            if let (None, false, Some((place, memory))) = (stepped, is_unpacked, &memory) {
-                parent.restore(state, parts, &row, (place.memory, memory));
+            let stepped = place.and_then(|place| steps.memory(place).step(&row, place.budget, *action));
+            if let (None, false, Some(place)) = (stepped, is_unpacked, place) {
+                parent.restore(state, parts, &row, (place.memory, steps.memory(place)));
                 is_unpacked = true;
             }
-            let (messages, broken, seen) = match (stepped, &memory) {
-                (Some(stepped), Some((_, memory))) => {
+            let (messages, broken, seen, worlds_next) = match (stepped, place) {
+                (Some(stepped), Some(place)) => {
+                    let memory = steps.memory(place);
                     let outcome = memory.outcome(stepped);
                     let (events, tested, broken) = match outcome {
                         Some(Outcome { events, tested, broken, .. }) => (events.as_slice(), *tested, *broken),
                         None => (&[][..], PromiseSet::EMPTY, None),
                     };
-                    expanded.coverage.count(*action, events, tested);
+                    expanded.coverage.count(*action, events, tested, worlds);
+                    let seen = flags.map_or(0, |flags| flags(memory.monitors_next()));
+                    let worlds_next = memory.reduce_next();
                     memory.pack_next(stepped.budget, broken, &mut packed, &mut lengths);
-                    (memory.messages_next(), broken, flags.map_or(0, |flags| flags(memory.monitors_next())))
+                    (memory.messages_next(), broken, seen, worlds_next)
                 }
                 (None, _) | (_, None) => {
                     let successor = parent.begin_successor();
                     successor.apply(*action, &space.setup, &space.bounds, &mut workspace);
                     let effects = &workspace.effects;
-                    expanded.coverage.count(*action, &effects.events, effects.tested);
+                    expanded.coverage.count(*action, &effects.events, effects.tested, worlds);
                     parent.pack_successor(&mut packed, &mut lengths);
+                    let worlds_next = steps.reduce(&mut packed, &mut lengths);
                     let World { cluster, in_flight, broken, .. } = parent.successor();
-                    (in_flight.len(), *broken, flags.map_or(0, |flags| flags(&cluster.monitors)))
+                    let seen = flags.map_or(0, |flags| flags(&cluster.monitors));
+                    (in_flight.len(), *broken, seen, worlds_next)
                 }
             };
             if messages > MESSAGES_MAX {
@@ -654,10 +741,16 @@ fn expand<'s, Y: System>(
             assert!(packed.len() <= STATE_BYTES_MAX, "a state takes {} bytes", packed.len());
             let hash = hash_of(&packed);
             // Not each time, for it takes longer than all the rest.
-            let is_sampled = hash.is_multiple_of(64);
-            if let (true, true, Some(stepped), Some((place, memory))) =
-                (cfg!(debug_assertions), is_sampled, stepped, &memory)
+            if let (Some(place), Alike::Renamed, true) =
+                (place, steps.alike(), hash.is_multiple_of(if cfg!(debug_assertions) { 32 } else { 512 }))
             {
+                steps.check(place, &row, *action, &packed, &mut workspace);
+            }
+            let is_sampled = hash.is_multiple_of(64) && steps.alike() == Alike::Same;
+            if let (true, true, Some(stepped), Some(place)) =
+                (cfg!(debug_assertions), is_sampled, stepped, place)
+            {
+                let memory = steps.memory(place);
                 if !is_unpacked {
                     parent.restore(state, parts, &row, (place.memory, memory));
                     is_unpacked = true;
@@ -672,6 +765,7 @@ fn expand<'s, Y: System>(
                 lengths_start: expanded.lengths.len(),
                 length: packed.len() as u16,
                 parts: lengths.len() as u16,
+                worlds: worlds_next,
                 action: number as u16,
                 parent: id.0,
                 label: listed.labels.get(number).copied().unwrap_or(0),
@@ -682,21 +776,26 @@ fn expand<'s, Y: System>(
             expanded.lengths.extend_from_slice(&lengths);
         }
     }
+    expanded.is_in_vain = steps.are_told_apart();
 }
 
 /// How many states are looked up at a time.
 const BLOCK: usize = 16;
 
-fn take_in(shard: &mut Shard, number: usize, chunk: &Expanded, keep_edges: bool) {
+/// Sorts the successors of one chunk into one shard; says how many worlds are new.
+fn take_in(shard: &mut Shard, number: usize, chunk: &Expanded, keep_edges: bool) -> u64 {
+    let mut new = 0;
     for (at, successor) in chunk.successors[number].iter().enumerate() {
         if at.is_multiple_of(BLOCK) {
             let others = &chunk.successors[number][at..];
             shard.prefetch(&others[..others.len().min(BLOCK)]);
         }
-        let Successor { hash, start, lengths_start, length, parts, parent, action, flags, .. } = *successor;
+        let Successor { hash, start, lengths_start, length, parts, worlds, parent, action, flags, .. } =
+            *successor;
         let state = &chunk.bytes[start..][..usize::from(length)];
         let lengths = &chunk.lengths[lengths_start..][..usize::from(parts)];
-        let (position, _) = shard.insert(hash, state, lengths, parent, action, flags);
+        let (position, is_new) = shard.insert(hash, &Found { state, lengths, worlds, parent, action, flags });
+        new += if is_new { u64::from(worlds) } else { 0 };
         if keep_edges {
             shard.edges.push(Edge {
                 from: StateId(successor.parent),
@@ -707,6 +806,7 @@ fn take_in(shard: &mut Shard, number: usize, chunk: &Expanded, keep_edges: bool)
             });
         }
     }
+    new
 }
 
 #[cfg(test)]

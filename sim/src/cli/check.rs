@@ -339,7 +339,7 @@ impl Document {
             states: exploration.states,
             transitions: exploration.transitions,
             depth: exploration.depth,
-            bytes_per_state: exploration.bytes / exploration.states.max(1),
+            bytes_per_state: exploration.bytes / exploration.kept.max(1),
             coverage: exploration.coverage,
             steps: counterexample.map(|counterexample| counterexample.steps),
             token: counterexample.map(|counterexample| counterexample.token.encode()),

@@ -5,9 +5,10 @@ use super::known::Known;
 use super::outcomes::{ANY, Entered, Outcome, Taken};
 use super::rows::Row;
 use super::settling::Settling;
+use super::symmetry::Symmetry;
 use crate::canonical::{Frame, Holds, Piece, Ranks};
 use crate::cluster::{Shared, Status, dismisses};
-use crate::explore::Space;
+use crate::explore::{Alike, Space};
 use crate::machine::{Effects, Message, Node};
 use crate::system::{Process, System};
 use crate::world::{Action, Budget, Envelope, World};
@@ -79,6 +80,14 @@ pub(in crate::explore) struct Memory<'s, Y: System> {
     pub(super) effects: Effects<Y::Store>,
     pub(super) ranks: Ranks,
     pub(super) next: Row,
+    /// Which worlds are one.
+    pub(super) alike: Alike,
+    /// If they are one whichever client is which.
+    pub(super) symmetry: Option<Symmetry>,
+    /// What is left of messages beside who will get them.
+    pub(super) struck_out: Hashed<(u8, u32, u32), u32>,
+    /// Worlds that were taken for one were found to go on differently.
+    pub(super) is_in_vain: bool,
     pub(super) packed: Vec<u8>,
 }
 
@@ -101,7 +110,7 @@ impl Slot {
 }
 
 impl<'s, Y: System> Memory<'s, Y> {
-    pub(super) fn new(space: &'s Space<Y>, frame: Frame, tick_frame: Frame) -> Self {
+    pub(super) fn new(space: &'s Space<Y>, frame: Frame, tick_frame: Frame, alike: Alike) -> Self {
         let world = World::new(&space.setup, &space.bounds);
         let nodes = world.cluster.conditions().len();
         Memory {
@@ -128,6 +137,10 @@ impl<'s, Y: System> Memory<'s, Y> {
             effects: Effects::default(),
             ranks: Ranks::default(),
             next: Row::default(),
+            symmetry: (alike == Alike::Renamed).then(|| Symmetry::new(space.setup.workload.clients, nodes)),
+            struck_out: Hashed::default(),
+            alike,
+            is_in_vain: false,
             packed: Vec::new(),
         }
     }
@@ -144,6 +157,12 @@ impl<'s, Y: System> Memory<'s, Y> {
             + self.ticked.len()
             + self.changed.len()
             + self.rewritten.len()
+            + self.struck_out.len()
+    }
+
+    /// Whether worlds that were taken for one were found to go on differently.
+    pub fn are_told_apart(&self) -> bool {
+        self.is_in_vain
     }
 
     /// What `action` makes of the world of `row`, in canonical form; [`Self::pack_next`] has it in bytes. `None`: that is not
@@ -207,6 +226,7 @@ impl<'s, Y: System> Memory<'s, Y> {
         let before = next.messages.len();
         for message in sends {
             if !self.is_dismissed(next, message) {
+                let message = self.struck_out(next, message);
                 next.messages.push(message);
             }
         }

@@ -27,6 +27,7 @@ pub(super) struct Taken {
 }
 
 /// What comes of a step of a node, not in canonical form.
+#[derive(PartialEq, Eq)]
 pub(in crate::explore) struct Outcome {
     /// What becomes of the node; the resource is among what is shared.
     pub(super) part: u32,
@@ -60,6 +61,7 @@ impl<Y: System> Memory<'_, Y> {
             return *number;
         }
         let mut outcome = self.take(row, node, entered, choice);
+        self.check_symmetry(row, node, entered, choice, &outcome);
         let number = self.outcomes.len() as u32;
         // The resource is among what is shared, and whatever is observed changes that.
         let is_alone = outcome.events.is_empty() && outcome.shared == row.shared && slot.is_some();

@@ -140,13 +140,25 @@ impl<Y: System> Memory<'_, Y> {
         packed: &mut Vec<u8>,
         lengths: &mut Vec<u16>,
     ) {
+        self.pack_row(&self.next, budget, broken, packed, lengths);
+    }
+
+    /// The same for the world of a row.
+    pub fn pack_row(
+        &self,
+        row: &Row,
+        budget: Budget,
+        broken: Option<Violation>,
+        packed: &mut Vec<u8>,
+        lengths: &mut Vec<u16>,
+    ) {
         packed.clear();
         lengths.clear();
         let mut put = |part: &[u8], packed: &mut Vec<u8>| {
             packed.extend_from_slice(part);
             lengths.push(part.len() as u16);
         };
-        let (clients, servers) = self.next.nodes.split_at(self.clients.len());
+        let (clients, servers) = row.nodes.split_at(self.clients.len());
         append(&clients.len(), packed);
         for (known, number) in self.clients.iter().zip(clients) {
             put(known.bytes_of(*number), packed);
@@ -155,9 +167,9 @@ impl<Y: System> Memory<'_, Y> {
         for (known, number) in self.servers.iter().zip(servers) {
             put(known.bytes_of(*number), packed);
         }
-        put(self.shared.bytes_of(self.next.shared), packed);
-        append(&self.next.messages.len(), packed);
-        for number in &self.next.messages {
+        put(self.shared.bytes_of(row.shared), packed);
+        append(&row.messages.len(), packed);
+        for number in &row.messages {
             put(self.messages.bytes_of(*number), packed);
         }
         append(&(budget, broken), packed);
