@@ -18,7 +18,7 @@ mod telling;
 pub use explorer::serve_explorer;
 pub use liveness::{Draws, Goal, Lasso, check_liveness};
 pub use packed::{pack, unpack};
-pub use search::{Alike, Coverage, Exploration, Limits, Verdict, search, search_alike};
+pub use search::{Alike, Coverage, Exploration, Limits, Seen, Verdict, search, search_alike};
 pub use steps::Remembered;
 pub use telling::{Manner, Parting, Telling};
 

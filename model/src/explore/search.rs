@@ -27,8 +27,26 @@ pub struct Limits<'a> {
     pub states_max: u64,
     /// Set from outside to stop the search.
     pub stop: &'a AtomicBool,
-    /// Told the number of states now and then.
-    pub on_progress: &'a (dyn Fn(u64) + Sync),
+    /// Told now and then how far the search is.
+    pub on_progress: &'a (dyn Fn(&Seen) + Sync),
+}
+
+/// How far a search is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Seen {
+    /// Unique states seen.
+    pub states: u64,
+    /// How many of them are kept.
+    pub kept: u64,
+    /// Transitions made.
+    pub transitions: u64,
+    /// Steps from the first state.
+    pub depth: u32,
+    /// Of the states that are kept: how many still have to be gone on from, as far as they are known.
+    pub waiting: u64,
+    /// How many more will be found and kept, by a guess: once each level is smaller than the one before it, as if they went on falling
+    /// like that. `None` before.
+    pub left: Option<u64>,
 }
 
 impl Limits<'_> {
@@ -380,6 +398,31 @@ fn hash_of(state: &[u8]) -> u64 {
     FixedState::with_seed(0x7069_636b_6c6f_636b).hash_one(state)
 }
 
+/// How many states the latest levels have.
+#[derive(Default)]
+struct Levels {
+    /// The latest one first.
+    sizes: [u64; 4],
+    /// States whose successors are known.
+    worked_off: u64,
+}
+
+impl Levels {
+    fn begin(&mut self, size: u64) {
+        self.sizes.rotate_right(1);
+        self.sizes[0] = size;
+    }
+
+    /// A guess how many states there are after the latest level: levels fall as they have fallen.
+    fn left(&self) -> Option<u64> {
+        let [latest, .., earliest] = self.sizes;
+        let is_falling = self.sizes.windows(2).all(|pair| pair[0] < pair[1]);
+        // In three levels; one level for a third of that.
+        let ratio = (latest as f64 / earliest as f64).cbrt();
+        (is_falling && ratio < 0.97).then(|| (latest as f64 * ratio / (1.0 - ratio)) as u64)
+    }
+}
+
 /// A successor on its way into its shard, and where in [`Expanded`] its bytes begin and the lengths of its parts.
 struct Successor {
     hash: u64,
@@ -504,11 +547,18 @@ impl Graph {
     /// All that the first state leads to. Nothing from here on is generic in the lock.
     fn explore(&mut self, first: StateId, keep_edges: bool, limits: &Limits, expand: Expand) {
         let mut frontier = vec![first];
+        let mut levels = Levels::default();
         while !frontier.is_empty() {
+            levels.begin(frontier.len() as u64);
             self.shards.iter_mut().for_each(Shard::turn);
             let mut next: Vec<Vec<StateId>> = (0..SHARDS).map(|_| Vec::new()).collect();
             for batch in frontier.chunks(CHUNK_STATES * BATCH_CHUNKS) {
-                if let Some(verdict) = self.step(batch, keep_edges, limits, &mut next, expand) {
+                let verdict = self.step(batch, keep_edges, limits, &mut next, expand);
+                levels.worked_off += batch.len() as u64;
+                let Exploration { states, kept, transitions, depth, .. } = self.exploration;
+                let (waiting, left) = (kept.saturating_sub(levels.worked_off), levels.left());
+                (limits.on_progress)(&Seen { states, kept, transitions, depth, waiting, left });
+                if let Some(verdict) = verdict {
                     self.exploration.verdict = verdict;
                     self.finish();
                     return;
@@ -558,7 +608,6 @@ impl Graph {
                 });
             }
         }
-        (limits.on_progress)(self.exploration.states);
         if is_flooded {
             return Some(Verdict::Incomplete { reason: "messages pile up without end" });
         }
@@ -813,6 +862,20 @@ fn take_in(shard: &mut Shard, number: usize, chunk: &Expanded, keep_edges: bool)
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn what_is_left_is_guessed_once_levels_fall() {
+        let mut levels = Levels::default();
+        let mut guess = |size| {
+            levels.begin(size);
+            levels.left()
+        };
+        assert_eq!([1, 100, 8_000].map(&mut guess), [None; 3]);
+        assert_eq!([4_000, 2_000].map(&mut guess), [None; 2]);
+        // 500, 250, 125 and so on.
+        assert_eq!(guess(1_000), Some(1_000));
+        assert_eq!(guess(1_001), None);
+    }
 
     #[test]
     fn the_states_of_a_shard_are_spread_over_all_buckets_of_its_table_and_told_apart_in_them() {

@@ -2,10 +2,11 @@
 
 use super::ci::{Case, Ci, Outcome};
 use super::jobs::Jobs;
+use super::memory::{self, MaxMemory};
 use super::progress::{Progress, Stopwatch};
 use super::screen::{Paint, Screen, Tone, counted, grouped};
 use super::sweep::names_of;
-use super::{BadCall, Ending, interrupt, last, names, next, states_within};
+use super::{BadCall, Ending, last, names, next, states_within};
 use clap::Args;
 use picklock_model::claims::{Assumption, Judgement, NamedSpace};
 use picklock_model::machine::Line;
@@ -13,7 +14,7 @@ use picklock_model::world::Aim;
 
 use crate::registry::{AnyLock, CheckOptions, CheckVerdict, Checked, Locks, Surroundings, goals};
 use crate::report::TextOptions;
-use picklock_model::explore::{Coverage, Draws, Limits, Verdict};
+use picklock_model::explore::{Coverage, Draws, Limits, Seen, Verdict};
 use picklock_properties::{Promise, PromiseSet};
 use serde::Serialize;
 use std::fmt::Write;
@@ -52,6 +53,8 @@ pub struct Check {
     /// Gives up after so many states; that is no pass
     #[arg(long, value_name = "N", default_value_t = STATES_MAX)]
     max_states: u64,
+    #[command(flatten)]
+    memory: MaxMemory,
     #[command(flatten)]
     jobs: Jobs,
     #[command(flatten)]
@@ -97,6 +100,8 @@ struct Document {
     why_incomplete: Option<&'static str>,
     property: Option<Promise>,
     states: u64,
+    /// Of these, how many were kept; one stands for all that differ only in which client is which.
+    kept: u64,
     transitions: u64,
     depth: u32,
     bytes_per_state: u64,
@@ -124,12 +129,15 @@ impl Check {
         self.ci.check()?;
 
         let progress = Progress::states();
-        let on_progress = |states| progress.set(states);
-        let limits =
-            Limits { states_max: self.max_states, stop: interrupt::flag(), on_progress: &on_progress };
-        let watch = Stopwatch::start();
+        let watch = self.memory.watch();
+        let on_progress = |seen: &Seen| {
+            progress.search(seen);
+            watch.look();
+        };
+        let limits = Limits { states_max: self.max_states, stop: watch.stop(), on_progress: &on_progress };
+        let stopwatch = Stopwatch::start();
         let mut checked = pool.install(|| lock.check(&space, &judgement, &limits))?;
-        let seconds = watch.seconds();
+        let seconds = stopwatch.seconds();
         drop(progress);
         // As if nothing had been let in.
         if at.is_some() && checked.exploration.coverage.faults == 0 && checked.verdict == CheckVerdict::Holds
@@ -138,7 +146,10 @@ impl Check {
         }
 
         let surroundings = lock.surroundings(&space)?.without(&options.drop);
-        let document = Document::new(lock, &options, at, surroundings, &judgement, &checked, seconds);
+        let mut document = Document::new(lock, &options, at, surroundings, &judgement, &checked, seconds);
+        if document.why_incomplete.is_some() && watch.is_too_much() {
+            document.why_incomplete = Some(memory::REACHED);
+        }
         last::keep(document.token.as_deref());
         screen.document(&document);
         if !screen.wants_json() {
@@ -337,6 +348,7 @@ impl Document {
             why_incomplete: why_incomplete(checked),
             property: counterexample.map(|counterexample| counterexample.promise),
             states: exploration.states,
+            kept: exploration.kept,
             transitions: exploration.transitions,
             depth: exploration.depth,
             bytes_per_state: exploration.bytes / exploration.kept.max(1),
@@ -410,8 +422,9 @@ impl Document {
         );
         let _ = write!(
             text,
-            "explored  {}, {}, depth {}, {} bytes a state, {} s\ncoverage  {}\n",
+            "explored  {}{}, {}, depth {}, {} bytes a state, {} s\ncoverage  {}\n",
             counted(self.states, "state"),
+            self.kept_in_words(),
             counted(self.transitions, "transition"),
             self.depth,
             self.bytes_per_state,
@@ -422,6 +435,14 @@ impl Document {
             text += &format!("tested    {}\n", self.tested());
         }
         text
+    }
+
+    /// Whether fewer states were kept than there are.
+    fn kept_in_words(&self) -> String {
+        match self.kept < self.states {
+            true => format!(" ({} up to which client is which)", grouped(self.kept)),
+            false => String::new(),
+        }
     }
 
     /// What never happened.

@@ -21,6 +21,7 @@ mod last;
 mod lists;
 mod man;
 mod matrix;
+mod memory;
 mod merge;
 mod names;
 mod new;

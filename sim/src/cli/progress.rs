@@ -2,13 +2,17 @@
 
 use super::screen::grouped;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use picklock_model::explore::Seen;
 use std::fmt::Write;
 use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A bar or a spinner, or nothing where nobody watches.
 pub struct Progress {
     bar: ProgressBar,
+    /// Transitions of the search that was seen last, and since when it was.
+    search: Mutex<Option<(u64, Stopwatch)>>,
 }
 
 impl Progress {
@@ -19,7 +23,7 @@ impl Progress {
 
     /// A spinner for a search whose size nobody knows.
     pub fn states() -> Progress {
-        let progress = Progress::new(None, "{elapsed:>4} {spinner} {count} states {msg}");
+        let progress = Progress::new(None, "{elapsed:>4} {spinner} {count} states {prefix}{msg}");
         progress.bar.enable_steady_tick(Duration::from_millis(100));
         progress
     }
@@ -35,7 +39,7 @@ impl Progress {
         // A terminal that cannot go back in its line would get a line for each step of the bar.
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         if is_dumb || !std::io::stderr().is_terminal() {
-            return Progress { bar: ProgressBar::hidden() };
+            return Progress { bar: ProgressBar::hidden(), search: Mutex::new(None) };
         }
         let style = match ProgressStyle::with_template(template) {
             Ok(style) => style,
@@ -49,7 +53,7 @@ impl Progress {
                 let _ = out.write_str(&grouped(state.len().unwrap_or(0)));
             });
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
-        Progress { bar: bar.with_style(style) }
+        Progress { bar: bar.with_style(style), search: Mutex::new(None) }
     }
 
     /// What is being done.
@@ -65,6 +69,27 @@ impl Progress {
     /// So many by now.
     pub fn set(&self, now: u64) {
         self.bar.set_position(now);
+    }
+
+    /// How far a search is.
+    pub fn search(&self, seen: &Seen) {
+        self.bar.set_position(seen.states);
+        let mut search = self.search.lock().unwrap_or_else(PoisonError::into_inner);
+        if search.as_ref().is_none_or(|(before, _)| seen.transitions < *before) {
+            // Another search than the last time.
+            *search = Some((seen.transitions, Stopwatch::start()));
+        }
+        let Some((before, since)) = &mut *search else { return };
+        *before = seen.transitions;
+        let seconds = since.seconds();
+        let mut said = format!("(depth {}, {} waiting", seen.depth, grouped(seen.waiting));
+        if seconds > 1.0 {
+            let _ = write!(said, ", {} transitions/s", grouped((seen.transitions as f64 / seconds) as u64));
+        }
+        if let Some(left) = seen.left {
+            let _ = write!(said, ", perhaps {} more", grouped(left));
+        }
+        self.bar.set_prefix(said + ") ");
     }
 
     /// Prints something while nothing is drawn.

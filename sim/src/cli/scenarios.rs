@@ -12,7 +12,7 @@ use crate::report::TextOptions;
 use crate::token::TokenError;
 use clap::Args;
 use picklock_model::claims::{Scenario, Search, scenarios};
-use picklock_model::explore::Limits;
+use picklock_model::explore::{Limits, Seen};
 use picklock_properties::Promise;
 use serde::Serialize;
 use std::fmt::Write;
@@ -183,7 +183,7 @@ pub(super) fn run(
     let stop = interrupt::flag();
     match search {
         Search::Space { space, judgement } => {
-            let on_progress = |states| progress.set(states);
+            let on_progress = |seen: &Seen| progress.search(seen);
             let limits = Limits { states_max: STATES_MAX, stop, on_progress: &on_progress };
             let lock = names::lock(locks, space.lock)?;
             let checked = lock.check(space, judgement, &limits)?;

@@ -5,6 +5,7 @@ mod leaning;
 use super::check::{never, why_incomplete};
 use super::ci::{Case, Ci, Outcome};
 use super::jobs::Jobs;
+use super::memory::{self, MaxMemory};
 use super::names::program;
 use super::progress::{Progress, Stopwatch};
 use super::screen::{Paint, Screen, Tone, counted, grouped, wrapped};
@@ -13,7 +14,7 @@ use crate::registry::{CheckVerdict, Checked, Locks, Surroundings};
 use clap::Args;
 use leaning::leaning;
 use picklock_model::claims::{Claim, Expected, THEOREMS, claims};
-use picklock_model::explore::{Coverage, Limits};
+use picklock_model::explore::{Coverage, Limits, Seen};
 use picklock_properties::Promise;
 use serde::Serialize;
 use std::fmt::Write;
@@ -31,6 +32,8 @@ pub struct Theorems {
     /// Leaves out what takes longer than a few seconds
     #[arg(long)]
     quick: bool,
+    #[command(flatten)]
+    memory: MaxMemory,
     #[command(flatten)]
     jobs: Jobs,
     #[command(flatten)]
@@ -63,6 +66,8 @@ struct Row {
     reason: &'static str,
     why_incomplete: Option<&'static str>,
     states: u64,
+    /// Of these, how many were kept; one stands for all that differ only in which client is which.
+    kept: u64,
     transitions: u64,
     depth: u32,
     steps: Option<usize>,
@@ -82,26 +87,33 @@ impl Theorems {
         let paint = screen.paint();
         screen.text(&header(paint));
 
-        let stop = interrupt::flag();
+        let watch = self.memory.watch();
         let progress = Progress::states();
-        let on_progress = |states| progress.set(states);
+        let on_progress = |seen: &Seen| {
+            progress.search(seen);
+            watch.look();
+        };
         let mut rows: Vec<Row> = Vec::new();
         for claim in &chosen {
             if interrupt::happened() || screen.is_closed() {
                 break;
             }
+            watch.begin_anew();
             progress.set(0);
             progress.name(name(claim));
             let lock = names::lock(locks, claim.space.lock)?;
-            let limits = Limits { states_max: STATES_MAX, stop, on_progress: &on_progress };
-            let watch = Stopwatch::start();
+            let limits = Limits { states_max: STATES_MAX, stop: watch.stop(), on_progress: &on_progress };
+            let stopwatch = Stopwatch::start();
             let checked = pool.install(|| lock.check(&claim.space, &claim.judgement, &limits))?;
-            let row = Row::new(
+            let mut row = Row::new(
                 claim,
                 lock.surroundings(&claim.space)?.without(&claim.dropped),
                 &checked,
-                watch.seconds(),
+                stopwatch.seconds(),
             );
+            if row.why_incomplete.is_some() && watch.is_too_much() {
+                row.why_incomplete = Some(memory::REACHED);
+            }
             let nth = rows.iter().filter(|row| row.token.is_some()).count() + 1;
             let is_other = |before: &Row| (before.theorem, before.variant) != (row.theorem, row.variant);
             let title = if rows.last().is_none_or(is_other) { title(&row, paint) } else { String::new() };
@@ -184,6 +196,7 @@ impl Row {
             reason: claim.reason,
             why_incomplete: why_incomplete(checked),
             states: exploration.states,
+            kept: exploration.kept,
             transitions: exploration.transitions,
             depth: exploration.depth,
             steps: counterexample.map(|counterexample| counterexample.steps),

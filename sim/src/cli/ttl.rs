@@ -75,7 +75,7 @@ impl Ttl {
         let limits = Limits {
             states_max: self.max_states,
             stop: interrupt::flag(),
-            on_progress: &|states| progress.set(states),
+            on_progress: &|seen| progress.search(seen),
         };
         let questions = self.questions();
         let mut rows: Vec<Row> = Vec::new();

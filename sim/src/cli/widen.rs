@@ -4,6 +4,7 @@ mod table;
 
 use super::check::why_incomplete;
 use super::jobs::Jobs;
+use super::memory::{self, MaxMemory};
 use super::progress::{Progress, Stopwatch};
 use super::screen::Screen;
 use super::{BadCall, Ending, interrupt, last, names, next, states_within};
@@ -13,7 +14,7 @@ use picklock_model::claims::{
     Claim, Expected, Judgement, NamedSpace, Search, THEOREMS, Widened, Widening, claims, known_fall,
     scenarios,
 };
-use picklock_model::explore::Limits;
+use picklock_model::explore::{Limits, Seen};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,6 +31,8 @@ pub struct Widen {
     /// Gives a try up after so many seconds; that is no pass, and another machine may come further
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
+    #[command(flatten)]
+    memory: MaxMemory,
     /// Takes the claims along that take longer than a few seconds themselves
     #[arg(long)]
     long: bool,
@@ -155,17 +158,16 @@ impl Widen {
             _ => claim.judgement.clone(),
         };
         let watch = Stopwatch::start();
-        let (stop, is_late) = (AtomicBool::new(false), AtomicBool::new(false));
-        let on_progress = |states| {
-            progress.set(states);
+        let (memory, is_late) = (self.memory.watch(), AtomicBool::new(false));
+        let on_progress = |seen: &Seen| {
+            progress.search(seen);
+            memory.look();
             if self.seconds.is_some_and(|seconds| watch.seconds() > seconds) {
                 is_late.store(true, Ordering::Relaxed);
-            }
-            if is_late.load(Ordering::Relaxed) || interrupt::happened() {
-                stop.store(true, Ordering::Relaxed);
+                memory.stop().store(true, Ordering::Relaxed);
             }
         };
-        let limits = Limits { states_max: self.max_states, stop: &stop, on_progress: &on_progress };
+        let limits = Limits { states_max: self.max_states, stop: memory.stop(), on_progress: &on_progress };
         let checked = lock.check(&space, &judgement, &limits)?;
         let is_late = is_late.load(Ordering::Relaxed) && !interrupt::happened();
         let fall = known_fall(claim.name, claim.variant, claim.dropped.as_deref(), widening);
@@ -180,7 +182,11 @@ impl Widen {
             verdict: checked.verdict,
             expected: if fall.is_some() { Expected::Violated } else { Expected::Holds },
             why: fall.map(|fall| fall.why),
-            why_incomplete: why_incomplete(&checked).map(|why| if is_late { OUT_OF_TIME } else { why }),
+            why_incomplete: why_incomplete(&checked).map(|why| match (is_late, memory.is_too_much()) {
+                (true, _) => OUT_OF_TIME,
+                (false, true) => memory::REACHED,
+                (false, false) => why,
+            }),
             states: checked.exploration.states,
             steps: checked.counterexample.as_ref().map(|found| found.steps),
             token: checked.counterexample.map(|found| found.token.encode()),

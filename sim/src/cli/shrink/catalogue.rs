@@ -12,7 +12,7 @@ use crate::registry::{Locks, Reduced, ShrinkHow};
 use crate::report::TextOptions;
 use crate::token::{Token, TokenError};
 use picklock_model::claims::{Hunt, Scenario, Search, scenarios};
-use picklock_model::explore::Limits;
+use picklock_model::explore::{Limits, Seen};
 use picklock_properties::Promise;
 use serde::Serialize;
 
@@ -111,7 +111,7 @@ fn hunted() -> Vec<(Scenario, Hunt)> {
 fn exhaustive(locks: &Locks, scenario: &Scenario, progress: &Progress) -> Result<Option<Length>, BadCall> {
     match &scenario.search {
         Search::Space { space, judgement } => {
-            let on_progress = |states| progress.set(states);
+            let on_progress = |seen: &Seen| progress.search(seen);
             let limits =
                 Limits { states_max: STATES_MAX, stop: interrupt::flag(), on_progress: &on_progress };
             let lock = names::lock(locks, space.lock)?;

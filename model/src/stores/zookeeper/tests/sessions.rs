@@ -133,7 +133,7 @@ fn a_session_without_a_timeout_needs_no_pings_and_never_ends() {
 fn a_client_that_restarts_has_another_session_and_the_old_one_lives_until_its_time_is_over() {
     let mut all = Ensemble::single(1);
     let place = created(all.does(0, enqueue()));
-    all.clients[0].restart(0);
+    all.clients[0].restart();
     all.connect(0);
     all.deliver_all();
     assert!(all.has(0, place));

@@ -1,0 +1,117 @@
+//! How much memory a search may take, so that it stops with what it has found out before the machine stops it.
+
+use super::interrupt;
+use clap::Args;
+use std::fs;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The option, for commands that search.
+#[derive(Debug, Args)]
+pub struct MaxMemory {
+    /// Gives up when the process takes so much memory, such as 500M or 8G; that is no pass [default: three quarters of what is free]
+    #[arg(long, value_name = "SIZE")]
+    max_memory: Option<Size>,
+}
+
+/// A size in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Size(u64);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Size, String> {
+        let wrong = || format!("{text}: a size is a whole number with M or G behind it, such as 500M or 8G");
+        let (number, unit) = match text.strip_suffix(['M', 'm']) {
+            Some(number) => (number, 1 << 20),
+            None => (text.strip_suffix(['G', 'g']).ok_or_else(wrong)?, 1 << 30),
+        };
+        let number: u64 = number.parse().map_err(|_| wrong())?;
+        number.checked_mul(unit).filter(|bytes| *bytes > 0).map(Size).ok_or_else(wrong)
+    }
+}
+
+/// Why a search was given up that took too much.
+pub const REACHED: &str = "the limit of memory was reached (--max-memory sets another)";
+
+/// Watches over the memory of this process, and over ^C.
+pub struct Watch {
+    /// Of which more is too much; `None`: nobody can say how much it takes.
+    bytes_max: Option<u64>,
+    is_too_much: AtomicBool,
+    stop: AtomicBool,
+}
+
+impl MaxMemory {
+    /// From now on.
+    pub fn watch(&self) -> Watch {
+        let free = || Some(kilobytes("/proc/meminfo", "MemAvailable:")? * 1024 / 4 * 3);
+        let bytes_max = self.max_memory.map(|size| size.0).or_else(free);
+        Watch { bytes_max, is_too_much: AtomicBool::new(false), stop: AtomicBool::new(false) }
+    }
+}
+
+impl Watch {
+    /// The flag that the search watches.
+    pub fn stop(&self) -> &AtomicBool {
+        let _ = interrupt::flag();
+        &self.stop
+    }
+
+    /// To be asked now and then.
+    pub fn look(&self) {
+        let taken = || kilobytes("/proc/self/status", "VmRSS:").map(|kilobytes| kilobytes * 1024);
+        if self.bytes_max.is_some_and(|max| taken().is_some_and(|taken| taken > max)) {
+            self.is_too_much.store(true, Ordering::Relaxed);
+        }
+        if self.is_too_much() || interrupt::happened() {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether that was the reason to stop. A search that comes later begins with nothing.
+    pub fn is_too_much(&self) -> bool {
+        self.is_too_much.load(Ordering::Relaxed)
+    }
+
+    /// The next search is another one.
+    pub fn begin_anew(&self) {
+        self.is_too_much.store(false, Ordering::Relaxed);
+        self.stop.store(interrupt::happened(), Ordering::Relaxed);
+    }
+}
+
+/// What the kernel says in a line of such a file.
+fn kilobytes(file: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_has_a_unit_and_is_not_nothing() {
+        assert_eq!("500M".parse(), Ok(Size(500 << 20)));
+        assert_eq!("8g".parse(), Ok(Size(8 << 30)));
+        for wrong in ["", "8", "G", "0G", "-1G", "1.5G", "99999999999999G", "8GB", "8 G"] {
+            assert!(wrong.parse::<Size>().is_err_and(|said| said.contains("500M or 8G")), "{wrong}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn more_memory_than_allowed_stops_a_search_and_the_next_one_begins_anew() {
+        let watch = MaxMemory { max_memory: Some(Size(1)) }.watch();
+        watch.look();
+        assert!(watch.is_too_much() && watch.stop().load(Ordering::Relaxed));
+        watch.begin_anew();
+        assert!(!watch.is_too_much() && !watch.stop().load(Ordering::Relaxed));
+        let roomy = MaxMemory { max_memory: None }.watch();
+        roomy.look();
+        assert!(roomy.bytes_max.is_some_and(|max| max > 1 << 20) && !roomy.is_too_much());
+    }
+}
