@@ -2,9 +2,7 @@
 //! from zero; whether there is a value in an option is a byte, and so is a boolean; a list begins with its length, and structs
 //! are their fields one after another. Two values of one type have the same bytes if and only if they are equal.
 //!
-//! The format is kept because the order of the search hangs on the hash of these bytes, and with it which one of several
-//! shortest counterexamples is found. The code is not postcard's because nothing can go wrong here: what is packed is plain
-//! data, and what is unpacked was packed here. So the error is a type without values, which costs no check and no code; most
+//! The code is not postcard's because nothing can go wrong here: what is packed is plain data, and what is unpacked was packed here. So the error is a type without values, which costs no check and no code; most
 //! numbers are one byte, and that is all that is done for them.
 
 mod packer;

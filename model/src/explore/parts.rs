@@ -15,11 +15,11 @@ use serde::de::DeserializeOwned;
 use std::ops::Range;
 
 /// A state whose successors are made, unpacked and packed, and the latest of them.
-pub(super) struct Parent<'a, Y: System> {
+pub(super) struct Parent<Y: System> {
     world: World<Y>,
     /// Which memory the world was restored from, and which row of it.
     restored: Option<(usize, Row)>,
-    parts: Parts<'a>,
+    parts: Parts,
     successor: World<Y>,
     /// Which clients may be others in the successor than in the parent, then which servers.
     changed: Vec<bool>,
@@ -27,7 +27,7 @@ pub(super) struct Parent<'a, Y: System> {
     is_shared_changed: bool,
 }
 
-impl<'a, Y: System> Parent<'a, Y> {
+impl<Y: System> Parent<Y> {
     /// Room for states like this one.
     pub fn like(world: World<Y>) -> Self {
         let nodes = world.cluster.clients.len() + world.cluster.servers.len();
@@ -42,7 +42,7 @@ impl<'a, Y: System> Parent<'a, Y> {
     }
 
     /// Makes the state with these bytes the parent.
-    pub fn unpack(&mut self, bytes: &'a [u8]) {
+    pub fn unpack(&mut self, bytes: &[u8]) {
         let World { cluster, in_flight, budget, broken } = &mut self.world;
         let mut left = bytes;
         self.parts.begin(bytes);
@@ -59,7 +59,7 @@ impl<'a, Y: System> Parent<'a, Y> {
     /// The same for a state whose parts have these lengths, and are those of a row.
     pub fn restore(
         &mut self,
-        bytes: &'a [u8],
+        bytes: &[u8],
         lengths: &[u16],
         row: &Row,
         (number, memory): (usize, &Memory<Y>),
@@ -207,20 +207,21 @@ fn restore<T: Clone>(to: &mut [T], from: &[T], changed: &[bool]) {
 
 /// A packed state, and where its parts are: all but the lengths of lists, and the few bytes at the end.
 #[derive(Default)]
-struct Parts<'a> {
-    bytes: &'a [u8],
+struct Parts {
+    bytes: Vec<u8>,
     places: Vec<Range<usize>>,
 }
 
-impl<'a> Parts<'a> {
-    fn begin(&mut self, bytes: &'a [u8]) {
-        self.bytes = bytes;
+impl Parts {
+    fn begin(&mut self, bytes: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
         self.places.clear();
     }
 
     /// Parts of these lengths, of which those of some numbers stand behind the byte with the length of their list; returns what
     /// stands behind them all.
-    fn begin_with(&mut self, bytes: &'a [u8], lengths: &[u16], lists: &[usize]) -> &'a [u8] {
+    fn begin_with<'b>(&mut self, bytes: &'b [u8], lengths: &[u16], lists: &[usize]) -> &'b [u8] {
         self.begin(bytes);
         let mut at = 0;
         for (number, length) in lengths.iter().enumerate() {
@@ -238,7 +239,7 @@ impl<'a> Parts<'a> {
         self.places.push(self.bytes.len() - began.len()..self.bytes.len() - left.len());
     }
 
-    fn bytes_of(&self, part: usize) -> &'a [u8] {
+    fn bytes_of(&self, part: usize) -> &[u8] {
         &self.bytes[self.places[part].clone()]
     }
 

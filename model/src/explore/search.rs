@@ -1,25 +1,24 @@
 //! Breadth-first search, level by level, over packed states with an exact set.
 //!
-//! States are kept packed ([`super::packed`]) in one arena per shard, found through a table of indices; a state's shard is
-//! chosen by its hash. A level is worked off in batches, and a batch in as many chunks at a time as keep all cores busy: first
+//! States are kept as rows of the numbers of their parts ([`super::steps`]) in one arena per shard, found through a table of indices; a
+//! state's shard is chosen by the hash of its parts' bytes, whose numbers depend on which thread met them first. A level is worked off in batches, and a batch in as many chunks at a time as keep all cores busy: first
 //! they make successors, by what each thread remembers of local steps ([`super::steps`]) or else of the state as a whole
 //! ([`super::parts`]; no shared memory is written), then they sort the successors in, each into shards of its own. The order of
-//! everything is the order of a search with one core, so the number of cores changes nothing but the time.
+//! everything is the order in which a search with one core finds it, so the number of cores changes nothing but the time, and what is close
+//! in a level has much in common, which caches notice. Of several shortest paths the one is told whose actions come first.
 
 use super::label::label;
 use super::parts::{Parent, pack_parts};
-use super::steps::{Outcome, Row, Steps};
+use super::steps::{Numbers, Outcome, Row, Steps, nodes_of};
 use super::{Path, Space};
 use crate::system::System;
 use crate::world::{Action, View, Workspace, World};
-use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use picklock_properties::{Event, Monitors, PromiseSet, Tests, Violation};
 use rayon::prelude::*;
 use serde::Serialize;
-use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// When to give up, and whom to tell.
 pub struct Limits<'a> {
@@ -203,7 +202,7 @@ pub struct Exploration {
     pub transitions: u64,
     /// Length of the longest shortest path.
     pub depth: u32,
-    /// Size of all packed states together that were kept.
+    /// Size of what was kept of all states together, with the index that they are found by and the parts that they are made of.
     pub bytes: u64,
     /// How often the interesting things happened.
     pub coverage: Coverage,
@@ -280,9 +279,11 @@ pub(super) struct Edge {
 
 #[derive(Default)]
 struct Shard {
-    bytes: Vec<u8>,
-    ends: Vec<u64>,
-    parents: Vec<(u32, u16)>,
+    rows: Vec<u32>,
+    ends: Vec<u32>,
+    parents: Vec<u32>,
+    actions: Vec<u16>,
+    /// What a liveness check wants to know; nothing, if nobody asks.
     flags: Vec<u16>,
     table: HashTable<(u32, u32)>,
     edges: Vec<Edge>,
@@ -291,38 +292,35 @@ struct Shard {
     next_level: Level,
 }
 
-/// A state with the lengths of its parts, for how many worlds it stands, and what led to it.
+/// A state, for how many worlds it stands, and what led to it.
 struct Found<'a> {
-    state: &'a [u8],
-    lengths: &'a [u16],
+    row: &'a [u32],
     worlds: u16,
     parent: u32,
     action: u16,
-    flags: u16,
+    flags: Option<u16>,
 }
 
-/// Of states that were found one after the other, the lengths of their parts, among others.
+/// Of states that were found one after the other: for how many worlds each of them stands.
 #[derive(Default)]
 struct Level {
     first: usize,
-    lengths: Vec<u16>,
-    ends: Vec<u32>,
-    /// For how many worlds each of them stands.
     worlds: Vec<u16>,
 }
 
 impl Shard {
-    fn state(&self, position: usize) -> &[u8] {
+    fn row(&self, position: usize) -> &[u32] {
         let start = if position == 0 { 0 } else { self.ends[position - 1] };
-        &self.bytes[start as usize..self.ends[position] as usize]
+        &self.rows[start as usize..self.ends[position] as usize]
     }
 
-    /// The lengths of the parts of a state of this level.
-    fn lengths(&self, position: usize) -> &[u16] {
-        let Level { first, lengths, ends, .. } = &self.level;
-        let number = position - first;
-        let start = if number == 0 { 0 } else { ends[number - 1] };
-        &lengths[start as usize..ends[number] as usize]
+    /// How much memory its states take with their index, in bytes.
+    fn size(&self) -> u64 {
+        let Shard { rows, ends, parents, actions, flags, table, .. } = self;
+        let lists =
+            size_of_val(rows.as_slice()) + size_of_val(ends.as_slice()) + size_of_val(parents.as_slice());
+        let lists = lists + size_of_val(actions.as_slice()) + size_of_val(flags.as_slice());
+        (lists + table.allocation_size()) as u64
     }
 
     /// For how many worlds a state of this level stands.
@@ -333,29 +331,26 @@ impl Shard {
     /// What was found becomes the level whose successors are made.
     fn turn(&mut self) {
         std::mem::swap(&mut self.level, &mut self.next_level);
-        self.next_level.lengths.clear();
-        self.next_level.ends.clear();
         self.next_level.worlds.clear();
         self.next_level.first = self.ends.len();
     }
 
     /// The position of the state, and whether it is new.
     fn insert(&mut self, hash: u64, found: &Found) -> (usize, bool) {
-        let Found { state, lengths, worlds, parent, action, flags } = *found;
+        let Found { row, worlds, parent, action, flags } = *found;
         let tag = tag_of(hash);
         let found = self.table.find(in_table(tag), |(other_tag, position)| {
-            *other_tag == tag && self.state(*position as usize) == state
+            *other_tag == tag && self.row(*position as usize) == row
         });
         if let Some((_, position)) = found {
             return (*position as usize, false);
         }
         let position = self.ends.len();
-        self.bytes.extend_from_slice(state);
-        self.ends.push(self.bytes.len() as u64);
-        self.parents.push((parent, action));
-        self.flags.push(flags);
-        self.next_level.lengths.extend_from_slice(lengths);
-        self.next_level.ends.push(self.next_level.lengths.len() as u32);
+        self.rows.extend_from_slice(row);
+        self.ends.push(self.rows.len() as u32);
+        self.parents.push(parent);
+        self.actions.push(action);
+        self.flags.extend(flags);
         self.next_level.worlds.push(worlds);
         self.table.insert_unique(in_table(tag), (tag, position as u32), |(tag, _)| in_table(*tag));
         (position, true)
@@ -373,7 +368,7 @@ impl Shard {
         for position in starts.iter_mut().flatten() {
             *position = if *position == 0 { 0 } else { self.ends[*position - 1] as usize };
         }
-        let read = starts.iter().flatten().fold(0, |read, start| read ^ self.bytes[*start]);
+        let read = starts.iter().flatten().fold(0, |read, start| read ^ self.rows[*start]);
         std::hint::black_box(read);
     }
 }
@@ -392,10 +387,6 @@ fn in_table(tag: u32) -> u64 {
 
 fn shard_of(hash: u64) -> usize {
     hash as usize % SHARDS
-}
-
-fn hash_of(state: &[u8]) -> u64 {
-    FixedState::with_seed(0x7069_636b_6c6f_636b).hash_one(state)
 }
 
 /// How many states the latest levels have.
@@ -423,26 +414,23 @@ impl Levels {
     }
 }
 
-/// A successor on its way into its shard, and where in [`Expanded`] its bytes begin and the lengths of its parts.
+/// A successor on its way into its shard, and where in [`Expanded`] its row is.
 struct Successor {
     hash: u64,
-    start: usize,
-    lengths_start: usize,
+    start: u32,
     length: u16,
-    parts: u16,
     worlds: u16,
     action: u16,
     parent: u32,
     label: u32,
-    flags: u16,
+    flags: Option<u16>,
     is_redrawn: bool,
 }
 
 /// What one chunk of states leads to.
 #[derive(Default)]
 struct Expanded {
-    bytes: Vec<u8>,
-    lengths: Vec<u16>,
+    rows: Vec<u32>,
     /// By shard.
     successors: Vec<Vec<Successor>>,
     transitions: u64,
@@ -456,8 +444,7 @@ struct Expanded {
 
 impl Expanded {
     fn begin(&mut self) {
-        self.bytes.clear();
-        self.lengths.clear();
+        self.rows.clear();
         self.successors.resize_with(SHARDS, Vec::new);
         self.successors.iter_mut().for_each(Vec::clear);
         (self.transitions, self.coverage) = (0, Coverage::default());
@@ -509,15 +496,16 @@ impl Graph {
         let first = World::new(&space.setup, &space.bounds);
         let (mut packed, mut lengths) = (Vec::new(), Vec::new());
         pack_parts(&first, &mut packed, &mut lengths);
-        if Steps::new(space, alike).reduce(&mut packed, &mut lengths) > 1 {
+        let numbers = Arc::new(Numbers::new(nodes_of(space)));
+        let mut steps = Steps::new(space, Arc::clone(&numbers), alike);
+        if steps.reduce(&mut packed, &mut lengths) > 1 {
             return None;
         }
-        let hash = hash_of(&packed);
+        let mut row = Vec::new();
+        let hash = steps.keep(&packed, &lengths, &mut row);
         let shard = shard_of(hash);
-        let flags_of_first = flags.map_or(0, |flags| flags(&first.cluster.monitors));
-        let (state, lengths) = (packed.as_slice(), lengths.as_slice());
-        let parent = NO_PARENT;
-        let found = Found { state, lengths, worlds: 1, parent, action: 0, flags: flags_of_first };
+        let flags_of_first = flags.map(|flags| flags(&first.cluster.monitors));
+        let found = Found { row: &row, worlds: 1, parent: NO_PARENT, action: 0, flags: flags_of_first };
         shards[shard].insert(hash, &found);
 
         let mut graph = Graph {
@@ -534,12 +522,14 @@ impl Graph {
             expanded: Vec::new(),
         };
         // One for each thread that expands.
-        let idle: Mutex<Vec<Steps<Y>>> = Mutex::new(Vec::new());
+        let idle: Mutex<Vec<Steps<Y>>> = Mutex::new(vec![steps]);
         graph.explore(StateId::new(shard, 0), flags.is_some(), limits, &|chunk, shards, expanded| {
-            let mut steps = lock(&idle).pop().unwrap_or_else(|| Steps::new(space, alike));
+            let steps = lock(&idle).pop();
+            let mut steps = steps.unwrap_or_else(|| Steps::new(space, Arc::clone(&numbers), alike));
             expand(space, chunk, shards, flags, &mut steps, expanded);
             lock(&idle).push(steps);
         });
+        graph.exploration.bytes = graph.shards.iter().map(Shard::size).sum::<u64>() + numbers.size();
         let is_in_vain = graph.expanded.iter().any(|expanded| expanded.is_in_vain);
         (!is_in_vain).then_some(graph)
     }
@@ -551,7 +541,7 @@ impl Graph {
         while !frontier.is_empty() {
             levels.begin(frontier.len() as u64);
             self.shards.iter_mut().for_each(Shard::turn);
-            let mut next: Vec<Vec<StateId>> = (0..SHARDS).map(|_| Vec::new()).collect();
+            let mut next = Vec::new();
             for batch in frontier.chunks(CHUNK_STATES * BATCH_CHUNKS) {
                 let verdict = self.step(batch, keep_edges, limits, &mut next, expand);
                 levels.worked_off += batch.len() as u64;
@@ -560,18 +550,12 @@ impl Graph {
                 (limits.on_progress)(&Seen { states, kept, transitions, depth, waiting, left });
                 if let Some(verdict) = verdict {
                     self.exploration.verdict = verdict;
-                    self.finish();
                     return;
                 }
             }
-            frontier = next.concat();
+            frontier = next;
             self.exploration.depth += u32::from(!frontier.is_empty());
         }
-        self.finish();
-    }
-
-    fn finish(&mut self) {
-        self.exploration.bytes = self.shards.iter().map(|shard| shard.bytes.len() as u64).sum();
     }
 
     fn step(
@@ -579,7 +563,7 @@ impl Graph {
         batch: &[StateId],
         keep_edges: bool,
         limits: &Limits,
-        next: &mut [Vec<StateId>],
+        next: &mut Vec<StateId>,
         expand: Expand,
     ) -> Option<Verdict> {
         let (mut is_flooded, mut broken) = (false, None);
@@ -627,23 +611,24 @@ impl Graph {
         None
     }
 
-    /// Sorts successors in, those of a shard in the order in which they were found; says how many worlds are new, and how many of them
-    /// are kept.
-    fn take_in(&mut self, expanded: &[Expanded], keep_edges: bool, next: &mut [Vec<StateId>]) -> (u64, u64) {
-        self.shards
-            .par_iter_mut()
-            .zip(next.par_iter_mut())
-            .enumerate()
-            .map(|(number, (shard, next))| {
-                let before = shard.ends.len();
-                let mut worlds = 0;
-                for chunk in expanded {
-                    worlds += take_in(shard, number, chunk, keep_edges);
-                }
-                next.extend((before..shard.ends.len()).map(|position| StateId::new(number, position)));
-                (worlds, (shard.ends.len() - before) as u64)
-            })
-            .reduce(|| (0, 0), |(worlds, kept), (more, kept_too)| (worlds + more, kept + kept_too))
+    /// Sorts successors in and appends those that are new to `next`, in the order in which they were found; says how many worlds are new,
+    /// and how many of them are kept.
+    fn take_in(&mut self, expanded: &[Expanded], keep_edges: bool, next: &mut Vec<StateId>) -> (u64, u64) {
+        let number_and_shard = self.shards.par_iter_mut().enumerate();
+        let new = number_and_shard.map(|(number, shard)| {
+            let (mut worlds, mut found) = (0, Vec::new());
+            for (chunk, expanded) in expanded.iter().enumerate() {
+                worlds += take_in(shard, number, expanded, chunk as u32, keep_edges, &mut found);
+            }
+            (worlds, found)
+        });
+        let new: Vec<(u64, Vec<Place>)> = new.collect();
+        let worlds = new.iter().map(|(worlds, _)| worlds).sum();
+        // Each shard has its own in order already, which a stable sort makes use of.
+        let mut found: Vec<Place> = new.into_iter().flat_map(|(_, found)| found).collect();
+        found.sort_by_key(|(place, _)| *place);
+        next.extend(found.iter().map(|(_, state)| *state));
+        (worlds, found.len() as u64)
     }
 
     /// The shortest path from the first state.
@@ -652,9 +637,9 @@ impl Graph {
         let mut at = state;
         // Only the first state has depth 0; it is the only one that no parent's action leads to.
         while at != self.first() {
-            let (parent, action) = self.shards[at.shard()].parents[at.position()];
-            path.push(action);
-            at = StateId(parent);
+            let Shard { parents, actions, .. } = &self.shards[at.shard()];
+            path.push(actions[at.position()]);
+            at = StateId(parents[at.position()]);
         }
         path.reverse();
         path
@@ -662,7 +647,7 @@ impl Graph {
 
     /// The first state: the one that was inserted into an empty set.
     pub fn first(&self) -> StateId {
-        let shard = self.shards.iter().position(|shard| shard.parents.first() == Some(&(NO_PARENT, 0)));
+        let shard = self.shards.iter().position(|shard| shard.parents.first() == Some(&NO_PARENT));
         match shard {
             Some(shard) => StateId::new(shard, 0),
             None => unreachable!("the first state is inserted before all others"),
@@ -724,25 +709,25 @@ fn expand<'s, Y: System>(
     let mut workspace = Workspace::default();
     let mut listed = Listed::default();
     let (mut packed, mut lengths) = (Vec::new(), Vec::new());
-    let mut row = Row::default();
+    let (mut row, mut state) = (Row::default(), Vec::new());
     let mut parent = Parent::like(World::new(&space.setup, &space.bounds));
     steps.make_room();
     for id in chunk {
         let shard = &shards[id.shard()];
-        let (state, parts) = (shard.state(id.position()), shard.lengths(id.position()));
+        let kept = shard.row(id.position());
         let worlds = u64::from(shard.worlds(id.position()));
-        let place = steps.place(state, parts);
+        let place = steps.place(kept);
         // Not before somebody needs the world as a whole.
         let mut is_unpacked = false;
         match place {
             Some(place) => {
-                let memory = steps.memory(place);
-                memory.read(state, parts, &mut row);
-                let view = memory.view(&row, place.budget, place.broken.is_some());
+                steps.read(place, kept, &mut row);
+                let view = steps.memory(place).view(&row, place.budget, place.broken.is_some());
                 list(&view, space, &mut listed, flags.is_some());
             }
             None => {
-                parent.unpack(state);
+                steps.pack(kept, &mut state, &mut lengths);
+                parent.unpack(&state);
                 is_unpacked = true;
                 list(&parent.world().view(), space, &mut listed, flags.is_some());
             }
@@ -751,9 +736,11 @@ fn expand<'s, Y: System>(
         for (number, action) in listed.actions.iter().enumerate() {
             let stepped = place.and_then(|place| steps.memory(place).step(&row, place.budget, *action));
             if let (None, false, Some(place)) = (stepped, is_unpacked, place) {
-                parent.restore(state, parts, &row, (place.memory, steps.memory(place)));
+                steps.pack(kept, &mut state, &mut lengths);
+                parent.restore(&state, &lengths, &row, (place.memory, steps.memory(place)));
                 is_unpacked = true;
             }
+            let start = expanded.rows.len();
             let (messages, broken, seen, worlds_next) = match (stepped, place) {
                 (Some(stepped), Some(place)) => {
                     let memory = steps.memory(place);
@@ -763,9 +750,8 @@ fn expand<'s, Y: System>(
                         None => (&[][..], PromiseSet::EMPTY, None),
                     };
                     expanded.coverage.count(*action, events, tested, worlds);
-                    let seen = flags.map_or(0, |flags| flags(memory.monitors_next()));
+                    let seen = flags.map(|flags| flags(memory.monitors_next()));
                     let worlds_next = memory.reduce_next();
-                    memory.pack_next(stepped.budget, broken, &mut packed, &mut lengths);
                     (memory.messages_next(), broken, seen, worlds_next)
                 }
                 (None, _) | (_, None) => {
@@ -776,7 +762,7 @@ fn expand<'s, Y: System>(
                     parent.pack_successor(&mut packed, &mut lengths);
                     let worlds_next = steps.reduce(&mut packed, &mut lengths);
                     let World { cluster, in_flight, broken, .. } = parent.successor();
-                    let seen = flags.map_or(0, |flags| flags(&cluster.monitors));
+                    let seen = flags.map(|flags| flags(&cluster.monitors));
                     (in_flight.len(), *broken, seen, worlds_next)
                 }
             };
@@ -787,33 +773,42 @@ fn expand<'s, Y: System>(
             if let (Some(violation), None) = (broken, expanded.broken) {
                 expanded.broken = Some((violation, *id, number as u16));
             }
-            assert!(packed.len() <= STATE_BYTES_MAX, "a state takes {} bytes", packed.len());
-            let hash = hash_of(&packed);
+            let hash = match (stepped, place) {
+                (Some(stepped), Some(place)) => {
+                    steps.keep_next(place, stepped.budget, broken, &mut expanded.rows)
+                }
+                (None, _) | (_, None) => {
+                    assert!(packed.len() <= STATE_BYTES_MAX, "a state takes {} bytes", packed.len());
+                    steps.keep(&packed, &lengths, &mut expanded.rows)
+                }
+            };
             // Not each time, for it takes longer than all the rest.
-            if let (Some(place), Alike::Renamed, true) =
-                (place, steps.alike(), hash.is_multiple_of(if cfg!(debug_assertions) { 32 } else { 512 }))
-            {
+            let is_checked = hash.is_multiple_of(if cfg!(debug_assertions) { 32 } else { 512 });
+            if let (Some(place), Alike::Renamed, true) = (place, steps.alike(), is_checked) {
+                if let Some(stepped) = stepped {
+                    steps.memory(place).pack_next(stepped.budget, broken, &mut packed, &mut lengths);
+                }
                 steps.check(place, &row, *action, &packed, &mut workspace);
             }
             let is_sampled = hash.is_multiple_of(64) && steps.alike() == Alike::Same;
             if let (true, true, Some(stepped), Some(place)) =
                 (cfg!(debug_assertions), is_sampled, stepped, place)
             {
-                let memory = steps.memory(place);
                 if !is_unpacked {
-                    parent.restore(state, parts, &row, (place.memory, memory));
+                    steps.pack(kept, &mut state, &mut lengths);
+                    parent.restore(&state, &lengths, &row, (place.memory, steps.memory(place)));
                     is_unpacked = true;
                 }
+                let memory = steps.memory(place);
+                memory.pack_next(stepped.budget, broken, &mut packed, &mut lengths);
                 parent.put_successor(memory, stepped.budget, broken);
             }
             debug_assert!(!is_sampled || parent.leads_to_successor(*action, space));
             debug_assert!(!is_sampled || parent.is_packed_into(&packed));
             expanded.successors[shard_of(hash)].push(Successor {
                 hash,
-                start: expanded.bytes.len(),
-                lengths_start: expanded.lengths.len(),
-                length: packed.len() as u16,
-                parts: lengths.len() as u16,
+                start: start as u32,
+                length: (expanded.rows.len() - start) as u16,
                 worlds: worlds_next,
                 action: number as u16,
                 parent: id.0,
@@ -821,8 +816,6 @@ fn expand<'s, Y: System>(
                 is_redrawn: listed.are_redrawn.get(number).copied().unwrap_or(false),
                 flags: seen,
             });
-            expanded.bytes.extend_from_slice(&packed);
-            expanded.lengths.extend_from_slice(&lengths);
         }
     }
     expanded.is_in_vain = steps.are_told_apart();
@@ -831,20 +824,32 @@ fn expand<'s, Y: System>(
 /// How many states are looked up at a time.
 const BLOCK: usize = 16;
 
-/// Sorts the successors of one chunk into one shard; says how many worlds are new.
-fn take_in(shard: &mut Shard, number: usize, chunk: &Expanded, keep_edges: bool) -> u64 {
-    let mut new = 0;
+/// A state, behind the numbers of the chunk and of the successor in it as which it was found first.
+type Place = ((u32, u32), StateId);
+
+/// Sorts the successors of one chunk into one shard and appends the new ones to `found`; says how many worlds those are.
+fn take_in(
+    shard: &mut Shard,
+    number: usize,
+    chunk: &Expanded,
+    chunk_number: u32,
+    keep_edges: bool,
+    found: &mut Vec<Place>,
+) -> u64 {
+    let mut worlds_new = 0;
     for (at, successor) in chunk.successors[number].iter().enumerate() {
         if at.is_multiple_of(BLOCK) {
             let others = &chunk.successors[number][at..];
             shard.prefetch(&others[..others.len().min(BLOCK)]);
         }
-        let Successor { hash, start, lengths_start, length, parts, worlds, parent, action, flags, .. } =
-            *successor;
-        let state = &chunk.bytes[start..][..usize::from(length)];
-        let lengths = &chunk.lengths[lengths_start..][..usize::from(parts)];
-        let (position, is_new) = shard.insert(hash, &Found { state, lengths, worlds, parent, action, flags });
-        new += if is_new { u64::from(worlds) } else { 0 };
+        let Successor { hash, start, length, worlds, parent, action, flags, .. } = *successor;
+        let row = &chunk.rows[start as usize..][..usize::from(length)];
+        let (position, is_new) = shard.insert(hash, &Found { row, worlds, parent, action, flags });
+        if is_new {
+            worlds_new += u64::from(worlds);
+            // Rows are put down in the order in which they are found.
+            found.push(((chunk_number, start), StateId::new(number, position)));
+        }
         if keep_edges {
             shard.edges.push(Edge {
                 from: StateId(successor.parent),
@@ -855,11 +860,12 @@ fn take_in(shard: &mut Shard, number: usize, chunk: &Expanded, keep_edges: bool)
             });
         }
     }
-    new
+    worlds_new
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::steps::RowHash;
     use super::*;
     use std::collections::BTreeSet;
 
@@ -879,7 +885,11 @@ mod tests {
 
     #[test]
     fn the_states_of_a_shard_are_spread_over_all_buckets_of_its_table_and_told_apart_in_them() {
-        let hashes = (0..100_000_u64).map(|number| hash_of(&number.to_le_bytes()));
+        let hashes = (0..100_000_u64).map(|number| {
+            let mut hash = RowHash::default();
+            hash.add(number);
+            hash.end()
+        });
         let of_shard = hashes.filter(|hash| shard_of(*hash) == 3).map(tag_of).map(in_table);
         let of_shard: Vec<u64> = of_shard.collect();
         let lowest: BTreeSet<u64> = of_shard.iter().map(|hash| hash % 64).collect();

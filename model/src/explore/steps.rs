@@ -17,6 +17,7 @@
 mod changes;
 mod known;
 mod memory;
+mod numbers;
 mod outcomes;
 mod rewriting;
 mod rows;
@@ -24,11 +25,12 @@ mod settling;
 mod symmetry;
 
 pub(super) use memory::Memory;
+pub(super) use numbers::{Numbers, RowHash};
 pub(super) use outcomes::Outcome;
 pub(super) use rows::Row;
 pub(super) use symmetry::CLIENTS_MAX;
 
-use super::packed::unpack;
+use super::packed::{append, unpack};
 use super::parts::pack_parts;
 use super::{Alike, Space};
 use crate::canonical::Frame;
@@ -37,8 +39,11 @@ use crate::system::System;
 use crate::world::{Action, Budget, STEP, TICK, Workspace, World};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use known::hash_of;
 use picklock_properties::Violation;
+use rows::Rest;
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// How many parts, and how much of what was found out about them, is kept before all is forgotten. Most spaces have a hundredth.
 const KEPT_MAX: usize = 2_000_000;
@@ -51,8 +56,14 @@ type Hashed<K, V> = HashMap<K, V, FixedState>;
 /// What one thread remembers of a space.
 pub(super) struct Steps<'s, Y: System> {
     space: &'s Space<Y>,
-    /// By what the nodes share and the faults that are left: which of the memories, if any.
-    frames: Hashed<SmallVec<[u8; 64]>, Option<Place>>,
+    /// What parts are called by all threads.
+    numbers: Arc<Numbers>,
+    /// Whether anything is ever remembered.
+    remembers: bool,
+    /// By the faults that are left and what the nodes share: which of the memories, if any.
+    frames: Hashed<(u32, u32), Option<Place>>,
+    /// The latest faults that were left, and what that is called.
+    rest: Option<((Budget, Option<Violation>), Rest)>,
     /// One for each way in which clocks differ.
     memories: Vec<Memory<'s, Y>>,
     /// Which worlds are one.
@@ -63,43 +74,135 @@ pub(super) struct Steps<'s, Y: System> {
 
 impl<'s, Y: System> Steps<'s, Y> {
     /// Nothing is known yet.
-    pub fn new(space: &'s Space<Y>, alike: Alike) -> Self {
-        Steps { space, frames: Hashed::default(), memories: Vec::new(), alike, is_in_vain: false }
+    pub fn new(space: &'s Space<Y>, numbers: Arc<Numbers>, alike: Alike) -> Self {
+        let Space { setup, bounds } = space;
+        let nodes = nodes_of(space);
+        Steps {
+            space,
+            numbers,
+            remembers: setup.workload.locks <= 1 && !bounds.colocated && nodes <= LIST_MAX,
+            frames: Hashed::default(),
+            rest: None,
+            memories: Vec::new(),
+            alike,
+            is_in_vain: false,
+        }
     }
 
     /// Forgets everything, if it has become too much.
     pub fn make_room(&mut self) {
         let kept: usize = self.memories.iter().map(Memory::kept).sum();
         if kept + self.frames.len() > KEPT_MAX {
-            *self = Steps { is_in_vain: self.are_told_apart(), ..Steps::new(self.space, self.alike) };
+            let is_in_vain = self.are_told_apart();
+            *self = Steps { is_in_vain, ..Steps::new(self.space, Arc::clone(&self.numbers), self.alike) };
         }
     }
 
-    /// Where to look for what is remembered of worlds like the one with these bytes, whose parts have these lengths. `None`: nothing
-    /// ever is.
-    pub fn place(&mut self, bytes: &[u8], lengths: &[u16]) -> Option<Place> {
-        let Space { setup, bounds } = self.space;
-        if setup.workload.locks > 1 || bounds.colocated {
-            return None;
+    /// Where to look for what is remembered of worlds like the one that is kept as this row. `None`: nothing ever is.
+    pub fn place(&mut self, kept: &[u32]) -> Option<Place> {
+        let key = (kept[rows::REST], kept[rows::SHARED]);
+        if let Some(place) = self.frames.get(&key) {
+            return *place;
         }
-        let nodes = usize::from(setup.workload.processes()) + usize::from(setup.servers);
-        if nodes > LIST_MAX {
-            return None;
+        let place = self.find_memory(key);
+        self.frames.insert(key, place);
+        place
+    }
+
+    /// The same for the world with these bytes, whose parts have these lengths.
+    fn place_of(&mut self, bytes: &[u8], lengths: &[u16]) -> Option<Place> {
+        let mut kept = Vec::new();
+        self.keep(bytes, lengths, &mut kept);
+        self.place(&kept)
+    }
+
+    /// Appends the world with these bytes, whose parts have these lengths, as a row of numbers for all threads, and says what its hash is.
+    pub fn keep(&self, bytes: &[u8], lengths: &[u16], kept: &mut Vec<u32>) -> u64 {
+        let nodes = nodes_of(self.space);
+        let mut at = 0;
+        let mut parts: SmallVec<[&[u8]; 24]> = SmallVec::new();
+        for (number, length) in lengths.iter().enumerate() {
+            at += self.length_before(number, lengths.len());
+            parts.push(&bytes[at..at + usize::from(*length)]);
+            at += usize::from(*length);
         }
-        let sum = |lengths: &[u16]| lengths.iter().map(|length| usize::from(*length)).sum::<usize>();
-        let start = COUNT + COUNT + sum(&lengths[..nodes]);
-        let shared = &bytes[start..start + usize::from(lengths[nodes])];
-        let budget = &bytes[3 * COUNT + sum(lengths)..];
-        let mut key: SmallVec<[u8; 64]> = SmallVec::from_slice(budget);
-        key.extend_from_slice(shared);
-        match self.frames.get(key.as_slice()) {
-            Some(place) => *place,
-            None => {
-                let place = self.find_memory(shared, budget);
-                self.frames.insert(key, place);
-                place
+        // An empty list has no part behind its length.
+        let rest = &bytes[at + if lengths.len() == nodes + 1 { COUNT } else { 0 }..];
+        let mut hash = RowHash::default();
+        let mut add = |kind: usize, part: &[u8]| {
+            hash.add(hash_of(part));
+            kept.push(self.numbers.number_of(kind, part));
+        };
+        add(nodes + 2, rest);
+        add(nodes, parts[nodes]);
+        (0..nodes).for_each(|node| add(node, parts[node]));
+        parts[nodes + 1..].iter().for_each(|message| add(nodes + 1, message));
+        hash.end()
+    }
+
+    /// How many bytes stand before this one of so many parts: the length of a list, if it is the list's first.
+    fn length_before(&self, part: usize, parts: usize) -> usize {
+        let (clients, nodes) = (usize::from(self.space.setup.workload.processes()), nodes_of(self.space));
+        let list = match part {
+            0 => clients,
+            _ if part == clients => nodes - clients,
+            _ if part == nodes + 1 => parts - part,
+            _ => return 0,
+        };
+        if list > LIST_MAX { COUNT + 1 } else { COUNT }
+    }
+
+    /// The bytes of a world that is kept as this row, and the lengths of its parts.
+    pub fn pack(&self, kept: &[u32], bytes: &mut Vec<u8>, lengths: &mut Vec<u16>) {
+        let nodes = nodes_of(self.space);
+        bytes.clear();
+        lengths.clear();
+        let clients = usize::from(self.space.setup.workload.processes());
+        let (shared, of_parts) = (kept[rows::SHARED], &kept[rows::FIRST_NODE..]);
+        let (of_nodes, messages) = of_parts.split_at(nodes);
+        let mut put = |kind: usize, number: u32, bytes: &mut Vec<u8>| {
+            lengths.push(self.numbers.append(kind, number, bytes) as u16);
+        };
+        append(&clients, bytes);
+        (0..clients).for_each(|node| put(node, of_nodes[node], bytes));
+        append(&(nodes - clients), bytes);
+        (clients..nodes).for_each(|node| put(node, of_nodes[node], bytes));
+        put(nodes, shared, bytes);
+        append(&messages.len(), bytes);
+        messages.iter().for_each(|message| put(nodes + 1, *message, bytes));
+        self.numbers.append(nodes + 2, kept[rows::REST], bytes);
+    }
+
+    /// What the faults that are left and what is broken are called.
+    fn rest(&mut self, budget: Budget, broken: Option<Violation>) -> Rest {
+        match self.rest {
+            Some((of, rest)) if of == (budget, broken) => rest,
+            Some(_) | None => {
+                let mut bytes = Vec::new();
+                append(&(budget, broken), &mut bytes);
+                let number = self.numbers.number_of(nodes_of(self.space) + 2, &bytes);
+                let rest = Rest { number, hash: hash_of(&bytes) };
+                self.rest = Some(((budget, broken), rest));
+                rest
             }
         }
+    }
+
+    /// Appends what the last step in this place led to, with so many faults left, and says what its hash is.
+    pub fn keep_next(
+        &mut self,
+        place: Place,
+        budget: Budget,
+        broken: Option<Violation>,
+        kept: &mut Vec<u32>,
+    ) -> u64 {
+        let rest = self.rest(budget, broken);
+        self.memories[place.memory].keep_next(rest, &self.numbers, kept)
+    }
+
+    /// Reads a world that is kept in this place.
+    pub fn read(&mut self, place: Place, kept: &[u32], row: &mut Row) {
+        self.memories[place.memory].read_kept(kept, &self.numbers, row);
     }
 
     /// What is remembered there.
@@ -113,7 +216,7 @@ impl<'s, Y: System> Steps<'s, Y> {
         if self.alike == Alike::Same {
             return 1;
         }
-        let Some(place) = self.place(packed, lengths) else {
+        let Some(place) = self.place_of(packed, lengths) else {
             self.is_in_vain = true;
             return 1;
         };
@@ -163,10 +266,17 @@ impl<'s, Y: System> Steps<'s, Y> {
         self.is_in_vain || self.memories.iter().any(Memory::are_told_apart)
     }
 
-    fn find_memory(&mut self, shared: &[u8], budget: &[u8]) -> Option<Place> {
+    fn find_memory(&mut self, (rest, shared): (u32, u32)) -> Option<Place> {
+        if !self.remembers {
+            return None;
+        }
         let Space { setup, bounds } = self.space;
-        let (_, conditions, ..): Shared<Y::Judge> = unpack(shared);
-        let (budget, broken): (Budget, Option<Violation>) = unpack(budget);
+        let nodes = nodes_of(self.space);
+        let (mut of_shared, mut of_rest) = (Vec::new(), Vec::new());
+        self.numbers.append(nodes, shared, &mut of_shared);
+        self.numbers.append(nodes + 2, rest, &mut of_rest);
+        let (_, conditions, ..): Shared<Y::Judge> = unpack(&of_shared);
+        let (budget, broken): (Budget, Option<Violation>) = unpack(&of_rest);
         let frame = Frame::new(&conditions, &budget, STEP, setup, bounds);
         if frame.is_frozen() {
             return None;
@@ -193,14 +303,15 @@ pub struct Remembered<'s, Y: System> {
 impl<'s, Y: System> Remembered<'s, Y> {
     /// Nothing is known yet.
     pub fn new(space: &'s Space<Y>) -> Self {
-        Remembered { steps: Steps::new(space, Alike::Same), row: Row::default() }
+        let numbers = Arc::new(Numbers::new(nodes_of(space)));
+        Remembered { steps: Steps::new(space, numbers, Alike::Same), row: Row::default() }
     }
 
     /// The bytes of what `action` makes of the world; `None`: worlds like this one take that step as a whole.
     pub fn step(&mut self, world: &World<Y>, action: Action) -> Option<Vec<u8>> {
         let (mut packed, mut lengths) = (Vec::new(), Vec::new());
         pack_parts(world, &mut packed, &mut lengths);
-        let place = self.steps.place(&packed, &lengths)?;
+        let place = self.steps.place_of(&packed, &lengths)?;
         let memory = self.steps.memory(place);
         memory.read(&packed, &lengths, &mut self.row);
         let stepped = memory.step(&self.row, place.budget, action)?;
@@ -208,6 +319,11 @@ impl<'s, Y: System> Remembered<'s, Y> {
         memory.pack_next(stepped.budget, broken, &mut packed, &mut lengths);
         Some(packed)
     }
+}
+
+/// How many nodes have a part of their own.
+pub(super) fn nodes_of<Y: System>(space: &Space<Y>) -> usize {
+    usize::from(space.setup.workload.processes()) + usize::from(space.setup.servers)
 }
 
 /// Where to look a world up, and what belongs to no part of it.

@@ -1,5 +1,6 @@
 //! Parts of worlds, by number.
 
+use super::numbers::Numbers;
 use crate::canonical::Holds;
 use crate::explore::packed::unpack;
 use foldhash::fast::FixedState;
@@ -14,8 +15,17 @@ pub(super) struct Known<T> {
     pub(super) ends: Vec<usize>,
     pub(super) values: Vec<T>,
     pub(super) holds: Vec<Option<Holds>>,
+    /// Their hashes, by their bytes.
+    pub(super) hashes: Vec<u64>,
+    /// The numbers that they have for all threads; [`UNKNOWN`] until they are asked for.
+    for_all: Vec<u32>,
+    /// By these numbers, the numbers here.
+    here: Vec<u32>,
     pub(super) table: HashTable<u32>,
 }
+
+/// In place of a number.
+pub(super) const UNKNOWN: u32 = u32::MAX;
 
 impl<T> Default for Known<T> {
     fn default() -> Self {
@@ -24,6 +34,9 @@ impl<T> Default for Known<T> {
             ends: Vec::new(),
             values: Vec::new(),
             holds: Vec::new(),
+            hashes: Vec::new(),
+            for_all: Vec::new(),
+            here: Vec::new(),
             table: HashTable::new(),
         }
     }
@@ -47,6 +60,31 @@ impl<T: Serialize + DeserializeOwned> Known<T> {
         self.holds[number as usize].as_ref()
     }
 
+    /// The number that the part has for all threads.
+    pub(super) fn for_all(&mut self, number: u32, kind: usize, numbers: &Numbers) -> u32 {
+        let known = self.for_all[number as usize];
+        if known != UNKNOWN {
+            return known;
+        }
+        let for_all = numbers.number_of(kind, self.bytes_of(number));
+        self.meet(number, for_all);
+        for_all
+    }
+
+    /// The number here of the part that has this one for all threads, if it was met before.
+    pub(super) fn here(&self, for_all: u32) -> Option<u32> {
+        self.here.get(for_all as usize).copied().filter(|number| *number != UNKNOWN)
+    }
+
+    /// It is one and the same part that has this number here and that one for all threads.
+    pub(super) fn meet(&mut self, number: u32, for_all: u32) {
+        self.for_all[number as usize] = for_all;
+        if self.here.len() <= for_all as usize {
+            self.here.resize(for_all as usize + 1, UNKNOWN);
+        }
+        self.here[for_all as usize] = number;
+    }
+
     /// The number of the part with these bytes. `holds` says what it holds, if it is new.
     pub(super) fn number_of(&mut self, bytes: &[u8], holds: impl FnOnce(&mut T) -> Option<Holds>) -> u32 {
         let hash = hash_of(bytes);
@@ -58,6 +96,8 @@ impl<T: Serialize + DeserializeOwned> Known<T> {
         let mut value = unpack(bytes);
         self.holds.push(holds(&mut value));
         self.values.push(value);
+        self.hashes.push(hash);
+        self.for_all.push(UNKNOWN);
         self.bytes.extend_from_slice(bytes);
         self.ends.push(self.bytes.len());
         let (known, ends) = (&self.bytes, &self.ends);

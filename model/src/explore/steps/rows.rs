@@ -2,7 +2,8 @@
 
 use super::COUNT;
 use super::known::values;
-use super::memory::Memory;
+use super::memory::{Memory, Slot};
+use super::numbers::{Numbers, RowHash};
 use crate::explore::packed::append;
 use crate::system::System;
 use crate::world::{Budget, View, World};
@@ -16,6 +17,19 @@ pub(in crate::explore) struct Row {
     pub(super) nodes: SmallVec<[u32; 8]>,
     pub(super) shared: u32,
     pub(super) messages: SmallVec<[u32; 12]>,
+}
+
+/// A row that is kept has in its first places what belongs to no part, and what is shared; then the nodes, then messages.
+pub(super) const REST: usize = 0;
+pub(super) const SHARED: usize = 1;
+pub(super) const FIRST_NODE: usize = 2;
+
+/// What belongs to no part of a world: the faults that are left, and what is broken.
+#[derive(Clone, Copy)]
+pub(in crate::explore) struct Rest {
+    /// Its number for all threads.
+    pub(super) number: u32,
+    pub(super) hash: u64,
 }
 
 impl Clone for Row {
@@ -69,6 +83,84 @@ impl<Y: System> Memory<'_, Y> {
                 }
             }
         }
+    }
+
+    /// Reads a world that is kept as a row of numbers for all threads.
+    pub fn read_kept(&mut self, kept: &[u32], numbers: &Numbers, row: &mut Row) {
+        let nodes = self.clients.len() + self.servers.len();
+        row.nodes.resize(nodes, 0);
+        row.messages.resize(kept.len() - FIRST_NODE - nodes, 0);
+        row.shared = self.here(Slot::Shared, kept[SHARED], numbers);
+        for (at, number) in kept[FIRST_NODE..].iter().enumerate() {
+            match at.checked_sub(nodes) {
+                None => row.nodes[at] = self.here(Slot::Node(at), *number, numbers),
+                Some(message) => row.messages[message] = self.here(Slot::Message, *number, numbers),
+            }
+        }
+    }
+
+    /// The number here of a part with this number for all threads.
+    fn here(&mut self, slot: Slot, for_all: u32, numbers: &Numbers) -> u32 {
+        let known = match slot {
+            Slot::Node(at) => match at.checked_sub(self.clients.len()) {
+                None => self.clients[at].here(for_all),
+                Some(server) => self.servers[server].here(for_all),
+            },
+            Slot::Shared => self.shared.here(for_all),
+            Slot::Message => self.messages.here(for_all),
+        };
+        if let Some(number) = known {
+            return number;
+        }
+        let mut bytes = Vec::new();
+        numbers.append(self.kind(slot), for_all, &mut bytes);
+        let number = match slot {
+            Slot::Node(at) => self.node_of(at, &bytes),
+            Slot::Shared => self.shared_of(&bytes),
+            Slot::Message => self.message_of(&bytes),
+        };
+        match slot {
+            Slot::Node(at) => match at.checked_sub(self.clients.len()) {
+                None => self.clients[at].meet(number, for_all),
+                Some(server) => self.servers[server].meet(number, for_all),
+            },
+            Slot::Shared => self.shared.meet(number, for_all),
+            Slot::Message => self.messages.meet(number, for_all),
+        }
+        number
+    }
+
+    /// Which kind of part belongs there, among those of all threads.
+    fn kind(&self, slot: Slot) -> usize {
+        match slot {
+            Slot::Node(at) => at,
+            Slot::Shared => self.clients.len() + self.servers.len(),
+            Slot::Message => self.clients.len() + self.servers.len() + 1,
+        }
+    }
+
+    /// Appends what the last step led to as a row of numbers for all threads, with what belongs to no part, and says what its hash is.
+    pub fn keep_next(&mut self, rest: Rest, numbers: &Numbers, kept: &mut Vec<u32>) -> u64 {
+        let Memory { next, clients, servers, shared, messages, .. } = self;
+        let nodes = clients.len() + servers.len();
+        let mut hash = RowHash::default();
+        hash.add(rest.hash);
+        hash.add(shared.hashes[next.shared as usize]);
+        kept.extend([rest.number, shared.for_all(next.shared, nodes, numbers)]);
+        let (of_clients, of_servers) = next.nodes.split_at(clients.len());
+        for (at, (known, number)) in clients.iter_mut().zip(of_clients).enumerate() {
+            hash.add(known.hashes[*number as usize]);
+            kept.push(known.for_all(*number, at, numbers));
+        }
+        for (at, (known, number)) in servers.iter_mut().zip(of_servers).enumerate() {
+            hash.add(known.hashes[*number as usize]);
+            kept.push(known.for_all(*number, of_clients.len() + at, numbers));
+        }
+        for number in &next.messages {
+            hash.add(messages.hashes[*number as usize]);
+            kept.push(messages.for_all(*number, nodes + 1, numbers));
+        }
+        hash.end()
     }
 
     /// Makes the world of a row in place of another one, of whose row it need not change what is the same.

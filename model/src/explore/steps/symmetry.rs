@@ -11,7 +11,7 @@
 //! Nobody's word is taken for it that clients are alike. A step that is taken for the first time is taken again by clients of other
 //! numbers, and has to come to the same under these; if it does not, the search begins anew with nothing left out.
 
-use super::known::hash_of;
+use super::known::{UNKNOWN, hash_of};
 use super::memory::{Memory, Slot};
 use super::outcomes::{Entered, Outcome};
 use super::rows::Row;
@@ -45,11 +45,7 @@ pub(super) struct Symmetry {
     renumbered: Vec<ByPart<u32>>,
     /// What a client is beside its number. Of a message: what it is for each of the clients.
     looks: ByPart<Option<u64>>,
-    /// What the part is, as a number that depends on nothing else.
-    contents: ByPart<Option<u64>>,
 }
-
-const UNKNOWN: u32 = u32::MAX;
 
 impl Symmetry {
     pub fn new(clients: u8, nodes: usize) -> Symmetry {
@@ -61,15 +57,14 @@ impl Symmetry {
             renumbered: ways.iter().map(|_| vec![Vec::new(); places]).collect(),
             ways,
             looks: vec![Vec::new(); places],
-            contents: vec![Vec::new(); places],
         }
     }
 
     fn place(&self, slot: Slot) -> usize {
         match slot {
             Slot::Node(at) => at,
-            Slot::Shared => self.contents.len() - 2,
-            Slot::Message => self.contents.len() - 1,
+            Slot::Shared => self.looks.len() - 2,
+            Slot::Message => self.looks.len() - 1,
         }
     }
 
@@ -192,7 +187,7 @@ impl<Y: System> Memory<'_, Y> {
                 way.iter().map(|place| order[usize::from(*place)]).collect();
             let way = symmetry.way_of(&ordered);
             let other = self.renumber_row(symmetry, way, row);
-            let contents = self.contents_of(symmetry, &other);
+            let contents = self.contents_of(&other);
             match &mut best {
                 Some((least, _, count)) if *least == contents => *count += 1,
                 Some((least, ..)) if *least < contents => {}
@@ -231,28 +226,23 @@ impl<Y: System> Memory<'_, Y> {
         look
     }
 
-    fn contents_of(&self, symmetry: &mut Symmetry, row: &Row) -> Contents {
+    fn contents_of(&self, row: &Row) -> Contents {
         let nodes = row.nodes.iter().enumerate().map(|(at, number)| (Slot::Node(at), *number));
         let messages = row.messages.iter().map(|number| (Slot::Message, *number));
         let parts = nodes.chain([(Slot::Shared, row.shared)]).chain(messages);
-        parts.map(|(slot, number)| self.content(symmetry, slot, number)).collect()
+        parts.map(|(slot, number)| self.content(slot, number)).collect()
     }
 
-    fn content(&self, symmetry: &mut Symmetry, slot: Slot, number: u32) -> u64 {
-        let place = symmetry.place(slot);
-        if let Some(Some(content)) = symmetry.contents[place].get(number as usize) {
-            return *content;
-        }
-        let content = hash_of(match slot {
+    /// What the part is, as a number that depends on nothing else.
+    fn content(&self, slot: Slot, number: u32) -> u64 {
+        match slot {
             Slot::Node(at) => match at.checked_sub(self.clients.len()) {
-                None => self.clients[at].bytes_of(number),
-                Some(server) => self.servers[server].bytes_of(number),
+                None => self.clients[at].hashes[number as usize],
+                Some(server) => self.servers[server].hashes[number as usize],
             },
-            Slot::Shared => self.shared.bytes_of(number),
-            Slot::Message => self.messages.bytes_of(number),
-        });
-        put(&mut symmetry.contents[place], number as usize, Some(content), None);
-        content
+            Slot::Shared => self.shared.hashes[number as usize],
+            Slot::Message => self.messages.hashes[number as usize],
+        }
     }
 
     fn renumber_row(&mut self, symmetry: &mut Symmetry, way: usize, row: &Row) -> Row {
