@@ -8,17 +8,22 @@
 //! - `cql`: what clients and nodes say to each other; `words`: what the simulator calls it
 //! - `simulated`: the same without anything real; `clock`: the one that both go by
 //! - `one_node`: random operations on one node
+//! - `stage`: clients of a lock, what happens to them, and their judge; `locks`: the locks, and failures of the catalogue
 #![cfg(unix)]
 
 #[path = "cassandra/clock.rs"]
 mod clock;
 #[path = "cassandra/cql.rs"]
 mod cql;
+#[path = "cassandra/locks.rs"]
+mod locks;
 #[path = "cassandra/one_node.rs"]
 mod one_node;
 #[path = "cassandra/real.rs"]
 mod real;
 #[path = "cassandra/simulated.rs"]
 mod simulated;
+#[path = "cassandra/stage.rs"]
+mod stage;
 #[path = "cassandra/words.rs"]
 mod words;
