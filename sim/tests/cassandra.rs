@@ -8,6 +8,7 @@
 //! - `cql`: what clients and nodes say to each other; `words`: what the simulator calls it
 //! - `simulated`: the same without anything real; `clock`: the one that both go by
 //! - `one_node`: random operations on one node
+//! - `three_nodes`: random operations on three, one of which is stopped and started
 //! - `stage`: clients of a lock, what happens to them, and their judge; `locks`: the locks, and failures of the catalogue
 #![cfg(unix)]
 
@@ -25,5 +26,7 @@ mod real;
 mod simulated;
 #[path = "cassandra/stage.rs"]
 mod stage;
+#[path = "cassandra/three_nodes.rs"]
+mod three_nodes;
 #[path = "cassandra/words.rs"]
 mod words;

@@ -55,7 +55,7 @@ fn any_put(weight_of_short: u32) -> impl Strategy<Value = Change> {
     (any_value(), ttl).prop_map(|(value, ttl_seconds)| Change::Put { value, ttl_seconds })
 }
 
-pub fn any_change() -> impl Strategy<Value = Change> {
+fn any_change() -> impl Strategy<Value = Change> {
     prop_oneof![3 => any_put(3), 1 => Just(Change::Delete)]
 }
 
@@ -77,7 +77,7 @@ fn any_mutation() -> impl Strategy<Value = Mutation> {
     })
 }
 
-fn any_operation() -> impl Strategy<Value = Operation> {
+pub fn any_operation() -> impl Strategy<Value = Operation> {
     let read = (any_row(), prop::option::of(any_name()), 1..6_u8)
         .prop_map(|(row, from, count)| Operation::ReadSlice { row, from, count });
     let condition = prop_oneof![2 => Just(Condition::Absent), 3 => any_value().prop_map(Condition::Equals)];

@@ -1,7 +1,7 @@
 //! The simulated side: servers, and messages between them that arrive at once, or never.
 
 use picklock_model::machine::{Context, Effects, Message, Node, Store};
-use picklock_model::stores::cassandra::{Cassandra, Operation, Outcome, Peer, Request, Settings};
+use picklock_model::stores::cassandra::{Cassandra, Operation, Outcome, Peer, Request, Said, Settings};
 use picklock_model::time::{Micros, Monotonic, Wall};
 
 /// One cluster. Its clocks are told the time.
@@ -99,7 +99,12 @@ impl Simulated {
             let (from, to, message) = flights.remove(0);
             if !self.up[usize::from(to)] {
                 // Only writes are kept.
-                if self.keeps && matches!(message, Peer::Mutation { .. }) {
+                let is_write = match &message {
+                    Peer::Mutation { .. } => true,
+                    Peer::Paxos(paxos) => matches!(paxos.said, Said::Commit(_)),
+                    _ => false,
+                };
+                if self.keeps && is_write {
                     self.kept.push((from, to, message));
                 }
                 continue;
