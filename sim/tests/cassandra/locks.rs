@@ -6,13 +6,14 @@ use crate::cql::{Answer, Level};
 use crate::one_node::make;
 use crate::real::Real;
 use crate::stage::{Happening, OnCassandra, Stage, Told, at_once};
+use crate::three_nodes::three_nodes;
 use crate::words::{Dialect, Place};
 use picklock_model::locks::cassandra_lwt::{self, CassandraLwt};
 use picklock_model::locks::cassandra_queue::{self, CassandraQueue, RetryDeletes, Timestamps};
-use picklock_model::locks::cassandra_tables::MAIN;
+use picklock_model::locks::cassandra_tables::{self, MAIN, QUEUE};
 use picklock_model::stores::cassandra::{Change, Mutation, Operation};
 use picklock_model::time::Micros;
-use picklock_properties::Promise;
+use picklock_properties::{LockId, Promise};
 use std::time::Duration;
 
 /// Nodes with a table for the locks.
@@ -32,6 +33,9 @@ fn queue() -> cassandra_queue::Settings {
         ..cassandra_queue::Settings::as_written()
     }
 }
+
+/// The second one's cells expire in a later second than the first one's.
+const LATER: Micros = Micros::millis(1_500);
 
 fn reads_main(operation: &Operation) -> bool {
     matches!(operation, Operation::ReadSlice { row, .. } if row.table == MAIN)
@@ -88,7 +92,7 @@ fn a_late_read_finds_somebody_elses_record(real: &Real) {
         let lock = cassandra_queue::Settings { ttl_seconds: Some(3), own_id_check, ..queue() };
         let late = [(0, Happening::RequestLate { of: reads_main, by: Duration::from_secs(6) })];
         let stage = Stage::<CassandraQueue>::new(lock, 2, 1).holding(Micros::seconds(5));
-        let told = stage.late(1, Micros::millis(500)).play(real, &late, Duration::from_secs(14));
+        let told = stage.late(1, LATER).play(real, &late, Duration::from_secs(16));
         assert_eq!(told.breaks(Promise::MutualExclusion), is_broken, "{told:?}");
         assert!(told.grants() >= 1, "{told:?}");
     });
@@ -161,4 +165,88 @@ fn failures_of_the_catalogue_are_seen() {
         play(&real);
         println!("{row} seen, and not seen where it is repaired");
     });
+}
+
+/// A name whose rows node 1 reads with node 2, and never with node 0: an order that does not change is that of the ring, which begins
+/// where the row's token is.
+fn name_that_node_1_reads_with_node_2(real: &Real, what: &str) -> String {
+    let mut connection = real.connect(0);
+    for number in 0.. {
+        let sequence = format!("{what} {number}");
+        let place = Place { dialect: Dialect::Cells, table: "cells".to_owned(), sequence: sequence.clone() };
+        let is_well = [MAIN, QUEUE].into_iter().all(|table| {
+            let (key, table) = (place.key(cassandra_tables::row(table, LockId(0))), place.table());
+            connection.ask(&format!("UPDATE {table} SET value = 0x WHERE key = '{key}' AND name = 'x'"), Level::All);
+            let found = connection.ask(&format!("SELECT token(key) FROM {table} WHERE key = '{key}'"), Level::One);
+            connection.ask(&format!("DELETE FROM {table} WHERE key = '{key}' AND name = 'x'"), Level::All);
+            let Answer::Rows { rows, .. } = found else { panic!("{found:?}") };
+            let bytes = rows[0][0].clone().expect("a token");
+            let token = i64::from_be_bytes(bytes.try_into().expect("eight bytes"));
+            Real::TOKENS[0] < token && token <= Real::TOKENS[1]
+        });
+        if is_well {
+            return sequence;
+        }
+    }
+    unreachable!("there are many names")
+}
+
+/// Nodes do nothing for a while: stopped and going on by signals.
+fn paused(real: &Real, nodes: &[u8], from: Duration, until: Duration, play: impl FnOnce()) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(from);
+            nodes.iter().for_each(|node| real.pause_node(*node));
+            std::thread::sleep(until - from);
+            nodes.iter().for_each(|node| real.resume_node(*node));
+        });
+        play();
+    });
+}
+
+/// Row C2 by a pause of the coordinator: the read lies in its socket until the record has expired.
+fn a_paused_coordinator_reads_somebody_elses_record(real: &Real) {
+    let cases = [(false, true), (true, false)];
+    let names = cases
+        .map(|(own_id_check, _)| name_that_node_1_reads_with_node_2(real, &format!("C2 {own_id_check}")));
+    paused(real, &[0], Duration::from_millis(800), Duration::from_millis(6_000), || {
+        at_once(cases.into_iter().zip(names), |((own_id_check, is_broken), name)| {
+            let lock = cassandra_queue::Settings { ttl_seconds: Some(3), own_id_check, ..queue() };
+            // It is sent when nobody reads it.
+            let late = [(0, Happening::RequestLate { of: reads_main, by: Duration::from_millis(1_200) })];
+            let stage = Stage::<CassandraQueue>::new(lock, 2, 1).holding(Micros::seconds(6)).on_nodes(3);
+            let told = stage.about(name).late(1, LATER).play(real, &late, Duration::from_secs(16));
+            assert_eq!(told.breaks(Promise::MutualExclusion), is_broken, "{told:?}");
+            assert!(told.grants() >= 1, "{told:?}");
+        });
+    });
+}
+
+/// Row C14. The holder's deletions reach its coordinator only, which says so; who takes that for done leaves its cells to the others.
+fn a_deletion_on_one_replica_stays_unseen(real: &Real) {
+    let cases = [(RetryDeletes::Never, 1), (RetryDeletes::UntilAcknowledged, 2)];
+    let names = cases.map(|(retry_deletes, _)| {
+        name_that_node_1_reads_with_node_2(real, &format!("C14 {retry_deletes:?}"))
+    });
+    // What waits in a socket for longer than a write may take is thrown away.
+    paused(real, &[1, 2], Duration::from_secs(2), Duration::from_secs(9), || {
+        at_once(cases.into_iter().zip(names), |((retry_deletes, grants), name)| {
+            let lock = cassandra_queue::Settings { retry_deletes, ..queue() };
+            let stage = Stage::<CassandraQueue>::new(lock, 2, 1).holding(Micros::seconds(3)).on_nodes(3);
+            let stage = stage.about(name).late(1, Micros::seconds(10));
+            let told = stage.play(real, &[], Duration::from_secs(25));
+            assert_eq!(told.grants(), grants, "{retry_deletes:?} {told:?}");
+            assert_eq!(told.violations, []);
+        });
+    });
+}
+
+#[test]
+fn failures_that_take_three_nodes_are_seen() {
+    let Some(real) = three_nodes(false) else { return };
+    contended::<CassandraQueue>(&real, 3, cassandra_queue::Settings::as_written(), (3, 4));
+    a_paused_coordinator_reads_somebody_elses_record(&real);
+    println!("C2 seen with a paused node, and not seen where it is repaired");
+    a_deletion_on_one_replica_stays_unseen(&real);
+    println!("C14 seen, and not seen where it is repaired");
 }

@@ -74,6 +74,9 @@ impl Drop for Real {
 }
 
 impl Real {
+    /// Where each node's part of the ring ends. Every node is a replica of everything; the order in which they are asked begins here.
+    pub const TOKENS: [i64; 3] = [0, 1 << 61, 1 << 62];
+
     /// So many nodes, each of which answers. `None`, and a word about it, where there is nothing to start.
     pub fn start(nodes: u8, hints: bool) -> Option<Real> {
         let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../drivers/cassandra/jars");
@@ -200,8 +203,7 @@ impl Real {
         let Ports { storage, native } = self.ports;
         let (own, seed, hints) = (address(node), address(0), self.hints);
         let place = |name: &str| home.join(name).display().to_string();
-        // A quarter of the ring is nobody's first: every node is a replica of everything anyway.
-        let token = i64::from(node) << 61;
+        let token = Real::TOKENS[usize::from(node)];
         let lines = [
             "cluster_name: picklock".to_owned(),
             format!("initial_token: {token}\nnum_tokens: 1\nauto_bootstrap: false"),

@@ -19,6 +19,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{LocalSet, spawn_local};
@@ -47,6 +48,7 @@ pub struct Stage<L: OnCassandra> {
     setup: Setup<L>,
     late: BTreeMap<u8, Micros>,
     behind: BTreeMap<u8, Micros>,
+    sequence: Option<String>,
 }
 
 /// What was reported, and what of it is broken.
@@ -89,7 +91,7 @@ impl<L: OnCassandra> Stage<L> {
         };
         let promises = [Promise::MutualExclusion].into_iter().collect();
         let setup = Setup { lock, store: Settings::default(), servers: 1, workload, promises };
-        Stage { setup, late: BTreeMap::new(), behind: BTreeMap::new() }
+        Stage { setup, late: BTreeMap::new(), behind: BTreeMap::new(), sequence: None }
     }
 
     pub fn holding(mut self, hold: Micros) -> Self {
@@ -115,14 +117,22 @@ impl<L: OnCassandra> Stage<L> {
         self
     }
 
+    /// About rows of this name.
+    pub fn about(mut self, sequence: String) -> Self {
+        self.sequence = Some(sequence);
+        self
+    }
+
     /// Until every client is done, or this long. Each play is about rows of its own.
     pub fn play(self, real: &Real, happens: &[(u8, Happening)], at_most: Duration) -> Told {
         static PLAYS: AtomicU32 = AtomicU32::new(0);
-        let sequence = format!("play {}", PLAYS.fetch_add(1, Ordering::Relaxed));
+        let number = PLAYS.fetch_add(1, Ordering::Relaxed);
+        let sequence = self.sequence.unwrap_or_else(|| format!("play {number}"));
         let place = Place { dialect: Dialect::Cells, table: "cells".to_owned(), sequence };
         let judge = Rc::new(Judge::new(&self.setup));
         let setup = Arc::new(self.setup);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let mut lines = Vec::new();
         runtime.block_on(LocalSet::new().run_until(async {
             let start = SinceStart::new();
             let mut processes = Vec::new();
@@ -132,10 +142,13 @@ impl<L: OnCassandra> Stage<L> {
                 let clock = NodeClock::default();
                 // No clock shows a time before the first: names have no room for a sign.
                 clock.change(|clock| clock.wall_offset = Micros::seconds(1_000) - of(&self.behind));
+                let (nodes, threads): (Vec<_>, Vec<_>) =
+                    (0..setup.servers).map(|node| line(real, node, place.clone(), slot.clone())).unzip();
+                lines.extend(threads);
                 let wires = Wires {
                     clock: clock.clone(),
                     happens: happens.iter().filter(|(to, _)| *to == me).map(|(_, what)| *what).collect(),
-                    nodes: (0..setup.servers).map(|node| line(real, node, place.clone(), slot.clone())).collect(),
+                    nodes,
                 };
                 let scribe = Scribe { me, judge: judge.clone() };
                 let client = ClientNode::<L>::new(me, Monotonic::default(), setup.clone());
@@ -155,6 +168,8 @@ impl<L: OnCassandra> Stage<L> {
             }
             processes.iter().for_each(|process| process.abort());
         }));
+        // They end with their clients.
+        lines.into_iter().for_each(|line| line.join().expect("it understands every answer"));
         judge.told.take()
     }
 }
@@ -212,10 +227,10 @@ impl Record<Cassandra> for Scribe {
 type Said = (u32, Operation, bool);
 
 /// A connection, in a thread of its own: one request after the other, in the order in which they are sent.
-fn line(real: &Real, node: u8, place: Place, slot: Slot<Cassandra>) -> Sender<Said> {
+fn line(real: &Real, node: u8, place: Place, slot: Slot<Cassandra>) -> (Sender<Said>, JoinHandle<()>) {
     let mut connection = real.connect(node);
     let (sender, said): (Sender<Said>, Receiver<Said>) = channel();
-    std::thread::spawn(move || {
+    let thread = std::thread::spawn(move || {
         for (serial, operation, is_heard) in said {
             let statement = place.statement(&operation).expect("a lock's words");
             // Who is not answered waits in vain.
@@ -227,7 +242,7 @@ fn line(real: &Real, node: u8, place: Place, slot: Slot<Cassandra>) -> Sender<Sa
             }
         }
     });
-    sender
+    (sender, thread)
 }
 
 /// Takes requests from the machine to the nodes, except for what happens to them.

@@ -63,11 +63,11 @@ impl Place {
         }
     }
 
-    fn table(&self) -> String {
+    pub fn table(&self) -> String {
         format!("{KEYSPACE}.{}", self.table)
     }
 
-    fn key(&self, row: Row) -> String {
+    pub fn key(&self, row: Row) -> String {
         format!("{}/{}/{}", self.sequence, row.table.0, row.key)
     }
 
