@@ -6,6 +6,8 @@
 use crate::cql::Connection;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use picklock_model::stores::cassandra::CommitLog;
+use picklock_model::time::Micros;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -51,6 +53,7 @@ pub struct Real {
     directory: PathBuf,
     ports: Ports,
     hints: bool,
+    log: CommitLog,
     /// `None`: stopped.
     nodes: Vec<Option<Child>>,
 }
@@ -79,20 +82,30 @@ impl Real {
 
     /// So many nodes, each of which answers. `None`, and a word about it, where there is nothing to start.
     pub fn start(nodes: u8, hints: bool) -> Option<Real> {
+        Real::start_with(nodes, hints, CommitLog::Periodic { period: Micros::seconds(10) })
+    }
+
+    /// The same with a commit log that is not the default one.
+    pub fn start_with(nodes: u8, hints: bool, log: CommitLog) -> Option<Real> {
         let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../drivers/cassandra/jars");
         let jars = std::env::var_os("PICKLOCK_CASSANDRA").map_or(PathBuf::from(default), PathBuf::from);
         if !jars.is_dir() {
             println!("skipped: no Cassandra here; to get it: {GET}");
             return None;
         }
-        if !Command::new("java").arg("-version").stderr(Stdio::null()).status().is_ok_and(|java| java.success()) {
+        if !Command::new("java")
+            .arg("-version")
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|java| java.success())
+        {
             println!("skipped: no Java here; to install it: apt-get install openjdk-17-jre-headless");
             return None;
         }
         let ports = Ports { storage: free_port(nodes), native: free_port(nodes) };
         let directory =
             std::env::temp_dir().join(format!("picklock-cassandra-{}-{}", std::process::id(), ports.native));
-        let mut real = Real { jars, directory, ports, hints, nodes: Vec::new() };
+        let mut real = Real { jars, directory, ports, hints, log, nodes: Vec::new() };
         for node in 0..nodes {
             real.configure(node);
             real.nodes.push(None);
@@ -128,7 +141,10 @@ impl Real {
             .args(["-Xms384m", "-Xmx384m", "-Xss512k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"])
             // The answers are of interest, not their speed; and nobody else is to join.
             .args(["-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.ring_delay_ms=500"])
-            .args(["-Dcassandra-foreground=yes", "-Dcassandra.config.loader=org.apache.cassandra.config.YamlConfigurationLoader"])
+            .args([
+                "-Dcassandra-foreground=yes",
+                "-Dcassandra.config.loader=org.apache.cassandra.config.YamlConfigurationLoader",
+            ])
             .arg(format!("-Dcassandra.config=file://{}", home.join("cassandra.yaml").display()))
             .arg(format!("-Dcassandra.storagedir={}", home.display()))
             .arg(format!("-Dlogback.configurationFile={}", home.join("logback.xml").display()))
@@ -147,11 +163,11 @@ impl Real {
             }
             let process = self.nodes[usize::from(node)].as_mut().expect("it was started");
             if let Ok(Some(status)) = process.try_wait() {
-                panic!("node {node} has ended with {status}:\n{}", self.log(node));
+                panic!("node {node} has ended with {status}:\n{}", self.tail(node));
             }
             sleep(Duration::from_millis(100));
         }
-        panic!("node {node} does not answer:\n{}", self.log(node));
+        panic!("node {node} does not answer:\n{}", self.tail(node));
     }
 
     /// Ends a node as an operator does: it says good-bye to the others.
@@ -191,7 +207,7 @@ impl Real {
     }
 
     /// The end of what it has written about itself.
-    fn log(&self, node: u8) -> String {
+    fn tail(&self, node: u8) -> String {
         let text = fs::read_to_string(self.home(node).join("log")).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(30)..].join("\n")
@@ -213,13 +229,21 @@ impl Real {
             format!("saved_caches_directory: {}", place("caches")),
             format!("hints_directory: {}", place("hints")),
             format!("cdc_raw_directory: {}", place("cdc")),
-            "commitlog_sync: periodic\ncommitlog_sync_period: 10000ms\ncommitlog_segment_size: 4MiB".to_owned(),
+            match self.log {
+                CommitLog::Batch => "commitlog_sync: batch".to_owned(),
+                CommitLog::Periodic { period } => {
+                    format!("commitlog_sync: periodic\ncommitlog_sync_period: {}ms", period.0 / 1_000)
+                }
+            },
+            "commitlog_segment_size: 4MiB".to_owned(),
             "seed_provider:\n  - class_name: org.apache.cassandra.locator.SimpleSeedProvider".to_owned(),
             format!("    parameters:\n      - seeds: \"{seed}:{storage}\""),
             format!("listen_address: {own}\nrpc_address: {own}"),
             format!("storage_port: {storage}\nnative_transport_port: {native}"),
             // A coordinator reads itself first, then the others in an order that does not change.
             "endpoint_snitch: GossipingPropertyFileSnitch\ndynamic_snitch: false".to_owned(),
+            // A node that is paused for seconds is not taken for dead.
+            "phi_convict_threshold: 16".to_owned(),
             format!("hinted_handoff_enabled: {hints}\nhints_flush_period: 1s"),
             "disk_access_mode: standard\nmemtable_heap_space: 64MiB\nkey_cache_size: 0MiB".to_owned(),
         ];

@@ -13,7 +13,7 @@ use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
 use picklock_properties::{Event, Monitors, Promise, Violation};
 use picklock_sim::hosted::{ClientNode, Driver, NodeClock, Post, Record, Recorded, SinceStart, Slot};
 use picklock_sim::seeded::dice::{Dice, Stream};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -33,8 +33,12 @@ impl<L: Lock<Store = Cassandra>> OnCassandra for L {}
 /// What happens to a client, once.
 #[derive(Clone, Copy, Debug)]
 pub enum Happening {
+    /// Its process does nothing for so long, from a grant on. Its connections go on.
+    HangsWhenGranted(Duration),
     /// The first such request is sent so much later.
     RequestLate { of: fn(&Operation) -> bool, by: Duration },
+    /// It is heard of no more: the first such request does not arrive, nor does anything after it.
+    Gone { before: fn(&Operation) -> bool },
     /// The first such request is lost.
     RequestLost { of: fn(&Operation) -> bool },
     /// The answer to the first such request is lost.
@@ -61,6 +65,16 @@ pub struct Told {
 impl Told {
     pub fn breaks(&self, promise: Promise) -> bool {
         self.violations.iter().any(|violation| violation.promise == promise)
+    }
+
+    /// Whether every token is larger than those before it, and there are some.
+    pub fn tokens_grow(&self) -> bool {
+        let fence = |event: &Event| match event {
+            Event::Granted { fence, .. } => *fence,
+            _ => None,
+        };
+        let tokens: Vec<_> = self.events.iter().filter_map(fence).collect();
+        !tokens.is_empty() && tokens.is_sorted_by(|one, two| one < two)
     }
 
     pub fn grants(&self) -> usize {
@@ -148,9 +162,15 @@ impl<L: OnCassandra> Stage<L> {
                 let wires = Wires {
                     clock: clock.clone(),
                     happens: happens.iter().filter(|(to, _)| *to == me).map(|(_, what)| *what).collect(),
+                    is_gone: false,
                     nodes,
                 };
-                let scribe = Scribe { me, judge: judge.clone() };
+                let hangs = Rc::new(Cell::default());
+                let will_hang = wires.happens.iter().find_map(|what| match what {
+                    Happening::HangsWhenGranted(length) => Some(*length),
+                    _ => None,
+                });
+                let scribe = Scribe { me, judge: judge.clone(), hangs: hangs.clone(), will_hang };
                 let client = ClientNode::<L>::new(me, Monotonic::default(), setup.clone());
                 let dice = Dice::new(me.into(), Stream::Choice);
                 let mut driver = Driver::new(client, clock, start, dice, wires, scribe);
@@ -158,7 +178,10 @@ impl<L: OnCassandra> Stage<L> {
                 processes.push(spawn_local(async move {
                     sleep(Duration::from_micros(u64::try_from(late.0).unwrap_or(0))).await;
                     let (mut inbox, (_open, mut calls)) = (inbox, unbounded_channel());
-                    driver.run(&mut inbox, &mut calls).await;
+                    loop {
+                        driver.turn(&mut inbox, &mut calls).await;
+                        sleep(hangs.take()).await;
+                    }
                 }));
             }
             let end = Instant::now() + at_most;
@@ -209,6 +232,10 @@ impl Judge {
 struct Scribe {
     me: u8,
     judge: Rc<Judge>,
+    /// For how long the process hangs now.
+    hangs: Rc<Cell<Duration>>,
+    /// For how long it will, when it is granted the lock.
+    will_hang: Option<Duration>,
 }
 
 impl Record<Cassandra> for Scribe {
@@ -218,6 +245,9 @@ impl Record<Cassandra> for Scribe {
             told.events.push(*event);
             let keep = &mut |violation| told.violations.push(violation);
             self.judge.monitors.borrow_mut().observe(*event, keep);
+            if matches!(event, Event::Granted { .. }) {
+                self.hangs.set(self.will_hang.take().unwrap_or_default());
+            }
         }
         self.judge.done.borrow_mut()[usize::from(self.me)] = step.is_done;
     }
@@ -249,14 +279,20 @@ fn line(real: &Real, node: u8, place: Place, slot: Slot<Cassandra>) -> (Sender<S
 struct Wires {
     clock: NodeClock,
     happens: Vec<Happening>,
+    is_gone: bool,
     nodes: Vec<Sender<Said>>,
 }
 
 impl Post<Cassandra> for Wires {
     fn post(&mut self, to: Node, message: Message<Cassandra>) {
         let (Node::Server(node), Message::Request(request)) = (to, message) else { panic!("a client asks") };
+        if self.is_gone {
+            return;
+        }
         let place = self.happens.iter().position(|what| match what {
+            Happening::HangsWhenGranted(_) => false,
             Happening::RequestLate { of, .. }
+            | Happening::Gone { before: of }
             | Happening::RequestLost { of }
             | Happening::AnswerLost { of }
             | Happening::ClockStepsBack { of, .. } => of(&request.operation),
@@ -268,6 +304,8 @@ impl Post<Cassandra> for Wires {
             let _lost = line.send((serial, operation, is_heard));
         };
         match place.map(|place| self.happens.remove(place)) {
+            Some(Happening::HangsWhenGranted(_)) => unreachable!("that is no request's fate"),
+            Some(Happening::Gone { .. }) => self.is_gone = true,
             Some(Happening::RequestLost { .. }) => {}
             Some(Happening::AnswerLost { .. }) => say(said, false),
             Some(Happening::RequestLate { by, .. }) => {

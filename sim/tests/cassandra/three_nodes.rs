@@ -212,8 +212,9 @@ fn compare(hints: bool) {
         for node in (0..NODES).filter(|node| *node != down) {
             let mark = &marks[usize::from(node)];
             for name in ["a", "b"] {
-                let statement =
-                    format!("UPDATE {KEYSPACE}.blocking SET value = 0x WHERE key = '{mark}' AND name = '{name}'");
+                let statement = format!(
+                    "UPDATE {KEYSPACE}.blocking SET value = 0x WHERE key = '{mark}' AND name = '{name}'"
+                );
                 let marked = connections[usize::from(node)].ask(&statement, Level::Quorum);
                 assert_eq!(marked, Answer::Void);
             }
@@ -252,11 +253,11 @@ fn repairs_as_far_as_it_looks(connections: &mut [Connection], down: u8, marks: &
     let other = (down + 1) % NODES;
     let key = &marks[usize::from(other)];
     let read = format!("SELECT name FROM {KEYSPACE}.blocking WHERE key = '{key}'");
-    let mut found = |node: u8, limit: &str, level| {
-        match connections[usize::from(node)].ask(&format!("{read}{limit}"), level) {
-            Answer::Rows { rows, .. } => rows.len(),
-            other => panic!("{other:?}"),
-        }
+    let mut found = |node: u8, limit: &str, level| match connections[usize::from(node)]
+        .ask(&format!("{read}{limit}"), level)
+    {
+        Answer::Rows { rows, .. } => rows.len(),
+        other => panic!("{other:?}"),
     };
     assert_eq!(found(down, "", Level::One), 0, "it has missed them");
     assert_eq!(found(other, " LIMIT 1", Level::All), 1);

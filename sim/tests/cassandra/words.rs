@@ -5,8 +5,8 @@
 
 use crate::cql::Answer;
 use picklock_model::stores::cassandra::{
-    Change, ColumnName, Condition, Found, Mutation, Operation, Outcome, Prefix, Row, SHARED, Target, ThreadId,
-    Value,
+    Change, ColumnName, Condition, Found, Mutation, Operation, Outcome, Prefix, Row, SHARED, Target,
+    ThreadId, Value,
 };
 use picklock_model::time::Wall;
 
