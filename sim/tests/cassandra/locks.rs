@@ -186,7 +186,8 @@ fn a_lost_deletion_stays_in_the_way(real: &Real) {
 #[test]
 fn failures_of_the_catalogue_are_seen() {
     let Some(real) = start(1) else { return };
-    let rows: [(&str, fn(&Real)); 8] = [
+    type Play = fn(&Real);
+    let rows: [(&str, Play); 8] = [
         ("C1", a_clock_steps_back),
         ("C2", a_late_read_finds_somebody_elses_record),
         ("C3", a_paused_holder_outlives_its_record),
