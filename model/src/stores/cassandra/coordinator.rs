@@ -177,13 +177,19 @@ impl Cassandra {
         let mut merged = Columns::new();
         found.iter().for_each(|(_, column)| merge_into(&mut merged, *column, cx.settings.ties));
         let result = live_columns(&merged, count, now_seconds);
+        // It is merged until the limit is reached (`db/filter/DataLimits.java` `Counter`): what lies behind is not repaired.
+        let is_last = |column: &Column| Some(column.name) == result.last().map(|(name, _)| *name);
+        let merged_until = match result.len() == usize::from(count) {
+            true => merged.iter().position(is_last).map_or(0, |last| last + 1),
+            false => merged.len(),
+        };
 
         let mut missing = Servers::default();
         match cx.settings.read_repair {
             ReadRepair::Blocking => {
                 for server in (0..cx.servers).filter(|&server| answered.contains(server)) {
                     let lacks = |column: &&Column| found.binary_search(&(server, **column)).is_err();
-                    let columns: Columns = merged.iter().filter(lacks).copied().collect();
+                    let columns: Columns = merged[..merged_until].iter().filter(lacks).copied().collect();
                     if columns.is_empty() {
                         continue;
                     } else if server == cx.me {

@@ -165,6 +165,23 @@ fn blocking_read_repair_makes_quorum_reads_monotonic_and_its_absence_does_not() 
     }
 }
 
+/// As seen on real nodes.
+#[test]
+fn a_read_with_a_limit_repairs_what_it_returns_and_nothing_behind_it() {
+    let mut cluster = Cluster::new(3, Settings::default());
+    for mutation in [delete(ThreadId(0), 100), put(ThreadId(1), 100, None), put(ThreadId(2), 100, None)] {
+        cluster.write(0, mutation);
+    }
+    cluster.in_flight.clear();
+    let mut repaired_by = |count| {
+        cluster.request(1, 0, Operation::ReadSlice { row: MAIN, from: None, count });
+        cluster.deliver_all();
+        cluster.contents(1)
+    };
+    assert_eq!(repaired_by(1), ["M: †tA@100us, tB=1@100us"]);
+    assert_eq!(repaired_by(3), ["M: †tA@100us, tB=1@100us, tC=1@100us"], "all that there is");
+}
+
 #[test]
 fn a_read_waits_for_its_repairs() {
     let mut cluster = Cluster::new(3, Settings::default());
