@@ -132,9 +132,14 @@ impl Manager {
     /// Looks for a circle of waits, and refuses one of its requests; returns it. Others stay.
     pub fn end_a_deadlock(&mut self, settings: &Settings, notices: &mut Notices) -> Option<Handle> {
         let victim = search::circle(self)?.into_iter().max()?;
-        let name = self.resource_of(victim)?;
-        self.with(name, |resource| resource.cancel(victim, Status::Deadlock, settings, notices));
+        self.refuses(victim, settings, notices);
         Some(victim)
+    }
+
+    /// A request that waits is refused, to end a deadlock.
+    pub(super) fn refuses(&mut self, victim: Handle, settings: &Settings, notices: &mut Notices) {
+        let Some(name) = self.resource_of(victim) else { return };
+        self.with(name, |resource| resource.cancel(victim, Status::Deadlock, settings, notices));
     }
 
     /// Those who are in the way of what this process waits for are told so once more: they may not have heard.

@@ -36,8 +36,9 @@
 //! - *An entry of the directory that goes* with the last lock (`DLM_MSG_REMOVE`): it stays until the next view. Hidden: lookups that
 //!   meet a removal.
 //! - *A node's own processes do not die with it*: both may, one after the other.
-//! - *Deadlocks over resources of several masters* are not looked for; value blocks lose their doubt, as [`super::recovery`] says.
+//! - *Value blocks lose their doubt*, as [`super::recovery`] says.
 
+use super::circles::Gathered;
 use super::gate::Gate;
 use super::manager::{Manager, Name};
 use super::peer::{Peer, View};
@@ -79,6 +80,8 @@ pub struct Member {
     early: SmallVec<[(u8, Request); 1]>,
     /// Who wants to know a master, and waits until everybody has said what they master.
     lookups: SmallVec<[(u8, u32, Name); 1]>,
+    /// It looks for a deadlock.
+    pub(super) search: Option<Gathered>,
 }
 
 type Cx<'a> = Context<'a, Settings>;
@@ -100,6 +103,11 @@ impl Member {
     /// Whether it may grant anything, as far as other nodes are concerned.
     pub fn may_open(&self) -> bool {
         !self.is_fresh && !self.has_stopped && self.has_heard_all()
+    }
+
+    /// The others of its view: a bit for each.
+    pub(super) fn others(&self, me: u8) -> u8 {
+        self.view.members & !bit(me)
     }
 
     fn has_heard_all(&self) -> bool {
@@ -216,6 +224,7 @@ impl Dlm {
 
     pub(super) fn on_peer_among(&mut self, from: u8, message: Peer, cx: &Cx, effects: &mut Out) {
         let Some(member) = &mut self.member else { unreachable!("it is one of several") };
+        let mut notices = Notices::new();
         match message {
             Peer::Started { life } => {
                 let started = &mut member.started[usize::from(from)];
@@ -251,8 +260,18 @@ impl Dlm {
                     self.answer_lookups(effects);
                 }
             }
+            Peer::WhoWaits { epoch } => self.on_who_waits(from, epoch, effects),
+            Peer::Waits { epoch, waits } => {
+                if epoch == self.epoch {
+                    self.on_waits(from, waits, cx, &mut notices, effects);
+                }
+            }
+            Peer::Refuse { epoch, handle, serial } => {
+                if epoch == self.epoch {
+                    self.refuses(handle, serial, cx.settings, &mut notices);
+                }
+            }
         }
-        let mut notices = Notices::new();
         self.open_gate(cx, &mut notices);
         self.tell_all(notices, effects);
     }
@@ -287,7 +306,7 @@ impl Dlm {
     /// Nothing is granted until a view is installed. What is asked for meanwhile is asked for again then.
     fn stop(&mut self) {
         let Some(member) = &mut self.member else { unreachable!("it is one of several") };
-        member.has_stopped = true;
+        (member.has_stopped, member.search) = (true, None);
         self.gate = Some(Gate::default());
     }
 
@@ -304,6 +323,7 @@ impl Dlm {
             }
         }
         (member.is_fresh, member.has_stopped, member.proposed) = (false, false, None);
+        member.search = None;
         for (started, life) in member.started.iter_mut().zip(&view.lives) {
             *started = (*started).max(*life);
         }

@@ -23,7 +23,8 @@
 //!
 //! - *A master that dies*: another node comes in its place, asks the owners for their copies, and puts the resources together anew
 //!   ([`recovery`]). The gate is closed meanwhile ([`NewMaster::Asks`]).
-//! - *Several nodes*, each with a part of the directory, and the master of what was first asked for from it ([`member`]).
+//! - *Several nodes*, each with a part of the directory, and the master of what was first asked for from it ([`member`]). Who looks for a
+//!   deadlock there asks all others ([`circles`]).
 //! - *Who is silent* is taken for dead, and switched off first where that is asked for ([`Settings::fences`]).
 //! - *A disk that all share*, with a journal of each process, which is replayed before the locks of a dead one are given on ([`Journals`]).
 //!
@@ -47,6 +48,7 @@
 //! VMS' lock priorities and its choice of a victim by priority (the one here is the request of the circle with the highest number).
 //! What fails in those is hidden.
 
+pub mod circles;
 mod deaths;
 mod disk;
 mod gate;
@@ -70,6 +72,6 @@ pub use manager::{Manager, Name};
 pub use mode::{Mode, ValueMoves};
 pub use protocol::{Ask, Held, Reply, Request, Tell};
 pub use resource::{Notices, Queue, Resource, Wish};
-pub use search::circle;
+pub use search::{Wait, circle};
 pub use server::Dlm;
 pub use settings::{Deadlocks, Journals, Kind, NewMaster, Settings, ValueReaders};

@@ -1,7 +1,11 @@
 //! What nodes that master resources say to each other.
 
+use super::lock::Handle;
 use super::manager::Name;
+use super::protocol::owner_of;
+use super::search::Wait;
 use crate::machine::{Visit, Visitor};
+use picklock_properties::ClientId;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::fmt::{Display, Formatter};
@@ -40,6 +44,27 @@ pub enum Peer {
         epoch: u8,
         /// These.
         names: SmallVec<[Name; 2]>,
+    },
+    /// Who waits for whom there? It looks for a deadlock.
+    WhoWaits {
+        /// In this view.
+        epoch: u8,
+    },
+    /// These do.
+    Waits {
+        /// In this view.
+        epoch: u8,
+        /// All of them.
+        waits: Vec<Wait>,
+    },
+    /// This request is part of a circle: whoever has it refuses it.
+    Refuse {
+        /// In this view.
+        epoch: u8,
+        /// Whose, and of which of its locks.
+        handle: Handle,
+        /// Its number.
+        serial: u32,
     },
 }
 
@@ -92,11 +117,34 @@ impl Display for Peer {
                 }
                 names.iter().try_for_each(|name| write!(f, " {name}"))
             }
+            Peer::WhoWaits { .. } => f.write_str("who waits for whom?"),
+            Peer::Waits { waits, .. } if waits.is_empty() => f.write_str("nobody waits"),
+            Peer::Waits { waits, .. } => waits.iter().enumerate().try_for_each(|(place, wait)| {
+                let comma = if place > 0 { "; " } else { "" };
+                write!(f, "{comma}{} waits for", wait.handle)?;
+                wait.owners.iter().try_for_each(|owner| write!(f, " {}", ClientId(*owner)))
+            }),
+            Peer::Refuse { handle, .. } => write!(f, "a deadlock: refuse {handle}"),
         }
     }
 }
 
 impl Visit for Peer {
     /// Views are counted, not drawn from anybody's requests.
-    fn visit<V: Visitor>(&mut self, _visitor: &mut V) {}
+    fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        match self {
+            Peer::Waits { waits, .. } => visit_waits(waits, visitor),
+            Peer::Refuse { handle, serial, .. } => visitor.serial(owner_of(handle.owner), serial),
+            Peer::Started { .. }
+            | Peer::Propose(_)
+            | Peer::Agree { .. }
+            | Peer::Install(_)
+            | Peer::Names { .. }
+            | Peer::WhoWaits { .. } => {}
+        }
+    }
+}
+
+pub(super) fn visit_waits<V: Visitor>(waits: &mut [Wait], visitor: &mut V) {
+    waits.iter_mut().for_each(|wait| visitor.serial(owner_of(wait.handle.owner), &mut wait.serial));
 }

@@ -18,32 +18,58 @@
 use super::lock::{Flags, Handle, Lock};
 use super::manager::Manager;
 use super::resource::Resource;
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// A request that waits, as one master knows it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Wait {
+    /// Whose, and of which of its locks.
+    pub handle: Handle,
+    /// The request's number: another one of the same lock is another wait. Where one node knows all waits, 0.
+    pub serial: u32,
+    /// The processes that must do something before it can be granted, each once.
+    pub owners: SmallVec<[u8; 2]>,
+}
+
+/// All requests that wait at this master.
+pub fn waits(manager: &Manager) -> Vec<Wait> {
+    let wait = |(resource, lock): (&Resource, &Lock)| {
+        let mut owners: SmallVec<[u8; 2]> =
+            resource.in_the_way_of(lock).map(|lock| lock.handle.owner).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        Wait { handle: lock.handle, serial: 0, owners }
+    };
+    requests(manager).map(wait).collect()
+}
 
 /// A circle of requests each of which waits for the owner of the next, and the last for that of the first; `None`: there is none.
 pub fn circle(manager: &Manager) -> Option<Vec<Handle>> {
-    let waits: Vec<Handle> = requests(manager).map(|(_, lock)| lock.handle).collect();
+    circle_of(&waits(manager))
+}
+
+/// The same of waits at several masters.
+pub fn circle_of(waits: &[Wait]) -> Option<Vec<Handle>> {
     waits.iter().find_map(|from| {
-        let (mut path, mut seen) = (vec![*from], vec![*from]);
-        closes(manager, *from, &mut path, &mut seen).then_some(path)
+        let (mut path, mut seen) = (vec![from.handle], vec![from.handle]);
+        closes(waits, from, from, &mut path, &mut seen).then_some(path)
     })
 }
 
 /// Depth first from the last request of the path to one that its first one's owner is in the way of.
-fn closes(manager: &Manager, from: Handle, path: &mut Vec<Handle>, seen: &mut Vec<Handle>) -> bool {
-    let Some(last) = path.last().copied() else { return false };
-    for owner in in_the_way_of(manager, last) {
-        if owner == from.owner {
+fn closes(waits: &[Wait], from: &Wait, last: &Wait, path: &mut Vec<Handle>, seen: &mut Vec<Handle>) -> bool {
+    for owner in last.owners.iter().copied() {
+        if owner == from.handle.owner {
             return true;
         }
-        let next: Vec<Handle> =
-            requests(manager).map(|(_, lock)| lock.handle).filter(|handle| handle.owner == owner).collect();
-        for next in next {
-            if seen.contains(&next) {
+        for next in waits.iter().filter(|wait| wait.handle.owner == owner) {
+            if seen.contains(&next.handle) {
                 continue;
             }
-            seen.push(next);
-            path.push(next);
-            if closes(manager, from, path, seen) {
+            seen.push(next.handle);
+            path.push(next.handle);
+            if closes(waits, from, next, path, seen) {
                 return true;
             }
             path.pop();
@@ -52,23 +78,23 @@ fn closes(manager: &Manager, from: Handle, path: &mut Vec<Handle>, seen: &mut Ve
     false
 }
 
+/// What waited at both times, and for whom at both: a wait that ended in between has another number, or is gone.
+pub fn lasting(before: &[Wait], after: &[Wait]) -> Vec<Wait> {
+    let both = |wait: &Wait| {
+        let same = |other: &&Wait| (other.handle, other.serial) == (wait.handle, wait.serial);
+        let earlier = before.iter().find(same)?;
+        let owners = wait.owners.iter().copied().filter(|owner| earlier.owners.contains(owner)).collect();
+        Some(Wait { owners, ..wait.clone() })
+    };
+    after.iter().filter_map(both).collect()
+}
+
 /// What waits, and is not said to be ended from elsewhere.
 fn requests(manager: &Manager) -> impl Iterator<Item = (&Resource, &Lock)> {
     manager.resources.iter().flat_map(|(_, resource)| {
         let waits = resource.converting.iter().chain(&resource.waiting);
         waits.filter(|lock| !lock.flags.has(Flags::NODLCKWT)).map(move |lock| (resource, lock))
     })
-}
-
-/// The processes that must do something before this request can be granted, each once.
-fn in_the_way_of(manager: &Manager, handle: Handle) -> Vec<u8> {
-    let Some((resource, request)) = requests(manager).find(|(_, lock)| lock.handle == handle) else {
-        return Vec::new();
-    };
-    let mut owners: Vec<u8> = resource.in_the_way_of(request).map(|lock| lock.handle.owner).collect();
-    owners.sort_unstable();
-    owners.dedup();
-    owners
 }
 
 impl Resource {

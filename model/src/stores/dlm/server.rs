@@ -89,10 +89,18 @@ impl Dlm {
 
     /// Looks for deadlocks, and ends those that it finds.
     fn searches(&mut self, cx: &Context<Settings>, notices: &mut Notices, effects: &mut Effects<Dlm>) {
-        let Deadlocks::Searched { after } = cx.settings.deadlocks else { return };
         while self.manager.end_a_deadlock(cx.settings, notices).is_some() {
             effects.remark = Some("has found a deadlock");
         }
+        self.search_at = None;
+        if !(self.manager.somebody_waits() && self.asks_who_waits(None, cx, effects)) {
+            self.looks_again(cx);
+        }
+    }
+
+    /// The search is over; who began to wait meanwhile may be in another circle.
+    pub(super) fn looks_again(&mut self, cx: &Context<Settings>) {
+        let Deadlocks::Searched { after } = cx.settings.deadlocks else { return };
         let looks_again = std::mem::take(&mut self.has_more_waits) && self.manager.somebody_waits();
         self.search_at = looks_again.then(|| cx.monotonic + after);
     }
@@ -266,7 +274,7 @@ impl Dlm {
         let Deadlocks::Searched { after } = cx.settings.deadlocks else { return };
         if !self.manager.somebody_waits() {
             (self.search_at, self.has_more_waits) = (None, false);
-        } else if self.search_at.is_some() {
+        } else if self.search_at.is_some() || self.is_asking() {
             self.has_more_waits = true;
         } else {
             self.search_at = Some(cx.monotonic + after);
@@ -475,6 +483,8 @@ impl Store for Dlm {
         self.search_at.iter_mut().for_each(|at| visitor.wake(at));
         let among = self.member.iter_mut().flat_map(|member| member.serials());
         among.for_each(|(client, serial)| visitor.serial(owner_of(client), serial));
+        let searches = self.member.iter_mut().filter_map(|member| member.search.as_mut());
+        searches.for_each(|search| search.visit(visitor));
         self.disk.joins().for_each(|(client, serial)| visitor.serial(owner_of(client), serial));
     }
 
