@@ -87,7 +87,7 @@ impl Dice {
 }
 
 /// What a command is made of: `k` a key, `v` a value, `n` a number, `f` a number with a fraction, `t` a time in
-/// milliseconds, `T` one in seconds, `o` an option of `SET`, `e` and `E` one of `EXPIRE`, `z` one of `ZADD`, `l` a side, `m` a
+/// milliseconds, `T` one in seconds, `b` the place of a bit, `L` a library, `F` a function, `o` an option of `SET`, `e` and `E` one of `EXPIRE`, `z` one of `ZADD`, `l` a side, `m` a
 /// member; `?` may leave out what follows it, `+` may repeat it. Anything else is itself.
 const FORMS: &[&str] = &[
     "GET k",
@@ -108,6 +108,9 @@ const FORMS: &[&str] = &[
     "APPEND k m",
     "STRLEN k",
     "GETRANGE k n n",
+    "SETRANGE k n m",
+    "GETBIT k n",
+    "SETBIT k b n",
     "INCR k",
     "DECR k",
     "INCRBY k n",
@@ -197,6 +200,7 @@ const FORMS: &[&str] = &[
     "WATCH k",
     "UNWATCH",
     "SELECT d",
+    "SWAPDB d d",
     "PING ?m",
     "ECHO v",
     "FLUSHDB",
@@ -215,6 +219,14 @@ const FORMS: &[&str] = &[
     "EVAL s 1 k m n",
     "EVAL s n k v",
     "EVAL_RO s 1 k m",
+    "FUNCTION LOAD L",
+    "FUNCTION LOAD REPLACE L",
+    "FUNCTION DELETE mylib",
+    "FUNCTION FLUSH",
+    "FUNCTION STATS",
+    "FCALL F 1 k m t",
+    "FCALL F n k v",
+    "FCALL_RO F 1 k m",
     "GET",
     "SET k",
     "EXPIRE k",
@@ -273,6 +285,20 @@ const SCRIPTS: &[&str] = &[
     "return select('#', unpack(ARGV))",
 ];
 
+const LIBRARIES: &[&str] = &[
+    "#!lua name=mylib\nredis.register_function('f', function(keys, args) return redis.call('get', keys[1]) end)",
+    "#!lua name=mylib\nredis.register_function{function_name='g', flags={'no-writes'}, callback=function(keys, args)\n\
+     return redis.call('set', keys[1], args[1])\nend}",
+    "#!lua name=other\nredis.register_function('f', function() return 1 end)",
+    "#!lua name=other\nredis.register_function('h', function(keys, args) return {#keys, #args, args[1]} end)",
+    "#!lua name=other\nreturn 1",
+    "#!lua name=other\nfoo(",
+    "#!lua name=o-o\nreturn 1",
+    "#!lua\nreturn 1",
+    "#!js name=other\nreturn 1",
+    "return 1",
+];
+
 fn word(form: &str, dice: &mut Dice) -> String {
     match form {
         "k" => format!("k{}", dice.below(6)),
@@ -320,6 +346,9 @@ fn word(form: &str, dice: &mut Dice) -> String {
         "l" => dice.of(&["LEFT", "RIGHT", "left", "up"]).to_owned(),
         "d" => dice.of(&["0", "1", "15", "16", "-1", "x", "0", "0"]).to_owned(),
         "p" => dice.of(&["*", "k*", "k[0-2]", "k?", "nosuch"]).to_owned(),
+        "L" => dice.of(LIBRARIES).to_owned(),
+        "F" => dice.of(&["f", "g", "h", "nosuch"]).to_owned(),
+        "b" => dice.of(&["0", "1", "7", "8", "100", "-1", "x", "4294967296"]).to_owned(),
         "s" => dice.of(SCRIPTS).to_owned(),
         other => other.to_owned(),
     }
@@ -406,7 +435,8 @@ fn is_same(words: &[Vec<u8>], left: &Said, right: &Said) -> bool {
 pub fn differences(ours: u16, real: u16, seed: u64, count: usize) -> Vec<String> {
     let (mut ours, mut real, mut dice) = (Spoken::to(ours), Spoken::to(real), Dice(seed));
     for server in [&mut ours, &mut real] {
-        for words in [vec![b"FLUSHALL".to_vec()], vec![b"SCRIPT".to_vec(), b"FLUSH".to_vec()]] {
+        let flush = |what: &[u8]| vec![what.to_vec(), b"FLUSH".to_vec()];
+        for words in [vec![b"FLUSHALL".to_vec()], flush(b"SCRIPT"), flush(b"FUNCTION")] {
             server.ask(&words);
         }
     }

@@ -136,3 +136,119 @@ fn six_hundred_clients_are_served() {
         assert_eq!(said(client, "PING"), line("+PONG"));
     }
 }
+
+#[test]
+fn a_key_that_lives_nearly_for_ever_ends_nothing() {
+    let served = Served::start(&[]);
+    let mut spoken = Spoken::to(served.port());
+    for moment in ["9223372036854775807", "9223370399119966", "1000000000000000000"] {
+        assert_eq!(said(&mut spoken, &format!("SET k v PXAT {moment}")), line("+OK"));
+        assert_eq!(said(&mut spoken, &format!("PEXPIREAT k {moment}")), line(":1"));
+        assert_eq!(said(&mut spoken, "PEXPIRETIME k"), line(&format!(":{moment}")));
+        assert!(matches!(said(&mut spoken, "TTL k"), Said::Line(left) if left.len() > 9));
+        assert_eq!(said(&mut spoken, "GET k"), text("v"));
+    }
+    assert_eq!(said(&mut spoken, "PEXPIREAT k -9223372036854775808"), line(":1"));
+    assert_eq!(said(&mut spoken, "GET k"), Said::Nothing("$-1".to_owned()));
+}
+
+#[test]
+fn functions_are_called_by_name_and_those_that_do_not_write_do_not() {
+    let served = Served::start(&[]);
+    let mut spoken = Spoken::to(served.port());
+    let ask = |spoken: &mut Spoken, words: &[&str]| {
+        spoken.ask(&words.iter().map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>())
+    };
+    let library = "#!lua name=locks\n\
+        redis.register_function('take', function(keys, args)\n\
+          return redis.call('set', keys[1], args[1], 'nx', 'px', args[2])\nend)\n\
+        redis.register_function{function_name='look', flags={'no-writes'}, callback=function(keys)\n\
+          if redis.call('get', keys[1]) == 'write' then redis.call('del', keys[1]) end\n\
+          return redis.call('get', keys[1])\nend}";
+    assert_eq!(ask(&mut spoken, &["FUNCTION", "LOAD", library]), text("locks"));
+    assert_eq!(ask(&mut spoken, &["FUNCTION", "LOAD", library]), line("-ERR Library 'locks' already exists"));
+    assert_eq!(ask(&mut spoken, &["FUNCTION", "LOAD", "REPLACE", library]), text("locks"));
+    assert_eq!(ask(&mut spoken, &["FCALL", "take", "1", "k", "me", "10000"]), line("+OK"));
+    assert_eq!(
+        ask(&mut spoken, &["FCALL", "take", "1", "k", "you", "10000"]),
+        Said::Nothing("$-1".to_owned())
+    );
+    assert_eq!(ask(&mut spoken, &["FCALL_RO", "look", "1", "k"]), text("me"));
+    ask(&mut spoken, &["SET", "k", "write"]);
+    for call in ["FCALL", "FCALL_RO"] {
+        let answer = ask(&mut spoken, &[call, "look", "1", "k"]);
+        let is_refused =
+            |error: &str| error.contains("Write commands are not allowed from read-only scripts");
+        assert!(matches!(&answer, Said::Line(error) if is_refused(error)), "{answer:?}");
+    }
+    let refused = "-ERR Can not execute a script with write flag using *_ro command.";
+    assert_eq!(ask(&mut spoken, &["FCALL_RO", "take", "1", "k", "me", "10"]), line(refused));
+    // Scripts and functions are apart.
+    assert_eq!(ask(&mut spoken, &["SCRIPT", "FLUSH"]), line("+OK"));
+    assert_eq!(ask(&mut spoken, &["FUNCTION", "DELETE", "locks"]), line("+OK"));
+    assert_eq!(ask(&mut spoken, &["FCALL", "take", "1", "k", "me", "10"]), line("-ERR Function not found"));
+}
+
+#[test]
+fn every_server_says_who_the_master_is_as_a_sentinel_does() {
+    let served = Served::start(&["--servers", "3", "--replicated"]);
+    for port in served.ports() {
+        let mut spoken = Spoken::to(*port);
+        let master = Said::Many('*', vec![text("127.0.0.1"), text(&served.port().to_string())]);
+        assert_eq!(said(&mut spoken, "SENTINEL get-master-addr-by-name mymaster"), master);
+        let unknown = Said::Nothing("*-1".to_owned());
+        assert_eq!(said(&mut spoken, "SENTINEL get-master-addr-by-name other"), unknown);
+        let Said::Many('*', masters) = said(&mut spoken, "SENTINEL MASTERS") else { panic!("no array") };
+        let [Said::Many('*', fields)] = masters.as_slice() else { panic!("not one master: {masters:?}") };
+        let field = |name: &str| {
+            let place = fields.iter().position(|field| *field == text(name)).expect("it has this field");
+            fields[place + 1].clone()
+        };
+        assert_eq!((field("name"), field("flags")), (text("mymaster"), text("master")));
+        assert_eq!(field("num-other-sentinels"), text("2"));
+        let Said::Many('*', others) = said(&mut spoken, "SENTINEL SENTINELS mymaster") else {
+            panic!("no array")
+        };
+        assert_eq!(others.len(), 2);
+        assert_eq!(said(&mut spoken, "SENTINEL REPLICAS other"), line("-ERR No such master with that name"));
+    }
+    // A server of its own is no Sentinel.
+    let alone = Served::start(&[]);
+    let answer = said(&mut Spoken::to(alone.port()), "SENTINEL MASTERS");
+    assert!(matches!(answer, Said::Line(error) if error.starts_with("-ERR unknown command 'SENTINEL'")));
+}
+
+#[test]
+fn who_wants_no_replies_gets_none_but_what_it_listens_to() {
+    let served = Served::start(&[]);
+    let (mut quiet, mut speaker) = (Spoken::to(served.port()), Spoken::to(served.port()));
+    for command in ["CLIENT REPLY SKIP", "PING"] {
+        quiet.send(&words(command));
+    }
+    assert_eq!(said(&mut quiet, "ECHO after"), text("after"));
+    for command in ["CLIENT REPLY OFF", "SET a 1", "SUBSCRIBE news"] {
+        quiet.send(&words(command));
+    }
+    assert_eq!(quiet.hear(), Said::Many('*', vec![text("subscribe"), text("news"), line(":1")]));
+    assert_eq!(said(&mut speaker, "PUBLISH news x"), line(":1"));
+    assert_eq!(quiet.hear(), Said::Many('*', vec![text("message"), text("news"), text("x")]));
+    assert_eq!(said(&mut speaker, "GET a"), text("1"));
+}
+
+#[test]
+fn where_there_is_no_memory_nothing_grows() {
+    let served = Served::start(&[]);
+    let mut spoken = Spoken::to(served.port());
+    let full = line("-OOM command not allowed when used memory > 'maxmemory'.");
+    said(&mut spoken, "SET a 1");
+    said(&mut spoken, "MULTI");
+    said(&mut spoken, "SET b 1");
+    said(&mut Spoken::to(served.port()), "CONFIG SET maxmemory 1");
+    let discarded = "-EXECABORT Transaction discarded because of: OOM command not allowed when used memory > \
+                     'maxmemory'.";
+    assert_eq!(said(&mut spoken, "EXEC"), line(discarded));
+    assert_eq!((said(&mut spoken, "SET b 1"), said(&mut spoken, "GET a")), (full, text("1")));
+    assert_eq!(said(&mut spoken, "DEL a"), line(":1"));
+    said(&mut spoken, "CONFIG SET maxmemory 0");
+    assert_eq!(said(&mut spoken, "SET b 1"), line("+OK"));
+}

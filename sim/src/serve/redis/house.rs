@@ -1,6 +1,6 @@
 //! What a server's process has for its clients' sake, beside what it stores: gone when the process ends.
 
-use super::lua::Scripts;
+use super::lua::{Libraries, Scripts};
 use super::reply::Reply;
 use super::store::Place;
 use super::watched::Tells;
@@ -17,6 +17,7 @@ pub struct House {
     pub sessions: BTreeMap<i64, Session>,
     last_id: i64,
     pub scripts: Scripts,
+    pub libraries: Libraries,
     /// Who listens to what.
     pub channels: BTreeMap<Bytes, BTreeSet<i64>>,
     pub patterns: BTreeMap<Bytes, BTreeSet<i64>>,
@@ -67,8 +68,23 @@ pub struct Session {
     /// When it came, in microseconds of true time.
     pub since: Micros,
     pub last_command: String,
+    /// Whether it wants to be answered.
+    pub quiet: Quiet,
     /// Where what it is told goes.
     pub outbox: mpsc::UnboundedSender<Outgoing>,
+}
+
+/// Whether a client wants to be answered (`CLIENT REPLY`). Messages that it listens to come all the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quiet {
+    /// It does.
+    No,
+    /// Not to this command and to the next one.
+    ThisAndNext,
+    /// Not to the next command.
+    Next,
+    /// Never.
+    Always,
 }
 
 /// A transaction that was begun.
@@ -118,6 +134,7 @@ impl Session {
             patterns: BTreeSet::new(),
             since,
             last_command: "NULL".to_owned(),
+            quiet: Quiet::No,
             outbox,
         }
     }

@@ -24,9 +24,11 @@
 //! - A command of the real server that is not here is refused in the real server's words for an unknown one, and named once
 //!   in [`Servers::take_notices`].
 //!
-//! Left out: streams, geo, bitmaps, HyperLogLog, access lists, cluster, modules, functions, `CLIENT PAUSE`, `CLIENT
-//! TRACKING`, `MONITOR`, `SHUTDOWN`, keyspace notifications; Sentinel, so that clients must find a new master by asking each
-//! server (`ROLE`, `INFO`). Published messages stay on their server. `CONFIG SET` is remembered and has no effect. Addresses
+//! - Replicated servers answer `SENTINEL`, each as a Sentinel on its machine would.
+//!
+//! Left out: streams, geo, bitmaps, HyperLogLog, access lists, cluster, modules, `CLIENT PAUSE`, `CLIENT TRACKING`, `MONITOR`,
+//! `SHUTDOWN`, keyspace notifications. Published messages stay on their server. Functions are not on disk and not on
+//! replicas. `CONFIG SET` is remembered and has no effect, but for a `maxmemory` below what an empty server takes. Addresses
 //! of clients in `CLIENT LIST` are made up.
 //!
 //! # A store in your own turmoil test

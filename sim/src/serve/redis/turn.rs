@@ -60,6 +60,8 @@ pub enum Within {
     Script {
         /// It may not (`EVAL_RO`).
         read_only: bool,
+        /// It goes on where there is no memory left (`allow-oom`).
+        allows_oom: bool,
     },
 }
 

@@ -1,7 +1,7 @@
 //! What the servers of a Redis have for their clients' sake, and how a client's command is run.
 
 use super::commands::{again, execute};
-use super::house::{House, Outgoing, Sent, Session, Waiter};
+use super::house::{House, Outgoing, Quiet, Sent, Session, Waiter};
 use super::reply::Reply;
 use super::store::{Content, Instance, Place, Settings};
 use super::turn::{Refusal, Surroundings, Turn, Within};
@@ -154,6 +154,9 @@ pub fn ask(servers: &Servers, server: u8, client: i64, words: Vec<Bytes>, asked:
             state.watch.record.name(session.link, &String::from_utf8_lossy(&session.name));
         }
         let (version, link) = (session.version, session.link);
+        if let Some(told) = unsaid(&mut session, ran.as_ref()) {
+            ran = Ok(told);
+        }
         let is_last = words.first().is_some_and(|name| name.eq_ignore_ascii_case(b"quit"));
         house.sessions.insert(client, session);
         let said = match ran {
@@ -181,6 +184,23 @@ pub fn ask(servers: &Servers, server: u8, client: i64, words: Vec<Bytes>, asked:
         state.desk.houses.insert(server, house);
         said
     })
+}
+
+/// What is told instead of a reply to who wants none: nothing, but for what it listens to.
+fn unsaid(session: &mut Session, ran: Result<&Reply, &Refusal>) -> Option<Reply> {
+    let is_quiet = session.quiet != Quiet::No;
+    session.quiet = match session.quiet {
+        Quiet::ThisAndNext => Quiet::Next,
+        Quiet::Next => Quiet::No,
+        other => other,
+    };
+    let is_push = |reply: &Reply| matches!(reply, Reply::Push(_));
+    match ran {
+        _ if !is_quiet => None,
+        Ok(Reply::Several(replies)) if replies.iter().all(is_push) => None,
+        Ok(Reply::Push(_)) | Err(Refusal::Block { .. } | Refusal::Replicas { .. }) => None,
+        Ok(_) | Err(Refusal::Error(_)) => Some(Reply::Several(Vec::new())),
+    }
 }
 
 /// A reply that comes later than the step in which it was asked for. A place among those who wait is given up.

@@ -25,6 +25,8 @@ const KEYS_MAX: usize = 16;
 const VALUE_MAX: usize = 1024;
 /// How long a command or a reply is in the record.
 const TEXT_MAX: usize = 160;
+/// Longer lives are all the same: this is some 35,000 years, and in microseconds it is a number still.
+const LIFE_MAX_MS: i64 = 1 << 50;
 
 /// What a key holds, as far as a lock goes: the owner's value, and the last millisecond of its life.
 type Held = Option<(Bytes, Option<i64>)>;
@@ -156,7 +158,9 @@ impl Sight {
                 0 => key.clone(),
                 other => Bytes::from([key.as_ref(), format!("@{other}").as_bytes()].concat()),
             };
-            let life = |dies: Option<i64>| dies.map(|dies| Micros::millis((dies - now_ms).max(0)));
+            let life = |dies: Option<i64>| {
+                dies.map(|dies| Micros::millis(dies.saturating_sub(now_ms).clamp(0, LIFE_MAX_MS)))
+            };
             let claims = &mut watch.claims;
             match (&before, &after) {
                 (None, Some((value, dies))) if self.takes => {

@@ -42,19 +42,19 @@ fn offset(turn: &Turn) -> i64 {
 }
 
 /// Where another server listens.
-fn address(turn: &Turn, server: usize) -> (String, u16) {
+pub fn address(turn: &Turn, server: usize) -> (String, u16) {
     match turn.around.addresses.get(server) {
         Some(address) => (address.ip().to_string(), address.port()),
         None => (format!("s{}", server + 1), 6379),
     }
 }
 
-/// Those who follow this master: where they listen, and how far they are.
-fn followers(turn: &Turn) -> Vec<((String, u16), u32)> {
+/// Those who follow a master, but for this server: where they listen, and how far they are.
+pub fn followers(turn: &Turn, but: Option<u8>) -> Vec<((String, u16), u32)> {
     let replicas = turn.around.replicas.iter().enumerate();
     let follow = replicas.filter_map(|(server, offset)| Some((server, (*offset)?)));
     follow
-        .filter(|(server, _)| *server != usize::from(turn.cx.me))
+        .filter(|(server, _)| but.is_none_or(|but| *server != usize::from(but)))
         .map(|(server, offset)| (address(turn, server), offset))
         .collect()
 }
@@ -62,7 +62,7 @@ fn followers(turn: &Turn) -> Vec<((String, u16), u32)> {
 pub fn role(turn: &mut Turn, _: &[Bytes]) -> Replied {
     let text = |text: String| Reply::bulk(text);
     if turn.instance.is_master() {
-        let replicas = followers(turn).into_iter().map(|((host, port), offset)| {
+        let replicas = followers(turn, Some(turn.cx.me)).into_iter().map(|((host, port), offset)| {
             Reply::Array(vec![text(host), text(port.to_string()), text(offset.to_string())])
         });
         let replicas = Reply::Array(replicas.collect());
@@ -94,7 +94,9 @@ pub fn wait(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let Ok(timeout_ms) = u64::try_from(timeout) else { return refuse("ERR timeout is negative") };
     match turn.within {
         Within::Itself => Err(Refusal::Replicas { offset: turn.instance.replicated(), replicas, timeout_ms }),
-        Within::Transaction | Within::Script { .. } => Ok(Reply::Integer(followers(turn).len() as i64)),
+        Within::Transaction | Within::Script { .. } => {
+            Ok(Reply::Integer(followers(turn, Some(turn.cx.me)).len() as i64))
+        }
     }
 }
 
@@ -109,7 +111,7 @@ pub fn config(turn: &mut Turn, words: &[Bytes]) -> Replied {
             let asked = all.into_iter().filter(|(name, _)| is_asked(name));
             Ok(Reply::Map(asked.map(|(name, value)| (Reply::bulk(name), Reply::bulk(value))).collect()))
         }
-        // It is kept and shown; nothing here depends on it.
+        // It is kept and shown; nothing here depends on it but `maxmemory`, if that is less than an empty server takes.
         ("set", pairs @ [_, _, ..]) if pairs.len().is_multiple_of(2) => {
             let known: Vec<String> = configuration(turn).into_iter().map(|(name, _)| name).collect();
             for pair in pairs.chunks_exact(2) {
@@ -121,7 +123,15 @@ pub fn config(turn: &mut Turn, words: &[Bytes]) -> Replied {
                         "ERR Unknown option or number of arguments for CONFIG SET - '{shown}'"
                     ));
                 }
-                turn.house.missing(&format!("the effect of CONFIG SET {name}"));
+                let is_memory = pair[1].first().is_some_and(u8::is_ascii_digit);
+                if name == "maxmemory" && !is_memory {
+                    return refuse(
+                        "ERR CONFIG SET failed (possibly related to argument 'maxmemory') - argument must be a memory value",
+                    );
+                }
+                if name != "maxmemory" {
+                    turn.house.missing(&format!("the effect of CONFIG SET {name}"));
+                }
                 turn.house.config.insert(name, String::from_utf8_lossy(&pair[1]).into_owned());
             }
             Ok(Reply::ok())
@@ -257,7 +267,8 @@ pub fn info(turn: &mut Turn, words: &[Bytes]) -> Replied {
             line("blocked_clients", blocked.to_string()),
         ],
     );
-    add("Memory", vec![line("maxmemory", "0".to_owned())]);
+    let scripts = turn.house.scripts.count().to_string();
+    add("Memory", vec![line("maxmemory", "0".to_owned()), line("number_of_cached_scripts", scripts)]);
     let aof = u8::from(matches!(
         turn.cx.settings.persistence,
         Persistence::AofEverySecond | Persistence::AofAlways
@@ -282,7 +293,7 @@ fn replication(turn: &Turn) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     let mut line = |name: &str, value: String| lines.push((name.to_owned(), value));
     if turn.instance.is_master() {
-        let followers = followers(turn);
+        let followers = followers(turn, Some(turn.cx.me));
         line("role", "master".to_owned());
         line("connected_slaves", followers.len().to_string());
         for (number, ((host, port), offset)) in followers.into_iter().enumerate() {

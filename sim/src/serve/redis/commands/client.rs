@@ -2,7 +2,7 @@
 
 use super::about::role_name;
 use super::{VERSION, unknown_subcommand};
-use crate::serve::redis::house::{Sent, Session};
+use crate::serve::redis::house::{Quiet, Sent, Session};
 use crate::serve::redis::numbers::integer;
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::turn::{Replied, SYNTAX, Turn, lower, number, refuse, wrong_number};
@@ -69,6 +69,7 @@ pub fn reset(turn: &mut Turn, _: &[Bytes]) -> Replied {
     turn.house.unsubscribe_all(turn.session);
     (turn.session.database, turn.session.version) = (0, 2);
     turn.session.name = Bytes::new();
+    turn.session.quiet = Quiet::No;
     Ok(Reply::status("RESET"))
 }
 
@@ -100,14 +101,23 @@ pub fn client(turn: &mut Turn, words: &[Bytes]) -> Replied {
             "on" | "off" => Ok(Reply::ok()),
             _ => refuse(SYNTAX),
         },
+        ("reply", [how]) => {
+            turn.session.quiet = match (lower(how).as_str(), turn.session.quiet) {
+                ("on", _) => Quiet::No,
+                ("off", _) | ("skip", Quiet::Always) => Quiet::Always,
+                ("skip", _) => Quiet::ThisAndNext,
+                _ => return refuse(SYNTAX),
+            };
+            Ok(Reply::ok())
+        }
         ("getredir", []) => Ok(Reply::Integer(-1)),
         ("unpause", []) => Ok(Reply::ok()),
         (
             "id" | "getname" | "setname" | "setinfo" | "info" | "no-evict" | "no-touch" | "getredir"
-            | "unpause",
+            | "unpause" | "reply",
             _,
         ) => refuse(wrong_number(&format!("client|{what}"))),
-        ("reply" | "pause" | "unblock" | "tracking" | "caching" | "trackinginfo", _) => {
+        ("pause" | "unblock" | "tracking" | "caching" | "trackinginfo", _) => {
             turn.house.missing(&format!("CLIENT {}", what.to_uppercase()));
             refuse(unknown_subcommand("CLIENT", &words[1]))
         }

@@ -90,7 +90,7 @@ pub fn ttl(turn: &mut Turn, words: &[Bytes]) -> Replied {
         return Ok(Reply::Integer(-2));
     }
     let Some(at) = turn.dies(&words[1]) else { return Ok(Reply::Integer(-1)) };
-    let left = (at - turn.now_ms()).max(0);
+    let left = at.saturating_sub(turn.now_ms()).max(0);
     // Rounded to the nearest second (`src/expire.c` `ttlGenericCommand`).
     let seconds = |ms: i64| ms.saturating_add(500) / 1_000;
     Ok(Reply::Integer(match lower(&words[0]).as_str() {
@@ -196,6 +196,19 @@ pub fn flush(turn: &mut Turn, words: &[Bytes]) -> Replied {
     }
     let database = (lower(&words[0]) == "flushdb").then_some(turn.session.database);
     turn.instance.keyspace.clear(database, turn.cx);
+    Ok(Reply::ok())
+}
+
+/// `SWAPDB` (`src/db.c` `swapdbCommand`).
+pub fn swap(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let read = |word: &Bytes| integer(word).and_then(|number| i32::try_from(number).ok());
+    let Some(first) = read(&words[1]) else { return refuse("ERR invalid first DB index") };
+    let Some(second) = read(&words[2]) else { return refuse("ERR invalid second DB index") };
+    let of = |number: i32| u8::try_from(number).ok().filter(|database| *database < DATABASES);
+    let (Some(first), Some(second)) = (of(first), of(second)) else {
+        return refuse("ERR DB index is out of range");
+    };
+    turn.instance.keyspace.swap(first, second, turn.cx);
     Ok(Reply::ok())
 }
 

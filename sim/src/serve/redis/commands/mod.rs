@@ -4,11 +4,13 @@
 
 mod about;
 mod client;
+mod function;
 mod hashes;
 mod keys;
 mod lists;
 mod pubsub;
 mod script;
+mod sentinel;
 mod sets;
 mod sorted;
 mod strings;
@@ -21,7 +23,7 @@ use bytes::Bytes;
 use picklock_model::stores::redis::Eviction;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
-use table::{MISSING, SPECS};
+use table::{MISSING, MISSING_IN_SCRIPTS, MISSING_IN_TRANSACTIONS, SPECS};
 
 /// The version that clients are told.
 pub const VERSION: &str = "7.0.15";
@@ -63,6 +65,11 @@ pub fn is_missing(name: &str) -> bool {
     MISSING.contains(&name)
 }
 
+/// Whether it is one of these that no script can call.
+pub fn is_missing_in_scripts(name: &str) -> bool {
+    MISSING_IN_SCRIPTS.contains(&name)
+}
+
 /// A client's command: run, or kept for its transaction (`src/server.c` `processCommand`).
 pub fn execute(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let Some(name) = words.first().map(lower) else { return Ok(Reply::Several(Vec::new())) };
@@ -80,6 +87,11 @@ pub fn execute(turn: &mut Turn, words: &[Bytes]) -> Replied {
             };
         }
     };
+    if name == "exec" && is_out_of_memory(turn) && grows(turn) {
+        let discarded = transactions::discard(turn, words);
+        return discarded
+            .and_then(|_| refuse(format!("EXECABORT Transaction discarded because of: {NO_MEMORY}")));
+    }
     turn.session.last_command.clone_from(&name);
     let is_now = matches!(name.as_str(), "exec" | "discard" | "multi" | "watch" | "quit" | "reset");
     if let Some(transaction) = turn.session.transaction.as_mut().filter(|_| !is_now) {
@@ -89,11 +101,22 @@ pub fn execute(turn: &mut Turn, words: &[Bytes]) -> Replied {
     (spec.run)(turn, words)
 }
 
+/// Whether the client's transaction may need memory.
+fn grows(turn: &Turn) -> bool {
+    let commands = turn.session.transaction.iter().flat_map(|transaction| &transaction.commands);
+    let specs = commands.filter_map(|words| spec(&lower(words.first()?)));
+    specs.into_iter().any(|spec| spec.grows)
+}
+
 /// Whether the command may be run now, but for what only it can know.
 fn admitted(turn: &mut Turn, name: &str, words: &[Bytes]) -> Result<&'static Spec, Refusal> {
-    let Some(spec) = spec(name) else {
+    let known = spec(name).filter(|spec| spec.name != "sentinel" || turn.instance.master().is_some());
+    let Some(spec) = known else {
         if is_missing(name) {
             turn.house.missing(&name.to_uppercase());
+        }
+        if MISSING_IN_TRANSACTIONS.contains(&name) && turn.session.transaction.is_some() {
+            return refuse("ERR Command not allowed inside a transaction");
         }
         return refuse(unknown(words));
     };
@@ -145,16 +168,32 @@ fn subcommands(name: &str) -> Option<&'static [&'static str]> {
         ],
         "command" => &["count", "docs", "getkeys", "getkeysandflags", "help", "info", "list"],
         "config" => &["get", "help", "resetstat", "rewrite", "set"],
+        "function" => &["delete", "dump", "flush", "help", "kill", "list", "load", "restore", "stats"],
         "pubsub" => &["channels", "help", "numpat", "numsub", "shardchannels", "shardnumsub"],
         "script" => &["debug", "exists", "flush", "help", "kill", "load"],
         _ => return None,
     })
 }
 
+pub const NO_MEMORY: &str = "OOM command not allowed when used memory > 'maxmemory'.";
+
+/// What an empty server takes. Nothing is counted beside it.
+const MEMORY_OF_NOTHING_BYTES: u64 = 1_000_000;
+
+/// Whether `CONFIG SET maxmemory` leaves no room, not even to a server without keys.
+pub fn is_out_of_memory(turn: &Turn) -> bool {
+    let max = turn.house.config.get("maxmemory").and_then(|text| text.parse::<u64>().ok());
+    max.is_some_and(|max| max > 0 && max < MEMORY_OF_NOTHING_BYTES)
+}
+
 /// Whether the server takes such a command now.
 pub fn allowed(turn: &mut Turn, spec: &Spec) -> Result<(), Refusal> {
     if spec.writes && !turn.instance.is_master() {
         return refuse("READONLY You can't write against a read only replica.");
+    }
+    let allows_oom = matches!(turn.within, Within::Script { allows_oom: true, .. });
+    if spec.grows && !allows_oom && is_out_of_memory(turn) {
+        return refuse(NO_MEMORY);
     }
     let is_full = |turn: &Turn| {
         let max = turn.cx.settings.keys_max.map(usize::from);
@@ -163,7 +202,7 @@ pub fn allowed(turn: &mut Turn, spec: &Spec) -> Result<(), Refusal> {
     while spec.grows && is_full(turn) {
         let evicts = turn.cx.settings.eviction == Eviction::AllKeysLru;
         if !evicts || !turn.instance.keyspace.evict(turn.cx) {
-            return refuse("OOM command not allowed when used memory > 'maxmemory'.");
+            return refuse(NO_MEMORY);
         }
     }
     Ok(())

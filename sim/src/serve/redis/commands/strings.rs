@@ -182,6 +182,64 @@ pub fn getrange(turn: &mut Turn, words: &[Bytes]) -> Replied {
     Ok(Reply::Bulk(text.slice(range)))
 }
 
+/// The longest string there may be (`proto-max-bulk-len`).
+const TEXT_MAX_BYTES: i64 = 512 * 1024 * 1024;
+
+/// `SETRANGE` (`src/t_string.c` `setrangeCommand`).
+pub fn setrange(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let (offset, piece) = (number(&words[2])?, &words[3]);
+    if offset < 0 {
+        return refuse("ERR offset is out of range");
+    }
+    let old = turn.text(&words[1])?.unwrap_or_default();
+    if piece.is_empty() {
+        return Ok(Reply::Integer(old.len() as i64));
+    }
+    let end = offset.saturating_add(piece.len() as i64);
+    if end > TEXT_MAX_BYTES {
+        return refuse("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
+    }
+    let (mut text, start, end) = (Vec::from(old), offset as usize, end as usize);
+    text.resize(text.len().max(end), 0);
+    text[start..end].copy_from_slice(piece);
+    let (dies, length) = (turn.dies(&words[1]), text.len() as i64);
+    turn.put(&words[1], Content::Text(text.into()), dies);
+    Ok(Reply::Integer(length))
+}
+
+/// In which byte a bit is, and what that byte is if only this bit is set (`src/bitops.c` `getBitOffsetFromArgument`).
+fn bit(word: &Bytes) -> Result<(usize, u8), Refusal> {
+    match integer(word).filter(|offset| *offset >= 0 && *offset >> 3 < TEXT_MAX_BYTES) {
+        Some(offset) => Ok(((offset >> 3) as usize, 0x80 >> (offset & 7))),
+        None => refuse("ERR bit offset is not an integer or out of range"),
+    }
+}
+
+pub fn getbit(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let (byte, mask) = bit(&words[2])?;
+    let text = turn.text(&words[1])?.unwrap_or_default();
+    Ok(Reply::truth(text.get(byte).is_some_and(|byte| byte & mask != 0)))
+}
+
+/// `SETBIT` (`src/bitops.c` `setbitCommand`).
+pub fn setbit(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let (byte, mask) = bit(&words[2])?;
+    let is_on = match integer(&words[3]) {
+        Some(0) => false,
+        Some(1) => true,
+        _ => return refuse("ERR bit is not an integer or out of range"),
+    };
+    let mut text = Vec::from(turn.text(&words[1])?.unwrap_or_default());
+    let (was_there, was_on) = (text.len() > byte, text.get(byte).is_some_and(|byte| byte & mask != 0));
+    if !was_there || was_on != is_on {
+        text.resize(text.len().max(byte + 1), 0);
+        text[byte] = if is_on { text[byte] | mask } else { text[byte] & !mask };
+        let dies = turn.dies(&words[1]);
+        turn.put(&words[1], Content::Text(text.into()), dies);
+    }
+    Ok(Reply::truth(was_on))
+}
+
 /// Places from the front, or from the back if below zero; the last one is in it.
 pub fn range(start: i64, end: i64, length: usize) -> std::ops::Range<usize> {
     let length = length as i64;

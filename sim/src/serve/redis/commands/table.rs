@@ -1,6 +1,9 @@
 //! Every command there is.
 
-use super::{Spec, about, client, hashes, keys, lists, pubsub, script, sets, sorted, strings, transactions};
+use super::{
+    Spec, about, client, function, hashes, keys, lists, pubsub, script, sentinel, sets, sorted, strings,
+    transactions,
+};
 
 const fn reads(name: &'static str, arity: i64, keys: (i64, i64, i64), run: super::Run) -> Spec {
     Spec { name, arity, keys, run, writes: false, grows: false, in_scripts: true }
@@ -20,16 +23,21 @@ const fn outside(name: &'static str, arity: i64, keys: (i64, i64, i64), run: sup
     Spec { in_scripts: false, ..reads(name, arity, keys, run) }
 }
 
+/// It may wait, and scripts cannot call it.
+const fn alone(name: &'static str, arity: i64, keys: (i64, i64, i64), run: super::Run) -> Spec {
+    Spec { in_scripts: false, ..writes(name, arity, keys, run) }
+}
+
 /// By name. Arity and keys as `COMMAND INFO` has them: the command's name counts, and below zero it is the least number.
 pub const SPECS: &[Spec] = &[
     grows("append", 3, (1, 1, 1), strings::append),
     outside("auth", -2, (0, 0, 0), client::auth),
-    grows("blmove", 6, (1, 2, 1), lists::blmove),
-    writes("blpop", -3, (1, -2, 1), lists::bpop),
-    writes("brpop", -3, (1, -2, 1), lists::bpop),
-    grows("brpoplpush", 4, (1, 2, 1), lists::blmove),
-    writes("bzpopmax", -3, (1, -2, 1), sorted::bzpop),
-    writes("bzpopmin", -3, (1, -2, 1), sorted::bzpop),
+    alone("blmove", 6, (1, 2, 1), lists::blmove),
+    alone("blpop", -3, (1, -2, 1), lists::bpop),
+    alone("brpop", -3, (1, -2, 1), lists::bpop),
+    alone("brpoplpush", 4, (1, 2, 1), lists::blmove),
+    alone("bzpopmax", -3, (1, -2, 1), sorted::bzpop),
+    alone("bzpopmin", -3, (1, -2, 1), sorted::bzpop),
     outside("client", -2, (0, 0, 0), client::client),
     reads("command", -1, (0, 0, 0), about::command),
     outside("config", -2, (0, 0, 0), about::config),
@@ -48,11 +56,15 @@ pub const SPECS: &[Spec] = &[
     writes("expire", -3, (1, 1, 1), keys::expire),
     writes("expireat", -3, (1, 1, 1), keys::expire),
     reads("expiretime", 2, (1, 1, 1), keys::ttl),
+    outside("fcall", -3, (0, 0, 0), function::fcall),
+    outside("fcall_ro", -3, (0, 0, 0), function::fcall),
     writes("flushall", -1, (0, 0, 0), keys::flush),
     writes("flushdb", -1, (0, 0, 0), keys::flush),
+    outside("function", -2, (0, 0, 0), function::function),
     reads("get", 2, (1, 1, 1), strings::get),
     writes("getdel", 2, (1, 1, 1), strings::getdel),
     writes("getex", -2, (1, 1, 1), strings::getex),
+    reads("getbit", 3, (1, 1, 1), strings::getbit),
     reads("getrange", 4, (1, 1, 1), strings::getrange),
     grows("getset", 3, (1, 1, 1), strings::getset),
     writes("hdel", -3, (1, 1, 1), hashes::hdel),
@@ -117,9 +129,12 @@ pub const SPECS: &[Spec] = &[
     reads("sdiff", -2, (1, -1, 1), sets::combine),
     grows("sdiffstore", -3, (1, -1, 1), sets::store),
     reads("select", 2, (0, 0, 0), keys::select),
+    outside("sentinel", -2, (0, 0, 0), sentinel::sentinel),
     grows("set", -3, (1, 1, 1), strings::set),
+    grows("setbit", 4, (1, 1, 1), strings::setbit),
     grows("setex", 4, (1, 1, 1), strings::setex),
     grows("setnx", 3, (1, 1, 1), strings::setnx),
+    grows("setrange", 4, (1, 1, 1), strings::setrange),
     reads("sinter", -2, (1, -1, 1), sets::combine),
     grows("sinterstore", -3, (1, -1, 1), sets::store),
     reads("sismember", 3, (1, 1, 1), sets::sismember),
@@ -134,6 +149,7 @@ pub const SPECS: &[Spec] = &[
     reads("substr", 4, (1, 1, 1), strings::getrange),
     reads("sunion", -2, (1, -1, 1), sets::combine),
     grows("sunionstore", -3, (1, -1, 1), sets::store),
+    writes("swapdb", 3, (0, 0, 0), keys::swap),
     reads("time", 1, (0, 0, 0), about::time),
     reads("touch", -2, (1, -1, 1), keys::exists),
     reads("ttl", 2, (1, 1, 1), keys::ttl),
@@ -141,7 +157,7 @@ pub const SPECS: &[Spec] = &[
     writes("unlink", -2, (1, -1, 1), keys::del),
     outside("unsubscribe", -1, (0, 0, 0), pubsub::unsubscribe),
     outside("unwatch", 1, (0, 0, 0), transactions::unwatch),
-    reads("wait", 3, (0, 0, 0), about::wait),
+    outside("wait", 3, (0, 0, 0), about::wait),
     outside("watch", -2, (1, -1, 1), transactions::watch),
     grows("zadd", -4, (1, 1, 1), sorted::zadd),
     reads("zcard", 2, (1, 1, 1), sorted::zcard),
@@ -165,6 +181,36 @@ pub const SPECS: &[Spec] = &[
     grows("zunionstore", -4, (1, 1, 1), sorted::store),
 ];
 
+/// Those of the missing ones that scripts cannot call on the real server either.
+pub const MISSING_IN_SCRIPTS: &[&str] = &[
+    "acl",
+    "asking",
+    "bgrewriteaof",
+    "bgsave",
+    "blmpop",
+    "bzmpop",
+    "cluster",
+    "debug",
+    "failover",
+    "latency",
+    "migrate",
+    "module",
+    "monitor",
+    "psync",
+    "replconf",
+    "replicaof",
+    "save",
+    "shutdown",
+    "slaveof",
+    "slowlog",
+    "ssubscribe",
+    "sunsubscribe",
+    "sync",
+];
+
+/// Those of the missing ones that no transaction can hold on the real server either.
+pub const MISSING_IN_TRANSACTIONS: &[&str] = &["monitor", "psync", "save", "shutdown", "sync"];
+
 /// Commands of the real server (7.0) that are not here.
 pub const MISSING: &[&str] = &[
     "acl",
@@ -183,9 +229,6 @@ pub const MISSING: &[&str] = &[
     "debug",
     "dump",
     "failover",
-    "fcall",
-    "fcall_ro",
-    "function",
     "geoadd",
     "geodist",
     "geohash",
@@ -196,7 +239,6 @@ pub const MISSING: &[&str] = &[
     "georadiusbymember_ro",
     "geosearch",
     "geosearchstore",
-    "getbit",
     "hincrbyfloat",
     "hrandfield",
     "lastsave",
@@ -225,8 +267,6 @@ pub const MISSING: &[&str] = &[
     "restore",
     "restore-asking",
     "save",
-    "setbit",
-    "setrange",
     "shutdown",
     "sintercard",
     "slaveof",
@@ -237,7 +277,6 @@ pub const MISSING: &[&str] = &[
     "spublish",
     "ssubscribe",
     "sunsubscribe",
-    "swapdb",
     "sync",
     "xack",
     "xadd",

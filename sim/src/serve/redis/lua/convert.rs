@@ -19,8 +19,8 @@ pub fn word(value: &Value) -> Option<Bytes> {
     }
 }
 
-/// A reply for a script, as RESP2 has it.
-pub fn value_of(lua: &Lua, reply: &Reply) -> mlua::Result<Value> {
+/// A reply for a script, as this version of the protocol has it.
+pub fn value_of(lua: &Lua, reply: &Reply, version: u8) -> mlua::Result<Value> {
     let text = |text: &[u8]| Ok(Value::String(lua.create_string(text)?));
     let single = |name: &str, text: &[u8]| {
         let table = lua.create_table()?;
@@ -30,7 +30,7 @@ pub fn value_of(lua: &Lua, reply: &Reply) -> mlua::Result<Value> {
     let many = |replies: &mut dyn Iterator<Item = &Reply>| {
         let table = lua.create_table()?;
         for (place, reply) in (1..).zip(replies) {
-            table.raw_set(place, value_of(lua, reply)?)?;
+            table.raw_set(place, value_of(lua, reply, version)?)?;
         }
         Ok(Value::Table(table))
     };
@@ -40,6 +40,28 @@ pub fn value_of(lua: &Lua, reply: &Reply) -> mlua::Result<Value> {
         Reply::Integer(number) => Ok(Value::Number(*number as f64)),
         Reply::Bulk(bytes) => text(bytes),
         Reply::Verbatim(string) => text(string.as_bytes()),
+        Reply::Double(number) if version >= 3 => {
+            let table = lua.create_table()?;
+            table.raw_set("double", *number)?;
+            Ok(Value::Table(table))
+        }
+        Reply::Nil | Reply::NoArray if version >= 3 => Ok(Value::Nil),
+        Reply::Map(pairs) if version >= 3 => {
+            let (table, map) = (lua.create_table()?, lua.create_table()?);
+            for (name, value) in pairs {
+                map.raw_set(value_of(lua, name, version)?, value_of(lua, value, version)?)?;
+            }
+            table.raw_set("map", map)?;
+            Ok(Value::Table(table))
+        }
+        Reply::Set(members) if version >= 3 => {
+            let (table, set) = (lua.create_table()?, lua.create_table()?);
+            for member in members {
+                set.raw_set(value_of(lua, member, version)?, true)?;
+            }
+            table.raw_set("set", set)?;
+            Ok(Value::Table(table))
+        }
         Reply::Double(number) => text(shortest(*number).as_bytes()),
         Reply::Nil | Reply::NoArray => Ok(Value::Boolean(false)),
         Reply::Array(replies) | Reply::Set(replies) | Reply::Push(replies) | Reply::Several(replies) => {

@@ -1,6 +1,6 @@
 //! `cjson`: its rules about tables over the reader of `serde_json`.
 //!
-//! Left out: its options (`cjson.encode_max_depth` and the like). Errors in a text that is no JSON are `serde_json`'s words.
+//! Its options (`cjson.encode_max_depth` and the like) are taken, and change nothing. Errors in a text that is no JSON are `serde_json`'s words.
 
 use super::misused;
 use crate::serve::redis::numbers::general;
@@ -24,6 +24,12 @@ pub fn library(lua: &Lua) -> mlua::Result<Table> {
     table.set("_NAME", "cjson")?;
     table.set("encode", lua.create_function(encode)?)?;
     table.set("decode", lua.create_function(decode)?)?;
+    for option in ["encode_keep_buffer", "encode_max_depth", "decode_max_depth", "encode_number_precision"]
+        .into_iter()
+        .chain(["encode_sparse_array", "encode_invalid_numbers", "decode_invalid_numbers"])
+    {
+        table.set(option, lua.create_function(|_, given: mlua::MultiValue| Ok(given))?)?;
+    }
     Ok(table)
 }
 

@@ -4,14 +4,19 @@
 //! `redis.call` and its like, `cjson` and `bit`. Globals and libraries cannot be written. All of a script is one step: it
 //! sees one time, and nobody comes in between.
 //!
-//! Left out: `cmsgpack`, `struct`, `redis.setresp(3)`, `redis.acl_check_cmd`, functions (`FUNCTION`, `FCALL`), the debugger.
+//! Left out: `cmsgpack`, `struct`, `redis.acl_check_cmd`, the debugger.
 //! `redis.set_repl` does nothing: what scripts change is always replicated. A script that goes on for too long is stopped,
 //! after so many instructions and not after a time, and not by `SCRIPT KILL`: the real server goes on with it, and says
 //! `BUSY` to everybody else. `math.random` draws other numbers than the real one's, the same in each run of a script.
 
 mod bits;
 mod convert;
+mod flags;
 mod json;
+mod libraries;
+
+pub use flags::Flags;
+pub use libraries::{Libraries, call_function, load_library};
 
 use super::commands::{allowed, spec};
 use super::reply::Reply;
@@ -30,13 +35,22 @@ const INSTRUCTIONS_MAX: u64 = 100_000_000;
 const COUNTED_EACH: u32 = 10_000;
 const MEMORY_MAX_BYTES: usize = 512 * 1024 * 1024;
 const PRELUDE: &str = include_str!("prelude.lua");
-const NAME: &str = "@user_script";
+/// Under which names Lua has the text of a script, and that of a library.
+const SCRIPT: &str = "@user_script";
+const LIBRARY: &str = "@user_function";
 
 /// The scripts that a server knows, and what runs them.
 #[derive(Default)]
 pub struct Scripts {
-    known: BTreeMap<String, Function>,
+    known: BTreeMap<String, Script>,
     machine: Option<Machine>,
+}
+
+/// A script, or a function of a library.
+#[derive(Clone)]
+struct Script {
+    body: Function,
+    flags: Flags,
 }
 
 impl Debug for Scripts {
@@ -61,6 +75,10 @@ struct Machine {
 impl Scripts {
     pub fn knows(&self, sha: &str) -> bool {
         self.known.contains_key(sha)
+    }
+
+    pub fn count(&self) -> usize {
+        self.known.len()
     }
 
     /// `SCRIPT FLUSH`: they are forgotten, with all that Lua had.
@@ -106,13 +124,19 @@ impl Machine {
         };
         libraries.set("randomseed", lua.create_function(seed)?)?;
         let untangle = lua.create_function(|lua, failure: Value| untangled(lua, failure))?;
-        let line = lua.create_function(|lua, ()| Ok(line_of(lua)))?;
+        let line = lua.create_function(|lua, ()| Ok(place_of(lua).map(|(_, line)| line)))?;
         let (environment, globals, redis, run) =
             lua.load(PRELUDE).set_name("=picklock").call((libraries, untangle, line))?;
         let machine = Machine { lua, environment, globals, redis, run, left, dice };
         machine.redis.set("sha1hex", machine.lua.create_function(sha1hex)?)?;
         machine.count_instructions()?;
         Ok(machine)
+    }
+
+    /// Before something is run.
+    fn begin(&self) {
+        self.left.store(INSTRUCTIONS_MAX, Ordering::Relaxed);
+        self.dice.store(0, Ordering::Relaxed);
     }
 
     fn count_instructions(&self) -> mlua::Result<()> {
@@ -165,15 +189,16 @@ fn plain(error: &Error) -> String {
     }
 }
 
-/// In which line of its text the script is.
-fn line_of(lua: &Lua) -> Option<usize> {
+/// In which line of which text the script is.
+fn place_of(lua: &Lua) -> Option<(&'static str, usize)> {
     for level in 1..64 {
         let seen = lua.inspect_stack(level, |frame| {
-            let is_script = frame.source().source.is_some_and(|source| source == NAME);
-            is_script.then(|| frame.current_line()).flatten()
+            let source = frame.source().source?;
+            let name = [SCRIPT, LIBRARY].into_iter().find(|name| source == **name)?;
+            Some((name, frame.current_line()?))
         });
         match seen {
-            Some(Some(line)) => return Some(line),
+            Some(Some(place)) => return Some(place),
             Some(None) => {}
             None => return None,
         }
@@ -183,7 +208,7 @@ fn line_of(lua: &Lua) -> Option<usize> {
 
 /// An error with the place in front of it, as Lua's own have it.
 fn misused(lua: &Lua, text: &str) -> Error {
-    let place = line_of(lua).map_or_else(String::new, |line| format!("user_script:{line}: "));
+    let place = place_of(lua).map_or_else(String::new, |(name, line)| format!("{}:{line}: ", &name[1..]));
     Error::RuntimeError(format!("{place}{text}"))
 }
 
@@ -232,18 +257,14 @@ pub fn load(scripts: &mut Scripts, text: &Bytes) -> Result<String, String> {
         }
         other => format!("ERR Error compiling script (new function): {other}"),
     };
-    // A first line for the shell is none of Lua's (`src/eval.c` `evalExtractShebangFlags`): it stays a line.
     if text.first() == Some(&27) {
         return Err("ERR Error compiling script (new function): no bytecode is loaded".to_owned());
     }
-    let body = match text.strip_prefix(b"#!") {
-        Some(rest) => rest.iter().position(|byte| *byte == b'\n').map_or(&b""[..], |end| &rest[end..]),
-        None => text,
-    };
+    let (flags, body) = Flags::of(text)?;
     let machine = scripts.machine().map_err(wrong)?;
-    let chunk = machine.lua.load(body).set_name(NAME).set_environment(machine.environment.clone());
-    let script = chunk.into_function().map_err(wrong)?;
-    scripts.known.insert(sha.clone(), script);
+    let chunk = machine.lua.load(body).set_name(SCRIPT).set_environment(machine.environment.clone());
+    let body = chunk.into_function().map_err(wrong)?;
+    scripts.known.insert(sha.clone(), Script { body, flags });
     Ok(sha)
 }
 
@@ -252,14 +273,33 @@ pub fn call(turn: &mut Turn, sha: &str, keys: &[Bytes], arguments: &[Bytes], rea
     let Some(script) = turn.house.scripts.known.get(sha).cloned() else {
         return refuse("NOSCRIPT No matching script. Please use EVAL.");
     };
-    let broken = |error: Error| match raised(&error) {
+    script.flags.admit(turn, read_only)?;
+    let machine = turn.house.scripts.machine().map_err(broken)?;
+    run(turn, &machine, &script, (sha, SCRIPT), keys, arguments, read_only)
+}
+
+fn broken(error: Error) -> Refusal {
+    match raised(&error) {
         Some(text) => Refusal::Error(text.as_bytes().to_vec()),
         None => Refusal::Error(format!("ERR {error}").into_bytes()),
-    };
-    let machine = turn.house.scripts.machine().map_err(broken)?;
-    let outside = std::mem::replace(&mut turn.within, Within::Script { read_only });
+    }
+}
+
+/// Runs a script or a function, which errors call by this name, and its text by that.
+fn run(
+    turn: &mut Turn,
+    machine: &Machine,
+    script: &Script,
+    (name, text): (&str, &str),
+    keys: &[Bytes],
+    arguments: &[Bytes],
+    read_only: bool,
+) -> Replied {
+    let read_only = read_only || script.flags.no_writes;
+    let allows_oom = script.flags.allows_oom();
+    let outside = std::mem::replace(&mut turn.within, Within::Script { read_only, allows_oom });
     let database = turn.session.database;
-    let ended = perform(&machine, &script, turn, keys, arguments);
+    let ended = perform(machine, &script.body, text == LIBRARY, turn, keys, arguments);
     (turn.within, turn.session.database) = (outside, database);
     if !matches!(ended, Ok((true, _))) {
         // The hook may have been set to stop everything, the handler of errors too.
@@ -270,42 +310,45 @@ pub fn call(turn: &mut Turn, sha: &str, keys: &[Bytes], arguments: &[Bytes], rea
         return Ok(convert::reply_of(&said, turn.session.version));
     }
     let Value::Table(failure) = said else { return refuse("ERR the script has failed") };
-    let text: mlua::LuaString = failure.get("err").map_err(broken)?;
+    let error: mlua::LuaString = failure.get("err").map_err(broken)?;
     let line: Option<usize> = failure.get("line").map_err(broken)?;
-    let mut text = text.as_bytes().to_vec();
+    let mut error = error.as_bytes().to_vec();
     if let Some(line) = line {
-        text.extend(format!(" script: {sha}, on {NAME}:{line}.").into_bytes());
+        error.extend(format!(" script: {name}, on {text}:{line}.").into_bytes());
     }
-    Err(Refusal::Error(text))
+    Err(Refusal::Error(error))
 }
 
 fn perform(
     machine: &Machine,
     script: &Function,
+    is_function: bool,
     turn: &mut Turn,
     keys: &[Bytes],
     arguments: &[Bytes],
 ) -> mlua::Result<(bool, Value)> {
-    let Machine { lua, globals, redis, run, left, dice, .. } = machine;
+    let Machine { lua, globals, redis, run, .. } = machine;
     let texts = |texts: &[Bytes]| {
         let strings = texts.iter().map(|text| lua.create_string(text)).collect::<mlua::Result<Vec<_>>>()?;
         lua.create_sequence_from(strings)
     };
-    globals.set("KEYS", texts(keys)?)?;
-    globals.set("ARGV", texts(arguments)?)?;
-    left.store(INSTRUCTIONS_MAX, Ordering::Relaxed);
-    dice.store(0, Ordering::Relaxed);
+    let (keys, arguments) = (texts(keys)?, texts(arguments)?);
+    if !is_function {
+        globals.set("KEYS", &keys)?;
+        globals.set("ARGV", &arguments)?;
+    }
+    machine.begin();
     let turn = RefCell::new(turn);
-    let asked_resp_3 = Cell::new(false);
+    let version = Cell::new(2);
     let called = |lua: &Lua, words: MultiValue| -> mlua::Result<Result<Value, String>> {
         let mut turn = turn.borrow_mut();
         let reply = command(&mut turn, words);
         match reply {
             Reply::Error(text) => Ok(Err(String::from_utf8_lossy(&text).into_owned())),
-            reply => Ok(Ok(convert::value_of(lua, &reply)?)),
+            reply => Ok(Ok(convert::value_of(lua, &reply, version.get())?)),
         }
     };
-    let ended = lua.scope(|scope| {
+    lua.scope(|scope| {
         let call =
             |lua: &Lua, words: MultiValue| called(lua, words)?.map_err(|text| Error::external(Raised(text)));
         let pcall = |lua: &Lua, words: MultiValue| match called(lua, words)? {
@@ -316,23 +359,25 @@ fn perform(
                 Ok(Value::Table(table))
             }
         };
-        let set_resp = |lua: &Lua, version: Option<f64>| match version {
-            Some(2.0) => Ok(()),
+        let set_resp = |lua: &Lua, asked: Option<f64>| match asked {
+            Some(2.0) => {
+                version.set(2);
+                Ok(())
+            }
             Some(3.0) => {
-                asked_resp_3.set(true);
-                Err(misused(lua, "picklock has no redis.setresp(3)"))
+                version.set(3);
+                Ok(())
             }
             _ => Err(misused(lua, "RESP version must be 2 or 3.")),
         };
         redis.set("call", scope.create_function(call)?)?;
         redis.set("pcall", scope.create_function(pcall)?)?;
         redis.set("setresp", scope.create_function(set_resp)?)?;
-        run.call::<(bool, Value)>(script)
-    });
-    if asked_resp_3.get() {
-        turn.borrow_mut().house.missing("redis.setresp(3) in scripts");
-    }
-    ended
+        match is_function {
+            true => run.call::<(bool, Value)>((script, keys, arguments)),
+            false => run.call(script),
+        }
+    })
 }
 
 /// What a script calls (`src/script.c` `scriptCall`).
@@ -347,6 +392,9 @@ fn command(turn: &mut Turn, words: MultiValue) -> Reply {
         if super::commands::is_missing(&lower(&words[0])) {
             turn.house.missing(&lower(&words[0]).to_uppercase());
         }
+        if super::commands::is_missing_in_scripts(&lower(&words[0])) {
+            return Reply::error("ERR This Redis command is not allowed from script");
+        }
         return Reply::error("ERR Unknown Redis command called from script");
     };
     if !spec.admits(words.len()) {
@@ -355,7 +403,7 @@ fn command(turn: &mut Turn, words: MultiValue) -> Reply {
     if !spec.in_scripts {
         return Reply::error("ERR This Redis command is not allowed from script");
     }
-    if spec.writes && turn.within == (Within::Script { read_only: true }) {
+    if spec.writes && matches!(turn.within, Within::Script { read_only: true, .. }) {
         return Reply::error("ERR Write commands are not allowed from read-only scripts.");
     }
     match allowed(turn, spec).and_then(|()| (spec.run)(turn, &words)) {

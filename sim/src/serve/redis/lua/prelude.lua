@@ -54,10 +54,14 @@ globals.bit = protected(libraries.bit)
 globals.redis = protected(raw_redis)
 globals.os = nil
 
+-- What `getmetatable(_G)` shows: nobody writes it either.
+local guarded = protected({})
+
 globals.next = function(table, ...) return next(behind[table] or table, ...) end
 globals.pairs = function(table) return pairs(behind[table] or table) end
 globals.rawget = function(table, name) return rawget(behind[table] or table, name) end
 globals.getmetatable = function(value)
+    if value == environment then return guarded end
     if behind[value] then return nil end
     return getmetatable(value)
 end
@@ -138,4 +142,11 @@ raw_redis.log = function() end
 raw_redis.breakpoint = function() return false end
 raw_redis.debug = function() end
 
-return environment, globals, raw_redis, function(script) return xpcall(script, handler) end
+-- A function of a library is given its keys and arguments; a script finds them among the globals.
+local function run(script, ...)
+    if select("#", ...) == 0 then return xpcall(script, handler) end
+    local keys, arguments = ...
+    return xpcall(function() return script(keys, arguments) end, handler)
+end
+
+return environment, globals, raw_redis, run

@@ -163,6 +163,27 @@ impl Keyspace {
         }
     }
 
+    /// What was in one database is in the other from now on.
+    pub fn swap(&mut self, first: u8, second: u8, cx: &Context<Settings>) {
+        if first == second {
+            return;
+        }
+        let is_moved = |(place, _): &(&Place, &Entry)| place.0 == first || place.0 == second;
+        let moved: Vec<(Place, Entry)> = self
+            .entries
+            .iter()
+            .filter(is_moved)
+            .map(|(place, entry)| (place.clone(), entry.clone()))
+            .collect();
+        for (place, _) in &moved {
+            self.remove(place, cx);
+        }
+        for ((database, key), entry) in moved {
+            let database = if database == first { second } else { first };
+            self.put((database, key), entry.content, entry.dies, cx);
+        }
+    }
+
     /// Removes what has expired, as the real server does at its next chance (`src/expire.c` `activeExpireCycle`) and at the
     /// latest when somebody asks for the key (`src/db.c` `expireIfNeeded`).
     pub fn expire(&mut self, cx: &Context<Settings>) {

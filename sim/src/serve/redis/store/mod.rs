@@ -7,8 +7,7 @@
 //! replication, promotion and demotion. A test holds the two against each other, command by command, through crashes.
 //!
 //! Left out, beyond what the model leaves out: streams, geo, bitmaps, HyperLogLog, access lists, cluster, modules, client-side
-//! caching, memory in bytes (`maxmemory` is a number of keys). Sentinel's part is played by the replicas themselves: no
-//! client can ask a Sentinel for the master.
+//! caching, memory in bytes (`maxmemory` is a number of keys). Sentinel's part is played by the replicas themselves.
 
 #[cfg(test)]
 mod agreement;
