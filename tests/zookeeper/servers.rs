@@ -43,7 +43,7 @@ impl Servers {
             settings,
             session: SessionSettings::DEFAULT,
             servers: (0..servers).map(|me| ZooKeeper::new(me, servers, &settings)).collect(),
-            clients: (0..clients).map(Session::new).collect(),
+            clients: (0..clients).map(|_| Session::new()).collect(),
             notices: vec![Vec::new(); usize::from(clients)],
             in_flight: VecDeque::new(),
             held: VecDeque::new(),

@@ -40,7 +40,7 @@ impl Ensemble {
     pub fn new(servers: u8, clients: u8, settings: Settings) -> Ensemble {
         Ensemble {
             servers: (0..servers).map(|me| ZooKeeper::new(me, servers, &settings)).collect(),
-            clients: (0..clients).map(Session::new).collect(),
+            clients: (0..clients).map(|_| Session::new()).collect(),
             asked: vec![Asked::default(); usize::from(clients)],
             in_flight: Vec::new(),
             cut: None,

@@ -22,7 +22,7 @@ impl Model {
     pub fn new(sessions: usize, settings: Settings) -> Model {
         let mut model = Model {
             server: ZooKeeper::new(0, 1, &settings),
-            sessions: (0..sessions).map(|me| Session::new(me as u8)).collect(),
+            sessions: (0..sessions).map(|_| Session::new()).collect(),
             notices: vec![Vec::new(); sessions],
             settings,
             now: 0,
