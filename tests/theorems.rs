@@ -149,16 +149,16 @@ fn the_spaces_of_the_theorems_have_their_sizes() {
         lemma-1, 3 clients, 1 server: 744 states, 1584 transitions, depth 15
         lemma-1, 2 clients, 3 servers, W=2 R=2 of 3: 5732 states, 17416 transitions, depth 22
         lemma-1, 2 clients, 3 servers, W=3 R=1 of 3: 232 states, 534 transitions, depth 18
-        theorem-1, 3 clients, 1 server: 62637 states, 213791 transitions, depth 42
+        theorem-1, 3 clients, 1 server: 57020 states, 195546 transitions, depth 42
         theorem-1, 2 clients, 1 server, called twice: 3477 states, 8092 transitions, depth 56
-        theorem-2, 3 clients, 1 server: 82912 states, 276577 transitions, depth 48
+        theorem-2, 3 clients, 1 server: 74314 states, 248973 transitions, depth 48
         theorem-2, 2 clients, 1 server, called twice: 6141 states, 13776 transitions, depth 59
-        theorem-3, 3 clients, 1 server, not all are refused: 24471 states, 67513 transitions, depth 44
+        theorem-3, 3 clients, 1 server, not all are refused: 21033 states, 57804 transitions, depth 36
         theorem-3, 3 clients, 1 server, contention leads to a grant: 24471 states, 67513 transitions, depth 44
         progress, 3 clients, 1 server, nobody waits for ever: 62637 states, 213791 transitions, depth 42
         progress, 2 clients, 1 server, nobody waits for ever, called twice: 3477 states, 8092 transitions, depth 56
-        old-lock, 3 clients, 1 server, lock: 6828 states, 19136 transitions, depth 48
-        old-lock, 3 clients, 1 server, try_lock: 7491 states, 19758 transitions, depth 48
+        old-lock, 3 clients, 1 server, lock: 5960 states, 16632 transitions, depth 48
+        old-lock, 3 clients, 1 server, try_lock: 6903 states, 18186 transitions, depth 48
         old-lock-progress, 2 clients, 1 server, almost surely: 437 states, 830 transitions, depth 34
         old-lock-progress, 2 clients, 1 server, whatever is drawn: 437 states, 830 transitions, depth 34
         old-lock-progress, 2 clients, 1 server, somebody, in endless use: 1521 states, 3058 transitions, depth 54

@@ -15,7 +15,7 @@ use super::known::{UNKNOWN, hash_of};
 use super::memory::{Memory, Slot};
 use super::outcomes::{Entered, Outcome};
 use super::rows::Row;
-use crate::cluster::Shared;
+use crate::cluster::{Shared, Status};
 use crate::explore::Alike;
 use crate::explore::packed::pack;
 use crate::machine::{Node, Owner, StampGroup, Store, Visit, Visitor};
@@ -396,7 +396,13 @@ impl<Y: System> Memory<'_, Y> {
         pack(&envelope, &mut packed);
         let left = self.message_of(&packed);
         if left != message {
-            let mut step = |message| self.take(row, Node::Client(client), Entered::Message(message), 0);
+            // As it will be when the message arrives, whatever it is doing now.
+            let mut row = row.clone();
+            let mut shared = self.shared.value(row.shared).clone();
+            shared.1[usize::from(client)].status = Status::Up;
+            pack(&shared, &mut packed);
+            row.shared = self.shared_of(&packed);
+            let mut step = |message| self.take(&row, Node::Client(client), Entered::Message(message), 0);
             let (with, without) = (step(message), step(left));
             self.is_in_vain |= with != without;
         }
