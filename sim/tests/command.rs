@@ -559,6 +559,16 @@ fn a_claim_is_made_only_of_what_happened() {
     assert!(sweep.stdout.contains("nothing struck"), "{}", sweep.stdout);
 }
 
+/// Other faults that are let in are no reason to believe that the one at this line struck.
+#[test]
+fn a_fault_at_a_line_that_nobody_comes_to_struck_nobody() {
+    for line in ["check redis-single --drop no-crash --at L99:99", "check redis-single --drop no-pause --at L99:99"] {
+        let check = run(line);
+        assert_eq!(check.code, 4, "{line}: {}", check.stdout);
+        assert!(check.stdout.contains("nothing struck: no client ever came to"), "{}", check.stdout);
+    }
+}
+
 #[test]
 fn quick_theorems_say_what_they_left_out_and_what_each_leans_on() {
     let theorems = run("theorems lemma-1 theorem-2 --quick");

@@ -1,22 +1,28 @@
 //! Breadth-first search, level by level, over packed states with an exact set.
 //!
 //! States are kept as rows of the numbers of their parts ([`super::steps`]) in one arena per shard, found through a table of indices; a
-//! state's shard is chosen by the hash of its parts' bytes, whose numbers depend on which thread met them first. A level is worked off in batches, and a batch in as many chunks at a time as keep all cores busy: first
-//! they make successors, by what each thread remembers of local steps ([`super::steps`]) or else of the state as a whole
-//! ([`super::parts`]; no shared memory is written), then they sort the successors in, each into shards of its own. The order of
-//! everything is the order in which a search with one core finds it, so the number of cores changes nothing but the time, and what is close
+//! state's shard is chosen by the hash of its parts' bytes, for the parts' numbers depend on which thread met them first. A level is worked
+//! off in batches, and a batch in as many chunks at a time as keep all cores busy: first they make successors, by what each thread remembers
+//! of local steps ([`super::steps`]) or else of the state as a whole ([`super::parts`]; no shared memory is written), then they sort the
+//! successors in, each into shards of its own. The order of everything is the order in which a search with one core finds it, so the number of cores changes nothing but the time, and what is close
 //! in a level has much in common, which caches notice. Of several shortest paths the one is told whose actions come first.
 
-use super::label::label;
-use super::parts::{Parent, pack_parts};
-use super::steps::{Numbers, Outcome, Row, Steps, nodes_of};
+mod expanding;
+mod levels;
+mod shards;
+
+use super::parts::pack_parts;
+use super::steps::{Numbers, Steps, nodes_of};
 use super::{Path, Space};
 use crate::system::System;
-use crate::world::{Action, View, Workspace, World};
-use hashbrown::HashTable;
+use crate::world::{Action, World};
+use expanding::{Expand, Expanded, expand};
+use levels::Levels;
 use picklock_properties::{Event, Monitors, PromiseSet, Tests, Violation};
 use rayon::prelude::*;
 use serde::Serialize;
+pub(super) use shards::{Edge, SHARDS, StateId};
+use shards::{Found, NO_PARENT, Place, Shard, shard_of, take_in};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -108,6 +114,8 @@ pub struct Coverage {
     pub ticks: u64,
     /// Faults: messages lost or duplicated, pauses, crashes, power losses, clock steps and freezes.
     pub faults: u64,
+    /// Pauses and crashes of clients, which an [aim](crate::world::Aim) may restrict.
+    pub strikes: u64,
     /// Transitions that put each promise to the test.
     pub tested: Tests,
 }
@@ -123,10 +131,12 @@ impl Coverage {
                 self.ticks += worlds;
                 self.faults += worlds;
             }
+            Action::Pause { .. } | Action::Crash { .. } => {
+                self.faults += worlds;
+                self.strikes += worlds;
+            }
             Action::Lose { .. }
             | Action::Duplicate { .. }
-            | Action::Pause { .. }
-            | Action::Crash { .. }
             | Action::LosePower { .. }
             | Action::CrashServer { .. }
             | Action::RestartResource
@@ -184,6 +194,7 @@ impl Coverage {
         self.outputs += other.outputs;
         self.ticks += other.ticks;
         self.faults += other.faults;
+        self.strikes += other.strikes;
         self.tested += other.tested;
     }
 }
@@ -234,230 +245,13 @@ pub fn search_alike<Y: System>(space: &Space<Y>, limits: &Limits, alike: Alike) 
     Graph::build_alike(space, limits, None, alike).map(|graph| graph.exploration)
 }
 
-pub(super) const SHARDS: usize = 32;
 const CHUNK_STATES: usize = 512;
 /// How many are worked off before it is asked whether to go on. What a search that ends early has seen depends on it.
 const BATCH_CHUNKS: usize = 128;
 /// Of how many the successors are made before they are sorted in: so few that they are still in the caches then.
 const CHUNKS_PER_THREAD: usize = 8;
-/// More messages under way than a bounded world has: they pile up, and the space never closes.
-const MESSAGES_MAX: usize = 64;
-/// A state of this many bytes would be a mistake in the model.
-const STATE_BYTES_MAX: usize = 8192;
-
-/// A state's number: position in its shard and shard.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct StateId(pub u32);
-
-impl StateId {
-    fn new(shard: usize, position: usize) -> StateId {
-        match u32::try_from(position * SHARDS + shard) {
-            Ok(id) => StateId(id),
-            Err(_) => unreachable!("the limit of states is checked before and is below 2^32"),
-        }
-    }
-
-    fn shard(self) -> usize {
-        self.0 as usize % SHARDS
-    }
-
-    fn position(self) -> usize {
-        self.0 as usize / SHARDS
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Edge {
-    pub from: StateId,
-    pub to: StateId,
-    /// What a fair schedule owes, by name; 0 for what it does not owe.
-    pub label: u32,
-    pub action: u16,
-    /// Whether it is what the edge before it is, with another number drawn by the client.
-    pub is_redrawn: bool,
-}
-
-#[derive(Default)]
-struct Shard {
-    rows: Vec<u32>,
-    ends: Vec<u32>,
-    parents: Vec<u32>,
-    actions: Vec<u16>,
-    /// What a liveness check wants to know; nothing, if nobody asks.
-    flags: Vec<u16>,
-    table: HashTable<(u32, u32)>,
-    edges: Vec<Edge>,
-    /// The states whose successors are made next, and those that were found after them.
-    level: Level,
-    next_level: Level,
-}
-
-/// A state, for how many worlds it stands, and what led to it.
-struct Found<'a> {
-    row: &'a [u32],
-    worlds: u16,
-    parent: u32,
-    action: u16,
-    flags: Option<u16>,
-}
-
-/// Of states that were found one after the other: for how many worlds each of them stands.
-#[derive(Default)]
-struct Level {
-    first: usize,
-    worlds: Vec<u16>,
-}
-
-impl Shard {
-    fn row(&self, position: usize) -> &[u32] {
-        let start = if position == 0 { 0 } else { self.ends[position - 1] };
-        &self.rows[start as usize..self.ends[position] as usize]
-    }
-
-    /// How much memory its states take with their index, in bytes.
-    fn size(&self) -> u64 {
-        let Shard { rows, ends, parents, actions, flags, table, .. } = self;
-        let lists =
-            size_of_val(rows.as_slice()) + size_of_val(ends.as_slice()) + size_of_val(parents.as_slice());
-        let lists = lists + size_of_val(actions.as_slice()) + size_of_val(flags.as_slice());
-        (lists + table.allocation_size()) as u64
-    }
-
-    /// For how many worlds a state of this level stands.
-    fn worlds(&self, position: usize) -> u16 {
-        self.level.worlds[position - self.level.first]
-    }
-
-    /// What was found becomes the level whose successors are made.
-    fn turn(&mut self) {
-        std::mem::swap(&mut self.level, &mut self.next_level);
-        self.next_level.worlds.clear();
-        self.next_level.first = self.ends.len();
-    }
-
-    /// The position of the state, and whether it is new.
-    fn insert(&mut self, hash: u64, found: &Found) -> (usize, bool) {
-        let Found { row, worlds, parent, action, flags } = *found;
-        let tag = tag_of(hash);
-        let found = self.table.find(in_table(tag), |(other_tag, position)| {
-            *other_tag == tag && self.row(*position as usize) == row
-        });
-        if let Some((_, position)) = found {
-            return (*position as usize, false);
-        }
-        let position = self.ends.len();
-        self.rows.extend_from_slice(row);
-        self.ends.push(self.rows.len() as u32);
-        self.parents.push(parent);
-        self.actions.push(action);
-        self.flags.extend(flags);
-        self.next_level.worlds.push(worlds);
-        self.table.insert_unique(in_table(tag), (tag, position as u32), |(tag, _)| in_table(*tag));
-        (position, true)
-    }
-
-    /// Reads what [`Self::insert`] will compare these states with, one after the other without waiting for any: most of a large
-    /// shard is in no cache.
-    fn prefetch(&self, successors: &[Successor]) {
-        let mut starts = [None; BLOCK];
-        for (start, successor) in starts.iter_mut().zip(successors) {
-            let tag = tag_of(successor.hash);
-            let found = self.table.find(in_table(tag), |(other_tag, _)| *other_tag == tag);
-            *start = found.map(|(_, position)| *position as usize);
-        }
-        for position in starts.iter_mut().flatten() {
-            *position = if *position == 0 { 0 } else { self.ends[*position - 1] as usize };
-        }
-        let read = starts.iter().flatten().fold(0, |read, start| read ^ self.rows[*start]);
-        std::hint::black_box(read);
-    }
-}
-
-/// The part of a state's hash that the table of its shard keeps. All states of a shard have its lowest bits in common.
-fn tag_of(hash: u64) -> u32 {
-    (hash >> 32) as u32
-}
-
-/// The hash for the table of a shard, which numbers its buckets by the lowest bits and tells states in a bucket apart by the
-/// highest. It depends on the tag only, so that a table that grows need not look at the states.
-fn in_table(tag: u32) -> u64 {
-    let spread = u64::from(tag).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    spread ^ spread >> 32
-}
-
-fn shard_of(hash: u64) -> usize {
-    hash as usize % SHARDS
-}
-
-/// How many states the latest levels have.
-#[derive(Default)]
-struct Levels {
-    /// The latest one first.
-    sizes: [u64; 4],
-    /// States whose successors are known.
-    worked_off: u64,
-}
-
-impl Levels {
-    fn begin(&mut self, size: u64) {
-        self.sizes.rotate_right(1);
-        self.sizes[0] = size;
-    }
-
-    /// A guess how many states there are after the latest level: levels fall as they have fallen.
-    fn left(&self) -> Option<u64> {
-        let [latest, .., earliest] = self.sizes;
-        let is_falling = self.sizes.windows(2).all(|pair| pair[0] < pair[1]);
-        // In three levels; one level for a third of that.
-        let ratio = (latest as f64 / earliest as f64).cbrt();
-        (is_falling && ratio < 0.97).then(|| (latest as f64 * ratio / (1.0 - ratio)) as u64)
-    }
-}
-
-/// A successor on its way into its shard, and where in [`Expanded`] its row is.
-struct Successor {
-    hash: u64,
-    start: u32,
-    length: u16,
-    worlds: u16,
-    action: u16,
-    parent: u32,
-    label: u32,
-    flags: Option<u16>,
-    is_redrawn: bool,
-}
-
-/// What one chunk of states leads to.
-#[derive(Default)]
-struct Expanded {
-    rows: Vec<u32>,
-    /// By shard.
-    successors: Vec<Vec<Successor>>,
-    transitions: u64,
-    coverage: Coverage,
-    broken: Option<(Violation, StateId, u16)>,
-    /// A state has more messages under way than an action can name.
-    is_flooded: bool,
-    /// States that were taken for one were found to go on differently.
-    is_in_vain: bool,
-}
-
-impl Expanded {
-    fn begin(&mut self) {
-        self.rows.clear();
-        self.successors.resize_with(SHARDS, Vec::new);
-        self.successors.iter_mut().for_each(Vec::clear);
-        (self.transitions, self.coverage) = (0, Coverage::default());
-        (self.broken, self.is_flooded, self.is_in_vain) = (None, false, false);
-    }
-}
-
 /// What a liveness check wants to know of every state, as up to 16 bits, by what was observed of each lock.
 pub(super) type Flags<'a> = &'a (dyn Fn(&[Monitors]) -> u16 + Sync);
-
-/// What a chunk of states, kept in these shards, leads to: the one part of the search that knows the lock.
-/// What it finds replaces what was in the memory that it is given.
-type Expand<'a> = &'a (dyn Fn(&[StateId], &[Shard], &mut Expanded) + Sync);
 
 /// The explored space.
 pub(super) struct Graph {
@@ -670,230 +464,7 @@ impl Graph {
     }
 }
 
-/// The parent of the first state.
-const NO_PARENT: u32 = u32::MAX;
-
-/// What can happen in a state.
-#[derive(Default)]
-struct Listed {
-    actions: Vec<Action>,
-    /// What a fair schedule owes, and which draw each is one more of, if that is asked for.
-    labels: Vec<u32>,
-    are_redrawn: Vec<bool>,
-}
-
-fn list<Y: System>(view: &View<Y>, space: &Space<Y>, listed: &mut Listed, are_labelled: bool) {
-    view.actions(&space.setup, &space.bounds, &mut listed.actions);
-    listed.labels.clear();
-    listed.are_redrawn.clear();
-    if are_labelled {
-        listed.are_redrawn.extend(listed.actions.iter().map(|action| view.is_redrawn(*action)));
-        listed.labels.extend(listed.actions.iter().map(|action| label(view, *action)));
-    }
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What is kept in it is whole between two chunks, whatever became of one.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn expand<'s, Y: System>(
-    space: &'s Space<Y>,
-    chunk: &[StateId],
-    shards: &[Shard],
-    flags: Option<Flags>,
-    steps: &mut Steps<'s, Y>,
-    expanded: &mut Expanded,
-) {
-    expanded.begin();
-    let mut workspace = Workspace::default();
-    let mut listed = Listed::default();
-    let (mut packed, mut lengths) = (Vec::new(), Vec::new());
-    let (mut row, mut state) = (Row::default(), Vec::new());
-    let mut parent = Parent::like(World::new(&space.setup, &space.bounds));
-    steps.make_room();
-    for id in chunk {
-        let shard = &shards[id.shard()];
-        let kept = shard.row(id.position());
-        let worlds = u64::from(shard.worlds(id.position()));
-        let place = steps.place(kept);
-        // Not before somebody needs the world as a whole.
-        let mut is_unpacked = false;
-        match place {
-            Some(place) => {
-                steps.read(place, kept, &mut row);
-                let view = steps.memory(place).view(&row, place.budget, place.broken.is_some());
-                list(&view, space, &mut listed, flags.is_some());
-            }
-            None => {
-                steps.pack(kept, &mut state, &mut lengths);
-                parent.unpack(&state);
-                is_unpacked = true;
-                list(&parent.world().view(), space, &mut listed, flags.is_some());
-            }
-        }
-        expanded.transitions += worlds * listed.actions.len() as u64;
-        for (number, action) in listed.actions.iter().enumerate() {
-            let stepped = place.and_then(|place| steps.memory(place).step(&row, place.budget, *action));
-            if let (None, false, Some(place)) = (stepped, is_unpacked, place) {
-                steps.pack(kept, &mut state, &mut lengths);
-                parent.restore(&state, &lengths, &row, (place.memory, steps.memory(place)));
-                is_unpacked = true;
-            }
-            let start = expanded.rows.len();
-            let (messages, broken, seen, worlds_next) = match (stepped, place) {
-                (Some(stepped), Some(place)) => {
-                    let memory = steps.memory(place);
-                    let outcome = memory.outcome(stepped);
-                    let (events, tested, broken) = match outcome {
-                        Some(Outcome { events, tested, broken, .. }) => (events.as_slice(), *tested, *broken),
-                        None => (&[][..], PromiseSet::EMPTY, None),
-                    };
-                    expanded.coverage.count(*action, events, tested, worlds);
-                    let seen = flags.map(|flags| flags(memory.monitors_next()));
-                    let worlds_next = memory.reduce_next();
-                    (memory.messages_next(), broken, seen, worlds_next)
-                }
-                (None, _) | (_, None) => {
-                    let successor = parent.begin_successor();
-                    successor.apply(*action, &space.setup, &space.bounds, &mut workspace);
-                    let effects = &workspace.effects;
-                    expanded.coverage.count(*action, &effects.events, effects.tested, worlds);
-                    parent.pack_successor(&mut packed, &mut lengths);
-                    let worlds_next = steps.reduce(&mut packed, &mut lengths);
-                    let World { cluster, in_flight, broken, .. } = parent.successor();
-                    let seen = flags.map(|flags| flags(&cluster.monitors));
-                    (in_flight.len(), *broken, seen, worlds_next)
-                }
-            };
-            if messages > MESSAGES_MAX {
-                expanded.is_flooded = true;
-                return;
-            }
-            if let (Some(violation), None) = (broken, expanded.broken) {
-                expanded.broken = Some((violation, *id, number as u16));
-            }
-            let hash = match (stepped, place) {
-                (Some(stepped), Some(place)) => {
-                    steps.keep_next(place, stepped.budget, broken, &mut expanded.rows)
-                }
-                (None, _) | (_, None) => {
-                    assert!(packed.len() <= STATE_BYTES_MAX, "a state takes {} bytes", packed.len());
-                    steps.keep(&packed, &lengths, &mut expanded.rows)
-                }
-            };
-            // Not each time, for it takes longer than all the rest.
-            let is_checked = hash.is_multiple_of(if cfg!(debug_assertions) { 32 } else { 512 });
-            if let (Some(place), Alike::Renamed, true) = (place, steps.alike(), is_checked) {
-                if let Some(stepped) = stepped {
-                    steps.memory(place).pack_next(stepped.budget, broken, &mut packed, &mut lengths);
-                }
-                steps.check(place, &row, *action, &packed, &mut workspace);
-            }
-            let is_sampled = hash.is_multiple_of(64) && steps.alike() == Alike::Same;
-            if let (true, true, Some(stepped), Some(place)) =
-                (cfg!(debug_assertions), is_sampled, stepped, place)
-            {
-                if !is_unpacked {
-                    steps.pack(kept, &mut state, &mut lengths);
-                    parent.restore(&state, &lengths, &row, (place.memory, steps.memory(place)));
-                    is_unpacked = true;
-                }
-                let memory = steps.memory(place);
-                memory.pack_next(stepped.budget, broken, &mut packed, &mut lengths);
-                parent.put_successor(memory, stepped.budget, broken);
-            }
-            debug_assert!(!is_sampled || parent.leads_to_successor(*action, space));
-            debug_assert!(!is_sampled || parent.is_packed_into(&packed));
-            expanded.successors[shard_of(hash)].push(Successor {
-                hash,
-                start: start as u32,
-                length: (expanded.rows.len() - start) as u16,
-                worlds: worlds_next,
-                action: number as u16,
-                parent: id.0,
-                label: listed.labels.get(number).copied().unwrap_or(0),
-                is_redrawn: listed.are_redrawn.get(number).copied().unwrap_or(false),
-                flags: seen,
-            });
-        }
-    }
-    expanded.is_in_vain = steps.are_told_apart();
-}
-
-/// How many states are looked up at a time.
-const BLOCK: usize = 16;
-
-/// A state, behind the numbers of the chunk and of the successor in it as which it was found first.
-type Place = ((u32, u32), StateId);
-
-/// Sorts the successors of one chunk into one shard and appends the new ones to `found`; says how many worlds those are.
-fn take_in(
-    shard: &mut Shard,
-    number: usize,
-    chunk: &Expanded,
-    chunk_number: u32,
-    keep_edges: bool,
-    found: &mut Vec<Place>,
-) -> u64 {
-    let mut worlds_new = 0;
-    for (at, successor) in chunk.successors[number].iter().enumerate() {
-        if at.is_multiple_of(BLOCK) {
-            let others = &chunk.successors[number][at..];
-            shard.prefetch(&others[..others.len().min(BLOCK)]);
-        }
-        let Successor { hash, start, length, worlds, parent, action, flags, .. } = *successor;
-        let row = &chunk.rows[start as usize..][..usize::from(length)];
-        let (position, is_new) = shard.insert(hash, &Found { row, worlds, parent, action, flags });
-        if is_new {
-            worlds_new += u64::from(worlds);
-            // Rows are put down in the order in which they are found.
-            found.push(((chunk_number, start), StateId::new(number, position)));
-        }
-        if keep_edges {
-            shard.edges.push(Edge {
-                from: StateId(successor.parent),
-                to: StateId::new(number, position),
-                label: successor.label,
-                action: successor.action,
-                is_redrawn: successor.is_redrawn,
-            });
-        }
-    }
-    worlds_new
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::steps::RowHash;
-    use super::*;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn what_is_left_is_guessed_once_levels_fall() {
-        let mut levels = Levels::default();
-        let mut guess = |size| {
-            levels.begin(size);
-            levels.left()
-        };
-        assert_eq!([1, 100, 8_000].map(&mut guess), [None; 3]);
-        assert_eq!([4_000, 2_000].map(&mut guess), [None; 2]);
-        // 500, 250, 125 and so on.
-        assert_eq!(guess(1_000), Some(1_000));
-        assert_eq!(guess(1_001), None);
-    }
-
-    #[test]
-    fn the_states_of_a_shard_are_spread_over_all_buckets_of_its_table_and_told_apart_in_them() {
-        let hashes = (0..100_000_u64).map(|number| {
-            let mut hash = RowHash::default();
-            hash.add(number);
-            hash.end()
-        });
-        let of_shard = hashes.filter(|hash| shard_of(*hash) == 3).map(tag_of).map(in_table);
-        let of_shard: Vec<u64> = of_shard.collect();
-        let lowest: BTreeSet<u64> = of_shard.iter().map(|hash| hash % 64).collect();
-        let highest: BTreeSet<u64> = of_shard.iter().map(|hash| hash >> 57).collect();
-        assert_eq!((lowest.len(), highest.len()), (64, 128));
-    }
 }

@@ -140,7 +140,7 @@ impl Check {
         let seconds = stopwatch.seconds();
         drop(progress);
         // As if nothing had been let in.
-        if at.is_some() && checked.exploration.coverage.faults == 0 && checked.verdict == CheckVerdict::Holds
+        if at.is_some() && checked.exploration.coverage.strikes == 0 && checked.verdict == CheckVerdict::Holds
         {
             checked.verdict = CheckVerdict::Vacuous;
         }
@@ -447,7 +447,7 @@ impl Document {
 
     /// What never happened.
     fn never(&self) -> String {
-        let line = self.at.iter().filter(|_| self.coverage.faults == 0);
+        let line = self.at.iter().filter(|_| self.coverage.strikes == 0);
         let line = line.map(|line| format!("  nothing struck: no client ever came to {line}"));
         let promises = Some(never(&self.untested)).filter(|text| !text.is_empty());
         line.chain(promises).collect::<Vec<_>>().join("\n")
