@@ -160,6 +160,11 @@ fn c34_without_a_keeper_nobody_ends_the_lease_of_a_dead_holder() {
 }
 
 #[test]
+fn c35_a_killed_process_forgets_the_holder_that_its_commit_log_has_no_mark_behind() {
+    is_found_and_repaired("C35");
+}
+
+#[test]
 fn r1_a_paused_holder_breaks_mutual_exclusion_of_redlock_and_a_fencing_token_keeps_it_from_writing() {
     is_found_and_repaired("R1");
 }

@@ -51,8 +51,10 @@ pub struct Bounds {
     pub aim: Aim,
     /// How many times a server may lose power; it starts again at once.
     pub power_losses: u8,
-    /// How many servers may crash for good.
+    /// How many times a server may crash.
     pub server_crashes: u8,
+    /// Whether it starts again at once, with what a process that is killed leaves behind; if not, it crashes for good.
+    pub server_crashes_restart: bool,
     /// Whether what they had just said is lost with them (the machine goes off), or still arrives (only the process ends).
     pub crashes_take_sent: bool,
     /// How many times the resource may crash; it starts again at once.
@@ -607,6 +609,11 @@ impl<Y: System> World<Y> {
                 if bounds.crashes_take_sent {
                     // What it had said and what arrives nevertheless might as well have arrived before.
                     self.in_flight.retain(|envelope| envelope.from != node);
+                }
+                if bounds.server_crashes_restart {
+                    self.in_flight.retain(|envelope| envelope.to != node);
+                    self.cluster.restart(node, now, setup, effects, on_violation);
+                    self.send(node, effects);
                 }
             }
             Action::RestartResource => {

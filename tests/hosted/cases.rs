@@ -217,6 +217,7 @@ fn cassandra() -> Vec<Row> {
             ),
         ),
         hunted::<L, L>("C12", usual, plan(30, [late(8_000)].into_iter().chain(cut_short))),
+        hunted::<L, L>("C35", usual, plan(30, [late(8_000), later(Granted, 1, restart(S1, 500))])),
         hunted::<L, L>("C14", usual, plan(60, [on(Left, cut(nodes([S1]), nodes([S2, S3]), 10_000))])),
         searched::<L, L>(
             "C15",

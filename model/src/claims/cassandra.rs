@@ -113,7 +113,7 @@ pub(super) fn drop_from_surroundings(
             bounds.pause_ticks = TTL_SECONDS as u8 + 1;
         }
         Assumption::Durable => {
-            store.commit_log = CommitLog::Periodic { period: Micros::seconds(10) };
+            store.commit_log = CommitLog::LOST_WITH_POWER;
             bounds.power_losses = 1;
         }
         // One server meets itself.
@@ -172,7 +172,7 @@ pub fn drop_from_row(space: &mut Space<RowProbe>, assumption: Assumption) {
             bounds.latency_ticks = Some(1);
         }
         Assumption::Durable => {
-            setup.store.commit_log = CommitLog::Periodic { period: Micros::seconds(10) };
+            setup.store.commit_log = CommitLog::LOST_WITH_POWER;
             bounds.power_losses = 1;
         }
         // One server meets itself.

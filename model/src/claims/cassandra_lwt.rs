@@ -46,7 +46,7 @@ pub fn drop_from_lwt_lock(space: &mut Space<CassandraLwt>, assumption: Assumptio
             timed(space);
         }
         Assumption::Durable => {
-            setup.store.commit_log = CommitLog::Periodic { period: Micros::seconds(10) };
+            setup.store.commit_log = CommitLog::LOST_WITH_POWER;
             bounds.power_losses = 1;
         }
         Assumption::NoCrash => bounds.crashes = 1,

@@ -60,7 +60,7 @@ pub fn drop_from_served(space: &mut Space<CassandraServed>, assumption: Assumpti
             bounds.clock_step_ticks = -1;
         }
         Assumption::Durable => {
-            space.setup.store.commit_log = store::CommitLog::Periodic { period: Micros::seconds(10) };
+            space.setup.store.commit_log = store::CommitLog::LOST_WITH_POWER;
             bounds.power_losses = 1;
         }
         Assumption::QuorumsMeet => {

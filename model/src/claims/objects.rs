@@ -224,7 +224,7 @@ pub fn of_cassandra(
     assumption: Assumption,
 ) {
     if assumption == Assumption::Durable {
-        store.commit_log = CommitLog::Periodic { period: Micros::seconds(10) };
+        store.commit_log = CommitLog::LOST_WITH_POWER;
     }
 }
 

@@ -25,6 +25,11 @@ impl Bounds {
             Aim::At(line) => format!(" at {line}"),
         };
         let budget = self.budget();
+        let server_crashes = if self.server_crashes_restart {
+            "a server's process is killed and starts again at once"
+        } else {
+            "a server crashes for good"
+        };
         let budgets = [
             (self.losses, format!("a message is lost {}", times(self.losses))),
             (self.duplicates, format!("a message arrives twice {}", times(self.duplicates))),
@@ -38,7 +43,7 @@ impl Bounds {
             ),
             (self.crashes, format!("a client crashes{when} {}", times(self.crashes))),
             (self.power_losses, format!("a server loses power {}", times(self.power_losses))),
-            (self.server_crashes, format!("a server crashes for good {}", times(self.server_crashes))),
+            (self.server_crashes, format!("{server_crashes} {}", times(self.server_crashes))),
             (self.resource_restarts, format!("the resource restarts {}", times(self.resource_restarts))),
             (
                 self.server_clock_steps,

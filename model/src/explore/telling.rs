@@ -263,8 +263,12 @@ fn taken_along<Y: System>(
             let node = Node::Client(client);
             (lost(&|envelope| envelope.to == node), Some(node))
         }
-        Action::CrashServer { server } if bounds.crashes_take_sent => {
-            (lost(&|envelope| envelope.from == Node::Server(server)), None)
+        Action::CrashServer { server } => {
+            let (node, restarts) = (Node::Server(server), bounds.server_crashes_restart);
+            let is_lost = |envelope: &Envelope<Y>| {
+                bounds.crashes_take_sent && envelope.from == node || restarts && envelope.to == node
+            };
+            (lost(&is_lost), restarts.then_some(node))
         }
         Action::RestartResource => (lost(&|envelope| envelope.to == Node::Resource), None),
         _ => (Vec::new(), None),

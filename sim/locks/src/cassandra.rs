@@ -4,7 +4,8 @@ use picklock_engine::registry::{
     AnyLock, CLIENTS, CheckOptions, ROUNDS, Registered, with_holds_of_any_length,
 };
 use picklock_model::claims::{
-    cassandra as spaces, cassandra_lwt as lwt_spaces, cassandra_served, cassandra_shadow as shadow_spaces,
+    Assumption, cassandra as spaces, cassandra_lwt as lwt_spaces, cassandra_served,
+    cassandra_shadow as shadow_spaces,
 };
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
@@ -14,9 +15,10 @@ use picklock_model::locks::{
     CassandraLwt, CassandraQueue, CassandraServed, CassandraShadow, RowProbe, cassandra_lwt, cassandra_queue,
     cassandra_shadow,
 };
-use picklock_model::stores::cassandra::Consistency;
+use picklock_model::stores::cassandra::{CommitLog, Consistency};
 use picklock_model::time::Micros;
 use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
+use picklock_model::world::TICK;
 use picklock_properties::{Promise, PromiseSet};
 
 /// The locks of the Cassandra paper, in the order of the tables.
@@ -141,6 +143,30 @@ pub(crate) fn locks() -> Vec<Box<dyn AnyLock>> {
             default_settings: cassandra_lwt::Settings::as_written(),
             setup: || lwt_setup(cassandra_lwt::Settings::as_written()),
             space: Some(|options| lwt_space(options, cassandra_lwt::Settings::listing())),
+            servers: 1,
+            clients: CLIENTS,
+            rounds: ROUNDS,
+            is_lock: true,
+            varies: true,
+        }),
+        Box::new(Registered::<CassandraLwt> {
+            name: "cassandra-lwt-shipped",
+            summary: "the same on a store as it ships: its log is marked every 0.1 s and on disk every 10 s, not at once",
+            default_settings: cassandra_lwt::Settings::as_written(),
+            setup: || {
+                let mut setup = lwt_setup(cassandra_lwt::Settings::as_written());
+                setup.store.commit_log = CommitLog::AS_SHIPPED;
+                setup
+            },
+            space: Some(|options| {
+                let mut space = lwt_space(options, cassandra_lwt::Settings::listing());
+                // What is exhaustive counts in ticks.
+                space.setup.store.commit_log =
+                    CommitLog::Periodic { period: Micros::seconds(10), marks: TICK };
+                space.bounds.server_crashes = u8::from(options.drop.contains(&Assumption::NoCrash));
+                space.bounds.server_crashes_restart = true;
+                space
+            }),
             servers: 1,
             clients: CLIENTS,
             rounds: ROUNDS,

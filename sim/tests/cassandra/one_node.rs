@@ -155,7 +155,7 @@ impl Sequence {
 
 /// A node with a table for each dialect.
 fn one_node() -> Option<(Real, Connection)> {
-    one_node_with(CommitLog::Periodic { period: Micros::seconds(10) })
+    one_node_with(CommitLog::AS_SHIPPED)
 }
 
 fn one_node_with(log: CommitLog) -> Option<(Real, Connection)> {
@@ -240,13 +240,13 @@ fn a_renewed_row_outlives_its_value() {
 }
 
 /// A process that is killed has lost what was acknowledged since its log got its last mark, a tenth of a second ago at most: replay ends
-/// at a mark (`db/commitlog/AbstractCommitLogService.java`, `DEFAULT_MARKER_INTERVAL_MILLIS`). The simulated one loses nothing by a
-/// crash, be its log periodic or not. With a log in batches the real one does not either.
+/// at a mark (`db/commitlog/AbstractCommitLogService.java`, `DEFAULT_MARKER_INTERVAL_MILLIS`); row C35. With a log in
+/// batches nothing is lost.
 #[test]
 fn a_process_that_is_killed_has_lost_its_last_acknowledged_writes() {
     const EARLY: u16 = 10;
     const ALL: u16 = 60;
-    for log in [CommitLog::Batch, CommitLog::Periodic { period: Micros::seconds(10) }] {
+    for log in [CommitLog::Batch, CommitLog::AS_SHIPPED] {
         let Some((mut real, mut connection)) = one_node_with(log) else { return };
         let column = |thread| ColumnName { prefix: Prefix::None, thread: ThreadId(thread) };
         let row = Row { table: Word(0), key: 0 };

@@ -82,7 +82,7 @@ impl Real {
 
     /// So many nodes, each of which answers. `None`, and a word about it, where there is nothing to start.
     pub fn start(nodes: u8, hints: bool) -> Option<Real> {
-        Real::start_with(nodes, hints, CommitLog::Periodic { period: Micros::seconds(10) })
+        Real::start_with(nodes, hints, CommitLog::AS_SHIPPED)
     }
 
     /// The same with a commit log that is not the default one.
@@ -231,7 +231,8 @@ impl Real {
             format!("cdc_raw_directory: {}", place("cdc")),
             match self.log {
                 CommitLog::Batch => "commitlog_sync: batch".to_owned(),
-                CommitLog::Periodic { period } => {
+                CommitLog::Periodic { period, marks } => {
+                    assert_eq!(marks, Micros::millis(100), "not configurable");
                     format!("commitlog_sync: periodic\ncommitlog_sync_period: {}ms", period.0 / 1_000)
                 }
             },

@@ -24,6 +24,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     rows.extend(services::of_the_time());
     rows.extend([c23(), remains::c24(), c25(), c31()]);
     rows.extend(services::of_the_leases());
+    rows.push(remains::c35());
     rows
 }
 

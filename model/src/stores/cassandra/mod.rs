@@ -176,27 +176,34 @@ pub enum ReadRepair {
 /// When a write reaches the disk.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum CommitLog {
-    /// Before it is acknowledged: a power loss loses nothing.
+    /// Before it is acknowledged: neither a killed process nor a power loss loses anything.
     ///
     /// The default here, though not there: the theorems of the Cassandra paper assume that an acknowledged write is not lost
     /// ("после записи ячейки … результаты запросов на чтение этой строки обязательно будут содержать эту ячейку",
     /// section 2). Dropping that assumption is choosing [`CommitLog::Periodic`].
     #[default]
     Batch,
-    /// At most this long after it was applied: a power loss loses what came since the last sync, acknowledged or not;
-    /// a crash of the process alone loses nothing. (Of a compressed or encrypted log it loses the same.) The real default,
-    /// with 10 s.
+    /// Some time after it was applied, acknowledged or not. The real default is [`CommitLog::AS_SHIPPED`].
     ///
-    /// The real log is a mapped file, but replay ends at its last mark, and it gets one every tenth of a second
-    /// (`db/commitlog/AbstractCommitLogService.java` `DEFAULT_MARKER_INTERVAL_MILLIS`). Hidden: a process that is killed loses what
-    /// it acknowledged since. That was seen: half of sixty writes.
-    ///
-    /// The real server syncs by the clock, written to or not; here the period begins with the first write after a
-    /// sync, so that a server at rest has no timer. The bound is the same, the average loss larger.
+    /// The real server marks and syncs by the clock, written to or not; here a period begins with the first write after the last one
+    /// ended, so that a server at rest has no timer. The bounds are the same, the average losses larger.
     Periodic {
-        /// The longest time that a write is not on disk.
+        /// The longest time that a power loss takes a write back. (Of a compressed or encrypted log a killed process loses the same.)
         period: Micros,
+        /// The longest time that a killed process takes a write back; zero: never. The real log is a mapped file, which the kernel keeps,
+        /// but its replay ends at its last mark, and it gets one every tenth of a second
+        /// (`db/commitlog/AbstractCommitLogService.java` `DEFAULT_MARKER_INTERVAL_MILLIS`).
+        marks: Micros,
     },
+}
+
+impl CommitLog {
+    /// What `cassandra.yaml` has, and the code: on disk every 10 s, marked every 100 ms.
+    pub const AS_SHIPPED: CommitLog =
+        CommitLog::Periodic { period: Micros::seconds(10), marks: Micros::millis(100) };
+    /// As shipped, where no process is killed without a power loss: the marks, which would only be in the way, are made at once.
+    pub const LOST_WITH_POWER: CommitLog =
+        CommitLog::Periodic { period: Micros::seconds(10), marks: Micros::ZERO };
 }
 
 /// One server: a replica and a coordinator.
@@ -272,9 +279,7 @@ impl Store for Cassandra {
     fn on_deadline(&mut self, cx: &Context<Settings>, effects: &mut Effects<Self>) {
         self.coordinator.time_out(cx, effects);
         self.proposer.time_out(cx, effects);
-        if self.replica.sync_due().is_some_and(|due| due <= Due::Monotonic(cx.monotonic)) {
-            self.replica.sync();
-        }
+        self.replica.on_deadline(cx.monotonic);
     }
 
     fn on_restart(&mut self, power_lost: bool, cx: &Context<Settings>, _effects: &mut Effects<Self>) {
@@ -284,7 +289,7 @@ impl Store for Cassandra {
     }
 
     fn deadline(&self, _settings: &Settings) -> Option<Due> {
-        [self.coordinator.deadline(), self.proposer.deadline(), self.replica.sync_due()]
+        [self.coordinator.deadline(), self.proposer.deadline(), self.replica.deadline()]
             .into_iter()
             .flatten()
             .min()

@@ -5,7 +5,7 @@ use super::paxos::Promises;
 use super::protocol::{ColumnName, Row};
 use super::{CommitLog, ExpiryClock, Settings};
 use crate::machine::{Context, Visitor, put_in_order};
-use crate::time::{Due, Wall};
+use crate::time::{Due, Micros, Monotonic, Wall};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -27,20 +27,37 @@ impl Entry {
 pub(super) struct Replica {
     /// Memtable and tables on disk, as one: ordered by row, then lexicographically by column name.
     cells: SmallVec<[Entry; 4]>,
-    /// What a power loss leaves, with [`CommitLog::Periodic`]; with [`CommitLog::Batch`] that is `cells`, and this
-    /// empty.
-    synced: Vec<Entry>,
     /// What it remembers of conditional writes, by row.
     paxos: SmallVec<[Promises; 1]>,
-    /// What of that a power loss leaves: as `synced`.
-    synced_paxos: Vec<Promises>,
-    /// When the commit log is synced next: set while `synced` is behind.
-    sync_due: Option<Due>,
+    /// What a power loss leaves of them, with [`CommitLog::Periodic`]; nothing before the first write.
+    synced: Option<Box<Image>>,
+    /// What a killed process leaves of them, as long as that is not everything: as they were at the last mark.
+    marked: Option<Box<Image>>,
+}
+
+/// What a restart brings back.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+struct Image {
+    cells: Vec<Entry>,
+    paxos: Vec<Promises>,
+    /// When the log is synced or marked next: set while this is behind.
+    due: Option<Due>,
+}
+
+impl Image {
+    fn take(&mut self, cells: &[Entry], paxos: &[Promises]) {
+        self.cells.clear();
+        self.cells.extend_from_slice(cells);
+        self.paxos.clear();
+        self.paxos.extend_from_slice(paxos);
+        self.due = None;
+    }
 }
 
 impl Replica {
     /// Applies a mutation of one row.
     pub fn apply(&mut self, row: Row, columns: &[Column], cx: &Context<Settings>) {
+        self.log(cx);
         for &column in columns {
             let entry = Entry { row, column };
             match self.cells.binary_search_by(|probe| probe.key().cmp(&entry.key())) {
@@ -52,12 +69,18 @@ impl Replica {
             }
         }
         self.purge(row, cx);
-        self.log(cx);
     }
 
+    /// To be called before anything changes.
     fn log(&mut self, cx: &Context<Settings>) {
-        if let CommitLog::Periodic { period } = cx.settings.commit_log {
-            self.sync_due.get_or_insert(Due::Monotonic(cx.monotonic + period));
+        if let CommitLog::Periodic { period, marks } = cx.settings.commit_log {
+            let synced = self.synced.get_or_insert_default();
+            synced.due.get_or_insert(Due::Monotonic(cx.monotonic + period));
+            if marks > Micros::ZERO && self.marked.is_none() {
+                let marked = self.marked.insert(Box::default());
+                marked.take(&self.cells, &self.paxos);
+                marked.due = Some(Due::Monotonic(cx.monotonic + marks));
+            }
         }
     }
 
@@ -76,7 +99,7 @@ impl Replica {
 
     /// Whether it remembers rounds about this row: it may send a commit again, which must not find its column forgotten.
     pub fn has_promised(&self, row: Row) -> bool {
-        self.paxos.iter().chain(&self.synced_paxos).any(|promises| promises.row == row)
+        self.all_promises().any(|promises| promises.row == row)
     }
 
     /// All columns of `row` from `from` on, live or not. With [`ExpiryClock::Replica`] this server's clock turns what
@@ -111,18 +134,32 @@ impl Replica {
         });
     }
 
-    /// When the commit log is synced next, if it is behind.
-    pub fn sync_due(&self) -> Option<Due> {
-        self.sync_due
+    /// When the commit log is marked or synced next, if it is behind.
+    pub fn deadline(&self) -> Option<Due> {
+        self.images().filter_map(|image| image.due).min()
     }
 
-    /// Brings the commit log on disk.
-    pub fn sync(&mut self) {
-        self.synced.clear();
-        self.synced.extend_from_slice(&self.cells);
-        self.synced_paxos.clear();
-        self.synced_paxos.extend_from_slice(&self.paxos);
-        self.sync_due = None;
+    fn images(&self) -> impl Iterator<Item = &Image> {
+        [&self.synced, &self.marked].into_iter().flatten().map(Box::as_ref)
+    }
+
+    /// Marks the commit log and brings it on disk, whichever is due: what is synced is marked, too.
+    pub fn on_deadline(&mut self, now: Monotonic) {
+        let is_due = |image: &Option<Box<Image>>| {
+            image.as_ref().and_then(|image| image.due).is_some_and(|due| due <= Due::Monotonic(now))
+        };
+        if is_due(&self.synced) {
+            self.sync();
+        } else if is_due(&self.marked) {
+            self.marked = None;
+        }
+    }
+
+    fn sync(&mut self) {
+        if let Some(synced) = &mut self.synced {
+            synced.take(&self.cells, &self.paxos);
+        }
+        self.marked = None;
     }
 
     /// The server starts again. It replays its commit log and flushes what it replayed to disk
@@ -131,20 +168,25 @@ impl Replica {
         match commit_log {
             CommitLog::Batch => {}
             CommitLog::Periodic { .. } => {
-                if power_lost {
+                let left = if power_lost { &self.synced } else { &self.marked };
+                if let Some(Image { cells, paxos, .. }) = left.as_deref() {
                     self.cells.clear();
-                    self.cells.extend_from_slice(&self.synced);
+                    self.cells.extend_from_slice(cells);
                     self.paxos.clear();
-                    self.paxos.extend_from_slice(&self.synced_paxos);
+                    self.paxos.extend_from_slice(paxos);
                 }
                 self.sync();
             }
         }
     }
 
-    /// Everything stored, what is only in the synced image included.
+    /// Everything stored, what only a restart would bring back included.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.cells.iter().chain(&self.synced)
+        self.cells.iter().chain(self.images().flat_map(|image| &image.cells))
+    }
+
+    fn all_promises(&self) -> impl Iterator<Item = &Promises> {
+        self.paxos.iter().chain(self.images().flat_map(|image| &image.paxos))
     }
 
     /// The times that clients may write with.
@@ -153,25 +195,30 @@ impl Replica {
         self.entries().filter(is_among_them).filter_map(|entry| entry.column.cell.time())
     }
 
-    /// The cells stored for one column: none, one, or one more in the synced image.
+    /// The cells stored for one column: none, one, or more that a restart would bring back.
     pub fn versions(&self, row: Row, name: ColumnName) -> impl Iterator<Item = &Cell> {
         self.entries().filter(move |entry| entry.key() == (row, name)).map(|entry| &entry.column.cell)
     }
 
-    /// Forgets these columns, in the synced image too.
+    /// Forgets these columns, a restart does not bring them back.
     pub fn forget(&mut self, columns: &[(Row, ColumnName)]) {
         self.cells.retain(|entry| !columns.contains(&entry.key()));
-        self.synced.retain(|entry| !columns.contains(&entry.key()));
+        for image in [&mut self.synced, &mut self.marked].into_iter().flatten() {
+            image.cells.retain(|entry| !columns.contains(&entry.key()));
+        }
     }
 
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
-        for Entry { row, column } in self.cells.iter_mut().chain(&mut self.synced) {
-            column.visit(*row, visitor);
+        let Replica { cells, paxos, synced, marked } = self;
+        cells.iter_mut().for_each(|Entry { row, column }| column.visit(*row, visitor));
+        put_in_order::<V, _, _>(cells, Entry::key);
+        paxos.iter_mut().for_each(|promises| promises.visit(visitor));
+        for Image { cells, paxos, due } in [synced, marked].into_iter().flatten().map(Box::as_mut) {
+            cells.iter_mut().for_each(|Entry { row, column }| column.visit(*row, visitor));
+            put_in_order::<V, _, _>(cells, Entry::key);
+            paxos.iter_mut().for_each(|promises| promises.visit(visitor));
+            due.iter_mut().for_each(|due| visitor.due(due));
         }
-        put_in_order::<V, _, _>(&mut self.cells, Entry::key);
-        put_in_order::<V, _, _>(&mut self.synced, Entry::key);
-        self.paxos.iter_mut().chain(&mut self.synced_paxos).for_each(|promises| promises.visit(visitor));
-        self.sync_due.iter_mut().for_each(|due| visitor.due(due));
     }
 
     /// One line per row.
@@ -181,8 +228,11 @@ impl Replica {
             let columns: Vec<String> = row.iter().map(|entry| entry.column.to_string()).collect();
             lines.push(format!("{}: {}", row[0].row, columns.join(", ")));
         }
-        if self.sync_due.is_some() {
+        if self.synced.as_ref().is_some_and(|synced| synced.due.is_some()) {
             lines.push("the commit log on disk is behind".to_owned());
+        }
+        if self.marked.is_some() {
+            lines.push("the end of the commit log has no mark".to_owned());
         }
         lines
     }

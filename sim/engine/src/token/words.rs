@@ -126,6 +126,8 @@ pub(super) const NAMES: &[&str] = &[
     "ties",
     "commit_log",
     "extension",
+    "marks",
+    "server_crashes_restart",
 ];
 
 /// Texts that stand for themselves.

@@ -107,13 +107,25 @@ pub(super) fn c11() -> Hunt {
 
 /// Whose cells expire loses them without any fault of the store.
 pub(super) fn c12() -> Hunt {
+    logged(&["power-loss"], &unleased(Promise::MutualExclusion))
+}
+
+/// As row C12, with a process that is killed in the place of a power loss: on one replica, for of several all that acknowledged must die
+/// within a tenth of a second.
+pub(super) fn c35() -> Hunt {
+    let mut setup = unleased(Promise::MutualExclusion);
+    setup.servers = 1;
+    logged(&["crash"], &setup)
+}
+
+/// With the commit log as shipped, and repaired: in batches.
+fn logged(faults: &'static [&'static str], setup: &Setup<CassandraQueue>) -> Hunt {
     let at = |commit_log| {
-        let mut setup = unleased(Promise::MutualExclusion);
+        let mut setup = setup.clone();
         setup.store.commit_log = commit_log;
         setup
     };
-    let periodic = CommitLog::Periodic { period: Micros::seconds(10) };
-    repaired(&["power-loss"], &at(periodic), &at(CommitLog::Batch))
+    repaired(faults, &at(CommitLog::AS_SHIPPED), &at(CommitLog::Batch))
 }
 
 /// On coordinators that always read the same replicas, and repair nothing: elsewhere it heals.

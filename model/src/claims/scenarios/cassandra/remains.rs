@@ -6,6 +6,7 @@ use crate::claims::cassandra::queue_lock;
 use crate::claims::scenarios::{Scenario, Search};
 use crate::explore::Goal;
 use crate::locks::cassandra_queue::{Settings, Timestamps};
+use crate::stores::cassandra::CommitLog;
 use crate::time::Micros;
 use crate::workload::Calls;
 use crate::world::{Aim, TICK};
@@ -81,6 +82,29 @@ pub(super) fn c24() -> Scenario {
         note: "what is owed to a caller of try_lock is an answer; without TTL it waits for ever, with one until the record \
                expires. The bound gives up Theorem 3: its proof needs a first in the queue that stays",
         hunt: Some(hunts::c24()),
+        ..CASSANDRA
+    }
+}
+
+pub(super) fn c35() -> Scenario {
+    let space = |commit_log| {
+        let mut space = queue_lock(2, 1, Calls::Lock, &[Promise::MutualExclusion]);
+        space.setup.store.commit_log = commit_log;
+        (space.bounds.server_crashes, space.bounds.server_crashes_restart) = (1, true);
+        safety(space, |lock| lock)
+    };
+    let marked_every_tick = CommitLog::Periodic { period: Micros::seconds(10), marks: TICK };
+    Scenario {
+        id: "C35",
+        story: "the server's process is killed and starts again at once; its log got no mark since it acknowledged the record of the \
+                holder, and replay ends at the last one: the next one finds the main row empty",
+        breaks: Promise::MutualExclusion,
+        search: space(marked_every_tick),
+        fix: "a commit log that is synced before a write is acknowledged",
+        fix_search: space(CommitLog::Batch),
+        note: "a tenth of a second in the default configuration, which a real node was seen to lose; among several replicas each that \
+               has acknowledged must die, or the others must not have heard yet",
+        hunt: Some(hunts::c35()),
         ..CASSANDRA
     }
 }

@@ -85,8 +85,10 @@ fn take(cluster: &mut Cluster, step: &Step) {
 fn any_settings() -> impl Strategy<Value = Settings> {
     let level = || prop_oneof![Just(Consistency::One), Just(Consistency::Quorum), Just(Consistency::All)];
     let clock = prop_oneof![Just(ExpiryClock::Coordinator), Just(ExpiryClock::Replica)];
-    let commit_log =
-        prop_oneof![Just(CommitLog::Batch), Just(CommitLog::Periodic { period: Micros::millis(700) })];
+    let commit_log = prop_oneof![
+        Just(CommitLog::Batch),
+        Just(CommitLog::Periodic { period: Micros::millis(700), marks: Micros::millis(300) })
+    ];
     let ties = prop_oneof![Just(TieRules::V4), Just(TieRules::V2_1)];
     (level(), level(), ties, clock, commit_log).prop_map(|(writes, reads, ties, expiry_clock, commit_log)| {
         Settings { writes, reads, ties, expiry_clock, commit_log, ..Settings::default() }
