@@ -147,6 +147,9 @@ impl FromStr for Token {
         if format != FORMAT_VERSION.to_string() {
             return Err(TokenError::OtherFormat { made_by: format.to_owned() });
         }
+        if packed.len() > LENGTH_MAX {
+            return Err(TokenError::TooLong);
+        }
         refuse_illegal(text, text.len() - packed.len())?;
         let bytes = bs58::decode(packed).into_vec().map_err(|_| TokenError::Damaged)?;
         let (payload, sum) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(TokenError::Damaged)?;
@@ -157,6 +160,9 @@ impl FromStr for Token {
         Token::from_contents(contents)
     }
 }
+
+/// More letters than any token has. To read base58 takes time that grows with the square of its length.
+const LENGTH_MAX: usize = 32_768;
 
 /// Why a text is refused as a token.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -182,6 +188,9 @@ pub enum TokenError {
         /// Where in the token it stands, counted in characters from 1, prefix included.
         position: usize,
     },
+    /// To read it would take long, and nobody has made it.
+    #[error("this is too long for a token: the longest ones have some thousands of letters")]
+    TooLong,
     /// Its checksum is wrong.
     #[error("this token was cut or altered on its way here: its checksum does not fit")]
     Damaged,

@@ -207,7 +207,24 @@ pub fn cell(tone: Tone, text: &str) -> Cell {
 
 /// The table as lines without blanks at their ends, with a line break at the end of each.
 pub fn lines(table: &Table) -> String {
-    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    table.lines().map(|line| without_blank_end(&line) + "\n").collect()
+}
+
+/// A line without blanks at its end, also where a colour ends after them.
+fn without_blank_end(line: &str) -> String {
+    let mut ends = String::new();
+    let mut rest = line.trim_end();
+    while let Some(at) = rest.rfind('\u{1b}').filter(|at| is_escape(&rest[*at..])) {
+        ends.insert_str(0, &rest[at..]);
+        rest = rest[..at].trim_end();
+    }
+    rest.to_owned() + &ends
+}
+
+/// Whether the text is nothing but one escape sequence that selects a colour or a weight.
+fn is_escape(text: &str) -> bool {
+    let inner = text.strip_prefix("\u{1b}[").and_then(|text| text.strip_suffix('m'));
+    inner.is_some_and(|inner| inner.chars().all(|letter| letter.is_ascii_digit() || letter == ';'))
 }
 
 /// A table whose rows are of these things, as lines; each thing's name stands on a line of its own above its first row, so that the

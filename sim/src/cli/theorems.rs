@@ -29,7 +29,7 @@ pub struct Theorems {
     /// lease-key-fencing; chubby, chubby-fencing, chubby-progress, consul, consul-fencing; variable, transfer, queue, exactly-once;
     /// lock-manager, lock-manager-progress, cache. All unless given
     names: Vec<String>,
-    /// Leaves out what takes longer than a few seconds
+    /// Leaves out every claim that takes longer than a few seconds by itself
     #[arg(long)]
     quick: bool,
     #[command(flatten)]

@@ -86,6 +86,11 @@ fn saying(contents: &Value) -> Result<Token, TokenError> {
     read(&sealed(&packing::pack(contents)))
 }
 
+#[test]
+fn what_is_far_too_long_is_refused_at_once() {
+    assert_eq!(read(&format!("pk5_{}", "z".repeat(1_000_000))), Err(TokenError::TooLong));
+}
+
 proptest! {
     #[test]
     fn a_token_comes_back_from_its_text(token in tokens()) {

@@ -236,9 +236,10 @@ fn line(row: &Row, paint: Paint) -> String {
 
 fn closing(summary: &Summary, missing: &[String], paint: Paint) -> String {
     let shown = |ratio: Option<f64>| ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}"));
-    let verdict = match summary.is_fine() {
-        true => paint.text(Tone::Good, "✓ at most half is left"),
-        false => paint.text(Tone::Bad, "✗ more than half is left"),
+    let verdict = match (summary.is_fine(), missing.is_empty()) {
+        (true, true) => paint.text(Tone::Good, "✓ at most half is left"),
+        (true, false) => paint.text(Tone::Unclear, "? at most half is left of those that were shrunk"),
+        (false, _) => paint.text(Tone::Bad, "✗ more than half is left"),
     };
     let mut text = format!(
         "\n{verdict}: in the middle {} of the steps and {} of the faults; at most half of the steps in {} of {} runs\n\
@@ -251,7 +252,10 @@ fn closing(summary: &Summary, missing: &[String], paint: Paint) -> String {
         shown(summary.once_to_exhaustive_median),
     );
     if !missing.is_empty() {
-        let note = format!("without {}: not found, or stopped before\n", missing.join(", "));
+        const NAMED: usize = 5;
+        let (named, others) = missing.split_at(missing.len().min(NAMED));
+        let others = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+        let note = format!("without {}{others}: not found, or stopped before\n", named.join(", "));
         text += &paint.text(Tone::Unclear, &note);
     }
     text
