@@ -14,7 +14,7 @@ use super::{Path, Space};
 use crate::system::System;
 use crate::world::{Action, View, Workspace, World};
 use hashbrown::HashTable;
-use picklock_properties::{Event, Monitors, PromiseSet, Tests, Violation};
+use picklock_properties::{Event, Monitors, PromiseSet, Tally, Tests, Violation};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -135,35 +135,21 @@ impl Coverage {
             | Action::FreezeClock { .. } => self.faults += worlds,
         }
         for event in events {
-            match event {
-                Event::Granted { .. } => self.granted += worlds,
-                Event::Refused { .. } => self.refused += worlds,
-                Event::Released { .. } => self.released += worlds,
-                Event::Renewed { .. } => self.renewed += worlds,
-                Event::Lost { .. } => self.lost_leases += worlds,
-                Event::Accepted { .. } => self.accepted += worlds,
-                Event::Rejected { .. } => self.rejected += worlds,
-                Event::RowRead { .. } => self.row_reads += worlds,
-                Event::Called { .. }
-                | Event::FoundFree { .. }
-                | Event::Enqueued { .. }
-                | Event::Left { .. }
-                | Event::Crashed { .. }
-                | Event::Secured { .. }
-                | Event::Acquired { .. }
-                | Event::ResourceRead { .. }
-                | Event::TimeGiven { .. }
-                | Event::Written { .. }
-                | Event::ReadBegun { .. }
-                | Event::Invoked { .. }
-                | Event::Input { .. }
-                | Event::Settled { .. }
-                | Event::Has { .. } => {}
-                Event::Returned { .. } => self.returned += worlds,
-                Event::Unknown { .. } => self.unknown += worlds,
-                Event::Output { .. } | Event::Counted { .. } => self.outputs += worlds,
-                Event::RecordGone { .. } => self.records_gone += worlds,
-                Event::Woken { .. } => self.woken += worlds,
+            match event.tally() {
+                Some(Tally::Grant) => self.granted += worlds,
+                Some(Tally::Refusal) => self.refused += worlds,
+                Some(Tally::Release) => self.released += worlds,
+                Some(Tally::Renewal) => self.renewed += worlds,
+                Some(Tally::LostLease) => self.lost_leases += worlds,
+                Some(Tally::Accepted) => self.accepted += worlds,
+                Some(Tally::Rejected) => self.rejected += worlds,
+                Some(Tally::RowRead) => self.row_reads += worlds,
+                Some(Tally::RecordGone) => self.records_gone += worlds,
+                Some(Tally::Woken) => self.woken += worlds,
+                Some(Tally::Answer) => self.returned += worlds,
+                Some(Tally::Unknown) => self.unknown += worlds,
+                Some(Tally::Output) => self.outputs += worlds,
+                Some(Tally::Enqueued) | None => {}
             }
         }
     }
