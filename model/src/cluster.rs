@@ -407,7 +407,7 @@ impl<Y: System> Cluster<Y> {
         let Some(condition) = self.condition_mut(node) else { return };
         condition.status = Status::Down { power_lost };
         if let Node::Client(client) = node {
-            let event = Event::Crashed { client: ClientId(client) };
+            let event = Event::crashed(ClientId(client));
             effects.record(event);
             let about = self.lock_of(event.client(), &setup.workload);
             effects.tested = self.observe(event, about, on_violation);

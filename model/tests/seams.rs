@@ -194,8 +194,9 @@ fn a_path_is_packed_into_few_bytes_and_keeps_its_place_in_the_order() {
 }
 
 /// The engines, and what shows and repeats their runs. From this crate's folder.
-const ENGINES: [&str; 12] = [
+const ENGINES: [&str; 13] = [
     "src/world.rs",
+    "src/world",
     "src/cluster.rs",
     "src/canonical.rs",
     "src/canonical",
@@ -219,24 +220,60 @@ const LOCKS: [&str; 6] = [
     "workload::Client",
 ];
 
-#[test]
-fn no_engine_names_a_lock_a_store_or_an_object() {
+/// What else runs and shows runs, and what of the engines is not above.
+const REPORTS: [&str; 2] = ["../sim/engine/src/report", "../sim/src/hosted"];
+
+/// The lines of code of these files, without comments and tests.
+fn code(places: &[&str], mut look: impl FnMut(&File, &str)) -> usize {
     let root = File::new(env!("CARGO_MANIFEST_DIR"));
     let mut looked_at = 0;
-    for place in ENGINES {
+    for place in places {
         let path = root.join(place);
         let files = if path.is_dir() { sources(&path) } else { vec![path] };
-        for file in files {
-            let text = fs::read_to_string(&file).expect("it can be read");
+        for file in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "rs")) {
+            let text = fs::read_to_string(file).expect("it can be read");
             let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-            let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-            for line in lines {
+            for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
                 looked_at += 1;
-                assert!(!LOCKS.iter().any(|name| line.contains(name)), "{}: {line}", file.display());
-                let imports_lock = line.contains("machine::") && words(line).contains(&"lock".to_owned());
-                assert!(!imports_lock, "{}: {line}", file.display());
+                look(file, line);
             }
         }
     }
+    looked_at
+}
+
+#[test]
+fn no_engine_names_a_lock_a_store_or_an_object() {
+    let looked_at = code(&ENGINES, |file, line| {
+        assert!(!LOCKS.iter().any(|name| line.contains(name)), "{}: {line}", file.display());
+        let imports_lock = line.contains("machine::") && words(line).contains(&"lock".to_owned());
+        assert!(!imports_lock, "{}: {line}", file.display());
+    });
     assert!(looked_at > 4000, "{looked_at} lines");
+}
+
+/// Whether a line of code names an event, or makes its names known: `Event::Granted`, and not `Event::client` or `WatchEvent::Put`.
+fn names_an_event(line: &str) -> bool {
+    let is_whole = |before: &str| !before.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+    let goes_on =
+        |after: &str| after.starts_with(|letter: char| letter.is_uppercase() || "{*".contains(letter));
+    line.match_indices("Event::")
+        .any(|(place, name)| is_whole(&line[..place]) && goes_on(&line[place + name.len()..]))
+        || line.contains("Event as ")
+}
+
+/// A new system's events are counted, told and heeded by what they say of themselves.
+#[test]
+fn no_engine_names_an_event() {
+    let places = [&ENGINES[..], &REPORTS[..]].concat();
+    let mut found = Vec::new();
+    let looked_at = code(&places, |file, line| {
+        if names_an_event(line) {
+            found.push(format!("{}: {}", file.display(), line.trim()));
+        }
+    });
+    assert!(found.is_empty(), "an engine names an event:\n{}", found.join("\n"));
+    assert!(looked_at > 8000, "{looked_at} lines");
+    assert!(names_an_event("Event::Granted { .. } => {}") && names_an_event("use x::Event::*;"));
+    assert!(!names_an_event("map(Event::client)") && !names_an_event("WatchEvent::Put(kv)"));
 }

@@ -142,6 +142,13 @@ impl std::fmt::Display for LockId {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct FencingToken(pub i64);
 
+impl std::fmt::Display for FencingToken {
+    /// `token 5`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "token {}", self.0)
+    }
+}
+
 /// Which of a client's holds: a number that tells them apart, drawn with the grant. It means nothing to other clients.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct HoldId(pub u32);

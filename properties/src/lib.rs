@@ -95,6 +95,7 @@
 
 mod access;
 mod deadlock_freedom;
+mod event;
 mod fenced_resource;
 mod fifo;
 mod fresh_read;
@@ -124,6 +125,7 @@ mod usage;
 
 pub use access::{Access, AccessModes, Accesses, BadModes, ModeName};
 pub use deadlock_freedom::DeadlockFreedom;
+pub use event::{CallPart, Emphasis, Hold, Tally};
 pub use fenced_resource::FencedResource;
 pub use fifo::Fifo;
 pub use fresh_read::FreshRead;

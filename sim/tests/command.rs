@@ -562,7 +562,9 @@ fn a_claim_is_made_only_of_what_happened() {
 /// Other faults that are let in are no reason to believe that the one at this line struck.
 #[test]
 fn a_fault_at_a_line_that_nobody_comes_to_struck_nobody() {
-    for line in ["check redis-single --drop no-crash --at L99:99", "check redis-single --drop no-pause --at L99:99"] {
+    for line in
+        ["check redis-single --drop no-crash --at L99:99", "check redis-single --drop no-pause --at L99:99"]
+    {
         let check = run(line);
         assert_eq!(check.code, 4, "{line}: {}", check.stdout);
         assert!(check.stdout.contains("nothing struck: no client ever came to"), "{}", check.stdout);

@@ -51,7 +51,13 @@ pub(super) fn on_a(event: Trigger, nth: u16, delay_ms: i64, fault: Fault) -> Pla
 
 /// The same for B.
 pub(super) fn on_b(event: Trigger, fault: Fault) -> Planned {
-    Planned { when: When::Trigger { client: Some(1), event, nth: 1, delay: Micros::ZERO }, fault }
+    later_on_b(event, 0, fault)
+}
+
+/// So many milliseconds after it.
+pub(super) fn later_on_b(event: Trigger, delay_ms: i64, fault: Fault) -> Planned {
+    let delay = Micros::millis(delay_ms);
+    Planned { when: When::Trigger { client: Some(1), event, nth: 1, delay }, fault }
 }
 
 pub(super) fn line(listing: u8, number: u8) -> Trigger {

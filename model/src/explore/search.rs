@@ -4,8 +4,9 @@
 //! state's shard is chosen by the hash of its parts' bytes, for the parts' numbers depend on which thread met them first. A level is worked
 //! off in batches, and a batch in as many chunks at a time as keep all cores busy: first they make successors, by what each thread remembers
 //! of local steps ([`super::steps`]) or else of the state as a whole ([`super::parts`]; no shared memory is written), then they sort the
-//! successors in, each into shards of its own. The order of everything is the order in which a search with one core finds it, so the number of cores changes nothing but the time, and what is close
-//! in a level has much in common, which caches notice. Of several shortest paths the one is told whose actions come first.
+//! successors in, each into shards of its own. The order of everything is the order in which a search with one core finds it, so the number
+//! of cores changes nothing but the time, and what is close in a level has much in common, which caches notice. Of several shortest paths the
+//! one is told whose actions come first.
 
 mod expanding;
 mod levels;
@@ -18,7 +19,7 @@ use crate::system::System;
 use crate::world::{Action, World};
 use expanding::{Expand, Expanded, expand};
 use levels::Levels;
-use picklock_properties::{Event, Monitors, PromiseSet, Tests, Violation};
+use picklock_properties::{Event, Monitors, PromiseSet, Tally, Tests, Violation};
 use rayon::prelude::*;
 use serde::Serialize;
 pub(super) use shards::{Edge, SHARDS, StateId};
@@ -145,35 +146,21 @@ impl Coverage {
             | Action::FreezeClock { .. } => self.faults += worlds,
         }
         for event in events {
-            match event {
-                Event::Granted { .. } => self.granted += worlds,
-                Event::Refused { .. } => self.refused += worlds,
-                Event::Released { .. } => self.released += worlds,
-                Event::Renewed { .. } => self.renewed += worlds,
-                Event::Lost { .. } => self.lost_leases += worlds,
-                Event::Accepted { .. } => self.accepted += worlds,
-                Event::Rejected { .. } => self.rejected += worlds,
-                Event::RowRead { .. } => self.row_reads += worlds,
-                Event::Called { .. }
-                | Event::FoundFree { .. }
-                | Event::Enqueued { .. }
-                | Event::Left { .. }
-                | Event::Crashed { .. }
-                | Event::Secured { .. }
-                | Event::Acquired { .. }
-                | Event::ResourceRead { .. }
-                | Event::TimeGiven { .. }
-                | Event::Written { .. }
-                | Event::ReadBegun { .. }
-                | Event::Invoked { .. }
-                | Event::Input { .. }
-                | Event::Settled { .. }
-                | Event::Has { .. } => {}
-                Event::Returned { .. } => self.returned += worlds,
-                Event::Unknown { .. } => self.unknown += worlds,
-                Event::Output { .. } | Event::Counted { .. } => self.outputs += worlds,
-                Event::RecordGone { .. } => self.records_gone += worlds,
-                Event::Woken { .. } => self.woken += worlds,
+            match event.tally() {
+                Some(Tally::Grant) => self.granted += worlds,
+                Some(Tally::Refusal) => self.refused += worlds,
+                Some(Tally::Release) => self.released += worlds,
+                Some(Tally::Renewal) => self.renewed += worlds,
+                Some(Tally::LostLease) => self.lost_leases += worlds,
+                Some(Tally::Accepted) => self.accepted += worlds,
+                Some(Tally::Rejected) => self.rejected += worlds,
+                Some(Tally::RowRead) => self.row_reads += worlds,
+                Some(Tally::RecordGone) => self.records_gone += worlds,
+                Some(Tally::Woken) => self.woken += worlds,
+                Some(Tally::Answer) => self.returned += worlds,
+                Some(Tally::Unknown) => self.unknown += worlds,
+                Some(Tally::Output) => self.outputs += worlds,
+                Some(Tally::Enqueued) | None => {}
             }
         }
     }

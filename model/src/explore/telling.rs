@@ -19,7 +19,7 @@ use crate::system::{Process, System};
 use crate::time::{Clock, Due, Micros, Monotonic, Wall};
 use crate::trace::{Happening, Observer, Step};
 use crate::world::{Action, Bounds, Envelope, STEP, World};
-use picklock_properties::{Event, FencingToken, HoldId, Monitors, Violation};
+use picklock_properties::{Event, Monitors, Violation};
 use smallvec::SmallVec;
 use std::fmt::{Debug, Display, Formatter};
 
@@ -277,25 +277,7 @@ fn taken_along<Y: System>(
 
 /// Tokens that are times differ between the two worlds, and so do the numbers of holds.
 fn without_stamps<Y: System>(event: &Event) -> Event {
-    let blank = |fence: Option<FencingToken>| {
-        fence.map(|mut token| {
-            Y::Store::visit_fence(&mut token, &mut Blank);
-            token
-        })
-    };
-    match *event {
-        Event::Granted { client, fence, hold: _ } => {
-            Event::Granted { client, fence: blank(fence), hold: HoldId(0) }
-        }
-        Event::ResourceRead { client, hold: _ } => Event::ResourceRead { client, hold: HoldId(0) },
-        Event::Accepted { client, fence, hold: _ } => {
-            Event::Accepted { client, fence: blank(fence), hold: None }
-        }
-        Event::Rejected { client, fence, hold: _ } => {
-            Event::Rejected { client, fence: blank(fence), hold: None }
-        }
-        event => event,
-    }
+    event.without_numbers(|token| Y::Store::visit_fence(token, &mut Blank))
 }
 
 /// Makes every deadline of a node one that has just come.

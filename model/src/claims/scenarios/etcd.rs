@@ -1,7 +1,8 @@
 //! The rows of etcd, of its mutex, of its election, and of the lock on one key.
 //!
-//! Row E10 (a keep-alive that is answered though the lease's end is on its way) is shown at the store itself: under the library's
-//! deadline mutual exclusion is lost without it, and a client that counts from what it has sent does not believe the answer.
+//! Row E10 (a keep-alive that is answered though the lease is gone, or its end is on its way) is shown at the store itself: the answer
+//! comes when the leader has taken the lease for over. Under the library's deadline mutual exclusion is lost by then without it, and a
+//! client that counts from what it has sent does not believe it, which the claim of the mutex says with keep-alives answered at once.
 
 mod calls;
 mod hunts;

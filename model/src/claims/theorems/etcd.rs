@@ -10,7 +10,7 @@ use crate::claims::{Assumption, Expected, Judgement, NamedSpace, pack_setup, unp
 use crate::explore::{Draws, Goal, Space};
 use crate::locks::EtcdMutex;
 use crate::locks::etcd_mutex::{Fence, UnlockErrors};
-use crate::stores::etcd::LeaseClock;
+use crate::stores::etcd::{KeepAlives, LeaseClock};
 use crate::time::Micros;
 use crate::workload::{Calls, Writes};
 use crate::world::{Aim, TICK};
@@ -222,6 +222,16 @@ fn exclusion() -> Vec<Claim> {
             &[NoLoss],
             careful,
             "the client stops before the leader can end its lease",
+        ),
+        in_rounds(
+            1,
+            "deadline counted from the sending, keep-alives answered at once, one round",
+            &[NoLoss],
+            |space| {
+                careful(space);
+                space.setup.store.keep_alives = KeepAlives::AnswerAtOnce;
+            },
+            "when the leader has taken the lease for over the client has, too, and believes no answer that comes later (E10 of etcd's list)",
         ),
     ]);
     claims.push(Claim {

@@ -78,7 +78,7 @@ impl Lessor {
             && (expiry.revoking.is_some() || is_past(expiry.at, cx))
         {
             match cx.settings.keep_alives {
-                KeepAlives::WaitForTheEnd => {
+                KeepAlives::WaitForTheEnd | KeepAlives::LookOnce | KeepAlives::AskAgain => {
                     if !expiry.waiting.contains(&asked) {
                         expiry.waiting.push(asked);
                     }

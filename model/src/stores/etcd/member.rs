@@ -13,7 +13,7 @@
 use super::lessor::Lessor;
 use super::peer::{Command, Entry, Origin, Peer, visit_read};
 use super::raft::Raft;
-use super::serving::{Query, Reading};
+use super::serving::{Query, Reading, Renewing};
 use super::*;
 use crate::time::Monotonic;
 
@@ -43,6 +43,8 @@ pub(super) struct Part {
     pub(super) reading: Option<Reading>,
     /// What came after they were sent.
     pub(super) next_round: Vec<Query>,
+    /// Keep-alives that wait for a checkpoint to be cleared.
+    pub(super) renewing: Vec<Renewing>,
     /// Commands that wait for somebody to lead, and for how long.
     pub(super) unled: Vec<(Command, Option<Monotonic>)>,
 }
@@ -66,6 +68,7 @@ impl Part {
             reads: 0,
             reading: None,
             next_round: Vec::new(),
+            renewing: Vec::new(),
             unled: Vec::new(),
         }
     }
@@ -140,6 +143,7 @@ impl Part {
         visit_read(&mut self.reads, visitor);
         self.reading.iter_mut().for_each(|reading| reading.visit(visitor));
         self.next_round.iter_mut().for_each(|query| query.visit(visitor));
+        self.renewing.iter_mut().for_each(|renewing| renewing.visit(visitor));
         for (command, until) in &mut self.unled {
             command.visit(visitor);
             until.iter_mut().for_each(|at| visitor.wake(at));
@@ -244,6 +248,7 @@ impl Etcd {
     }
 
     fn apply_committed(&mut self, cx: &Cx, out: &mut Out) {
+        let mut cleared: SmallVec<[Origin; 1]> = SmallVec::new();
         while self.part().applied < self.part().raft.committed {
             let part = self.part();
             part.applied += 1;
@@ -273,13 +278,27 @@ impl Etcd {
                     let _ = self.revoke(lease, out);
                 }
                 Command::Checkpoint { lease, remaining } => {
-                    self.kv.checkpoint(lease, remaining);
-                    if self.part().is_primary {
-                        self.lessor.plan_checkpoint(lease, cx);
+                    self.kv.checkpoint(lease, Some(remaining));
+                    self.plan_checkpoint(lease, cx);
+                }
+                Command::Clear { lease, origin } => {
+                    self.kv.checkpoint(lease, None);
+                    self.plan_checkpoint(lease, cx);
+                    if (origin.member, origin.boot) == (cx.me, boot) {
+                        cleared.push(origin);
                     }
                 }
             }
             self.tell(&before, ended, voice, cx, out);
+        }
+        // Who waits for an entry is woken when it is applied, and runs beside the entries that come with it: here, at the worst, after
+        // all of them.
+        cleared.into_iter().for_each(|origin| self.renew_cleared(origin, cx, out));
+    }
+
+    fn plan_checkpoint(&mut self, lease: LeaseId, cx: &Cx) {
+        if self.part().is_primary {
+            self.lessor.plan_checkpoint(lease, cx);
         }
     }
 

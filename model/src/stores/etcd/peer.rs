@@ -51,12 +51,20 @@ pub enum Command {
     },
     /// The time of this lease is over (`LeaseRevoke`, from a leader).
     End(LeaseId),
-    /// What was left of this lease when its leader looked (`LeaseCheckpoint`); nothing: it has its full time.
+    /// What was left of this lease when its leader looked (`LeaseCheckpoint`).
     Checkpoint {
         /// Which.
         lease: LeaseId,
         /// How much.
-        remaining: Option<Micros>,
+        remaining: Micros,
+    },
+    /// This lease has its full time again, whatever was left of it (`LeaseCheckpoint` with nothing): for a keep-alive, which waits
+    /// for it.
+    Clear {
+        /// Which.
+        lease: LeaseId,
+        /// Whose keep-alive.
+        origin: Origin,
     },
 }
 
@@ -202,6 +210,10 @@ impl Command {
                 visitor.serial_of(&mut origin.client, &mut origin.serial);
                 operation.visit(visitor);
             }
+            Command::Clear { lease, origin } => {
+                visitor.serial_of(&mut origin.client, &mut origin.serial);
+                lease.visit(visitor);
+            }
             Command::End(lease) | Command::Checkpoint { lease, .. } => lease.visit(visitor),
         }
     }
@@ -244,8 +256,8 @@ impl Display for Command {
             Command::Begin => f.write_str("a leader begins"),
             Command::Do { origin, operation } => write!(f, "{operation} for {}", ClientId(origin.client)),
             Command::End(lease) => write!(f, "{lease} is over"),
-            Command::Checkpoint { lease, remaining: Some(left) } => write!(f, "{lease} has {left} left"),
-            Command::Checkpoint { lease, remaining: None } => write!(f, "{lease} has its full time"),
+            Command::Checkpoint { lease, remaining } => write!(f, "{lease} has {remaining} left"),
+            Command::Clear { lease, origin: _ } => write!(f, "{lease} has its full time"),
         }
     }
 }

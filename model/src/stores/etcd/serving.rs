@@ -37,6 +37,26 @@ pub(super) enum Kind {
     End(SmallVec<[LeaseId; 2]>),
 }
 
+/// A keep-alive that waits for a checkpoint to be cleared.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub(super) struct Renewing {
+    asker: Asker,
+    lease: LeaseId,
+    /// Its full time.
+    ttl: Option<Micros>,
+    /// Nobody waits for it any more then.
+    until: Option<Monotonic>,
+}
+
+/// Who keeps a lease alive.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+struct Asker {
+    client: u8,
+    serial: u32,
+    /// The member that has passed it on.
+    via: Option<u8>,
+}
+
 /// How long a member tries (`ReqTimeout`): five seconds, and two elections.
 fn patience(cx: &Cx) -> Option<Monotonic> {
     let longest = Micros::seconds(5) + cx.settings.election_timeout + cx.settings.election_timeout;
@@ -61,6 +81,14 @@ impl Reading {
         self.numbers.iter_mut().for_each(|number| visit_read(number, visitor));
         self.again_at.iter_mut().for_each(|at| visitor.wake(at));
         self.queries.iter_mut().for_each(|query| query.visit(visitor));
+    }
+}
+
+impl Renewing {
+    pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
+        visitor.serial_of(&mut self.asker.client, &mut self.asker.serial);
+        self.lease.visit(visitor);
+        self.until.iter_mut().for_each(|at| visitor.wake(at));
     }
 }
 
@@ -226,8 +254,7 @@ impl Etcd {
     }
 
     fn renew(&mut self, client: u8, serial: u32, lease: LeaseId, cx: &Cx, out: &mut Out) {
-        if self.part().is_primary {
-            self.clear_checkpoint(lease, cx);
+        if self.part().is_primary && !self.clears_first(Asker { client, serial, via: None }, lease, cx) {
             self.answer_here(client, serial, Operation::KeepAlive(lease), cx, out);
         }
     }
@@ -242,19 +269,19 @@ impl Etcd {
         cx: &Cx,
         out: &mut Out,
     ) {
-        if !self.part().is_primary {
+        let asker = Asker { client, serial, via: Some(from) };
+        if !self.part().is_primary || self.clears_first(asker, lease, cx) {
             return;
         }
         let goes_on = match self.kv.lease(lease).map(|lease| lease.ttl) {
             None => None,
             // It is over: the client asks again, and learns it when it has ended.
             Some(_)
-                if self.lessor.is_over(lease, cx) && cx.settings.keep_alives == KeepAlives::WaitForTheEnd =>
+                if self.lessor.is_over(lease, cx) && cx.settings.keep_alives != KeepAlives::AnswerAtOnce =>
             {
                 return;
             }
             Some(ttl) => {
-                self.clear_checkpoint(lease, cx);
                 self.lessor.refresh(lease, ttl, Micros::ZERO, cx);
                 Some(ttl)
             }
@@ -262,9 +289,55 @@ impl Etcd {
         out.peer(from, Peer::Renewed { client, serial, lease, goes_on });
     }
 
-    fn clear_checkpoint(&mut self, lease: LeaseId, cx: &Cx) {
-        if self.kv.lease(lease).is_some_and(|lease| lease.remaining.is_some()) {
-            self.order(Command::Checkpoint { lease, remaining: None }, cx);
+    /// What is left of a lease was told to the others: before it is kept alive they are told that it has its full time.
+    fn clears_first(&mut self, asker: Asker, lease: LeaseId, cx: &Cx) -> bool {
+        let Some(found) = self.kv.lease(lease).filter(|found| found.remaining.is_some()) else {
+            return false;
+        };
+        if self.lessor.is_over(lease, cx) {
+            return false;
+        }
+        let (ttl, until) = (found.ttl, patience(cx));
+        let part = self.part();
+        part.renewing.retain(|renewing| renewing.until.is_none_or(|until| cx.monotonic < until));
+        part.renewing.push(Renewing { asker, lease, ttl, until });
+        let Asker { client, serial, .. } = asker;
+        let origin = Origin { member: cx.me, boot: part.boot, client, serial };
+        self.order(Command::Clear { lease, origin }, cx);
+        true
+    }
+
+    /// They are told, and the keep-alive goes on where it was. The real one looks whether there is the lease. It asks neither whether the
+    /// lease is over by now, and its end on its way, nor whether this member still leads.
+    pub(super) fn renew_cleared(&mut self, origin: Origin, cx: &Cx, out: &mut Out) {
+        let part = self.part();
+        let (is_primary, asked) = (part.is_primary, (origin.client, origin.serial));
+        let is_asked = |renewing: &Renewing| (renewing.asker.client, renewing.asker.serial) == asked;
+        let Some(place) = part.renewing.iter().position(is_asked) else { return };
+        let Renewing { asker: Asker { client, serial, via }, lease, ttl, until } =
+            part.renewing.remove(place);
+        if until.is_some_and(|until| cx.monotonic >= until) {
+            return;
+        }
+        let is_there = self.kv.lease(lease).is_some();
+        if cx.settings.keep_alives == KeepAlives::AskAgain && self.lessor.is_over(lease, cx) {
+            // Whom another member asks for asks again.
+            if via.is_none() {
+                self.answer_here(client, serial, Operation::KeepAlive(lease), cx, out);
+            }
+            return;
+        }
+        if is_there && is_primary {
+            self.lessor.refresh(lease, ttl, Micros::ZERO, cx);
+        }
+        let goes_on = is_there || cx.settings.keep_alives == KeepAlives::LookOnce;
+        match via {
+            Some(member) => {
+                let goes_on = goes_on.then_some(ttl);
+                out.peer(member, Peer::Renewed { client, serial, lease, goes_on });
+            }
+            None if goes_on => self.answer(client, serial, Outcome::KeptAlive { lease, ttl }, out),
+            None => self.answer(client, serial, Outcome::LeaseOver(lease), out),
         }
     }
 
@@ -282,7 +355,7 @@ impl Etcd {
             self.confirm(Kind::End(over), cx);
         }
         for (lease, remaining) in self.lessor.take_checkpoints(cx) {
-            self.order(Command::Checkpoint { lease, remaining: Some(remaining) }, cx);
+            self.order(Command::Checkpoint { lease, remaining }, cx);
         }
     }
 

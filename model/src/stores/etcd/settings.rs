@@ -16,7 +16,7 @@ pub struct Settings {
     pub election_timeout: Micros,
     /// By which clock leases are counted (row E7).
     pub lease_clock: LeaseClock,
-    /// What a keep-alive of a lease that is over is answered (row E10).
+    /// What a keep-alive is answered whose lease ends meanwhile (row E10).
     pub keep_alives: KeepAlives,
     /// For how long events are kept.
     pub history: History,
@@ -144,14 +144,19 @@ pub enum LeaseClock {
     Wall,
 }
 
-/// What a keep-alive of a lease that is over and not revoked yet is answered.
+/// What a keep-alive is answered whose lease ends meanwhile.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum KeepAlives {
-    /// The answer waits for the end of the lease.
+    /// The answer waits for the end of a lease that is over; and who has waited for a checkpoint looks again whether the lease is there
+    /// (943f4d296, 3.5.23 and 3.6.5).
     #[default]
     WaitForTheEnd,
-    /// That all is well, though the end is on its way (before f8f1074b4).
+    /// That all is well, though the end is on its way (before 279c10351, 3.1).
     AnswerAtOnce,
+    /// Who has waited for a checkpoint answers that all is well, without another look (before 943f4d296, whose test is f8f1074b4).
+    LookOnce,
+    /// Who has waited for a checkpoint asks again whether the lease is over, and waits for its end then. No release does that.
+    AskAgain,
 }
 
 impl Default for Settings {

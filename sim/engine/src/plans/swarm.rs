@@ -117,17 +117,7 @@ impl<Y: System> Observer<Y> for Survey {
     fn observe(&mut self, step: &Step<Y>) {
         self.messages = self.messages.saturating_add(step.effects.sends.len() as u32);
         self.lines.extend(step.cluster.clients.iter().map(|client| client.line()));
-        let changes_hands = |event: &Event| {
-            matches!(
-                event,
-                Event::Granted { .. }
-                    | Event::Refused { .. }
-                    | Event::Left { .. }
-                    | Event::Released { .. }
-                    | Event::Returned { .. }
-            )
-        };
-        if step.effects.events.iter().any(changes_hands) {
+        if step.effects.events.iter().any(Event::changes_hands) {
             self.busy_until = step.at;
         }
     }

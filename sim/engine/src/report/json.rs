@@ -3,7 +3,7 @@
 //! Fields may be added; the ones here keep their names and meanings. A field that does not apply to a step is left out,
 //! except those that every step has.
 
-use super::{JsonOperation, event_words, message_words, violation_words};
+use super::{JsonOperation, message_words, violation_words};
 use picklock_model::cluster::{Cluster, Wake};
 use picklock_model::machine::{Node, Store};
 use picklock_model::names::Words;
@@ -187,7 +187,7 @@ impl<Y: System> Observer<Y> for JsonEvents {
                     message: message_words(message, Y::WORDS),
                 })
                 .collect(),
-            reported: step.effects.events.iter().map(|event| event_words(event, &usage.accesses)).collect(),
+            reported: step.effects.events.iter().map(|event| event.words(&usage.accesses)).collect(),
             operations: step.effects.events.iter().filter_map(JsonOperation::of).collect(),
             holders: usage.holding.iter().map(|client| client.to_string()).collect(),
             modes: modes_words(step.cluster),

@@ -28,11 +28,11 @@ pub use shiviz::shiviz;
 pub use story::Story;
 pub use text::{Heading, TextOptions, TextTrace, TimeColumn};
 
-use picklock_model::machine::{Message, Node, Store};
+use picklock_model::machine::{Message, Store};
 use picklock_model::names::Words;
 use picklock_model::system::System;
 use picklock_model::trace::{Observer, Step};
-use picklock_properties::{Access, AccessModes, Accesses, Event, FencingToken, Mode, Promise, Violation};
+use picklock_properties::{FencingToken, Promise, Violation};
 use std::sync::OnceLock;
 
 static PROGRAM: OnceLock<String> = OnceLock::new();
@@ -145,74 +145,9 @@ pub fn violation_words(violation: &Violation) -> String {
     }
 }
 
-/// What an event is called in JSON: verb first, then who. `accesses` is in which mode everybody asks or holds once it has
-/// happened.
-fn event_words(event: &Event, accesses: &Accesses) -> String {
-    let client = event.client();
-    match event {
-        Event::Called { mode, access, .. } => {
-            format!("called {client} {}{}", mode_words(*mode), access_words(accesses, *access))
-        }
-        Event::FoundFree { .. } => format!("found-free {client}"),
-        Event::Enqueued { .. } => format!("enqueued {client}"),
-        Event::Granted { fence, .. } => {
-            format!("granted {client}{}{}", access_words(accesses, accesses.of(client)), fence_words(*fence))
-        }
-        Event::Refused { .. } => format!("refused {client}"),
-        Event::Left { .. } => format!("left {client}"),
-        Event::Lost { .. } => format!("lost {client}"),
-        Event::Released { .. } => format!("released {client}"),
-        Event::Renewed { .. } => format!("renewed {client}"),
-        Event::Crashed { .. } => format!("crashed {client}"),
-        Event::ResourceRead { .. } => format!("resource-read {client}"),
-        Event::Accepted { fence, .. } => format!("accepted {client}{}", fence_words(*fence)),
-        Event::Rejected { fence, .. } => format!("rejected {client}{}", fence_words(*fence)),
-        Event::RowRead { saw, .. } => format!("row-read {client} saw {saw:?}"),
-        Event::Secured { servers, .. } => format!("secured {client} on {} servers", servers.len()),
-        Event::Acquired { .. } => format!("acquired {client}"),
-        Event::RecordGone { server, .. } => format!("record-gone {client} on {}", Node::Server(*server)),
-        Event::Woken { .. } => format!("woken {client}"),
-        Event::Written { .. } => format!("written {client}"),
-        Event::ReadBegun { .. } => format!("read-begun {client}"),
-        Event::Invoked { call, .. } => format!("invoked {client} {call}"),
-        Event::Returned { answer, .. } => format!("returned {client} {answer}"),
-        Event::Unknown { .. } => format!("unknown {client}"),
-        Event::Input { stream, value, .. } => format!("input {client} {value} into stream {stream}"),
-        Event::Output { value, .. } => format!("output {client} {value}"),
-        Event::Counted { .. } => format!("counted {client}"),
-        Event::Settled { .. } => format!("settled {client}"),
-        Event::Has { access, resource, .. } => {
-            format!("has {client} {} on R{}", mode_had(accesses, *access), resource.0 + 1)
-        }
-        Event::TimeGiven { less, .. } => {
-            format!("time-given {client} {}", if *less { "less than before" } else { "as before or more" })
-        }
-    }
-}
-
-/// In which of the system's modes a client has what it has.
-pub(crate) fn mode_had(accesses: &Accesses, access: Option<Access>) -> String {
-    access.map_or_else(|| "nothing".to_owned(), |access| accesses.modes().name(access).to_string())
-}
-
-fn mode_words(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Lock => "lock",
-        Mode::TryLock => "try_lock",
-    }
-}
-
-/// ` (read)`, or nothing for a lock that has but one mode of access.
-fn access_words(accesses: &Accesses, access: Access) -> String {
-    match *accesses.modes() {
-        AccessModes::EXCLUSIVE => String::new(),
-        modes => format!(" ({})", modes.name(access)),
-    }
-}
-
 /// ` token 5`, or nothing.
 fn fence_words(fence: Option<FencingToken>) -> String {
-    fence.map_or_else(String::new, |token| format!(" token {}", token.0))
+    fence.map_or_else(String::new, |token| format!(" {token}"))
 }
 
 /// What a message says, in the words of the lock.
@@ -232,7 +167,7 @@ fn message_words<S: Store>(message: &Message<S>, words: Words) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use picklock_properties::{ClientId, HoldId};
+    use picklock_properties::{Access, AccessModes, ClientId};
 
     #[test]
     fn every_promise_has_words_for_its_violation_that_name_who_broke_it() {
@@ -251,18 +186,6 @@ mod tests {
         assert_eq!(violation_words(&violation), "B enters while A holds");
         let violation = Violation { modes: Some(modes), ..violation };
         assert_eq!(violation_words(&violation), "B enters (write) while A holds (read)");
-    }
-
-    #[test]
-    fn an_event_names_a_mode_of_access_where_there_are_several() {
-        let client = ClientId(1);
-        let call = Event::Called { client, mode: Mode::Lock, access: Access(1) };
-        let granted = Event::Granted { client, fence: Some(FencingToken(5)), hold: HoldId(1) };
-        let mut accesses = Accesses::new(AccessModes::SHARED_EXCLUSIVE);
-        accesses.set(client, Access(1));
-        assert_eq!(event_words(&call, &accesses), "called B lock (read)");
-        assert_eq!(event_words(&granted, &accesses), "granted B (read) token 5");
-        assert_eq!(event_words(&granted, &Accesses::default()), "granted B token 5");
     }
 
     #[test]

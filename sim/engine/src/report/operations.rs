@@ -6,7 +6,7 @@
 //! ```
 
 use super::JsonEvent;
-use picklock_properties::{Event, Promise};
+use picklock_properties::{CallPart, Event, Promise};
 use serde::Serialize;
 
 /// One end of an operation, as a step of a run has it.
@@ -38,13 +38,12 @@ impl JsonOperation {
     /// `None` where the event is neither the beginning nor the end of an operation.
     pub(super) fn of(event: &Event) -> Option<JsonOperation> {
         let client = event.client().to_string();
-        match event {
-            Event::Invoked { call, .. } => Some(JsonOperation::Invoked { client, call: call.to_string() }),
-            Event::Returned { answer, .. } => {
+        match event.call_part()? {
+            CallPart::Invoked(call) => Some(JsonOperation::Invoked { client, call: call.to_string() }),
+            CallPart::Returned(answer) => {
                 Some(JsonOperation::Returned { client, answer: answer.to_string() })
             }
-            Event::Unknown { .. } => Some(JsonOperation::Unknown { client }),
-            _ => None,
+            CallPart::Unknown => Some(JsonOperation::Unknown { client }),
         }
     }
 }

@@ -33,7 +33,7 @@ use picklock_model::machine::{Node, Store};
 use picklock_model::system::System;
 use picklock_model::time::Micros;
 use picklock_model::trace::{Happening, Observer, Step};
-use picklock_properties::{ClientId, ClientSet, Event, ObjectCall, Promise};
+use picklock_properties::{ClientId, ClientSet, Event, Hold, ObjectCall, Promise};
 use row::{Fold, Gap, Row, Weight, What};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -301,10 +301,8 @@ impl TextTrace {
         {
             lines.add_clock(step.cluster.condition(node).clock, step.at, self.options.time);
         }
-        let granted = step.effects.events.iter().find_map(|event| match event {
-            Event::Granted { client, .. } => Some(*client),
-            _ => None,
-        });
+        let begins = |event: &&Event| event.hold() == Some(Hold::Begins);
+        let granted = step.effects.events.iter().find(begins).map(Event::client);
         let is_poll = matches!(node, Some(Node::Client(_))) && !step.effects.sends.is_empty();
         Row {
             what: What::Step(weight),

@@ -24,7 +24,7 @@ use picklock_model::machine::{Effects, Line, Message, Node, Store};
 use picklock_model::system::{Process, System};
 use picklock_model::time::{Clock, Micros, Monotonic};
 use picklock_model::trace::{Happening, Observer, Step};
-use picklock_properties::{Event, Judge, Monitors, Violation};
+use picklock_properties::{Judge, Monitors, Tally, Violation};
 
 /// One run, with an engine of its own. For many runs keep an [`Engine`].
 pub fn run<Y: System, O: Observer<Y>>(
@@ -384,12 +384,12 @@ impl<Y: System> Run<'_, '_, Y> {
         for place in 0..self.engine.effects.events.len() {
             let event = self.engine.effects.events[place];
             self.witness(event);
-            match event {
-                Event::Granted { .. } | Event::Returned { .. } => self.outcome.grants += 1,
-                Event::Refused { .. } => self.outcome.refusals += 1,
-                Event::Enqueued { .. } => self.outcome.enqueued += 1,
-                Event::Renewed { .. } => self.outcome.renewals += 1,
-                Event::RowRead { .. } => self.outcome.row_reads += 1,
+            match event.tally() {
+                Some(Tally::Grant | Tally::Answer) => self.outcome.grants += 1,
+                Some(Tally::Refusal) => self.outcome.refusals += 1,
+                Some(Tally::Enqueued) => self.outcome.enqueued += 1,
+                Some(Tally::Renewal) => self.outcome.renewals += 1,
+                Some(Tally::RowRead) => self.outcome.row_reads += 1,
                 _ => {}
             }
         }

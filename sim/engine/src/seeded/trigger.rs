@@ -6,7 +6,7 @@ use crate::seeded::run::{Engine, Run, later};
 use picklock_model::machine::{Line, Node};
 use picklock_model::system::{Process, System};
 use picklock_model::time::Micros;
-use picklock_properties::Event;
+use picklock_properties::{Event, Hold, Tally};
 
 /// A trigger that was not pulled yet.
 #[derive(Clone, Copy)]
@@ -77,10 +77,10 @@ impl<Y: System> Run<'_, '_, Y> {
 
 fn is_pulled_by(trigger: Trigger, event: &Event) -> bool {
     match trigger {
-        Trigger::Enqueued => matches!(event, Event::Enqueued { .. }),
-        Trigger::Granted => matches!(event, Event::Granted { .. }),
-        Trigger::Renewed => matches!(event, Event::Renewed { .. }),
-        Trigger::Left => matches!(event, Event::Left { .. }),
+        Trigger::Enqueued => event.tally() == Some(Tally::Enqueued),
+        Trigger::Granted => event.hold() == Some(Hold::Begins),
+        Trigger::Renewed => event.hold() == Some(Hold::Prolonged),
+        Trigger::Left => event.hold() == Some(Hold::Left),
         Trigger::Line(_) | Trigger::Step => false,
     }
 }

@@ -6,7 +6,7 @@ use crate::seeded::run::Run;
 use picklock_model::machine::{Line, Message, Node, Store};
 use picklock_model::system::{Process, System};
 use picklock_model::time::Micros;
-use picklock_properties::{ClientId, ClientSet, Event};
+use picklock_properties::{ClientId, ClientSet, Event, Hold};
 
 /// What has to be remembered to see it.
 #[derive(Clone, Debug, Default)]
@@ -63,8 +63,8 @@ impl<Y: System> Run<'_, '_, Y> {
     pub(crate) fn witness(&mut self, event: Event) {
         let client = event.client();
         let me = usize::from(client.0);
-        match event {
-            Event::Granted { .. } => {
+        match event.hold() {
+            Some(Hold::Begins) => {
                 let lock = self.cluster.clients[me].busy_with(client.0, &self.setup.workload);
                 if !self.cluster.monitors[usize::from(lock.0)].usage().in_the_way_of(client).is_empty() {
                     self.mark(Mark::GrantedWhileHeld, client);
@@ -76,45 +76,20 @@ impl<Y: System> Run<'_, '_, Y> {
                 self.engine.witness.lease_since[me] = self.now;
                 self.engine.witness.since_grant = [0; Blow::COUNT];
             }
-            Event::Renewed { .. } => {
-                // An answer to a renewal may come when the lock is long given back.
-                if self.cluster.clients[me].holds() {
-                    self.look_at_lease(client);
-                    self.engine.witness.lease_since[me] = self.now;
-                }
+            // An answer to a renewal may come when the lock is long given back.
+            Some(Hold::Prolonged) if self.cluster.clients[me].holds() => {
+                self.look_at_lease(client);
+                self.engine.witness.lease_since[me] = self.now;
             }
-            Event::Left { .. } => {
+            Some(Hold::Left) => {
                 self.look_at_lease(client);
                 if self.engine.nodes[me].renews {
                     self.mark(Mark::LeftRenewing, client);
                 }
             }
-            Event::Lost { .. } => self.look_at_lease(client),
-            Event::Released { .. } => self.engine.witness.unreleased.remove(client),
-            Event::Called { .. }
-            | Event::FoundFree { .. }
-            | Event::Enqueued { .. }
-            | Event::Refused { .. }
-            | Event::Crashed { .. }
-            | Event::ResourceRead { .. }
-            | Event::Accepted { .. }
-            | Event::Rejected { .. }
-            | Event::RowRead { .. }
-            | Event::Secured { .. }
-            | Event::Acquired { .. }
-            | Event::RecordGone { .. }
-            | Event::TimeGiven { .. }
-            | Event::Woken { .. }
-            | Event::Written { .. }
-            | Event::ReadBegun { .. }
-            | Event::Invoked { .. }
-            | Event::Returned { .. }
-            | Event::Unknown { .. }
-            | Event::Input { .. }
-            | Event::Output { .. }
-            | Event::Counted { .. }
-            | Event::Settled { .. }
-            | Event::Has { .. } => {}
+            Some(Hold::Lost) => self.look_at_lease(client),
+            Some(Hold::Released) => self.engine.witness.unreleased.remove(client),
+            Some(Hold::Prolonged) | None => {}
         }
     }
 

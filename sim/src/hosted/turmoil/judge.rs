@@ -9,7 +9,7 @@ use picklock_model::system::Process;
 use picklock_model::time::{Micros, Monotonic};
 use picklock_model::trace::Happening;
 use picklock_model::workload::Client;
-use picklock_properties::{Event, LockId, Monitors, Violation};
+use picklock_properties::{Event, LockId, Monitors, Tally, Violation};
 
 /// The judge of one run. Everything is shown to it in the order of true time.
 pub(super) struct Judge {
@@ -66,12 +66,12 @@ impl Judge {
         }
         let mut violations = Vec::new();
         for event in events {
-            match event {
-                Event::Granted { .. } => self.outcome.grants += 1,
-                Event::Refused { .. } => self.outcome.refusals += 1,
-                Event::Enqueued { .. } => self.outcome.enqueued += 1,
-                Event::Renewed { .. } => self.outcome.renewals += 1,
-                Event::RowRead { .. } => self.outcome.row_reads += 1,
+            match event.tally() {
+                Some(Tally::Grant) => self.outcome.grants += 1,
+                Some(Tally::Refusal) => self.outcome.refusals += 1,
+                Some(Tally::Enqueued) => self.outcome.enqueued += 1,
+                Some(Tally::Renewal) => self.outcome.renewals += 1,
+                Some(Tally::RowRead) => self.outcome.row_reads += 1,
                 _ => {}
             }
             let about = event.lock().or(about);

@@ -211,7 +211,7 @@ impl<L: Lock> Run<'_, L> {
         let happening = Happening::Crashed { node, power_lost };
         match node {
             Node::Client(client) => {
-                let crashed = Event::Crashed { client: ClientId(client) };
+                let crashed = Event::crashed(ClientId(client));
                 self.judge.observe(self.now, &happening, &[crashed], None);
             }
             Node::Server(_) | Node::Resource => self.show(happening),

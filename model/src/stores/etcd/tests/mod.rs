@@ -6,10 +6,11 @@
 //! - `raft`: what members agree about, and flaws that break it
 //! - `transactions`: comparisons, branches, what is refused
 //! - `ranges`: old revisions, bounds, order, limits, compaction
-//! - `leases`: when they end, and what goes with them
+//! - `leases`: when they end, and what goes with them. `keep_alives`: what is promised of them, and kept or not
 //! - `watches`: which events come, and in what order
 
 mod cluster;
+mod keep_alives;
 mod leaders;
 mod leases;
 mod raft;

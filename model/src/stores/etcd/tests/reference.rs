@@ -1,7 +1,8 @@
-//! `tests/robustness/model/deterministic_test.go`, `commonTestScenarios`: what etcd's own reference model accepts, and
-//! what it refuses. "Fails" marks answers that must not come.
+//! `tests/robustness/model/deterministic_test.go`: what etcd's own reference model accepts, and what it refuses
+//! (`commonTestScenarios`), and which histories lead to one state. "Fails" marks answers that must not come. The three scenarios of a stale
+//! get are one test here.
 //!
-//! Left out is what has no counterpart here: defragmentation, which changes nothing, and values of more than twenty bytes.
+//! Left out is what has no counterpart here: defragmentation, which changes nothing, and values of more than twenty bytes ("large put").
 
 use super::*;
 
@@ -154,6 +155,17 @@ fn get_response_data_should_match_put() {
 }
 
 #[test]
+fn range_response_data_should_match_put() {
+    let both = || Listed(vec![(1, 1, 1, 2), (2, 2, 1, 3)], 2);
+    holds(vec![
+        Is(puts(1, 1), 2, Seen::Put),
+        Is(puts(2, 2), 3, Seen::Put),
+        Is(lists(0), 3, both()),
+        Is(lists(0), 3, both()),
+    ]);
+}
+
+#[test]
 fn range_limit_should_reduce_number_of_kvs_but_maintain_count() {
     let all = [(1, 1, 1, 2), (2, 2, 1, 3), (3, 3, 1, 4)];
     let mut facts =
@@ -300,6 +312,16 @@ fn put_with_an_expired_lease_should_fail() {
 }
 
 #[test]
+fn revoke_should_increment_the_revision() {
+    holds(vec![
+        Is(grant(1), 1, Granted),
+        Is(leased(1, 2, 1), 2, Seen::Put),
+        Is(revoke(1), 3, Revoked),
+        Is(gets(1), 3, GONE),
+    ]);
+}
+
+#[test]
 fn put_following_a_put_with_lease_will_detach_the_key_from_the_lease() {
     holds(vec![
         Is(grant(1), 1, Granted),
@@ -384,4 +406,52 @@ fn all_request_types() {
         Is(txn(1, 4, Some(5), None), 5, Seen::Txn(true, 1)),
         Is(delete(1), 6, Deleted(1)),
     ]);
+}
+
+/// `TestEtcdStateEqual`: what a member has after these requests, but for the past that it keeps.
+fn state_after(requests: Vec<Operation>) -> (u32, Outcome, Vec<LeaseId>) {
+    let mut member = Member::new(Settings::default());
+    for (place, request) in requests.into_iter().enumerate() {
+        let serial = if matches!(request, Operation::Grant { .. }) { 1 } else { 1_000 + place as u32 };
+        let _ = member.ask_as(0, serial, request).expect("answered at once");
+    }
+    let all = member.outcome(Operation::Range(Range::of(ALL)));
+    (member.etcd.revision().0, all, member.etcd.leases().collect())
+}
+
+#[test]
+fn states_from_equal_histories_are_equal_and_from_others_not() {
+    let one_then_two = || vec![puts(1, 1), puts(1, 2)];
+    let two_then_one = || vec![puts(1, 2), puts(1, 1)];
+    assert_eq!(state_after(vec![]), state_after(vec![]));
+    assert_eq!(state_after(one_then_two()), state_after(one_then_two()));
+    assert_ne!(state_after(one_then_two()), state_after(two_then_one()));
+    let emptied = |mut puts: Vec<Operation>| {
+        puts.push(delete(1));
+        state_after(puts)
+    };
+    assert_eq!(emptied(one_then_two()), emptied(two_then_one()));
+    assert_eq!(state_after(vec![]), state_after(vec![grant(1), revoke(1)]));
+    assert_eq!(
+        state_after(vec![grant(1), leased(1, 7, 1), revoke(1)]),
+        state_after(vec![puts(1, 7), delete(1)])
+    );
+    assert_eq!(state_after(vec![txn(1, 0, Some(7), None)]), state_after(vec![puts(1, 7)]));
+}
+
+/// `TestEtcdStateEqualCommutativeRequests`: in every order of two of them, and in the order of the list and its reverse.
+#[test]
+fn requests_that_change_no_key_lead_to_one_state_in_any_order() {
+    let requests =
+        || vec![grant(1), revoke(3), revoke(4), gets(1), gets(2), Operation::Compact(Revision(1)), gets(1)];
+    let base = state_after(requests());
+    let count = requests().len();
+    for (one, other) in (0..count).flat_map(|one| (0..count).map(move |other| (one, other))) {
+        let mut swapped = requests();
+        swapped.swap(one, other);
+        assert_eq!(state_after(swapped), base, "{one} and {other}");
+    }
+    let mut reversed = requests();
+    reversed.reverse();
+    assert_eq!(state_after(reversed), base);
 }

@@ -1,7 +1,7 @@
 //! What stands in one cell: what the node got, did, stores and sent, line by line.
 
+use super::super::message_words;
 use super::super::operations::labelled;
-use super::super::{access_words, fence_words, message_words, mode_had, mode_words};
 use super::TimeColumn;
 use picklock_model::cluster::Wake;
 use picklock_model::machine::{Message, Node, Store};
@@ -9,7 +9,9 @@ use picklock_model::names::Words;
 use picklock_model::system::{Process, System};
 use picklock_model::time::{Clock, Micros};
 use picklock_model::trace::{Happening, Step};
-use picklock_properties::{Accesses, ClientId, Event, ObjectAnswer, ObjectCall, Violation};
+use picklock_properties::{
+    Accesses, CallPart, ClientId, Emphasis, Event, ObjectAnswer, ObjectCall, Violation,
+};
 use std::collections::BTreeMap;
 
 /// One line of a cell, before it is wrapped.
@@ -28,6 +30,16 @@ pub(super) enum Style {
     Holds,
     Fault,
     Broken,
+}
+
+impl From<Emphasis> for Style {
+    fn from(emphasis: Emphasis) -> Style {
+        match emphasis {
+            Emphasis::Plain => Style::Plain,
+            Emphasis::Strong => Style::Strong,
+            Emphasis::Holds => Style::Holds,
+        }
+    }
 }
 
 /// A blank at which no line is broken.
@@ -103,66 +115,20 @@ impl Lines {
         violations: &[Violation],
     ) {
         for event in events {
-            match event {
-                Event::Called { mode, access, .. } => {
-                    let access = access_words(accesses, *access);
-                    self.add(Style::Strong, format!("calls {}{access}", mode_words(*mode)))
+            if let Some((emphasis, words)) = event.told(accesses) {
+                self.add(Style::from(emphasis), words);
+            }
+            let client = event.client();
+            match event.call_part() {
+                Some(CallPart::Invoked(call)) => {
+                    asked.insert(client, call);
                 }
-                Event::FoundFree { .. } => self.add(Style::Plain, "found the lock free"),
-                Event::Enqueued { .. } => self.add(Style::Plain, "is in the queue"),
-                Event::Granted { client, fence, .. } => {
-                    let access = access_words(accesses, accesses.of(*client));
-                    self.add(Style::Holds, format!("HOLDS{access}{}", fence_words(*fence)))
+                Some(CallPart::Returned(answer)) => {
+                    let breaks = violations.iter().any(|violation| violation.client == client);
+                    self.add_outcome(asked.remove(&client), Some(answer), breaks);
                 }
-                Event::Refused { .. } => self.add(Style::Strong, "refused"),
-                Event::Left { .. } => self.add(Style::Strong, "leaves"),
-                Event::Lost { .. } => self.add(Style::Strong, "lease lost: leaves"),
-                Event::Released { .. } => self.add(Style::Strong, "released"),
-                Event::Renewed { .. } => self.add(Style::Plain, "lease prolonged"),
-                Event::ResourceRead { client, .. } => self.add(Style::Plain, format!("{client} reads")),
-                Event::Accepted { .. } => self.add(Style::Strong, "accepted"),
-                Event::Rejected { .. } => self.add(Style::Strong, "turned down"),
-                // The fault itself, and the message read, are shown already.
-                Event::Crashed { .. } | Event::RowRead { .. } | Event::Woken { .. } => {}
-                Event::Written { .. } => self.add(Style::Strong, "knows it is written, and tells"),
-                Event::ReadBegun { .. } => self.add(Style::Strong, "begins to read"),
-                Event::Invoked { client, call } => {
-                    asked.insert(*client, *call);
-                    self.add(Style::Strong, call.to_string());
-                }
-                Event::Returned { client, answer } => {
-                    let breaks = violations.iter().any(|violation| violation.client == *client);
-                    self.add_outcome(asked.remove(client), Some(*answer), breaks);
-                }
-                Event::Unknown { client } => {
-                    self.add(Style::Strong, "gives the call up");
-                    self.add_outcome(asked.remove(client), None, false);
-                }
-                Event::Input { stream, value, .. } => {
-                    self.add(Style::Plain, format!("{value} into stream {stream}"))
-                }
-                Event::Output { client, value } => {
-                    self.add(Style::Strong, format!("{client} put out {value}"))
-                }
-                Event::Counted { client } => self.add(Style::Strong, format!("{client} raised the counter")),
-                Event::Settled { .. } => self.add(Style::Plain, "all is handled"),
-                Event::Has { access, resource, .. } => {
-                    self.add(
-                        Style::Strong,
-                        format!("{} on R{}", mode_had(accesses, *access), resource.0 + 1),
-                    );
-                }
-                Event::Secured { servers, .. } => {
-                    let plural = if servers.len() == 1 { "" } else { "s" };
-                    self.add(Style::Plain, format!("has it on {} server{plural}", servers.len()))
-                }
-                Event::Acquired { client, .. } => self.add(Style::Plain, format!("it is {client}'s")),
-                Event::RecordGone { client, .. } => {
-                    self.add(Style::Strong, format!("{client}'s record is gone"))
-                }
-                Event::TimeGiven { less: true, .. } => self.add(Style::Strong, "less than before"),
-                // The message that says so is shown already.
-                Event::TimeGiven { less: false, .. } => {}
+                Some(CallPart::Unknown) => self.add_outcome(asked.remove(&client), None, false),
+                None => {}
             }
         }
     }
