@@ -167,7 +167,7 @@ fn message_words<S: Store>(message: &Message<S>, words: Words) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use picklock_properties::{AccessModes, ClientId};
+    use picklock_properties::{Access, AccessModes, ClientId};
 
     #[test]
     fn every_promise_has_words_for_its_violation_that_name_who_broke_it() {

@@ -76,13 +76,12 @@ impl<Y: System> Run<'_, '_, Y> {
                 self.engine.witness.lease_since[me] = self.now;
                 self.engine.witness.since_grant = [0; Blow::COUNT];
             }
-            Some(Hold::Prolonged) => {
-                // An answer to a renewal may come when the lock is long given back.
-                if self.cluster.clients[me].holds() {
-                    self.look_at_lease(client);
-                    self.engine.witness.lease_since[me] = self.now;
-                }
+            Some(Hold::Prolonged) if self.cluster.clients[me].holds() => {
+                self.look_at_lease(client);
+                self.engine.witness.lease_since[me] = self.now;
             }
+            // An answer to a renewal may come when the lock is long given back.
+            Some(Hold::Prolonged) => {}
             Some(Hold::Left) => {
                 self.look_at_lease(client);
                 if self.engine.nodes[me].renews {

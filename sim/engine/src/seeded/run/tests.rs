@@ -6,7 +6,7 @@ use crate::report::TraceHash;
 use crate::seeded::network::Network;
 use crate::toy::{self, Key, KeySettings};
 use picklock_model::workload::Workload;
-use picklock_properties::{ClientId, FencingToken, HoldId, Promise};
+use picklock_properties::{ClientId, Event, FencingToken, HoldId, Promise};
 
 pub(crate) const A: Target = Target::Client(0);
 pub(crate) const DESK: Target = Target::Server(0);
