@@ -81,6 +81,8 @@ impl<Y: System> Run<'_, '_, Y> {
                 self.look_at_lease(client);
                 self.engine.witness.lease_since[me] = self.now;
             }
+            // An answer to a renewal may come when the lock is long given back.
+            Some(Hold::Prolonged) => {}
             Some(Hold::Left) => {
                 self.look_at_lease(client);
                 if self.engine.nodes[me].renews {
