@@ -76,7 +76,6 @@ impl<Y: System> Run<'_, '_, Y> {
                 self.engine.witness.lease_since[me] = self.now;
                 self.engine.witness.since_grant = [0; Blow::COUNT];
             }
-            // An answer to a renewal may come when the lock is long given back.
             Some(Hold::Prolonged) if self.cluster.clients[me].holds() => {
                 self.look_at_lease(client);
                 self.engine.witness.lease_since[me] = self.now;
@@ -91,7 +90,7 @@ impl<Y: System> Run<'_, '_, Y> {
             }
             Some(Hold::Lost) => self.look_at_lease(client),
             Some(Hold::Released) => self.engine.witness.unreleased.remove(client),
-            Some(Hold::Prolonged) | None => {}
+            None => {}
         }
     }
 
