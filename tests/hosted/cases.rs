@@ -139,7 +139,7 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
     (
         "C35",
         Why::NoPlan(
-            "a grant comes some round trips after the first write since the last mark, which at the ticks of this network is a tenth of a second: the record has its mark",
+            "a grant comes some round trips after the first write since the last mark, which are about a tenth of a second at the ticks of this network: it is chance whether the record has its mark",
         ),
     ),
     (
