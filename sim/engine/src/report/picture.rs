@@ -9,13 +9,16 @@
 //!     6 s          ░                  ┃ holds: red, for A holds too
 //! ```
 //!
-//! [`svg`] draws it, as one image that stands alone; [`page`] puts it into one HTML file, with every step's details beside it.
-//! Neither loads anything from anywhere.
+//! [`svg`] draws it, as one image that stands alone. [`page`] is one HTML file with the causes on top and every step's details beside
+//! it; its script draws the same from data, to the width of the window. Neither loads anything from anywhere.
 
 mod bars;
+mod data;
 mod layout;
 mod page;
+mod reports;
 mod svg;
+mod why;
 
 pub use layout::Window;
 pub use page::page;

@@ -2,6 +2,7 @@
 
 use super::{JsonEvent, TimeColumn};
 use picklock_properties::Promise;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A run that is over, with what a picture of it says beside the steps.
 #[derive(Clone, Copy, Debug)]
@@ -59,25 +60,28 @@ const LATE_MEDIANS: i64 = 5;
 /// Steps do not number messages: an arriving one is taken for the oldest of the same words between the same two nodes.
 pub fn flights(events: &[JsonEvent], time: TimeColumn) -> Vec<Flight> {
     let mut flights: Vec<Flight> = Vec::new();
+    let mut under_way: BTreeMap<(&str, &str, &str), VecDeque<usize>> = BTreeMap::new();
     for (position, event) in events.iter().enumerate() {
         if let (Some(from), Some(to), Some(message)) = (&event.from, &event.to, &event.message) {
-            let under_way = oldest_under_way(&flights, from, to, message);
-            match (event.what, under_way) {
+            let alike = under_way.entry((from, to, message)).or_default();
+            match (event.what, alike.front().copied()) {
                 ("duplicated", Some(original)) => {
-                    let copy = Flight { is_copy: true, ..flights[original].clone() };
-                    flights.push(copy);
+                    alike.push_back(flights.len());
+                    flights.push(Flight { is_copy: true, ..flights[original].clone() });
                 }
-                ("delivered" | "lost", Some(flight)) => {
-                    let flight = &mut flights[flight];
-                    flight.ended = Some(position);
-                    flight.is_lost = event.what == "lost";
+                ("delivered" | "lost", Some(oldest)) => {
+                    alike.pop_front();
+                    flights[oldest].ended = Some(position);
+                    flights[oldest].is_lost = event.what == "lost";
                 }
                 // Sent before the first step that is shown here.
                 (_, _) => {}
             }
         }
-        if let Some(from) = &event.node {
-            flights.extend(event.sent.iter().map(|sent| Flight {
+        let Some(from) = &event.node else { continue };
+        for sent in &event.sent {
+            under_way.entry((from, &sent.to, &sent.message)).or_default().push_back(flights.len());
+            flights.push(Flight {
                 from: from.clone(),
                 to: sent.to.clone(),
                 message: sent.message.clone(),
@@ -86,17 +90,11 @@ pub fn flights(events: &[JsonEvent], time: TimeColumn) -> Vec<Flight> {
                 is_lost: false,
                 is_copy: false,
                 is_late: false,
-            }));
+            });
         }
     }
     mark_late(&mut flights, events, time);
     flights
-}
-
-fn oldest_under_way(flights: &[Flight], from: &str, to: &str, message: &str) -> Option<usize> {
-    flights.iter().position(|flight| {
-        flight.ended.is_none() && (&*flight.from, &*flight.to, &*flight.message) == (from, to, message)
-    })
 }
 
 fn mark_late(flights: &mut [Flight], events: &[JsonEvent], time: TimeColumn) {
@@ -110,21 +108,33 @@ fn mark_late(flights: &mut [Flight], events: &[JsonEvent], time: TimeColumn) {
         flights.iter().filter(|flight| !flight.is_lost).filter_map(duration).collect();
     durations.sort_unstable();
     let median = durations.get(durations.len() / 2).copied().unwrap_or(0);
-    let overtaken: Vec<bool> = flights
-        .iter()
-        .map(|flight| {
-            flights.iter().any(|other| {
-                other.sent > flight.sent
-                    && (&other.from, &other.to) == (&flight.from, &flight.to)
-                    && !other.is_lost
-                    && matches!((other.ended, flight.ended), (Some(other), Some(own)) if other < own)
-            })
-        })
-        .collect();
+    let overtaken = overtaken(flights);
     for (flight, is_overtaken) in flights.iter_mut().zip(overtaken) {
         let is_slow = duration(flight).is_some_and(|duration| duration > LATE_MEDIANS * median);
         flight.is_late = !flight.is_lost && (is_slow || is_overtaken);
     }
+}
+
+/// Of which flights a later one of the same link arrived earlier.
+fn overtaken(flights: &[Flight]) -> Vec<bool> {
+    let mut links: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    for (number, flight) in flights.iter().enumerate() {
+        links.entry((&flight.from, &flight.to)).or_default().push(number);
+    }
+    let mut overtaken = vec![false; flights.len()];
+    for mut link in links.into_values() {
+        link.sort_by_key(|number| flights[*number].sent);
+        let mut earliest_later = usize::MAX;
+        // From the last one backwards; those that were sent in one step do not overtake each other.
+        for together in link.chunk_by(|one, other| flights[*one].sent == flights[*other].sent).rev() {
+            for number in together {
+                overtaken[*number] = flights[*number].ended.is_some_and(|ended| earliest_later < ended);
+            }
+            let arrived = together.iter().map(|number| &flights[*number]).filter(|flight| !flight.is_lost);
+            earliest_later = arrived.filter_map(|flight| flight.ended).fold(earliest_later, usize::min);
+        }
+    }
+    overtaken
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Where everything stands: which steps are shown, in which row, and what lies along a lane for how long.
 
 use super::bars::Bars;
+use super::why::{Cause, why};
 use crate::report::operations::{Operation, operations};
 use crate::report::story::{Flight, Story, flights};
 use crate::report::{JsonEvent, JsonMode};
@@ -99,7 +100,27 @@ pub(super) enum Lasting {
 impl<'a> Layout<'a> {
     pub(super) fn new(story: Story<'a>, window: Window) -> Layout<'a> {
         let operations = operations(story.events);
-        let shown = shown(&story, &operations, window);
+        let shown = apart(shown(&story, &operations, window));
+        Layout::of(story, operations, flights(story.events, story.time), &shown)
+    }
+
+    /// The same, and each cause of what breaks with the steps beside it.
+    pub(super) fn with_causes(story: Story<'a>, window: Window) -> Layout<'a> {
+        let operations = operations(story.events);
+        let flights = flights(story.events, story.time);
+        let beside =
+            |cause: Cause| cause.position.saturating_sub(1)..(cause.position + 2).min(story.events.len());
+        let mut shown = shown(&story, &operations, window);
+        shown.extend(why(&story, &flights).into_iter().map(beside));
+        Layout::of(story, operations, flights, &apart(shown))
+    }
+
+    fn of(
+        story: Story<'a>,
+        operations: Vec<Operation>,
+        flights: Vec<Flight>,
+        shown: &[Range<usize>],
+    ) -> Layout<'a> {
         let ends = shown.first().zip(shown.last());
         let hidden = ends.map_or((0, 0), |(first, last)| (first.start, story.events.len() - last.end));
         let (mut all, mut gaps) = (Vec::new(), Vec::new());
@@ -111,7 +132,6 @@ impl<'a> Layout<'a> {
         }
         let resources = resources(&story);
         let spans = spans(&story, &resources, &all);
-        let flights = flights(story.events, story.time);
         let bars = Bars::new(&story, operations, &all);
         let lane = bars.lane_width().max(LANE) + BAND * resources.len() as i32;
         let mut layout =
@@ -124,6 +144,13 @@ impl<'a> Layout<'a> {
     pub(super) fn row_of(&self, position: usize) -> Option<usize> {
         let after = self.rows.partition_point(|row| row.last < position);
         self.rows.get(after).filter(|row| row.first <= position).map(|_| after)
+    }
+
+    /// What lasts in the whole run, shown or not, with positions of steps for rows.
+    pub(super) fn spans_of_all(&self) -> Vec<Span> {
+        let each: Vec<Row> =
+            (0..self.story.events.len()).map(|position| Row { first: position, last: position }).collect();
+        spans(&self.story, &[], &each)
     }
 
     /// How many times a promise is broken in steps that are not shown.
@@ -165,7 +192,7 @@ impl<'a> Layout<'a> {
 }
 
 /// The step that breaks the promise that the run is shown for, or else the first that breaks any.
-fn opening(story: &Story) -> Option<usize> {
+pub(super) fn opening(story: &Story) -> Option<usize> {
     let breaks = |promise: Option<Promise>| {
         let breaks = move |event: &JsonEvent| {
             event
@@ -178,7 +205,7 @@ fn opening(story: &Story) -> Option<usize> {
     breaks(story.shown_for).or_else(|| breaks(None))
 }
 
-/// What is shown, in order and apart.
+/// What is shown. Ranges may overlap.
 fn shown(story: &Story, operations: &[Operation], window: Window) -> Vec<Range<usize>> {
     let all = story.events.len();
     let whole = || std::iter::once(0..all).collect();
@@ -198,6 +225,11 @@ fn shown(story: &Story, operations: &[Operation], window: Window) -> Vec<Range<u
             }
         }
     }
+    ranges
+}
+
+/// The same in order, with none that touches the next one.
+fn apart(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_by_key(|range| range.start);
     let mut apart: Vec<Range<usize>> = Vec::new();
     for range in ranges {
@@ -257,6 +289,7 @@ fn spans(story: &Story, resources: &[String], rows: &[Row]) -> Vec<Span> {
         if position != current.last {
             continue;
         }
+        let is_next = row > 0 && rows[row - 1].last + 1 == current.first;
         let overlap = event.holders.len() > 1 && !event.holders_share && story.locks == 1;
         let holding = event.holders.iter().filter_map(|holder| {
             let lane = story.nodes.iter().position(|node| node == holder)?;
@@ -270,8 +303,11 @@ fn spans(story: &Story, resources: &[String], rows: &[Row]) -> Vec<Span> {
             .chain(event.modes.iter().filter_map(|mode| in_mode(story, resources, mode)))
             .collect();
         for (lane, what) in lasting {
-            let goes_on = |span: &&mut Span| span.lane == lane && span.what == what && span.rows.1 + 1 == row;
-            match spans.iter_mut().find(goes_on) {
+            // Not over steps that are not shown: who knows what was there.
+            let goes_on = |span: &&mut Span| {
+                span.lane == lane && span.what == what && span.rows.1 + 1 == row && is_next
+            };
+            match spans.iter_mut().rev().find(goes_on) {
                 Some(span) => span.rows.1 = row,
                 None => spans.push(Span { lane, what, rows: (row, row) }),
             }

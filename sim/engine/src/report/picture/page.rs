@@ -1,59 +1,31 @@
-//! The diagram in a page of its own, with every step's details beside it.
+//! The diagram in a page of its own: why it broke on top, the steps below, each with its details beside it.
+//!
+//! The script draws the steps that are in sight, to the width that there is, from [`Run`]. Without scripts the page has the same
+//! diagram as [`super::svg()`].
 
+use super::data::Run;
 use super::layout::{Layout, Window};
 use super::svg::{drawn, style};
+use super::why::{Cause, why};
 use crate::report::story::Story;
-use crate::report::{JsonEvent, TimeColumn, program};
-use maud::{DOCTYPE, PreEscaped, html};
-use picklock_model::time::{Micros, Wall};
-use serde::Serialize;
-use std::collections::BTreeMap;
+use crate::report::{JsonEvent, program};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const PAGE_STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
-
-/// What the page's script reads.
-#[derive(Serialize)]
-struct Run {
-    /// How many steps the run has, shown or not.
-    total: usize,
-    locks: u8,
-    /// The row that is chosen first: where the promise breaks that the run is shown for.
-    opens: Option<usize>,
-    /// One for each row of the diagram.
-    steps: Vec<Details>,
-}
-
-/// A step, and how things stand after it.
-#[derive(Serialize)]
-struct Details {
-    step: u64,
-    /// `true time 1.500000 s`, `tick 3`; empty where time does not pass.
-    when: String,
-    words: String,
-    sent: Vec<String>,
-    reported: Vec<String>,
-    /// What clients wait for, of shared objects; with its answer, if it comes in this step.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    operations: Vec<String>,
-    holders: Vec<String>,
-    violations: Vec<String>,
-    /// What each node's wall clock shows, as last seen.
-    clocks: BTreeMap<String, Clock>,
-    /// What each server stores, as last seen.
-    stored: BTreeMap<String, Vec<String>>,
-}
-
-#[derive(Clone, Serialize)]
-struct Clock {
-    shown: String,
-    /// How far it is from true time; empty if it is not.
-    wrong: String,
-}
+/// In the order in which they name each other.
+const SCRIPT: &str = concat!(
+    include_str!("page/run.js"),
+    include_str!("page/folds.js"),
+    include_str!("page/sheet.js"),
+    include_str!("page/details.js"),
+    include_str!("page/map.js"),
+    include_str!("page/search.js"),
+    include_str!("page/keys.js"),
+);
 
 /// The run as one HTML file that loads nothing from anywhere.
 pub fn page(story: Story, window: Window) -> String {
-    let layout = Layout::new(story, window);
+    let layout = Layout::with_causes(story, window);
     let (width, height) = (layout.width(), layout.height());
     let page = html! {
         (DOCTYPE)
@@ -66,50 +38,146 @@ pub fn page(story: Story, window: Window) -> String {
                 style { (PreEscaped(style(&layout))) (PreEscaped(PAGE_STYLE)) }
             }
             body {
-                header {
-                    h1 { (story.lock) }
-                    @for broken in story.broken { p class="what-broke" { (broken) } }
-                    @if let Some(note) = broken_again(&layout) { p { (note) } }
-                    @if story.broken.is_empty() { p class="what-held" { "no promise was broken" } }
-                    @if !story.settings.is_empty() { div class="mono" { (story.settings.join(", ")) } }
-                    @if !story.token.is_empty() {
-                        div { (program()) " replay " code class="token" { (story.token) } }
-                    }
-                    @if !story.plan.is_empty() {
-                        details { summary { "the fault plan" } pre { (story.plan.join("\n")) } }
-                    }
-                }
-                div class="legend" {
-                    @if layout.bars.operations.is_empty() {
-                        span class="k-holds" { "holds" } span class="k-overlap" { "two hold" }
-                    } @else {
-                        span class="k-holds" { "asks, and is answered" } span class="k-open" { "outcome unknown" }
-                        span class="k-overlap" { "breaks the promise" }
-                    }
-                    span class="k-paused" { "pauses" }
-                    span class="k-down" { "is down" } span class="k-cut" { "cut off" } span class="k-sent" { "message" }
-                    span class="k-late" { "late" } span class="k-lost" { "lost" } span class="k-copy" { "doubled" }
-                }
+                (header(&layout))
+                (causes(&layout))
+                (tools(&layout))
                 main {
-                    div class="drawing" {
-                        svg xmlns="http://www.w3.org/2000/svg" class="diagram" width=(width) height=(height)
-                            viewBox={ "0 0 " (width) " " (height) } { (drawn(&layout)) }
-                    }
-                    aside {
-                        div class="controls" {
-                            button data-key="Home" title="Home" { "⇤" } " " button data-key="ArrowUp" title="↑ or k" { "↑" } " "
-                            button data-key="ArrowDown" title="↓ or j" { "↓" } " " button data-key="End" title="End" { "⇥" } " "
-                            button data-key="n" title="n: the next broken promise; p: the one before" { "✱" }
+                    div class="drawing" id="drawing" tabindex="0" aria-label="the steps of the run" {
+                        noscript {
+                            svg xmlns="http://www.w3.org/2000/svg" class="diagram" width=(width) height=(height)
+                                viewBox={ "0 0 " (width) " " (height) } { (drawn(&layout)) }
                         }
-                        div id="details" {}
                     }
+                    canvas id="map" tabindex="0" {}
+                    aside aria-label="the chosen step" { div id="details" aria-live="polite" {} }
                 }
-                script id="run" type="application/json" { (PreEscaped(embedded(&run(&layout)))) }
+                script id="run" type="application/json" { (PreEscaped(embedded(&Run::new(&layout)))) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
     };
     page.into_string() + "\n"
+}
+
+fn header(layout: &Layout) -> Markup {
+    let story = &layout.story;
+    html! {
+        header {
+            h1 { (story.lock) }
+            @for broken in story.broken {
+                p class="what-broke" {
+                    @match step_of(layout, broken) {
+                        Some(step) => { a href={ "#" (step) } { "✗ " (broken) } }
+                        None => { "✗ " (broken) }
+                    }
+                }
+            }
+            @if let Some(note) = broken_again(layout) { p { (note) } }
+            @if story.broken.is_empty() { p class="what-held" { "no promise was broken" } }
+            details {
+                summary { "the same run again" }
+                div class="about" {
+                    @if !story.token.is_empty() {
+                        div { (program()) " replay " code class="token" { (story.token) } }
+                    }
+                    @if !story.settings.is_empty() { div class="mono" { (story.settings.join(", ")) } }
+                    @if !story.plan.is_empty() { h2 { "the fault plan" } pre { (story.plan.join("\n")) } }
+                }
+            }
+        }
+    }
+}
+
+/// The step that breaks this promise in these words, if it is drawn. What a loop breaks no step does: the last one stands for it.
+fn step_of(layout: &Layout, broken: &str) -> Option<u64> {
+    let breaks = |event: &JsonEvent| {
+        let mut told = event.violations.iter().map(|broken| format!("{}: {}", broken.property, broken.words));
+        told.any(|told| told == broken)
+    };
+    let events = layout.story.events;
+    let end_of_loop = || layout.story.loop_start.and_then(|_| events.len().checked_sub(1));
+    let position = events.iter().position(breaks).or_else(end_of_loop)?;
+    layout.row_of(position).map(|_| events[position].step)
+}
+
+/// The chain of causes, each leading to its step.
+fn causes(layout: &Layout) -> Markup {
+    let causes = why(&layout.story, &layout.flights);
+    let number = |cause: &Cause| layout.story.events[cause.position].step;
+    let words = |cause: &Cause| {
+        html! {
+            small { (cause.when) }
+            span { @if cause.kind.name() == "breaks" { "✱ " } (cause.words) }
+        }
+    };
+    html! {
+        @if !causes.is_empty() {
+            nav class="why" aria-label="why: the chain of causes" {
+                ol {
+                    @for cause in &causes {
+                        li class={ "cause " (cause.kind.name()) } {
+                            a href={ "#" (number(cause)) } title={ "step " (number(cause)) ": " (cause.words) } { (words(cause)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the script serves: without one there is nothing to press.
+fn tools(layout: &Layout) -> Markup {
+    html! {
+        div class="tools" role="toolbar" aria-label="to go through the run" {
+            (button("Home", "⇤", "the first step: Home"))
+            (button("ArrowUp", "↑", "the step before: ↑ or k"))
+            (button("ArrowDown", "↓", "the next step: ↓ or j"))
+            (button("End", "⇥", "the last step: End"))
+            (button("p", "✱↑", "the broken promise before: p"))
+            (button("n", "✱↓", "the next broken promise: n"))
+            (button("f", "⚡", "the next fault: f; the one before: Shift f"))
+            input id="search" type="search" placeholder="search: /" aria-label="search the steps: /" autocomplete="off";
+            output id="found" for="search" {}
+            (button("o", "unfold", "all steps, or repeated ones as one row: o"))
+            details class="help" { summary { "marks and keys" } div { (legend(layout)) (keys()) } }
+        }
+    }
+}
+
+fn button(key: &str, face: &str, words: &str) -> Markup {
+    html! { button type="button" data-key=(key) title=(words) aria-label=(words) { (face) } }
+}
+
+fn legend(layout: &Layout) -> Markup {
+    html! {
+        div class="legend" {
+            @if layout.bars.operations.is_empty() {
+                span class="k-holds" { "holds" } span class="k-overlap" { "two hold" }
+            } @else {
+                span class="k-holds" { "asks, and is answered" } span class="k-open" { "outcome unknown" }
+                span class="k-overlap" { "breaks the promise" }
+            }
+            span class="k-paused" { "pauses" }
+            span class="k-down" { "is down" } span class="k-cut" { "cut off" } span class="k-sent" { "message" }
+            span class="k-late" { "late" } span class="k-lost" { "lost" } span class="k-copy" { "doubled" }
+        }
+    }
+}
+
+const KEYS: [(&str, &str); 9] = [
+    ("↑ ↓, j k", "the step before, the next one"),
+    ("PgUp PgDn, Home End", "ten steps, the first and the last one"),
+    ("b", "where the promise breaks that the run is shown for"),
+    ("n p", "the next broken promise, the one before"),
+    ("f F", "the next fault, the one before"),
+    ("[ ]", "the step before and the next one of the same node"),
+    ("Enter", "unfolds a row of repeated steps, and folds it again"),
+    ("o", "unfolds all"),
+    ("/", "search; there Enter and Shift Enter go on and back, Esc leaves"),
+];
+
+fn keys() -> Markup {
+    html! { dl class="keys" { @for (key, words) in KEYS { dt { (key) } dd { (words) } } } }
 }
 
 /// What of the run's broken promises is not in the picture.
@@ -131,72 +199,43 @@ fn embedded(run: &Run) -> String {
     }
 }
 
-fn run(layout: &Layout) -> Run {
-    let mut clocks = BTreeMap::new();
-    let mut stored = BTreeMap::new();
-    let mut steps = Vec::with_capacity(layout.rows.len());
-    let mut rows = layout.rows.iter().peekable();
-    for (position, event) in layout.story.events.iter().enumerate() {
-        if let Some(node) = &event.node {
-            if let Some(wall) = event.wall_us {
-                clocks.insert(node.clone(), wall - event.at_us);
-            }
-            if let Some(lines) = &event.stored {
-                stored.insert(node.clone(), lines.clone());
-            }
-        }
-        if rows.next_if(|row| row.last == position).is_some() {
-            let operations = layout.bars.under_way(position);
-            steps.push(Details { operations, ..details(event, &clocks, &stored, layout.story.time) });
-        }
-    }
-    Run { total: layout.story.events.len(), locks: layout.story.locks, opens: layout.opens, steps }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::toy;
 
-fn details(
-    event: &JsonEvent,
-    clocks: &BTreeMap<String, i64>,
-    stored: &BTreeMap<String, Vec<String>>,
-    time: TimeColumn,
-) -> Details {
-    let clock = |wrong: &i64| Clock {
-        // As it stands in messages.
-        shown: Wall(event.at_us + wrong).to_string(),
-        wrong: if *wrong == 0 { String::new() } else { format!("{:+.6} s", *wrong as f64 / 1e6) },
-    };
-    Details {
-        step: event.step,
-        when: match time {
-            TimeColumn::Seconds => format!("true time {:.6} s", event.at_us as f64 / 1e6),
-            TimeColumn::Ticks { .. } | TimeColumn::Hidden => time.show(Micros(event.at_us)),
-        },
-        words: sentence(event),
-        sent: event.sent.iter().map(|sent| format!("to {}: {}", sent.to, sent.message)).collect(),
-        reported: event.reported.clone(),
-        operations: Vec::new(),
-        holders: event.holders.clone(),
-        violations: event
-            .violations
-            .iter()
-            .map(|violation| format!("{}: {}", violation.property, violation.words))
-            .collect(),
-        clocks: clocks.iter().map(|(node, wrong)| (node.clone(), clock(wrong))).collect(),
-        stored: stored.clone(),
+    fn page_of_overlap(window: Window) -> String {
+        let mut made = String::new();
+        toy::story(toy::overlap, |story| made = page(story, window));
+        made
     }
-}
 
-/// `B, delivered from s1: {tA}. L6:4 one record in the main row?`
-fn sentence(event: &JsonEvent) -> String {
-    let mut words = event.node.clone().map_or_else(String::new, |node| format!("{node}, ")) + event.what;
-    for (preposition, node) in [(" from ", &event.from), (" to ", &event.to)] {
-        if let Some(node) = node.as_ref().filter(|node| Some(*node) != event.node.as_ref()) {
-            words = words + preposition + node;
+    #[test]
+    fn every_cause_on_top_leads_to_a_step_that_is_drawn() {
+        for window in [Window::All, Window::Last(1)] {
+            let made = page_of_overlap(window);
+            let (_, strip) = made.split_once("class=\"why\"").expect("a chain of causes");
+            let (strip, _) = strip.split_once("</nav>").expect("its end");
+            let leads: Vec<&str> =
+                strip.split("href=\"#").skip(1).filter_map(|rest| Some(rest.split_once('"')?.0)).collect();
+            assert!(leads.len() >= 3, "{strip}");
+            assert_eq!(leads.len(), strip.matches("<li").count(), "all lead somewhere: {strip}");
+            assert!(leads.iter().all(|step| made.contains(&format!("\"step\":{step},"))), "{leads:?}");
+            assert!(strip.contains("B enters while A holds"), "{strip}");
         }
     }
-    if let Some(message) = &event.message {
-        words = words + ": " + message;
+
+    #[test]
+    fn a_page_loads_nothing_and_is_the_same_again() {
+        let made = page_of_overlap(Window::All);
+        assert!(!made.contains("src=") && !made.contains("@import") && !made.contains("url(http"));
+        assert_eq!(made, page_of_overlap(Window::All));
     }
-    let place = event.line.iter().map(String::as_str).chain(event.doing);
-    let place = place.collect::<Vec<_>>().join(" ");
-    if place.is_empty() { words } else { format!("{words}. Now: {place}") }
+
+    #[test]
+    fn without_a_script_there_is_the_diagram() {
+        let made = page_of_overlap(Window::All);
+        let (_, plain) = made.split_once("<noscript>").expect("a drawing without scripts");
+        assert!(plain.starts_with("<svg") && plain.contains("class=\"row\""));
+    }
 }

@@ -242,45 +242,51 @@ fn arrow(layout: &Layout, flight: &Flight) -> Markup {
         (None, Some(_)) => (layout.x(from) + 60 * side, layout.y(last) + ROW / 2 + 4),
         (None, None) => return html! {},
     };
-    let class = match flight {
-        Flight { is_lost: true, .. } => "lost",
-        Flight { ended: None, .. } => "under-way",
-        Flight { is_copy: true, .. } => "copy",
-        Flight { is_late: true, .. } => "late",
-        Flight { .. } => "sent",
-    };
-    let adverb = match class {
-        "lost" => ", lost",
-        "copy" => ", a second time",
-        "late" => ", late",
-        "under-way" => ", still under way",
-        _ => "",
-    };
+    let class = fate(flight);
     let arrives = end.is_some() && !flight.is_lost;
     html! {
         g class={ "flight " (class) } data-sent=[start] data-ended=[end] {
             line x1=(x1) y1=(y1) x2=(x2) y2=(y2) marker-end=[arrives.then(|| format!("url(#tip-{class})"))] {
-                title { (flight.from) " to " (flight.to) ": " (flight.message) (adverb) }
+                title { (flight_words(flight)) }
             }
             @if flight.is_lost { text class="cross" x=(x2) y=(y2 + 5) text-anchor="middle" { "✕" } }
         }
     }
 }
 
+/// What becomes of a message, and its colour.
+pub(super) fn fate(flight: &Flight) -> &'static str {
+    match flight {
+        Flight { is_lost: true, .. } => "lost",
+        Flight { ended: None, .. } => "under-way",
+        Flight { is_copy: true, .. } => "copy",
+        Flight { is_late: true, .. } => "late",
+        Flight { .. } => "sent",
+    }
+}
+
+/// `A to s1: ping, lost`.
+pub(super) fn flight_words(flight: &Flight) -> String {
+    let adverb = match fate(flight) {
+        "lost" => ", lost",
+        "copy" => ", a second time",
+        "late" => ", late",
+        "under-way" => ", still under way",
+        _ => "",
+    };
+    format!("{} to {}: {}{adverb}", flight.from, flight.to, flight.message)
+}
+
 fn step(layout: &Layout, number: usize, row: Row) -> Markup {
     let event = &layout.story.events[row.last];
     let y = layout.y(number);
     let lane = event.node.as_deref().and_then(|node| layout.lane_of(node));
-    let (said, did) = words(event);
-    let [said, did] = match lane {
-        Some(lane) => with_operations(layout, lane, row, said, did),
-        None => [("said", said), ("did", did)],
-    };
+    let [said, did] = lines(layout, row);
     let fault = is_fault(event.what);
     html! {
         g class={ "step" @if fault { " fault" } @if !event.violations.is_empty() { " breaks" } } data-row=(number) {
             @if shows_time(layout, number) {
-                text class="time" x=(layout.left() - 26 - layout.bands()) y=(y + 4) text-anchor="end" { (time(layout, event)) }
+                text class="time" x=(layout.left() - 26 - layout.bands()) y=(y + 4) text-anchor="end" { (time_of(layout.story.time, event)) }
             }
             @if let Some(lane) = lane {
                 @let x = layout.x(lane);
@@ -304,7 +310,17 @@ fn step(layout: &Layout, number: usize, row: Row) -> Markup {
     }
 }
 
-/// A step's two lines with the style of each. What is asked in it stands in the first one that is free; what came of it stands in
+/// A step's two lines with the style of each.
+pub(super) fn lines(layout: &Layout, row: Row) -> [(&'static str, String); 2] {
+    let event = &layout.story.events[row.last];
+    let (said, did) = words(event);
+    match event.node.as_deref().and_then(|node| layout.lane_of(node)) {
+        Some(lane) => with_operations(layout, lane, row, said, did),
+        None => [("said", said), ("did", did)],
+    }
+}
+
+/// The same with operations. What is asked in it stands in the first one that is free; what came of it stands in
 /// the second, instead of what the client does then.
 fn with_operations(
     layout: &Layout,
@@ -329,7 +345,7 @@ fn with_operations(
 }
 
 /// What nobody in particular does.
-fn between(layout: &Layout, row: Row, event: &JsonEvent) -> String {
+pub(super) fn between(layout: &Layout, row: Row, event: &JsonEvent) -> String {
     match (event.what, row.last - row.first + 1) {
         ("healed", _) => "no more faults from here on".to_owned(),
         (_, _) if layout.story.time == TimeColumn::Seconds => "time passes, and nothing else".to_owned(),
@@ -339,7 +355,7 @@ fn between(layout: &Layout, row: Row, event: &JsonEvent) -> String {
 }
 
 /// A step's two lines: what arrived or struck; and what the node does then.
-fn words(event: &JsonEvent) -> (String, String) {
+pub(super) fn words(event: &JsonEvent) -> (String, String) {
     let clock = || event.by_us.map_or_else(String::new, |by| format!(" by {}", duration(by, true)));
     let message = || event.message.clone().unwrap_or_default();
     let said = match event.what {
@@ -382,15 +398,15 @@ pub(super) fn is_fault(what: &str) -> bool {
     !matches!(what, "delivered" | "woke" | "ticked" | "healed" | "resumed" | "restarted" | "link-mended")
 }
 
-fn shows_time(layout: &Layout, number: usize) -> bool {
-    let at = |row: Row| time(layout, &layout.story.events[row.last]);
+pub(super) fn shows_time(layout: &Layout, number: usize) -> bool {
+    let at = |row: Row| time_of(layout.story.time, &layout.story.events[row.last]);
     let (now, before) = (layout.rows[number], number.checked_sub(1).map(|before| layout.rows[before]));
     before.is_none_or(|before| at(before) != at(now))
 }
 
 /// True time: microseconds in seeded runs, ticks of a second in timed models; nothing where time does not pass.
-pub(super) fn time(layout: &Layout, event: &JsonEvent) -> String {
-    match layout.story.time {
+pub(super) fn time_of(time: TimeColumn, event: &JsonEvent) -> String {
+    match time {
         TimeColumn::Seconds => duration(event.at_us, false),
         TimeColumn::Ticks { length } => match event.at_us.div_euclid(length.0.max(1)) {
             0 => String::new(),
@@ -401,7 +417,7 @@ pub(super) fn time(layout: &Layout, event: &JsonEvent) -> String {
 }
 
 /// What stands above the times.
-fn time_name(time: TimeColumn) -> &'static str {
+pub(super) fn time_name(time: TimeColumn) -> &'static str {
     match time {
         TimeColumn::Seconds => "true time",
         TimeColumn::Ticks { .. } => "tick",
@@ -410,7 +426,7 @@ fn time_name(time: TimeColumn) -> &'static str {
 }
 
 /// `+1.5 s`, `20 ms`, `350 µs`.
-fn duration(micros: i64, signed: bool) -> String {
+pub(super) fn duration(micros: i64, signed: bool) -> String {
     let sign = match (signed, micros < 0) {
         (_, true) => "−",
         (true, false) => "+",

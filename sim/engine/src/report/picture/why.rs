@@ -1,0 +1,459 @@
+//! Why a promise breaks: the steps of the run that it takes, in order.
+//!
+//! ```text
+//!   A is granted the lock → A pauses for 2.799 s → A's record is gone on s1, s2 → ✱ B enters while A holds
+//! ```
+//!
+//! Each cause is a step of the run, told in the words of its event. Which steps are causes follows from the promise alone, so that no
+//! scenario needs a story of its own: what its parties were last granted, what struck in between, and which records were gone by then.
+
+use super::data::time;
+use super::layout::opening;
+use super::reports::{is_progress, parts, reports_of, told};
+use super::svg::{duration, is_fault, words};
+use crate::report::story::{Flight, Story};
+use crate::report::{JsonEvent, TimeColumn};
+use picklock_properties::Promise;
+use std::collections::BTreeSet;
+
+/// A step that what broke is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Cause {
+    /// Its position in [`Story::events`].
+    pub(super) position: usize,
+    pub(super) kind: Kind,
+    /// When, or in which step, where time is none to speak of.
+    pub(super) when: String,
+    pub(super) words: String,
+}
+
+/// What a cause is, and its colour.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Kind {
+    /// A server stores what a grant rests on.
+    Record,
+    /// A client was told something, or asks for it.
+    Milestone,
+    Fault,
+    /// What a grant rested on is not stored any more.
+    Gone,
+    /// Where steps begin to repeat for ever.
+    Loop,
+    Breaks,
+}
+
+impl Kind {
+    /// Its name in the style sheet.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Record => "record",
+            Kind::Milestone => "milestone",
+            Kind::Fault => "fault",
+            Kind::Gone => "gone",
+            Kind::Loop => "loop",
+            Kind::Breaks => "breaks",
+        }
+    }
+}
+
+/// With more causes than these, faults of one kind at one node are told together.
+const CAUSES_MAX: usize = 12;
+
+/// The chain of causes; empty if no promise is broken.
+pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
+    let Some((end, breaks)) = broken(story) else { return Vec::new() };
+    let clients = story.events.iter().filter(|event| event.doing.is_some());
+    let clients = clients.filter_map(|event| event.node.as_deref()).collect();
+    let search = Search { story, end, breaks, clients };
+    let mut causes = search.milestones();
+    causes.extend(search.records_gone());
+    let start = causes.iter().map(|cause| cause.position).chain(search.calls()).min().unwrap_or(end);
+    // What an object answers may rest on a call of long ago.
+    let start = if story.events.iter().any(|event| !event.operations.is_empty()) { 0 } else { start };
+    causes.extend(search.faults(start));
+    causes.extend(search.late(start, flights));
+    if causes.iter().all(|cause| cause.kind != Kind::Fault) {
+        causes.extend(search.clocks());
+    }
+    causes.extend(search.ends());
+    causes.sort_by_key(|cause| (cause.position, cause.kind));
+    let is_next_to = |one: &Told, other: &Told| one.nth + one.times == other.nth;
+    let short = together(story, &causes, is_next_to);
+    if short.len() <= CAUSES_MAX { short } else { together(story, &causes, |_, _| true) }
+}
+
+/// The step that breaks what the run is shown for, and how; or the last one of a loop in which it never comes.
+fn broken<'a>(story: &'a Story<'a>) -> Option<(usize, Option<Breaks<'a>>)> {
+    let breaks = opening(story).and_then(|at| Some((at, Breaks::in_step(story, at)?)));
+    // In a loop nothing else counts.
+    let breaks = breaks.filter(|(_, breaks)| {
+        story.loop_start.is_none() || story.shown_for.is_none_or(|promise| promise == breaks.promise)
+    });
+    match breaks {
+        Some((at, breaks)) => Some((at, Some(breaks))),
+        None => story.loop_start.and_then(|_| Some((story.events.len().checked_sub(1)?, None))),
+    }
+}
+
+/// The violation that a run is shown for.
+struct Breaks<'a> {
+    promise: Promise,
+    /// Whom it takes to break it.
+    parties: BTreeSet<&'a str>,
+    words: &'a str,
+}
+
+impl<'a> Breaks<'a> {
+    /// `None` if this step breaks no promise.
+    fn in_step(story: &'a Story<'a>, position: usize) -> Option<Breaks<'a>> {
+        let event = story.events.get(position)?;
+        let shown = event.violations.iter().find(|violation| Some(violation.property) == story.shown_for);
+        let violation = shown.or(event.violations.first())?;
+        let holders = event.holders.iter().map(String::as_str);
+        let parties = holders.chain([violation.client.as_str(), violation.other.as_str()]);
+        Some(Breaks { promise: violation.property, parties: parties.collect(), words: &violation.words })
+    }
+}
+
+/// Looks for causes of what breaks in a step, or of what never comes in a loop.
+struct Search<'a> {
+    story: &'a Story<'a>,
+    /// The step that breaks the promise, or the last one of the loop.
+    end: usize,
+    /// `None` for a loop.
+    breaks: Option<Breaks<'a>>,
+    clients: BTreeSet<&'a str>,
+}
+
+impl Search<'_> {
+    /// Of each party the last report of each kind that the promise is about.
+    fn milestones(&self) -> Vec<Cause> {
+        let promise = self.breaks.as_ref().map(|breaks| breaks.promise);
+        let mut seen: BTreeSet<(&str, &str)> = BTreeSet::new();
+        let mut causes = Vec::new();
+        // What is reported in the step that breaks it is told by the violation.
+        let before = if self.breaks.is_some() { self.end } else { self.end + 1 };
+        for (position, event) in self.story.events[..before].iter().enumerate().rev() {
+            for report in event.reported.iter().rev() {
+                let Some((what, client, rest)) = parts(report) else { continue };
+                let is_told = self.is_party(client) && !self.is_over(what, client, &seen);
+                if reports_of(promise).contains(&what) && is_told && seen.insert((what, client)) {
+                    causes.push(self.cause(position, Kind::Milestone, told(what, client, rest)));
+                }
+            }
+        }
+        causes
+    }
+
+    /// Of progress counts who waits since when, and who held last: nothing that came before a client's last call or grant.
+    fn is_over(&self, what: &str, client: &str, later: &BTreeSet<(&str, &str)>) -> bool {
+        let comes = |what| later.contains(&(what, client));
+        let is_of_progress = self.breaks.as_ref().is_none_or(|breaks| is_progress(breaks.promise));
+        is_of_progress && (comes("called") || comes("granted") || what == "left" && comes("released"))
+    }
+
+    /// In a loop, and where somebody waits, everybody has a part.
+    fn is_party(&self, client: &str) -> bool {
+        match &self.breaks {
+            Some(Breaks { promise, parties, .. }) if !is_progress(*promise) => parties.contains(client),
+            _ => true,
+        }
+    }
+
+    /// Of each party where it lost the records that its last grant rests on, and the first of these as it was stored.
+    fn records_gone(&self) -> Vec<Cause> {
+        let Some(Breaks { parties, .. }) = &self.breaks else { return Vec::new() };
+        let mut causes = Vec::new();
+        for client in parties {
+            let granted = self.last_report("granted", client).unwrap_or(0);
+            let gone: Vec<(usize, &str)> = self.story.events[..=self.end]
+                .iter()
+                .enumerate()
+                .skip(granted)
+                .flat_map(|(position, event)| event.reported.iter().map(move |report| (position, report)))
+                .filter_map(|(position, report)| match parts(report)? {
+                    ("record-gone", who, rest) if who == *client => Some((position, rest)),
+                    _ => None,
+                })
+                .collect();
+            let Some((position, _)) = gone.first() else { continue };
+            let servers: BTreeSet<&str> =
+                gone.iter().filter_map(|(_, rest)| rest.trim().strip_prefix("on ")).collect();
+            let servers = servers.into_iter().collect::<Vec<_>>().join(", ");
+            let words = format!("{client}'s record is gone on {servers}");
+            causes.push(self.cause(*position, Kind::Gone, words));
+            causes.extend(self.record(*position, client));
+        }
+        causes
+    }
+
+    /// Where the record was stored that is gone after this step of a server.
+    fn record(&self, gone: usize, client: &str) -> Option<Cause> {
+        let events = &self.story.events;
+        let server = events[gone].node.as_ref()?;
+        let after = events[gone].stored.as_ref()?;
+        let stored = |position: usize| {
+            let event = &events[position];
+            event.stored.as_ref().filter(|_| event.node.as_ref() == Some(server))
+        };
+        let steps = || (0..gone).rev().filter_map(|position| Some((position, stored(position)?)));
+        let (_, before) = steps().next()?;
+        let names_client = |line: &str| {
+            let mut words = line.split(|letter: char| !letter.is_alphanumeric());
+            words.any(|word| word == client || word.strip_prefix('t') == Some(client))
+        };
+        let line = before.iter().find(|line| !after.contains(line) && names_client(line))?;
+        let (position, _) = steps().take_while(|(_, lines)| lines.contains(line)).last()?;
+        Some(self.cause(position, Kind::Record, format!("{server} stores {line}")))
+    }
+
+    /// What struck since the first of the other causes, and what struck a clock before.
+    fn faults(&self, start: usize) -> Vec<Cause> {
+        let struck = self.story.events[..=self.end].iter().enumerate();
+        struck
+            .filter(|(_, event)| is_fault(event.what) || ENDS.contains(&event.what))
+            .filter(|(position, event)| *position >= start || self.lasts(*position, event, start))
+            .filter(|(_, event)| event.message.is_none() || !self.is_about_others(event))
+            .filter_map(|(position, event)| {
+                Some(self.cause(position, Kind::Fault, self.fault_words(position, event)?))
+            })
+            .collect()
+    }
+
+    /// Clocks that are wrong from the start, where their nodes first look at them: there is no step that set them so.
+    fn clocks(&self) -> Vec<Cause> {
+        const WRONG_US: i64 = 1_000;
+        let mut known: BTreeSet<&str> = BTreeSet::new();
+        let mut causes = Vec::new();
+        for (position, event) in self.story.events[..=self.end].iter().enumerate() {
+            let (Some(node), Some(wall)) = (event.node.as_deref(), event.wall_us) else { continue };
+            let wrong = wall - event.at_us;
+            if known.insert(node) && wrong.abs() >= WRONG_US {
+                let side = if wrong > 0 { "ahead" } else { "behind" };
+                let words = format!("{node}'s clock is {} {side}", duration(wrong.abs(), false));
+                causes.push(self.cause(position, Kind::Fault, words));
+            }
+        }
+        causes
+    }
+
+    /// Whether a message is one of a client that has no part in it.
+    fn is_about_others(&self, event: &JsonEvent) -> bool {
+        let is_other = |node: &Option<String>| {
+            node.as_deref().is_some_and(|node| self.clients.contains(node) && !self.is_party(node))
+        };
+        is_other(&event.from) || is_other(&event.to)
+    }
+
+    /// Where each party called for what it was granted last.
+    fn calls(&self) -> Vec<usize> {
+        let parties = self.breaks.iter().flat_map(|breaks| &breaks.parties);
+        parties.filter_map(|client| self.last_report("called", client)).collect()
+    }
+
+    /// Whether a fault that struck before the first cause is in force then.
+    fn lasts(&self, position: usize, event: &JsonEvent, start: usize) -> bool {
+        let undone = |by: &[&str]| {
+            let later = &self.story.events[position + 1..start];
+            later
+                .iter()
+                .any(|later| by.contains(&later.what) && later.node == event.node && later.from == event.from)
+        };
+        match event.what {
+            "clock-stepped" | "ticked-unevenly" | "clock-drifts" | "clock-coarse" | "disk-lost" => true,
+            "clock-froze" => !undone(&["clock-thawed"]),
+            "paused" | "suspended" => !undone(&["resumed", "crashed"]),
+            "crashed" => !undone(&["restarted"]),
+            "link-cut" => !undone(&["link-mended"]),
+            _ => false,
+        }
+    }
+
+    fn fault_words(&self, position: usize, event: &JsonEvent) -> Option<String> {
+        let node = event.node.as_deref()?;
+        let message = event.message.as_deref().unwrap_or_default();
+        let (from, to) = (event.from.as_deref().unwrap_or(node), event.to.as_deref().unwrap_or(node));
+        let (said, _) = words(event);
+        Some(match event.what {
+            "lost" => format!("{from} to {to}: {message} is lost"),
+            "duplicated" => format!("{from} to {to}: {message} is doubled"),
+            "link-cut" => format!("{node} is cut off from {from}"),
+            "paused" | "suspended" => format!("{node} {said}{}", self.pause_length(position, event)),
+            _ => match said.strip_prefix("clock") {
+                Some(rest) => format!("{node}'s clock{rest}"),
+                None => format!("{node} {said}"),
+            },
+        })
+    }
+
+    /// ` for 2.799 s`, if the run has its end.
+    fn pause_length(&self, position: usize, paused: &JsonEvent) -> String {
+        let later = self.story.events[position + 1..].iter();
+        let resumed = later.clone().find(|event| event.what == "resumed" && event.node == paused.node);
+        match (resumed, self.story.time) {
+            (Some(resumed), TimeColumn::Seconds) => {
+                format!(" for {}", duration(resumed.at_us - paused.at_us, false))
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// Messages of the parties that took much longer than others.
+    fn late(&self, start: usize, flights: &[Flight]) -> Vec<Cause> {
+        let Some(Breaks { parties, .. }) = &self.breaks else { return Vec::new() };
+        let of_party =
+            |flight: &&Flight| parties.contains(flight.from.as_str()) || parties.contains(flight.to.as_str());
+        flights
+            .iter()
+            .filter(|flight| flight.is_late)
+            .filter(of_party)
+            .filter_map(|flight| {
+                let arrived = flight.ended.filter(|ended| (start..=self.end).contains(ended))?;
+                let Flight { from, to, message, .. } = flight;
+                Some(self.cause(arrived, Kind::Fault, format!("{from} to {to}: {message} arrives late")))
+            })
+            .collect()
+    }
+
+    /// What breaks, or what goes round for ever while it never comes.
+    fn ends(&self) -> Vec<Cause> {
+        if let Some(breaks) = &self.breaks {
+            return vec![self.cause(self.end, Kind::Breaks, breaks.words.to_owned())];
+        }
+        let start = self.story.loop_start.unwrap_or(self.end);
+        let (position, words) = match self.story.events.len().saturating_sub(start) {
+            0 => (self.end, "from here on nothing happens".to_owned()),
+            1 => (start, "from here one step again and again".to_owned()),
+            steps => (start, format!("from here {steps} steps again and again")),
+        };
+        // The promise's name stands in the heading.
+        let in_words =
+            |told: &String| told.split_once(": ").map_or(told.clone(), |(_, words)| words.to_owned());
+        let never = self.story.broken.iter().map(|told| self.cause(self.end, Kind::Breaks, in_words(told)));
+        std::iter::once(self.cause(position, Kind::Loop, words)).chain(never).collect()
+    }
+
+    fn last_report(&self, what: &str, client: &str) -> Option<usize> {
+        // Not in the step itself: the grant that breaks a promise is not the one that a record of the past rests on.
+        self.story.events[..self.end].iter().rposition(|event| {
+            event
+                .reported
+                .iter()
+                .filter_map(|report| parts(report))
+                .any(|(kind, who, _)| (kind, who) == (what, client))
+        })
+    }
+
+    fn cause(&self, position: usize, kind: Kind, words: String) -> Cause {
+        let event = &self.story.events[position];
+        let when = match self.story.time {
+            TimeColumn::Seconds => time(self.story.time, event),
+            TimeColumn::Ticks { .. } | TimeColumn::Hidden => format!("step {}", event.step),
+        };
+        Cause { position, kind, when, words }
+    }
+}
+
+/// Ends of faults that a reader looks for.
+const ENDS: [&str; 2] = ["resumed", "restarted"];
+
+/// A cause of a chain, and how many like it were left out.
+struct Told {
+    cause: Cause,
+    like: (&'static str, Option<String>),
+    /// The first one's place among all causes.
+    nth: usize,
+    times: usize,
+}
+
+/// Faults of one kind at one node as one cause.
+fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool) -> Vec<Cause> {
+    let mut chain: Vec<Told> = Vec::new();
+    for (nth, cause) in causes.iter().enumerate() {
+        let event = &story.events[cause.position];
+        // A partition cuts links of many nodes, and a bad network loses messages of all.
+        let of_network = matches!(event.what, "link-cut" | "lost" | "duplicated" | "delivered");
+        let node = event.node.clone().filter(|_| !of_network);
+        let like = (event.what, node);
+        let told = Told { cause: cause.clone(), like, nth, times: 1 };
+        let is_fault = |told: &Told| told.cause.kind == Kind::Fault;
+        let earlier = chain
+            .iter_mut()
+            .rev()
+            .find(|earlier| is_fault(earlier) && earlier.like == told.like && may(earlier, &told));
+        match earlier.filter(|_| is_fault(&told)) {
+            Some(earlier) => earlier.times += 1,
+            None => chain.push(told),
+        }
+    }
+    let counted = |told: Told| match told.times {
+        1 => told.cause,
+        times => {
+            Cause { words: format!("{}, and {} more like it", told.cause.words, times - 1), ..told.cause }
+        }
+    };
+    chain.into_iter().map(counted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::story::flights;
+    use crate::report::{JsonViolation, toy};
+
+    fn chain(run: impl FnOnce(&mut crate::report::JsonEvents)) -> Vec<String> {
+        let mut told = Vec::new();
+        toy::story(run, |story| {
+            let flights = flights(story.events, story.time);
+            told = why(&story, &flights).into_iter().map(|cause| cause.words).collect();
+        });
+        told
+    }
+
+    #[test]
+    fn the_chain_leads_from_the_grant_over_the_pause_to_who_enters_too() {
+        let told = chain(toy::overlap);
+        let place = |words: &str| told.iter().position(|cause| cause.starts_with(words));
+        let places = ["A is granted the lock", "A pauses for", "B enters while A holds"].map(place);
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{told:?}");
+        assert_eq!(places[2], Some(told.len() - 1));
+    }
+
+    #[test]
+    fn a_run_that_keeps_its_promises_has_none() {
+        assert_eq!(chain(toy::patience), Vec::<String>::new());
+    }
+
+    #[test]
+    fn many_faults_of_one_kind_are_one_cause() {
+        toy::story(toy::overlap, |story| {
+            let mut events = story.events.to_vec();
+            let broken = events.iter().position(|event| !event.violations.is_empty()).expect("B enters");
+            let pause = events.iter().find(|event| event.what == "paused").expect("A pauses").clone();
+            // One message is lost already.
+            let lost = JsonEvent { what: "lost", message: Some("ping".to_owned()), ..pause };
+            events.splice(broken..broken, std::iter::repeat_n(lost, 20));
+            let story = Story { events: &events, ..story };
+            let causes = why(&story, &[]);
+            assert!(causes.len() <= CAUSES_MAX, "{causes:?}");
+            assert!(causes.iter().any(|cause| cause.words.ends_with("and 20 more like it")), "{causes:?}");
+        });
+    }
+
+    #[test]
+    fn a_promise_of_progress_is_about_everybody() {
+        toy::story(toy::patience, |story| {
+            let mut events = story.events.to_vec();
+            let last = events.last_mut().expect("steps");
+            last.violations.push(JsonViolation {
+                property: Promise::DeadlockFreedom,
+                client: "B".to_owned(),
+                other: "B".to_owned(),
+                words: "B waits".to_owned(),
+            });
+            let causes = why(&Story { events: &events, ..story }, &[]);
+            assert!(causes.iter().any(|cause| cause.words.starts_with("A is granted")), "{causes:?}");
+            assert_eq!(causes.last().map(|cause| cause.words.as_str()), Some("B waits"));
+        });
+    }
+}
