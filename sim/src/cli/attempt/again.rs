@@ -74,7 +74,7 @@ impl Round<'_> {
 
     fn hold(&self) -> Option<Hold> {
         let first = match self.broken.property {
-            Promise::MutualExclusion => &self.broken.other,
+            Promise::MutualExclusion | Promise::TokenOrder => &self.broken.other,
             _ => &self.broken.client,
         };
         let client = (0..=u8::MAX).find(|client| Node::Client(*client).to_string() == *first)?;

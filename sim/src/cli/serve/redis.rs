@@ -45,7 +45,7 @@ Examples:
 
 It says what strikes when it strikes; ^C ends it, with a verdict: of what clients \
 told the witness, or else of what the servers have handed out. It exits with 0 if \
-that is kept, 1 if it is broken, 4 if nobody ever asked for what another one had. Commands and \
+that is kept, 1 if it is broken, and with --witness or --until-broken 4 if nobody ever asked for what another one had. Commands and \
 Lua scripts are those of Redis 7.0, as far as locks need them; what a client asks \
 for in vain is named once. A message that is lost takes its connection with it.";
 

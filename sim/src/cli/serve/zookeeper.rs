@@ -40,9 +40,9 @@ Examples:
   echo srvr | nc 127.0.0.1 2181
 
 It says what strikes when it strikes; ^C ends it, with a verdict of what clients
-told the witness: it exits with 0 if that is kept, 1 if it is broken, 4 if nobody
-ever asked for what another one had. Elections, sessions and logs are those of the
-simulator. Access lists but world:anyone, znodes with a time to live, and
+told the witness: it exits with 0 if that is kept, 1 if it is broken, and with
+--witness or --until-broken 4 if nobody ever asked for what another one had.
+Elections, sessions and logs are those of the simulator. Access lists but world:anyone, znodes with a time to live, and
 persistent watches are refused. A message that is lost takes its connection with it.";
 
 /// A day.

@@ -10,12 +10,16 @@ use super::pb;
 use super::refusal::{self, Refusal};
 use super::txn::{txn, wanted};
 use picklock_model::stores::etcd::{Operation, Put, Range};
-use prost::Message;
+use prost::{Message, length_delimiter_len};
 use std::cmp::Ordering;
 use tonic::Status;
 
 /// `--max-request-bytes`.
 const REQUEST_BYTES_MAX: usize = 1_572_864;
+
+/// What the real server measures is the request as its log has it (`InternalRaftRequest`), with a header of field 100 that has
+/// the request's number: ten bytes, or nine, as the member's own number wants it.
+const HEADER_BYTES: usize = 14;
 
 pub async fn range(member: Member, request: pb::RangeRequest) -> Result<pb::RangeResponse, Status> {
     check_range(&request)?;
@@ -100,7 +104,10 @@ pub fn check_put(request: &pb::PutRequest) -> Result<(), Refusal> {
 }
 
 pub fn check_size(request: &impl Message) -> Result<(), Refusal> {
-    if request.encoded_len() > REQUEST_BYTES_MAX { Err(refusal::REQUEST_TOO_LARGE) } else { Ok(()) }
+    let len = request.encoded_len();
+    // Its field, and how long it is.
+    let wrapped = 1 + length_delimiter_len(len) + len + HEADER_BYTES;
+    if wrapped > REQUEST_BYTES_MAX { Err(refusal::REQUEST_TOO_LARGE) } else { Ok(()) }
 }
 
 /// The whole range that a request is about.

@@ -72,9 +72,6 @@ async fn talk<S: Served>(servers: Servers<S>, mut stream: TcpStream, client: Opt
         };
         let line: Vec<u8> = bytes.drain(..=end).collect();
         let line = String::from_utf8_lossy(&line);
-        if line.trim().is_empty() {
-            continue;
-        }
         let is_name = line.trim_start().to_ascii_lowercase().starts_with("client ");
         let reply = match &mut seat {
             None => {

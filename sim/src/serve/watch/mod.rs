@@ -263,7 +263,9 @@ impl Watch {
         let (client, other) = (self.witness.name(violation.client), self.witness.name(violation.other));
         // What struck while the first holder asked counts as well: it may have heard too late that it holds.
         let (first, second, first_name) = match violation.promise {
-            Promise::MutualExclusion => (violation.other, violation.client, other.clone()),
+            Promise::MutualExclusion | Promise::TokenOrder => {
+                (violation.other, violation.client, other.clone())
+            }
             // Who writes late entered first.
             _ => (violation.client, violation.other, client.clone()),
         };
@@ -274,6 +276,9 @@ impl Watch {
                 format!("{client} enters {lock} while it is in already")
             }
             Promise::MutualExclusion => format!("{client} enters {lock} while {other} is in"),
+            Promise::TokenOrder => {
+                format!("{client} enters {lock} with a token that is no larger than one before, of {other}")
+            }
             _ if client == other => {
                 format!(
                     "what {lock} protects accepts a write of {client} that rests on no hold, or on an earlier one"
@@ -348,7 +353,7 @@ impl Watch {
         }
         if cause.is_none() {
             let first = match broken.property {
-                Promise::MutualExclusion => &broken.other,
+                Promise::MutualExclusion | Promise::TokenOrder => &broken.other,
                 _ => &broken.client,
             };
             broken.because.push(format!("no fault struck since {first} asked for it"));

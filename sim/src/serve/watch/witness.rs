@@ -25,8 +25,13 @@ use std::collections::BTreeMap;
 const LOCKS_MAX: usize = 1_000;
 const NAME_MAX: usize = 100;
 
-/// What clients say can break. Grants count in the order in which clients say that they entered.
+/// What clients say can break. Grants count in the order in which clients say that they entered; for [`Promise::TokenOrder`],
+/// which the monitors of a simulated lock judge by the order in which the store grants, see [`Tokens`].
 pub fn promises() -> PromiseSet {
+    monitored().union(PromiseSet::from_iter([Promise::TokenOrder]))
+}
+
+fn monitored() -> PromiseSet {
     [Promise::MutualExclusion, Promise::FencedResource].into_iter().collect()
 }
 
@@ -122,15 +127,48 @@ struct Lock {
     wanted: BTreeMap<ClientId, Micros>,
     /// The newest token that came with a write.
     newest: Option<i64>,
+    tokens: Tokens,
+}
+
+/// The tokens that clients have entered with. A client may be slow to say that it was granted, so that a smaller token that is said
+/// later may have been granted first. It was not if its client did not even ask yet when the larger one was said: it asked
+/// after its last word about this lock, at the earliest.
+#[derive(Debug, Default)]
+struct Tokens {
+    largest: Option<(i64, ClientId)>,
+    /// The largest one that had been said when each client said its last word.
+    before: BTreeMap<ClientId, (i64, ClientId)>,
+}
+
+impl Tokens {
+    /// The client of a token that is at least as large, and was granted before this client asked for its own.
+    fn passed_by(&self, client: ClientId, token: i64) -> Option<ClientId> {
+        let (before, other) = self.before.get(&client)?;
+        (*before >= token).then_some(*other)
+    }
+
+    fn entered(&mut self, client: ClientId, token: i64) {
+        if self.largest.is_none_or(|(largest, _)| token > largest) {
+            self.largest = Some((token, client));
+        }
+    }
+
+    /// A client has said something: what it enters with next it asks for later, or has asked for in these words.
+    fn spoke(&mut self, client: ClientId) {
+        if let Some(largest) = self.largest {
+            self.before.insert(client, largest);
+        }
+    }
 }
 
 impl Default for Lock {
     fn default() -> Lock {
         Lock {
-            monitors: Monitors::new(promises()),
+            monitors: Monitors::new(monitored()),
             holds: BTreeMap::new(),
             wanted: BTreeMap::new(),
             newest: None,
+            tokens: Tokens::default(),
         }
     }
 }
@@ -208,7 +246,17 @@ impl Witness {
                 }
             }
         };
-        let broken = lock.observe(event, &mut self.tested);
+        let mut broken = lock.observe(event, &mut self.tested);
+        if let (Word::Enter, Some(token)) = (word, token) {
+            if lock.tokens.before.contains_key(&client) {
+                self.tested.insert(Promise::TokenOrder);
+            }
+            if let Some(other) = lock.tokens.passed_by(client, token) {
+                broken.push(Violation::new(Promise::TokenOrder, client, other));
+            }
+            lock.tokens.entered(client, token);
+        }
+        lock.tokens.spoke(client);
         Ok(Heard { is_turned_down, broken })
     }
 
@@ -292,6 +340,21 @@ mod tests {
         let blind = said(&[both.as_slice(), &[("A", "write orders")]].concat()).unwrap();
         let violation = Violation::new(Promise::FencedResource, ClientId(0), ClientId(1));
         assert_eq!(blind, Heard { is_turned_down: false, broken: vec![violation] });
+    }
+
+    #[test]
+    fn a_token_that_does_not_grow_is_told_from_one_that_is_said_late() {
+        let order = |lines: &[(&str, &str)]| said(lines).unwrap().broken;
+        let falls =
+            [("A", "enter orders 5"), ("A", "leave orders"), ("B", "want orders"), ("B", "enter orders 3")];
+        let violation = Violation::new(Promise::TokenOrder, ClientId(1), ClientId(0));
+        assert_eq!(order(&falls), [violation]);
+        let own = [("A", "enter orders 5"), ("A", "leave orders"), ("A", "enter orders 5")];
+        assert_eq!(order(&own), [Violation::new(Promise::TokenOrder, ClientId(0), ClientId(0))]);
+        let late = [falls[2], falls[0], falls[1], falls[3]];
+        assert_eq!(order(&late), [], "B may have been granted before A");
+        let unasked = [falls[0], falls[1], falls[3]];
+        assert_eq!(order(&unasked), [], "nobody knows when B asked");
     }
 
     #[test]
