@@ -11,7 +11,9 @@ use clap::Args;
 use comfy_table::CellAlignment;
 use picklock_model::time::Micros;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// Measures the Cassandra locks under contention: table, JSON and plot (the Cassandra paper, section 5.5)
 #[derive(Debug, Args)]
@@ -76,20 +78,26 @@ struct Entry {
     servers: u8,
 }
 
+fn unwritable(file: &Path, error: &io::Error) -> BadCall {
+    BadCall(format!("--svg {}: it cannot be written: {error}", file.display()))
+}
+
 impl Bench {
     /// Measures all.
     pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
         let grid = self.grid()?;
         let pool = self.jobs.pool()?;
+        if let Some(file) = &self.svg {
+            // Not at the end, when all is measured. What is there stays until then.
+            File::options().append(true).create(true).open(file).map_err(|error| unwritable(file, &error))?;
+        }
         let progress = Progress::runs(grid.runs());
         let on_progress = |runs| progress.add(runs);
         let points = pool.install(|| grid.measure(&on_progress, interrupt::flag()));
         drop(progress);
 
         if let Some(file) = &self.svg {
-            std::fs::write(file, plot(&grid, &points)).map_err(|error| {
-                BadCall(format!("--svg {}: it cannot be written: {error}", file.display()))
-            })?;
+            std::fs::write(file, plot(&grid, &points)).map_err(|error| unwritable(file, &error))?;
         }
         let wanted = grid.contestants.len() * grid.threads.len() * grid.holds.len();
         let document = self.document(&grid, points, wanted);

@@ -405,20 +405,30 @@ impl Document {
         (tone, verdict)
     }
 
+    fn assumed_in_words(&self) -> String {
+        if self.surroundings.not_in_force.is_empty() {
+            return "everything".to_owned();
+        }
+        let mut words = format!("everything but {}", self.surroundings.not_in_force_in_words());
+        if !self.dropped.is_empty() {
+            let _ = write!(words, "; of these dropped: {}", self.dropped.join(", "));
+        }
+        words
+    }
+
     fn text(&self, paint: Paint) -> String {
         let mut text = String::new();
         let (tone, verdict) = self.verdict();
         let used = &self.surroundings.used;
-        let dropped = if self.dropped.is_empty() { "none".to_owned() } else { self.dropped.join(", ") };
         let _ = write!(
             text,
-            "{}\n{}\n\nspace     {used}\nset       {}\ntime      {}\nallowed   {}\nassumed   everything but: {}; dropped: {dropped}\n",
+            "{}\n{}\n\nspace     {used}\nset       {}\ntime      {}\nallowed   {}\nassumed   {}\n",
             paint.text(Tone::Strong, self.lock),
             paint.text(tone, &verdict),
             self.surroundings.settings_in_words(),
             self.surroundings.time,
             self.surroundings.allowed_in_words(),
-            self.surroundings.not_in_force_in_words(),
+            self.assumed_in_words(),
         );
         let _ = write!(
             text,

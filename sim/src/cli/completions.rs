@@ -27,9 +27,14 @@ pub struct Completions {
 impl Completions {
     /// Prints it.
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
+        if screen.wants_json() {
+            return Err(BadCall(
+                "completions prints a script for a shell: --json has nothing to say about it".to_owned(),
+            ));
+        }
         let mut script = Vec::new();
         let mut command = with_names(CommandLine::command(), locks);
-        clap_complete::generate(self.shell, &mut command, names::program(), &mut script);
+        clap_complete::generate(self.shell, &mut command, names::name(), &mut script);
         screen.write(&script);
         Ok(Ending::Fine)
     }

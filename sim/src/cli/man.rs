@@ -27,7 +27,7 @@ picklock man sweep | man -l - shows a page; a folder man1 belongs into one of th
 impl Manual {
     /// Prints or writes them.
     pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
-        let program = names::program();
+        let program = names::name();
         let mut whole = CommandLine::command().name(program.clone()).disable_help_subcommand(true);
         // Each command gets its full name, and the options of the whole.
         whole.build();

@@ -265,7 +265,7 @@ pub fn main(locks: &Locks) -> ExitCode {
         #[cfg(all(feature = "serve", unix))]
         Command::Try(command) => command.run(&mut screen),
         Command::Bench(command) => command.run(&mut screen),
-        Command::New(command) => command.run(&mut screen),
+        Command::New(command) => command.run(locks, &mut screen),
         Command::Locks => lists::locks(locks, &mut screen),
         Command::Faults => lists::faults(&mut screen),
         Command::Properties => lists::properties(&mut screen),

@@ -11,9 +11,24 @@ use picklock_properties::{Promise, PromiseSet};
 use std::path::PathBuf;
 
 /// What this command is called: `picklock`, or as whoever built it over locks of their own calls it.
+pub fn name() -> String {
+    called().file_stem().map_or_else(|| "picklock".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// What to type to call it again: `picklock`, which is installed, and otherwise what was typed, unless the name alone is enough.
 pub fn program() -> String {
-    let path = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
-    path.file_stem().map_or_else(|| "picklock".to_owned(), |name| name.to_string_lossy().into_owned())
+    let (name, called) = (name(), called());
+    let is_path = called.components().count() > 1;
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let is_installed = || std::env::split_paths(&folders).any(|folder| folder.join(&name).is_file());
+    if name == "picklock" || !is_path || is_installed() {
+        return name;
+    }
+    called.to_string_lossy().into_owned()
+}
+
+fn called() -> PathBuf {
+    std::env::args_os().next().map(PathBuf::from).unwrap_or_default()
 }
 
 /// The one of `things` that has this name, however it is capitalised. `what` is the kind of thing, in one word.

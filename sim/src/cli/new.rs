@@ -10,6 +10,7 @@
 
 use super::screen::Screen;
 use super::{BadCall, Ending};
+use crate::registry::Locks;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -46,8 +47,13 @@ const NAME_MAX: usize = 40;
 
 impl New {
     /// Writes it.
-    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let name = self.name()?;
+        if locks.iter().any(|lock| lock.name() == name) {
+            return Err(BadCall(format!(
+                "new {name}: a lock of picklock is called so already; as in my-{name}"
+            )));
+        }
         let source = self.source()?;
         let files = files(name, &source);
         let folder = self.folder.as_path();

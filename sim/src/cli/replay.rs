@@ -115,7 +115,13 @@ impl ReplayToken {
         if let Some(promise) = asked {
             token = token.for_promise(promise);
         }
-        let format = if screen.wants_json() { Format::Json } else { self.format };
+        let format = match (screen.wants_json(), self.format) {
+            (false, format) => format,
+            (true, Format::Text | Format::Json) => Format::Json,
+            (true, Format::Html | Format::Svg | Format::Perfetto | Format::Shiviz) => {
+                return Err(BadCall("--json and --format: it writes the one or the other".to_owned()));
+            }
+        };
         let path = self.path(format);
         let file = path.as_ref().map(|path| {
             File::create(path)

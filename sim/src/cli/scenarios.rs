@@ -6,6 +6,7 @@ use super::progress::Progress;
 use super::screen::{Paint, Screen, Tone, counted, grouped, wrapped};
 use super::seeded::{Seeded, is_vacuous};
 use super::{BadCall, Ending, STATES_MAX, interrupt, last, names, next};
+use crate::plans::fault::FaultSet;
 use crate::plans::strategy::Strategy;
 use crate::registry::{CheckVerdict, Locks};
 use crate::report::TextOptions;
@@ -211,6 +212,10 @@ pub(super) fn run(
             let seeded = Seeded::new(locks, lock, setup, faults)?;
             let tried = seeded.first_break(Strategy::Swarm, 0..*seeds, breaks, jobs, progress)?;
             let token = tried.token;
+            let allowed = match seeded.faults() {
+                FaultSet::EMPTY => "no plan strikes".to_owned(),
+                faults => format!("allowed: random plans of {faults}"),
+            };
             Ok(Searched {
                 steps: token.as_deref().map(|token| steps(&seeded, token)).transpose()?,
                 token,
@@ -218,11 +223,7 @@ pub(super) fn run(
                 states: None,
                 runs: Some(tried.runs),
                 vacuous: is_vacuous(seeded.watched()?, tried.untested, scenario.breaks),
-                space: format!(
-                    "{}; allowed: random plans of {}",
-                    seeded.lock().use_in_words(setup)?,
-                    seeded.faults()
-                ),
+                space: format!("{}; {allowed}", seeded.lock().use_in_words(setup)?),
             })
         }
     }

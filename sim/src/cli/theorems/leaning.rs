@@ -41,11 +41,9 @@ fn place(names: &str) -> Option<usize> {
 }
 
 fn word(rows: &[Row], theorem: &str, dropped: &str) -> (Tone, &'static str) {
-    let verdicts: Vec<CheckVerdict> = rows
-        .iter()
-        .filter(|row| row.theorem == theorem && row.dropped.as_deref() == Some(dropped))
-        .map(|row| row.verdict)
-        .collect();
+    let is_it = |row: &&Row| row.theorem == theorem && row.dropped.as_deref() == Some(dropped);
+    let rows: Vec<&Row> = rows.iter().filter(is_it).collect();
+    let verdicts: Vec<CheckVerdict> = rows.iter().map(|row| row.verdict).collect();
     if verdicts.is_empty() {
         (Tone::Faint, "-")
     } else if verdicts.iter().all(|verdict| *verdict == CheckVerdict::Violated) {
@@ -55,6 +53,9 @@ fn word(rows: &[Row], theorem: &str, dropped: &str) -> (Tone, &'static str) {
         (Tone::Bad, "some do")
     } else if verdicts.contains(&CheckVerdict::Incomplete) || verdicts.contains(&CheckVerdict::Vacuous) {
         (Tone::Unclear, "not known")
+    } else if rows.iter().all(|row| row.variant.contains("one round")) {
+        // What a client leaves behind may stop it in the next one.
+        (Tone::Good, "not for one round")
     } else {
         (Tone::Good, "does not need")
     }
