@@ -72,6 +72,7 @@ fn e1() -> Scenario {
         fix_search: space(true),
         note: "the library looks for the key alone, which leaves a window: the lease may end between the look and the grant. A \
                client that counts its lease's time from what it has sent and looks at its clock when it is granted closes it",
+        hunt: Some(hunts::e1()),
         ..ETCD
     }
 }
@@ -130,6 +131,7 @@ fn e3() -> Scenario {
                lease's time from what it has sent, and looks at its clock before it leads, needs no look here; the look is for keys that \
                go without their lease. Neither Campaign nor Lock watches the own key while it waits: who has lost it learns of that when \
                the one before it leaves (etcd-io/etcd#19597)",
+        hunt: Some(hunts::e3()),
         ..ETCD
     }
 }
@@ -201,6 +203,7 @@ fn e11() -> Scenario {
         search: space(ContextEnd::DeletesAndSucceeds),
         fix: "Lock fails if it has deleted its key (#10111)",
         fix_search: space(ContextEnd::Fails),
+        hunt: Some(hunts::e11()),
         ..ETCD
     }
 }

@@ -100,25 +100,6 @@ pub const UNHUNTED: &[(&str, &str)] = &[
         "the service's time stands still for as long as the dead replica's clock was ahead, and after a clock has erred a \
          seeded run waits for twice that long before it calls anybody starved",
     ),
-    (
-        "E9",
-        "a read has to reach the old leader between the other one's election and its own stepping down: of 10,000 plans one or two \
-         have that, and not from every start",
-    ),
-    (
-        "E1",
-        "a pause that outlasts a waiter's lease outlasts a holder's as well, which breaks the same promise (row E2): what is \
-         found could not be told from it",
-    ),
-    (
-        "E3",
-        "a pause that outlasts a candidate's lease outlasts a leader's as well, as in row E1: what is found could not be told from row E2",
-    ),
-    (
-        "E11",
-        "the answer must come at the very moment at which the context ends, or in a pause across it, which breaks the same \
-         promise (row E2)",
-    ),
 ];
 
 /// A hunt's workload, which varies from seed to seed unless the row needs it in the shape that it gave it.

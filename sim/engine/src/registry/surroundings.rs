@@ -77,9 +77,10 @@ fn in_words<T: AsRef<str>>(things: &[T]) -> String {
     if things.is_empty() { "nothing".to_owned() } else { things.join(", ") }
 }
 
-/// Who uses the lock in seeded runs, how often and how long, on how many servers.
+/// Who uses the lock in seeded runs, how often and how long, on how many servers; and what its store goes through by itself.
 pub fn use_in_words<Y: System>(setup: &Setup<Y>) -> String {
     let used = used_in::<Y>(&setup.workload, setup.servers, &Bounds::default());
+    let used = [vec![used], Y::Store::surroundings(&setup.store)].concat().join("; ");
     match setup.workload.varies {
         true => format!("{used}; each seed draws its own numbers and lengths around these"),
         false => used,
