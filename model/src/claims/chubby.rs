@@ -64,7 +64,11 @@ pub fn drop_from_chubby(space: &mut Space<ChubbyLock>, assumption: Assumption) {
         Assumption::NoExpiry => with_leases(space),
         // What the dead hold stays theirs, unless leases end.
         Assumption::NoCrash => space.bounds.crashes = 1,
-        Assumption::StopsInTime => space.setup.lock.on_jeopardy = OnJeopardy::GoOn,
+        // Without leases that end there is no time to stop in.
+        Assumption::StopsInTime => {
+            with_leases(space);
+            space.setup.lock.on_jeopardy = OnJeopardy::GoOn;
+        }
         Assumption::NoDuplicate => space.bounds.duplicates = 1,
         Assumption::NoPause | Assumption::NoSuspend => {
             with_leases(space);

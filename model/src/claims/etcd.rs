@@ -157,7 +157,11 @@ pub fn drop_from_etcd<L: InSession>(space: &mut Space<L>, assumption: Assumption
         Assumption::NoExpiry => with_leases(space),
         // What the dead leave behind stays, unless leases end.
         Assumption::NoCrash => space.bounds.crashes = 1,
-        Assumption::StopsInTime => *L::on_done(&mut space.setup.lock) = OnDone::GoOn,
+        // Without leases that end there is no time to stop in.
+        Assumption::StopsInTime => {
+            with_leases(space);
+            *L::on_done(&mut space.setup.lock) = OnDone::GoOn;
+        }
         Assumption::NoDuplicate => space.bounds.duplicates = 1,
         Assumption::NoPause | Assumption::NoSuspend => {
             with_leases(space);

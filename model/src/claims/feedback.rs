@@ -53,7 +53,11 @@ pub fn drop_from_feedback_lock(space: &mut Space<FeedbackLock>, assumption: Assu
         // What the dead leave behind stays, unless leases run out.
         Assumption::NoCrash => space.bounds.crashes = 1,
         Assumption::FreeAtStart => space.setup.workload.rounds = 2,
-        Assumption::StopsInTime => space.setup.lock.minds_lease = false,
+        // Without leases that end there is no time to stop in.
+        Assumption::StopsInTime => {
+            with_leases(space);
+            space.setup.lock.minds_lease = false;
+        }
         Assumption::NoPause | Assumption::NoSuspend => {
             with_leases(space);
             space.bounds.pauses_suspend |= assumption == Assumption::NoSuspend;

@@ -79,7 +79,11 @@ pub fn drop_from_zookeeper(space: &mut Space<ZookeeperLock>, assumption: Assumpt
         // What the dead leave behind stays, unless sessions expire.
         Assumption::NoCrash => space.bounds.crashes = 1,
         Assumption::FreeAtStart => space.setup.workload.rounds = 2,
-        Assumption::StopsInTime => space.setup.lock.on_connection_loss = OnConnectionLoss::GoOn,
+        // Without sessions that end there is no time to stop in.
+        Assumption::StopsInTime => {
+            with_sessions(space);
+            space.setup.lock.on_connection_loss = OnConnectionLoss::GoOn;
+        }
         Assumption::NoExpiry => with_sessions(space),
         Assumption::NoPause | Assumption::NoSuspend => {
             with_sessions(space);

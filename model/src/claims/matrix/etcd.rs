@@ -8,18 +8,30 @@ const CUT_OFF: &str =
     "the holder is cut off, and looks at its lease once a second: its end is seen elsewhere first";
 const DRIFTING: &str = "the lease of a client whose clock is slow ends between two keep-alives";
 const UNANSWERED: &str = "the client counts its lease from an answer's arrival, and looks once a second";
+const TOO_SLOW: &str = "a client whose clock loses more than its margin while a lease lasts stops too late";
 const TWICE: &str = "a deletion that comes late is of the next key of the same name (row E4)";
+
+const PUT_LATE: &str = "a transaction that comes late, or twice, puts a key after its client has left, and nobody knows of it (row E15)";
 
 /// What is known.
 pub(super) const CELLS: &[Cell] = &{
-    use Promise::MutualExclusion;
+    use Promise::{DeadlockFreedom, MutualExclusion, StarvationFreedom};
     [
         broken("etcd-mutex", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-mutex", "clock", MutualExclusion, DRIFTING),
         broken("etcd-mutex", "loss", MutualExclusion, UNANSWERED),
         broken("etcd-mutex", "duplicate", MutualExclusion, TWICE),
         broken("etcd-mutex", "partition", MutualExclusion, CUT_OFF),
+        broken("etcd-mutex", "delay", DeadlockFreedom, PUT_LATE),
+        broken("etcd-mutex", "delay", StarvationFreedom, PUT_LATE),
+        broken("etcd-mutex", "duplicate", DeadlockFreedom, PUT_LATE),
+        broken("etcd-mutex", "duplicate", StarvationFreedom, PUT_LATE),
         broken("etcd-mutex-repaired", "pause", MutualExclusion, OUTLIVED),
+        broken("etcd-mutex-repaired", "clock", MutualExclusion, TOO_SLOW),
+        broken("etcd-mutex-repaired", "delay", DeadlockFreedom, PUT_LATE),
+        broken("etcd-mutex-repaired", "delay", StarvationFreedom, PUT_LATE),
+        broken("etcd-mutex-repaired", "duplicate", DeadlockFreedom, PUT_LATE),
+        broken("etcd-mutex-repaired", "duplicate", StarvationFreedom, PUT_LATE),
         broken("etcd-mutex-3", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-mutex-3-repaired", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-election", "pause", MutualExclusion, OUTLIVED),
@@ -27,11 +39,21 @@ pub(super) const CELLS: &[Cell] = &{
         broken("etcd-election", "loss", MutualExclusion, UNANSWERED),
         broken("etcd-election", "partition", MutualExclusion, CUT_OFF),
         broken("etcd-election-repaired", "pause", MutualExclusion, OUTLIVED),
+        broken("etcd-election-repaired", "clock", MutualExclusion, TOO_SLOW),
+        broken("etcd-election-repaired", "delay", DeadlockFreedom, PUT_LATE),
+        broken("etcd-election-repaired", "delay", StarvationFreedom, PUT_LATE),
+        broken("etcd-election-repaired", "duplicate", DeadlockFreedom, PUT_LATE),
+        broken("etcd-election-repaired", "duplicate", StarvationFreedom, PUT_LATE),
         broken("etcd-election-3", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-lease-key", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-lease-key", "clock", MutualExclusion, DRIFTING),
         broken("etcd-lease-key", "loss", MutualExclusion, UNANSWERED),
         broken("etcd-lease-key-repaired", "pause", MutualExclusion, OUTLIVED),
+        broken("etcd-lease-key-repaired", "clock", MutualExclusion, TOO_SLOW),
+        broken("etcd-lease-key-repaired", "delay", DeadlockFreedom, PUT_LATE),
+        broken("etcd-lease-key-repaired", "delay", StarvationFreedom, PUT_LATE),
+        broken("etcd-lease-key-repaired", "duplicate", DeadlockFreedom, PUT_LATE),
+        broken("etcd-lease-key-repaired", "duplicate", StarvationFreedom, PUT_LATE),
         broken("etcd-lease-key-3", "pause", MutualExclusion, OUTLIVED),
     ]
 };

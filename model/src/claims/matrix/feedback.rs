@@ -10,6 +10,7 @@ const LOCK: &str = "feedback-lock";
 
 const OUTLIVED: &str =
     "no lease helps against a holder that outlives it while it pauses; the fencing token does";
+const TOO_SLOW: &str = "a client whose clock loses more than its margin while a lease lasts stops too late";
 const LAPSED: &str = "a waiter is not heard of for longer than its lease, loses its place, and stands at the end of the queue again";
 
 /// What is known.
@@ -17,6 +18,7 @@ pub(super) const CELLS: &[Cell] = &{
     use Promise::*;
     [
         broken(LOCK, "pause", MutualExclusion, OUTLIVED),
+        broken(LOCK, "clock", MutualExclusion, TOO_SLOW),
         broken(LOCK, "pause", Fifo, LAPSED),
         broken(LOCK, "partition", Fifo, LAPSED),
         broken(LOCK, "all", MutualExclusion, OUTLIVED),

@@ -53,6 +53,7 @@ pub(super) const CELLS: &[Cell] = &{
         broken(WRITTEN, "all", FencedResource, UNFENCED),
         broken(WRITTEN, "all", Fifo, REJOINS),
         broken(REPAIRED, "pause", MutualExclusion, OUTLIVED),
+        broken(REPAIRED, "clock", MutualExclusion, DRIFTING),
         broken(REPAIRED, "pause", Fifo, REJOINS),
         broken(REPAIRED, "delay", Fifo, REJOINS),
         broken(REPAIRED, "loss", Fifo, REJOINS),
