@@ -106,7 +106,7 @@ PICKLOCK_ZOOKEEPER has the addresses of the servers (host:port, with commas betw
 PICKLOCK_WITNESS where it says what \
 it does, PICKLOCK_CLIENT its name, PICKLOCK_LEASE_MS how long its lock should live.
 
-To the witness it says `enter NAME` when it has the lock, `leave NAME` before it gives \
+To the witness it says `enter NAME [TOKEN]` when it has the lock, `leave NAME` before it gives \
 it back, `want NAME` before it asks and `write NAME TOKEN` when it writes: a line each, \
 and for each it waits for the line that comes back. Pauses stop its process where it \
 is; other faults strike the servers. What an etcd and a ZooKeeper have handed out they do \
@@ -178,6 +178,7 @@ impl Try {
         let time = in_range("time", self.time, ROUND_MAX_S)?;
         let rounds = in_range("rounds", self.rounds.unwrap_or(ROUNDS_MAX), ROUNDS_MAX)?;
         let plans = self.plans(servers, clients, lease)?;
+        self.out.as_deref().map(told::folder).transpose()?;
         let record = self.record.as_deref().map(told::created).transpose()?;
         let out = self.out.clone().unwrap_or_else(|| std::env::temp_dir().join("picklock-try"));
         runtime()?.block_on(async {

@@ -166,7 +166,6 @@ fn exclusion() -> Vec<Claim> {
             Holds,
             "the holder gives up when its grace period is over, and the lock rests until then",
         ),
-        dropped(&[StopsInTime], Holds, "no session ever ends"),
         dropped(&[NoDuplicate], Holds, "a handle is used once, and stays closed"),
         dropped(&[NoServerClockStep], Holds, "leases are counted by a monotonic clock"),
         dropped(&[NoClockStep], Holds, "the client looks at its monotonic clock only"),

@@ -120,8 +120,13 @@ fn exclusion() -> Vec<Claim> {
             Violated,
             "the client counts its lease from the answer's arrival, and looks once a second: the leader is first",
         ),
-        dropped(&[NoLoss, StopsInTime], Violated, "the holder does not look whether its session is done"),
-        dropped(&[StopsInTime], Holds, "no lease ever ends"),
+        variant(
+            "deadline counted from the sending",
+            &[NoLoss, StopsInTime],
+            careful,
+            Violated,
+            "the holder does not look whether its session is done",
+        ),
         dropped(
             &[NoDuplicate],
             Violated,

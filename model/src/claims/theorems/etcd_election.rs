@@ -4,7 +4,7 @@
 //! is still there; a resignation compares the create revision; and one that has failed is forgotten.
 
 use super::Claim;
-use super::etcd::{one_round_first, without};
+use super::etcd::{careful, one_round_first, without};
 use crate::claims::etcd::{drop_from_etcd, on_etcd};
 use crate::claims::{Assumption, Expected, Judgement};
 use crate::explore::{Draws, Goal, Space};
@@ -73,8 +73,13 @@ fn exclusion() -> Vec<Claim> {
             Violated,
             "the client counts its lease from the answer's arrival, and looks once a second: the leader is first",
         ),
-        dropped(&[NoLoss, StopsInTime], Violated, "the leader does not look whether its session is done"),
-        dropped(&[StopsInTime], Holds, "no lease ever ends"),
+        variant(
+            "deadline counted from the sending",
+            &[NoLoss, StopsInTime],
+            careful,
+            Violated,
+            "the leader does not look whether its session is done",
+        ),
         dropped(
             &[NoDuplicate],
             Holds,

@@ -90,8 +90,13 @@ fn exclusion() -> Vec<Claim> {
             Holds,
             "the next one's key has another create revision",
         ),
-        dropped(&[NoLoss, StopsInTime], Violated, "the holder does not look whether its session is done"),
-        dropped(&[StopsInTime], Holds, "no lease ever ends"),
+        variant(
+            "deadline counted from the sending",
+            &[NoLoss, StopsInTime],
+            careful,
+            Violated,
+            "the holder does not look whether its session is done",
+        ),
         dropped(
             &[NoDuplicate],
             Violated,

@@ -73,7 +73,6 @@ fn exclusion() -> Vec<Claim> {
         ),
         dropped(&[NoLoss], Holds, "who hears nothing stops before the server ends its session"),
         dropped(&[NoLoss, StopsInTime], Violated, "the holder goes on without a connection (row Z4)"),
-        dropped(&[StopsInTime], Holds, "no connection is ever lost"),
         dropped(&[Durable], Violated, "the server restarts empty"),
         variant(
             "power loss, log synced",

@@ -53,6 +53,7 @@ impl Etcd {
         let listen = address(&self.listen, "127.0.0.1:2379")?;
         let faults = self.wrong.faults(count)?;
         let witness = self.watching.by_clients()?;
+        self.watching.out.as_deref().map(told::folder).transpose()?;
         let record = self.watching.record.as_deref().map(told::created).transpose()?;
         let log = if self.unsafe_no_fsync { Log::Unsynced } else { Log::Synced };
         let servers = Servers::new(count, Settings { log, ..Settings::default() });

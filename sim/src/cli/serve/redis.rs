@@ -69,6 +69,7 @@ impl Redis {
         let listen = address(&self.listen, "127.0.0.1:6379")?;
         let faults = self.wrong.faults(count)?;
         let witness = self.watching.witness.as_deref().map(told::witness_address).transpose()?;
+        self.watching.out.as_deref().map(told::folder).transpose()?;
         let record = self.watching.record.as_deref().map(told::created).transpose()?;
         let servers = Servers::new(count, self.settings());
         servers.watch(unix_micros(), record, Default::default());

@@ -54,6 +54,12 @@ pub fn created(path: &Path) -> Result<File, BadCall> {
         .map_err(|error| BadCall(format!("--record {}: cannot be written: {error}", path.display())))
 }
 
+/// The folder that the plan and the picture go to, which must be there before clients have done their work.
+pub fn folder(path: &Path) -> Result<(), BadCall> {
+    std::fs::create_dir_all(path)
+        .map_err(|error| BadCall(format!("--out {}: it cannot be written: {error}", path.display())))
+}
+
 impl Told {
     /// What is known now, and what that is in a few lines. Where servers do not judge, clients do, or nobody does.
     pub fn of(watch: &Watch, servers_judge: bool) -> (Told, String) {

@@ -63,6 +63,7 @@ impl ZooKeeper {
         let listen = address(&self.listen, "127.0.0.1:2181")?;
         let faults = self.wrong.faults(count)?;
         let witness = self.watching.by_clients()?;
+        self.watching.out.as_deref().map(told::folder).transpose()?;
         let record = self.watching.record.as_deref().map(told::created).transpose()?;
         let log = if self.no_force_sync { Log::Unsynced } else { Log::Synced };
         let servers = Servers::new(count, Settings { log, ..settings() });

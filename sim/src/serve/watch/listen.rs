@@ -63,14 +63,27 @@ async fn talk<S: Served>(servers: Servers<S>, mut stream: TcpStream, client: Opt
     let name = client.map(|client| Node::Client(client).to_string());
     let mut seat: Option<Seat<S>> = None;
     let mut bytes = Vec::new();
+    let mut is_too_long = false;
     loop {
         let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
+            if bytes.len() > LINE_MAX {
+                // The rest is read, so that the answer is.
+                is_too_long = true;
+                bytes.clear();
+            }
             match stream.read_buf(&mut bytes).await {
-                Ok(1..) if bytes.len() <= LINE_MAX || bytes.contains(&b'\n') => continue,
+                Ok(1..) => continue,
                 _ => return,
             }
         };
         let line: Vec<u8> = bytes.drain(..=end).collect();
+        if std::mem::take(&mut is_too_long) || line.len() > LINE_MAX {
+            let answer = format!("error: a line has {LINE_MAX} bytes at most\n");
+            if stream.write_all(answer.as_bytes()).await.is_err() {
+                return;
+            }
+            continue;
+        }
         let line = String::from_utf8_lossy(&line);
         let is_name = line.trim_start().to_ascii_lowercase().starts_with("client ");
         let reply = match &mut seat {

@@ -163,6 +163,9 @@ impl Watch {
     ) -> Result<(ClientId, &'static str), String> {
         let (word, lock, token) = match witness::read(line)? {
             Said::Client(name) => {
+                if let Some(lock) = self.witness.held_by(client) {
+                    return Err(format!("it holds {lock}: leave comes before client"));
+                }
                 let named = self.sits(Some(&name))?;
                 self.stands(client, at);
                 return Ok((named, "ok"));

@@ -72,8 +72,10 @@ pub fn read(line: &str) -> Result<Said, String> {
         "write" => Some(Word::Write),
         _ => return Err("a line begins with client, want, enter, leave, lost or write".to_owned()),
     };
-    if name.is_empty() || name.len() > NAME_MAX {
-        return Err(format!("{verb} takes a name of 1 to {NAME_MAX} bytes, as in {verb} orders"));
+    if name.is_empty() || name.len() > NAME_MAX || name.chars().any(char::is_control) {
+        return Err(format!(
+            "{verb} takes a name of 1 to {NAME_MAX} bytes that can be shown, as in {verb} orders"
+        ));
     }
     let token = match (word, rest.as_slice()) {
         (_, []) => None,
@@ -81,6 +83,7 @@ pub fn read(line: &str) -> Result<Said, String> {
             Ok(token) => Some(token),
             Err(_) => return Err(format!("a token is a whole number, and not {token:?}")),
         },
+        (Some(Word::Enter | Word::Write), _) => return Err(format!("{verb} takes a name and one token")),
         _ => return Err(format!("{verb} takes no more than a name here")),
     };
     Ok(match word {
@@ -153,7 +156,7 @@ impl Tokens {
         }
     }
 
-    /// A client has said something: what it enters with next it asks for later, or has asked for in these words.
+    /// A client asks, or holds no more.
     fn spoke(&mut self, client: ClientId) {
         if let Some(largest) = self.largest {
             self.before.insert(client, largest);
@@ -256,7 +259,10 @@ impl Witness {
             }
             lock.tokens.entered(client, token);
         }
-        lock.tokens.spoke(client);
+        // What it enters with next it asks for after this.
+        if matches!(word, Word::Want | Word::Leave | Word::Lost) {
+            lock.tokens.spoke(client);
+        }
         Ok(Heard { is_turned_down, broken })
     }
 
@@ -278,6 +284,12 @@ impl Witness {
     /// The hold of this lock that this client is in, or was in last.
     pub fn hold(&self, lock: &str, client: ClientId) -> Option<Hold> {
         self.locks.get(lock)?.holds.get(&client).copied()
+    }
+
+    /// A lock that this client holds.
+    pub fn held_by(&self, client: ClientId) -> Option<&str> {
+        let holds = |lock: &Lock| lock.monitors.usage().holding.contains(client);
+        self.locks.iter().find(|(_, lock)| holds(lock)).map(|(name, _)| name.as_str())
     }
 
     /// Whether a client of this name has said anything.
@@ -386,7 +398,8 @@ mod tests {
     fn what_is_no_line_is_told_what_would_be_one() {
         for (line, what) in [
             ("", "a line begins with client, want, enter, leave, lost or write"),
-            ("enter", "enter takes a name of 1 to 100 bytes, as in enter orders"),
+            ("enter", "enter takes a name of 1 to 100 bytes that can be shown, as in enter orders"),
+            ("want \u{1b}[31m", "want takes a name of 1 to 100 bytes that can be shown, as in want orders"),
             ("enter orders x", "a token is a whole number, and not \"x\""),
             ("leave orders 1", "leave takes no more than a name here"),
         ] {

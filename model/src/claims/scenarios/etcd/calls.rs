@@ -83,8 +83,8 @@ pub(super) fn e15() -> Scenario {
         search: space(Sessions::Kept),
         fix: "a session for every campaign, left with the resignation: its lease ends, and whatever its transaction has put",
         fix_search: space(Sessions::OneEach),
-        note: "a transaction that creates what it does not find does so whenever it comes: nobody need double it. One that is late is \
-               called again, and itself comes after the unlock. The mutex and the lock on one key are stopped in the same way, their \
+        note: "a transaction that creates what it does not find does so whenever it comes: no network need double it. Who \
+               gave up on it calls again, and the first one comes after the unlock. The mutex and the lock on one key are stopped in the same way, their \
                repaired variants too",
         hunt: Some(hunts::e15()),
         ..ETCD

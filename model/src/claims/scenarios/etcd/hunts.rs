@@ -81,6 +81,7 @@ pub(super) fn e11() -> Hunt {
             in_passing(&mut setup.workload);
             setup.workload.hold = Micros::millis(50);
             setup.lock.session.ttl = None;
+            setup.lock.checks_own_key = false;
             setup.lock.patience = Some(Micros::millis(200));
             setup.lock.context_end = ContextEnd::DeletesAndSucceeds;
         },
@@ -139,6 +140,8 @@ pub(super) fn e16() -> Hunt {
 pub(super) fn e17() -> Hunt {
     lease_key(&["delay"], |setup, is_repaired| {
         once(setup);
+        // Nobody calls again, or a transaction that was late stops the lock as well (row E15).
+        setup.lock.session.request_timeout = None;
         if !is_repaired {
             setup.lock.wait = Wait::WatchFromNow;
         }
