@@ -202,6 +202,7 @@ mod tests {
         });
         passed.unwrap_or_else(|failed| panic!("{failed}"));
         let (cases, runs) = (cases.get(), runs.get());
-        assert!(locks.len() == 2 && runs > cases / 5, "{runs} runs of {cases} plans");
+        // About a quarter, by chance: far from none.
+        assert!(locks.len() == 2 && runs > cases / 20, "{runs} runs of {cases} plans");
     }
 }

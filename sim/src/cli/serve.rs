@@ -68,10 +68,11 @@ struct Watching {
     /// Everything that happens, a line of JSON each: commands, replies, faults and their ends, who holds
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Where clients say that they enter and leave, a line each; then theirs is the verdict
+    /// Where clients say what they do, a line each: want LOCK, enter LOCK [TOKEN], write LOCK [TOKEN], leave LOCK, lost LOCK; then
+    /// theirs is the verdict
     #[arg(long, value_name = "IP:PORT")]
     witness: Option<String>,
-    /// Stops when two hold at once, and says by which fault
+    /// Stops when a promise is broken, and says by which fault
     #[arg(long)]
     until_broken: bool,
     /// Where the plan and the picture go when something broke

@@ -39,7 +39,7 @@ Examples:
 It says what strikes when it strikes; ^C ends it, with a verdict of what clients \
 told the witness: it exits with 0 if that is kept, 1 if it is broken, and with --witness or --until-broken 4 if nobody \
 ever asked for what another one had. Elections, leases and logs are those of the simulator. KV, Watch, Lease, Lock and Election \
-are whole; users, changes of membership and snapshots are not there. A message \
+are whole; users, changes of membership, snapshots, hashes and moving the leader are not there. A message \
 that is lost takes its connection with it.";
 
 impl Etcd {

@@ -86,7 +86,23 @@ where
             answered.map(Response::new)
         }
     };
-    grpc::<Q, A>().unary(Call(answer), request).await
+    sized(grpc::<Q, A>().unary(Call(answer), request).await)
+}
+
+/// A message that is too large is refused with the code and the words of the real server: tonic's code means another thing to
+/// etcd's clients.
+fn sized(mut answered: Answered) -> Answered {
+    let headers = answered.headers_mut();
+    let said = headers.get(Status::GRPC_MESSAGE).and_then(|said| said.to_str().ok()).unwrap_or_default();
+    let said = said.replace("%20", " ");
+    let Some(found) = said.strip_prefix("Error, decoded message length too large: found ") else {
+        return answered;
+    };
+    let found: String = found.chars().take_while(char::is_ascii_digit).collect();
+    let said = format!("grpc: received message larger than max ({found} vs. {MESSAGE_BYTES_MAX})");
+    let (head, _) = Status::resource_exhausted(said).into_http::<Body>().into_parts();
+    *headers = head.headers;
+    answered
 }
 
 /// A stream of questions and a stream of answers, served by a task of the connection.

@@ -24,7 +24,9 @@
 //! - Members reach each other directly, half a millisecond apart, whatever network their clients come over. Plans cut those
 //!   links, too; they do not slow them down.
 //!
-//! One thing is otherwise. A transaction that puts a key, and deletes it with all from some key on (`range_end` `"\0"`), is
+//! Three things are otherwise. Before anything was compacted the real server takes a compaction at revision 0, and here it is
+//! compacted already; and a watch from a negative revision is cancelled there once something was compacted, and begins
+//! with now here. A transaction that puts a key, and deletes it with all from some key on (`range_end` `"\0"`), is
 //! refused for its duplicate key. The real server's `checkIntervals` takes that end for a key, and lets it pass. It
 //! also lets pass a transaction inside that puts a key if another one, later beside it, deletes that key: it checks puts inside only
 //! against deletions that it has come to.

@@ -129,13 +129,21 @@ impl Watch {
         };
         match self.verdict() {
             Verdict::Violated => {
-                let first = self.broken().next().map(ToString::to_string).unwrap_or_default();
-                let more = match times {
-                    0 | 1 => String::new(),
-                    2 => "and once more\n".to_owned(),
-                    more => format!("and {} times more\n", more - 1),
+                // Of each promise the first time: what came first need not be the gravest.
+                let mut promises: Vec<Promise> = Vec::new();
+                let mut text = String::new();
+                for broken in self.broken() {
+                    if !promises.contains(&broken.property) {
+                        promises.push(broken.property);
+                        text += &broken.to_string();
+                    }
+                }
+                let more = match times - promises.len() {
+                    0 => String::new(),
+                    1 => "and once more\n".to_owned(),
+                    more => format!("and {more} times more\n"),
                 };
-                format!("{first}{more}{held}\n")
+                format!("{text}{more}{held}\n")
             }
             Verdict::Kept if self.has_witness() => {
                 let seen = match self.overlapped() {

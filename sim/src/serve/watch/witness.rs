@@ -18,12 +18,13 @@
 
 use picklock_model::time::Micros;
 use picklock_properties::{
-    Access, ClientId, Event, FencingToken, HoldId, Mode, Monitors, Promise, PromiseSet, Violation,
+    Access, ClientId, ClientSet, Event, FencingToken, HoldId, Mode, Monitors, Promise, PromiseSet, Violation,
 };
 use std::collections::BTreeMap;
 
 const LOCKS_MAX: usize = 1_000;
 const NAME_MAX: usize = 100;
+const TOKENS_MAX: usize = 10_000;
 
 /// What clients say can break. Grants count in the order in which clients say that they entered; for [`Promise::TokenOrder`],
 /// which the monitors of a simulated lock judge by the order in which the store grants, see [`Tokens`].
@@ -133,34 +134,44 @@ struct Lock {
     tokens: Tokens,
 }
 
-/// The tokens that clients have entered with. A client may be slow to say that it was granted, so that a smaller token that is said
-/// later may have been granted first. It was not if its client did not even ask yet when the larger one was said: it asked
-/// after its last word about this lock, at the earliest.
+/// The tokens that clients hold by. Two clients never hold by the same one. That one is smaller than another means something only
+/// if it was granted later: a client may be slow to say that it was granted, but it was not before it asked, which it did after its
+/// last word about this lock, at the earliest.
 #[derive(Debug, Default)]
 struct Tokens {
-    largest: Option<(i64, ClientId)>,
-    /// The largest one that had been said when each client said its last word.
+    /// Who was the first to hold by each; the smallest are forgotten when there are many.
+    held_by: BTreeMap<i64, ClientId>,
+    /// The clients that have shown the token of the hold that they are in.
+    shown: ClientSet,
+    /// The largest one that was known when each client said its last word.
     before: BTreeMap<ClientId, (i64, ClientId)>,
 }
 
 impl Tokens {
-    /// The client of a token that is at least as large, and was granted before this client asked for its own.
-    fn passed_by(&self, client: ClientId, token: i64) -> Option<ClientId> {
-        let (before, other) = self.before.get(&client)?;
-        (*before >= token).then_some(*other)
-    }
-
-    fn entered(&mut self, client: ClientId, token: i64) {
-        if self.largest.is_none_or(|(largest, _)| token > largest) {
-            self.largest = Some((token, client));
+    /// The client shows what it holds by: the client against whom that is wrong, if it is.
+    fn show(&mut self, client: ClientId, token: i64) -> Option<ClientId> {
+        self.shown.insert(client);
+        let same = self.held_by.get(&token).copied().filter(|other| *other != client);
+        let passed_by =
+            self.before.get(&client).filter(|(before, _)| *before >= token).map(|(_, other)| *other);
+        self.held_by.entry(token).or_insert(client);
+        if self.held_by.len() > TOKENS_MAX {
+            self.held_by.pop_first();
         }
+        same.or(passed_by)
     }
 
     /// A client asks, or holds no more.
     fn spoke(&mut self, client: ClientId) {
-        if let Some(largest) = self.largest {
-            self.before.insert(client, largest);
+        self.shown.remove(client);
+        if let Some((largest, holder)) = self.held_by.last_key_value() {
+            self.before.insert(client, (*largest, *holder));
         }
+    }
+
+    /// A client holds, and has shown nothing yet.
+    fn entered(&mut self, client: ClientId) {
+        self.shown.remove(client);
     }
 }
 
@@ -240,6 +251,9 @@ impl Witness {
             }
             Word::Leave => Event::Left { client },
             Word::Lost => Event::Lost { client },
+            Word::Write if hold.is_none() => {
+                return Err("it has never held this lock: enter comes before write".to_owned());
+            }
             Word::Write => {
                 is_turned_down = token.zip(lock.newest).is_some_and(|(token, newest)| token < newest);
                 lock.newest = if is_turned_down { lock.newest } else { lock.newest.max(token) };
@@ -250,14 +264,22 @@ impl Witness {
             }
         };
         let mut broken = lock.observe(event, &mut self.tested);
-        if let (Word::Enter, Some(token)) = (word, token) {
-            if lock.tokens.before.contains_key(&client) {
+        // A hold's token is the one that its client enters with, or else the first one that it writes with.
+        if word == Word::Enter {
+            lock.tokens.entered(client);
+        }
+        let is_shown = match word {
+            Word::Enter => true,
+            Word::Write => is_in && !lock.tokens.shown.contains(client),
+            Word::Want | Word::Leave | Word::Lost => false,
+        };
+        if let Some(token) = token.filter(|_| is_shown) {
+            if !lock.tokens.held_by.is_empty() {
                 self.tested.insert(Promise::TokenOrder);
             }
-            if let Some(other) = lock.tokens.passed_by(client, token) {
+            if let Some(other) = lock.tokens.show(client, token) {
                 broken.push(Violation::new(Promise::TokenOrder, client, other));
             }
-            lock.tokens.entered(client, token);
         }
         // What it enters with next it asks for after this.
         if matches!(word, Word::Want | Word::Leave | Word::Lost) {
@@ -365,6 +387,20 @@ mod tests {
         assert_eq!(order(&own), [Violation::new(Promise::TokenOrder, ClientId(0), ClientId(0))]);
         let late = [falls[2], falls[0], falls[1], falls[3]];
         assert_eq!(order(&late), [], "B may have been granted before A");
+        let same = [falls[2], falls[0], falls[1], ("B", "enter orders 5")];
+        assert_eq!(order(&same), [violation], "whoever was granted first, two have one token");
+        let written = [
+            falls[0],
+            falls[1],
+            falls[2],
+            ("B", "enter orders"),
+            ("B", "write orders 3"),
+            ("B", "write orders 3"),
+        ];
+        assert!(
+            order(&written[..5]).contains(&violation) && !order(&written).contains(&violation),
+            "said once"
+        );
         let unasked = [falls[0], falls[1], falls[3]];
         assert_eq!(order(&unasked), [], "nobody knows when B asked");
     }
@@ -405,6 +441,10 @@ mod tests {
         ] {
             assert_eq!(read(line), Err(what.to_owned()));
         }
+        assert_eq!(
+            said(&[("A", "write orders 1")]).unwrap_err(),
+            "it has never held this lock: enter comes before write"
+        );
         assert_eq!(
             said(&[("A", "leave orders")]).unwrap_err(),
             "it does not hold this lock: enter comes before leave"
