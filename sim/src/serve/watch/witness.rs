@@ -388,7 +388,8 @@ mod tests {
         let late = [falls[2], falls[0], falls[1], falls[3]];
         assert_eq!(order(&late), [], "B may have been granted before A");
         let same = [falls[2], falls[0], falls[1], ("B", "enter orders 5")];
-        assert_eq!(order(&same), [violation], "whoever was granted first, two have one token");
+        let of_second = Violation::new(Promise::TokenOrder, ClientId(0), ClientId(1));
+        assert_eq!(order(&same), [of_second], "whoever was granted first, two have one token");
         let written = [
             falls[0],
             falls[1],
