@@ -154,7 +154,12 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
             "a resignation overtaken by the campaign that was sent after it: over one stream they arrive as sent",
         ),
     ),
-    ("E15", Why::NoPlan("a transaction must come twice: over TCP what is sent once arrives once, or never")),
+    (
+        "E15",
+        Why::NoPlan(
+            "the row doubles a transaction, and over TCP what is sent once arrives once, or never; a late one was not tried",
+        ),
+    ),
     ("V1", MANAGER),
     ("V2", MANAGER),
     ("V3", MANAGER),

@@ -99,7 +99,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::{Strategy, any, prop_oneof};
     use proptest::sample::{Index, select};
-    use proptest::test_runner::TestRunner;
+    use proptest::test_runner::{Config, TestRunner};
     use std::cell::Cell;
 
     /// What is done to a text: a number in it becomes another one, or a byte goes, comes or changes.
@@ -176,7 +176,7 @@ mod tests {
             ["redis-single", "zookeeper-lock"].map(|name| locks.named(name)).into_iter().flatten().collect();
         let (cases, runs) = (Cell::new(0), Cell::new(0));
         let plans = (select(HowPlansAreDrawn::ALL.to_vec()), any::<u64>(), vec(changes(), 1..4));
-        let passed = TestRunner::default().run(&plans, |(how, seed, changes)| {
+        let passed = TestRunner::new(Config::with_cases(1024)).run(&plans, |(how, seed, changes)| {
             let scale = Scale {
                 clients: 2,
                 servers: 1,
@@ -202,7 +202,7 @@ mod tests {
         });
         passed.unwrap_or_else(|failed| panic!("{failed}"));
         let (cases, runs) = (cases.get(), runs.get());
-        // About a quarter, by chance: far from none.
-        assert!(locks.len() == 2 && runs > cases / 20, "{runs} runs of {cases} plans");
+        // A quarter on average, with a spread of a sixtieth.
+        assert!(locks.len() == 2 && runs > cases / 6, "{runs} runs of {cases} plans");
     }
 }

@@ -280,7 +280,7 @@ impl Watch {
             }
             Promise::MutualExclusion => format!("{client} enters {lock} while {other} is in"),
             Promise::TokenOrder => {
-                format!("{client} enters {lock} with a token that is no larger than one before, of {other}")
+                format!("{client} holds {lock} by a token that is no larger than one before, of {other}")
             }
             _ if client == other => {
                 format!(

@@ -142,21 +142,6 @@ struct Map {
     broken: Vec<usize>,
 }
 
-impl Lasting {
-    /// Its name in the style sheet.
-    fn name(&self) -> &'static str {
-        match self {
-            Lasting::Overlap => "overlap",
-            Lasting::Holds => "holds",
-            Lasting::HoldsToo => "holds-too",
-            Lasting::Paused => "paused",
-            Lasting::Down => "down",
-            Lasting::CutOffFrom(_) => "cut",
-            Lasting::InMode { .. } => "mode",
-        }
-    }
-}
-
 impl<'a> Run<'a> {
     pub(super) fn new(layout: &'a Layout<'a>) -> Run<'a> {
         Run {

@@ -97,6 +97,21 @@ pub(super) enum Lasting {
     },
 }
 
+impl Lasting {
+    /// Its name in the style sheets.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Lasting::Overlap => "overlap",
+            Lasting::Holds => "holds",
+            Lasting::HoldsToo => "holds-too",
+            Lasting::Paused => "paused",
+            Lasting::Down => "down",
+            Lasting::CutOffFrom(_) => "cut",
+            Lasting::InMode { .. } => "mode",
+        }
+    }
+}
+
 impl<'a> Layout<'a> {
     pub(super) fn new(story: Story<'a>, window: Window) -> Layout<'a> {
         let operations = operations(story.events);

@@ -126,15 +126,7 @@ fn band(layout: &Layout, span: &Span) -> Markup {
         return mode_band(layout, lane, *place, [has.as_deref(), wants.as_deref()], span.rows);
     }
     let (top, bottom) = (layout.y(span.rows.0) - ROW / 2, layout.y(span.rows.1) + ROW / 2);
-    let class = match &span.what {
-        Lasting::Overlap => "overlap",
-        Lasting::Holds => "holds",
-        Lasting::HoldsToo => "holds-too",
-        Lasting::Paused => "paused",
-        Lasting::Down => "down",
-        Lasting::CutOffFrom(_) => "cut",
-        Lasting::InMode { .. } => "mode",
-    };
+    let class = span.what.name();
     let (x, width) = match (span.lane, &span.what) {
         (None, _) => (layout.left() - 4, layout.width() - layout.left()),
         (Some(lane), Lasting::Paused | Lasting::Down) => (layout.x(lane) - 10, 20),
