@@ -1,4 +1,4 @@
-//! The runs that the matrix knows to break a promise (`sim/locks/src/known_runs.txt`) break it still.
+//! The runs that the matrix knows to break a promise (`sim/src/registry/known_runs.txt`) break it still.
 //!
 //! `PICKLOCK_UPDATE_GOLDEN=1` runs each cell's first 1,000 seeds, or as many as `PICKLOCK_SEEDS` says, and writes the file again: a
 //! run that is there stays, unless it breaks nothing any more or an earlier seed does.
@@ -87,5 +87,5 @@ fn write_again() {
             text += &format!("{lock} {fault} {promise} {seed}\n");
         }
     }
-    is_kept(&Path::new(env!("CARGO_MANIFEST_DIR")).join("sim/locks/src/known_runs.txt"), &text);
+    is_kept(&Path::new(env!("CARGO_MANIFEST_DIR")).join("sim/src/registry/known_runs.txt"), &text);
 }

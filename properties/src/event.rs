@@ -317,8 +317,52 @@ fn fence_words(fence: Option<FencingToken>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use crate::history::{ClientSet, LockId, ServerSet};
+
+    /// One event of each kind.
+    pub(crate) fn one_of_each() -> Vec<Event> {
+        let first = Event::Called { client: ClientId(0), mode: Mode::Lock, access: Access::FIRST };
+        std::iter::successors(Some(first), next_kind).collect()
+    }
+
+    /// Without `_`: a new kind of event has to be put in here.
+    fn next_kind(event: &Event) -> Option<Event> {
+        let client = ClientId(0);
+        let lock = LockId(0);
+        Some(match event {
+            Event::Called { .. } => Event::FoundFree { client },
+            Event::FoundFree { .. } => Event::Enqueued { client, lock },
+            Event::Enqueued { .. } => Event::Granted { client, fence: None, hold: HoldId(1) },
+            Event::Granted { .. } => Event::Refused { client },
+            Event::Refused { .. } => Event::Left { client },
+            Event::Left { .. } => Event::Lost { client },
+            Event::Lost { .. } => Event::Released { client },
+            Event::Released { .. } => Event::Renewed { client },
+            Event::Renewed { .. } => Event::Crashed { client },
+            Event::Crashed { .. } => Event::ResourceRead { client, hold: HoldId(1) },
+            Event::ResourceRead { .. } => Event::Accepted { client, fence: None, hold: None },
+            Event::Accepted { .. } => Event::Rejected { client, fence: None, hold: None },
+            Event::Rejected { .. } => Event::RowRead { client, saw: ClientSet::EMPTY },
+            Event::RowRead { .. } => Event::Secured { client, servers: ServerSet::EMPTY },
+            Event::Secured { .. } => Event::Acquired { client, lock },
+            Event::Acquired { .. } => Event::RecordGone { client, lock, server: 0 },
+            Event::RecordGone { .. } => Event::Woken { client },
+            Event::Woken { .. } => Event::Written { client },
+            Event::Written { .. } => Event::ReadBegun { client },
+            Event::ReadBegun { .. } => Event::TimeGiven { client, less: false },
+            Event::TimeGiven { .. } => Event::Invoked { client, call: ObjectCall::Glance },
+            Event::Invoked { .. } => Event::Returned { client, answer: ObjectAnswer::Done },
+            Event::Returned { .. } => Event::Unknown { client },
+            Event::Unknown { .. } => Event::Input { client, stream: 0, value: 1 },
+            Event::Input { .. } => Event::Output { client, value: 1 },
+            Event::Output { .. } => Event::Counted { client },
+            Event::Counted { .. } => Event::Settled { client },
+            Event::Settled { .. } => Event::Has { client, resource: lock, access: None },
+            Event::Has { .. } => return None,
+        })
+    }
 
     #[test]
     fn an_event_names_a_mode_of_access_where_there_are_several() {

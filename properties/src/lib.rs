@@ -115,6 +115,7 @@ mod notation;
 mod object;
 mod promise_set;
 mod release_ends;
+mod reported;
 mod starvation_freedom;
 mod theorem_1;
 mod theorem_2;
@@ -146,6 +147,7 @@ pub use object::{
 };
 pub use promise_set::{PromiseSet, StrayPromises};
 pub use release_ends::ReleaseEnds;
+pub use reported::Reported;
 pub use starvation_freedom::StarvationFreedom;
 pub use theorem_1::Theorem1;
 pub use theorem_2::Theorem2;

@@ -25,7 +25,9 @@ impl Promise {
                 "a write reached the resource after one of another client was accepted that may not hold beside it"
             }
             Promise::Fifo => "a client was granted while another one stood in the queue",
-            Promise::LeaseLoss => "a lease was renewed while another client waited or held",
+            Promise::LeaseLoss => {
+                "a lease of the lock itself, not of a session, was renewed while another client waited or held"
+            }
             Promise::Theorem1 => {
                 "a caller of lock asked while another one held, or was granted while another one waited or held"
             }

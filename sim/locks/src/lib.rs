@@ -8,12 +8,9 @@ mod chubby;
 mod dlm;
 mod etcd;
 mod feedback;
-mod known_runs;
 mod objects;
 mod redis;
 mod zookeeper;
-
-pub use known_runs::{KnownRun, known_run, known_runs};
 
 use picklock_engine::registry::{AnyLock, Registered};
 use picklock_model::system::System;

@@ -118,6 +118,13 @@ struct Row {
     fix_token: Option<String>,
 }
 
+impl Row {
+    /// The tokens that it is shown with: what was found and, beside the first strategy, what breaks the repaired lock.
+    fn tokens(&self, is_first: bool) -> impl Iterator<Item = &str> {
+        [self.token.as_deref(), self.fix_token.as_deref().filter(|_| is_first)].into_iter().flatten()
+    }
+}
+
 /// What one strategy came to.
 struct Hunted {
     strategy: Strategy,
@@ -162,6 +169,7 @@ impl Hunt {
             screen.text(&widths.header(paint));
         }
         let mut rows: Vec<Row> = Vec::new();
+        let mut tokens: Vec<String> = Vec::new();
         for (scenario, grounds) in &chosen {
             if interrupt::happened() || screen.is_closed() {
                 break;
@@ -171,8 +179,8 @@ impl Hunt {
                 break;
             }
             for (place, row) in of_row.into_iter().enumerate() {
-                let nth = rows.iter().filter(|row| row.token.is_some()).count() + 1;
-                screen.text(&widths.row(&row, nth, place == 0, paint));
+                screen.text(&widths.row(&row, tokens.len() + 1, place == 0, paint));
+                tokens.extend(row.tokens(place == 0).map(str::to_owned));
                 rows.push(row);
             }
         }
@@ -187,9 +195,10 @@ impl Hunt {
             );
             screen.text(&paint.text(Tone::Unclear, &note));
         }
-        let is_kept = last::keep(rows.iter().filter_map(|row| row.token.as_deref()));
+        let is_kept = last::keep(tokens.iter().map(String::as_str));
         if let Some((id, token)) = rows.iter().find_map(|row| Some((row.id, row.token.as_deref()?))) {
-            let name = if is_kept { "@last" } else { token };
+            let is_last = is_kept && tokens.first().is_some_and(|first| first == token);
+            let name = if is_last { "@last" } else { token };
             screen.text(&format!("\nwhat was found of {id} first:\n{}", next::steps(name)));
         }
         screen.document(&Document { rows: Rows::new(&rows, missing.is_empty()), unhunted: &unhunted });

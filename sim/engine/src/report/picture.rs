@@ -16,7 +16,6 @@ mod bars;
 mod data;
 mod layout;
 mod page;
-mod reports;
 mod svg;
 mod why;
 

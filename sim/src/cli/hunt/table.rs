@@ -43,7 +43,8 @@ impl Widths {
         format!("{}\n{}\n", paint.text(Tone::Strong, &titles), "─".repeat(titles.chars().count()))
     }
 
-    /// A row by one strategy; the first one says what the row is, and what its repaired lock did.
+    /// A row by one strategy; the first one says what the row is, and what its repaired lock did. `nth` is the place of its first
+    /// token among all.
     pub fn row(&self, row: &Row, nth: usize, is_first: bool, paint: Paint) -> String {
         let &Widths { id, breaks, strategy, seeds } = self;
         let (tone, mark) = if row.found == row.starts { (Tone::Good, "✓") } else { (Tone::Bad, "✗") };
@@ -69,16 +70,13 @@ impl Widths {
                 text += &wrapped(words, Screen::text_width(), &indent);
             }
         }
-        // On a terminal a short name does; the repaired lock's failure has none.
-        if let Some(token) = &row.token {
+        // On a terminal a short name does.
+        for (token, nth) in row.tokens(is_first).zip(nth..) {
             let name = match Screen::is_terminal() {
                 true => format!("{} replay @last:{nth}", program()),
-                false => token.clone(),
+                false => token.to_owned(),
             };
             let _ = writeln!(text, "{indent}{}", paint.text(Tone::Faint, &name));
-        }
-        if let Some(token) = row.fix_token.as_ref().filter(|_| is_first) {
-            let _ = writeln!(text, "{indent}{}", paint.text(Tone::Faint, token));
         }
         text
     }

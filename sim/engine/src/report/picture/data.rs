@@ -4,11 +4,11 @@
 //! a run of many steps stays a file that a browser opens at once.
 
 use super::layout::{Lasting, Layout, Row, Span};
-use super::reports::report_words;
 use super::svg::{between, duration, fate, flight_words, is_fault, lines, shows_time, time_name, time_of};
 use crate::report::story::Flight;
 use crate::report::{JsonEvent, TimeColumn};
 use picklock_model::time::{Micros, Wall};
+use picklock_properties::Reported;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -216,7 +216,7 @@ fn details(
         lines: shown_lines(layout, row, lane),
         words: sentence(event),
         sent: event.sent.iter().map(|sent| format!("to {}: {}", sent.to, sent.message)).collect(),
-        reported: event.reported.iter().map(|report| report_words(report)).collect(),
+        reported: reported(event).collect(),
         operations: layout.bars.under_way(row.last),
         holders: event.holders.clone(),
         violations: event
@@ -265,9 +265,17 @@ fn shown_lines(layout: &Layout, row: Row, lane: Option<usize>) -> Vec<(&'static 
     let mut shown = lines(layout, row);
     // What a server reports, in words.
     if let Some((_, did)) = shown.last_mut().filter(|(_, did)| event.doing.is_none() && !did.is_empty()) {
-        *did = event.reported.iter().map(|report| report_words(report)).collect::<Vec<_>>().join(", ");
+        *did = reported(event).collect::<Vec<_>>().join(", ");
     }
     shown.into_iter().filter(|(_, words)| !words.is_empty()).collect()
+}
+
+/// What the step told the monitors, in sentences.
+fn reported(event: &JsonEvent) -> impl Iterator<Item = String> + '_ {
+    let in_words = |report: &String| {
+        Reported::parse(report).map_or_else(|| report.clone(), |reported| reported.sentence())
+    };
+    event.reported.iter().map(in_words)
 }
 
 /// `B, delivered from s1: {tA}. L6:4 one record in the main row?`

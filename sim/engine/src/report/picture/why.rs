@@ -9,11 +9,10 @@
 
 use super::data::time;
 use super::layout::opening;
-use super::reports::{is_progress, parts, reports_of, told};
 use super::svg::{duration, is_fault, words};
 use crate::report::story::{Flight, Story};
 use crate::report::{JsonEvent, TimeColumn};
-use picklock_properties::Promise;
+use picklock_properties::{Promise, Reported};
 use std::collections::BTreeSet;
 
 /// A step that what broke is about.
@@ -128,17 +127,21 @@ struct Search<'a> {
 impl Search<'_> {
     /// Of each party the last report of each kind that the promise is about.
     fn milestones(&self) -> Vec<Cause> {
-        let promise = self.breaks.as_ref().map(|breaks| breaks.promise);
-        let mut seen: BTreeSet<(&str, &str)> = BTreeSet::new();
+        // In a loop something never comes.
+        let promise = self.breaks.as_ref().map_or(Promise::StarvationFreedom, |breaks| breaks.promise);
+        let mut seen: Vec<Reported> = Vec::new();
         let mut causes = Vec::new();
         // What is reported in the step that breaks it is told by the violation.
         let before = if self.breaks.is_some() { self.end } else { self.end + 1 };
         for (position, event) in self.story.events[..before].iter().enumerate().rev() {
             for report in event.reported.iter().rev() {
-                let Some((what, client, rest)) = parts(report) else { continue };
-                let is_told = self.is_party(client) && !self.is_over(what, client, &seen);
-                if reports_of(promise).contains(&what) && is_told && seen.insert((what, client)) {
-                    causes.push(self.cause(position, Kind::Milestone, told(what, client, rest)));
+                let Some(reported) = Reported::parse(report) else { continue };
+                let is_same =
+                    |later: &Reported| (later.what, later.client) == (reported.what, reported.client);
+                let is_told = self.is_party(reported.client) && !self.is_over(&reported, &seen);
+                if promise.is_about(&reported) && is_told && !seen.iter().any(is_same) {
+                    causes.push(self.cause(position, Kind::Milestone, reported.sentence()));
+                    seen.push(reported);
                 }
             }
         }
@@ -146,16 +149,15 @@ impl Search<'_> {
     }
 
     /// Of progress counts who waits since when, and who held last: nothing that came before a client's last call or grant.
-    fn is_over(&self, what: &str, client: &str, later: &BTreeSet<(&str, &str)>) -> bool {
-        let comes = |what| later.contains(&(what, client));
-        let is_of_progress = self.breaks.as_ref().is_none_or(|breaks| is_progress(breaks.promise));
-        is_of_progress && (comes("called") || comes("granted") || what == "left" && comes("released"))
+    fn is_over(&self, reported: &Reported, later: &[Reported]) -> bool {
+        let is_of_progress = self.breaks.as_ref().is_none_or(|breaks| breaks.promise.is_of_progress());
+        is_of_progress && later.iter().any(|later| reported.is_settled_by(later))
     }
 
     /// In a loop, and where somebody waits, everybody has a part.
     fn is_party(&self, client: &str) -> bool {
         match &self.breaks {
-            Some(Breaks { promise, parties, .. }) if !is_progress(*promise) => parties.contains(client),
+            Some(Breaks { promise, parties, .. }) if !promise.is_of_progress() => parties.contains(client),
             _ => true,
         }
     }
@@ -165,20 +167,19 @@ impl Search<'_> {
         let Some(Breaks { parties, .. }) = &self.breaks else { return Vec::new() };
         let mut causes = Vec::new();
         for client in parties {
-            let granted = self.last_report("granted", client).unwrap_or(0);
+            let granted = self.last_report(client, |reported| reported.is_grant()).unwrap_or(0);
             let gone: Vec<(usize, &str)> = self.story.events[..=self.end]
                 .iter()
                 .enumerate()
                 .skip(granted)
                 .flat_map(|(position, event)| event.reported.iter().map(move |report| (position, report)))
-                .filter_map(|(position, report)| match parts(report)? {
-                    ("record-gone", who, rest) if who == *client => Some((position, rest)),
-                    _ => None,
+                .filter_map(|(position, report)| {
+                    let reported = Reported::parse(report).filter(|reported| reported.client == *client)?;
+                    Some((position, reported.lost_on()?))
                 })
                 .collect();
             let Some((position, _)) = gone.first() else { continue };
-            let servers: BTreeSet<&str> =
-                gone.iter().filter_map(|(_, rest)| rest.trim().strip_prefix("on ")).collect();
+            let servers: BTreeSet<&str> = gone.iter().map(|(_, server)| *server).collect();
             let servers = servers.into_iter().collect::<Vec<_>>().join(", ");
             let words = format!("{client}'s record is gone on {servers}");
             causes.push(self.cause(*position, Kind::Gone, words));
@@ -248,7 +249,7 @@ impl Search<'_> {
     /// Where each party called for what it was granted last.
     fn calls(&self) -> Vec<usize> {
         let parties = self.breaks.iter().flat_map(|breaks| &breaks.parties);
-        parties.filter_map(|client| self.last_report("called", client)).collect()
+        parties.filter_map(|client| self.last_report(client, |reported| reported.is_call())).collect()
     }
 
     /// Whether a fault that struck before the first cause is in force then.
@@ -333,14 +334,14 @@ impl Search<'_> {
         std::iter::once(self.cause(position, Kind::Loop, words)).chain(never).collect()
     }
 
-    fn last_report(&self, what: &str, client: &str) -> Option<usize> {
+    fn last_report(&self, client: &str, is_it: fn(&Reported) -> bool) -> Option<usize> {
         // Not in the step itself: the grant that breaks a promise is not the one that a record of the past rests on.
         self.story.events[..self.end].iter().rposition(|event| {
             event
                 .reported
                 .iter()
-                .filter_map(|report| parts(report))
-                .any(|(kind, who, _)| (kind, who) == (what, client))
+                .filter_map(|report| Reported::parse(report))
+                .any(|reported| reported.client == client && is_it(&reported))
         })
     }
 

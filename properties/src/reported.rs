@@ -1,0 +1,200 @@
+//! An event as a trace has it, in the words of [`Event::words`](crate::Event::words), taken apart and told.
+//!
+//! A trace is JSON: whoever draws one knows no [`Event`](crate::Event), only what was written down of it. What the words mean is
+//! said here, beside them, so that no engine takes them apart by itself.
+
+use crate::Promise;
+
+/// What was reported of a client, as a trace has it: `granted A token 5`.
+///
+/// ```
+/// use picklock_properties::{Promise, Reported};
+///
+/// let granted = Reported::parse("granted A token 5").unwrap();
+/// assert_eq!(granted.client, "A");
+/// assert_eq!(granted.sentence(), "A is granted the lock, token 5");
+/// assert!(granted.is_grant() && Promise::Fifo.is_about(&granted));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reported<'a> {
+    /// What happened: `granted`.
+    pub what: &'a str,
+    /// To whom.
+    pub client: &'a str,
+    /// The rest, with the blank before it, or nothing.
+    rest: &'a str,
+}
+
+impl<'a> Reported<'a> {
+    /// `None` for what is no event's words.
+    pub fn parse(words: &'a str) -> Option<Reported<'a>> {
+        let (what, rest) = words.split_once(' ')?;
+        let end = rest.find(' ').unwrap_or(rest.len());
+        Some(Reported { what, client: &rest[..end], rest: &rest[end..] })
+    }
+
+    /// The same in a sentence: `A's record is gone` of `record-gone A on s1`, which stands beside the server's step.
+    pub fn sentence(&self) -> String {
+        let &Reported { what, client, rest } = self;
+        self.known_sentence().unwrap_or_else(|| format!("{what} {client}{rest}"))
+    }
+
+    /// `None` for words of no event that is known here.
+    fn known_sentence(&self) -> Option<String> {
+        let client = self.client;
+        let rest = self.rest.replacen(" token", ", token", 1);
+        let sentence = match self.what {
+            "called" => format!("{client} calls{rest}"),
+            "found-free" => format!("{client} found the lock free"),
+            "enqueued" => format!("{client} is in the queue"),
+            "granted" => format!("{client} is granted the lock{rest}"),
+            "refused" => format!("{client} is refused"),
+            "left" => format!("{client} leaves"),
+            "lost" => format!("{client} loses its lease and leaves"),
+            "released" => format!("{client}'s release is done"),
+            "renewed" => format!("{client}'s lease is prolonged"),
+            "crashed" => format!("{client} crashes"),
+            "resource-read" => format!("{client} reads"),
+            "accepted" => format!("a write of {client} is accepted{rest}"),
+            "rejected" => format!("a write of {client} is turned down{rest}"),
+            "row-read" => format!("{client} reads the row{}", rest.replacen(" saw", " and sees", 1)),
+            "secured" => format!("{client} has it{rest}"),
+            "acquired" => format!("it is {client}'s"),
+            "record-gone" => format!("{client}'s record is gone"),
+            "woken" => format!("{client} is woken"),
+            "written" => format!("{client} knows it is written"),
+            "read-begun" => format!("{client} begins to read"),
+            "time-given" => format!("{client} is given a time:{rest}"),
+            "invoked" => format!("{client} asks{rest}"),
+            "returned" => format!("{client} is told{rest}"),
+            "unknown" => format!("{client} gives its call up"),
+            "input" => format!("{client} puts{rest}"),
+            "output" => format!("{client} puts out{rest}"),
+            "counted" => format!("{client} raises the counter"),
+            "settled" => "all is handled".to_owned(),
+            "has" => format!("{client} has{rest}"),
+            _ => return None,
+        };
+        Some(sentence)
+    }
+
+    /// Whether the client began to ask.
+    pub fn is_call(&self) -> bool {
+        self.what == "called"
+    }
+
+    /// Whether the client began to hold.
+    pub fn is_grant(&self) -> bool {
+        self.what == "granted"
+    }
+
+    /// Whether nothing of what came before it in the same client's run says any more whether it waits or holds, given what
+    /// comes `later` in it.
+    pub fn is_settled_by(&self, later: &Reported) -> bool {
+        self.client == later.client
+            && (later.is_call() || later.is_grant() || self.what == "left" && later.what == "released")
+    }
+
+    /// The server, `s1`, from which a record of the client is gone.
+    pub fn lost_on(&self) -> Option<&'a str> {
+        if self.what == "record-gone" { self.rest.strip_prefix(" on ") } else { None }
+    }
+}
+
+impl Promise {
+    /// Whether it promises that something comes at last.
+    pub fn is_of_progress(self) -> bool {
+        self.is_liveness() || self == Promise::Theorem3
+    }
+
+    /// Whether a reader who asks why the promise broke wants to see this.
+    pub fn is_about(self, reported: &Reported) -> bool {
+        self.reports().contains(&reported.what)
+    }
+
+    fn reports(self) -> &'static [&'static str] {
+        match self {
+            Promise::DeadlockFreedom
+            | Promise::StarvationFreedom
+            | Promise::Theorem3
+            | Promise::ReleaseEnds => &["called", "granted", "refused", "left", "released"],
+            Promise::MutualExclusion
+            | Promise::Theorem1
+            | Promise::Theorem2
+            | Promise::MinValidity
+            | Promise::TokenOrder => &["granted", "has"],
+            Promise::FencedResource | Promise::LostUpdate => &["granted", "accepted"],
+            Promise::Fifo => &["enqueued", "granted"],
+            Promise::LeaseLoss => &["granted", "renewed"],
+            Promise::NoHerd => &["released", "woken"],
+            Promise::Lemma1 | Promise::FreshRead => &["written", "read-begun", "row-read"],
+            Promise::TimeOrder => &["time-given"],
+            Promise::Linearizable
+            | Promise::Conservation
+            | Promise::NoHole
+            | Promise::NoOverwrite
+            | Promise::NoDuplicate
+            | Promise::IndexNeverFalls
+            | Promise::ExactlyOnce => &["invoked", "returned", "unknown", "output"],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Accesses;
+    use crate::event::tests::one_of_each;
+
+    #[test]
+    fn every_event_has_a_sentence_and_names_its_client_once() {
+        for event in one_of_each() {
+            let words = event.words(&Accesses::default());
+            let reported = Reported::parse(&words).expect("verb and client");
+            assert_eq!(reported.client, event.client().to_string(), "{words}");
+            let sentence = reported.known_sentence();
+            assert!(sentence.is_some_and(|sentence| sentence != words), "{words}");
+            assert_eq!(reported.is_grant(), matches!(event, crate::Event::Granted { .. }));
+            assert_eq!(reported.is_call(), matches!(event, crate::Event::Called { .. }));
+            assert_eq!(reported.lost_on().is_some(), matches!(event, crate::Event::RecordGone { .. }));
+        }
+    }
+
+    #[test]
+    fn every_promise_is_about_an_event_there_is() {
+        let events: Vec<String> =
+            one_of_each().iter().map(|event| event.words(&Accesses::default())).collect();
+        for promise in Promise::ALL {
+            for what in promise.reports() {
+                let is_it = |words: &String| Reported::parse(words).is_some_and(|event| event.what == *what);
+                assert!(events.iter().any(is_it), "{promise} is about {what}");
+            }
+            assert!(!promise.reports().is_empty());
+        }
+    }
+
+    #[test]
+    fn reports_are_told_in_sentences() {
+        for (report, words) in [
+            ("granted A token 5", "A is granted the lock, token 5"),
+            ("called B lock (read)", "B calls lock (read)"),
+            ("record-gone A on s1", "A's record is gone"),
+            ("returned A x0 1", "A is told x0 1"),
+            ("row-read A saw {A, B}", "A reads the row and sees {A, B}"),
+            ("time-given A less than before", "A is given a time: less than before"),
+            ("forgot A twice", "forgot A twice"),
+        ] {
+            assert_eq!(Reported::parse(report).map(|report| report.sentence()).as_deref(), Some(words));
+        }
+        assert_eq!(Reported::parse("nothing"), None);
+    }
+
+    #[test]
+    fn a_call_or_a_grant_settles_what_came_before_it() {
+        let settled =
+            |one, later| Reported::parse(one).unwrap().is_settled_by(&Reported::parse(later).unwrap());
+        assert!(settled("left A", "granted A") && settled("granted A", "called A lock"));
+        assert!(settled("left A", "released A") && !settled("granted A", "released A"));
+        assert!(!settled("left A", "granted B"));
+    }
+}
