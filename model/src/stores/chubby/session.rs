@@ -93,7 +93,8 @@ impl SessionSettings {
 pub enum Notice {
     /// There is a session.
     Open,
-    /// The session is kept alive.
+    /// The session is kept alive: the answer came within the lease that it tells of, whatever the client counts by. One that comes
+    /// later prolongs nothing that is left.
     KeptAlive,
     /// The session is in jeopardy.
     Jeopardy,
@@ -261,8 +262,9 @@ impl Session {
             Outcome::SessionOver(id) if self.id() != Some(id) => self.repeat_call(here, out),
             Outcome::SessionOver(_) => self.be_over(&mut notices),
             Outcome::KeptAlive { held, lease, failed_over: _ } => {
-                self.keep(serial, held, lease, here, out);
-                notices.push(Notice::KeptAlive);
+                if self.keep(serial, held, lease, here, out) {
+                    notices.push(Notice::KeptAlive);
+                }
             }
             Outcome::Created { lease } => {
                 let Some(Called { since, .. }) = self.call.take() else { return notices };
@@ -423,8 +425,8 @@ impl Session {
         }
     }
 
-    /// A KeepAlive is answered.
-    fn keep(&mut self, serial: u32, held: Micros, lease: Micros, here: &Here, out: &mut Out) {
+    /// A KeepAlive is answered. Whether the lease that the answer tells of is not over yet.
+    fn keep(&mut self, serial: u32, held: Micros, lease: Micros, here: &Here, out: &mut Out) -> bool {
         let Some(Kept { until, in_jeopardy, keep_alive, .. }) = &mut self.kept else {
             unreachable!("a KeepAlive of no session is dismissed")
         };
@@ -456,6 +458,7 @@ impl Session {
         if self.call.is_some_and(|call| call.again_at.is_none()) && here.settings.request_timeout.is_some() {
             self.repeat_call(here, out);
         }
+        here.now < sent_at + held + lease
     }
 
     /// The same again, under another number, unless it has to wait.

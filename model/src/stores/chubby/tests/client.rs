@@ -97,6 +97,18 @@ fn in_jeopardy_calls_wait_and_are_made_when_a_keep_alive_is_answered() {
 }
 
 #[test]
+fn an_answer_that_is_older_than_the_lease_it_tells_of_keeps_nothing_alive() {
+    for (waits, kept) in [(LEASE - Micros(1), &[Notice::KeptAlive][..]), (LEASE, &[])] {
+        for count in [Count::FromSending, Count::FromReply, Count::NotAtAll] {
+            let (mut client, keep_alive) = Client::opened(SessionSettings { count, ..SETTINGS });
+            client.waits(waits);
+            let (notices, _) = client.hears(kept_alive(keep_alive.serial, Micros::ZERO));
+            assert_eq!(notices[..], *kept, "{count:?}, after {waits}");
+        }
+    }
+}
+
+#[test]
 fn an_older_masters_refusal_is_followed_by_the_same_requests_to_the_new_one() {
     let (mut client, keep_alive) = Client::opened(SETTINGS);
     let reply = Reply { serial: keep_alive.serial, outcome: Outcome::NewMaster { epoch: 1 } };
