@@ -2,15 +2,15 @@
 
 use picklock_model::claims::dlm::{
     CachedVariable, LINUX_2006, among, asks, cached_variable, cached_whose_master_dies, hierarchy,
-    journaled_variable, modes, queues_in_order, readers_and_writers, standby, two_conversions, two_resources,
-    upgrades, whose_master_dies,
+    journaled_variable, managed, modes, queues_in_order, readers_and_writers, standby, two_conversions,
+    two_resources, upgrades, whose_master_dies,
 };
 use picklock_model::claims::{Expected, Judgement, claims, unpack_setup};
 use picklock_model::explore::{Draws, Exploration, Goal, Limits, Space, Verdict, check_liveness, search};
-use picklock_model::managed::{Believes, Managed};
+use picklock_model::managed::{Believes, Chosen, Managed, Program};
 use picklock_model::objects::cells::{CacheSettings, GivesUp, Validity};
 use picklock_model::stores::dlm::recovery::{Order, Recovery};
-use picklock_model::stores::dlm::{Flags, Journals, NewMaster, Settings};
+use picklock_model::stores::dlm::{Flags, Journals, Mode, NewMaster, Settings};
 use picklock_model::time::Micros;
 use picklock_properties::Promise;
 
@@ -264,6 +264,48 @@ fn several_nodes_master_resources_and_one_of_them_may_die() {
     let mut forgetful = among(readers_and_writers(Settings::LINUX, (2, 1), EXCLUDES), 2, 1);
     forgetful.setup.store.new_master = NewMaster::HasNone;
     assert!(matches!(explored("nobody is asked", &forgetful).verdict, Verdict::Violated { .. }));
+}
+
+/// One reads and one writes, on three nodes of which one dies; and both want to write what they have read.
+#[test]
+fn three_nodes_master_resources_and_one_of_them_may_die() {
+    if std::env::var_os("PICKLOCK_LONG").is_none() {
+        return eprintln!("skipped without PICKLOCK_LONG=1: it takes minutes and gigabytes");
+    }
+    let programs = [Mode::Ex, Mode::Pr].map(Program::holds);
+    let one_of_each = managed(&programs, Chosen::ByProcess, Settings::LINUX, (2, 1), EXCLUDES);
+    let upgrades = upgrades(Settings::LINUX, Flags::NONE, (2, 1), EXCLUDES);
+    for (what, space) in [("one reads, one writes", one_of_each), ("upgrades", upgrades)] {
+        let explored = search(&among(space, 3, 1), &Limits::states(60_000_000));
+        println!("{what}, 3 nodes, 1 death: {} states", explored.states);
+        assert_eq!(explored.verdict, Verdict::Verified, "{what}");
+    }
+}
+
+/// A silence may be of any length, and come at any moment: each of two nodes may take the other one for dead, and is not.
+#[test]
+fn nodes_that_take_each_other_for_dead_need_a_quorum_or_a_fence() {
+    let explored = |quorum, fences| {
+        let removed_after = Some(Micros::seconds(20));
+        let store = Settings { quorum, fences, removed_after, ..Settings::LINUX };
+        let of = managed(&[Program::holds(Mode::Ex)], Chosen::ByProcess, store, (2, 1), EXCLUDES);
+        explored(&format!("quorum {quorum}, fences {fences}"), &among(of, 2, 0))
+    };
+    let split = explored(false, false).verdict;
+    assert!(
+        matches!(split, Verdict::Violated { .. }),
+        "each goes on alone, and gives away what the other has"
+    );
+    for fences in [false, true] {
+        let both_or_none = explored(true, fences);
+        assert_eq!((both_or_none.verdict, both_or_none.states), (Verdict::Verified, 684));
+    }
+    let race = explored(false, true);
+    assert_eq!(
+        (race.verdict, race.states),
+        (Verdict::Verified, 248_906),
+        "nobody goes on before the other is off"
+    );
 }
 
 /// Of two resources each may have another master: no node sees the circle by itself.

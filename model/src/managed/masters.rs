@@ -33,8 +33,9 @@ impl ManagedProcess {
                     (node, Ask::Copies { held, again: again.filter(|(number, ..)| master(*number) == node) })
                 })
                 .collect(),
+            // Those without whom it lives wait for it, too.
+            Ask::WasOff => (0..cx.machine.servers).map(|node| (node, ask)).collect(),
             Ask::Join
-            | Ask::WasOff
             | Ask::Alive
             | Ask::Read { .. }
             | Ask::Write { .. }

@@ -3,14 +3,15 @@
 
 use super::Claim;
 use crate::claims::dlm::{
-    LINUX_2006, among, cached_variable, drop_from_managed, hierarchy, modes, readers_and_writers, standby,
-    two_resources, upgrades, whose_master_dies,
+    LINUX_2006, among, cached_variable, drop_from_managed, hierarchy, managed, modes, readers_and_writers,
+    standby, two_resources, upgrades, whose_master_dies,
 };
 use crate::claims::{Assumption, Expected, Judgement};
 use crate::explore::{Draws, Goal, Space};
-use crate::managed::{Believes, Managed};
+use crate::managed::{Believes, Chosen, Managed, Program};
 use crate::objects::cells::{CacheSettings, GivesUp, Validity};
-use crate::stores::dlm::{Flags, NewMaster, Settings};
+use crate::stores::dlm::{Flags, Mode, NewMaster, Settings};
+use crate::time::Micros;
 use picklock_properties::Promise;
 
 const EXCLUDES: &[Promise] = &[Promise::MutualExclusion];
@@ -47,6 +48,13 @@ fn compatible_holders() -> Vec<Claim> {
         space.setup.store.fences = true;
         space.setup.workload.rounds = 1;
         space
+    };
+    // A silence of a node, where there is no time, is of any length and at any moment.
+    let alone = |fences| {
+        let removed_after = Some(Micros::seconds(20));
+        let store = Settings { quorum: false, fences, removed_after, ..Settings::LINUX };
+        let writers = [Program::holds(Mode::Ex)];
+        among(managed(&writers, Chosen::ByProcess, store, (2, 1), EXCLUDES), 2, 0)
     };
     let table = "a lock is granted beside those only that it goes with";
     vec![
@@ -133,6 +141,22 @@ fn compatible_holders() -> Vec<Claim> {
             &[Assumption::Durable],
             Holds,
             "in a view nothing is granted before all of its nodes and all processes have spoken",
+        ),
+        claim(
+            "dlm-readers-writer",
+            "two nodes, each alone if the other is silent",
+            alone(false),
+            &[Assumption::NoPause],
+            Violated,
+            "without a quorum each goes on alone, and gives away what the other one's processes have",
+        ),
+        claim(
+            "dlm-readers-writer",
+            "two nodes, each alone when the other is switched off",
+            alone(true),
+            &[Assumption::NoPause],
+            Holds,
+            "no gate opens before the processes of a node that is taken for dead are off",
         ),
         claim(
             "dlm-readers-writer",

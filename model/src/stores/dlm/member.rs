@@ -27,11 +27,20 @@
 //! stop, and when all of them have it is installed. Nobody who has agreed to a later one goes on in an earlier one, and in a view nothing is
 //! granted before all of its nodes have said what they master. So two views that share a node cannot both go on.
 //!
+//! **Who is silent** is taken for dead by whoever has not heard of it for long ([`Settings::removed_after`]), together with the processes
+//! that live there, and a view without it is proposed; if so few are left that there is no quorum, nothing is granted any more
+//! ([`Settings::quorum`]). It stays so until the silent one has started again. Where it is switched off first ([`Settings::fences`]), no gate opens
+//! before its processes are off. Where it is not, their locks are given on at once, and nobody there knows: it goes on in the view before.
+//!
 //! # What is left out
 //!
-//! - *Silence of a node.* A node is known to be dead when it starts again, as in all worlds without time; who is silent and lives is not taken
-//!   for dead. So no view has fewer nodes than the first, there is no minority, and votes and quorum decide nothing. Hidden: a minority
-//!   that goes on.
+//! - *Signs of life.* Where several nodes master resources there is no time: each may be taken for dead by each other one, once in a life and at
+//!   any moment. Runs in time have one master.
+//! - *A node that is out is not told so* (VMS: it crashes with `CLUEXIT` when it hears of the others), and one without a quorum waits for
+//!   those whom it has taken for dead to start again, whether they live or not. Hidden: how such a cluster comes together again.
+//! - *A fence that strikes the node itself*: its processes are switched off, one by one; as a master it goes on, and is heard by nobody who has
+//!   heard of a later view.
+//! - *Votes* are one for each node; there is no quorum disk.
 //! - *All nodes at once.* Where none is left that knew the last view, they wait for ever.
 //! - *An entry of the directory that goes* with the last lock (`DLM_MSG_REMOVE`): it stays until the next view. Hidden: lookups that
 //!   meet a removal.
@@ -47,6 +56,7 @@ use super::resource::Notices;
 use super::server::Dlm;
 use super::settings::{NewMaster, Settings};
 use crate::machine::{Context, Effects};
+use crate::time::Monotonic;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -82,6 +92,10 @@ pub struct Member {
     lookups: SmallVec<[(u8, u32, Name); 1]>,
     /// It looks for a deadlock.
     pub(super) search: Option<Gathered>,
+    /// When each node is taken for dead, if it is not heard of before.
+    silent_at: SmallVec<[Option<Monotonic>; 4]>,
+    /// Who is, and has not started again since: a bit for each.
+    silent: u8,
 }
 
 type Cx<'a> = Context<'a, Settings>;
@@ -93,11 +107,66 @@ fn bit(node: u8) -> u8 {
 
 impl Member {
     /// Before anything happened: all are there.
-    pub fn new(servers: u8) -> Member {
+    pub fn new(me: u8, servers: u8, settings: &Settings) -> Member {
         let lives: SmallVec<[u8; 4]> = (0..servers).map(|_| 0).collect();
         let members = ((1_u16 << servers) - 1) as u8;
         let view = View { epoch: 0, members, lives: lives.clone() };
-        Member { view, started: lives, heard_names: members, ..Member::default() }
+        let mut member = Member { view, started: lives, heard_names: members, ..Member::default() };
+        member.listen(me, Monotonic(0), settings);
+        member
+    }
+
+    /// From now on it minds who of the others is silent.
+    fn listen(&mut self, me: u8, now: Monotonic, settings: &Settings) {
+        let Some(after) = settings.removed_after else { return };
+        self.silent_at.resize(self.view.lives.len(), None);
+        for node in self.view.nodes().filter(|node| *node != me && self.silent & bit(*node) == 0) {
+            self.silent_at[usize::from(node)] = Some(now + after);
+        }
+    }
+
+    fn hears_of(&mut self, node: u8, now: Monotonic, settings: &Settings) {
+        let Some(after) = settings.removed_after else { return };
+        if let Some(Some(at)) = self.silent_at.get_mut(usize::from(node)) {
+            *at = now + after;
+        }
+    }
+
+    /// When it takes each of the others for dead.
+    pub(super) fn silences(&self) -> impl Iterator<Item = (u8, Monotonic)> {
+        self.silent_at.iter().enumerate().filter_map(|(node, at)| Some((node as u8, (*at)?)))
+    }
+
+    pub(super) fn wakes(&mut self) -> impl Iterator<Item = &mut Monotonic> {
+        self.silent_at.iter_mut().flatten()
+    }
+
+    /// Whether this node is taken for dead.
+    fn is_silent(&self, node: u8) -> bool {
+        self.silent & bit(node) != 0
+    }
+
+    /// The node that a process lives on.
+    fn home_of(&self, process: u8) -> u8 {
+        process % self.view.lives.len().max(1) as u8
+    }
+
+    /// Whether it lives on a node that goes on in this view.
+    pub(super) fn is_home_of(&self, process: u8) -> bool {
+        self.view.has(self.home_of(process))
+    }
+
+    /// Those with whom it would go on: its view without those that it takes for dead, and whoever has started again.
+    fn those_left(&self) -> u8 {
+        let is_back = |node: &u8| self.view.has(*node) || self.is_dead(*node);
+        (0..self.view.lives.len() as u8)
+            .filter(|node| is_back(node) && !self.is_silent(*node))
+            .map(bit)
+            .fold(0, |left, node| left | node)
+    }
+
+    fn is_quorum(&self, nodes: u8) -> bool {
+        2 * nodes.count_ones() as usize > self.view.lives.len()
     }
 
     /// Whether it may grant anything, as far as other nodes are concerned.
@@ -134,15 +203,15 @@ impl Member {
 
     /// The master of this resource; if it has none, the node of this process from now on.
     fn master_of(&mut self, name: Name, process: u8) -> u8 {
-        let home = process % self.view.lives.len().max(1) as u8;
+        let home = self.home_of(process);
         let home = if self.view.has(home) { home } else { self.view.nodes().next().unwrap_or(0) };
         self.enter(name, home);
         self.directory.iter().find(|(entry, _)| *entry == name).map_or(home, |(_, master)| *master)
     }
 
-    /// Whether a node of the view has died since.
+    /// Whether a node has died since the view, or is taken for dead.
     fn somebody_died(&self) -> bool {
-        self.view.nodes().any(|node| self.is_dead(node))
+        self.those_left() != self.view.members || self.view.nodes().any(|node| self.is_dead(node))
     }
 
     fn is_dead(&self, node: u8) -> bool {
@@ -158,6 +227,19 @@ impl Member {
 }
 
 impl Dlm {
+    /// How many it may still take for dead.
+    #[cfg(test)]
+    pub(super) fn silences(&self) -> u32 {
+        self.member.iter().flat_map(|member| member.silences()).count() as u32
+    }
+
+    /// In which view it grants locks, if it does: its number, and a bit for each node.
+    #[cfg(test)]
+    pub(super) fn open_view(&self) -> Option<(u8, u8)> {
+        let member = self.member.as_ref().filter(|member| member.may_open() && self.gate.is_none())?;
+        Some((member.view.epoch, member.view.members))
+    }
+
     /// A request, where several nodes master resources.
     pub(super) fn on_request_among(&mut self, from: u8, request: Request, cx: &Cx, effects: &mut Out) {
         let mut notices = Notices::new();
@@ -177,7 +259,15 @@ impl Dlm {
         }
         self.begins_life(from, &request, cx.settings, notices, effects);
         let (serial, epoch) = (request.serial, self.epoch);
+        if request.ask == Ask::WasOff {
+            let heard = &mut self.heard[usize::from(from)];
+            heard.serial = heard.serial.max(Some(serial));
+            return self.buries(from, cx.settings, notices, effects);
+        }
         let Some(member) = &mut self.member else { unreachable!("it is one of several") };
+        if !member.is_home_of(from) {
+            return effects.reply(from, Reply { serial, epoch, tell: cx.settings.removal() });
+        }
         if request.epoch < epoch {
             let tell = Tell::View { members: member.view.members };
             return effects.reply(from, Reply { serial, epoch, tell });
@@ -225,10 +315,14 @@ impl Dlm {
     pub(super) fn on_peer_among(&mut self, from: u8, message: Peer, cx: &Cx, effects: &mut Out) {
         let Some(member) = &mut self.member else { unreachable!("it is one of several") };
         let mut notices = Notices::new();
+        member.hears_of(from, cx.monotonic, cx.settings);
         match message {
             Peer::Started { life } => {
                 let started = &mut member.started[usize::from(from)];
-                *started = (*started).max(life);
+                if life > *started {
+                    *started = life;
+                    member.silent &= !bit(from);
+                }
                 self.propose(cx, effects);
             }
             Peer::Propose(view) => {
@@ -276,20 +370,43 @@ impl Dlm {
         self.tell_all(notices, effects);
     }
 
-    /// Whoever is the first of those that live proposes to go on with those that have started again.
-    fn propose(&mut self, cx: &Cx, effects: &mut Out) {
+    /// This one was not heard of for too long. If those who are left are too few, nothing is granted any more.
+    pub(super) fn takes_node_for_dead(&mut self, node: u8, cx: &Cx, effects: &mut Out) {
         let Some(member) = &mut self.member else { unreachable!("it is one of several") };
-        let first = member.view.nodes().find(|node| !member.is_dead(*node));
-        if member.is_fresh || !member.somebody_died() || first != Some(cx.me) {
+        member.silent_at[usize::from(node)] = None;
+        if !member.view.has(node) || member.is_fresh {
             return;
         }
-        let (epoch, members) = (member.next_epoch(cx.me), member.view.members);
+        member.silent |= bit(node);
+        effects.remark = Some("takes a silent node for dead");
+        if cx.settings.quorum && !member.is_quorum(member.those_left()) {
+            effects.remark = Some("takes a silent node for dead, and has no quorum");
+            member.proposed = None;
+            return self.stop();
+        }
+        self.propose(cx, effects);
+    }
+
+    /// Whoever is the first of those that live proposes to go on with those that have started again; whoever takes one for dead, to go on
+    /// without it.
+    fn propose(&mut self, cx: &Cx, effects: &mut Out) {
+        let Some(member) = &mut self.member else { unreachable!("it is one of several") };
+        let is_there = |node: &u8| !member.is_dead(*node) && !member.is_silent(*node);
+        let first = member.view.nodes().find(is_there);
+        if member.is_fresh || !member.somebody_died() || first != Some(cx.me) && member.silent == 0 {
+            return;
+        }
+        let (epoch, members) = (member.next_epoch(cx.me), member.those_left());
+        if cx.settings.quorum && !member.is_quorum(members) {
+            return;
+        }
         let view = View { epoch, members, lives: member.started.clone() };
         for node in view.nodes().filter(|node| *node != cx.me) {
             effects.peer(node, Peer::Propose(view.clone()));
         }
         (member.agreed, member.proposed) = (epoch, Some((view, bit(cx.me))));
         self.stop();
+        self.decide(cx, effects);
     }
 
     fn decide(&mut self, cx: &Cx, effects: &mut Out) {
@@ -328,6 +445,8 @@ impl Dlm {
             *started = (*started).max(*life);
         }
         (member.heard_names, member.view) = (bit(cx.me), view);
+        member.silent &= member.view.members;
+        member.listen(cx.me, cx.monotonic, cx.settings);
         member.directory.clear();
         member.lookups.clear();
         for name in names {
@@ -350,11 +469,16 @@ impl Dlm {
             NewMaster::HasAll | NewMaster::HasNone => 0,
         };
         let tell = Tell::View { members: member.view.members };
-        (0..processes).for_each(|process| {
-            self.notes(process, cx);
-            effects.reply(process, Reply { serial: 0, epoch, tell });
-        });
-        self.gate = Some(Gate::closed_for(0..processes));
+        let (inside, outside): (SmallVec<[u8; 4]>, SmallVec<[u8; 4]>) =
+            (0..processes).partition(|process| member.is_home_of(*process));
+        (0..processes).for_each(|process| self.notes(process, cx));
+        for process in &inside {
+            effects.reply(*process, Reply { serial: 0, epoch, tell });
+        }
+        // Those outside have what they have until they are off; or nobody asks.
+        let minded = if cx.settings.fences { &outside[..] } else { &[] };
+        minded.iter().for_each(|process| self.switches_off(*process, effects));
+        self.gate = Some(Gate::closed_for(inside.iter().chain(minded).copied()));
         let mut notices = Notices::new();
         for (from, request) in early {
             self.hears_among(from, request, cx, &mut notices, effects);

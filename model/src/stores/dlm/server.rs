@@ -54,6 +54,8 @@ pub(super) struct Heard {
 enum Moment {
     /// This process was not heard of for too long.
     Silence(usize),
+    /// This node was not.
+    SilentNode(u8),
     /// It is to look for deadlocks.
     Search,
 }
@@ -64,7 +66,9 @@ impl Dlm {
         let has_come = |at: Option<Monotonic>| at.is_some_and(|at| at <= cx.monotonic);
         let is_silent = |client: &usize| has_come(self.heard[*client].removed_at);
         let silences = (0..self.heard.len()).filter(is_silent).map(Moment::Silence);
-        silences.chain(has_come(self.search_at).then_some(Moment::Search)).collect()
+        let of_nodes = self.member.iter().flat_map(|member| member.silences());
+        let nodes = of_nodes.filter(|(_, at)| has_come(Some(*at))).map(|(node, _)| Moment::SilentNode(node));
+        silences.chain(nodes).chain(has_come(self.search_at).then_some(Moment::Search)).collect()
     }
 
     /// It was not heard of for too long.
@@ -300,8 +304,8 @@ impl Store for Dlm {
         settings
     }
 
-    fn new(_me: u8, servers: u8, _settings: &Settings) -> Self {
-        let member = (servers > 1).then(|| Box::new(Member::new(servers)));
+    fn new(me: u8, servers: u8, settings: &Settings) -> Self {
+        let member = (servers > 1).then(|| Box::new(Member::new(me, servers, settings)));
         Dlm { member, ..Dlm::default() }
     }
 
@@ -399,6 +403,7 @@ impl Store for Dlm {
         // Of several moments that have come, any may have been the first; the server is woken for the others at once.
         match due.get(cx.choice as usize % due.len().max(1)) {
             Some(Moment::Silence(client)) => self.takes_for_dead(*client, cx, &mut notices, effects),
+            Some(Moment::SilentNode(node)) => self.takes_node_for_dead(*node, cx, effects),
             Some(Moment::Search) => self.searches(cx, &mut notices, effects),
             None => {}
         }
@@ -416,7 +421,8 @@ impl Store for Dlm {
 
     fn choices_at_deadline(&self, _settings: &Settings) -> u32 {
         let silences = self.heard.iter().filter(|heard| heard.removed_at.is_some()).count();
-        (silences + usize::from(self.search_at.is_some())).max(1) as u32
+        let nodes = self.member.iter().flat_map(|member| member.silences()).count();
+        (silences + nodes + usize::from(self.search_at.is_some())).max(1) as u32
     }
 
     /// Another node comes in its place. Who is a member all nodes know, and the disk is none of theirs.
@@ -465,7 +471,8 @@ impl Store for Dlm {
     }
 
     fn other_deadline(&self, _settings: &Settings) -> Option<Due> {
-        self.heard.iter().filter_map(|heard| heard.removed_at).min().map(Due::Monotonic)
+        let of_nodes = self.member.iter().flat_map(|member| member.silences()).map(|(_, at)| at);
+        self.heard.iter().filter_map(|heard| heard.removed_at).chain(of_nodes).min().map(Due::Monotonic)
     }
 
     /// What an AST is not about any more is the process' to see: it counts its requests.
@@ -481,6 +488,7 @@ impl Store for Dlm {
             heard.removed_at.iter_mut().for_each(|at| visitor.wake(at));
         }
         self.search_at.iter_mut().for_each(|at| visitor.wake(at));
+        self.member.iter_mut().flat_map(|member| member.wakes()).for_each(|at| visitor.wake(at));
         let among = self.member.iter_mut().flat_map(|member| member.serials());
         among.for_each(|(client, serial)| visitor.serial(owner_of(client), serial));
         let searches = self.member.iter_mut().filter_map(|member| member.search.as_mut());

@@ -14,7 +14,8 @@ pub struct Settings {
     /// Who is given the value block.
     pub value_readers: ValueReaders,
     /// After how long a silence a process is taken for dead, and its locks are given on: `RECNXINTERVAL`, 20 seconds in VMS. `None`: never,
-    /// and only its next life tells of its death.
+    /// and only its next life tells of its death. Where several nodes master resources it is a node that is taken for dead by another one, with
+    /// the processes that live there ([`super::member`]).
     pub removed_after: Option<Micros>,
     /// What becomes of the locks when the node that masters them dies and another one comes in its place.
     pub new_master: NewMaster,
@@ -27,6 +28,9 @@ pub struct Settings {
     /// daemon). The order to do so takes the way that all messages take, so that who is cut off or pauses is off when it hears of it, and
     /// everybody waits until then; a real fence has a way of its own, and is faster, not safer. Who is off stays off: nobody switches it on.
     pub fences: bool,
+    /// Whether nodes go on only where they are more than half of all (VMS: `EXPECTED_VOTES`, one vote each; Linux: `enable_quorum_lockspace`).
+    /// It matters where one that is silent is taken for dead.
+    pub quorum: bool,
 }
 
 /// When the locks of a dead process are given on that has left something in its journal. Who knows nothing of journals has none.
@@ -100,6 +104,7 @@ impl Settings {
         tells_who_waits: false,
         journals: Journals::ReplayedFirst,
         fences: false,
+        quorum: true,
     };
 
     /// Linux, as its kernel has it.

@@ -115,11 +115,18 @@ fn searched(processes: u8, resources: u8, modes: &[Mode]) -> (usize, usize) {
     (states, deadlocks)
 }
 
+/// In all six modes with `PICKLOCK_LONG=1`.
 #[test]
 fn every_deadlock_of_three_processes_on_two_resources_is_found_and_none_that_is_not_there() {
-    let (states, deadlocks) = searched(3, 2, &[Mode::Pr, Mode::Ex]);
-    println!("PR, EX: {states} states, {deadlocks} of them deadlocks");
-    assert!(deadlocks > 400, "{deadlocks}");
+    let mut spaces: Vec<&[Mode]> = vec![&[Mode::Pr, Mode::Ex], &[Mode::Cr, Mode::Cw, Mode::Pr, Mode::Ex]];
+    if std::env::var_os("PICKLOCK_LONG").is_some() {
+        spaces.push(&Mode::ALL);
+    }
+    for modes in spaces {
+        let (states, deadlocks) = searched(3, 2, modes);
+        println!("{modes:?}: {states} states, {deadlocks} of them deadlocks");
+        assert!(deadlocks > 400, "{deadlocks}");
+    }
 }
 
 #[test]

@@ -6,3 +6,4 @@ mod recovery;
 mod sublocks;
 mod tables;
 mod values;
+mod views;
