@@ -306,6 +306,13 @@ fn nodes_that_take_each_other_for_dead_need_a_quorum_or_a_fence() {
         (Verdict::Verified, 248_906),
         "nobody goes on before the other is off"
     );
+    if std::env::var_os("PICKLOCK_LONG").is_some() {
+        let removed_after = Some(Micros::seconds(20));
+        let store = Settings { quorum: false, fences: true, removed_after, ..Settings::LINUX };
+        assert_holds("readers and writers", &among(readers_and_writers(store, (2, 1), EXCLUDES), 2, 0));
+        let writers = managed(&[Program::holds(Mode::Ex)], Chosen::ByProcess, store, (2, 2), EXCLUDES);
+        assert_holds("two rounds", &among(writers, 2, 0));
+    }
 }
 
 /// Of two resources each may have another master: no node sees the circle by itself.

@@ -25,7 +25,8 @@
 //!   ([`recovery`]). The gate is closed meanwhile ([`NewMaster::Asks`]).
 //! - *Several nodes*, each with a part of the directory, and the master of what was first asked for from it ([`member`]). Who looks for a
 //!   deadlock there asks all others ([`circles`]).
-//! - *Who is silent* is taken for dead, and switched off first where that is asked for ([`Settings::fences`]).
+//! - *Who is silent* is taken for dead, and switched off first where that is asked for ([`Settings::fences`]). Among several nodes that is a
+//!   node, and those who are left go on where they are a quorum ([`Settings::quorum`]).
 //! - *A disk that all share*, with a journal of each process, which is replayed before the locks of a dead one are given on ([`Journals`]).
 //!
 //! # Where the lock-manager article and the kernel say different things
@@ -42,7 +43,7 @@
 //! # What is left out, and what that hides
 //!
 //! With one server, *one node masters everything*, and a new master is at once where the old one was. With several, each masters what was first
-//! asked for from it ([`member`]); who is silent and lives is then not taken for dead, so that no minority goes on and quorum decides nothing.
+//! asked for from it ([`member`]), and there is no time, so that a silence may be of any length: what a timeout is worth is hidden.
 //!
 //! ALTPR and ALTCW (another mode than asked for), NOQUEUEBAST, FORCEUNLOCK and DEQALL, TIMEOUT, PERSISTENT and ORPHAN locks, range locks,
 //! VMS' lock priorities and its choice of a victim by priority (the one here is the request of the circle with the highest number).
