@@ -413,8 +413,9 @@ impl Store for Dlm {
 
     fn surroundings(settings: &Settings) -> Vec<String> {
         let fenced = if settings.fences { ", when it is off," } else { "" };
+        let alone = if settings.quorum { "" } else { ", by however few nodes" };
         let silence = settings.removed_after.map(|after| {
-            format!("who is silent for {after} is taken for dead, and its locks are{fenced} given on")
+            format!("who is silent for {after} is taken for dead, and its locks are{fenced} given on{alone}")
         });
         silence.into_iter().collect()
     }
