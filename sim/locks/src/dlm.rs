@@ -1,12 +1,14 @@
 //! Users of the lock managers of VMS and Linux (the lock-manager article, *Distributed lock manager*).
 
 use picklock_engine::registry::{AnyLock, CheckOptions, Registered};
+use picklock_model::claims::Assumption;
 use picklock_model::claims::dlm as spaces;
 use picklock_model::claims::dlm::CachedVariable;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
 use picklock_model::managed::Managed;
 use picklock_model::objects::cells::CacheSettings;
+use picklock_model::stores::dlm::recovery::Recovery;
 use picklock_model::stores::dlm::{Flags, Settings};
 use picklock_properties::Promise;
 
@@ -79,8 +81,14 @@ fn cached_space(options: &CheckOptions) -> Space<CachedVariable> {
     if !options.promises.is_empty() {
         space.setup.promises = options.promises;
     }
-    let bounds = &mut space.bounds;
-    options.drop.iter().for_each(|assumption| spaces::drop_from_bounds(bounds, *assumption));
+    for assumption in &options.drop {
+        match assumption {
+            // Nobody is taken for dead for its silence.
+            Assumption::NoPause | Assumption::NoSuspend => {}
+            Assumption::Durable => space = spaces::cached_whose_master_dies(space, Recovery::LINUX),
+            assumption => spaces::drop_from_bounds(&mut space.bounds, *assumption),
+        }
+    }
     space
 }
 

@@ -198,6 +198,7 @@ impl Check {
             names::can_break(lock, promises)?;
         }
         let options = CheckOptions { clients, servers, rounds, try_lock: self.try_lock, drop, promises };
+        minds_what_it_is_asked(lock, &options)?;
         leans_on_what_it_drops(lock, &options)?;
         Ok(options)
     }
@@ -261,6 +262,23 @@ impl Check {
         }
         Ok(Judgement::Progress { goals, draws: Draws::Dice })
     }
+}
+
+/// What is asked for and changes nothing would be a verdict on another world than that.
+fn minds_what_it_is_asked(lock: &dyn AnyLock, options: &CheckOptions) -> Result<(), BadCall> {
+    let asked = lock.space(options);
+    let name = lock.name();
+    let usual = lock.usual_servers();
+    if options.servers != usual && asked == lock.space(&CheckOptions { servers: usual, ..options.clone() }) {
+        return Err(BadCall(format!(
+            "--servers {}: {name} is not checked with another number of servers than {usual}: leave it out",
+            options.servers
+        )));
+    }
+    if options.try_lock && asked == lock.space(&CheckOptions { try_lock: false, ..options.clone() }) {
+        return Err(BadCall(format!("--try-lock: {name} has no such call: leave it out")));
+    }
+    Ok(())
 }
 
 /// A drop that changes nothing would seem to show that the lock does not need the assumption.

@@ -68,8 +68,8 @@ fn v3() -> Scenario {
     };
     Scenario {
         id: "V3",
-        story: "the master dies, and the new one is sent the locks without their value blocks: it hands out 0 as valid, and who has read at 0 \
-                takes its cache for fresh",
+        story: "the master dies, and the new one puts the locks together without their value blocks: it hands out 0 as valid, and who has \
+                read at 0 takes its cache for fresh",
         breaks: Promise::Linearizable,
         search: of_cache(space(false)),
         fix: "an owner sends its copy of the value block along; where nobody above CR is left, the last one known is in doubt (Linux, recover_lvb)",
@@ -130,7 +130,7 @@ fn v6() -> Scenario {
     Scenario {
         id: "V6",
         story: "a new master dies while it asks, and the one after it asks again; an answer to the first question comes late, and is taken for \
-                one to the second: what its owner has given back since, it has for ever",
+                one to the second: what it says is past, and a lock stays with one that does not know of it, for ever",
         breaks: Promise::DeadlockFreedom,
         search: space(false),
         fix: "every recovery has a number, and an answer to another one counts for nothing (Linux, ls_recover_seq)",
@@ -169,8 +169,8 @@ fn v7() -> Scenario {
         search: progress(lock, &space(Order::AsTheyStand)),
         fix: "after a recovery conversions are granted out of order until none of them waits",
         fix_search: progress(lock, &space(Order::FreeUntilNoneWaits)),
-        note: "Linux grants them out of order once, when the gate opens (RSB_RECOVER_GRANT), and in order from then on: here the reader \
-               is there still by then, and the deadlock stays",
+        note: "Linux grants them out of order once, when the gate opens (RSB_RECOVER_GRANT), and in order from then on: if the \
+               reader is there still by then, which takes a longer run than the shortest one, the deadlock stays",
         hunt: Some(Hunt {
             lock,
             setup: setup(Order::AsTheyStand),

@@ -120,6 +120,7 @@ fn exclusion() -> Vec<Claim> {
             Holds,
             "the pause is over before the lock-delay is, and then the holder sees that its lease is",
         ),
+        dropped(&[NoSuspend], Violated, "as with a pause that the clock counts"),
         variant(
             "lock-delay of four ticks",
             &[NoSuspend],
