@@ -667,7 +667,7 @@ fn f4() -> Scenario {
     Scenario {
         id: "F4",
         story: "the largest of the quorum's counters as token: two quorums share a node, but not the one that counted \
-                furthest, and the later grant has the smaller token",
+                furthest, and the later grant has the smaller token, or the same one",
         breaks: Promise::FencedResource,
         search: Search::Seeds {
             lock: "redlock-fenced",

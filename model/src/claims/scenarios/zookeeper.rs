@@ -137,7 +137,7 @@ fn z20() -> Scenario {
         fix_search: seeds(hunts::z20().fixed),
         note: "stopping when the connection is lost (row Z4) is not enough: nobody tells the client that the host is dead, and it counts two \
                thirds of the timeout from what it has heard last. Real servers round the end of a session up to the next tick, and these do \
-               not: there it is seldomer, not impossible",
+               not: there it is seldomer, not impossible. A follower that lives and is out of the leader's hearing does the same",
         hunt: Some(hunts::z20()),
         ..ZOOKEEPER
     }
