@@ -18,6 +18,27 @@ fn an_assumption_that_is_not_made_cannot_be_dropped() {
 }
 
 #[test]
+fn what_a_space_does_not_mind_is_refused() {
+    for (line, why) in [
+        (
+            "check dlm-upgrade --servers 3",
+            "--servers 3: dlm-upgrade is not checked with another number of servers than 1",
+        ),
+        (
+            "check cached-variable --servers 2",
+            "--servers 2: cached-variable is not checked with another number",
+        ),
+        ("check chubby-lock --servers 3", "--servers 3: chubby-lock is not checked with another number"),
+        ("check dlm-two --try-lock", "--try-lock: dlm-two has no such call"),
+        ("check cached-variable --drop no-pause", "--drop no-pause: it has no meaning for cached-variable"),
+    ] {
+        let ended = run(line);
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{line}");
+        assert!(ended.stderr.contains(why), "{line}: {}", ended.stderr);
+    }
+}
+
+#[test]
 fn keys_without_a_ttl_are_an_assumption_of_their_own() {
     let dead = document("check redis-single --drop no-crash --drop keys-expire --progress --rounds 1");
     assert_eq!((&dead["verdict"], &dead["property"]), (&"violated".into(), &"deadlock-freedom".into()));

@@ -25,7 +25,8 @@
 //!
 //! **Who goes on with whom** is agreed on as VMS' connection manager and corosync do, as far as locks see it: one node proposes a view, those in it
 //! stop, and when all of them have it is installed. Nobody who has agreed to a later one goes on in an earlier one, and in a view nothing is
-//! granted before all of its nodes have said what they master. So two views that share a node cannot both go on.
+//! granted before all of its nodes have said what they master. So no node goes on in two views, and one that all nodes of the view before are in
+//! is the only one. Where a node is left out, that one may go on in the view before.
 //!
 //! **Who is silent** is taken for dead by whoever has not heard of it for long ([`Settings::removed_after`]), together with the processes
 //! that live there, and a view without it is proposed; if so few are left that there is no quorum, nothing is granted any more
