@@ -107,6 +107,7 @@ impl Event {
             | Event::ResourceRead { .. }
             | Event::Secured { .. }
             | Event::Acquired { .. }
+            | Event::RecordWritten { .. }
             | Event::Written { .. }
             | Event::ReadBegun { .. }
             | Event::TimeGiven { .. }
@@ -137,6 +138,7 @@ impl Event {
             | Event::Secured { .. }
             | Event::Acquired { .. }
             | Event::RecordGone { .. }
+            | Event::RecordWritten { .. }
             | Event::TimeGiven { .. }
             | Event::Woken { .. }
             | Event::Written { .. }
@@ -219,6 +221,7 @@ impl Event {
             Event::Secured { servers, .. } => format!("secured {client} on {} servers", servers.len()),
             Event::Acquired { .. } => format!("acquired {client}"),
             Event::RecordGone { server, .. } => format!("record-gone {client} on s{}", server + 1),
+            Event::RecordWritten { .. } => format!("record-written {client}"),
             Event::Woken { .. } => format!("woken {client}"),
             Event::Written { .. } => format!("written {client}"),
             Event::ReadBegun { .. } => format!("read-begun {client}"),
@@ -280,6 +283,7 @@ impl Event {
             }
             Event::Acquired { client, .. } => plain(format!("it is {client}'s")),
             Event::RecordGone { client, .. } => strong(format!("{client}'s record is gone")),
+            Event::RecordWritten { client, .. } => plain(format!("{client}'s record is written")),
             Event::TimeGiven { less: true, .. } => strong("less than before".to_owned()),
             // The fault itself, the message read, and what came of a call are shown already.
             Event::Crashed { .. }
@@ -348,7 +352,8 @@ pub(crate) mod tests {
             Event::RowRead { .. } => Event::Secured { client, servers: ServerSet::EMPTY },
             Event::Secured { .. } => Event::Acquired { client, lock },
             Event::Acquired { .. } => Event::RecordGone { client, lock, server: 0 },
-            Event::RecordGone { .. } => Event::Woken { client },
+            Event::RecordGone { .. } => Event::RecordWritten { client, lock },
+            Event::RecordWritten { .. } => Event::Woken { client },
             Event::Woken { .. } => Event::Written { client },
             Event::Written { .. } => Event::ReadBegun { client },
             Event::ReadBegun { .. } => Event::TimeGiven { client, less: false },

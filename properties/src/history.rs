@@ -284,6 +284,15 @@ pub enum Event {
         /// The server's number.
         server: u8,
     },
+    /// The store has written this client's record, for the first time or anew, as durably as the client asked for: the lease of
+    /// whoever holds by it is prolonged from here on, though its holder may learn that much later ([`Event::Renewed`]), or
+    /// never. Recorded by a server that knows it. A store that records this records it of every such write.
+    RecordWritten {
+        /// Whose record it is.
+        client: ClientId,
+        /// Of which lock.
+        lock: LockId,
+    },
     /// The client waited for the lock, and is told that something it watches has changed: it looks again.
     Woken {
         /// Who waited.
@@ -477,6 +486,7 @@ impl Event {
             | Event::Secured { client, .. }
             | Event::Acquired { client, .. }
             | Event::RecordGone { client, .. }
+            | Event::RecordWritten { client, .. }
             | Event::TimeGiven { client, .. }
             | Event::Woken { client }
             | Event::Written { client }
@@ -495,9 +505,10 @@ impl Event {
     /// Which lock the event is about, if a server recorded it; `None` for what a client does.
     pub fn lock(&self) -> Option<LockId> {
         match *self {
-            Event::Enqueued { lock, .. } | Event::Acquired { lock, .. } | Event::RecordGone { lock, .. } => {
-                Some(lock)
-            }
+            Event::Enqueued { lock, .. }
+            | Event::Acquired { lock, .. }
+            | Event::RecordGone { lock, .. }
+            | Event::RecordWritten { lock, .. } => Some(lock),
             Event::Called { .. }
             | Event::FoundFree { .. }
             | Event::Granted { .. }

@@ -13,15 +13,17 @@
 use crate::Promise;
 use crate::access::AccessModes;
 use crate::grant_order::{Grant, GrantOrder};
-use crate::history::{ClientId, FencingToken, HoldId, Mode};
+use crate::history::{ClientId, ClientSet, FencingToken, HoldId, Mode};
 use crate::monitor::{Monitor, Verdict, Violation};
 use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 
-/// No lease is prolonged for a client that holds although another one, beside whom it may not hold, was granted later. Broken by
-/// the acknowledged renewal; `other` is the client of the latest such grant.
+/// No lease is prolonged for a client that holds although another one, beside whom it may not hold, was granted later. `other` is
+/// the client of the latest such grant.
 ///
-/// Grants count in the order in which the store made them, where it says so
+/// A lease is prolonged when the store has written its record, where the store says so
+/// ([`Event::RecordWritten`](crate::Event::RecordWritten)), else when its holder learns of that: whoever reads late that its lease
+/// was prolonged in time, has taken it from nobody. Grants likewise count in the order in which the store made them
 /// ([`Event::Acquired`](crate::Event::Acquired)), else in the order in which the clients learned of them: whoever learns
 /// late of a grant that is over supersedes nobody.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -29,6 +31,8 @@ pub struct LeaseLoss {
     /// What is acquired and not learned yet, what is held, and of each mode of access the latest grant, if somebody may have been
     /// superseded by it.
     order: GrantOrder<Learned>,
+    /// Holders whose record was written and judged since they last learned of it.
+    written: ClientSet,
 }
 
 /// That a client has learned of its grant. (A unit type would be nothing in JSON, and so is what nobody has learned.)
@@ -39,6 +43,7 @@ enum Learned {
 
 impl Monitor for LeaseLoss {
     fn on_called(&mut self, client: ClientId, _mode: Mode) -> Verdict {
+        self.written.remove(client);
         self.order.on_called(client);
         self.tidy();
         Ok(())
@@ -57,7 +62,7 @@ impl Monitor for LeaseLoss {
         usage: &Usage,
     ) -> Verdict {
         // What the client has held so far it holds anew.
-        self.order.on_hold_ended(client);
+        self.on_hold_ended(client);
         self.tidy();
         self.order.on_granted(client, usage.accesses.of(client), Learned::Granted);
         self.tidy();
@@ -65,11 +70,35 @@ impl Monitor for LeaseLoss {
     }
 
     fn on_hold_ended(&mut self, client: ClientId) {
+        self.written.remove(client);
         self.order.on_hold_ended(client);
         self.tidy();
     }
 
+    fn on_record_written(&mut self, client: ClientId, usage: &Usage) -> Verdict {
+        if self.order.holding.contains(client) {
+            self.written.insert(client);
+        }
+        self.judge(client, usage)
+    }
+
     fn on_renewed(&mut self, client: ClientId, usage: &Usage) -> Verdict {
+        if self.written.contains(client) {
+            self.written.remove(client);
+            return Ok(());
+        }
+        self.judge(client, usage)
+    }
+
+    fn renumber_clients(&mut self, numbers: &[u8]) {
+        self.order.renumber_clients(numbers);
+        self.written = self.written.renumbered(numbers);
+    }
+}
+
+impl LeaseLoss {
+    /// The client's lease, if it holds, is prolonged now.
+    fn judge(&self, client: ClientId, usage: &Usage) -> Verdict {
         let GrantOrder { grants, holding } = &self.order;
         let is_own = |grant: &Grant<Learned>| grant.client == client && grant.learned.is_some();
         if !holding.contains(client) {
@@ -100,12 +129,6 @@ impl Monitor for LeaseLoss {
         }
     }
 
-    fn renumber_clients(&mut self, numbers: &[u8]) {
-        self.order.renumber_clients(numbers);
-    }
-}
-
-impl LeaseLoss {
     /// Drops the grants that are over, but for the latest of each mode, and those too if nobody was granted or acquired before
     /// them.
     fn tidy(&mut self) {
@@ -213,6 +236,34 @@ mod tests {
         let history = [acquired(A), granted(A), acquired(B), renewed(A)];
         assert_kept(LeaseLoss::default(), &history);
         assert_broken(after(LeaseLoss::default(), &history), &[granted(B), renewed(A)], A, B);
+    }
+
+    #[test]
+    fn a_lease_is_prolonged_when_its_record_is_written_whenever_its_holder_learns_of_it() {
+        let history = [granted(A), record_written(A), granted(B)];
+        assert_kept(after(LeaseLoss::default(), &history), &[renewed(A)]);
+        // The next time counts for itself, told by the store or not.
+        assert_broken(after(LeaseLoss::default(), &history), &[renewed(A), renewed(A)], A, B);
+        assert_broken(after(LeaseLoss::default(), &history), &[record_written(A)], A, B);
+        // And what was written for an earlier hold counts for that one.
+        let again = [left(A), granted(A), granted(B), renewed(A)];
+        assert_broken(after(LeaseLoss::default(), &history), &again, A, B);
+    }
+
+    #[test]
+    fn who_takes_a_lease_back_is_accused_at_once_and_once() {
+        let monitor = after(LeaseLoss::default(), &[granted(A), granted(B)]);
+        assert_broken(monitor.clone(), &[record_written(A)], A, B);
+        let mut monitor = monitor;
+        assert!(monitor.observe(record_written(A)).is_err());
+        assert_kept(monitor, &[renewed(A)]);
+    }
+
+    #[test]
+    fn a_record_that_nobody_holds_by_prolongs_nothing() {
+        let history = [lock(A), record_written(A), granted(B), granted(A)];
+        assert_kept(after(LeaseLoss::default(), &[granted(A), granted(B), left(A)]), &[record_written(A)]);
+        assert_kept(after(LeaseLoss::default(), &history), &[renewed(A)]);
     }
 
     #[test]

@@ -320,7 +320,7 @@ impl Promise {
                 "Once a write of a later grant was accepted, the resource accepts no write of an earlier grant."
             }
             Promise::DeadlockFreedom => {
-                "Whenever somebody waits for a free lock, somebody is granted it in the end."
+                "Whenever somebody waits for a lock that nobody keeps for ever, somebody is granted it in the end."
             }
             Promise::StarvationFreedom => "Everybody who waits for the lock is granted it in the end.",
             Promise::Fifo => "Nobody who was enqueued later is granted the lock earlier.",

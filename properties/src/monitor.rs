@@ -47,6 +47,7 @@ pub trait Monitor: Clone + Eq + Hash + std::fmt::Debug {
             Event::Secured { client, servers } => self.on_secured(client, servers),
             Event::Acquired { client, lock: _ } => self.on_acquired(client, usage),
             Event::RecordGone { client, lock: _, server } => self.on_record_gone(client, server),
+            Event::RecordWritten { client, lock: _ } => self.on_record_written(client, usage),
             Event::Woken { client } => self.on_woken(client, usage),
             Event::Written { client } => self.on_written(client),
             Event::ReadBegun { client } => self.on_read_begun(client),
@@ -165,6 +166,11 @@ pub trait Monitor: Clone + Eq + Hash + std::fmt::Debug {
 
     /// [`Event::RecordGone`].
     fn on_record_gone(&mut self, _client: ClientId, _server: u8) -> Verdict {
+        Ok(())
+    }
+
+    /// [`Event::RecordWritten`].
+    fn on_record_written(&mut self, _client: ClientId, _usage: &Usage) -> Verdict {
         Ok(())
     }
 

@@ -71,6 +71,10 @@ pub(crate) fn renewed(client: ClientId) -> Event {
     Event::Renewed { client }
 }
 
+pub(crate) fn record_written(client: ClientId) -> Event {
+    Event::RecordWritten { client, lock: LockId(0) }
+}
+
 pub(crate) fn crashed(client: ClientId) -> Event {
     Event::Crashed { client }
 }

@@ -81,6 +81,7 @@ impl Usage {
             | Event::Secured { .. }
             | Event::Acquired { .. }
             | Event::RecordGone { .. }
+            | Event::RecordWritten { .. }
             | Event::TimeGiven { .. }
             | Event::Woken { .. }
             | Event::Written { .. }

@@ -119,6 +119,7 @@ fn legal_events(
             ),
             // Sent before the call ended, arrived after it.
             (Event::Renewed { client }, doing),
+            (Event::RecordWritten { client, lock: LockId(0) }, doing),
             accepted,
         ],
         Doing::Waiting(mode) => {
@@ -131,6 +132,7 @@ fn legal_events(
                 ),
                 (Event::RecordGone { client, lock: LockId(0), server: seen % 3 }, doing),
                 (Event::Acquired { client, lock: LockId(0) }, doing),
+                (Event::RecordWritten { client, lock: LockId(0) }, doing),
                 (Event::Woken { client }, doing),
                 (Event::Woken { client }, doing),
                 (Event::Woken { client }, doing),
@@ -154,6 +156,7 @@ fn legal_events(
         }
         Doing::Holding => vec![
             (Event::RecordGone { client, lock: LockId(0), server: seen % 3 }, doing),
+            (Event::RecordWritten { client, lock: LockId(0) }, doing),
             (
                 Event::Secured { client, servers: (0..3).filter(|bit| seen & (1 << bit) != 0).collect() },
                 doing,
@@ -165,6 +168,7 @@ fn legal_events(
             (Event::Enqueued { client, lock: LockId(0) }, doing),
             accepted,
             accepted,
+            resource_read,
             resource_read,
             resource_read,
             (Event::Rejected { client, fence: None, hold: known }, doing),
@@ -416,8 +420,8 @@ fn lost_update(history: &[Event]) -> Verdicts {
 
 fn lease_loss(modes: &AccessModes, history: &[Event]) -> Verdicts {
     reference(history, |before, event| {
-        let Event::Renewed { client } = event else { return None };
-        if !holds(client, before) {
+        let (Event::Renewed { client } | Event::RecordWritten { client, .. }) = event else { return None };
+        if !holds(client, before) || is_news_of_a_judged_write(client, event, before) {
             return None;
         }
         let grants = dated(before);
@@ -439,6 +443,23 @@ fn lease_loss(modes: &AccessModes, history: &[Event]) -> Verdicts {
         };
         later().filter(takes).max_by_key(|grant| grant.made).map(|taker| (client, taker.client))
     })
+}
+
+/// The client learns of what the store had written while it held as it does now, and of nothing since.
+fn is_news_of_a_judged_write(client: ClientId, event: Event, before: &[Event]) -> bool {
+    let matters = |event: &&Event| {
+        event.client() == client
+            && (ends_hold(event)
+                || matches!(
+                    event,
+                    Event::Called { .. }
+                        | Event::Granted { .. }
+                        | Event::Renewed { .. }
+                        | Event::RecordWritten { .. }
+                ))
+    };
+    let last = before.iter().rev().find(matters);
+    matches!((event, last), (Event::Renewed { .. }, Some(Event::RecordWritten { .. })))
 }
 
 fn min_validity(history: &[Event]) -> Verdicts {

@@ -134,7 +134,28 @@ pub const FALLS: &[Fall] = &[
     Fall { why: WRITERS_TOO, ..of_row("R30", Widening::Client) },
     Fall { why: TOO_LATE, ..of_row("R30", Widening::Latency) },
     Fall { why: REPEATED, ..of_row("X7", Widening::Latency) },
+    Fall { why: PAUSES_ADD_UP, ..of_chubby("lock-delay of four ticks", "no-pause", Widening::Pause) },
+    Fall {
+        why: PAUSES_ADD_UP,
+        ..of_chubby("lock-delay of four ticks, two rounds", "no-pause", Widening::Pause)
+    },
+    Fall { why: PAUSES_ADD_UP, ..of_chubby("lock-delay of four ticks", "no-suspend", Widening::Pause) },
+    Fall { why: PAUSES_ADD_UP, ..of_chubby("lock-delay of five ticks", "no-pause+durable", Widening::Pause) },
+    Fall {
+        name: "consul",
+        why: PAUSES_ADD_UP,
+        ..of_chubby("lock-delay as long as the pause", "no-pause", Widening::Pause)
+    },
+    Fall { why: MARGIN_IS_SPENT, ..of_chubby("", "bounded-drift", Widening::Latency) },
+    Fall { why: ASKS_TOO_LATE, ..of_chubby("", "durable+stops-in-time", Widening::Latency) },
 ];
+
+const PAUSES_ADD_UP: &str = "two pauses, one after the other, outlast the lock-delay";
+
+const MARGIN_IS_SPENT: &str = "the drift uses up the client's margin, and the KeepAlive that would have saved the session is still on its way";
+
+const ASKS_TOO_LATE: &str = "the KeepAlive that died with the master is sent again in jeopardy only, and comes when the lease that the new \
+                             master gives is over";
 
 const WRITERS_TOO: &str =
     "a second writer that comes back at once takes the lock, and the mark, before the first one";
@@ -150,6 +171,10 @@ const STALE_LOOK: &str = "a look at the main row from before the last grant find
 
 const fn of_row(name: &'static str, widening: Widening) -> Fall {
     Fall { name, variant: "repaired", dropped: None, widening, why: "" }
+}
+
+const fn of_chubby(variant: &'static str, dropped: &'static str, widening: Widening) -> Fall {
+    Fall { name: "chubby", variant, dropped: Some(dropped), widening, why: "" }
 }
 
 /// Whether this claim is known to fall when this bound is widened.

@@ -24,8 +24,13 @@ pub const fn row(table: Word, lock: LockId) -> Row {
     Row { table, key: lock.0 }
 }
 
-/// Whose cell comes into the queue is in it.
+/// Whose cell comes into the queue is in it; whose cell the main row keeps, for the first time or anew, has its record there.
 pub fn means(change: &Written, _server: u8) -> Option<Event> {
-    let Written::Put { row, client } = *change;
-    (row.table == QUEUE).then_some(Event::Enqueued { client: ClientId(client), lock: LockId(row.key) })
+    let (Written::Put { row, client } | Written::Kept { row, client }) = *change;
+    let (client, lock) = (ClientId(client), LockId(row.key));
+    match change {
+        Written::Put { .. } if row.table == QUEUE => Some(Event::Enqueued { client, lock }),
+        Written::Kept { .. } if row.table == MAIN => Some(Event::RecordWritten { client, lock }),
+        Written::Put { .. } | Written::Kept { .. } => None,
+    }
 }

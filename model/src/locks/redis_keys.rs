@@ -46,15 +46,18 @@ pub const fn counter_key(lock: LockId) -> Key {
 
 /// What a change means to a lock that is a key which its holder signs: the keys that `word` names, by the locks' numbers.
 ///
-/// A signature that comes makes the lock its signer's, where one server alone decides that. One that goes is a record gone,
-/// unless its signer asked for that.
+/// A signature that comes makes the lock its signer's, and one that gets a new time to live prolongs its lease, where one server
+/// alone decides that. One that goes is a record gone, unless its signer asked for that.
 pub fn signed(word: Word, change: &Change, server: u8) -> Option<Event> {
-    let (Change::Came { key, value, .. } | Change::Gone { key, value, .. }) = *change;
+    let (Change::Came { key, value, .. }
+    | Change::Prolonged { key, value, .. }
+    | Change::Gone { key, value, .. }) = *change;
     let Value::Token(signature) = value else { return None };
     let (client, lock) = (ClientId(signature.client), LockId(u8::try_from(key.number).ok()?));
     match *change {
         _ if key.word != word => None,
         Change::Came { alone, .. } => alone.then_some(Event::Acquired { client, lock }),
+        Change::Prolonged { alone, .. } => alone.then_some(Event::RecordWritten { client, lock }),
         Change::Gone { by, .. } => {
             (by != Some(client.0)).then_some(Event::RecordGone { client, lock, server })
         }

@@ -121,7 +121,7 @@ impl Check {
         if let Some(line) = at {
             space.bounds.aim = Aim::At(line);
         }
-        let judgement = self.judgement(&options, &space)?;
+        let judgement = self.judgement(lock, &options, &space)?;
         let pool = self.jobs.pool()?;
         if let Some(address) = &self.explore {
             return explore(lock, &space, address, screen);
@@ -239,9 +239,24 @@ impl Check {
         Ok(())
     }
 
-    fn judgement(&self, options: &CheckOptions, space: &NamedSpace) -> Result<Judgement, BadCall> {
+    fn judgement(
+        &self,
+        lock: &dyn AnyLock,
+        options: &CheckOptions,
+        space: &NamedSpace,
+    ) -> Result<Judgement, BadCall> {
         if !self.progress {
             return Ok(Judgement::Safety);
+        }
+        // Its store takes the silent for dead, and without time nobody wakes and hears of it.
+        let silence = [Assumption::NoPause, Assumption::NoSuspend];
+        let silent = options.drop.iter().find(|assumption| silence.contains(assumption));
+        if let (Some(silent), None) = (silent, space.bounds.latency_ticks) {
+            let name = lock.name();
+            return Err(BadCall(format!(
+                "--progress with --drop {silent}: {name} is checked without time, and who is taken for dead while it only waits does \
+                 not come to know of it; seeded runs have time: picklock sweep {name} --faults pause --property deadlock-freedom"
+            )));
         }
         if space.bounds.link_messages_max != 0 {
             let servers = options.servers;

@@ -1,5 +1,6 @@
 //! A token as it is given on the command line: itself, or a short name for one.
 
+use super::names::program;
 use super::progress::Progress;
 use super::scenarios::{self, is_it};
 use super::{BadCall, interrupt, last, names};
@@ -57,12 +58,29 @@ fn parsed(text: &str) -> Result<Token, BadCall> {
     text.parse().map_err(|error: TokenError| BadCall(error.to_string()))
 }
 
+/// Letters and a number, as rows of the catalogue are called.
+fn is_like_a_row(name: &str) -> bool {
+    let (letter, rest) = name.split_at_checked(1).unwrap_or_default();
+    let number = rest.trim_end_matches(|c: char| c.is_ascii_lowercase());
+    letter.chars().all(|c| c.is_ascii_alphabetic())
+        && rest.len() - number.len() <= 1
+        && (1..=3).contains(&number.len())
+        && number.chars().all(|c| c.is_ascii_digit())
+}
+
 /// Neither a token nor a name of one.
 fn no_name(name: &str) -> String {
     let forms: Vec<&str> =
         claims::scenarios().iter().map(|row| row.id).filter(|id| is_it(name, id)).collect();
     if !forms.is_empty() {
         return format!("row {} has several forms: say which, {}", name.to_uppercase(), forms.join(" or "));
+    }
+    if is_like_a_row(name) {
+        return format!(
+            "the catalogue has no row {}; {} scenarios lists them",
+            name.to_uppercase(),
+            program()
+        );
     }
     let not_a_token = TokenError::NotAToken;
     format!(

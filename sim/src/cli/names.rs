@@ -35,7 +35,10 @@ fn called() -> PathBuf {
 pub fn find<T>(what: &str, name: &str, things: Vec<T>, name_of: impl Fn(&T) -> String) -> Result<T, BadCall> {
     let names: Vec<String> = things.iter().map(&name_of).collect();
     things.into_iter().find(|thing| name_of(thing).eq_ignore_ascii_case(name)).ok_or_else(|| {
+        let kin: Vec<&str> =
+            names.iter().map(String::as_str).filter(|known| is_of_the_family(known, name)).collect();
         let instead = match (nearest(name, &names), lister(what)) {
+            _ if kin.len() > 1 => format!("these begin so: {}", kin.join(", ")),
             (Some(nearest), _) => format!("the nearest name is {nearest}"),
             (None, Some(command)) => format!("{} {command} lists them", program()),
             (None, None) => {
@@ -50,6 +53,11 @@ pub fn find<T>(what: &str, name: &str, things: Vec<T>, name_of: impl Fn(&T) -> S
         };
         BadCall(format!("no {what} is called {name:?}; {instead}"))
     })
+}
+
+/// `dlm-two` of `dlm`.
+fn is_of_the_family(known: &str, name: &str) -> bool {
+    known.strip_prefix(&name.to_ascii_lowercase()).is_some_and(|rest| rest.starts_with('-'))
 }
 
 /// The command that lists things of this kind.

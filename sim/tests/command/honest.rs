@@ -31,6 +31,8 @@ fn what_a_space_does_not_mind_is_refused() {
         ("check chubby-lock --servers 3", "--servers 3: chubby-lock is not checked with another number"),
         ("check dlm-two --try-lock", "--try-lock: dlm-two has no such call"),
         ("check cached-variable --drop no-pause", "--drop no-pause: it has no meaning for cached-variable"),
+        ("check dlm-upgrade --drop no-pause --progress", "dlm-upgrade is checked without time"),
+        ("check dlm-two --drop no-suspend --progress", "picklock sweep dlm-two --faults pause --property"),
     ] {
         let ended = run(line);
         assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{line}");

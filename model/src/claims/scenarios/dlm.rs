@@ -135,6 +135,8 @@ fn v6() -> Scenario {
         search: space(false),
         fix: "every recovery has a number, and an answer to another one counts for nothing (Linux, ls_recover_seq)",
         fix_search: space(true),
+        note: "what it grants meanwhile answers what the others said to the first question; they have answered the second since, mind it no more, and \
+               no receipt is shown",
         hunt: Some(Hunt {
             lock,
             setup: setup(false),

@@ -46,13 +46,9 @@ impl Redlock {
         };
         let mut round = Round::new(self.draw(), cx.servers);
         round.until = cx.settings.node_timeout.map(|length| from_now(length, cx));
-        let valid_until = match extension.validity_from {
-            ValidityFrom::Start => validity_from_now(cx),
-            ValidityFrom::Replies => None,
-        };
         send(0..cx.servers, round.serial, &command, out);
         hold.extensions_left -= 1;
-        hold.extending = Some(Extending { valid_until, round });
+        hold.extending = Some(Extending { valid_until: validity_from_now(cx), round });
         self.phase = Phase::Held(hold);
     }
 
@@ -75,7 +71,11 @@ impl Redlock {
         if extending.round.has_quorum() && in_time {
             let client = ClientId(cx.me);
             out.record(Event::Secured { client, servers: extending.round.yes });
-            out.record(Event::Renewed { client });
+            // By the time this is known, what was prolonged may be over and another's: whether that came before or after,
+            // nobody can tell from here.
+            if !is_over(extending.valid_until, cx) {
+                out.record(Event::Renewed { client });
+            }
             hold.valid_until = valid_until;
         } else {
             hold.extensions_left = 0;

@@ -22,7 +22,7 @@ pub struct Hold {
 /// An extension under way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Extending {
-    /// What the validity will be if it succeeds; `None`: not known before it is decided.
+    /// Until when the nodes keep, at least, what this extension prolongs.
     pub valid_until: Option<Due>,
     /// The request for it.
     pub round: Round,

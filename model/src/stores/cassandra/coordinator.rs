@@ -48,12 +48,18 @@ impl Cassandra {
         let mut unacknowledged: SmallVec<[RowAcks; 2]> = SmallVec::new();
         for (row, columns) in self.coordinator.resolve(mutations, cx) {
             self.replica.apply(row, &columns, cx);
-            if columns.iter().any(|column| matches!(column.cell.content, Content::Live { .. })) {
+            let is_live = |column: &Column| matches!(column.cell.content, Content::Live { .. });
+            let put = columns.iter().any(is_live).then_some(row);
+            if put.is_some() {
                 effects.changed(Written::Put { row, client });
             }
             let serial = (cx.settings.writes.of(cx.servers) > 1).then(|| self.coordinator.draw_serial());
-            if let Some(serial) = serial {
-                unacknowledged.push(RowAcks { serial, acked: Servers::default() });
+            match (serial, put) {
+                (Some(serial), put) => {
+                    unacknowledged.push(RowAcks { serial, put, acked: Servers::default() });
+                }
+                (None, Some(row)) => effects.changed(Written::Kept { row, client }),
+                (None, None) => {}
             }
             for server in (0..cx.servers).filter(|&server| server != cx.me) {
                 effects.peer(server, Peer::Mutation { serial, row, columns: columns.clone() });
@@ -78,13 +84,18 @@ impl Cassandra {
         let Some(at) = self.coordinator.pending.iter().position(|pending| pending.awaits_ack(serial)) else {
             return;
         };
-        let outcome = match &mut self.coordinator.pending[at].awaited {
+        let Pending { client, awaited, .. } = &mut self.coordinator.pending[at];
+        let outcome = match awaited {
             Awaited::Acks(rows) => {
                 rows.retain(|row| {
                     if row.serial == serial {
                         row.acked.insert(from);
                     }
-                    row.acked.len() + 1 < cx.settings.writes.of(cx.servers)
+                    let is_kept = row.acked.len() + 1 >= cx.settings.writes.of(cx.servers);
+                    if let Some(row) = row.put.filter(|_| is_kept) {
+                        effects.changed(Written::Kept { row, client: *client });
+                    }
+                    !is_kept
                 });
                 rows.is_empty().then_some(Outcome::Applied)
             }

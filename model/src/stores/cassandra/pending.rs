@@ -46,6 +46,8 @@ pub(super) enum Awaited {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(super) struct RowAcks {
     pub serial: u32,
+    /// The row that a live cell was put into.
+    pub put: Option<Row>,
     pub acked: Servers,
 }
 

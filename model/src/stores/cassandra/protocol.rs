@@ -426,4 +426,11 @@ pub enum Written {
         /// Who asked for it.
         client: u8,
     },
+    /// As many replicas as the consistency level asks for have such a cell by now.
+    Kept {
+        /// Which row.
+        row: Row,
+        /// Who asked for it.
+        client: u8,
+    },
 }

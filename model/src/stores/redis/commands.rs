@@ -37,14 +37,24 @@ impl Keyspace {
                 false => Outcome::Integer(0),
             }),
             Command::CompareAndExtend { key, value, ttl } => Ok(match self.holds(key, value, turn.cx)? {
-                true => self.pexpire(key, ttl, turn),
+                true => {
+                    let outcome = self.pexpire(key, ttl, turn);
+                    if ttl.0 > 0 {
+                        turn.prolonged(key, value);
+                    }
+                    outcome
+                }
                 false => Outcome::Integer(0),
             }),
             Command::ExtendOrCreate { key, value, ttl } => match self.get(key, turn.cx)? {
                 Some(other) if other != value => Ok(Outcome::Nil),
                 // The script asks whether there is memory only when it comes to the SET (`src/script.c`
                 // `scriptVerifyOOM`).
-                Some(_) | None => room.and_then(|()| self.set(key, value, false, Some(ttl), turn)),
+                Some(_) | None => room.and_then(|()| {
+                    let outcome = self.set(key, value, false, Some(ttl), turn)?;
+                    turn.prolonged(key, value);
+                    Ok(outcome)
+                }),
             },
             Command::SetAndIncr { key, value, ttl, counter } => {
                 room.and_then(|()| self.set(key, value, true, ttl, turn)).and_then(|outcome| match outcome {

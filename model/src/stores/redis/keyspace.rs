@@ -1,7 +1,7 @@
 //! The keys of one server: their values, when they die, and what of them is on disk.
 
 use super::peer::{Effect, Lifetime, Put};
-use super::protocol::{Change, Key, Millis};
+use super::protocol::{Change, Key, Millis, Value};
 use super::sorted::Content;
 use super::{Eviction, ExpiryClock, Layout, Persistence, Redis, Settings};
 use crate::machine::{Context, Effects, StampGroup, Visitor};
@@ -106,9 +106,21 @@ impl Turn<'_> {
     fn came(&mut self, Record { key, content, .. }: &Record) {
         let key = *key;
         if let Some(value) = content.value().filter(|_| self.reports) {
-            let alone = self.cx.servers == 1 || self.cx.settings.layout != Layout::Independent;
+            let alone = self.is_alone();
             self.effects.changed(Change::Came { key, value, alone });
         }
+    }
+
+    /// The key's time to live counts anew, on the word of whoever signed it.
+    pub(super) fn prolonged(&mut self, key: Key, value: Value) {
+        if self.reports {
+            let alone = self.is_alone();
+            self.effects.changed(Change::Prolonged { key, value, alone });
+        }
+    }
+
+    fn is_alone(&self) -> bool {
+        self.cx.servers == 1 || self.cx.settings.layout != Layout::Independent
     }
 
     /// The record is gone from this server by `by`'s doing.

@@ -257,6 +257,15 @@ pub enum Change {
         /// No other server has a say in what the key holds: this is the only one, or the master of all others.
         alone: bool,
     },
+    /// The time to live of the key counts anew, for whoever knows this value of it.
+    Prolonged {
+        /// Which key.
+        key: Key,
+        /// What it holds.
+        value: Value,
+        /// As with [`Change::Came`].
+        alone: bool,
+    },
     /// The key does not hold this value any more.
     Gone {
         /// Which key.

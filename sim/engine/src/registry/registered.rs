@@ -128,9 +128,17 @@ impl<Y: System> Registered<Y> {
         }
     }
 
+    /// What is set otherwise than in seeded runs, of the lock and of its store.
+    fn settings_set_in(&self, setup: &Setup<Y>) -> Vec<String> {
+        let mut set = differences(&self.default_settings, &setup.lock);
+        let of_store = differences(&(self.setup)().store, &setup.store);
+        set.extend(of_store.into_iter().map(|difference| format!("store.{difference}")));
+        set
+    }
+
     /// Of a run that breaks these promises.
     fn heading(&self, token: &Token, setup: &Setup<Y>, broken: &[Promise]) -> Heading {
-        let settings = differences(&self.default_settings, &setup.lock);
+        let settings = self.settings_set_in(setup);
         let asked = token.promise.filter(|promise| broken.contains(promise));
         let shown_for = asked.or_else(|| Promise::gravest(broken.iter().copied()));
         Heading { lock: self.name.to_owned(), settings, token: Some(token.encode()), broken: shown_for }
@@ -273,7 +281,7 @@ impl<Y: System> AnyLock for Registered<Y> {
 
     fn surroundings(&self, space: &NamedSpace) -> Result<Surroundings, RunError> {
         let space = self.unpack(space)?;
-        let settings = differences(&self.default_settings, &space.setup.lock);
+        let settings = self.settings_set_in(&space.setup);
         Ok(Surroundings { settings, ..Surroundings::of(&space) })
     }
 
@@ -485,12 +493,30 @@ fn fields<T: Serialize>(settings: &T) -> Vec<(String, String)> {
     }
 }
 
-/// What is set otherwise than by default, as `name=value`.
+/// What is set otherwise than by default, as `name=value`; of settings within settings, `whole.part=value`.
 fn differences<T: Serialize>(default: &T, actual: &T) -> Vec<String> {
-    fields(default)
-        .into_iter()
-        .zip(fields(actual))
-        .filter(|(default, actual)| default != actual)
-        .map(|(_, (name, value))| format!("{name}={value}"))
-        .collect()
+    let mut found = Vec::new();
+    if let (Ok(default), Ok(actual)) = (serde_json::to_value(default), serde_json::to_value(actual)) {
+        collect_differences("", &default, &actual, &mut found);
+    }
+    found
+}
+
+fn collect_differences(
+    name: &str,
+    default: &serde_json::Value,
+    actual: &serde_json::Value,
+    found: &mut Vec<String>,
+) {
+    use serde_json::Value;
+    match (default, actual) {
+        (default, actual) if default == actual => {}
+        (Value::Object(default), Value::Object(actual)) if default.keys().eq(actual.keys()) => {
+            for (part, value) in actual {
+                let name = if name.is_empty() { part.clone() } else { format!("{name}.{part}") };
+                collect_differences(&name, &default[part], value, found);
+            }
+        }
+        (_, actual) => found.push(format!("{name}={}", actual.to_string().replace('"', ""))),
+    }
 }

@@ -38,7 +38,27 @@ fn what_its_signer_does_to_a_record_is_no_loss() {
     ] {
         let mut cluster = holding();
         cluster.run(own.clone());
+        cluster.events.retain(|event| matches!(event, Event::RecordGone { .. }));
         assert_eq!(cluster.events, [], "{own}");
+    }
+}
+
+#[test]
+fn a_record_is_written_anew_by_whoever_names_its_value_and_prolongs_it() {
+    let written = Event::RecordWritten { client: ClientId(0), lock: LockId(0) };
+    let extend = |value, ttl| Command::CompareAndExtend { key: LOCK, value, ttl: Millis(ttl) };
+    let create = |value| Command::ExtendOrCreate { key: LOCK, value, ttl: Millis(5_000) };
+    for (command, told) in [
+        (extend(token(0, 1), 5_000), &[written][..]),
+        (create(token(0, 1)), &[written]),
+        (extend(token(0, 2), 5_000), &[]),
+        (create(token(0, 2)), &[]),
+        (Command::PExpire(LOCK, Millis(5_000)), &[]),
+        (extend(token(0, 1), 0), &[]),
+    ] {
+        let mut cluster = holding();
+        cluster.run(command.clone());
+        assert_eq!(cluster.events, told, "{command}");
     }
 }
 

@@ -200,8 +200,10 @@ impl Table {
         for line in 0..height {
             page.push(self.table_line(row, &wrapped, line));
         }
-        row.violations.iter().for_each(|violation| page.violation(violation));
-        height + row.violations.len()
+        // Two events of one step may break a promise in the same words: once is enough.
+        let all = &row.violations;
+        let told = (0..all.len()).filter(|place| !all[..*place].contains(&all[*place]));
+        height + told.map(|place| page.violation(&all[place])).count()
     }
 
     fn table_line(&self, row: &Row, wrapped: &[Vec<Line>], index: usize) -> Written {
