@@ -120,6 +120,18 @@ fn a_paused_holder_outlives_its_record(real: &Real) {
     });
 }
 
+/// Row C4. The holder hangs for longer than its record lasts, and its renewer writes the record again when another one holds.
+fn a_renewer_takes_the_lease_back(real: &Real) {
+    at_once([(false, true), (true, false)], |(conditional_renewal, is_broken)| {
+        let lock = cassandra_queue::Settings { ttl_seconds: Some(3), conditional_renewal, ..queue() };
+        let hangs = [(0, Happening::HangsWhenGranted(Duration::from_secs(6)))];
+        let stage = Stage::<CassandraQueue>::new(lock, 2, 1).holding(Micros::seconds(9));
+        let told = stage.late(1, LATER).play(real, &hangs, Duration::from_secs(24));
+        assert!(told.breaks(Promise::MutualExclusion), "{told:?}");
+        assert_eq!(told.breaks(Promise::LeaseLoss), is_broken, "{told:?}");
+    });
+}
+
 /// Rows C7 and C8. Who is first in the queue, or holds, is heard of no more.
 fn who_is_gone_stays_in_the_way(real: &Real) {
     let at_the_head = Happening::Gone { before: reads_queue };
@@ -187,10 +199,11 @@ fn a_lost_deletion_stays_in_the_way(real: &Real) {
 fn failures_of_the_catalogue_are_seen() {
     let Some(real) = start(1) else { return };
     type Play = fn(&Real);
-    let rows: [(&str, Play); 8] = [
+    let rows: [(&str, Play); 9] = [
         ("C1", a_clock_steps_back),
         ("C2", a_late_read_finds_somebody_elses_record),
         ("C3", a_paused_holder_outlives_its_record),
+        ("C4", a_renewer_takes_the_lease_back),
         ("C7 and C8", who_is_gone_stays_in_the_way),
         ("C6", a_waiters_cell_expires),
         ("C16", two_threads_with_one_name),

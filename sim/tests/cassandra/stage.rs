@@ -103,7 +103,7 @@ impl<L: OnCassandra> Stage<L> {
             varies: false,
             work_fits: false,
         };
-        let promises = [Promise::MutualExclusion].into_iter().collect();
+        let promises = [Promise::MutualExclusion, Promise::LeaseLoss].into_iter().collect();
         let setup = Setup { lock, store: Settings::default(), servers: 1, workload, promises };
         Stage { setup, late: BTreeMap::new(), behind: BTreeMap::new(), sequence: None }
     }

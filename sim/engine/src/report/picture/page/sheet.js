@@ -80,7 +80,7 @@ function bandLeft(lane, place) {
 
 // Where every item begins.
 function stack() {
-  const height = (item) => isClosed(item) ? FOLD : ROW + BROKEN * (run.steps[item.first].violations?.length ?? 0);
+  const height = (item) => isClosed(item) ? FOLD : ROW + brokenAbove(item);
   let top = run.hidden[0] > 0 ? FOLD : 0;
   tops = items.map((item) => {
     const at = top + (gapBefore(item) ? FOLD : 0);
@@ -104,8 +104,12 @@ function bottomOf(nth) {
 function yOf(row) {
   const nth = itemOf[row];
   const item = items[nth];
-  const above = isClosed(item) ? 0 : BROKEN * (run.steps[item.first].violations?.length ?? 0);
-  return (tops[nth] + above + bottomOf(nth)) / 2;
+  return (tops[nth] + brokenAbove(item) + bottomOf(nth)) / 2;
+}
+
+// The height of what an item says is broken, above its events.
+function brokenAbove(item) {
+  return isClosed(item) ? 0 : BROKEN * (run.steps[item.first].violations?.length ?? 0);
 }
 
 function itemAt(y) {
@@ -224,7 +228,9 @@ function modeMarkup({ lane, rows, mode: [place, has, wants] }, top, height) {
   const resource = run.resources[place];
   const words = [has && `has ${resource} in ${has}`, wants && `waits for ${has ? wants : `${resource} in ${wants}`}`];
   const classes = `mode${wants ? " wanted" : ""}${has ? "" : " none"}`;
-  return `<div class="${classes}" style="left:${bandLeft(lane, place)}px;top:${top}px;width:${BAND - 4}px;height:${height}px"`
+  // Below what the first row says is broken, which is written over the bands.
+  const above = brokenAbove(items[itemOf[rows[0]]]);
+  return `<div class="${classes}" style="left:${bandLeft(lane, place)}px;top:${top}px;width:${BAND - 4}px;height:${height}px;padding-top:${above + 2}px"`
     + ` title="${escaped(words.filter(Boolean).join(", "))}">${escaped(has ?? "–")}`
     + `${wants ? `<br><b>→${escaped(wants)}</b>` : ""}</div>`;
 }
