@@ -165,6 +165,11 @@ fn c35_a_killed_process_forgets_the_holder_that_its_commit_log_has_no_mark_behin
 }
 
 #[test]
+fn c36_a_deletion_that_a_replica_missed_is_undone_when_the_others_have_purged_its_tombstone() {
+    is_found_and_repaired("C36");
+}
+
+#[test]
 fn r1_a_paused_holder_breaks_mutual_exclusion_of_redlock_and_a_fencing_token_keeps_it_from_writing() {
     is_found_and_repaired("R1");
 }

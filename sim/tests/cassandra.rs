@@ -9,7 +9,8 @@
 //! - `simulated`: the same without anything real; `clock`: the one that both go by
 //! - `one_node`: random operations on one node
 //! - `three_nodes`: random operations on three, one of which is stopped and started
-//! - `stage`: clients of a lock, what happens to them, and their judge; `locks`: the locks, and failures of the catalogue
+//! - `stage`: clients of a lock, what happens to them, and their judge; `locks`: the locks, and failures of the catalogue;
+//!   `measured`: how fast they are
 #![cfg(unix)]
 
 #[path = "cassandra/clock.rs"]
@@ -18,6 +19,8 @@ mod clock;
 mod cql;
 #[path = "cassandra/locks.rs"]
 mod locks;
+#[path = "cassandra/measured.rs"]
+mod measured;
 #[path = "cassandra/one_node.rs"]
 mod one_node;
 #[path = "cassandra/real.rs"]

@@ -136,6 +136,7 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
     ("E6", STORE),
     ("E8", STORE),
     ("E9", STORE),
+    ("C36", TRIED),
     (
         "C35",
         Why::NoPlan(

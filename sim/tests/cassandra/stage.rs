@@ -59,6 +59,8 @@ pub struct Stage<L: OnCassandra> {
 #[derive(Default, Debug)]
 pub struct Told {
     pub events: Vec<Event>,
+    /// Of each of them, when it happened: since the play began.
+    pub when: Vec<Duration>,
     pub violations: Vec<Violation>,
 }
 
@@ -110,6 +112,12 @@ impl<L: OnCassandra> Stage<L> {
 
     pub fn holding(mut self, hold: Micros) -> Self {
         self.setup.workload.hold = hold;
+        self
+    }
+
+    /// Each thinks for so long before it asks.
+    pub fn thinking(mut self, think: Micros) -> Self {
+        self.setup.workload.think = think;
         self
     }
 
@@ -209,6 +217,7 @@ pub fn at_once<C: Send>(cases: impl IntoIterator<Item = C>, play: impl Fn(C) + S
 
 /// Is told of every step of every client.
 struct Judge {
+    began: Instant,
     monitors: RefCell<Monitors>,
     told: RefCell<Told>,
     done: RefCell<Vec<bool>>,
@@ -218,6 +227,7 @@ impl Judge {
     fn new<L: OnCassandra>(setup: &Setup<L>) -> Judge {
         let done = vec![false; usize::from(setup.workload.clients)];
         Judge {
+            began: Instant::now(),
             monitors: RefCell::new(Monitors::new(setup.promises)),
             told: RefCell::default(),
             done: RefCell::new(done),
@@ -243,6 +253,7 @@ impl Record<Cassandra> for Scribe {
         for event in step.events {
             let mut told = self.judge.told.borrow_mut();
             told.events.push(*event);
+            told.when.push(self.judge.began.elapsed());
             let keep = &mut |violation| told.violations.push(violation);
             self.judge.monitors.borrow_mut().observe(*event, keep);
             if matches!(event, Event::Granted { .. }) {

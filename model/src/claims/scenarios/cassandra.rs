@@ -4,7 +4,7 @@ mod hunts;
 mod remains;
 mod services;
 
-use super::{Scenario, Search};
+use super::{Hunt, Scenario, Search};
 use crate::claims::cassandra::{TTL_SECONDS, drop_from_queue_lock, queue_lock};
 use crate::claims::{Assumption, Judgement, NamedSpace};
 use crate::explore::{Draws, Goal, Space};
@@ -24,7 +24,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     rows.extend(services::of_the_time());
     rows.extend([c23(), remains::c24(), c25(), c31()]);
     rows.extend(services::of_the_leases());
-    rows.push(remains::c35());
+    rows.extend([remains::c35(), c36()]);
     rows
 }
 
@@ -210,21 +210,37 @@ fn c11() -> Scenario {
 
 fn c14() -> Scenario {
     let hunt = hunts::c14();
-    let seeds = |setup: &[u8]| Search::Seeds {
-        lock: hunt.lock,
-        setup: setup.to_vec(),
-        faults: hunt.faults,
-        seeds: 3000,
-    };
     Scenario {
         id: "C14",
         story: "a deletion reaches too few replicas and is taken for done: the cell stays, and all wait behind it",
         breaks: Promise::DeadlockFreedom,
-        search: seeds(&hunt.setup),
+        search: seeds(&hunt, &hunt.setup),
         fix: "repeat the deletion until it is acknowledged",
-        fix_search: seeds(&hunt.fixed),
+        fix_search: seeds(&hunt, &hunt.fixed),
         note: "it lasts if coordinators always read the same replicas: by chance they would come upon the tombstone; \
                and hinted handoff, which the simulator leaves out, would heal it unless the coordinator dies",
+        hunt: Some(hunt),
+        ..CASSANDRA
+    }
+}
+
+/// The random runs that a hunt begins with.
+fn seeds(hunt: &Hunt, setup: &[u8]) -> Search {
+    Search::Seeds { lock: hunt.lock, setup: setup.to_vec(), faults: hunt.faults, seeds: 3000 }
+}
+
+fn c36() -> Scenario {
+    let hunt = hunts::c36();
+    Scenario {
+        id: "C36",
+        story: "a replica misses a deletion that a quorum acknowledges, and gets it by no read until the tombstone's grace period is over: \
+                the others purge it, the cell of the replica is alive again, and all wait for an owner who has left",
+        breaks: Promise::DeadlockFreedom,
+        search: seeds(&hunt, &hunt.setup),
+        fix: "a grace period that is longer than any replica goes without what it has missed: ten days, and a repair within them",
+        fix_search: seeds(&hunt, &hunt.fixed),
+        note: "no retry helps, for the deletion was acknowledged; hinted handoff, which the simulator leaves out, brings it to a replica that \
+               is away for less than three hours; a TTL ends the wait, and costs what a TTL costs",
         hunt: Some(hunt),
         ..CASSANDRA
     }

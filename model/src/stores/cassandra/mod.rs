@@ -44,6 +44,8 @@
 //! - *Anti-entropy repair, compaction, flushes, disks that fill or break, topology changes, datacentres,* and the
 //!   failure detector: a coordinator does not refuse up front (`UnavailableException`), with nothing written; it times out, with
 //!   something written.
+//! - *What tombstones cost.* A read past many is slow, and fails past 100,000 (`tombstone_failure_threshold`). Hidden: a queue at whose
+//!   first nobody can look any more, once so many have been through it within the grace period.
 //! - *Row and range tombstones, counters.* The Cassandra paper has none.
 //! - *Of lightweight transactions:* the second variant of Paxos (4.1), reads at SERIAL, conditions on more than one column,
 //!   and that `system.paxos` forgets a round after three hours. Hidden: what goes wrong when rounds of both variants meet,

@@ -155,6 +155,19 @@ pub(super) fn c14() -> Hunt {
     })
 }
 
+/// Nobody looks while they all think, for longer than tombstones are kept.
+pub(super) fn c36() -> Hunt {
+    let keeping = |grace_seconds| {
+        let mut setup = unleased(Promise::DeadlockFreedom);
+        setup.lock.request_timeout = Some(Micros::seconds(3));
+        setup.lock.retry_deletes = RetryDeletes::UntilAcknowledged;
+        setup.store.gc_grace_seconds = Some(grace_seconds);
+        setup.workload = Workload { think: Micros::seconds(20), hold: Micros::seconds(1), ..setup.workload };
+        setup
+    };
+    repaired(&["loss", "partition"], &keeping(5), &keeping(864_000))
+}
+
 /// With what else it takes against the clocks of clients. Random clocks err by up to three TTLs, however long those are:
 /// none is far above the skew but one without end.
 pub(super) fn c15() -> Hunt {
