@@ -223,7 +223,11 @@ pub(super) fn run(
                 states: None,
                 runs: Some(tried.runs),
                 vacuous: is_vacuous(seeded.watched()?, tried.untested, scenario.breaks),
-                space: format!("{}; {allowed}", seeded.lock().use_in_words(setup)?),
+                space: format!(
+                    "{}; set: {}; {allowed}",
+                    seeded.lock().use_in_words(setup)?,
+                    seeded.lock().settings_in_words(setup)?
+                ),
             })
         }
     }

@@ -31,6 +31,8 @@ struct Figures {
     fairness: f64,
     /// The most grants of one thread in a row.
     run_max: usize,
+    /// Grants in the last quarter of the time, to those in the first: whether it wears out.
+    late: f64,
 }
 
 impl Figures {
@@ -38,12 +40,15 @@ impl Figures {
         let mut called: BTreeMap<ClientId, Duration> = BTreeMap::new();
         let mut waits = Vec::new();
         let mut granted = Vec::new();
+        let mut quarters = [0.0; 4];
         for (event, at) in told.events.iter().zip(&told.when) {
             match *event {
                 Event::Called { client, .. } => _ = called.insert(client, *at),
                 Event::Granted { client, .. } if *at >= WARM_UP => {
                     waits.extend(called.remove(&client).map(|since| *at - since));
                     granted.push(client);
+                    let quarter = (*at - WARM_UP).as_secs_f64() / window.as_secs_f64() * 4.0;
+                    quarters[(quarter as usize).min(3)] += 1.0;
                 }
                 _ => {}
             }
@@ -60,6 +65,7 @@ impl Figures {
             per_second: granted.len() as f64 / window.as_secs_f64(),
             wait: [of_waits(50), of_waits(99)],
             fairness: sum * sum / (f64::from(clients) * squares),
+            late: quarters[3] / quarters[0],
             run_max: granted.chunk_by(|one, next| one == next).map(<[_]>::len).max().unwrap_or(0),
         }
     }
@@ -81,8 +87,8 @@ fn the_queue_is_fair_on_real_nodes_and_the_old_lock_is_not() {
         ..lock
     };
     println!(
-        "{:<26}{:>8}{:>9}{:>9}{:>9}{:>8}{:>9}",
-        "lock, threads", "hold ms", "a second", "p50 ms", "p99 ms", "Jain", "max run"
+        "{:<28}{:>8}{:>9}{:>9}{:>9}{:>8}{:>9}{:>8}",
+        "lock, threads", "hold ms", "a second", "p50 ms", "p99 ms", "Jain", "max run", "late"
     );
     for hold in [0, 10] {
         for &clients in threads {
@@ -115,10 +121,10 @@ fn measured<L: OnCassandra>(
     let told = stage.on_nodes(3).play(real, &[], WARM_UP + window);
     assert!(!told.breaks(Promise::MutualExclusion), "{:?}", told.violations);
     let figures = Figures::of(&told, clients, window);
-    let Figures { per_second, wait: [half, most], fairness, run_max } = &figures;
+    let Figures { per_second, wait: [half, most], fairness, run_max, late } = &figures;
     let [half, most] = [half, most].map(|wait| wait.as_secs_f64() * 1_000.0);
     println!(
-        "{:<26}{:>8}{per_second:>9.1}{half:>9.1}{most:>9.1}{fairness:>8.2}{run_max:>9}",
+        "{:<28}{:>8}{per_second:>9.1}{half:>9.1}{most:>9.1}{fairness:>8.2}{run_max:>9}{late:>8.2}",
         format!("{name}, {clients}"),
         hold.0 / 1_000
     );

@@ -289,6 +289,10 @@ impl<Y: System> AnyLock for Registered<Y> {
         Ok(surroundings::use_in_words(&unpack_setup::<Y>(setup)?))
     }
 
+    fn settings_in_words(&self, setup: &[u8]) -> Result<String, RunError> {
+        Ok(surroundings::in_words(&self.settings_set_in(&unpack_setup::<Y>(setup)?)))
+    }
+
     fn watched_in(&self, setup: &[u8]) -> Result<PromiseSet, RunError> {
         Ok(unpack_setup::<Y>(setup)?.promises)
     }

@@ -72,7 +72,8 @@ impl Surroundings {
     }
 }
 
-fn in_words<T: AsRef<str>>(things: &[T]) -> String {
+/// Things in a row, or that there are none.
+pub(super) fn in_words<T: AsRef<str>>(things: &[T]) -> String {
     let things: Vec<&str> = things.iter().map(AsRef::as_ref).collect();
     if things.is_empty() { "nothing".to_owned() } else { things.join(", ") }
 }

@@ -23,6 +23,8 @@ pub struct Cluster {
     /// Between servers only: clients' requests arrive at once.
     pub in_flight: Vec<Flight>,
     pub replies: Vec<Reply>,
+    /// What coordinators told, in order.
+    pub told: Vec<Written>,
     pub dismissed: u32,
     serial: u32,
 }
@@ -42,6 +44,7 @@ impl Cluster {
             now: Micros::ZERO,
             in_flight: Vec::new(),
             replies: Vec::new(),
+            told: Vec::new(),
             dismissed: 0,
             serial: 0,
         }
@@ -65,6 +68,7 @@ impl Cluster {
         };
         let mut effects = Effects::default();
         entry(&mut self.servers[usize::from(server)], &cx, &mut effects);
+        self.told.append(&mut effects.changes);
         for (to, message) in effects.sends {
             match (to, message) {
                 (Node::Server(to), message) => self.in_flight.push(Flight { from: server, to, message }),

@@ -144,6 +144,33 @@ fn a_failed_quorum_write_stays_on_some_replicas() {
 }
 
 #[test]
+fn a_cell_is_told_to_be_kept_once_when_as_many_replicas_have_it_as_the_level_asks_for() {
+    let kept = |cluster: &Cluster| {
+        cluster.told.iter().filter(|told| matches!(told, Written::Kept { client: 0, .. })).count()
+    };
+    for (writes, after) in
+        [(Consistency::One, [1, 1, 1]), (Consistency::Quorum, [0, 1, 1]), (Consistency::All, [0, 0, 1])]
+    {
+        let mut cluster = Cluster::new(3, consistency(writes, Consistency::Quorum));
+        cluster.write(0, put(A, 100, None));
+        let mut seen = vec![kept(&cluster)];
+        // Both mutations, and what they are acknowledged by.
+        cluster.deliver(0);
+        cluster.deliver(0);
+        for _ in 0..2 {
+            if !cluster.in_flight.is_empty() {
+                cluster.deliver(0);
+            }
+            seen.push(kept(&cluster));
+        }
+        assert_eq!(seen, after, "{writes:?}");
+        cluster.write(0, delete(A, 101));
+        cluster.deliver_all();
+        assert_eq!(kept(&cluster), 1, "a deletion keeps nothing");
+    }
+}
+
+#[test]
 fn a_partial_delete_leaves_the_column_to_the_others() {
     let mut cluster = Cluster::new(3, consistency(Consistency::Quorum, Consistency::Quorum));
     cluster.write(0, put(A, 100, None));
