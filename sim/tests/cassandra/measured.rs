@@ -102,8 +102,7 @@ fn the_queue_is_fair_on_real_nodes_and_the_old_lock_is_not() {
             let fenced = measured::<CassandraQueue>(&real, name, repaired, (clients, hold), window);
             for queue in [new, fenced] {
                 assert!(queue.fairness > 0.99, "{clients} threads: {}", queue.fairness);
-                // Who fights has a long wait before it, whoever queues waits for its turn.
-                assert!(clients == 1 || old.wait[1] > queue.wait[1], "{clients} threads");
+                // Who has just had it is the first to come for it again, where nobody queues.
                 assert!(clients == 1 || old.run_max > queue.run_max, "{clients} threads");
             }
         }
