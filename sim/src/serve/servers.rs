@@ -10,7 +10,7 @@ use picklock_model::machine::{Context, Effects, Message, Node, Store};
 use picklock_model::time::{Clock, Micros};
 use std::fmt::Debug;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -41,6 +41,8 @@ pub struct Servers<S: Served>(Arc<Shared<S>>);
 struct Shared<S: Served> {
     settings: S::Settings,
     count: u8,
+    /// When the first server was served.
+    began: OnceLock<Instant>,
     state: Mutex<State<S>>,
     /// Something is wrong now that was not, or the other way about.
     struck: Notify,
@@ -63,7 +65,6 @@ pub struct Tally {
 
 #[derive(Debug)]
 pub(super) struct State<S: Served> {
-    began: Option<Instant>,
     pub nodes: Vec<ServerState<S>>,
     /// What servers have said to each other and not heard yet, with the true time at which it arrives.
     pub letters: Vec<(Micros, u8, u8, S::Peer)>,
@@ -80,6 +81,8 @@ pub(super) struct State<S: Served> {
     pub plan_began: Micros,
     pub watch: Watch,
     effects: Effects<S>,
+    /// Since this was last asked, somebody has got another deadline, or has been written to.
+    is_stirred: bool,
 }
 
 /// A connection, as far as faults strike it.
@@ -119,7 +122,6 @@ impl<S: Served> Servers<S> {
             suspended_until: Micros::ZERO,
         });
         let state = State {
-            began: None,
             nodes: nodes.collect(),
             letters: Vec::new(),
             desk: S::Desk::default(),
@@ -131,9 +133,11 @@ impl<S: Served> Servers<S> {
             plan_began: Micros::ZERO,
             watch: Watch::default(),
             effects: Effects::default(),
+            is_stirred: false,
         };
         let (struck, entered) = (Notify::new(), Notify::new());
-        Servers(Arc::new(Shared { settings, count, state: Mutex::new(state), struck, entered }))
+        let (began, state) = (OnceLock::new(), Mutex::new(state));
+        Servers(Arc::new(Shared { settings, count, began, state, struck, entered }))
     }
 
     /// How many servers there are.
@@ -158,10 +162,7 @@ impl<S: Served> Servers<S> {
         let simulated = turmoil::sim_elapsed();
         #[cfg(not(feature = "hosted"))]
         let simulated = None;
-        let elapsed = simulated.unwrap_or_else(|| {
-            let began = *self.state().began.get_or_insert_with(Instant::now);
-            began.elapsed()
-        });
+        let elapsed = simulated.unwrap_or_else(|| self.0.began.get_or_init(Instant::now).elapsed());
         Micros(i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX))
     }
 
@@ -208,8 +209,14 @@ impl<S: Served> Servers<S> {
     /// Somebody asks something: one step, in which nobody else comes in.
     pub(super) fn step<T>(&self, ask: impl FnOnce(&mut State<S>, Micros) -> T) -> T {
         let now = self.now();
-        let said = ask(&mut self.state(), now);
-        self.0.entered.notify_waiters();
+        let (said, is_stirred) = {
+            let state = &mut *self.state();
+            let said = ask(state, now);
+            (said, std::mem::take(&mut state.is_stirred))
+        };
+        if is_stirred {
+            self.0.entered.notify_waiters();
+        }
         said
     }
 
@@ -315,18 +322,25 @@ impl<S: Served> Servers<S> {
     }
 
     async fn opens(&self, connection: &Connection, opens_at: impl Fn(&Condition, Micros) -> Micros) -> bool {
+        // `None`: the connection has ended.
+        let opens = |now: Micros| {
+            let state = self.state();
+            let condition = &state.nodes[usize::from(connection.server)].condition;
+            let lives = condition.life_of(connection.client) == connection.life && !condition.is_down();
+            lives.then(|| opens_at(condition, now))
+        };
+        // As almost always: nobody has to be told when that changes.
+        let now = self.now();
+        match opens(now) {
+            None => return false,
+            Some(at) if at <= now => return true,
+            Some(_) => {}
+        }
         loop {
             let (struck, now) = (self.0.struck.notified(), self.now());
             tokio::pin!(struck);
             struck.as_mut().enable();
-            let opens = {
-                let state = self.state();
-                let condition = &state.nodes[usize::from(connection.server)].condition;
-                if condition.life_of(connection.client) != connection.life || condition.is_down() {
-                    return false;
-                }
-                opens_at(condition, now)
-            };
+            let Some(opens) = opens(now) else { return false };
             if opens <= now {
                 return true;
             }
@@ -420,7 +434,10 @@ impl<S: Served> State<S> {
             settings: &servers.0.settings,
         };
         self.effects.clear();
+        let dues = |machine: &S| (machine.deadline(cx.settings), machine.other_deadline(cx.settings));
+        let before = dues(&node.machine);
         entry(&mut node.machine, &cx, &mut self.effects);
+        self.is_stirred |= before != dues(&node.machine) || !self.effects.sends.is_empty();
         let remark = self.effects.remark;
         for (to, message) in self.effects.sends.drain(..) {
             match (to, message) {

@@ -8,6 +8,7 @@
 //! sent: what was on the way, or waits for a server that is paused, is run when its time comes, for nobody.
 
 use super::house::Outgoing;
+use super::queue::Queue;
 use super::request::{Read, Requests};
 use super::visit::{Said, Servers, acknowledged, admit, ask, dismiss, last_word, late};
 use super::watched::{Asked, Tells};
@@ -23,8 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 /// How often `WAIT` looks whether the replicas have come far enough.
@@ -84,23 +84,24 @@ struct Incoming {
     /// Or what is wrong with it.
     words: Result<Vec<Bytes>, String>,
     asked: Asked,
-    _room: OwnedSemaphorePermit,
 }
 
 async fn talk<L: Listener>(servers: Servers, server: u8, stream: L::Stream) {
     let Some(connection) = servers.connect(server, L::ends(&stream)) else { return L::reset(stream) };
-    let (outbox, outgoing) = unbounded_channel();
+    let outbox = Arc::new(Queue::default());
     let client = admit(&servers, server, connection.link, outbox.clone());
     let (is_reset, hung_up) = (AtomicBool::new(true), AtomicBool::new(false));
     let seat = Seat { servers, server, client, connection, is_reset, hung_up, is_closed: Notify::new() };
     let (mut from, mut to) = tokio::io::split(stream);
     let gone = {
-        let (queue, incoming) = unbounded_channel();
+        let queue = Queue::default();
         let all = async {
+            // In this order: see `Queue`.
             tokio::try_join!(
-                seat.hear(&mut from, queue),
-                seat.work(incoming, outbox),
-                seat.tell(&mut to, outgoing)
+                biased;
+                seat.hear(&mut from, &queue),
+                seat.work(&queue, &outbox),
+                seat.tell(&mut to, &outbox),
             )
         };
         tokio::select! {
@@ -124,9 +125,8 @@ impl Seat {
     async fn hear<S: AsyncRead>(
         &self,
         from: &mut ReadHalf<S>,
-        queue: UnboundedSender<Incoming>,
+        queue: &Queue<Incoming>,
     ) -> Result<(), Gone> {
-        let room = Arc::new(Semaphore::new(QUEUED_BYTES_MAX));
         let mut requests = Requests::default();
         loop {
             let words = match requests.next() {
@@ -138,32 +138,34 @@ impl Seat {
                     Ok(0) | Err(_) => {
                         self.hung_up.store(true, Ordering::Relaxed);
                         self.is_closed.notify_one();
+                        queue.close();
                         return Ok(());
                     }
                 },
             };
             let size = words.iter().flatten().map(Bytes::len).sum::<usize>().clamp(64, QUEUED_BYTES_MAX);
-            let size = u32::try_from(size).unwrap_or(u32::MAX);
-            let Ok(_room) = room.clone().acquire_many_owned(size).await else { return Ok(()) };
+            queue.shrinks_to(QUEUED_BYTES_MAX - size).await;
             let now = self.servers.now();
             let Connection { link, client, .. } = self.connection;
-            let (latency, is_lost) = self.servers.state().fate(self.server, client, Direction::Request, now);
             let is_last = words.is_err();
-            let asked = Asked::new(&self.servers, link, words.as_deref().unwrap_or_default(), now);
-            if queue.send(Incoming { due: now + latency, is_lost, words, asked, _room }).is_err() || is_last {
+            let (latency, is_lost, asked) = {
+                let state = &mut *self.servers.state();
+                let (latency, is_lost) = state.fate(self.server, client, Direction::Request, now);
+                let words = words.as_deref().unwrap_or_default();
+                (latency, is_lost, Asked::new(&self.servers, state, link, words, now))
+            };
+            queue.add(size, Incoming { due: now + latency, is_lost, words, asked });
+            if is_last {
+                queue.close();
                 return Ok(());
             }
         }
     }
 
     /// Has one command run after the other, when it has arrived.
-    async fn work(
-        &self,
-        mut incoming: UnboundedReceiver<Incoming>,
-        outbox: UnboundedSender<Outgoing>,
-    ) -> Result<(), Gone> {
+    async fn work(&self, incoming: &Queue<Incoming>, outbox: &Queue<Outgoing>) -> Result<(), Gone> {
         let Seat { servers, server, client, .. } = self;
-        while let Some(Incoming { due, is_lost, words, mut asked, .. }) = incoming.recv().await {
+        while let Some(Incoming { due, is_lost, words, mut asked }) = incoming.next().await {
             self.until(due).await;
             self.arrives(Direction::Request).await?;
             if is_lost {
@@ -201,8 +203,7 @@ impl Seat {
             };
             let Some(outgoing) = outgoing else { return Err(Gone::Closed) };
             let is_last = outgoing.is_last;
-            // `tell` ends later than this does.
-            let _sent = outbox.send(outgoing);
+            outbox.add(0, outgoing);
             if is_last {
                 return Ok(());
             }
@@ -215,7 +216,7 @@ impl Seat {
             is_last: true,
             tells: Tells::default(),
         };
-        let _sent = outbox.send(last);
+        outbox.add(0, last);
         Ok(())
     }
 
@@ -223,11 +224,10 @@ impl Seat {
     async fn tell<S: AsyncWrite>(
         &self,
         to: &mut WriteHalf<S>,
-        mut outgoing: UnboundedReceiver<Outgoing>,
+        outgoing: &Queue<Outgoing>,
     ) -> Result<(), Gone> {
         let mut is_there = true;
-        let mut next = outgoing.recv().await;
-        while let Some(Outgoing { due, is_lost, bytes, mut is_last, tells }) = next.take() {
+        while let Some(Outgoing { due, is_lost, bytes, mut is_last, tells }) = outgoing.next().await {
             self.until(due).await;
             self.arrives(Direction::Reply).await?;
             if is_lost {
@@ -237,29 +237,20 @@ impl Seat {
             let (mut together, mut tells) = (Vec::from(bytes), vec![tells]);
             let now = self.servers.now();
             while !is_last {
-                match outgoing.try_recv() {
-                    Ok(more) if more.due <= now && !more.is_lost => {
-                        together.extend_from_slice(&more.bytes);
-                        is_last = more.is_last;
-                        tells.push(more.tells);
-                    }
-                    Ok(more) => {
-                        next = Some(more);
-                        break;
-                    }
-                    Err(_) => break,
-                }
+                let Some(more) = outgoing.next_if(|more| more.due <= now && !more.is_lost) else { break };
+                together.extend_from_slice(&more.bytes);
+                is_last = more.is_last;
+                tells.push(more.tells);
             }
             // Who does not listen any more has sent what it has sent: the rest of that is run.
             is_there = is_there && to.write_all(&together).await.is_ok() && to.flush().await.is_ok();
             if is_there && !self.hung_up.load(Ordering::Relaxed) {
-                tells.iter().for_each(|tells| tells.told(&self.servers, self.server, self.connection.link));
+                let (now, link) = (self.servers.now(), self.connection.link);
+                let watch = &mut self.servers.state().watch;
+                tells.into_iter().for_each(|tells| tells.told(watch, self.server, link, now));
             }
             if is_last {
                 return Err(Gone::Closed);
-            }
-            if next.is_none() {
-                next = outgoing.recv().await;
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! What a server's process has for its clients' sake, beside what it stores: gone when the process ends.
 
 use super::lua::{Libraries, Scripts};
+use super::queue::Queue;
 use super::reply::Reply;
 use super::store::Place;
 use super::watched::Tells;
@@ -8,13 +9,14 @@ use crate::serve::watch::record::LinkId;
 use bytes::Bytes;
 use picklock_model::time::Micros;
 use std::collections::{BTreeMap, BTreeSet};
-use tokio::sync::{mpsc, oneshot};
+use std::sync::Arc;
+use tokio::sync::oneshot;
 
 /// What a server's process has for its clients' sake.
 #[derive(Debug, Default)]
 pub struct House {
     /// Those who are connected, but for whoever is having a command run.
-    pub sessions: BTreeMap<i64, Session>,
+    pub sessions: BTreeMap<i64, Box<Session>>,
     last_id: i64,
     pub scripts: Scripts,
     pub libraries: Libraries,
@@ -67,11 +69,11 @@ pub struct Session {
     pub patterns: BTreeSet<Bytes>,
     /// When it came, in microseconds of true time.
     pub since: Micros,
-    pub last_command: String,
+    pub last_command: &'static str,
     /// Whether it wants to be answered.
     pub quiet: Quiet,
     /// Where what it is told goes.
-    pub outbox: mpsc::UnboundedSender<Outgoing>,
+    pub outbox: Arc<Queue<Outgoing>>,
 }
 
 /// Whether a client wants to be answered (`CLIENT REPLY`). Messages that it listens to come all the same.
@@ -119,7 +121,7 @@ pub struct Waiter {
 }
 
 impl Session {
-    fn new(id: i64, link: LinkId, since: Micros, outbox: mpsc::UnboundedSender<Outgoing>) -> Session {
+    fn new(id: i64, link: LinkId, since: Micros, outbox: Arc<Queue<Outgoing>>) -> Session {
         Session {
             id,
             link,
@@ -133,7 +135,7 @@ impl Session {
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),
             since,
-            last_command: "NULL".to_owned(),
+            last_command: "NULL",
             quiet: Quiet::No,
             outbox,
         }
@@ -147,9 +149,10 @@ impl Session {
 
 impl House {
     /// Somebody has connected; its number.
-    pub fn admit(&mut self, link: LinkId, since: Micros, outbox: mpsc::UnboundedSender<Outgoing>) -> i64 {
+    pub fn admit(&mut self, link: LinkId, since: Micros, outbox: Arc<Queue<Outgoing>>) -> i64 {
         self.last_id += 1;
-        self.sessions.insert(self.last_id, Session::new(self.last_id, link, since, outbox));
+        let session = Session::new(self.last_id, link, since, outbox);
+        self.sessions.insert(self.last_id, Box::new(session));
         self.last_id
     }
 
@@ -192,7 +195,7 @@ impl House {
     }
 
     /// Keys were changed: who watches them is told when it asks.
-    pub fn overtake(&mut self, touched: &BTreeSet<Place>, session: &mut Session) {
+    pub fn overtake(&mut self, touched: &[Place], session: &mut Session) {
         for place in touched {
             for id in self.watched.get(place).into_iter().flatten() {
                 match self.sessions.get_mut(id) {

@@ -74,6 +74,7 @@ mod glob;
 mod house;
 mod lua;
 mod numbers;
+mod queue;
 mod reply;
 mod request;
 mod store;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use picklock_model::machine::Context;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// Why a command is not run to its end.
 #[derive(Clone, PartialEq, Debug)]
@@ -69,7 +70,7 @@ pub enum Within {
 #[derive(Debug, Default)]
 pub struct Surroundings {
     /// Where the servers listen, if they listen on something with an address.
-    pub addresses: Vec<SocketAddr>,
+    pub addresses: Arc<[SocketAddr]>,
     /// What each server has of its master's changes; `None`: it has nothing, is down, or a master itself.
     pub replicas: Vec<Option<u32>>,
 }

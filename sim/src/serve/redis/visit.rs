@@ -2,6 +2,7 @@
 
 use super::commands::{again, execute};
 use super::house::{House, Outgoing, Quiet, Sent, Session, Waiter};
+use super::queue::Queue;
 use super::reply::Reply;
 use super::store::{Content, Instance, Place, Settings};
 use super::turn::{Refusal, Surroundings, Turn, Within};
@@ -16,19 +17,20 @@ use picklock_model::stores::redis::Layout;
 use picklock_model::time::Micros;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use tokio::sync::{mpsc, oneshot};
+use std::sync::Arc;
+use tokio::sync::oneshot;
 
 /// Simulated Redis servers, which outlive the connections to them and their processes. Cheap to clone: all clones are the
 /// same servers.
 pub type Servers = servers::Servers<Instance>;
 
-type State = servers::State<Instance>;
+pub type State = servers::State<Instance>;
 
 /// What the servers have for their clients' sake.
 #[derive(Debug, Default)]
 pub struct Desk {
-    houses: BTreeMap<u8, House>,
-    addresses: Vec<SocketAddr>,
+    houses: BTreeMap<u8, Box<House>>,
+    addresses: Arc<[SocketAddr]>,
 }
 
 impl Served for Instance {
@@ -46,7 +48,7 @@ impl Served for Instance {
 impl Servers {
     /// Where the servers listen, for `ROLE` and `INFO` to say.
     pub fn advertise(&self, addresses: Vec<SocketAddr>) {
-        self.state().desk.addresses = addresses;
+        self.state().desk.addresses = addresses.into();
     }
 
     /// From now on it is kept what happens, in this file, too, if there is one, and followed who holds what. `date` is that of
@@ -66,7 +68,7 @@ impl Servers {
 }
 
 /// Somebody has connected: its number on this server.
-pub fn admit(servers: &Servers, server: u8, link: LinkId, outbox: mpsc::UnboundedSender<Outgoing>) -> i64 {
+pub fn admit(servers: &Servers, server: u8, link: LinkId, outbox: Arc<Queue<Outgoing>>) -> i64 {
     let now = servers.now();
     servers.state().desk.houses.entry(server).or_default().admit(link, now, outbox)
 }
@@ -143,13 +145,16 @@ pub fn ask(servers: &Servers, server: u8, client: i64, words: Vec<Bytes>, asked:
         if let Some(sight) = sight {
             tells.claims = sight.tell(server, &words, asked, now, &mut state.watch);
             tells.text = match &ran {
-                Ok(reply) => reply_text(reply),
-                Err(Refusal::Error(text)) => format!("-{}", crate::serve::watch::shown(text)),
-                Err(Refusal::Block { .. } | Refusal::Replicas { .. }) => "waits".to_owned(),
+                Ok(reply) => reply_text(reply).into(),
+                Err(Refusal::Error(text)) => format!("-{}", crate::serve::watch::shown(text)).into(),
+                Err(Refusal::Block { .. } | Refusal::Replicas { .. }) => "waits".into(),
             };
-            let (reply, text) = (Some(tells.text.clone()), asked.text.as_str());
-            let happened =
-                Happened { link: Some(session.link), reply, ..Happened::new(now, What::Ran, text) };
+            let reply = Some(tells.text.clone());
+            let happened = Happened {
+                link: Some(session.link),
+                reply,
+                ..Happened::new(now, What::Ran, asked.text.clone())
+            };
             state.watch.record.add(happened);
             state.watch.record.name(session.link, &String::from_utf8_lossy(&session.name));
         }
@@ -218,7 +223,7 @@ pub fn late(
         house.waiters.remove(&ticket);
     }
     let (version, link) = house.sessions.get(&client).map(|session| (session.version, session.link))?;
-    let text = if state.watch.record.is_on() { reply_text(reply) } else { String::new() };
+    let text = if state.watch.record.is_on() { reply_text(reply).into() } else { Arc::default() };
     let outgoing = state.outgoing(server, link, reply, version, false, now);
     Some(Outgoing { tells: Tells { text, claims: Vec::new() }, ..outgoing })
 }
@@ -288,7 +293,7 @@ impl State {
                 reply.write(session.version, &mut bytes);
             }
             // If its connection has ended, nobody is told.
-            let _ended = session.outbox.send(self.sent(server, session.link, bytes.freeze(), is_last, now));
+            session.outbox.send(self.sent(server, session.link, bytes.freeze(), is_last, now));
         }
     }
 }

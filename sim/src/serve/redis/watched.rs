@@ -4,18 +4,19 @@
 //! can take one (`SET NX`, `SETNX`, a script, a transaction) leaves a string or a hash at a key where none was. A string is the
 //! value by which its owner is known; of a hash it is the name of its first field (Redisson).
 
+use super::commands::spec_of;
 use super::house::Session;
 use super::reply::Reply;
 use super::store::{Content, Instance, Place, unix_ms};
-use super::turn::lower;
-use super::visit::Servers;
+use super::visit::{Servers, State};
 use crate::serve::watch::Watch;
 use crate::serve::watch::claims::Owner;
 use crate::serve::watch::record::{Happened, LinkId, What};
-use crate::serve::watch::shown;
+use crate::serve::watch::{show, shown};
 use bytes::Bytes;
 use picklock_model::machine::Context;
 use picklock_model::time::Micros;
+use std::sync::Arc;
 
 type Settings = super::store::Settings;
 
@@ -43,12 +44,12 @@ pub struct Sight {
 
 /// A command as one line, not too long.
 pub fn command_text(words: &[Bytes]) -> String {
-    let mut text = String::new();
+    let mut text = String::with_capacity(TEXT_MAX);
     for (place, word) in words.iter().enumerate() {
         if place > 0 {
             text.push(' ');
         }
-        text += &shown(word);
+        show(word, &mut text);
         if text.len() > TEXT_MAX {
             return text.chars().take(TEXT_MAX).chain(['…']).collect();
         }
@@ -76,10 +77,10 @@ pub fn reply_text(reply: &Reply) -> String {
 
 /// The keys that a command names, of those commands that matter, and whether it can take a lock.
 fn keys(words: &[Bytes]) -> (bool, &[Bytes]) {
-    let (Some(name), Some(first)) = (words.first().map(lower), words.get(1)) else { return (false, &[]) };
+    let (Some(spec), Some(first)) = (words.first().and_then(spec_of), words.get(1)) else { return (false, &[]) };
     let one = std::slice::from_ref(first);
     let says = |option: &str| words[2..].iter().any(|word| word.eq_ignore_ascii_case(option.as_bytes()));
-    match name.as_str() {
+    match spec.name {
         "set" => (says("nx"), one),
         "setnx" | "hsetnx" => (true, one),
         "eval" | "evalsha" => {
@@ -214,24 +215,24 @@ pub struct Asked {
     /// The claims that it may give up. What never runs has given them up, as far as its client knows.
     pub doubts: Vec<(Bytes, Bytes)>,
     /// What it says, if that is kept.
-    pub text: String,
+    pub text: Arc<str>,
 }
 
 impl Asked {
     /// A client has sent this.
-    pub fn new(servers: &Servers, link: LinkId, words: &[Bytes], at: Micros) -> Asked {
-        let watch = &mut servers.state().watch;
+    pub fn new(servers: &Servers, state: &mut State, link: LinkId, words: &[Bytes], at: Micros) -> Asked {
+        let watch = &mut state.watch;
         let owner = Owner { link, client: watch.record.client_of(link) };
         let mut asked =
-            Asked { servers: servers.clone(), owner, at, doubts: Vec::new(), text: String::new() };
+            Asked { servers: servers.clone(), owner, at, doubts: Vec::new(), text: Arc::default() };
         if !watch.record.is_on() {
             return asked;
         }
-        asked.text = command_text(words);
-        watch
-            .record
-            .add(Happened { link: Some(link), ..Happened::new(at, What::Asked, asked.text.as_str()) });
-        let is_script = words.first().is_some_and(|name| matches!(lower(name).as_str(), "eval" | "evalsha"));
+        asked.text = command_text(words).into();
+        watch.record.add(Happened { link: Some(link), ..Happened::new(at, What::Asked, asked.text.clone()) });
+        let is_script = words.first().is_some_and(|name| {
+            name.eq_ignore_ascii_case(b"eval") || name.eq_ignore_ascii_case(b"evalsha")
+        });
         if is_script {
             let (_, keys) = keys(words);
             for key in keys {
@@ -259,19 +260,17 @@ impl Drop for Asked {
 /// What a reply that is on its way will tell.
 #[derive(Debug, Default)]
 pub struct Tells {
-    pub text: String,
+    pub text: Arc<str>,
     pub claims: Vec<(Bytes, u64)>,
 }
 
 impl Tells {
     /// It was written into its client's socket.
-    pub fn told(&self, servers: &Servers, server: u8, link: LinkId) {
+    pub fn told(self, watch: &mut Watch, server: u8, link: LinkId, now: Micros) {
         if self.text.is_empty() && self.claims.is_empty() {
             return;
         }
-        let now = servers.now();
-        let watch = &mut servers.state().watch;
-        watch.record.add(Happened { link: Some(link), ..Happened::new(now, What::Told, self.text.as_str()) });
+        watch.record.add(Happened { link: Some(link), ..Happened::new(now, What::Told, self.text) });
         for (key, number) in &self.claims {
             watch.told(server, key, *number, now);
         }

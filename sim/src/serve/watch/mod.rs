@@ -381,10 +381,26 @@ fn number_of(name: &str) -> Option<u8> {
 
 /// Bytes of a client as text, and not too much of it.
 pub fn shown(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    show(bytes, &mut text);
+    text
+}
+
+/// Adds bytes of a client to a text, and not too much of them.
+pub fn show(bytes: &[u8], to: &mut String) {
     const SHOWN_MAX: usize = 48;
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_MAX)]);
-    let text: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-    if bytes.len() > SHOWN_MAX { format!("{text}…") } else { text }
+    let first = &bytes[..bytes.len().min(SHOWN_MAX)];
+    match std::str::from_utf8(first) {
+        // The usual case, once per word of every command.
+        Ok(text) if first.iter().all(|byte| (b' '..0x7f).contains(byte)) => to.push_str(text),
+        _ => {
+            let text = String::from_utf8_lossy(first);
+            to.extend(text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }));
+        }
+    }
+    if bytes.len() > SHOWN_MAX {
+        to.push('…');
+    }
 }
 
 #[cfg(test)]

@@ -98,13 +98,13 @@ impl Drawing<'_> {
             What::Ran => {
                 (event.node, event.what) = (server.clone(), "delivered");
                 (event.from, event.to) = (client.clone(), server);
-                event.message = Some(happened.text.clone());
+                event.message = Some(happened.text.to_string());
                 event.sent = messages(client, happened.reply.as_deref().unwrap_or_default());
             }
             What::Told => {
                 (event.node, event.what) = (client.clone(), "delivered");
                 (event.from, event.to) = (server, client);
-                event.message = Some(happened.text.clone());
+                event.message = Some(happened.text.to_string());
             }
             What::Struck | What::Over => return self.strike(happened),
             What::Healed => event.what = "healed",
@@ -164,7 +164,7 @@ impl Drawing<'_> {
     /// The same step as the one before, which broke it.
     fn broken(&mut self, happened: &Happened) {
         let broken =
-            self.watch.broken().find(|broken| broken.at == happened.at && broken.words == happened.text);
+            self.watch.broken().find(|broken| broken.at == happened.at && *broken.words == *happened.text);
         let Some((broken, event)) = broken.zip(self.events.last_mut()) else { return };
         event.violations.push(JsonViolation {
             property: broken.property,

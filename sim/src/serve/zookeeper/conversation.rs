@@ -363,7 +363,7 @@ impl Conversation {
             let (link, reply) = (Some(self.line.connection.link), Some(answer.text.clone()));
             state.watch.record.add(Happened {
                 link,
-                reply,
+                reply: reply.map(Into::into),
                 ..Happened::new(now, Deed::Ran, asked.to_string())
             });
         }

@@ -207,7 +207,7 @@ pub fn command(turn: &mut Turn, words: &[Bytes]) -> Replied {
         Some("count") => Ok(Reply::Integer(SPECS.len() as i64)),
         Some("info") if words.len() == 2 => Ok(Reply::Array(SPECS.iter().map(said).collect())),
         Some("info") => {
-            let asked = words[2..].iter().map(|name| super::spec(&lower(name)).map_or(Reply::NoArray, said));
+            let asked = words[2..].iter().map(|name| super::spec_of(name).map_or(Reply::NoArray, said));
             Ok(Reply::Array(asked.collect()))
         }
         // What a client does with it is colour and help.

@@ -178,7 +178,7 @@ fn list(turn: &mut Turn, options: &[Bytes]) -> Replied {
         }
         _ => return refuse(SYNTAX),
     }
-    let others = turn.house.sessions.values();
+    let others = turn.house.sessions.values().map(Box::as_ref);
     let mut all: Vec<&Session> = others.chain([&*turn.session]).collect();
     all.sort_by_key(|session| session.id);
     let is_asked = |session: &&&Session| asked.as_ref().is_none_or(|asked| asked.contains(&session.id));

@@ -4,7 +4,7 @@ use super::strings::invalid_time;
 use crate::serve::redis::glob::matches;
 use crate::serve::redis::numbers::integer;
 use crate::serve::redis::reply::Reply;
-use crate::serve::redis::store::DATABASES;
+use crate::serve::redis::store::{DATABASES, Slot};
 use crate::serve::redis::turn::{NOT_AN_INTEGER, Refusal, Replied, SYNTAX, Turn, lower, number, refuse};
 use bytes::Bytes;
 
@@ -110,20 +110,18 @@ pub fn persist(turn: &mut Turn, words: &[Bytes]) -> Replied {
     Ok(Reply::truth(is_mortal))
 }
 
-/// In the order in which they came; the real server has none.
+/// In no order, as in the real server.
 pub fn keys(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let all: Vec<Bytes> = alive(turn, 0).map(|(_, key)| key).filter(|key| matches(&words[1], key)).collect();
     Ok(Reply::strings(all))
 }
 
-fn alive<'a>(turn: &'a Turn, after: u64) -> impl Iterator<Item = (u64, Bytes)> + 'a {
-    let (now, database) = (turn.now_ms(), turn.session.database);
-    let keys = turn.instance.keyspace.after(database, after);
-    let is_alive = move |key: &Bytes| {
-        let entry = turn.instance.keyspace.peek(&(database, key.clone()));
-        entry.is_some_and(|entry| entry.dies.is_none_or(|at| now <= at))
-    };
-    keys.map(|(serial, key)| (serial, key.clone())).filter(move |(_, key)| is_alive(key))
+/// Keys that live, from this slot on.
+fn alive<'a>(turn: &'a Turn, from: Slot) -> impl Iterator<Item = (Slot, Bytes)> + 'a {
+    let now = turn.now_ms();
+    let keys = turn.instance.keyspace.from(turn.session.database, from);
+    let alive = keys.filter(move |(_, _, entry)| entry.dies.is_none_or(|at| now <= at));
+    alive.map(|(slot, key, _)| (slot, key.clone()))
 }
 
 pub fn randomkey(turn: &mut Turn, _: &[Bytes]) -> Replied {
@@ -166,11 +164,13 @@ impl Scan {
     }
 }
 
-/// A cursor is the number of the last key that was shown: what is there all the time is shown once.
+/// A cursor is the slot of the next key: what is there all the time is shown once.
 pub fn scan(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let scan = Scan::read(&words[1], &words[2..], true)?;
-    let seen: Vec<(u64, Bytes)> = alive(turn, scan.cursor).take(scan.count + 1).collect();
-    let next = if seen.len() > scan.count { seen[scan.count - 1].0 } else { 0 };
+    // Behind the last slot there is nothing.
+    let from = Slot::try_from(scan.cursor).unwrap_or(Slot::MAX);
+    let seen: Vec<(Slot, Bytes)> = alive(turn, from).take(scan.count + 1).collect();
+    let next = seen.get(scan.count).map_or(0, |(slot, _)| *slot);
     let mut shown = Vec::new();
     for (_, key) in seen.into_iter().take(scan.count) {
         let is_kind = match &scan.kind {

@@ -21,7 +21,7 @@ use super::reply::Reply;
 use super::turn::{Refusal, Replied, Turn, Within, lower, refuse, wrong_number};
 use bytes::Bytes;
 use picklock_model::stores::redis::Eviction;
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::sync::LazyLock;
 use table::{MISSING, MISSING_IN_SCRIPTS, MISSING_IN_TRANSACTIONS, SPECS};
 
@@ -52,12 +52,24 @@ impl Spec {
     }
 }
 
-static BY_NAME: LazyLock<BTreeMap<&'static str, &'static Spec>> =
-    LazyLock::new(|| SPECS.iter().map(|spec| (spec.name, spec)).collect());
+/// The commands by the first letters of their names.
+static BY_INITIAL: LazyLock<[Vec<&'static Spec>; 32]> = LazyLock::new(|| {
+    let mut all: [Vec<&'static Spec>; 32] = Default::default();
+    for spec in SPECS {
+        all[initial(spec.name.as_bytes())].push(spec);
+    }
+    all
+});
 
-/// The command of this name, in lower case.
-pub fn spec(name: &str) -> Option<&'static Spec> {
-    BY_NAME.get(name).copied()
+fn initial(name: &[u8]) -> usize {
+    // The same for capitals.
+    usize::from(name.first().copied().unwrap_or_default() & 0x1f)
+}
+
+/// The command that a word names, in capitals or not.
+pub fn spec_of(word: &Bytes) -> Option<&'static Spec> {
+    let of_initial = &BY_INITIAL[initial(word)];
+    of_initial.iter().copied().find(|spec| word.eq_ignore_ascii_case(spec.name.as_bytes()))
 }
 
 /// Whether the real server has this command, in lower case, and this one has not.
@@ -72,16 +84,18 @@ pub fn is_missing_in_scripts(name: &str) -> bool {
 
 /// A client's command: run, or kept for its transaction (`src/server.c` `processCommand`).
 pub fn execute(turn: &mut Turn, words: &[Bytes]) -> Replied {
-    let Some(name) = words.first().map(lower) else { return Ok(Reply::Several(Vec::new())) };
+    let Some(first) = words.first() else { return Ok(Reply::Several(Vec::new())) };
     turn.house.commands += 1;
-    let spec = match admitted(turn, &name, words) {
+    let known = spec_of(first);
+    let name = known.map_or_else(|| Cow::Owned(lower(first)), |spec| Cow::Borrowed(spec.name));
+    let spec = match admitted(turn, known, &name, words) {
         Ok(spec) => spec,
         Err(refusal) => {
             if let Some(transaction) = &mut turn.session.transaction {
                 transaction.is_broken = true;
             }
             // The real server says this instead, whatever was wrong.
-            return match (name.as_str(), turn.session.transaction.is_some()) {
+            return match (&*name, turn.session.transaction.is_some()) {
                 ("exec", true) => refuse("EXECABORT Transaction discarded because of previous errors."),
                 _ => Err(refusal),
             };
@@ -92,8 +106,8 @@ pub fn execute(turn: &mut Turn, words: &[Bytes]) -> Replied {
         return discarded
             .and_then(|_| refuse(format!("EXECABORT Transaction discarded because of: {NO_MEMORY}")));
     }
-    turn.session.last_command.clone_from(&name);
-    let is_now = matches!(name.as_str(), "exec" | "discard" | "multi" | "watch" | "quit" | "reset");
+    turn.session.last_command = spec.name;
+    let is_now = matches!(spec.name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset");
     if let Some(transaction) = turn.session.transaction.as_mut().filter(|_| !is_now) {
         transaction.commands.push(words.to_vec());
         return Ok(Reply::status("QUEUED"));
@@ -104,13 +118,18 @@ pub fn execute(turn: &mut Turn, words: &[Bytes]) -> Replied {
 /// Whether the client's transaction may need memory.
 fn grows(turn: &Turn) -> bool {
     let commands = turn.session.transaction.iter().flat_map(|transaction| &transaction.commands);
-    let specs = commands.filter_map(|words| spec(&lower(words.first()?)));
+    let specs = commands.filter_map(|words| spec_of(words.first()?));
     specs.into_iter().any(|spec| spec.grows)
 }
 
 /// Whether the command may be run now, but for what only it can know.
-fn admitted(turn: &mut Turn, name: &str, words: &[Bytes]) -> Result<&'static Spec, Refusal> {
-    let known = spec(name).filter(|spec| spec.name != "sentinel" || turn.instance.master().is_some());
+fn admitted(
+    turn: &mut Turn,
+    known: Option<&'static Spec>,
+    name: &str,
+    words: &[Bytes],
+) -> Result<&'static Spec, Refusal> {
+    let known = known.filter(|spec| spec.name != "sentinel" || turn.instance.master().is_some());
     let Some(spec) = known else {
         if is_missing(name) {
             turn.house.missing(&name.to_uppercase());
@@ -210,7 +229,7 @@ pub fn allowed(turn: &mut Turn, spec: &Spec) -> Result<(), Refusal> {
 
 /// Runs a command that was admitted before: of a transaction, or for who has waited.
 pub fn run(turn: &mut Turn, words: &[Bytes]) -> Replied {
-    match words.first().map(lower).and_then(|name| spec(&name)) {
+    match words.first().and_then(spec_of) {
         Some(spec) => {
             allowed(turn, spec)?;
             (spec.run)(turn, words)

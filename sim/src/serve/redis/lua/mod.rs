@@ -18,7 +18,7 @@ mod libraries;
 pub use flags::Flags;
 pub use libraries::{Libraries, call_function, load_library};
 
-use super::commands::{allowed, spec};
+use super::commands::{allowed, spec_of};
 use super::reply::Reply;
 use super::turn::{Refusal, Replied, Turn, Within, lower, refuse};
 use bytes::Bytes;
@@ -388,7 +388,7 @@ fn command(turn: &mut Turn, words: MultiValue) -> Reply {
     let Some(words) = words.iter().map(convert::word).collect::<Option<Vec<Bytes>>>() else {
         return Reply::error("ERR Lua redis lib command arguments must be strings or integers");
     };
-    let Some(spec) = spec(&lower(&words[0])) else {
+    let Some(spec) = spec_of(&words[0]) else {
         if super::commands::is_missing(&lower(&words[0])) {
             turn.house.missing(&lower(&words[0]).to_uppercase());
         }

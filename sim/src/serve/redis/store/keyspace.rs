@@ -3,11 +3,11 @@
 use super::content::Content;
 use super::disk::Disk;
 use super::settings::Settings;
+use super::table::{Slot, Table};
 use bytes::Bytes;
 use picklock_model::machine::Context;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 
 /// How many databases there are: the default of the real server.
 pub const DATABASES: u8 = 16;
@@ -22,21 +22,26 @@ pub struct Entry {
     /// The last millisecond of its life, since 1970 by the server's wall clock (`src/db.c` `keyIsExpired` says `now >
     /// when`); `None`: it does not die.
     pub dies: Option<i64>,
-    /// Later keys have greater numbers.
-    serial: u64,
     /// When it was last used, as a count of uses.
     used: u64,
+}
+
+#[cfg(test)]
+impl Entry {
+    /// One that does not die.
+    pub fn of(content: Content) -> Entry {
+        Entry { content, dies: None, used: 0 }
+    }
 }
 
 /// All keys of one server.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Keyspace {
-    entries: BTreeMap<Place, Entry>,
-    /// Keys by their numbers, for who goes through all of them while others come and go.
-    serials: BTreeMap<(u8, u64), Bytes>,
+    entries: Table,
+    /// How many keys each database has that has any.
+    counts: BTreeMap<u8, usize>,
     /// Keys by the last millisecond of their lives.
-    deaths: BTreeSet<(i64, Place)>,
-    last_serial: u64,
+    deaths: BTreeSet<(i64, Slot)>,
     uses: u64,
     disk: Disk,
     /// What was changed in this step, in order.
@@ -56,7 +61,7 @@ pub fn unix_micros(cx: &Context<Settings>) -> i64 {
 impl Keyspace {
     /// How many keys a database has.
     pub fn len(&self, database: u8) -> usize {
-        self.serials.range((database, 0)..=(database, u64::MAX)).count()
+        self.counts.get(&database).copied().unwrap_or(0)
     }
 
     /// How many keys there are.
@@ -66,7 +71,7 @@ impl Keyspace {
 
     /// How many of a database's keys die by themselves.
     pub fn mortal(&self, database: u8) -> usize {
-        self.deaths.iter().filter(|(_, (of, _))| *of == database).count()
+        self.entries.from(0).filter(|(_, ((of, _), entry))| *of == database && entry.dies.is_some()).count()
     }
 
     /// A key's entry, dead or not.
@@ -82,43 +87,27 @@ impl Keyspace {
         Some(entry)
     }
 
-    /// Keys of a database with numbers after this one, in their order.
-    pub fn after(&self, database: u8, serial: u64) -> impl Iterator<Item = (u64, &Bytes)> {
-        let range = (Bound::Excluded((database, serial)), Bound::Included((database, u64::MAX)));
-        self.serials.range(range).map(|((_, serial), key)| (*serial, key))
+    /// Keys of a database from this slot on, with their slots: a key keeps its own while others come and go.
+    pub fn from(&self, database: u8, slot: Slot) -> impl Iterator<Item = (Slot, &Bytes, &Entry)> {
+        let all = self.entries.from(slot);
+        all.filter(move |(_, ((of, _), _))| *of == database).map(|(slot, ((_, key), entry))| (slot, key, entry))
     }
 
     /// A key holds this from now on, and dies then.
     pub fn put(&mut self, place: Place, content: Content, dies: Option<i64>, cx: &Context<Settings>) {
         self.before_change(&place, cx);
         self.uses += 1;
-        let serial = match self.entries.get(&place) {
-            Some(before) => {
-                let (serial, died) = (before.serial, before.dies);
-                self.undie(died, &place);
-                serial
-            }
-            None => {
-                self.last_serial += 1;
-                self.serials.insert((place.0, self.last_serial), place.1.clone());
-                self.last_serial
-            }
-        };
-        if let Some(at) = dies {
-            self.deaths.insert((at, place.clone()));
-        }
-        self.entries.insert(place, Entry { content, dies, serial, used: self.uses });
+        self.keep(&place, Entry { content, dies, used: self.uses });
     }
 
     /// A key gets another time of death, or none.
     pub fn set_death(&mut self, place: &Place, dies: Option<i64>, cx: &Context<Settings>) {
         self.before_change(place, cx);
+        let Some(slot) = self.entries.slot(place) else { return };
         let Some(entry) = self.entries.get_mut(place) else { return };
         let died = std::mem::replace(&mut entry.dies, dies);
-        self.undie(died, place);
-        if let Some(at) = dies {
-            self.deaths.insert((at, place.clone()));
-        }
+        self.dies_not(died, slot);
+        self.deaths.extend(dies.map(|at| (at, slot)));
     }
 
     /// Changes what a key holds, in its place. A collection that becomes empty goes.
@@ -128,7 +117,7 @@ impl Keyspace {
         cx: &Context<Settings>,
         change: impl FnOnce(&mut Content) -> T,
     ) -> Option<T> {
-        if !self.entries.contains_key(place) {
+        if self.entries.slot(place).is_none() {
             return None;
         }
         self.before_change(place, cx);
@@ -142,7 +131,7 @@ impl Keyspace {
 
     /// Removes a key; whether it was there.
     pub fn remove(&mut self, place: &Place, cx: &Context<Settings>) -> bool {
-        if !self.entries.contains_key(place) {
+        if self.entries.slot(place).is_none() {
             return false;
         }
         self.before_change(place, cx);
@@ -153,7 +142,7 @@ impl Keyspace {
     /// Removes all keys of a database, or all there are.
     pub fn clear(&mut self, database: Option<u8>, cx: &Context<Settings>) {
         let of = |place: &&Place| database.is_none_or(|database| place.0 == database);
-        let gone: Vec<Place> = self.entries.keys().filter(of).cloned().collect();
+        let gone: Vec<Place> = self.entries().map(|(place, _)| place).filter(of).cloned().collect();
         for place in &gone {
             self.remove(place, cx);
         }
@@ -169,12 +158,8 @@ impl Keyspace {
             return;
         }
         let is_moved = |(place, _): &(&Place, &Entry)| place.0 == first || place.0 == second;
-        let moved: Vec<(Place, Entry)> = self
-            .entries
-            .iter()
-            .filter(is_moved)
-            .map(|(place, entry)| (place.clone(), entry.clone()))
-            .collect();
+        let moved = self.entries().filter(is_moved);
+        let moved: Vec<(Place, Entry)> = moved.map(|(place, entry)| (place.clone(), entry.clone())).collect();
         for (place, _) in &moved {
             self.remove(place, cx);
         }
@@ -188,14 +173,17 @@ impl Keyspace {
     /// latest when somebody asks for the key (`src/db.c` `expireIfNeeded`).
     pub fn expire(&mut self, cx: &Context<Settings>) {
         let now_ms = unix_ms(cx);
-        while let Some((_, place)) = self.deaths.first().filter(|(at, _)| now_ms > *at).cloned() {
-            self.remove(&place, cx);
+        while let Some((at, slot)) = self.deaths.first().filter(|(at, _)| now_ms > *at).copied() {
+            match self.entries.at(slot).map(|(place, _)| place.clone()) {
+                Some(place) => self.remove(&place, cx),
+                None => self.deaths.remove(&(at, slot)),
+            };
         }
     }
 
     /// Evicts the key that was not used for longest; whether there was one.
     pub fn evict(&mut self, cx: &Context<Settings>) -> bool {
-        let unused = self.entries.iter().min_by_key(|(_, entry)| entry.used);
+        let unused = self.entries().min_by_key(|(_, entry)| entry.used);
         match unused.map(|(place, _)| place.clone()) {
             Some(place) => self.remove(&place, cx),
             None => false,
@@ -207,9 +195,9 @@ impl Keyspace {
         self.deaths.first().map(|(at, _)| *at)
     }
 
-    /// Every key with its entry.
+    /// Every key with its entry, in no order.
     pub fn entries(&self) -> impl Iterator<Item = (&Place, &Entry)> {
-        self.entries.iter()
+        self.entries.from(0).map(|(_, (place, entry))| (place, entry))
     }
 
     /// What was changed since this was asked last, each key once.
@@ -233,17 +221,13 @@ impl Keyspace {
     /// The server starts again, with what the end of its process has left of its memory and disk.
     pub fn restart(&mut self, power_lost: bool, cx: &Context<Settings>) {
         if self.disk.forgets_all(cx.settings) {
-            *self = Keyspace { last_serial: self.last_serial, ..Keyspace::default() };
+            *self = Keyspace::default();
             return;
         }
         for (place, entry) in self.disk.restart(power_lost, cx) {
             self.forget(&place);
             if let Some(entry) = entry {
-                self.serials.insert((place.0, entry.serial), place.1.clone());
-                if let Some(at) = entry.dies {
-                    self.deaths.insert((at, place.clone()));
-                }
-                self.entries.insert(place, entry);
+                self.keep(&place, entry);
             }
         }
         self.touched.clear();
@@ -254,16 +238,30 @@ impl Keyspace {
         self.touched.push(place.clone());
     }
 
-    fn undie(&mut self, died: Option<i64>, place: &Place) {
+    fn keep(&mut self, place: &Place, entry: Entry) {
+        let (dies, before) = (entry.dies, self.entries.get(place).map(|before| before.dies));
+        let slot = self.entries.insert(place, entry);
+        match before {
+            Some(died) => self.dies_not(died, slot),
+            None => *self.counts.entry(place.0).or_default() += 1,
+        }
+        self.deaths.extend(dies.map(|at| (at, slot)));
+    }
+
+    fn dies_not(&mut self, died: Option<i64>, slot: Slot) {
         if let Some(at) = died {
-            self.deaths.remove(&(at, place.clone()));
+            self.deaths.remove(&(at, slot));
         }
     }
 
     fn forget(&mut self, place: &Place) {
-        if let Some(entry) = self.entries.remove(place) {
-            self.serials.remove(&(place.0, entry.serial));
-            self.undie(entry.dies, place);
+        let Some((slot, entry)) = self.entries.remove(place) else { return };
+        self.dies_not(entry.dies, slot);
+        if let Some(count) = self.counts.get_mut(&place.0) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&place.0);
+            }
         }
     }
 }

@@ -16,18 +16,19 @@ mod disk;
 mod keyspace;
 mod replication;
 mod settings;
+mod table;
 
 pub use content::{Content, Score, Sorted};
 pub use keyspace::{DATABASES, Entry, Keyspace, Place, unix_micros, unix_ms};
 pub use replication::Peer;
 pub use settings::Settings;
+pub use table::Slot;
 
 use picklock_model::machine::{Context, Effects, Silence, Store, Visitor};
 use picklock_model::stores::redis::Layout;
 use picklock_model::time::{Due, Wall};
 use replication::Replication;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
 /// One server.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -37,7 +38,7 @@ pub struct Instance {
     replication: Option<Box<Replication>>,
     date: i64,
     /// What was touched, and not yet asked for.
-    unseen: BTreeSet<Place>,
+    unseen: Vec<Place>,
 }
 
 impl Instance {
@@ -65,8 +66,11 @@ impl Instance {
     }
 
     /// Which keys were touched since this was asked last.
-    pub fn take_unseen(&mut self) -> BTreeSet<Place> {
-        std::mem::take(&mut self.unseen)
+    pub fn take_unseen(&mut self) -> Vec<Place> {
+        let mut unseen = std::mem::take(&mut self.unseen);
+        unseen.sort_unstable();
+        unseen.dedup();
+        unseen
     }
 
     /// A step ends: replicas are told.
@@ -102,7 +106,7 @@ impl Store for Instance {
                 Some(Box::new(Replication::new(me, ping_period, down_after)))
             }
         };
-        Instance { keyspace: Keyspace::default(), replication, date: settings.date, unseen: BTreeSet::new() }
+        Instance { keyspace: Keyspace::default(), replication, date: settings.date, unseen: Vec::new() }
     }
 
     fn on_request(&mut self, _: u8, request: Silence, _: &Context<Settings>, _: &mut Effects<Instance>) {
@@ -175,7 +179,8 @@ impl Store for Instance {
             let dies = entry.dies.map_or_else(String::new, |at| format!(", dies after {at} ms"));
             format!("{database}/{key} = {what}{dies}")
         };
-        let lines = self.keyspace.entries().map(shown);
-        lines.chain((!self.keyspace.disk().is_even()).then(|| "unsynced".to_owned())).collect()
+        let mut lines: Vec<String> = self.keyspace.entries().map(shown).collect();
+        lines.sort_unstable();
+        lines.into_iter().chain((!self.keyspace.disk().is_even()).then(|| "unsynced".to_owned())).collect()
     }
 }
