@@ -128,12 +128,17 @@ impl Seat {
         queue: &Queue<Incoming>,
     ) -> Result<(), Gone> {
         let mut requests = Requests::default();
+        // What has come at once has come at one time.
+        let mut now = self.servers.now();
         loop {
             let words = match requests.next() {
                 Read::Command(words) => Ok(words),
                 Read::Broken(what) => Err(what),
                 Read::Nothing => match from.read_buf(&mut requests.bytes).await {
-                    Ok(1..) => continue,
+                    Ok(1..) => {
+                        now = self.servers.now();
+                        continue;
+                    }
                     // Whether it has said so, or is just not there any more.
                     Ok(0) | Err(_) => {
                         self.hung_up.store(true, Ordering::Relaxed);
@@ -145,7 +150,6 @@ impl Seat {
             };
             let size = words.iter().flatten().map(Bytes::len).sum::<usize>().clamp(64, QUEUED_BYTES_MAX);
             queue.shrinks_to(QUEUED_BYTES_MAX - size).await;
-            let now = self.servers.now();
             let Connection { link, client, .. } = self.connection;
             let is_last = words.is_err();
             let (latency, is_lost, asked) = {
@@ -166,7 +170,9 @@ impl Seat {
     async fn work(&self, incoming: &Queue<Incoming>, outbox: &Queue<Outgoing>) -> Result<(), Gone> {
         let Seat { servers, server, client, .. } = self;
         while let Some(Incoming { due, is_lost, words, mut asked }) = incoming.next().await {
-            self.until(due).await;
+            if due > asked.at {
+                self.until(due).await;
+            }
             self.arrives(Direction::Request).await?;
             if is_lost {
                 return Err(Gone::Reset);

@@ -5,9 +5,13 @@ pub fn integer(bytes: &[u8]) -> Option<i64> {
     if bytes.len() > 20 {
         return None;
     }
-    let text = std::str::from_utf8(bytes).ok()?;
-    let number: i64 = text.parse().ok()?;
-    (number.to_string() == text).then_some(number)
+    // As it would be printed: no sign but a minus, no zeros in front, and no zero below zero.
+    let is_printed = match bytes.strip_prefix(b"-").unwrap_or(bytes) {
+        [b'0'] => bytes.len() == 1,
+        [first, ..] => (b'1'..=b'9').contains(first),
+        [] => false,
+    };
+    std::str::from_utf8(bytes).ok().filter(|_| is_printed)?.parse().ok()
 }
 
 /// A number with a fraction or without, as `strtod` reads it, and all of it (`src/util.c` `string2d`); no NaN.

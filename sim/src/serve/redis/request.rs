@@ -69,14 +69,14 @@ impl Requests {
         }
     }
 
-    /// A line without its end; `None`: it has not ended.
-    fn line(&mut self, end: &[u8]) -> Option<Bytes> {
+    /// Takes a line out, and reads it without its end; `None`: it has not ended.
+    fn line<T>(&mut self, end: &[u8], read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let from = self.searched.min(self.bytes.len());
         match self.bytes[from..].windows(end.len()).position(|bytes| bytes == end) {
             Some(at) => {
                 self.searched = 0;
-                let line = self.bytes.split_to(from + at).freeze();
-                self.bytes.advance(end.len());
+                let line = read(&self.bytes[..from + at]);
+                self.bytes.advance(from + at + end.len());
                 Some(line)
             }
             None => {
@@ -87,10 +87,10 @@ impl Requests {
     }
 
     fn count(&mut self) -> Result<Option<i64>, &'static str> {
-        match self.line(b"\r\n") {
+        match self.line(b"\r\n", |line| integer(&line[1..])) {
             None if self.bytes.len() > LINE_MAX => Err("too big mbulk count string"),
             None => Ok(None),
-            Some(line) => match integer(&line[1..]).filter(|count| *count <= i64::from(i32::MAX)) {
+            Some(count) => match count.filter(|count| *count <= i64::from(i32::MAX)) {
                 Some(count) => Ok(Some(count)),
                 None => Err("invalid multibulk length"),
             },
@@ -101,17 +101,18 @@ impl Requests {
         let length = match self.length {
             Some(length) => length,
             None => {
-                let Some(line) = self.line(b"\r\n") else {
+                let read = |line: &[u8]| match line.first() {
+                    Some(b'$') => Ok(integer(&line[1..])),
+                    other => Err(other.map_or('\r', |first| char::from(*first))),
+                };
+                let Some(line) = self.line(b"\r\n", read) else {
                     return match self.bytes.len() > LINE_MAX {
                         true => Err("too big bulk count string".to_owned()),
                         false => Ok(None),
                     };
                 };
-                if line.first() != Some(&b'$') {
-                    let got = line.first().map_or('\r', |first| char::from(*first));
-                    return Err(format!("expected '$', got '{got}'"));
-                }
-                let length = integer(&line[1..]).filter(|length| (0..=STRING_MAX).contains(length));
+                let length = line.map_err(|got| format!("expected '$', got '{got}'"))?;
+                let length = length.filter(|length| (0..=STRING_MAX).contains(length));
                 let Some(length) = length.and_then(|length| usize::try_from(length).ok()) else {
                     return Err("invalid bulk length".to_owned());
                 };
@@ -130,13 +131,10 @@ impl Requests {
     }
 
     fn typed(&mut self) -> Result<Option<Vec<Bytes>>, &'static str> {
-        match self.line(b"\n") {
+        match self.line(b"\n", |line| split(line.strip_suffix(b"\r").unwrap_or(line))) {
             None if self.bytes.len() > LINE_MAX => Err("too big inline request"),
             None => Ok(None),
-            Some(line) => {
-                let line = line.strip_suffix(b"\r").unwrap_or(&line);
-                split(line).map(Some).ok_or("unbalanced quotes in request")
-            }
+            Some(words) => words.map(Some).ok_or("unbalanced quotes in request"),
         }
     }
 }

@@ -71,7 +71,7 @@ impl Keyspace {
 
     /// How many of a database's keys die by themselves.
     pub fn mortal(&self, database: u8) -> usize {
-        self.entries.from(0).filter(|(_, ((of, _), entry))| *of == database && entry.dies.is_some()).count()
+        self.entries.from_slot(0).filter(|(_, ((of, _), entry))| *of == database && entry.dies.is_some()).count()
     }
 
     /// A key's entry, dead or not.
@@ -88,8 +88,8 @@ impl Keyspace {
     }
 
     /// Keys of a database from this slot on, with their slots: a key keeps its own while others come and go.
-    pub fn from(&self, database: u8, slot: Slot) -> impl Iterator<Item = (Slot, &Bytes, &Entry)> {
-        let all = self.entries.from(slot);
+    pub fn from_slot(&self, database: u8, slot: Slot) -> impl Iterator<Item = (Slot, &Bytes, &Entry)> {
+        let all = self.entries.from_slot(slot);
         all.filter(move |(_, ((of, _), _))| *of == database).map(|(slot, ((_, key), entry))| (slot, key, entry))
     }
 
@@ -197,7 +197,7 @@ impl Keyspace {
 
     /// Every key with its entry, in no order.
     pub fn entries(&self) -> impl Iterator<Item = (&Place, &Entry)> {
-        self.entries.from(0).map(|(_, (place, entry))| (place, entry))
+        self.entries.from_slot(0).map(|(_, (place, entry))| (place, entry))
     }
 
     /// What was changed since this was asked last, each key once.
