@@ -26,8 +26,9 @@ fn random() -> f64 {
 async fn main() {
     let lease_ms: u64 = environment("PICKLOCK_LEASE_MS").parse().expect("milliseconds");
     let servers = environment("PICKLOCK_REDIS");
-    // It waits for answers as long as its client of Redis does: half a second, unless it is told otherwise.
-    let mut locks = LockManager::new(servers.split(',').map(|address| format!("redis://{address}")).collect());
+    // It opens its connections itself, and waits for answers as long as the crate redis does by itself: half a second.
+    let mut locks =
+        LockManager::new(servers.split(',').map(|address| format!("redis://{address}")).collect());
     locks.set_retry(1, Duration::from_millis(1));
     let witness = TcpStream::connect(environment("PICKLOCK_WITNESS")).expect("it listens");
     let mut witness = BufReader::new(witness);

@@ -6,8 +6,8 @@
 //!
 //! One line for each thing tried. On a real server and on the simulated one the lines are the same.
 
-use redlock::RedLock;
 use redis::Connection;
+use redlock::RedLock;
 use rslock::{LockError, LockManager};
 use std::time::Duration;
 use tokio::time::sleep;
@@ -17,7 +17,8 @@ struct Servers(Vec<Connection>);
 
 impl Servers {
     fn ask<T: redis::FromRedisValue>(&mut self, command: &str) -> Vec<T> {
-        let asked = |server: &mut Connection| redis::cmd(command).arg("orders").query(server).expect("an answer");
+        let asked =
+            |server: &mut Connection| redis::cmd(command).arg("orders").query(server).expect("an answer");
         self.0.iter_mut().map(asked).collect()
     }
 
@@ -56,7 +57,10 @@ async fn rslock(addresses: &[String], servers: &mut Servers) {
     let lock = one.lock("orders", short).await.expect("nobody has it");
     let in_time = lock.validity_time > 4_000 && lock.validity_time <= 4_948;
     println!("rslock acquire: valid {in_time}, keys {}, live {}", servers.keys(), servers.live(4_000, 5_000));
-    println!("rslock query: ours {}", one.query_redis_for_key_value(b"orders").await.is_ok_and(|v| v.as_ref() == Some(&lock.val)));
+    println!(
+        "rslock query: ours {}",
+        one.query_redis_for_key_value(b"orders").await.is_ok_and(|v| v.as_ref() == Some(&lock.val))
+    );
     println!("rslock refuse: {}, keys {}", refusal(other.lock("orders", short).await), servers.keys());
     let longer = one.extend(&lock, long).await.expect("it is ours");
     println!("rslock extend: same value {}, live {}", longer.val == lock.val, servers.live(15_000, 20_000));
@@ -76,9 +80,17 @@ async fn rslock(addresses: &[String], servers: &mut Servers) {
     guard.release().await;
     println!("rslock guard's release: keys {}", servers.keys());
     drop(one.acquire("orders", Duration::from_millis(700)).await.expect("nobody has it"));
-    println!("rslock guard's drop: keys {}, refused: {}", servers.keys(), refusal(other.lock("orders", short).await));
+    println!(
+        "rslock guard's drop: keys {}, refused: {}",
+        servers.keys(),
+        refusal(other.lock("orders", short).await)
+    );
     sleep(Duration::from_millis(800)).await;
-    println!("rslock after its life: keys {}, taken {}", servers.keys(), other.lock("orders", short).await.is_ok());
+    println!(
+        "rslock after its life: keys {}, taken {}",
+        servers.keys(),
+        other.lock("orders", short).await.is_ok()
+    );
 }
 
 fn redlock(addresses: &[String], servers: &mut Servers) {
@@ -92,8 +104,16 @@ fn redlock(addresses: &[String], servers: &mut Servers) {
     let (one, other) = (&managers[0], &managers[1]);
     let lock = one.lock(b"orders", 5_000).expect("an answer").expect("nobody has it");
     let in_time = lock.validity_time > 4_000 && lock.validity_time <= 4_948;
-    println!("redlock acquire: valid {in_time}, keys {}, live {}", servers.keys(), servers.live(4_000, 5_000));
-    println!("redlock refuse: {}, keys {}", other.lock(b"orders", 5_000).expect("an answer").is_none(), servers.keys());
+    println!(
+        "redlock acquire: valid {in_time}, keys {}, live {}",
+        servers.keys(),
+        servers.live(4_000, 5_000)
+    );
+    println!(
+        "redlock refuse: {}, keys {}",
+        other.lock(b"orders", 5_000).expect("an answer").is_none(),
+        servers.keys()
+    );
     one.unlock(&lock);
     println!("redlock unlock: keys {}", servers.keys());
     let theirs = other.lock(b"orders", 5_000).expect("an answer").expect("nobody has it");
@@ -101,7 +121,11 @@ fn redlock(addresses: &[String], servers: &mut Servers) {
     println!("redlock unlock what is another's: keys {}", servers.keys());
     other.unlock(&theirs);
     let guard = one.acquire(b"orders", 5_000).expect("an answer");
-    println!("redlock guard: keys {}, refused {}", servers.keys(), other.lock(b"orders", 5_000).expect("an answer").is_none());
+    println!(
+        "redlock guard: keys {}, refused {}",
+        servers.keys(),
+        other.lock(b"orders", 5_000).expect("an answer").is_none()
+    );
     drop(guard);
     println!("redlock guard's drop: keys {}", servers.keys());
     let short = one.lock(b"orders", 300).expect("an answer").is_some();
@@ -112,9 +136,12 @@ fn redlock(addresses: &[String], servers: &mut Servers) {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
-    let addresses: Vec<String> = std::env::args().skip(1).map(|port| format!("redis://127.0.0.1:{port}")).collect();
+    let addresses: Vec<String> =
+        std::env::args().skip(1).map(|port| format!("redis://127.0.0.1:{port}")).collect();
     let connect = |address: &String| {
-        redis::Client::open(address.as_str()).and_then(|client| client.get_connection()).expect("a server there")
+        redis::Client::open(address.as_str())
+            .and_then(|client| client.get_connection())
+            .expect("a server there")
     };
     let mut servers = Servers(addresses.iter().map(connect).collect());
     servers.flush();
