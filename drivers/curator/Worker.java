@@ -30,14 +30,18 @@ public class Worker {
         answers = new BufferedReader(new InputStreamReader(socket.getInputStream()));
         witness = new PrintWriter(socket.getOutputStream(), true);
         String servers = System.getenv("PICKLOCK_ZOOKEEPER");
-        CuratorFramework client = CuratorFrameworkFactory.newClient(servers, leaseMs, 5000, new RetryNTimes(5, 100));
+        // For how long it waits for a connection, and how often a request is tried again, each time when there is one.
+        int patienceMs = Integer.parseInt(System.getenv().getOrDefault("PATIENCE_MS", "5000"));
+        int retries = Integer.parseInt(System.getenv().getOrDefault("RETRIES", "5"));
+        CuratorFramework client =
+            CuratorFrameworkFactory.newClient(servers, leaseMs, patienceMs, new RetryNTimes(retries, 100));
         // Curator's advice: who is suspended must take it that the lock is somebody else's.
         client.getConnectionStateListenable().addListener((who, state) -> connected = state.isConnected());
         client.start();
         InterProcessMutex lock = new InterProcessMutex(client, "/orders");
         while ("ok".equals(say("want orders"))) {
             try {
-                if (!lock.acquire(5, TimeUnit.SECONDS)) continue;
+                if (!lock.acquire(15, TimeUnit.SECONDS)) continue;
                 say("enter orders");
                 long until = System.nanoTime() + (long) (leaseMs * 1e6 * (0.1 + 1.4 * Math.random()));
                 while (connected && System.nanoTime() < until) Thread.sleep(10);

@@ -29,10 +29,11 @@ fn main() {
     locks.set_retry(1, 1);
     let witness = TcpStream::connect(environment("PICKLOCK_WITNESS")).expect("it listens");
     let mut witness = BufReader::new(witness);
-    // Says it, and waits until it was heard.
+    // Says it in one piece, for the second would wait for the first one's ACK, and waits until it was heard.
     let mut say = |line: &str| {
         let mut answer = String::new();
-        let _ended = writeln!(witness.get_mut(), "{line}").and_then(|()| witness.read_line(&mut answer));
+        let said = witness.get_mut().write_all(format!("{line}\n").as_bytes());
+        let _ended = said.and_then(|()| witness.read_line(&mut answer));
         answer.trim() == "ok"
     };
     while say("want orders") {
