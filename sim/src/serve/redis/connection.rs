@@ -7,6 +7,7 @@
 //! A message that is on the way is there when its latency is over, however many are before it. Who sends and hangs up has
 //! sent: what was on the way, or waits for a server that is paused, is run when its time comes, for nobody.
 
+use super::busy::start;
 use super::house::Outgoing;
 use super::request::{Read, Requests};
 use super::visit::{Said, Servers, acknowledged, admit, ask, dismiss, last_word, late};
@@ -27,7 +28,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
 
-/// How often `WAIT` looks whether the replicas have come far enough.
+/// How often `WAIT` looks whether the replicas have come far enough, and a command whether a script is still in its way.
 const LOOK_PERIOD: Duration = Duration::from_millis(1);
 /// How much of one client's commands may be on the way or wait: more is not read.
 const QUEUED_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -170,7 +171,15 @@ impl Seat {
                 return Err(Gone::Reset);
             }
             let said = match words {
-                Ok(words) => ask(servers, *server, *client, words, &mut asked),
+                Ok(words) => {
+                    let mut said = ask(servers, *server, *client, words, &mut asked);
+                    while let Said::Held(words) = said {
+                        sleep(LOOK_PERIOD).await;
+                        self.arrives(Direction::Request).await?;
+                        said = ask(servers, *server, *client, words, &mut asked);
+                    }
+                    said
+                }
                 Err(broken) => Said::Reply(last_word(
                     servers,
                     *server,
@@ -180,7 +189,12 @@ impl Seat {
             };
             let outgoing = match said {
                 Said::Reply(outgoing) => Some(outgoing),
-                Said::Stranger => return Err(Gone::Closed),
+                Said::Stranger | Said::Held(_) => return Err(Gone::Closed),
+                Said::Runs(job) => {
+                    let told = start(servers, *server, *job).await;
+                    self.arrives(Direction::Request).await?;
+                    Some(told.map_err(|_| Gone::Reset)?)
+                }
                 Said::Waits { ticket, answer, timeout_ms, in_vain } => {
                     let reply = self.unless_closed(timeout_ms, answer).await?;
                     let reply = reply.and_then(Result::ok).unwrap_or(in_vain);

@@ -242,6 +242,12 @@ impl Asked {
         }
         asked
     }
+
+    /// It is answered by another one in its place.
+    pub fn hand_over(&mut self) -> Asked {
+        let (doubts, text) = (std::mem::take(&mut self.doubts), std::mem::take(&mut self.text));
+        Asked { servers: self.servers.clone(), owner: self.owner, at: self.at, doubts, text }
+    }
 }
 
 impl Drop for Asked {

@@ -117,7 +117,7 @@ pub fn keys(turn: &mut Turn, words: &[Bytes]) -> Replied {
 }
 
 fn alive<'a>(turn: &'a Turn, after: u64) -> impl Iterator<Item = (u64, Bytes)> + 'a {
-    let (now, database) = (turn.now_ms(), turn.session.database);
+    let (now, database) = (turn.instance.lives_at(turn.now_ms()), turn.session.database);
     let keys = turn.instance.keyspace.after(database, after);
     let is_alive = move |key: &Bytes| {
         let entry = turn.instance.keyspace.peek(&(database, key.clone()));
