@@ -26,6 +26,7 @@ mod flags;
 mod json;
 mod leash;
 mod libraries;
+mod msgpack;
 mod slow;
 
 pub use flags::Flags;
@@ -129,6 +130,7 @@ impl Machine {
         let libraries = lua.create_table()?;
         libraries.set("redis", lua.create_table()?)?;
         libraries.set("cjson", json::library(&lua)?)?;
+        libraries.set("cmsgpack", msgpack::library(&lua)?)?;
         libraries.set("bit", bits::library(&lua)?)?;
         let drawn = dice.clone();
         libraries.set("random", lua.create_function(move |_, bounds| random(&drawn, bounds))?)?;
