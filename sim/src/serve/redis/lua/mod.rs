@@ -16,6 +16,7 @@
 //!   are, is stopped with an error.
 //! - If the process ends in the middle, what the script has written is kept as what others have written is; the real server
 //!   writes it into the append-only file at the script's end.
+//! - Where it was killed may be said to be the line of the last command that it has called.
 //! - A replica goes on following its master, and servers stay in touch.
 //! - In virtual time a script is stopped with an error after 100 million instructions of Lua's machine, and the loading of a
 //!   library is so always; the real server stops that after 500 ms.

@@ -306,7 +306,7 @@ mod tests {
             ),
             (
                 "return hex(cmsgpack.pack(-1, -33, 127, 128, 65536, 0.5))",
-                "$34 ffd0df7fcc80ce00010000ca3f000000",
+                "$32 ffd0df7fcc80ce00010000ca3f000000",
             ),
             ("return {cmsgpack.unpack(cmsgpack.pack(1, {2, 3}, 'x'))}", "*3 :1 *2 :2 :3 $1 x"),
             ("return cmsgpack.unpack(cmsgpack.pack({a = {b = 'c'}})).a.b", "$1 c"),
