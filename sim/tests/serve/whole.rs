@@ -112,20 +112,52 @@ fn resp3_is_spoken_with_who_asks_for_it() {
 }
 
 #[test]
-fn a_script_that_never_ends_is_stopped_whatever_it_catches() {
+fn a_script_that_never_ends_makes_the_server_busy_until_it_is_killed_whatever_it_catches() {
     let served = Served::start(&[]);
-    let mut spoken = Spoken::to(served.port());
+    let mut other = Spoken::to(served.port());
+    assert_eq!(said(&mut other, "CONFIG SET busy-reply-threshold 50"), line("+OK"));
+    let busy =
+        line("-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
     for script in ["while true do end", "while true do pcall(function() while true do end end) end"] {
-        let script = [b"EVAL".to_vec(), script.as_bytes().to_vec(), b"0".to_vec()];
-        let answer = spoken.ask(&script);
-        assert!(
-            matches!(&answer, Said::Line(error) if error.starts_with("-ERR picklock stops a script")),
-            "{answer:?}"
-        );
-        assert_eq!(said(&mut spoken, "PING"), line("+PONG"));
+        let mut spoken = Spoken::to(served.port());
+        let words = [b"EVAL".to_vec(), script.as_bytes().to_vec(), b"0".to_vec()];
+        let asking = std::thread::spawn(move || {
+            let answer = spoken.ask(&words);
+            (answer, said(&mut spoken, "PING"))
+        });
+        let began = Instant::now();
+        while said(&mut other, "PING") == line("+PONG") {
+            assert!(began.elapsed() < Duration::from_secs(20), "it is not busy");
+        }
+        assert_eq!(said(&mut other, "SET a 1"), busy);
+        assert_eq!(said(&mut other, "SCRIPT KILL"), line("+OK"));
+        let (answer, after) = asking.join().expect("it is answered");
+        let killed = "-ERR Script killed by user with SCRIPT KILL... script: ";
+        assert!(matches!(&answer, Said::Line(error) if error.starts_with(killed)), "{answer:?}");
+        assert_eq!(after, line("+PONG"));
+        assert_eq!(said(&mut other, "EXISTS a"), line(":0"));
     }
-    let well = [b"EVAL".to_vec(), b"return redis.call('incr','a')".to_vec(), b"0".to_vec()];
-    assert_eq!(spoken.ask(&well), line(":1"));
+}
+
+#[test]
+fn a_script_goes_on_without_its_client_and_keeps_only_its_own_server_busy() {
+    let served = Served::start(&["--servers", "2"]);
+    let mut first = Spoken::to(served.ports()[0]);
+    let mut second = Spoken::to(served.ports()[1]);
+    said(&mut first, "CONFIG SET busy-reply-threshold 50");
+    {
+        let mut spoken = Spoken::to(served.port());
+        let script = b"redis.call('set', 'a', '1') while redis.call('exists', 'a') == 1 do end".to_vec();
+        spoken.send(&[b"EVAL".to_vec(), script, b"0".to_vec()]);
+    }
+    let began = Instant::now();
+    while said(&mut first, "PING") == line("+PONG") {
+        assert!(began.elapsed() < Duration::from_secs(20), "it is not busy");
+    }
+    assert_eq!(said(&mut second, "PING"), line("+PONG"));
+    assert!(
+        matches!(said(&mut first, "SCRIPT KILL"), Said::Line(error) if error.starts_with("-UNKILLABLE Sorry"))
+    );
 }
 
 #[test]

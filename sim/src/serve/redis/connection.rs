@@ -7,6 +7,7 @@
 //! A message that is on the way is there when its latency is over, however many are before it. Who sends and hangs up has
 //! sent: what was on the way, or waits for a server that is paused, is run when its time comes, for nobody.
 
+use super::busy::start;
 use super::house::Outgoing;
 use super::queue::Queue;
 use super::request::{Read, Requests};
@@ -27,7 +28,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, Wr
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-/// How often `WAIT` looks whether the replicas have come far enough.
+/// How often `WAIT` looks whether the replicas have come far enough, and a command whether a script is still in its way.
 const LOOK_PERIOD: Duration = Duration::from_millis(1);
 /// How much of one client's commands may be on the way or wait: more is not read.
 const QUEUED_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -122,11 +123,7 @@ async fn talk<L: Listener>(servers: Servers, server: u8, stream: L::Stream) {
 
 impl Seat {
     /// Reads what the client sends, when it sends it. What is in the socket is taken out of it though nobody can be told.
-    async fn hear<S: AsyncRead>(
-        &self,
-        from: &mut ReadHalf<S>,
-        queue: &Queue<Incoming>,
-    ) -> Result<(), Gone> {
+    async fn hear<S: AsyncRead>(&self, from: &mut ReadHalf<S>, queue: &Queue<Incoming>) -> Result<(), Gone> {
         let mut requests = Requests::default();
         // What has come at once has come at one time.
         let mut now = self.servers.now();
@@ -178,7 +175,15 @@ impl Seat {
                 return Err(Gone::Reset);
             }
             let said = match words {
-                Ok(words) => ask(servers, *server, *client, words, &mut asked),
+                Ok(words) => {
+                    let mut said = ask(servers, *server, *client, words, &mut asked);
+                    while let Said::Held(words) = said {
+                        sleep(LOOK_PERIOD).await;
+                        self.arrives(Direction::Request).await?;
+                        said = ask(servers, *server, *client, words, &mut asked);
+                    }
+                    said
+                }
                 Err(broken) => Said::Reply(last_word(
                     servers,
                     *server,
@@ -188,7 +193,12 @@ impl Seat {
             };
             let outgoing = match said {
                 Said::Reply(outgoing) => Some(outgoing),
-                Said::Stranger => return Err(Gone::Closed),
+                Said::Stranger | Said::Held(_) => return Err(Gone::Closed),
+                Said::Runs(job) => {
+                    let told = start(servers, *server, *job).await;
+                    self.arrives(Direction::Request).await?;
+                    Some(told.map_err(|_| Gone::Reset)?)
+                }
                 Said::Waits { ticket, answer, timeout_ms, in_vain } => {
                     let reply = self.unless_closed(timeout_ms, answer).await?;
                     let reply = reply.and_then(Result::ok).unwrap_or(in_vain);

@@ -1,8 +1,10 @@
 //! What a server's process has for its clients' sake, beside what it stores: gone when the process ends.
 
+use super::busy::Busy;
 use super::lua::{Libraries, Scripts};
 use super::queue::Queue;
 use super::reply::Reply;
+use super::stats::Stats;
 use super::store::Place;
 use super::watched::Tells;
 use crate::serve::watch::record::LinkId;
@@ -30,9 +32,14 @@ pub struct House {
     last_ticket: u64,
     /// What is to be told to clients who did not ask.
     pub pushes: Vec<(i64, Sent)>,
+    /// The script that goes on over several steps.
+    pub busy: Option<Busy>,
+    /// A script may: time is real, and whoever asks for it can wait.
+    pub may_be_busy: bool,
     /// What `CONFIG SET` has changed.
     pub config: BTreeMap<String, String>,
     pub commands: u64,
+    pub stats: Stats,
     /// What the real server has and this one has not, as it was asked for: each once.
     pub missing: BTreeSet<String>,
     /// What is to be said to who runs the server.
@@ -121,7 +128,7 @@ pub struct Waiter {
 }
 
 impl Session {
-    fn new(id: i64, link: LinkId, since: Micros, outbox: Arc<Queue<Outgoing>>) -> Session {
+    pub fn new(id: i64, link: LinkId, since: Micros, outbox: Arc<Queue<Outgoing>>) -> Session {
         Session {
             id,
             link,

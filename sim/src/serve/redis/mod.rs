@@ -17,7 +17,8 @@
 //!   loses, for TCP loses nothing from the middle of a stream. A cut link delays, as it does with TCP: what was sent arrives
 //!   when it is whole again. While a process is down, connections to it are reset.
 //! - Messages are on their way together: the latency of a link is that of all of them, not the sum.
-//! - Each command, transaction and script is one step. Lua is Lua (`lua` says what its scripts have and have not).
+//! - Each command, transaction and script is one step. Lua is Lua (`lua` says what its scripts have and have not). Of a
+//!   script that takes too long only its own server is busy (`busy`).
 //! - `WAIT` asks the replicas themselves how far they are, so that it returns a message's way earlier than the real one.
 //! - Servers reach each other directly, half a millisecond apart, whatever network their clients come over. Plans cut
 //!   those links, too; they do not slow them down.
@@ -28,8 +29,8 @@
 //!
 //! Left out: streams, geo, bitmaps, HyperLogLog, access lists, cluster, modules, `CLIENT PAUSE`, `CLIENT TRACKING`, `MONITOR`,
 //! `SHUTDOWN`, keyspace notifications. Published messages stay on their server. Functions are not on disk and not on
-//! replicas. `CONFIG SET` is remembered and has no effect, but for a `maxmemory` below what an empty server takes. Addresses
-//! of clients in `CLIENT LIST` are made up.
+//! replicas. `CONFIG SET` is remembered and has no effect, but for `busy-reply-threshold`, `min-replicas-to-write`, and a
+//! `maxmemory` below what an empty server takes. Addresses of clients in `CLIENT LIST` are made up.
 //!
 //! # A store in your own turmoil test
 //!
@@ -68,8 +69,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod busy;
 mod commands;
 mod connection;
+#[cfg(test)]
+mod direct;
 mod glob;
 mod house;
 mod lua;
@@ -77,6 +81,7 @@ mod numbers;
 mod queue;
 mod reply;
 mod request;
+mod stats;
 mod store;
 mod turn;
 mod visit;

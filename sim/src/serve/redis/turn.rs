@@ -32,6 +32,8 @@ pub enum Refusal {
         /// How long.
         timeout_ms: u64,
     },
+    /// A script takes too long to be one step: it goes on by itself, and is the house's [`busy`](House::busy) one.
+    Runs,
 }
 
 /// What a command comes to.
@@ -63,6 +65,8 @@ pub enum Within {
         read_only: bool,
         /// It goes on where there is no memory left (`allow-oom`).
         allows_oom: bool,
+        /// It has called a command that writes (`src/script.c` `SCRIPT_WRITE_DIRTY`).
+        has_written: bool,
     },
 }
 
@@ -102,7 +106,7 @@ impl Turn<'_, '_> {
     }
 
     pub fn find(&mut self, key: &Bytes) -> Option<&Entry> {
-        let (place, now) = (self.place(key), self.now_ms());
+        let (place, now) = (self.place(key), self.instance.lives_at(self.now_ms()));
         self.instance.keyspace.find(&place, now)
     }
 

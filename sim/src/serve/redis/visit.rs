@@ -1,5 +1,6 @@
 //! What the servers of a Redis have for their clients' sake, and how a client's command is run.
 
+use super::busy::{Job, holds_up};
 use super::commands::{again, execute};
 use super::house::{House, Outgoing, Quiet, Sent, Session, Waiter};
 use super::queue::Queue;
@@ -24,12 +25,12 @@ use tokio::sync::oneshot;
 /// same servers.
 pub type Servers = servers::Servers<Instance>;
 
-pub type State = servers::State<Instance>;
+pub(super) type State = servers::State<Instance>;
 
 /// What the servers have for their clients' sake.
 #[derive(Debug, Default)]
 pub struct Desk {
-    houses: BTreeMap<u8, Box<House>>,
+    pub(super) houses: BTreeMap<u8, Box<House>>,
     addresses: Arc<[SocketAddr]>,
 }
 
@@ -107,6 +108,10 @@ pub enum Said {
         /// How long.
         timeout_ms: u64,
     },
+    /// A script takes too long for one step: it is to be started.
+    Runs(Box<Job>),
+    /// The server runs a script, and hears nothing until that has ended or is known to take too long: ask again.
+    Held(Vec<Bytes>),
     /// The server does not know this client: it is about to close its connection.
     Stranger,
 }
@@ -114,6 +119,9 @@ pub enum Said {
 /// Runs a client's command: one step, in which nobody else comes in.
 pub fn ask(servers: &Servers, server: u8, client: i64, words: Vec<Bytes>, asked: &mut Asked) -> Said {
     servers.step(|state, now| {
+        if holds_up(state.desk.houses.get(&server).map(Box::as_ref)) {
+            return Said::Held(words);
+        }
         let is_watched = state.watch.record.is_on();
         let mut sight = None;
         let around = Surroundings::of(state, servers.settings());
@@ -123,6 +131,7 @@ pub fn ask(servers: &Servers, server: u8, client: i64, words: Vec<Bytes>, asked:
             return Said::Stranger;
         };
         let mut ran = Ok(Reply::Nil);
+        house.may_be_busy = !is_simulated();
         state.enter(servers, server, now, |instance, cx, effects| {
             instance.begin(cx);
             settle(instance, cx, effects, &mut house, &mut session, &around);
@@ -141,13 +150,19 @@ pub fn ask(servers: &Servers, server: u8, client: i64, words: Vec<Bytes>, asked:
             }
             settle(instance, cx, effects, &mut house, &mut session, &around);
         });
+        if ran == Err(Refusal::Runs) {
+            let job = Job::new(&mut house, &session, words, sight, asked);
+            house.sessions.insert(client, session);
+            state.desk.houses.insert(server, house);
+            return job.map_or(Said::Stranger, |job| Said::Runs(Box::new(job)));
+        }
         let mut tells = Tells::default();
         if let Some(sight) = sight {
             tells.claims = sight.tell(server, &words, asked, now, &mut state.watch);
             tells.text = match &ran {
                 Ok(reply) => reply_text(reply).into(),
                 Err(Refusal::Error(text)) => format!("-{}", crate::serve::watch::shown(text)).into(),
-                Err(Refusal::Block { .. } | Refusal::Replicas { .. }) => "waits".into(),
+                Err(Refusal::Block { .. } | Refusal::Replicas { .. } | Refusal::Runs) => "waits".into(),
             };
             let reply = Some(tells.text.clone());
             let happened = Happened {
@@ -181,6 +196,7 @@ pub fn ask(servers: &Servers, server: u8, client: i64, words: Vec<Bytes>, asked:
             Err(Refusal::Replicas { offset, replicas, timeout_ms }) => {
                 Said::Replicas { offset, replicas, timeout_ms }
             }
+            Err(Refusal::Runs) => unreachable!("it was said that it runs"),
         };
         state.push(server, &mut house, now);
         for notice in house.notices.drain(..) {
@@ -191,8 +207,16 @@ pub fn ask(servers: &Servers, server: u8, client: i64, words: Vec<Bytes>, asked:
     })
 }
 
+/// Whether time is virtual: what depends on the real one would make two runs differ.
+fn is_simulated() -> bool {
+    #[cfg(feature = "hosted")]
+    return turmoil::sim_elapsed().is_some();
+    #[cfg(not(feature = "hosted"))]
+    return false;
+}
+
 /// What is told instead of a reply to who wants none: nothing, but for what it listens to.
-fn unsaid(session: &mut Session, ran: Result<&Reply, &Refusal>) -> Option<Reply> {
+pub(super) fn unsaid(session: &mut Session, ran: Result<&Reply, &Refusal>) -> Option<Reply> {
     let is_quiet = session.quiet != Quiet::No;
     session.quiet = match session.quiet {
         Quiet::ThisAndNext => Quiet::Next,
@@ -203,7 +227,7 @@ fn unsaid(session: &mut Session, ran: Result<&Reply, &Refusal>) -> Option<Reply>
     match ran {
         _ if !is_quiet => None,
         Ok(Reply::Several(replies)) if replies.iter().all(is_push) => None,
-        Ok(Reply::Push(_)) | Err(Refusal::Block { .. } | Refusal::Replicas { .. }) => None,
+        Ok(Reply::Push(_)) | Err(Refusal::Block { .. } | Refusal::Replicas { .. } | Refusal::Runs) => None,
         Ok(_) | Err(Refusal::Error(_)) => Some(Reply::Several(Vec::new())),
     }
 }
@@ -246,7 +270,7 @@ pub fn acknowledged(servers: &Servers, server: u8, offset: Option<(u32, u32)>) -
 }
 
 impl Surroundings {
-    fn of(state: &State, settings: &Settings) -> Surroundings {
+    pub(super) fn of(state: &State, settings: &Settings) -> Surroundings {
         if settings.layout == Layout::Independent {
             return Surroundings { addresses: state.desk.addresses.clone(), replicas: Vec::new() };
         }
@@ -263,7 +287,7 @@ impl Surroundings {
 }
 
 impl State {
-    fn outgoing(
+    pub(super) fn outgoing(
         &mut self,
         server: u8,
         link: LinkId,
@@ -285,7 +309,7 @@ impl State {
     }
 
     /// Sends what is to be told to those who did not ask.
-    fn push(&mut self, server: u8, house: &mut House, now: Micros) {
+    pub(super) fn push(&mut self, server: u8, house: &mut House, now: Micros) {
         for (client, sent) in std::mem::take(&mut house.pushes) {
             let Some(session) = house.sessions.get(&client) else { continue };
             let (mut bytes, is_last) = (BytesMut::new(), sent == Sent::Close);
@@ -299,7 +323,7 @@ impl State {
 }
 
 /// After a step: replicas are told, who watches what was changed is overtaken, and who waits for it gets it.
-fn settle(
+pub(super) fn settle(
     instance: &mut Instance,
     cx: &Context<Settings>,
     effects: &mut Effects<Instance>,

@@ -77,7 +77,9 @@ pub fn reply_text(reply: &Reply) -> String {
 
 /// The keys that a command names, of those commands that matter, and whether it can take a lock.
 fn keys(words: &[Bytes]) -> (bool, &[Bytes]) {
-    let (Some(spec), Some(first)) = (words.first().and_then(spec_of), words.get(1)) else { return (false, &[]) };
+    let (Some(spec), Some(first)) = (words.first().and_then(spec_of), words.get(1)) else {
+        return (false, &[]);
+    };
     let one = std::slice::from_ref(first);
     let says = |option: &str| words[2..].iter().any(|word| word.eq_ignore_ascii_case(option.as_bytes()));
     match spec.name {
@@ -230,9 +232,9 @@ impl Asked {
         }
         asked.text = command_text(words).into();
         watch.record.add(Happened { link: Some(link), ..Happened::new(at, What::Asked, asked.text.clone()) });
-        let is_script = words.first().is_some_and(|name| {
-            name.eq_ignore_ascii_case(b"eval") || name.eq_ignore_ascii_case(b"evalsha")
-        });
+        let is_script = words
+            .first()
+            .is_some_and(|name| name.eq_ignore_ascii_case(b"eval") || name.eq_ignore_ascii_case(b"evalsha"));
         if is_script {
             let (_, keys) = keys(words);
             for key in keys {
@@ -242,6 +244,12 @@ impl Asked {
             }
         }
         asked
+    }
+
+    /// It is answered by another one in its place.
+    pub fn hand_over(&mut self) -> Asked {
+        let (doubts, text) = (std::mem::take(&mut self.doubts), std::mem::take(&mut self.text));
+        Asked { servers: self.servers.clone(), owner: self.owner, at: self.at, doubts, text }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::{SPECS, Spec, VERSION, unknown_subcommand};
 use crate::serve::redis::glob::matches;
+use crate::serve::redis::numbers::integer;
 use crate::serve::redis::reply::Reply;
+use crate::serve::redis::stats::{Calls, Stats};
 use crate::serve::redis::store::DATABASES;
 use crate::serve::redis::turn::{Refusal, Replied, Turn, Within, lower, number, refuse, wrong_number};
 use bytes::Bytes;
@@ -111,7 +113,8 @@ pub fn config(turn: &mut Turn, words: &[Bytes]) -> Replied {
             let asked = all.into_iter().filter(|(name, _)| is_asked(name));
             Ok(Reply::Map(asked.map(|(name, value)| (Reply::bulk(name), Reply::bulk(value))).collect()))
         }
-        // It is kept and shown; nothing here depends on it but `maxmemory`, if that is less than an empty server takes.
+        // It is kept and shown. What depends on it: `maxmemory`, if that is less than an empty server takes, and those that
+        // `most` knows.
         ("set", pairs @ [_, _, ..]) if pairs.len().is_multiple_of(2) => {
             let known: Vec<String> = configuration(turn).into_iter().map(|(name, _)| name).collect();
             for pair in pairs.chunks_exact(2) {
@@ -123,25 +126,64 @@ pub fn config(turn: &mut Turn, words: &[Bytes]) -> Replied {
                         "ERR Unknown option or number of arguments for CONFIG SET - '{shown}'"
                     ));
                 }
-                let is_memory = pair[1].first().is_some_and(u8::is_ascii_digit);
-                if name == "maxmemory" && !is_memory {
-                    return refuse(
-                        "ERR CONFIG SET failed (possibly related to argument 'maxmemory') - argument must be a memory value",
-                    );
+                if let Err(why) = is_setting(&name, &pair[1]) {
+                    return refuse(format!(
+                        "ERR CONFIG SET failed (possibly related to argument '{name}') - {why}"
+                    ));
                 }
-                if name != "maxmemory" {
+                if name != "maxmemory" && most(&name).is_none() {
                     turn.house.missing(&format!("the effect of CONFIG SET {name}"));
                 }
-                turn.house.config.insert(name, String::from_utf8_lossy(&pair[1]).into_owned());
+                let value = String::from_utf8_lossy(&pair[1]).into_owned();
+                if let Some(other) = other_name(&name) {
+                    turn.house.config.insert(other.to_owned(), value.clone());
+                }
+                turn.house.config.insert(name, value);
             }
             Ok(Reply::ok())
         }
-        ("resetstat", []) => Ok(Reply::ok()),
+        ("resetstat", []) => {
+            (turn.house.stats, turn.house.commands) = (Stats::default(), 0);
+            Ok(Reply::ok())
+        }
         ("rewrite", []) => refuse("ERR The server is running without a config file"),
         (what @ ("get" | "set" | "resetstat" | "rewrite"), _) => {
             refuse(wrong_number(&format!("config|{what}")))
         }
         _ => refuse(unknown_subcommand("CONFIG", &words[1])),
+    }
+}
+
+/// The most that those numbers may be that change something here (`src/config.c`).
+fn most(name: &str) -> Option<i64> {
+    match name {
+        "busy-reply-threshold" | "lua-time-limit" => Some(i64::MAX),
+        "min-replicas-to-write" | "min-slaves-to-write" => Some(i32::MAX.into()),
+        _ => None,
+    }
+}
+
+/// The other name of the same parameter.
+fn other_name(name: &str) -> Option<&'static str> {
+    let names =
+        [("busy-reply-threshold", "lua-time-limit"), ("min-replicas-to-write", "min-slaves-to-write")];
+    names.into_iter().find_map(|(one, other)| match name {
+        name if name == one => Some(other),
+        name if name == other => Some(one),
+        _ => None,
+    })
+}
+
+/// Whether a parameter can be set to this.
+fn is_setting(name: &str, value: &Bytes) -> Result<(), String> {
+    if name == "maxmemory" && !value.first().is_some_and(u8::is_ascii_digit) {
+        return Err("argument must be a memory value".to_owned());
+    }
+    let Some(most) = most(name) else { return Ok(()) };
+    match integer(value) {
+        None => Err("argument couldn't be parsed into an integer".to_owned()),
+        Some(number) if (0..=most).contains(&number) => Ok(()),
+        Some(_) => Err(format!("argument must be between 0 and {most} inclusive")),
     }
 }
 
@@ -169,6 +211,8 @@ fn configuration(turn: &Turn) -> Vec<(String, String)> {
         ("proto-max-bulk-len", "536870912"),
         ("lua-time-limit", "5000"),
         ("busy-reply-threshold", "5000"),
+        ("min-replicas-to-write", "0"),
+        ("min-slaves-to-write", "0"),
         ("requirepass", ""),
     ];
     let databases = ("databases".to_owned(), DATABASES.to_string());
@@ -224,10 +268,13 @@ pub fn command(turn: &mut Turn, words: &[Bytes]) -> Replied {
 pub fn info(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let asked: Vec<String> = words[1..].iter().map(lower).collect();
     let is_asked = |section: &str| {
-        asked.is_empty()
-            || asked
-                .iter()
-                .any(|name| matches!(name.as_str(), "all" | "everything" | "default") || name == section)
+        let is_default = section != "commandstats";
+        let names_it = |name: &String| match name.as_str() {
+            "all" | "everything" => true,
+            "default" => is_default,
+            name => name == section,
+        };
+        if asked.is_empty() { is_default } else { asked.iter().any(names_it) }
     };
     let mut said = String::new();
     let mut add = |section: &str, lines: Vec<(String, String)>| {
@@ -274,8 +321,22 @@ pub fn info(turn: &mut Turn, words: &[Bytes]) -> Replied {
         Persistence::AofEverySecond | Persistence::AofAlways
     ));
     add("Persistence", vec![line("loading", "0".to_owned()), line("aof_enabled", aof.to_string())]);
-    add("Stats", vec![line("total_commands_processed", turn.house.commands.to_string())]);
+    add(
+        "Stats",
+        vec![
+            line("total_commands_processed", turn.house.commands.to_string()),
+            line("total_error_replies", turn.house.stats.errors.to_string()),
+        ],
+    );
     add("Replication", replication(turn));
+    let calls = |(name, Calls { calls, rejected, failed }): (&str, &Calls)| {
+        let times = "usec=0,usec_per_call=0.00";
+        let counts = format!("calls={calls},{times},rejected_calls={rejected},failed_calls={failed}");
+        (format!("cmdstat_{name}"), counts)
+    };
+    add("Commandstats", turn.house.stats.commands().map(calls).collect());
+    let code = |(code, count): (&str, u64)| (format!("errorstat_{code}"), format!("count={count}"));
+    add("Errorstats", turn.house.stats.codes().map(code).collect());
     add("Cluster", vec![line("cluster_enabled", "0".to_owned())]);
     let mut databases = Vec::new();
     for database in 0..DATABASES {

@@ -44,16 +44,20 @@ pub fn function(turn: &mut Turn, words: &[Bytes]) -> Replied {
             }
         }
         ("list", options) => list(turn, options),
-        ("kill", []) => refuse("NOTBUSY No scripts in execution right now."),
+        ("kill", []) => match &turn.house.busy {
+            Some(busy) => busy.kill(true),
+            None => refuse("NOTBUSY No scripts in execution right now."),
+        },
         ("stats", []) => {
             let libraries = &turn.house.libraries;
-            let counts = [
-                ("libraries_count", libraries.known.len()),
-                ("functions_count", libraries.functions_count()),
-            ];
+            let (running, (known, functions)) = match &turn.house.busy {
+                Some(busy) => busy.stats()?,
+                None => (Reply::Nil, (libraries.known.len(), libraries.functions_count())),
+            };
+            let counts = [("libraries_count", known), ("functions_count", functions)];
             let counts = counts.map(|(name, count)| (Reply::bulk(name), Reply::Integer(count as i64)));
             let engines = Reply::Map(vec![(Reply::bulk("LUA"), Reply::Map(counts.to_vec()))]);
-            let running = (Reply::bulk("running_script"), Reply::Nil);
+            let running = (Reply::bulk("running_script"), running);
             Ok(Reply::Map(vec![running, (Reply::bulk("engines"), engines)]))
         }
         (what @ ("load" | "delete" | "kill" | "stats"), _) => {

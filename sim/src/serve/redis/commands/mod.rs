@@ -7,11 +7,13 @@ mod client;
 mod function;
 mod hashes;
 mod keys;
+mod lcs;
 mod lists;
 mod pubsub;
 mod script;
 mod sentinel;
 mod sets;
+mod sort;
 mod sorted;
 mod strings;
 mod table;
@@ -24,6 +26,7 @@ use picklock_model::stores::redis::Eviction;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 use table::{MISSING, MISSING_IN_SCRIPTS, MISSING_IN_TRANSACTIONS, SPECS};
+pub use transactions::{Rest, go_on};
 
 /// The version that clients are told.
 pub const VERSION: &str = "7.0.15";
@@ -94,17 +97,20 @@ pub fn execute(turn: &mut Turn, words: &[Bytes]) -> Replied {
             if let Some(transaction) = &mut turn.session.transaction {
                 transaction.is_broken = true;
             }
-            // The real server says this instead, whatever was wrong.
-            return match (&*name, turn.session.transaction.is_some()) {
-                ("exec", true) => refuse("EXECABORT Transaction discarded because of previous errors."),
-                _ => Err(refusal),
+            let refusal = match (&*name, refusal) {
+                ("exec", Refusal::Error(why)) => abort(turn, &why),
+                (_, refusal) => refusal,
             };
+            rejected(turn, known, words, &refusal);
+            return Err(refusal);
         }
     };
-    if name == "exec" && is_out_of_memory(turn) && grows(turn) {
-        let discarded = transactions::discard(turn, words);
-        return discarded
-            .and_then(|_| refuse(format!("EXECABORT Transaction discarded because of: {NO_MEMORY}")));
+    if name == "exec"
+        && let Err(Refusal::Error(why)) = may_exec(turn)
+    {
+        let refusal = abort(turn, &why);
+        rejected(turn, Some(spec), words, &refusal);
+        return Err(refusal);
     }
     turn.session.last_command = spec.name;
     let is_now = matches!(spec.name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset");
@@ -112,14 +118,81 @@ pub fn execute(turn: &mut Turn, words: &[Bytes]) -> Replied {
         transaction.commands.push(words.to_vec());
         return Ok(Reply::status("QUEUED"));
     }
-    (spec.run)(turn, words)
+    call(turn, spec, words)
 }
 
-/// Whether the client's transaction may need memory.
-fn grows(turn: &Turn) -> bool {
+/// Runs a command, and counts that (`src/server.c` `call`).
+pub fn call(turn: &mut Turn, spec: &'static Spec, words: &[Bytes]) -> Replied {
+    turn.house.stats.is_counted = false;
+    let ran = (spec.run)(turn, words);
+    let name = full_name(spec, words);
+    turn.house.stats.of(name.clone()).calls += 1;
+    if let Ok(Reply::Error(text)) = &ran {
+        turn.house.stats.failed(name, text);
+    } else if let Err(Refusal::Error(text)) = &ran {
+        turn.house.stats.failed(name, text);
+    }
+    ran
+}
+
+/// A command is refused before it is run: that is counted.
+pub fn rejected(turn: &mut Turn, spec: Option<&'static Spec>, words: &[Bytes], refusal: &Refusal) {
+    if let Refusal::Error(text) = refusal {
+        turn.house.stats.error(text);
+    }
+    if let Some(spec) = spec {
+        turn.house.stats.of(full_name(spec, words)).rejected += 1;
+    }
+}
+
+/// A command's name, with what it does if it does several things.
+fn full_name(spec: &'static Spec, words: &[Bytes]) -> Cow<'static, str> {
+    let known = subcommands(spec.name).and_then(|known| Some((known, words.get(1).map(lower)?)));
+    match known.filter(|(known, what)| known.contains(&what.as_str())) {
+        Some((_, what)) => Cow::Owned(format!("{}|{what}", spec.name)),
+        None => Cow::Borrowed(spec.name),
+    }
+}
+
+/// A script that went on by itself has replied this error.
+pub fn failed(turn: &mut Turn, words: &[Bytes], text: &[u8]) {
+    if let Some(spec) = words.first().and_then(spec_of) {
+        turn.house.stats.failed(full_name(spec, words), text);
+    }
+}
+
+/// `EXEC` is refused: its transaction is discarded (`src/multi.c` `execCommandAbort`).
+fn abort(turn: &mut Turn, why: &[u8]) -> Refusal {
+    turn.session.transaction = None;
+    turn.house.unwatch(turn.session);
+    let why = why.strip_prefix(b"ERR ").unwrap_or(why);
+    Refusal::Error([b"EXECABORT Transaction discarded because of: ".as_slice(), why].concat())
+}
+
+/// Whether the client's transaction may be run, by what the commands in it do.
+fn may_exec(turn: &mut Turn) -> Result<(), Refusal> {
     let commands = turn.session.transaction.iter().flat_map(|transaction| &transaction.commands);
-    let specs = commands.filter_map(|words| spec_of(words.first()?));
-    specs.into_iter().any(|spec| spec.grows)
+    let specs: Vec<&Spec> = commands.filter_map(|words| spec_of(words.first()?)).collect();
+    if specs.iter().any(|spec| spec.grows) && is_out_of_memory(turn) {
+        return refuse(NO_MEMORY);
+    }
+    match specs.iter().any(|spec| spec.writes) {
+        true => may_write(turn),
+        false => Ok(()),
+    }
+}
+
+/// Whether the server takes writes now (`src/server.c` `processCommand`).
+pub fn may_write(turn: &Turn) -> Result<(), Refusal> {
+    let least = turn.house.config.get("min-replicas-to-write").and_then(|text| text.parse().ok());
+    let least: usize = least.unwrap_or(0);
+    if least > 0 && turn.instance.is_master() && about::followers(turn, Some(turn.cx.me)).len() < least {
+        return refuse(NO_REPLICAS);
+    }
+    if !turn.instance.is_master() {
+        return refuse("READONLY You can't write against a read only replica.");
+    }
+    Ok(())
 }
 
 /// Whether the command may be run now, but for what only it can know.
@@ -159,7 +232,21 @@ fn admitted(
              this context"
         ));
     }
+    if let Some(busy) = turn.house.busy.as_ref().filter(|_| !is_for_busy(name, words)) {
+        return refuse(busy.says());
+    }
     Ok(spec)
+}
+
+/// Whether it is answered while a script takes too long (`src/server.h` `CMD_ALLOW_BUSY`).
+fn is_for_busy(name: &str, words: &[Bytes]) -> bool {
+    let is_second = |known: &[&str]| words.get(1).is_some_and(|what| known.contains(&lower(what).as_str()));
+    match name {
+        "auth" | "hello" | "quit" | "reset" | "multi" | "discard" | "watch" | "unwatch" => true,
+        "script" => is_second(&["kill"]),
+        "function" => is_second(&["kill", "stats"]),
+        _ => false,
+    }
 }
 
 /// What the real server knows as the second word of these: what it does not know is refused before it is queued.
@@ -194,6 +281,7 @@ fn subcommands(name: &str) -> Option<&'static [&'static str]> {
     })
 }
 
+pub const NO_REPLICAS: &str = "NOREPLICAS Not enough good replicas to write.";
 pub const NO_MEMORY: &str = "OOM command not allowed when used memory > 'maxmemory'.";
 
 /// What an empty server takes. Nothing is counted beside it.
@@ -207,12 +295,14 @@ pub fn is_out_of_memory(turn: &Turn) -> bool {
 
 /// Whether the server takes such a command now.
 pub fn allowed(turn: &mut Turn, spec: &Spec) -> Result<(), Refusal> {
-    if spec.writes && !turn.instance.is_master() {
-        return refuse("READONLY You can't write against a read only replica.");
-    }
-    let allows_oom = matches!(turn.within, Within::Script { allows_oom: true, .. });
+    // A script that has written is not stopped halfway (`src/script.c` `scriptVerifyOOM`).
+    let has_written = matches!(turn.within, Within::Script { has_written: true, .. });
+    let allows_oom = has_written || matches!(turn.within, Within::Script { allows_oom: true, .. });
     if spec.grows && !allows_oom && is_out_of_memory(turn) {
         return refuse(NO_MEMORY);
+    }
+    if spec.writes && !has_written {
+        may_write(turn)?;
     }
     let is_full = |turn: &Turn| {
         let max = turn.cx.settings.keys_max.map(usize::from);
@@ -232,7 +322,7 @@ pub fn run(turn: &mut Turn, words: &[Bytes]) -> Replied {
     match words.first().and_then(spec_of) {
         Some(spec) => {
             allowed(turn, spec)?;
-            (spec.run)(turn, words)
+            call(turn, spec, words)
         }
         None => refuse(unknown(words)),
     }
@@ -244,7 +334,7 @@ pub fn again(turn: &mut Turn, words: &[Bytes]) -> Option<Reply> {
     match run(turn, words) {
         Ok(reply) => Some(reply),
         Err(Refusal::Error(text)) => Some(Reply::error(text)),
-        Err(Refusal::Block { .. } | Refusal::Replicas { .. }) => None,
+        Err(Refusal::Block { .. } | Refusal::Replicas { .. } | Refusal::Runs) => None,
     }
 }
 

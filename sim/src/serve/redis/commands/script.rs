@@ -50,7 +50,10 @@ pub fn script(turn: &mut Turn, words: &[Bytes]) -> Replied {
             turn.house.scripts.clear();
             Ok(Reply::ok())
         }
-        ("kill", []) => refuse("NOTBUSY No scripts in execution right now."),
+        ("kill", []) => match &turn.house.busy {
+            Some(busy) => busy.kill(false),
+            None => refuse("NOTBUSY No scripts in execution right now."),
+        },
         (what @ ("load" | "exists" | "kill"), _) => refuse(wrong_number(&format!("script|{what}"))),
         _ => refuse(unknown_subcommand("SCRIPT", &words[1])),
     }

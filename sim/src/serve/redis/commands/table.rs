@@ -1,8 +1,8 @@
 //! Every command there is.
 
 use super::{
-    Spec, about, client, function, hashes, keys, lists, pubsub, script, sentinel, sets, sorted, strings,
-    transactions,
+    Spec, about, client, function, hashes, keys, lcs, lists, pubsub, script, sentinel, sets, sort, sorted,
+    strings, transactions,
 };
 
 const fn reads(name: &'static str, arity: i64, keys: (i64, i64, i64), run: super::Run) -> Spec {
@@ -87,6 +87,7 @@ pub const SPECS: &[Spec] = &[
     grows("incrbyfloat", 3, (1, 1, 1), strings::incrbyfloat),
     reads("info", -1, (0, 0, 0), about::info),
     reads("keys", 2, (0, 0, 0), keys::keys),
+    reads("lcs", -3, (1, 2, 1), lcs::lcs),
     reads("lindex", 3, (1, 1, 1), lists::lindex),
     reads("llen", 2, (1, 1, 1), lists::llen),
     grows("lmove", 5, (1, 2, 1), lists::lmove),
@@ -140,6 +141,8 @@ pub const SPECS: &[Spec] = &[
     reads("sismember", 3, (1, 1, 1), sets::sismember),
     reads("smembers", 2, (1, 1, 1), sets::smembers),
     reads("smismember", -3, (1, 1, 1), sets::smismember),
+    grows("sort", -2, (1, 1, 1), sort::sort),
+    reads("sort_ro", -2, (1, 1, 1), sort::sort),
     writes("spop", -2, (1, 1, 1), sets::some),
     reads("srandmember", -2, (1, 1, 1), sets::some),
     writes("srem", -3, (1, 1, 1), sets::srem),
@@ -243,7 +246,6 @@ pub const MISSING: &[&str] = &[
     "hrandfield",
     "lastsave",
     "latency",
-    "lcs",
     "linsert",
     "lmpop",
     "lolwut",
@@ -272,8 +274,6 @@ pub const MISSING: &[&str] = &[
     "slaveof",
     "slowlog",
     "smove",
-    "sort",
-    "sort_ro",
     "spublish",
     "ssubscribe",
     "sunsubscribe",

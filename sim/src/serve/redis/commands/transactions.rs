@@ -5,6 +5,7 @@ use crate::serve::redis::house::Transaction;
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::turn::{Refusal, Replied, Turn, Within, refuse};
 use bytes::Bytes;
+use std::collections::VecDeque;
 
 pub fn multi(turn: &mut Turn, _: &[Bytes]) -> Replied {
     if turn.session.transaction.is_some() {
@@ -24,18 +25,46 @@ pub fn exec(turn: &mut Turn, _: &[Bytes]) -> Replied {
     if is_overtaken {
         return Ok(Reply::NoArray);
     }
-    let outside = std::mem::replace(&mut turn.within, Within::Transaction);
-    let mut replies = Vec::with_capacity(transaction.commands.len());
-    for words in transaction.commands {
-        replies.push(match run(turn, &words) {
+    go_on(turn, Rest { replies: Vec::new(), commands: transaction.commands.into() })
+}
+
+/// What is still to be run of a transaction.
+#[derive(Debug)]
+pub struct Rest {
+    replies: Vec<Reply>,
+    commands: VecDeque<Vec<Bytes>>,
+}
+
+impl Rest {
+    /// The command before it has come to this.
+    pub fn after(mut self, ran: Replied) -> Rest {
+        self.replies.push(match ran {
             Ok(reply) => reply,
             Err(Refusal::Error(text)) => Reply::error(text),
             Err(Refusal::Block { in_vain, .. }) => in_vain,
-            Err(Refusal::Replicas { .. }) => Reply::Integer(0),
+            Err(Refusal::Replicas { .. } | Refusal::Runs) => Reply::Integer(0),
         });
+        self
+    }
+}
+
+/// Runs it. A script that takes too long comes in between: then the rest waits for its end.
+pub fn go_on(turn: &mut Turn, mut rest: Rest) -> Replied {
+    let outside = std::mem::replace(&mut turn.within, Within::Transaction);
+    while let Some(words) = rest.commands.pop_front() {
+        match run(turn, &words) {
+            Err(Refusal::Runs) => {
+                turn.within = outside;
+                if let Some(busy) = &mut turn.house.busy {
+                    busy.rest = Some(rest);
+                }
+                return Err(Refusal::Runs);
+            }
+            ran => rest = rest.after(ran),
+        }
     }
     turn.within = outside;
-    Ok(Reply::Array(replies))
+    Ok(Reply::Array(rest.replies))
 }
 
 pub fn discard(turn: &mut Turn, _: &[Bytes]) -> Replied {

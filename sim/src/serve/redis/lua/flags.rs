@@ -1,6 +1,6 @@
 //! What a script or a function says of itself (`src/script.c` `scripts_flags_def`, `scriptPrepareForRun`).
 
-use crate::serve::redis::commands::{NO_MEMORY, is_out_of_memory};
+use crate::serve::redis::commands::{NO_MEMORY, is_out_of_memory, may_write};
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::turn::{Replied, Turn, refuse};
 
@@ -78,12 +78,10 @@ impl Flags {
     pub fn admit(&self, turn: &Turn, read_only: bool) -> Replied {
         if self.is_declared && !self.no_writes {
             // As for any other command that may write, or need memory (`src/script.c` `scriptFlagsToCmdFlags`).
-            if !turn.instance.is_master() {
-                return refuse("READONLY You can't write against a read only replica.");
-            }
             if !self.allows_oom() && is_out_of_memory(turn) {
                 return refuse(NO_MEMORY);
             }
+            may_write(turn)?;
             if read_only {
                 return refuse("ERR Can not execute a script with write flag using *_ro command.");
             }

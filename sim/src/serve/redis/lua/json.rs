@@ -1,17 +1,53 @@
 //! `cjson`: its rules about tables over the reader of `serde_json`.
 //!
-//! Its options (`cjson.encode_max_depth` and the like) are taken, and change nothing. Errors in a text that is no JSON are `serde_json`'s words.
+//! Of its options, `encode_keep_buffer`, `encode_number_precision` and `decode_invalid_numbers` are remembered and change
+//! nothing. Errors in a text that is no JSON are `serde_json`'s words, and such a text is at most 128 deep.
 
 use super::misused;
 use crate::serve::redis::numbers::general;
 use mlua::{LightUserData, Lua, Table, Value};
 use serde_json::Value as Json;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Tables in tables that it encodes.
+/// Tables in tables: more are neither encoded nor decoded, whatever the options say.
 const DEPTH_MAX: usize = 1_000;
-/// A list may have so many places without a value, or so many times as many as there are values.
-const HOLES_MAX: i64 = 10;
-const SPARSE_RATIO: i64 = 2;
+
+/// What a script can set. It stays set for the scripts after it, as on the real server.
+#[derive(Clone, Copy, Debug)]
+struct Options {
+    encode_depth_max: usize,
+    decode_depth_max: usize,
+    /// A list with too many places without a value becomes an object, and is no error.
+    sparse_becomes_object: bool,
+    /// Too many: so many times as many places as values (0: no number is too many), and more than `sparse_safe`.
+    sparse_ratio: i64,
+    sparse_safe: i64,
+    invalid: Invalid,
+}
+
+/// What becomes of numbers that JSON has not.
+#[derive(Clone, Copy, Debug)]
+enum Invalid {
+    Error,
+    /// They are written as C writes them.
+    Written,
+    Null,
+}
+
+const DEFAULTS: Options = Options {
+    encode_depth_max: DEPTH_MAX,
+    decode_depth_max: DEPTH_MAX,
+    sparse_becomes_object: false,
+    sparse_ratio: 2,
+    sparse_safe: 10,
+    invalid: Invalid::Error,
+};
+
+type Shared = Arc<Mutex<Options>>;
+
+fn read_options(options: &Shared) -> MutexGuard<'_, Options> {
+    options.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn null() -> Value {
     Value::LightUserData(LightUserData(std::ptr::null_mut()))
@@ -22,36 +58,116 @@ pub fn library(lua: &Lua) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     table.set("null", null())?;
     table.set("_NAME", "cjson")?;
+    let shared = Shared::new(Mutex::new(DEFAULTS));
+    let options = shared.clone();
+    let encode = move |lua: &Lua, value: Value| {
+        let options = *read_options(&options);
+        encode(lua, &value, &options)
+    };
     table.set("encode", lua.create_function(encode)?)?;
+    let options = shared.clone();
+    let decode = move |lua: &Lua, text: mlua::LuaString| {
+        let depth_max = read_options(&options).decode_depth_max;
+        decode(lua, &text, depth_max)
+    };
     table.set("decode", lua.create_function(decode)?)?;
-    for option in ["encode_keep_buffer", "encode_max_depth", "decode_max_depth", "encode_number_precision"]
-        .into_iter()
-        .chain(["encode_sparse_array", "encode_invalid_numbers", "decode_invalid_numbers"])
-    {
-        table.set(option, lua.create_function(|_, given: mlua::MultiValue| Ok(given))?)?;
-    }
+    set_options(lua, &table, &shared)?;
     Ok(table)
 }
 
-fn encode(lua: &Lua, value: Value) -> mlua::Result<mlua::LuaString> {
+/// The functions that set something, and return what is set.
+fn set_options(lua: &Lua, table: &Table, shared: &Shared) -> mlua::Result<()> {
+    for option in ["encode_keep_buffer", "encode_number_precision", "decode_invalid_numbers"] {
+        table.set(option, lua.create_function(|_, given: mlua::MultiValue| Ok(given))?)?;
+    }
+    let options = shared.clone();
+    let encode_depth = move |lua: &Lua, given: Option<i64>| {
+        let mut options = read_options(&options);
+        let max = within(lua, given, options.encode_depth_max as i64, 1)?;
+        options.encode_depth_max = usize::try_from(max).unwrap_or(DEPTH_MAX);
+        Ok(max)
+    };
+    table.set("encode_max_depth", lua.create_function(encode_depth)?)?;
+    let options = shared.clone();
+    let decode_depth = move |lua: &Lua, given: Option<i64>| {
+        let mut options = read_options(&options);
+        let max = within(lua, given, options.decode_depth_max as i64, 1)?;
+        options.decode_depth_max = usize::try_from(max).unwrap_or(DEPTH_MAX);
+        Ok(max)
+    };
+    table.set("decode_max_depth", lua.create_function(decode_depth)?)?;
+    let options = shared.clone();
+    let sparse = move |lua: &Lua, given: (Option<bool>, Option<i64>, Option<i64>)| {
+        let mut options = read_options(&options);
+        let (converts, ratio, safe) = given;
+        options.sparse_becomes_object = converts.unwrap_or(options.sparse_becomes_object);
+        options.sparse_ratio = within(lua, ratio, options.sparse_ratio, 0)?;
+        options.sparse_safe = within(lua, safe, options.sparse_safe, 0)?;
+        Ok((options.sparse_becomes_object, options.sparse_ratio, options.sparse_safe))
+    };
+    table.set("encode_sparse_array", lua.create_function(sparse)?)?;
+    let options = shared.clone();
+    let invalid = move |lua: &Lua, given: Value| {
+        let mut options = read_options(&options);
+        match &given {
+            Value::Nil => {}
+            Value::Boolean(is_on) => options.invalid = if *is_on { Invalid::Written } else { Invalid::Error },
+            Value::String(text) => match &*text.as_bytes() {
+                b"off" => options.invalid = Invalid::Error,
+                b"on" => options.invalid = Invalid::Written,
+                b"null" => options.invalid = Invalid::Null,
+                _ => {
+                    return Err(misused(lua, "bad argument #1 to 'encode_invalid_numbers' (invalid option)"));
+                }
+            },
+            _ => return Err(misused(lua, "bad argument #1 to 'encode_invalid_numbers' (string expected)")),
+        }
+        match options.invalid {
+            Invalid::Error => Ok(Value::Boolean(false)),
+            Invalid::Written => Ok(Value::Boolean(true)),
+            Invalid::Null => Ok(Value::String(lua.create_string("null")?)),
+        }
+    };
+    table.set("encode_invalid_numbers", lua.create_function(invalid)?)
+}
+
+/// A number that was given, or what is set.
+fn within(lua: &Lua, given: Option<i64>, set: i64, least: i64) -> mlua::Result<i64> {
+    let most = i64::from(i32::MAX);
+    match given {
+        None => Ok(set),
+        Some(given) if (least..=most).contains(&given) => Ok(given),
+        Some(_) => Err(misused(
+            lua,
+            &format!("bad argument #1 to '?' (expected integer between {least} and {most})"),
+        )),
+    }
+}
+
+fn encode(lua: &Lua, value: &Value, options: &Options) -> mlua::Result<mlua::LuaString> {
     let mut text = Vec::new();
-    write(lua, &value, 0, &mut text)?;
+    write(lua, value, 0, options, &mut text)?;
     lua.create_string(text)
 }
 
-fn write(lua: &Lua, value: &Value, depth: usize, text: &mut Vec<u8>) -> mlua::Result<()> {
+fn write(lua: &Lua, value: &Value, depth: usize, options: &Options, text: &mut Vec<u8>) -> mlua::Result<()> {
     match value {
         Value::Nil => text.extend(b"null"),
         Value::LightUserData(LightUserData(at)) if at.is_null() => text.extend(b"null"),
         Value::Boolean(is_true) => text.extend(if *is_true { &b"true"[..] } else { b"false" }),
         Value::Integer(number) => text.extend(general(*number as f64, 14).into_bytes()),
         Value::Number(number) if number.is_finite() => text.extend(general(*number, 14).into_bytes()),
-        Value::Number(_) => return Err(misused(lua, "Cannot serialise number: must not be NaN or Inf")),
+        Value::Number(number) => match options.invalid {
+            Invalid::Error => return Err(misused(lua, "Cannot serialise number: must not be NaN or Inf")),
+            Invalid::Written if number.is_nan() => text.extend(b"nan"),
+            Invalid::Written => text.extend(general(*number, 14).into_bytes()),
+            Invalid::Null => text.extend(b"null"),
+        },
         Value::String(string) => quoted(&string.as_bytes(), text),
-        Value::Table(_) if depth >= DEPTH_MAX => {
-            return Err(misused(lua, &format!("Cannot serialise, excessive depth ({})", depth + 1)));
+        Value::Table(_) if depth >= options.encode_depth_max.min(DEPTH_MAX) => {
+            return Err(misused(lua, &format!("Cannot serialise, excessive nesting ({})", depth + 1)));
         }
-        Value::Table(table) => write_table(lua, table, depth, text)?,
+        Value::Table(table) => write_table(lua, table, depth, options, text)?,
         other => {
             let kind = other.type_name();
             return Err(misused(lua, &format!("Cannot serialise {kind}: type not supported")));
@@ -61,8 +177,8 @@ fn write(lua: &Lua, value: &Value, depth: usize, text: &mut Vec<u8>) -> mlua::Re
 }
 
 /// How long a table is as a list; `None`: it is none.
-fn length(lua: &Lua, table: &Table) -> mlua::Result<Option<i64>> {
-    let (mut last, mut count) = (0, 0);
+fn length(lua: &Lua, table: &Table, options: &Options) -> mlua::Result<Option<i64>> {
+    let (mut last, mut count) = (0_i64, 0_i64);
     for pair in table.pairs::<Value, Value>() {
         let place = match pair?.0 {
             Value::Integer(place) if place > 0 => place,
@@ -72,20 +188,30 @@ fn length(lua: &Lua, table: &Table) -> mlua::Result<Option<i64>> {
         last = last.max(place);
         count += 1;
     }
-    if last > count * SPARSE_RATIO && last > HOLES_MAX {
-        return Err(misused(lua, "Cannot serialise table: excessively sparse array"));
+    let is_sparse = options.sparse_ratio > 0 && last > count.saturating_mul(options.sparse_ratio);
+    if is_sparse && last > options.sparse_safe {
+        return match options.sparse_becomes_object {
+            true => Ok(None),
+            false => Err(misused(lua, "Cannot serialise table: excessively sparse array")),
+        };
     }
     Ok((last > 0).then_some(last))
 }
 
-fn write_table(lua: &Lua, table: &Table, depth: usize, text: &mut Vec<u8>) -> mlua::Result<()> {
-    if let Some(length) = length(lua, table)? {
+fn write_table(
+    lua: &Lua,
+    table: &Table,
+    depth: usize,
+    options: &Options,
+    text: &mut Vec<u8>,
+) -> mlua::Result<()> {
+    if let Some(length) = length(lua, table, options)? {
         text.push(b'[');
         for place in 1..=length {
             if place > 1 {
                 text.push(b',');
             }
-            write(lua, &table.raw_get(place)?, depth + 1, text)?;
+            write(lua, &table.raw_get(place)?, depth + 1, options, text)?;
         }
         text.push(b']');
         return Ok(());
@@ -100,13 +226,13 @@ fn write_table(lua: &Lua, table: &Table, depth: usize, text: &mut Vec<u8>) -> ml
             Value::String(name) => quoted(&name.as_bytes(), text),
             Value::Integer(_) | Value::Number(_) => {
                 text.push(b'"');
-                write(lua, &name, depth, text)?;
+                write(lua, &name, depth, options, text)?;
                 text.push(b'"');
             }
             _ => return Err(misused(lua, "Cannot serialise table: table key must be a number or string")),
         }
         text.push(b':');
-        write(lua, &value, depth + 1, text)?;
+        write(lua, &value, depth + 1, options, text)?;
     }
     text.push(b'}');
     Ok(())
@@ -130,29 +256,32 @@ fn quoted(bytes: &[u8], text: &mut Vec<u8>) {
     text.push(b'"');
 }
 
-fn decode(lua: &Lua, text: mlua::LuaString) -> mlua::Result<Value> {
+fn decode(lua: &Lua, text: &mlua::LuaString, depth_max: usize) -> mlua::Result<Value> {
     let json: Json =
         serde_json::from_slice(&text.as_bytes()).map_err(|error| misused(lua, &error.to_string()))?;
-    read(lua, &json)
+    read(lua, &json, depth_max)
 }
 
-fn read(lua: &Lua, json: &Json) -> mlua::Result<Value> {
+fn read(lua: &Lua, json: &Json, depth_left: usize) -> mlua::Result<Value> {
     Ok(match json {
         Json::Null => null(),
         Json::Bool(is_true) => Value::Boolean(*is_true),
         Json::Number(number) => Value::Number(number.as_f64().unwrap_or(f64::NAN)),
         Json::String(string) => Value::String(lua.create_string(string)?),
+        Json::Array(_) | Json::Object(_) if depth_left == 0 => {
+            return Err(misused(lua, "Found too many nested data structures"));
+        }
         Json::Array(values) => {
             let table = lua.create_table()?;
             for (place, value) in (1..).zip(values) {
-                table.raw_set(place, read(lua, value)?)?;
+                table.raw_set(place, read(lua, value, depth_left - 1)?)?;
             }
             Value::Table(table)
         }
         Json::Object(members) => {
             let table = lua.create_table()?;
             for (name, value) in members {
-                table.raw_set(lua.create_string(name)?, read(lua, value)?)?;
+                table.raw_set(lua.create_string(name)?, read(lua, value, depth_left - 1)?)?;
             }
             Value::Table(table)
         }

@@ -3,6 +3,7 @@
 //! Simplifications: they are not on disk and not on replicas, but gone when the process ends, as scripts are. While a
 //! library is loaded, it sees the globals of a script, where the real server hides some (`error`).
 
+use super::leash::{INSTRUCTIONS_MAX, Limit};
 use super::{Flags, LIBRARY, Machine, Raised, Script, raised, run};
 use crate::serve::redis::turn::{Replied, Turn, refuse};
 use bytes::Bytes;
@@ -236,7 +237,7 @@ fn registering(
     functions: &RefCell<BTreeMap<String, Member>>,
 ) -> mlua::Result<(bool, Value)> {
     let Machine { lua, redis, run, .. } = machine;
-    machine.begin();
+    machine.leash.begin(Limit::Instructions(INSTRUCTIONS_MAX));
     let wrong = |text: String| Error::external(Raised(format!("ERR {text}")));
     let register = |_: &mlua::Lua, given: MultiValue| {
         let (name, member) = registered(&given).map_err(wrong)?;
@@ -258,7 +259,7 @@ fn registering(
     };
     redis.raw_set("register_function", lua.create_function(too_late)?)?;
     if !matches!(ended, Ok((true, _))) {
-        machine.count_instructions()?;
+        machine.leash.fasten(&machine.lua)?;
     }
     match ended {
         Err(error) => match raised(&error) {

@@ -1,43 +1,61 @@
 //! Lua 5.1 as the scripts of Redis 7.0 have it.
 //!
 //! Scripts see the libraries of Lua but for `os`, `io`, `debug` and the loading of files and bytecode, and of Redis
-//! `redis.call` and its like, `cjson` and `bit`. Globals and libraries cannot be written. All of a script is one step: it
-//! sees one time, and nobody comes in between.
+//! `redis.call` and its like, `cjson`, `cmsgpack` and `bit`. Globals and libraries cannot be written. All of a script is one
+//! step: nobody comes in between. If it takes too long, nobody does either, but everybody is told so ([`busy`](super::busy)).
 //!
-//! Left out: `cmsgpack`, `struct`, `redis.acl_check_cmd`, the debugger.
-//! `redis.set_repl` does nothing: what scripts change is always replicated. A script that goes on for too long is stopped,
-//! after so many instructions and not after a time, and not by `SCRIPT KILL`: the real server goes on with it, and says
-//! `BUSY` to everybody else. `math.random` draws other numbers than the real one's, the same in each run of a script.
+//! Left out: `struct`, `redis.acl_check_cmd`, the debugger.
+//! `redis.set_repl` does nothing: what scripts change is always replicated. `math.random` draws other numbers than the real
+//! one's, the same in each process of a server.
+//!
+//! Scripts that take too long differ from the real server's in this:
+//!
+//! - After 10 ms a script is begun anew ([`Slow`]) and takes those 10 ms once more. The commands that it had called are not
+//!   run again, but what it keeps beside the keys (locals of a library of functions, options of `cjson`) has seen them twice. One
+//!   that has written and then calls other commands than before, which it can if it depends on where in memory its tables
+//!   are, is stopped with an error.
+//! - If the process ends in the middle, what the script has written is kept as what others have written is; the real server
+//!   writes it into the append-only file at the script's end.
+//! - Where it was killed may be said to be the line of the last command that it has called.
+//! - A replica goes on following its master, and servers stay in touch.
+//! - In virtual time a script is stopped with an error after 100 million instructions of Lua's machine, and the loading of a
+//!   library is so always; the real server stops that after 500 ms.
 
 mod bits;
 mod convert;
 mod flags;
 mod json;
+mod leash;
 mod libraries;
+mod msgpack;
+mod slow;
 
 pub use flags::Flags;
+pub use leash::Signals;
 pub use libraries::{Libraries, call_function, load_library};
+pub use slow::Slow;
 
-use super::commands::{allowed, spec_of};
+use super::busy::{Busy, patience, real_now};
+use super::commands::{Spec, allowed, call as call_command, rejected, spec_of};
 use super::reply::Reply;
 use super::turn::{Refusal, Replied, Turn, Within, lower, refuse};
 use bytes::Bytes;
-use mlua::{Error, Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, Value, VmState};
+use leash::{Cut, INSTRUCTIONS_MAX, Leash, Limit};
+use mlua::{Error, Function, Lua, LuaOptions, MultiValue, StdLib, Table, Value};
+use slow::{Called, Shelf};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many instructions of Lua's machine a script may take: a second or so.
-const INSTRUCTIONS_MAX: u64 = 100_000_000;
-/// How often they are counted.
-const COUNTED_EACH: u32 = 10_000;
 const MEMORY_MAX_BYTES: usize = 512 * 1024 * 1024;
 const PRELUDE: &str = include_str!("prelude.lua");
 /// Under which names Lua has the text of a script, and that of a library.
 const SCRIPT: &str = "@user_script";
 const LIBRARY: &str = "@user_function";
+/// In the table of an error: it was counted when a command replied it.
+const COUNTED: &str = "ignore_error_stats_update";
 
 /// The scripts that a server knows, and what runs them.
 #[derive(Default)]
@@ -66,8 +84,7 @@ struct Machine {
     globals: Table,
     redis: Table,
     run: Function,
-    /// How many instructions are left to the script that is running.
-    left: Arc<AtomicU64>,
+    leash: Leash,
     /// The state of `math.random`.
     dice: Arc<AtomicU64>,
 }
@@ -110,10 +127,11 @@ impl Machine {
     fn new() -> mlua::Result<Machine> {
         let lua = Lua::new_with(StdLib::TABLE | StdLib::STRING | StdLib::MATH, LuaOptions::default())?;
         lua.set_memory_limit(MEMORY_MAX_BYTES)?;
-        let (left, dice) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let (leash, dice) = (Leash::new(), Arc::new(AtomicU64::new(0)));
         let libraries = lua.create_table()?;
         libraries.set("redis", lua.create_table()?)?;
         libraries.set("cjson", json::library(&lua)?)?;
+        libraries.set("cmsgpack", msgpack::library(&lua)?)?;
         libraries.set("bit", bits::library(&lua)?)?;
         let drawn = dice.clone();
         libraries.set("random", lua.create_function(move |_, bounds| random(&drawn, bounds))?)?;
@@ -127,36 +145,11 @@ impl Machine {
         let line = lua.create_function(|lua, ()| Ok(place_of(lua).map(|(_, line)| line)))?;
         let (environment, globals, redis, run) =
             lua.load(PRELUDE).set_name("=picklock").call((libraries, untangle, line))?;
-        let machine = Machine { lua, environment, globals, redis, run, left, dice };
+        let machine = Machine { lua, environment, globals, redis, run, leash, dice };
         machine.redis.set("sha1hex", machine.lua.create_function(sha1hex)?)?;
-        machine.count_instructions()?;
+        machine.leash.fasten(&machine.lua)?;
         Ok(machine)
     }
-
-    /// Before something is run.
-    fn begin(&self) {
-        self.left.store(INSTRUCTIONS_MAX, Ordering::Relaxed);
-        self.dice.store(0, Ordering::Relaxed);
-    }
-
-    fn count_instructions(&self) -> mlua::Result<()> {
-        let left = self.left.clone();
-        let triggers = HookTriggers::new().every_nth_instruction(COUNTED_EACH);
-        self.lua.set_global_hook(triggers, move |lua, _| {
-            let rest = left.load(Ordering::Relaxed).saturating_sub(COUNTED_EACH.into());
-            left.store(rest, Ordering::Relaxed);
-            if rest > 0 {
-                return Ok(VmState::Continue);
-            }
-            // Whoever catches this is caught at the next instruction.
-            lua.set_global_hook(HookTriggers::new().every_nth_instruction(1), |_, _| Err(too_long()))?;
-            Err(too_long())
-        })
-    }
-}
-
-fn too_long() -> Error {
-    Error::external(Raised(format!("ERR picklock stops a script after {INSTRUCTIONS_MAX} instructions")))
 }
 
 /// A text, a table with the text of an error in `err`, or whatever else was raised.
@@ -166,6 +159,7 @@ fn untangled(lua: &Lua, failure: Value) -> mlua::Result<Value> {
         Some(text) => {
             let table = lua.create_table()?;
             table.set("err", text)?;
+            table.set(COUNTED, true)?;
             return Ok(Value::Table(table));
         }
         None => plain(error),
@@ -191,7 +185,7 @@ fn plain(error: &Error) -> String {
 
 /// In which line of which text the script is.
 fn place_of(lua: &Lua) -> Option<(&'static str, usize)> {
-    for level in 1..64 {
+    for level in 0..64 {
         let seen = lua.inspect_stack(level, |frame| {
             let source = frame.source().source?;
             let name = [SCRIPT, LIBRARY].into_iter().find(|name| source == **name)?;
@@ -290,24 +284,88 @@ fn run(
     turn: &mut Turn,
     machine: &Machine,
     script: &Script,
-    (name, text): (&str, &str),
+    (name, text): (&str, &'static str),
     keys: &[Bytes],
     arguments: &[Bytes],
     read_only: bool,
 ) -> Replied {
     let read_only = read_only || script.flags.no_writes;
-    let allows_oom = script.flags.allows_oom();
-    let outside = std::mem::replace(&mut turn.within, Within::Script { read_only, allows_oom });
-    let database = turn.session.database;
-    let ended = perform(machine, &script.body, text == LIBRARY, turn, keys, arguments);
-    (turn.within, turn.session.database) = (outside, database);
+    let within = Within::Script { read_only, allows_oom: script.flags.allows_oom(), has_written: false };
+    let (outside, database) = (std::mem::replace(&mut turn.within, within), turn.session.database);
+    let (began, dice, may_be_busy) =
+        (real_now(), machine.dice.load(Ordering::Relaxed), turn.house.may_be_busy);
+    machine.leash.begin(match may_be_busy {
+        true => Limit::Until(began + patience(turn.house)),
+        false => Limit::Instructions(INSTRUCTIONS_MAX),
+    });
+    let mut called = Called::new();
+    let mut call = |words: Vec<Bytes>| {
+        let reply = command(turn, &words);
+        if may_be_busy {
+            called.push_back((words, reply.clone()));
+        }
+        reply
+    };
+    let ended = perform(machine, &script.body, text == LIBRARY, &mut call, keys, arguments);
+    let within = std::mem::replace(&mut turn.within, outside);
+    let database = std::mem::replace(&mut turn.session.database, database);
+    if machine.leash.cut() != Some(Cut::Time) {
+        let (ran, is_counted) = outcome(machine, ended, name, text, turn.session.version);
+        turn.house.stats.is_counted = is_counted;
+        return ran;
+    }
+    machine.leash.fasten(&machine.lua).map_err(broken)?;
+    turn.instance.hold(turn.cx);
+    turn.house.busy = Some(Busy::new(Slow {
+        machine: machine.clone(),
+        script: script.clone(),
+        name: name.to_owned(),
+        text,
+        keys: keys.to_vec(),
+        arguments: arguments.to_vec(),
+        dice,
+        called,
+        version: turn.session.version,
+        shelf: Shelf::take(turn.house, text == LIBRARY),
+        database,
+        within,
+        began,
+    }));
+    Err(Refusal::Runs)
+}
+
+/// What a script or a function has come to, and whether that is an error that was counted before.
+fn outcome(
+    machine: &Machine,
+    ended: mlua::Result<(bool, Value)>,
+    name: &str,
+    text: &str,
+    version: u8,
+) -> (Replied, bool) {
+    let is_counted = match &ended {
+        Ok((_, Value::Table(said))) => said.raw_get(COUNTED).unwrap_or(false),
+        _ => false,
+    };
+    (replied(machine, ended, name, text, version), is_counted)
+}
+
+fn replied(
+    machine: &Machine,
+    ended: mlua::Result<(bool, Value)>,
+    name: &str,
+    text: &str,
+    version: u8,
+) -> Replied {
     if !matches!(ended, Ok((true, _))) {
         // The hook may have been set to stop everything, the handler of errors too.
-        machine.count_instructions().map_err(broken)?;
+        machine.leash.fasten(&machine.lua).map_err(broken)?;
+    }
+    if let Some(cut) = machine.leash.cut() {
+        return refuse(cut.verdict(name, text));
     }
     let (is_well, said) = ended.map_err(broken)?;
     if is_well {
-        return Ok(convert::reply_of(&said, turn.session.version));
+        return Ok(convert::reply_of(&said, version));
     }
     let Value::Table(failure) = said else { return refuse("ERR the script has failed") };
     let error: mlua::LuaString = failure.get("err").map_err(broken)?;
@@ -319,15 +377,16 @@ fn run(
     Err(Refusal::Error(error))
 }
 
+/// Runs the text of a script or a function; what it calls is called by this.
 fn perform(
     machine: &Machine,
     script: &Function,
     is_function: bool,
-    turn: &mut Turn,
+    call: &mut dyn FnMut(Vec<Bytes>) -> Reply,
     keys: &[Bytes],
     arguments: &[Bytes],
 ) -> mlua::Result<(bool, Value)> {
-    let Machine { lua, globals, redis, run, .. } = machine;
+    let Machine { lua, globals, redis, run, leash, .. } = machine;
     let texts = |texts: &[Bytes]| {
         let strings = texts.iter().map(|text| lua.create_string(text)).collect::<mlua::Result<Vec<_>>>()?;
         lua.create_sequence_from(strings)
@@ -337,12 +396,14 @@ fn perform(
         globals.set("KEYS", &keys)?;
         globals.set("ARGV", &arguments)?;
     }
-    machine.begin();
-    let turn = RefCell::new(turn);
+    let run_command = RefCell::new(call);
     let version = Cell::new(2);
     let called = |lua: &Lua, words: MultiValue| -> mlua::Result<Result<Value, String>> {
-        let mut turn = turn.borrow_mut();
-        let reply = command(&mut turn, words);
+        leash.look(lua)?;
+        let reply = match words_of(&words) {
+            Ok(words) => run_command.borrow_mut()(words),
+            Err(wrong) => wrong,
+        };
         match reply {
             Reply::Error(text) => Ok(Err(String::from_utf8_lossy(&text).into_owned())),
             reply => Ok(Ok(convert::value_of(lua, &reply, version.get())?)),
@@ -356,6 +417,7 @@ fn perform(
             Err(text) => {
                 let table = lua.create_table()?;
                 table.set("err", text)?;
+                table.set(COUNTED, true)?;
                 Ok(Value::Table(table))
             }
         };
@@ -380,36 +442,61 @@ fn perform(
     })
 }
 
-/// What a script calls (`src/script.c` `scriptCall`).
-fn command(turn: &mut Turn, words: MultiValue) -> Reply {
+/// The words of what a script calls.
+///
+/// # Errors
+/// What is replied, if they are none.
+fn words_of(words: &MultiValue) -> Result<Vec<Bytes>, Reply> {
     if words.is_empty() {
-        return Reply::error("ERR Please specify at least one argument for this redis lib call");
+        return Err(Reply::error("ERR Please specify at least one argument for this redis lib call"));
     }
-    let Some(words) = words.iter().map(convert::word).collect::<Option<Vec<Bytes>>>() else {
-        return Reply::error("ERR Lua redis lib command arguments must be strings or integers");
-    };
-    let Some(spec) = spec_of(&words[0]) else {
-        if super::commands::is_missing(&lower(&words[0])) {
-            turn.house.missing(&lower(&words[0]).to_uppercase());
+    let words = words.iter().map(convert::word).collect::<Option<Vec<Bytes>>>();
+    words.ok_or_else(|| Reply::error("ERR Lua redis lib command arguments must be strings or integers"))
+}
+
+/// What a script calls (`src/script.c` `scriptCall`).
+pub fn command(turn: &mut Turn, words: &[Bytes]) -> Reply {
+    let ran = match admitted(turn, words) {
+        Ok(spec) => {
+            if let Within::Script { has_written, .. } = &mut turn.within {
+                *has_written |= spec.writes;
+            }
+            call_command(turn, spec, words)
         }
-        if super::commands::is_missing_in_scripts(&lower(&words[0])) {
-            return Reply::error("ERR This Redis command is not allowed from script");
+        Err(refusal) => {
+            rejected(turn, spec_of(&words[0]), words, &refusal);
+            Err(refusal)
         }
-        return Reply::error("ERR Unknown Redis command called from script");
     };
-    if !spec.admits(words.len()) {
-        return Reply::error("ERR Wrong number of args calling Redis command from script");
-    }
-    if !spec.in_scripts {
-        return Reply::error("ERR This Redis command is not allowed from script");
-    }
-    if spec.writes && matches!(turn.within, Within::Script { read_only: true, .. }) {
-        return Reply::error("ERR Write commands are not allowed from read-only scripts.");
-    }
-    match allowed(turn, spec).and_then(|()| (spec.run)(turn, &words)) {
+    match ran {
         Ok(reply) => reply,
         Err(Refusal::Error(text)) => Reply::error(text),
         Err(Refusal::Block { in_vain, .. }) => in_vain,
-        Err(Refusal::Replicas { .. }) => Reply::Integer(0),
+        Err(Refusal::Replicas { .. } | Refusal::Runs) => Reply::Integer(0),
     }
+}
+
+/// Whether a script may call this now.
+fn admitted(turn: &mut Turn, words: &[Bytes]) -> Result<&'static Spec, Refusal> {
+    let Some(spec) = spec_of(&words[0]) else {
+        let name = lower(&words[0]);
+        if super::commands::is_missing(&name) {
+            turn.house.missing(&name.to_uppercase());
+        }
+        if super::commands::is_missing_in_scripts(&name) {
+            return refuse("ERR This Redis command is not allowed from script");
+        }
+        return refuse("ERR Unknown Redis command called from script");
+    };
+    if !spec.admits(words.len()) {
+        return refuse("ERR Wrong number of args calling Redis command from script");
+    }
+    if !spec.in_scripts {
+        return refuse("ERR This Redis command is not allowed from script");
+    }
+    if spec.writes && matches!(turn.within, Within::Script { read_only: true, .. }) {
+        return refuse("ERR Write commands are not allowed from read-only scripts.");
+    }
+    allowed(turn, spec)?;
+    Ok(spec)
 }

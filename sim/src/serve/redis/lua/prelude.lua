@@ -50,6 +50,7 @@ for name, value in pairs(math) do
 end
 getmetatable("").__metatable = false
 globals.cjson = protected(libraries.cjson)
+globals.cmsgpack = protected(libraries.cmsgpack)
 globals.bit = protected(libraries.bit)
 globals.redis = protected(raw_redis)
 globals.os = nil

@@ -71,7 +71,10 @@ impl Keyspace {
 
     /// How many of a database's keys die by themselves.
     pub fn mortal(&self, database: u8) -> usize {
-        self.entries.from_slot(0).filter(|(_, ((of, _), entry))| *of == database && entry.dies.is_some()).count()
+        self.entries
+            .from_slot(0)
+            .filter(|(_, ((of, _), entry))| *of == database && entry.dies.is_some())
+            .count()
     }
 
     /// A key's entry, dead or not.
@@ -90,7 +93,8 @@ impl Keyspace {
     /// Keys of a database from this slot on, with their slots: a key keeps its own while others come and go.
     pub fn from_slot(&self, database: u8, slot: Slot) -> impl Iterator<Item = (Slot, &Bytes, &Entry)> {
         let all = self.entries.from_slot(slot);
-        all.filter(move |(_, ((of, _), _))| *of == database).map(|(slot, ((_, key), entry))| (slot, key, entry))
+        all.filter(move |(_, ((of, _), _))| *of == database)
+            .map(|(slot, ((_, key), entry))| (slot, key, entry))
     }
 
     /// A key holds this from now on, and dies then.

@@ -39,6 +39,8 @@ pub struct Instance {
     date: i64,
     /// What was touched, and not yet asked for.
     unseen: Vec<Place>,
+    /// The wall clock in milliseconds since 1970 at which a script began that goes on over several steps.
+    held_at: Option<i64>,
 }
 
 impl Instance {
@@ -58,9 +60,25 @@ impl Instance {
         self.replication.as_ref()?.progress()
     }
 
+    /// Until it is let go, all is one step for the others: no key expires (`src/db.c` `keyIsExpired` asks
+    /// `scriptTimeSnapshot`), and replicas and those who watch are told of nothing.
+    pub fn hold(&mut self, cx: &Context<Settings>) {
+        self.held_at = Some(unix_ms(cx));
+    }
+
+    /// That step is over.
+    pub fn let_go(&mut self) {
+        self.held_at = None;
+    }
+
+    /// The time by which keys live and die, in milliseconds since 1970, when the wall clock shows this.
+    pub fn lives_at(&self, now_ms: i64) -> i64 {
+        self.held_at.unwrap_or(now_ms)
+    }
+
     /// A step begins: what has expired goes, if this server is who removes it.
     pub fn begin(&mut self, cx: &Context<Settings>) {
-        if self.is_master() {
+        if self.is_master() && self.held_at.is_none() {
             self.keyspace.expire(cx);
         }
     }
@@ -75,6 +93,9 @@ impl Instance {
 
     /// A step ends: replicas are told.
     pub fn end(&mut self, cx: &Context<Settings>, effects: &mut Effects<Instance>) {
+        if self.held_at.is_some() {
+            return;
+        }
         let touched = self.keyspace.take_touched();
         if let Some(replication) = self.replication.as_mut().filter(|replication| replication.is_master())
             && !touched.is_empty()
@@ -106,7 +127,13 @@ impl Store for Instance {
                 Some(Box::new(Replication::new(me, ping_period, down_after)))
             }
         };
-        Instance { keyspace: Keyspace::default(), replication, date: settings.date, unseen: Vec::new() }
+        Instance {
+            keyspace: Keyspace::default(),
+            replication,
+            date: settings.date,
+            unseen: Vec::new(),
+            held_at: None,
+        }
     }
 
     fn on_request(&mut self, _: u8, request: Silence, _: &Context<Settings>, _: &mut Effects<Instance>) {
@@ -143,6 +170,7 @@ impl Store for Instance {
     }
 
     fn on_restart(&mut self, power_lost: bool, cx: &Context<Settings>, _: &mut Effects<Instance>) {
+        self.let_go();
         self.keyspace.restart(power_lost, cx);
         if let Some(replication) = &mut self.replication {
             replication.restart(cx.monotonic, cx.me);
@@ -159,7 +187,7 @@ impl Store for Instance {
 
     /// The death of a key by the wall clock: no timer may wait for a clock that may be set back.
     fn other_deadline(&self, _settings: &Settings) -> Option<Due> {
-        let last = self.keyspace.next_death().filter(|_| self.is_master())?;
+        let last = self.keyspace.next_death().filter(|_| self.is_master() && self.held_at.is_none())?;
         // It lives through the whole millisecond.
         let first_dead = last.saturating_add(1).saturating_mul(1_000);
         Some(Due::Wall(Wall(first_dead.saturating_sub(self.date))))
