@@ -126,6 +126,10 @@ print([type(result).__name__ for result in t.commit()])
 t = zk.transaction()
 t.create('/app/u'); t.check('/app/deep/er', 0); t.delete('/app')
 print([type(result).__name__ for result in t.commit()])
+zk.create('/null', None)
+assert zk.get('/null')[0] is None
+zk.set('/null', b'')
+assert zk.get('/null')[0] == b''
 for wrong in [lambda: zk.create('/app'), lambda: zk.delete('/app'), lambda: zk.set('/app', b'', 7), lambda: zk.get('/no')]:
     try: wrong()
     except KazooException as error: print(type(error).__name__)

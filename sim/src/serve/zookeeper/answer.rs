@@ -4,7 +4,7 @@ use super::desk::Heard;
 use super::jute::Writer;
 use super::names::{Names, session_id};
 use super::operation::Refusal;
-use super::request::{Acl, Asked, Change, Look, kind};
+use super::request::{Acl, Asked, Change, Look, kind, wording};
 use crate::serve::watch::shown;
 use bytes::Bytes;
 use picklock_model::stores::zookeeper::{Applied, Error, Outcome, Path, Stat, WatchEvent, Zxid};
@@ -289,7 +289,7 @@ fn changed(change: &Change, applied: &Applied, writer: &mut Writer, around: &mut
             let text = around.names.text(*path);
             writer.string(&text);
             if *wants_stat {
-                around.stat(writer, stat, data.len());
+                around.stat(writer, stat, data.as_ref().map_or(0, Bytes::len));
             } else {
                 // Its date is that of its answer, whoever looks first.
                 around.dates.of(stat.czxid, around.now_ms);
@@ -297,7 +297,7 @@ fn changed(change: &Change, applied: &Applied, writer: &mut Writer, around: &mut
             shown(text.as_bytes())
         }
         (Change::SetData { data, .. }, Applied::Set { stat }) => {
-            around.stat(writer, stat, data.len());
+            around.stat(writer, stat, data.as_ref().map_or(0, Bytes::len));
             format!("version {}", stat.version)
         }
         (_, _) => "OK".to_owned(),
@@ -305,7 +305,7 @@ fn changed(change: &Change, applied: &Applied, writer: &mut Writer, around: &mut
 }
 
 fn looked(look: &Look, heard: &Heard, writer: &mut Writer, around: &mut Around) -> Result<String, i32> {
-    let held = heard.data.map(|data| around.names.bytes(data)).unwrap_or_default();
+    let held = heard.data.and_then(|data| around.names.bytes(data)).unwrap_or_default();
     match (look, &heard.outcome) {
         (Look::SetAcl { version, .. }, _) if !matches!(version, -1 | 0) => Err(code::BAD_VERSION),
         (Look::Exists | Look::SetAcl { .. }, Outcome::Exists(stat)) => {
@@ -321,9 +321,9 @@ fn looked(look: &Look, heard: &Heard, writer: &mut Writer, around: &mut Around) 
         }
         (Look::Data, Outcome::Data { data, stat }) => {
             let bytes = around.names.bytes(*data);
-            writer.buffer(&bytes);
-            around.stat(writer, stat, bytes.len());
-            Ok(format!("{} version {}", shown(&bytes), stat.version))
+            writer.nullable(bytes.as_deref());
+            around.stat(writer, stat, bytes.as_ref().map_or(0, Bytes::len));
+            Ok(format!("{} version {}", wording::held(bytes.as_deref()), stat.version))
         }
         (Look::Children { wants_stat }, Outcome::Children(paths)) => {
             around.children(writer, paths);

@@ -39,18 +39,23 @@ impl Reader {
         self.0.try_get_i64().map_err(|_| Damaged)
     }
 
-    /// Bytes; those that are null are none.
-    pub fn buffer(&mut self) -> Result<Bytes, Damaged> {
+    /// Bytes, or null.
+    pub fn nullable(&mut self) -> Result<Option<Bytes>, Damaged> {
         match self.int()? {
-            -1 => Ok(Bytes::new()),
+            -1 => Ok(None),
             length => {
                 let length = usize::try_from(length).map_err(|_| Damaged)?;
                 if length > self.0.len() {
                     return Err(Damaged);
                 }
-                Ok(self.0.split_to(length))
+                Ok(Some(self.0.split_to(length)))
             }
         }
+    }
+
+    /// Bytes; those that are null are none.
+    pub fn buffer(&mut self) -> Result<Bytes, Damaged> {
+        Ok(self.nullable()?.unwrap_or_default())
     }
 
     /// Text; the null one is empty.
@@ -104,6 +109,13 @@ impl Writer {
         self.0.put_i32(length(bytes.len()));
         self.0.put_slice(bytes);
         self
+    }
+
+    pub fn nullable(&mut self, bytes: Option<&[u8]>) -> &mut Writer {
+        match bytes {
+            Some(bytes) => self.buffer(bytes),
+            None => self.int(-1),
+        }
     }
 
     pub fn string(&mut self, text: &str) -> &mut Writer {

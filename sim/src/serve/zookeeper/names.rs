@@ -21,6 +21,9 @@ pub struct Names {
 /// How many digits a sequential create appends.
 const DIGITS: usize = 10;
 
+/// The number of what holds nothing, not even no bytes.
+const NULL: u32 = u32::MAX;
+
 /// Where nothing is, and nothing will be created.
 const NOWHERE: Place = Place::new(u32::MAX);
 
@@ -94,8 +97,9 @@ impl Names {
         own.digits().map_or_else(|| stem.to_owned(), |digits| format!("{stem}{digits:010}"))
     }
 
-    /// The number of what a znode holds.
-    pub fn data(&mut self, bytes: &Bytes) -> u32 {
+    /// The number of what a znode holds, which may be null.
+    pub fn data(&mut self, bytes: Option<&Bytes>) -> u32 {
+        let Some(bytes) = bytes else { return NULL };
         if bytes.is_empty() {
             return 0;
         }
@@ -105,15 +109,18 @@ impl Names {
         // What arrived may be a slice of a larger buffer.
         let bytes = Bytes::copy_from_slice(bytes);
         self.contents.push(bytes.clone());
-        let number = u32::try_from(self.contents.len()).unwrap_or(u32::MAX);
+        let number = u32::try_from(self.contents.len()).unwrap_or(NULL);
         self.numbers.insert(bytes, number);
         number
     }
 
-    /// What a znode holds.
-    pub fn bytes(&self, data: u32) -> Bytes {
+    /// What a znode holds, if it is not null.
+    pub fn bytes(&self, data: u32) -> Option<Bytes> {
+        if data == NULL {
+            return None;
+        }
         let place = usize::try_from(data).ok().and_then(|number| number.checked_sub(1));
-        place.and_then(|place| self.contents.get(place)).cloned().unwrap_or_default()
+        Some(place.and_then(|place| self.contents.get(place)).cloned().unwrap_or_default())
     }
 
     fn stem(&mut self, text: &str) -> u32 {
@@ -209,10 +216,12 @@ mod tests {
     fn data_comes_back_as_it_was() {
         let mut names = Names::default();
         for bytes in [&b""[..], b"7", b"\0\xff", b"7"] {
-            let number = names.data(&Bytes::copy_from_slice(bytes));
-            assert_eq!(names.bytes(number), bytes);
+            let number = names.data(Some(&Bytes::copy_from_slice(bytes)));
+            assert_eq!(names.bytes(number).as_deref(), Some(bytes));
         }
-        assert_eq!(names.bytes(99), Bytes::new());
+        let null = names.data(None);
+        assert_eq!(names.bytes(null), None);
+        assert_eq!(names.bytes(99), Some(Bytes::new()));
     }
 
     #[test]

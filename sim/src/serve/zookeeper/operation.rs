@@ -142,7 +142,7 @@ fn write_of(change: &Change, names: &mut Names) -> Result<Write, i32> {
                 false if is_valid(path) => names.path(path),
                 true | false => return Err(code::BAD_ARGUMENTS),
             };
-            Write::Create { path, mode, data: names.data(data) }
+            Write::Create { path, mode, data: names.data(data.as_ref()) }
         }
         Change::Delete { path, version } => {
             if !path.contains('/') || path.contains('\0') || path == "/" {
@@ -154,7 +154,11 @@ fn write_of(change: &Change, names: &mut Names) -> Result<Write, i32> {
             if !is_valid(path) {
                 return Err(code::BAD_ARGUMENTS);
             }
-            Write::SetData { path: names.find(path), data: names.data(data), version: version_of(*version) }
+            Write::SetData {
+                path: names.find(path),
+                data: names.data(data.as_ref()),
+                version: version_of(*version),
+            }
         }
         Change::Check { path, version } => {
             if !is_valid(path) {

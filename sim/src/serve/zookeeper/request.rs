@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 mod tests;
-mod wording;
+pub mod wording;
 
 use super::jute::{Damaged, Reader};
 use bytes::Bytes;
@@ -59,7 +59,7 @@ impl Acl {
 pub enum Change {
     Create {
         path: String,
-        data: Bytes,
+        data: Option<Bytes>,
         acl: Vec<Acl>,
         flags: i32,
         /// The stat is answered, too (`create2` and its like).
@@ -75,7 +75,7 @@ pub enum Change {
     },
     SetData {
         path: String,
-        data: Bytes,
+        data: Option<Bytes>,
         version: i32,
     },
     Check {
@@ -323,13 +323,13 @@ fn change(kind: i32, reader: &mut Reader) -> Result<Change, Damaged> {
     let path = reader.string()?;
     Ok(match kind {
         kind::CREATE | kind::CREATE_2 | kind::CREATE_CONTAINER | kind::CREATE_TTL => {
-            let (data, acl, flags) = (reader.buffer()?, reader.vector(Acl::read)?, reader.int()?);
+            let (data, acl, flags) = (reader.nullable()?, reader.vector(Acl::read)?, reader.int()?);
             let time_ms = if kind == kind::CREATE_TTL { Some(reader.long()?) } else { None };
             let (wants_stat, is_container) = (kind != kind::CREATE, kind == kind::CREATE_CONTAINER);
             Change::Create { path, data, acl, flags, wants_stat, time_ms, is_container }
         }
         kind::DELETE => Change::Delete { path, version: reader.int()? },
-        kind::SET_DATA => Change::SetData { path, data: reader.buffer()?, version: reader.int()? },
+        kind::SET_DATA => Change::SetData { path, data: reader.nullable()?, version: reader.int()? },
         kind::CHECK => Change::Check { path, version: reader.int()? },
         _ => return Err(Damaged),
     })

@@ -23,7 +23,7 @@ fn a_create_is_read_as_clients_write_it() {
         open(writer);
         writer.int(3);
     });
-    let (path, data, acl) = ("/a".to_owned(), Bytes::from_static(b"x"), vec![Acl::open()]);
+    let (path, data, acl) = ("/a".to_owned(), Some(Bytes::from_static(b"x")), vec![Acl::open()]);
     let (time_ms, is_container, wants_stat) = (None, false, false);
     let create = Change::Create { path, data, acl, flags: 3, wants_stat, time_ms, is_container };
     assert_eq!(read, Request { xid: 1, asked: Asked::Change(create) });

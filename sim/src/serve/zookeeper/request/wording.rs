@@ -17,11 +17,11 @@ impl Display for Change {
                     6 => " -s -t",
                     _ => "",
                 };
-                write!(f, "create{mode} {} {}", shown(path.as_bytes()), shown(data))
+                write!(f, "create{mode} {} {}", shown(path.as_bytes()), held(data.as_deref()))
             }
             Change::Delete { path, version } => write!(f, "delete {} {version}", shown(path.as_bytes())),
             Change::SetData { path, data, version } => {
-                write!(f, "set {} {} {version}", shown(path.as_bytes()), shown(data))
+                write!(f, "set {} {} {version}", shown(path.as_bytes()), held(data.as_deref()))
             }
             Change::Check { path, version } => write!(f, "check {} {version}", shown(path.as_bytes())),
         }
@@ -74,4 +74,9 @@ impl Display for Asked {
             Asked::Damaged { .. } => f.write_str("a damaged request"),
         }
     }
+}
+
+/// What a znode holds, and not too much of it.
+pub fn held(data: Option<&[u8]>) -> String {
+    data.map_or_else(|| "null".to_owned(), shown)
 }
