@@ -119,7 +119,7 @@ pub fn keys(turn: &mut Turn, words: &[Bytes]) -> Replied {
 /// Keys that live, from this slot on.
 fn alive<'a>(turn: &'a Turn, from: Slot) -> impl Iterator<Item = (Slot, Bytes)> + 'a {
     let now = turn.instance.lives_at(turn.now_ms());
-    let keys = turn.instance.keyspace.from_slot(turn.session.database, from);
+    let keys = turn.instance.keyspace.starting_at(turn.session.database, from);
     let alive = keys.filter(move |(_, _, entry)| entry.dies.is_none_or(|at| now <= at));
     alive.map(|(slot, key, _)| (slot, key.clone()))
 }

@@ -72,7 +72,7 @@ impl Keyspace {
     /// How many of a database's keys die by themselves.
     pub fn mortal(&self, database: u8) -> usize {
         self.entries
-            .from_slot(0)
+            .starting_at(0)
             .filter(|(_, ((of, _), entry))| *of == database && entry.dies.is_some())
             .count()
     }
@@ -91,8 +91,8 @@ impl Keyspace {
     }
 
     /// Keys of a database from this slot on, with their slots: a key keeps its own while others come and go.
-    pub fn from_slot(&self, database: u8, slot: Slot) -> impl Iterator<Item = (Slot, &Bytes, &Entry)> {
-        let all = self.entries.from_slot(slot);
+    pub fn starting_at(&self, database: u8, slot: Slot) -> impl Iterator<Item = (Slot, &Bytes, &Entry)> {
+        let all = self.entries.starting_at(slot);
         all.filter(move |(_, ((of, _), _))| *of == database)
             .map(|(slot, ((_, key), entry))| (slot, key, entry))
     }
@@ -121,9 +121,7 @@ impl Keyspace {
         cx: &Context<Settings>,
         change: impl FnOnce(&mut Content) -> T,
     ) -> Option<T> {
-        if self.entries.slot(place).is_none() {
-            return None;
-        }
+        self.entries.slot(place)?;
         self.before_change(place, cx);
         let entry = self.entries.get_mut(place)?;
         let changed = change(&mut entry.content);
@@ -201,7 +199,7 @@ impl Keyspace {
 
     /// Every key with its entry, in no order.
     pub fn entries(&self) -> impl Iterator<Item = (&Place, &Entry)> {
-        self.entries.from_slot(0).map(|(_, (place, entry))| (place, entry))
+        self.entries.starting_at(0).map(|(_, (place, entry))| (place, entry))
     }
 
     /// What was changed since this was asked last, each key once.

@@ -103,7 +103,7 @@ impl Table {
     }
 
     /// Keys with their entries from this slot on, in the order of their slots.
-    pub fn from_slot(&self, slot: Slot) -> impl Iterator<Item = (Slot, &(Place, Entry))> {
+    pub fn starting_at(&self, slot: Slot) -> impl Iterator<Item = (Slot, &(Place, Entry))> {
         let rest = self.slots.get(slot as usize..).unwrap_or_default();
         (slot..).zip(rest).filter_map(|(slot, kept)| Some((slot, kept.as_deref()?)))
     }
@@ -113,7 +113,7 @@ impl Table {
     }
 
     fn sorted(&self) -> Vec<&(Place, Entry)> {
-        let mut all: Vec<_> = self.from_slot(0).map(|(_, kept)| kept).collect();
+        let mut all: Vec<_> = self.starting_at(0).map(|(_, kept)| kept).collect();
         all.sort_unstable_by_key(|(place, _)| place);
         all
     }
