@@ -86,7 +86,7 @@ impl Dice {
     }
 }
 
-/// What a command is made of: `k` a key, `v` a value, `n` a number, `f` a number with a fraction, `t` a time in
+/// What a command is made of: `k` a key, `v` a value, `n` a number, `N` one that may be a life, `f` a number with a fraction, `t` a time in
 /// milliseconds, `T` one in seconds, `b` the place of a bit, `L` a library, `F` a function, `o` an option of `SET`, `e` and `E` one of `EXPIRE`, `z` one of `ZADD`, `l` a side, `m` a
 /// member; `?` may leave out what follows it, `+` may repeat it. Anything else is itself.
 const FORMS: &[&str] = &[
@@ -216,7 +216,7 @@ const FORMS: &[&str] = &[
     "CLIENT m",
     "CONFIG GET m",
     "EVAL s 1 k m t",
-    "EVAL s 1 k m n",
+    "EVAL s 1 k m N",
     "EVAL s n k v",
     "EVAL_RO s 1 k m",
     "FUNCTION LOAD L",
@@ -309,6 +309,8 @@ fn word(form: &str, dice: &mut Dice) -> String {
         "n" => dice
             .of(&["0", "1", "2", "3", "-1", "-2", "-100", "100", "9223372036854775807", "x", "1.5", "4"])
             .to_owned(),
+        // Where it may become a life in milliseconds: none so short that it is over for one of the two and not for the other.
+        "N" => dice.of(&["0", "-1", "-2", "-100", "9223372036854775807", "x", "1.5", "250000"]).to_owned(),
         "f" => dice
             .of(&["0", "1", "1.5", "-2", "inf", "-inf", "1e3", "x", "nan", "0.1", "3", "1e100"])
             .to_owned(),
