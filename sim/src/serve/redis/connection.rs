@@ -146,7 +146,9 @@ impl Seat {
                 },
             };
             let size = words.iter().flatten().map(Bytes::len).sum::<usize>().clamp(64, QUEUED_BYTES_MAX);
-            queue.shrinks_to(QUEUED_BYTES_MAX - size).await;
+            if queue.shrinks_to(QUEUED_BYTES_MAX - size).await {
+                now = self.servers.now();
+            }
             let Connection { link, client, .. } = self.connection;
             let is_last = words.is_err();
             let (latency, is_lost, asked) = {
@@ -244,6 +246,9 @@ impl Seat {
     ) -> Result<(), Gone> {
         let mut is_there = true;
         while let Some(Outgoing { due, is_lost, bytes, mut is_last, tells }) = outgoing.next().await {
+            // All that can be read now is run first, and then all replies are written, as in the real server
+            // (`src/networking.c` `handleClientsWithPendingWrites`): a client that sleeps is woken once.
+            tokio::task::yield_now().await;
             self.until(due).await;
             self.arrives(Direction::Reply).await?;
             if is_lost {

@@ -51,17 +51,19 @@ impl<T> Queue<T> {
         self.lock().is_closed = true;
     }
 
-    /// Waits until the items' sizes come to so much at most.
-    pub async fn shrinks_to(&self, size: usize) {
+    /// Waits until the items' sizes come to so much at most; whether it had to wait.
+    pub async fn shrinks_to(&self, size: usize) -> bool {
+        let mut has_waited = false;
         poll_fn(|cx| {
             let mut waiting = self.lock();
             if waiting.size <= size {
-                return Poll::Ready(());
+                return Poll::Ready(has_waited);
             }
+            has_waited = true;
             waiting.writer = Some(cx.waker().clone());
             Poll::Pending
         })
-        .await;
+        .await
     }
 
     /// The next item, when there is one; `None`: there will be none.
@@ -156,6 +158,7 @@ mod tests {
         assert_eq!(queue.next_if(|item| *item == 'b'), None);
         assert_eq!(queue.next_if(|item| *item == 'a'), Some('a'));
         assert_eq!(count.0.load(Ordering::Relaxed), 1);
-        assert_eq!(shrinks.poll(&mut cx), Poll::Ready(()));
+        assert_eq!(shrinks.poll(&mut cx), Poll::Ready(true));
+        assert_eq!(pin!(queue.shrinks_to(5)).poll(&mut cx), Poll::Ready(false));
     }
 }
