@@ -24,6 +24,23 @@ fn a_znode_holds_data_under_a_version() {
 }
 
 #[test]
+fn what_holds_null_is_not_what_holds_no_bytes() {
+    with_one(async |mut client| {
+        let null = |path: &str| Body::new().string(path).int(-1);
+        for (kind, asked, length) in [
+            (op::CREATE, null("/a").open().int(PERSISTENT), -1),
+            (op::SET_DATA, set("/a", b"", -1), 0),
+            (op::SET_DATA, null("/a").int(-1), -1),
+        ] {
+            assert_eq!(client.ask(kind, asked).await.error, 0);
+            let mut answer = client.ask(op::GET_DATA, look("/a", false)).await.ok();
+            assert_eq!(answer.get_i32(), length);
+            assert_eq!(stat(&mut answer).data_bytes, 0);
+        }
+    });
+}
+
+#[test]
 fn znodes_hang_below_each_other_at_any_depth() {
     with_one(async |mut client| {
         assert_eq!(client.ask(op::CREATE, create("/a/b", b"", PERSISTENT)).await.error, -101, "no parent");
