@@ -80,9 +80,7 @@ fn at_depth(value: &Value, version: u8, depth: usize) -> Reply {
     match value {
         Value::String(text) => Reply::Bulk(Bytes::copy_from_slice(&text.as_bytes())),
         Value::Integer(number) => Reply::Integer(*number),
-        // As C turns it round: what does not fit is the least number.
-        Value::Number(number) if number.is_nan() || number.abs() >= 9.3e18 => Reply::Integer(i64::MIN),
-        Value::Number(number) => Reply::Integer(*number as i64),
+        Value::Number(number) => Reply::Integer(whole(*number)),
         Value::Boolean(true) => Reply::Integer(1),
         Value::Table(_) if depth >= DEPTH_MAX => Reply::error("ERR reached lua stack limit"),
         Value::Table(table) => of_table(table, version, depth),
@@ -123,4 +121,25 @@ fn of_table(table: &Table, version: u8, depth: usize) -> Reply {
         }
     }
     Reply::Array(replies)
+}
+
+/// A number without its fraction. What fits into no integer, and what is no number, is the least one: C leaves it open what a
+/// cast makes of these, and this is what x86 and the real server on it do (`src/script_lua.c` `luaReplyToRedisReply`).
+fn whole(number: f64) -> i64 {
+    // 2^63 is the first number that is too large; what is less than -2^63 saturates to that.
+    if number.is_nan() || number >= -(i64::MIN as f64) { i64::MIN } else { number as i64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole;
+
+    #[test]
+    fn what_fits_into_no_integer_is_the_least_one() {
+        for number in [9_223_372_036_854_775_807.0, 1e300, f64::INFINITY, f64::NAN, -1e300, f64::NEG_INFINITY]
+        {
+            assert_eq!(whole(number), i64::MIN, "{number}");
+        }
+        assert_eq!([1.9, -1.9, 9_223_372_036_854_774_784.0].map(whole), [1, -1, i64::MAX - 1023]);
+    }
 }
