@@ -1,6 +1,6 @@
 """kazoo's own tests of its recipes (kazoo/tests, in the package) against a ZooKeeper that runs already, simulated or real.
 
-    pip install kazoo pytest
+    pip install "kazoo[test]"
     picklock serve zookeeper --servers 3 --listen 127.0.0.1:7381 &
     tests=$(python3 -c 'import kazoo.tests; print(kazoo.tests.__path__[0])')
     ZOOKEEPER=127.0.0.1:7381,127.0.0.1:7382,127.0.0.1:7383 PYTHONPATH=drivers/kazoo_tests \
