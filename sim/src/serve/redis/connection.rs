@@ -11,7 +11,7 @@ use super::busy::start;
 use super::house::Outgoing;
 use super::queue::Queue;
 use super::request::{Read, Requests};
-use super::visit::{Said, Servers, acknowledged, admit, ask, dismiss, last_word, late};
+use super::visit::{Said, Servers, acknowledged, admit, ask, dismiss, is_simulated, last_word, late};
 use super::watched::{Asked, Tells};
 use crate::serve::Listener;
 use crate::serve::condition::Direction;
@@ -248,7 +248,10 @@ impl Seat {
         while let Some(Outgoing { due, is_lost, bytes, mut is_last, tells }) = outgoing.next().await {
             // All that can be read now is run first, and then all replies are written, as in the real server
             // (`src/networking.c` `handleClientsWithPendingWrites`): a client that sleeps is woken once.
-            tokio::task::yield_now().await;
+            // In virtual time there is nothing to gain, and turmoil would be asked for one more tick.
+            if !is_simulated() {
+                tokio::task::yield_now().await;
+            }
             self.until(due).await;
             self.arrives(Direction::Reply).await?;
             if is_lost {

@@ -208,7 +208,7 @@ pub fn ask(servers: &Servers, server: u8, client: i64, words: Vec<Bytes>, asked:
 }
 
 /// Whether time is virtual: what depends on the real one would make two runs differ.
-fn is_simulated() -> bool {
+pub(super) fn is_simulated() -> bool {
     #[cfg(feature = "hosted")]
     return turmoil::sim_elapsed().is_some();
     #[cfg(not(feature = "hosted"))]
