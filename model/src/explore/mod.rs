@@ -5,6 +5,7 @@
 //! (`search`), level by level over packed states with an exact set: stateright keeps 64-bit fingerprints and
 //! allocates a path per state, and gives no edges, which liveness (`liveness`) needs.
 
+mod another;
 mod explorer;
 mod label;
 mod liveness;
@@ -15,6 +16,7 @@ mod search;
 mod steps;
 mod telling;
 
+pub use another::{Another, Retold};
 pub use explorer::serve_explorer;
 pub use liveness::{Draws, Goal, Lasso, check_liveness};
 pub use packed::{pack, unpack};
@@ -25,7 +27,7 @@ pub use telling::{Manner, Parting, Telling};
 use crate::cluster::Setup;
 use crate::system::System;
 use crate::trace::{Observer, Step};
-use crate::world::{Action, Bounds, Workspace, World};
+use crate::world::{Action, Bounds, Envelope, Workspace, World};
 
 /// A world and its bounds: all schedules within them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,6 +106,31 @@ impl<'a, Y: System> Walker<'a, Y> {
     /// The same, as it is told.
     pub fn telling(&mut self) -> &mut Telling<'a, Y> {
         &mut self.telling
+    }
+
+    /// What can happen next.
+    pub fn possible(&mut self) -> &[Action] {
+        self.world.actions(&self.space.setup, &self.space.bounds, &mut self.actions);
+        &self.actions
+    }
+
+    /// The message at this position of those under way, as it is told.
+    fn envelope(&self, position: usize) -> &Envelope<Y> {
+        let told = self.telling.world().in_flight.get(position);
+        told.filter(|_| self.telling.parting().is_none()).unwrap_or(&self.world.in_flight[position])
+    }
+
+    /// A second walker where this one stands.
+    fn fork(&self) -> Walker<'a, Y> {
+        Walker {
+            space: self.space,
+            world: self.world.clone(),
+            workspace: Workspace::default(),
+            places: Vec::new(),
+            actions: Vec::new(),
+            telling: self.telling.fork(),
+            steps: self.steps,
+        }
     }
 
     /// Takes the `action`th of the possible actions, and shows what happens to `observer`: one step, and one more for each

@@ -75,6 +75,17 @@ impl<'a, Y: System> Telling<'a, Y> {
         Telling { space, told, now: Micros::ZERO, manner, effects, nothing, dismissed, parting: None }
     }
 
+    /// A second one that has told the same.
+    pub(super) fn fork(&self) -> Telling<'a, Y> {
+        Telling {
+            told: self.told.clone(),
+            now: self.now,
+            dismissed: Vec::new(),
+            parting: self.parting.clone(),
+            ..Telling::new(self.space, self.manner)
+        }
+    }
+
     /// Everything as it is, not in canonical form. The messages under way stand in the order of the search's world.
     pub fn world(&self) -> &World<Y> {
         &self.told

@@ -6,6 +6,7 @@
 mod any;
 mod checking;
 mod general;
+mod others;
 mod registered;
 mod replayed;
 mod surroundings;
@@ -15,6 +16,7 @@ mod watcher;
 pub use any::{AnyLock, Reduced, RunError, ShrinkHow, SweepHow};
 pub use checking::{CheckOptions, CheckVerdict, Checked, Counterexample, goals, with_holds_of_any_length};
 pub use general::{General, GeneralHow, Seen, Sighting, Unexplained, Wanted};
+pub use others::{Other, other_runs};
 pub use registered::{CLIENTS, ROUNDS, Registered};
 pub use replayed::{Broken, Replay};
 pub use surroundings::Surroundings;

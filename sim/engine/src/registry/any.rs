@@ -1,6 +1,6 @@
 //! A lock whose type nobody needs to know, and what can be done with it.
 
-use super::{CheckOptions, Checked, General, GeneralHow, Replay, Surroundings, Wanted};
+use super::{CheckOptions, Checked, General, GeneralHow, Other, Replay, Surroundings, Wanted};
 use crate::plans::fault::FaultSet;
 use crate::plans::plan::Plan;
 use crate::plans::shrink::Size;
@@ -39,6 +39,25 @@ pub enum RunError {
     /// A setting of the lock is of a type that has no names: a token cannot be made.
     #[error("the setup cannot be told by the names of its parts: {0}")]
     Unnamed(String),
+    /// What else could have happened was asked of a run that one seed has drawn.
+    #[error("it was drawn by a seed, and other steps can be taken only in runs of the exhaustive engine")]
+    OfASeed,
+    /// The run has no such step.
+    #[error("the run has {steps} steps, and no step {step}")]
+    NoSuchStep {
+        /// Which was asked for.
+        step: usize,
+        /// How many there are.
+        steps: usize,
+    },
+    /// What happens in the step was settled by an earlier one.
+    #[error("step {step} comes at once with step {with}: ask for that one")]
+    AtOnce {
+        /// Which was asked for.
+        step: usize,
+        /// The one that settles it.
+        with: usize,
+    },
     /// The path leads nowhere.
     #[error(transparent)]
     Path(#[from] NoSuchPath),
@@ -184,6 +203,8 @@ pub trait AnyLock: Send + Sync {
     /// Runs a token's run again, and shows it for the promise that the token was made for, or else for the gravest that
     /// it breaks.
     fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError>;
+    /// What else could have happened in this step of a token's run, as a replay numbers them, in a fixed order.
+    fn others(&self, token: &Token, step: usize) -> Result<Vec<Other>, RunError>;
 }
 
 /// How a sweep is done.

@@ -172,6 +172,17 @@ pub(super) fn steps_of<Y: System>(space: &Space<Y>, actions: &[u16]) -> Result<u
     Ok(steps.0)
 }
 
+/// The step that each action begins with, from 1, as whoever is shown the path counts them; and behind them all one more.
+pub(super) fn first_steps<Y: System>(space: &Space<Y>, actions: &[u16]) -> Result<Vec<usize>, NoSuchPath> {
+    let (mut walker, mut steps) = (space.walker(), Steps(0));
+    let mut firsts = vec![1];
+    for action in actions {
+        walker.step(*action, &mut steps)?;
+        firsts.push(steps.0 + 1);
+    }
+    Ok(firsts)
+}
+
 struct Steps(usize);
 
 impl<Y: System> Observer<Y> for Steps {

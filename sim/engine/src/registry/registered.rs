@@ -3,7 +3,7 @@
 use super::any::{AnyLock, Reduced, RunError, ShrinkHow, SweepHow};
 use super::checking::{CheckOptions, CheckVerdict, Checked, Counterexample, never_served, steps_of};
 use super::watcher::{Breaks, Watcher};
-use super::{General, GeneralHow, Replay, Surroundings, Wanted, general, surroundings, tokens};
+use super::{General, GeneralHow, Other, Replay, Surroundings, Wanted, general, surroundings, tokens};
 use crate::plans::fault::FaultSet;
 use crate::plans::plan::Plan;
 use crate::plans::shrink::{Failing, ShrinkGoal, Trial, shrink};
@@ -484,6 +484,14 @@ impl<Y: System> AnyLock for Registered<Y> {
         };
         let space = Space { setup: self.setup_of(token)?, bounds: tokens::bounds_of(bounds.as_ref())? };
         self.replay_path(token, &space, actions, loop_start.map(usize::from), options)
+    }
+
+    fn others(&self, token: &Token, step: usize) -> Result<Vec<Other>, RunError> {
+        let Body::Path { bounds, actions, loop_start } = &token.body else {
+            return Err(RunError::OfASeed);
+        };
+        let space = Space { setup: self.setup_of(token)?, bounds: tokens::bounds_of(bounds.as_ref())? };
+        self.others_of_path(token, &space, actions, loop_start.is_some(), step)
     }
 }
 

@@ -7,6 +7,7 @@
 mod hash;
 mod json;
 mod operations;
+mod others;
 mod perfetto;
 #[cfg(feature = "report")]
 mod picture;
@@ -20,9 +21,10 @@ mod toy;
 pub use hash::TraceHash;
 pub use json::{JsonEvent, JsonEvents, JsonMessage, JsonMode, JsonViolation};
 pub use operations::{JsonOperation, Operation, operations};
+pub use others::{OtherRun, happens};
 pub use perfetto::perfetto;
 #[cfg(feature = "report")]
-pub use picture::{STYLE, Window, page, svg};
+pub use picture::{Others, STYLE, Window, page, page_with_others, svg};
 pub use post::Post;
 pub use shiviz::shiviz;
 pub use story::Story;

@@ -15,10 +15,12 @@
 mod bars;
 mod data;
 mod layout;
+mod others;
 mod page;
 mod svg;
 mod why;
 
 pub use layout::Window;
-pub use page::page;
+pub use others::Others;
+pub use page::{page, page_with_others};
 pub use svg::{STYLE, svg};

@@ -121,12 +121,17 @@ impl<'a> Layout<'a> {
 
     /// The same, and each cause of what breaks with the steps beside it.
     pub(super) fn with_causes(story: Story<'a>, window: Window) -> Layout<'a> {
+        Layout::beside(story, window, None)
+    }
+
+    /// The same, and the step at this position with those beside it.
+    pub(super) fn beside(story: Story<'a>, window: Window, position: Option<usize>) -> Layout<'a> {
         let operations = operations(story.events);
         let flights = flights(story.events, story.time);
-        let beside =
-            |cause: Cause| cause.position.saturating_sub(1)..(cause.position + 2).min(story.events.len());
+        let beside = |position: usize| position.saturating_sub(1)..(position + 2).min(story.events.len());
+        let causes = why(&story, &flights).into_iter().map(|Cause { position, .. }| position);
         let mut shown = shown(&story, &operations, window);
-        shown.extend(why(&story, &flights).into_iter().map(beside));
+        shown.extend(causes.chain(position).map(beside));
         Layout::of(story, operations, flights, &apart(shown))
     }
 

@@ -5,11 +5,13 @@
 
 use super::data::Run;
 use super::layout::{Layout, Window};
+use super::others::{OtherRuns, Others};
 use super::svg::{drawn, style};
 use super::why::{Cause, why};
 use crate::report::story::Story;
 use crate::report::{JsonEvent, program};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde::Serialize;
 
 const PAGE_STYLE: &str = include_str!("page.css");
 /// In the order in which they name each other.
@@ -20,12 +22,22 @@ const SCRIPT: &str = concat!(
     include_str!("page/details.js"),
     include_str!("page/map.js"),
     include_str!("page/search.js"),
+    include_str!("page/others.js"),
     include_str!("page/keys.js"),
 );
 
 /// The run as one HTML file that loads nothing from anywhere.
 pub fn page(story: Story, window: Window) -> String {
+    made(&Layout::with_causes(story, window), None)
+}
+
+/// The same with what else could have happened in its steps, to be drawn instead.
+pub fn page_with_others(story: Story, window: Window, others: &Others) -> String {
     let layout = Layout::with_causes(story, window);
+    made(&layout, Some(&OtherRuns::new(&layout, window, others)))
+}
+
+fn made(layout: &Layout, others: Option<&OtherRuns>) -> String {
     let (width, height) = (layout.width(), layout.height());
     let page = html! {
         (DOCTYPE)
@@ -34,24 +46,28 @@ pub fn page(story: Story, window: Window) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { "picklock: " (story.lock) }
-                style { (PreEscaped(style(&layout))) (PreEscaped(PAGE_STYLE)) }
+                title { "picklock: " (layout.story.lock) }
+                style { (PreEscaped(style(layout))) (PreEscaped(PAGE_STYLE)) }
             }
             body {
-                (header(&layout))
-                (causes(&layout))
-                (tools(&layout))
+                (header(layout))
+                div id="another" class="another" role="status" hidden {}
+                (causes(layout))
+                (tools(layout, others.is_some()))
                 main {
                     div class="drawing" id="drawing" tabindex="0" aria-label="the steps of the run" {
                         noscript {
                             svg xmlns="http://www.w3.org/2000/svg" class="diagram" width=(width) height=(height)
-                                viewBox={ "0 0 " (width) " " (height) } { (drawn(&layout)) }
+                                viewBox={ "0 0 " (width) " " (height) } { (drawn(layout)) }
                         }
                     }
                     canvas id="map" tabindex="0" {}
                     aside aria-label="the chosen step" { div id="details" aria-live="polite" {} }
                 }
-                script id="run" type="application/json" { (PreEscaped(embedded(&Run::new(&layout)))) }
+                script id="run" type="application/json" { (PreEscaped(embedded(&Run::new(layout)))) }
+                @if let Some(others) = others {
+                    script id="others" type="application/json" { (PreEscaped(embedded(others))) }
+                }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -64,16 +80,18 @@ fn header(layout: &Layout) -> Markup {
     html! {
         header {
             h1 { (story.lock) }
-            @for broken in story.broken {
-                p class="what-broke" {
-                    @match step_of(layout, broken) {
-                        Some(step) => { a href={ "#" (step) } { "✗ " (broken) } }
-                        None => { "✗ " (broken) }
+            div id="broken" {
+                @for broken in story.broken {
+                    p class="what-broke" {
+                        @match step_of(layout, broken) {
+                            Some(step) => { a href={ "#" (step) } { "✗ " (broken) } }
+                            None => { "✗ " (broken) }
+                        }
                     }
                 }
+                @if let Some(note) = broken_again(layout) { p { (note) } }
+                @if story.broken.is_empty() { p class="what-held" { "no promise was broken" } }
             }
-            @if let Some(note) = broken_again(layout) { p { (note) } }
-            @if story.broken.is_empty() { p class="what-held" { "no promise was broken" } }
             details {
                 summary { "the same run again" }
                 div class="about" {
@@ -89,7 +107,7 @@ fn header(layout: &Layout) -> Markup {
 }
 
 /// The step that breaks this promise in these words, if it is drawn. What a loop breaks no step does: the last one stands for it.
-fn step_of(layout: &Layout, broken: &str) -> Option<u64> {
+pub(super) fn step_of(layout: &Layout, broken: &str) -> Option<u64> {
     let breaks = |event: &JsonEvent| {
         let mut told = event.violations.iter().map(|broken| format!("{}: {}", broken.property, broken.words));
         told.any(|told| told == broken)
@@ -111,8 +129,8 @@ fn causes(layout: &Layout) -> Markup {
         }
     };
     html! {
-        @if !causes.is_empty() {
-            nav class="why" aria-label="why: the chain of causes" {
+        nav id="why" class="why" aria-label="why: the chain of causes" hidden[causes.is_empty()] {
+            @if !causes.is_empty() {
                 ol {
                     @for cause in &causes {
                         li class={ "cause " (cause.kind.name()) } {
@@ -126,7 +144,7 @@ fn causes(layout: &Layout) -> Markup {
 }
 
 /// What the script serves: without one there is nothing to press.
-fn tools(layout: &Layout) -> Markup {
+fn tools(layout: &Layout, has_others: bool) -> Markup {
     html! {
         div class="tools" role="toolbar" aria-label="to go through the run" {
             (button("Home", "⇤", "the first step: Home"))
@@ -139,7 +157,7 @@ fn tools(layout: &Layout) -> Markup {
             input id="search" type="search" placeholder="search: /" aria-label="search the steps: /" autocomplete="off";
             output id="found" for="search" {}
             (button("o", "unfold", "all steps, or repeated ones as one row: o"))
-            details class="help" { summary { "marks and keys" } div { (legend(layout)) (keys()) } }
+            details class="help" { summary { "marks and keys" } div { (legend(layout)) (keys(has_others)) } }
         }
     }
 }
@@ -176,8 +194,15 @@ const KEYS: [(&str, &str); 9] = [
     ("/", "search; there Enter and Shift Enter go on and back, Esc leaves"),
 ];
 
-fn keys() -> Markup {
-    html! { dl class="keys" { @for (key, words) in KEYS { dt { (key) } dd { (words) } } } }
+/// The same where other runs can be drawn.
+const KEYS_OF_OTHERS: [(&str, &str); 2] = [
+    ("i", "what could have happened instead in the chosen step; there Tab goes on, and Enter draws it"),
+    ("Esc", "back to the run of this page"),
+];
+
+fn keys(has_others: bool) -> Markup {
+    let more = if has_others { KEYS_OF_OTHERS.as_slice() } else { &[] };
+    html! { dl class="keys" { @for (key, words) in KEYS.iter().chain(more) { dt { (key) } dd { (words) } } } }
 }
 
 /// What of the run's broken promises is not in the picture.
@@ -192,8 +217,8 @@ fn broken_again(layout: &Layout) -> Option<String> {
 }
 
 /// JSON inside a script element: nothing in it may end that element.
-fn embedded(run: &Run) -> String {
-    match serde_json::to_string(run) {
+fn embedded(data: &impl Serialize) -> String {
+    match serde_json::to_string(data) {
         Ok(text) => text.replace('<', "\\u003c"),
         Err(error) => unreachable!("plain data serialises: {error}"),
     }

@@ -46,7 +46,7 @@ function show(row, { opens = false, scrolls = true, says = true } = {}) {
 // Some browsers throw if that is asked for too often, as it is while a key is held down.
 function tellAddress(row) {
   try {
-    history.replaceState(null, "", "#" + run.steps[row].step);
+    history.replaceState(null, "", addressOf(row));
   } catch {
     // The address is a comfort, no more.
   }
@@ -88,6 +88,14 @@ function mark() {
   }
 }
 
+// The folds and their button, as they are to be at first.
+function foldAnew() {
+  folds = foldsOfRun();
+  document.querySelector("[data-key=o]").hidden = folds.length === 0;
+  document.querySelector("[data-key=o]").textContent = "unfold";
+  arrange();
+}
+
 function foldDetails({ first, last, fold }) {
   const steps = run.steps.slice(first, last + 1);
   return [
@@ -112,6 +120,7 @@ function stepDetails(row) {
     ...listed("reported", step.reported, "mono"),
     ...listed("sent", step.sent, "mono"),
     ...clocksDetails(step.clocks),
+    ...othersDetails(row),
     ...storesDetails(row),
   ];
 }

@@ -4,7 +4,7 @@
 // So many repeated steps and more are folded.
 const FOLDED_MIN = 6;
 
-const folds = foldsOfRun();
+let folds = foldsOfRun();
 // What stands one below the other: a row, or a closed fold.
 let items = [];
 // The place of each row among the items.

@@ -14,8 +14,8 @@ function next(by, holds) {
 }
 
 // What a loop breaks no step does: it is told at the last one, as in the chain of causes.
-const endOfLoop = run.loop_start === null ? null : run.steps.length - 1;
-const breaks = (step) => step.violations !== undefined || step === run.steps[endOfLoop];
+const endOfLoop = () => run.loop_start === null ? null : run.steps.length - 1;
+const breaks = (step) => step.violations !== undefined || step === run.steps[endOfLoop()];
 const strikes = (step) => step.fault === true;
 const sameNode = (step) => step.lane === run.steps[chosen].lane;
 
@@ -30,7 +30,8 @@ const keys = {
   PageDown: () => move(10), PageUp: () => move(-10), Home: () => move(-Infinity), End: () => move(Infinity),
   n: () => next(1, breaks), p: () => next(-1, breaks), f: () => next(1, strikes), F: () => next(-1, strikes),
   "]": () => next(1, sameNode), "[": () => next(-1, sameNode),
-  b: () => show(run.opens ?? endOfLoop ?? chosen), Enter: toggle, o: () => unfold(folds, chosen), "/": () => search.focus(),
+  b: () => show(run.opens ?? endOfLoop() ?? chosen), Enter: toggle, o: () => unfold(folds, chosen), "/": () => search.focus(),
+  i: goToOthers, Escape: leave,
 };
 document.addEventListener("keydown", (event) => {
   const isTaken = event.target instanceof Element && event.target.closest("input, summary, a, button");
@@ -48,16 +49,24 @@ sheet.addEventListener("click", (event) => {
 for (const button of document.querySelectorAll("[data-key]")) {
   button.addEventListener("click", () => { if (chosen >= 0) keys[button.dataset.key](); });
 }
-document.querySelector("[data-key=o]").hidden = folds.length === 0;
+foldAnew();
 
-const rowOfHash = (hash) => /^#\d+$/.test(hash) ? rowOfStep(Number(hash.slice(1))) : -1;
-addEventListener("hashchange", () => show(rowOfHash(location.hash)));
-for (const link of document.querySelectorAll(".why a, header a")) {
-  link.addEventListener("click", (event) => {
-    event.preventDefault();
-    show(rowOfHash(link.hash));
-  });
+// `#15` is a step of the page's own run, `#12:2/15` one of the second other run in step 12.
+function goToAddress(hash, how) {
+  const [, step, nth, to] = hash.match(/^#(?:(\d+):(\d+)\/)?(\d+)$/) ?? [];
+  if (to === undefined) return false;
+  if (step !== undefined) take(Number(step), Number(nth)); else leave();
+  show(rowOfStep(Number(to)), how);
+  return true;
 }
+
+addEventListener("hashchange", () => goToAddress(location.hash));
+document.addEventListener("click", (event) => {
+  const link = event.target.closest(".why a, header a");
+  if (!link) return;
+  event.preventDefault();
+  show(rowOfStep(Number(link.hash.slice(1))));
+});
 drawing.addEventListener("scroll", () => requestAnimationFrame(() => { draw(false); drawMap(); }));
 addEventListener("beforeprint", () => draw(true, true));
 addEventListener("afterprint", () => redraw());
@@ -66,7 +75,6 @@ new ResizeObserver(() => { if (run.steps.length > 0) redraw(); }).observe(drawin
 // A run without steps has nothing to choose.
 if (run.steps.length > 0) {
   redraw();
-  const wanted = rowOfHash(location.hash);
-  show(Math.max(wanted, 0), { scrolls: wanted >= 0, says: false });
+  if (!goToAddress(location.hash, { says: false })) show(0, { scrolls: false, says: false });
 }
 document.body.dataset.ready = "yes";

@@ -45,6 +45,7 @@ function describeMap() {
   const broken = counted(run.map.broken.length, "broken promise"), faults = counted(run.map.faults.length, "fault");
   map.title = `the whole run, ${counted(run.total, "step")}: ${faults}, ${broken}. Click to go there`;
   map.setAttribute("aria-label", map.title);
+  map.setAttribute("aria-valuemax", String(run.total));
   const step = String(run.steps[Math.max(chosen, 0)]?.step ?? 0);
   map.setAttribute("aria-valuenow", step);
   map.setAttribute("aria-valuetext", `step ${step}`);
@@ -69,7 +70,6 @@ function goTo(event) {
 map.setAttribute("role", "slider");
 map.setAttribute("aria-orientation", "vertical");
 map.setAttribute("aria-valuemin", "1");
-map.setAttribute("aria-valuemax", String(run.total));
 map.addEventListener("pointerdown", (event) => {
   map.setPointerCapture(event.pointerId);
   goTo(event);

@@ -1,16 +1,23 @@
 "use strict";
 // The run, as the page carries it, and what is asked of it everywhere.
-const run = JSON.parse(document.getElementById("run").textContent);
+const original = JSON.parse(document.getElementById("run").textContent);
+// What is drawn: that one, or another one.
+let run = original;
 const drawing = document.getElementById("drawing");
 
 // Of each server and the resource: in which rows its contents changed, and to what.
-const contents = new Map();
-run.steps.forEach((step, row) => {
-  for (const [node, lines] of Object.entries(step.stored ?? {})) {
-    if (!contents.has(node)) contents.set(node, []);
-    contents.get(node).push({ row, lines });
-  }
-});
+let contents = contentsOfRun();
+
+function contentsOfRun() {
+  const found = new Map();
+  run.steps.forEach((step, row) => {
+    for (const [node, lines] of Object.entries(step.stored ?? {})) {
+      if (!found.has(node)) found.set(node, []);
+      found.get(node).push({ row, lines });
+    }
+  });
+  return found;
+}
 
 // What a node stores after a row, and what it did before it; null if nobody has seen that yet.
 function contentsAt(node, row) {

@@ -4,7 +4,7 @@ const search = document.getElementById("search");
 const found = document.getElementById("found");
 let hits = [];
 
-const searched = [];
+let searched = [];
 // Made when it is asked for first, and then kept.
 function wordsOf(row) {
   searched[row] ??= [
@@ -16,11 +16,15 @@ function wordsOf(row) {
 }
 
 function look() {
+  findHits();
+  mark();
+  drawMap();
+}
+
+function findHits() {
   const asked = search.value.toLowerCase().split(" ").filter(Boolean);
   hits = asked.length ? run.steps.map((_, row) => row).filter((row) => asked.every((word) => wordsOf(row).includes(word))) : [];
   tellHits();
-  mark();
-  drawMap();
 }
 
 function isHit({ first, last }) {

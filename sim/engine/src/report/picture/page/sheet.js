@@ -23,15 +23,24 @@ let lanes = [];
 let width = 0;
 let tops = [];
 let drawn = { first: 0, last: -1 };
-const busy = busyLanes();
-const passing = buckets(run.flights, ({ sent, ended }) => [sent ?? ended, ended ?? sent]);
-const lasting = buckets(run.spans, ({ rows }) => rows);
-const asked = buckets(run.operations, ({ rows, tail }) => [rows?.[0] ?? tail[0], tail ? run.steps.length - 1 : rows[1]]);
+let busy, passing, lasting, asked;
+sortOut();
+
+// Made anew for another run.
+function sortOut() {
+  busy = busyLanes();
+  passing = buckets(run.flights, ({ sent, ended }) => [sent ?? ended, ended ?? sent]);
+  lasting = buckets(run.spans, ({ rows }) => rows);
+  asked = buckets(run.operations, ({ rows, tail }) => [rows?.[0] ?? tail[0], tail ? run.steps.length - 1 : rows[1]]);
+}
 
 function busyLanes() {
   const found = new Set();
-  for (const { lane } of run.steps) if (lane !== undefined) found.add(lane);
-  for (const { from, to } of run.flights) found.add(from).add(to);
+  // Lanes stay where they are when another run is drawn, as far as they can.
+  for (const { steps, flights } of new Set([original, run])) {
+    for (const { lane } of steps) if (lane !== undefined) found.add(lane);
+    for (const { from, to } of flights) found.add(from).add(to);
+  }
   return found;
 }
 
@@ -179,7 +188,7 @@ function itemMarkup(item, nth) {
     return `${opened(` fold${kind}`, words)}<span class="folded">▸ ${escaped(words)}</span></div>`;
   }
   const broken = step.violations ?? [];
-  const classes = (step.fault ? " fault" : "") + (broken.length ? " breaks" : "");
+  const classes = (step.fault ? " fault" : "") + (broken.length ? " breaks" : "") + (isParting(step) ? " parting" : "");
   return opened(classes, [`step ${step.step}`, ...broken, step.words].join(". "))
     + (step.later ? `<span class="later">${step.later}</span>` : "")
     + broken.map((words) => `<div class="broken" title="${escaped(words)}">✱ ${escaped(words)}</div>`).join("")

@@ -1,0 +1,85 @@
+//! Another run: what else could have happened in a step, and what became of it.
+
+use super::JsonEvent;
+use picklock_model::time::Micros;
+use picklock_properties::Promise;
+
+/// A run that is another one from a step on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OtherRun {
+    /// In which step, from 1.
+    pub step: usize,
+    /// What happens in it: `s1 gets B's read Q`.
+    pub words: String,
+    /// How many of the later steps of the first run are not possible any more.
+    pub left_out: usize,
+    /// Replays it.
+    pub token: String,
+    /// What it breaks, in words, with the promise's name first: the one that it is shown for first.
+    pub broken: Vec<String>,
+    /// Of these the promise that it is shown for.
+    pub shown_for: Option<Promise>,
+    /// Its steps, from the beginning.
+    pub events: Vec<JsonEvent>,
+}
+
+impl OtherRun {
+    /// What the one run shows: `nothing is broken in this run, 31 steps`.
+    pub fn outcome(&self) -> String {
+        let breaks = |event: &&JsonEvent| {
+            event.violations.iter().any(|violation| Some(violation.property) == self.shown_for)
+        };
+        match (self.shown_for, self.events.iter().find(breaks)) {
+            (Some(promise), Some(event)) => format!("breaks {promise} in step {}", event.step),
+            (_, _) => format!("nothing is broken in this run, {}", steps(self.events.len())),
+        }
+    }
+
+    /// How much of the first run is missing in it, if anything is: `2 steps left out`.
+    pub fn left_out_in_words(&self) -> Option<String> {
+        (self.left_out > 0).then(|| format!("{} left out", steps(self.left_out)))
+    }
+}
+
+fn steps(number: usize) -> String {
+    format!("{number} step{}", if number == 1 { "" } else { "s" })
+}
+
+/// What happens in a step, as a sentence without a full stop: `s1 gets B's read Q`.
+pub fn happens(event: &JsonEvent) -> String {
+    let node = event.node.as_deref().map_or("nobody", of_name);
+    let from = event.from.as_deref().map_or("nobody", of_name);
+    let to = event.to.as_deref().map_or("nobody", of_name);
+    let message = event.message.as_deref().unwrap_or("message");
+    let by = Micros(event.by_us.unwrap_or(0));
+    let length = Micros(by.0.abs());
+    match event.what {
+        "delivered" => format!("{to} gets {from}'s {message}"),
+        "lost" => format!("{from}'s {message} to {to} is lost"),
+        "duplicated" => format!("{from}'s {message} to {to} is doubled"),
+        "woke" => {
+            let did = event.remark.or(event.doing).map_or_else(String::new, |did| format!(": {did}"));
+            match event.wake {
+                Some("app") => format!("{node} goes on by itself{did}"),
+                _ => format!("{node}'s timer goes off{did}"),
+            }
+        }
+        "ticked" => "time passes".to_owned(),
+        "ticked-unevenly" if by.0 < 0 => format!("time passes, of which {node}'s clocks miss {length}"),
+        "ticked-unevenly" => format!("time passes, and {node}'s clocks count {length} too much"),
+        "paused" => format!("{node} pauses"),
+        "suspended" => format!("{node} is suspended with its machine"),
+        "resumed" => format!("{node} goes on after its pause"),
+        "crashed" if event.power_lost == Some(true) => format!("{node} loses power"),
+        "crashed" => format!("{node} crashes"),
+        "restarted" => format!("{node} starts again"),
+        "clock-stepped" if by.0 < 0 => format!("the clock of {node} steps back {length}"),
+        "clock-stepped" => format!("the clock of {node} steps forward {length}"),
+        "clock-froze" => format!("the clock of {node} stops"),
+        other => format!("{node}: {other}"),
+    }
+}
+
+fn of_name(node: &str) -> &str {
+    if node == "resource" { "the resource" } else { node }
+}
