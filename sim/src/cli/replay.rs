@@ -1,12 +1,17 @@
 //! `picklock replay TOKEN`: the same run again, to look at.
 
+mod instead;
+
 use super::open::open;
 use super::screen::{Paint, Screen, Tone, json};
 use super::{BadCall, Ending, given, names, next};
-use crate::registry::{Broken, Locks, Replay};
-use crate::report::{JsonEvent, TextOptions, TimeColumn, Window, page, perfetto, shiviz, svg};
-use crate::token::Token;
+use crate::registry::{Broken, Locks, Replay, other_runs};
+use crate::report::{
+    JsonEvent, TextOptions, TimeColumn, Window, page, page_with_others, perfetto, shiviz, svg,
+};
+use crate::token::{Body, Token};
 use clap::{Args, ValueEnum};
+use instead::Instead;
 use picklock_properties::Promise;
 use serde::Serialize;
 use std::fmt::Write;
@@ -29,6 +34,9 @@ pub struct ReplayToken {
     /// Writes it into this file, not to stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Lists what else could have happened in this step of a run of the exhaustive engine, or, with a number of those, shows that run
+    #[arg(long, value_name = "STEP[:N]")]
+    instead: Option<Instead>,
     /// Opens what was written, with what the system opens such files with; a page, if no format is given
     #[arg(long)]
     open: bool,
@@ -52,6 +60,8 @@ Examples:
   picklock replay redlock:pause:70 --format html --out run.html
   picklock replay redlock:pause:70 --open
   picklock replay @last --all | less
+  picklock replay C1 --instead 12
+  picklock replay C1 --instead 12:1 --format html --out run.html
   picklock replay pk5_… --json | jq '.events[] | select(.violations != [])'
 
 A token was printed for a promise: the run is shown for that one, and --property asks for another; a run that nobody asked \
@@ -108,9 +118,16 @@ const OTHERWISE: &str = "this run came out otherwise than when the token was mad
 
 impl ReplayToken {
     /// Runs it again.
-    pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
+    pub fn run(mut self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let Some(mut token) = given::token(locks, &self.token)? else { return Ok(Ending::Incomplete) };
         let lock = names::lock_of(locks, &token)?;
+        if let Some(instead) = self.instead {
+            let Some(other) = instead.token(lock, &token, &self.token, screen)? else {
+                return Ok(Ending::Fine);
+            };
+            self.token = other.encode();
+            token = other;
+        }
         let asked = names::promises(self.property.as_slice())?.iter().next();
         if let Some(promise) = asked {
             token = token.for_promise(promise);
@@ -162,7 +179,13 @@ impl ReplayToken {
         let shown = match format {
             Format::Json => json(&document(&token, replay, broken)),
             Format::Text => text(&token, &self.token, &replay, &broken, self.all, paint),
-            Format::Html => replay.told(&token, &broken, |story| page(story, window)),
+            Format::Html => {
+                let others = |step| other_runs(lock, &token, step).unwrap_or_default();
+                replay.told(&token, &broken, |story| match &token.body {
+                    Body::Path { .. } => page_with_others(story, window, &others),
+                    Body::Planned { .. } => page(story, window),
+                })
+            }
             Format::Svg => replay.told(&token, &broken, |story| svg(story, window)),
             Format::Perfetto => replay.told(&token, &broken, perfetto),
             Format::Shiviz => replay.told(&token, &broken, shiviz),
