@@ -60,6 +60,20 @@ impl Widening {
         }
     }
 
+    /// How much wider, in words.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Widening::Client => "a client more",
+            Widening::Round => "a round more",
+            Widening::Loss => "a loss more",
+            Widening::Duplicate => "a duplicate more",
+            Widening::Pause => "a pause more",
+            Widening::Crash => "a crash more",
+            Widening::Latency => "messages a tick slower",
+            Widening::Hold => "holds a tick longer",
+        }
+    }
+
     /// The space with this bound wider by one, and every other as it was; `None` where that bound means nothing, or has no
     /// end. A fault that may not come at all is an assumption, and none is dropped here.
     pub fn of<Y: System>(self, space: &Space<Y>) -> Option<Space<Y>> {
@@ -112,20 +126,26 @@ impl Widened {
     }
 }
 
-/// A verified claim that falls when a bound of it is widened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A verified claim that falls when a bound of it is widened. In JSON the claim is not named again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Fall {
     /// The theorem, or the row whose repair it is.
+    #[serde(skip)]
     pub name: &'static str,
-    /// What sets the claim apart from others of that name; of a repair `repaired`.
+    /// What sets the claim apart from others of that name; of a repair [`REPAIRED`].
+    #[serde(skip)]
     pub variant: &'static str,
     /// The dropped assumptions, as [`Claim::dropped_names`](super::Claim::dropped_names) has them.
+    #[serde(skip)]
     pub dropped: Option<&'static str>,
     /// Which bound.
     pub widening: Widening,
     /// What happens then.
     pub why: &'static str,
 }
+
+/// The variant of a claim that is the repair of a row of the catalogue.
+pub const REPAIRED: &str = "repaired";
 
 /// The claims that fall.
 pub const FALLS: &[Fall] = &[
@@ -170,11 +190,16 @@ const STALE_LOOK: &str = "a look at the main row from before the last grant find
                           that is leaving";
 
 const fn of_row(name: &'static str, widening: Widening) -> Fall {
-    Fall { name, variant: "repaired", dropped: None, widening, why: "" }
+    Fall { name, variant: REPAIRED, dropped: None, widening, why: "" }
 }
 
 const fn of_chubby(variant: &'static str, dropped: &'static str, widening: Widening) -> Fall {
     Fall { name: "chubby", variant, dropped: Some(dropped), widening, why: "" }
+}
+
+/// The widenings by which this claim is known to fall.
+pub fn known_falls(name: &str, variant: &str, dropped: Option<&str>) -> impl Iterator<Item = &'static Fall> {
+    FALLS.iter().filter(move |fall| (fall.name, fall.variant, fall.dropped) == (name, variant, dropped))
 }
 
 /// Whether this claim is known to fall when this bound is widened.
@@ -184,10 +209,14 @@ pub fn known_fall(
     dropped: Option<&str>,
     widening: Widening,
 ) -> Option<&'static Fall> {
-    let is_it = |fall: &&Fall| {
-        (fall.name, fall.variant, fall.dropped, fall.widening) == (name, variant, dropped, widening)
-    };
-    FALLS.iter().find(is_it)
+    known_falls(name, variant, dropped).find(|fall| fall.widening == widening)
+}
+
+impl Fall {
+    /// What is said beside the claim's ✓.
+    pub fn in_words(&self) -> String {
+        format!("falls with {}: {}", self.widening.in_words(), self.why)
+    }
 }
 
 impl std::fmt::Display for Widening {
