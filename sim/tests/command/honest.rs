@@ -5,8 +5,7 @@ use super::{document, run};
 
 #[test]
 fn a_verified_claim_that_falls_a_step_beyond_its_bounds_says_so_beside_its_verdict() {
-    let row = quiet().args(["scenarios", "C9"]).output().expect("the binary runs");
-    let said = String::from_utf8_lossy(&row.stdout).into_owned();
+    let said = run("scenarios C9").stdout;
     assert!(
         said.contains("falls with a round more: a look at the main row")
             && said.contains("falls with a client more"),
