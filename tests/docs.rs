@@ -3,10 +3,10 @@
 //! That the command takes every call that they show is tested where the command is built, in `sim/tests/examples.rs`.
 
 use crate::scenarios::is_kept;
-use picklock_model::claims::{Known, Scenario, UNHUNTED, known_cell, scenarios};
+use picklock_model::claims::{Known, Scenario, UNHUNTED, scenarios};
 use picklock_properties::Promise;
 use picklock_sim::plans::fault::FaultKind;
-use picklock_sim::registry::{known_run, locks};
+use picklock_sim::registry::{known_of, known_run, locks};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -196,7 +196,7 @@ enum Breaks {
 }
 
 fn breaks(lock: &str, fault: &str, promise: Promise) -> Breaks {
-    let known = known_cell(lock, fault, promise).map(|cell| cell.known);
+    let known = known_of(lock, fault, promise).map(|cell| cell.known);
     match (known_run(lock, fault, promise), known) {
         (Some(_), _) => Breaks::InARun,
         (None, Some(Known::Broken)) => Breaks::InTheory,

@@ -6,11 +6,11 @@
 use crate::evidence::{lock, sweep};
 use crate::scenarios::is_kept;
 use crate::seeds::seeds;
-use picklock_model::claims::{Known, known_cell};
+use picklock_model::claims::{Known, MATRIX, known_cell};
 use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::plans::fault::{FaultKind, FaultSet};
 use picklock_sim::plans::strategy::Strategy;
-use picklock_sim::registry::{AnyLock, KnownRun, known_runs, locks};
+use picklock_sim::registry::{AnyLock, KnownRun, faults_within, known_run, known_runs, locks};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -65,10 +65,30 @@ fn who_reads_late_of_a_renewal_that_came_in_time_is_not_accused_of_taking_a_leas
 
 #[test]
 fn no_known_run_breaks_what_is_believed_to_be_kept() {
-    for run in known_runs() {
-        let known = known_cell(run.lock, run.fault, run.promise).map(|cell| cell.known);
-        assert!(matches!(known, None | Some(Known::Broken)), "{run:?} is said to be {known:?}");
+    for cell in MATRIX.into_iter().flatten().filter(|cell| cell.known != Known::Broken) {
+        let run = known_run(cell.lock, cell.fault, cell.promise);
+        assert!(run.is_none(), "{cell:?} is broken by {run:?}");
+        for fault in faults_within(cell.fault) {
+            let within = known_cell(cell.lock, fault, cell.promise);
+            assert!(
+                within.is_none_or(|within| within.known != Known::Broken),
+                "{cell:?} is broken by {within:?}"
+            );
+        }
     }
+}
+
+#[test]
+fn what_one_kind_of_fault_breaks_all_of_them_are_known_to_break() {
+    for run in known_runs() {
+        assert!(known_run(run.lock, "all", run.promise).is_some(), "{run:?}");
+        let in_all = known_run(run.lock, run.fault, run.promise).expect("it is known");
+        assert_eq!(in_all.fault, run.fault, "a run of the cell's own is named first");
+    }
+    assert!(
+        known_run("redis-single", "none", Promise::MutualExclusion).is_none(),
+        "a fault breaks it, not its absence"
+    );
 }
 
 fn write_again() {

@@ -254,7 +254,7 @@ fn every_document_has_the_keys_of_the_contract() {
 
     let theorems = rows("theorems lemma-1");
     let keys = "theorem lock clients servers variant dropped verdict expected states transitions depth steps token \
-                coverage seconds used time allowed not_in_force untested";
+                coverage seconds used time allowed not_in_force untested falls";
     assert!(theorems.iter().any(|row| row["dropped"].is_null()) && theorems.len() > 5);
     theorems.iter().for_each(|row| {
         has_keys(row, keys);
@@ -272,7 +272,7 @@ fn every_document_has_the_keys_of_the_contract() {
 
     let scenarios = rows("scenarios C16");
     let keys = "id system breaks found found_in seeds_tried steps token fix fix_verdict fix_holds fix_in fix_states \
-                fix_runs note";
+                fix_runs fix_falls note";
     has_keys(&scenarios[0], keys);
     assert_eq!((&scenarios[0]["found"], &scenarios[0]["fix_holds"]), (&true.into(), &true.into()));
 

@@ -24,7 +24,7 @@ pub use matrix::{Cell, Known, MATRIX, known_cell};
 
 pub use scenarios::{Hunt, Scenario, Search, UNHUNTED, scenarios};
 pub use theorems::{Claim, THEOREMS, Theorem, claims};
-pub use widening::{FALLS, Fall, Widened, Widening, known_fall};
+pub use widening::{FALLS, Fall, REPAIRED, Widened, Widening, known_fall, known_falls};
 
 use crate::cluster::Setup;
 use crate::explore::{Draws, Goal, Space};

@@ -60,6 +60,20 @@ impl Widening {
         }
     }
 
+    /// How much wider, in words.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Widening::Client => "a client more",
+            Widening::Round => "a round more",
+            Widening::Loss => "a loss more",
+            Widening::Duplicate => "a duplicate more",
+            Widening::Pause => "a pause more",
+            Widening::Crash => "a crash more",
+            Widening::Latency => "messages a tick slower",
+            Widening::Hold => "holds a tick longer",
+        }
+    }
+
     /// The space with this bound wider by one, and every other as it was; `None` where that bound means nothing, or has no
     /// end. A fault that may not come at all is an assumption, and none is dropped here.
     pub fn of<Y: System>(self, space: &Space<Y>) -> Option<Space<Y>> {
@@ -112,20 +126,26 @@ impl Widened {
     }
 }
 
-/// A verified claim that falls when a bound of it is widened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A verified claim that falls when a bound of it is widened. In JSON the claim is not named again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Fall {
     /// The theorem, or the row whose repair it is.
+    #[serde(skip)]
     pub name: &'static str,
-    /// What sets the claim apart from others of that name; of a repair `repaired`.
+    /// What sets the claim apart from others of that name; of a repair [`REPAIRED`].
+    #[serde(skip)]
     pub variant: &'static str,
     /// The dropped assumptions, as [`Claim::dropped_names`](super::Claim::dropped_names) has them.
+    #[serde(skip)]
     pub dropped: Option<&'static str>,
     /// Which bound.
     pub widening: Widening,
     /// What happens then.
     pub why: &'static str,
 }
+
+/// The variant of a claim that is the repair of a row of the catalogue.
+pub const REPAIRED: &str = "repaired";
 
 /// The claims that fall.
 pub const FALLS: &[Fall] = &[
@@ -148,7 +168,112 @@ pub const FALLS: &[Fall] = &[
     },
     Fall { why: MARGIN_IS_SPENT, ..of_chubby("", "bounded-drift", Widening::Latency) },
     Fall { why: ASKS_TOO_LATE, ..of_chubby("", "durable+stops-in-time", Widening::Latency) },
+    fall(
+        "theorem-1",
+        "holds shorter than the TTL",
+        Some("no-expiry"),
+        Widening::Latency,
+        OUTLASTS_ITS_RECORD,
+    ),
+    fall("theorem-1", "holds shorter than the TTL", Some("no-expiry"), Widening::Hold, OUTLASTS_ITS_RECORD),
+    fall(
+        "theorem-1",
+        "holds longer, messages at once",
+        Some("no-expiry"),
+        Widening::Latency,
+        OUTLASTS_ITS_RECORD,
+    ),
+    fall(
+        "theorem-2",
+        "holds shorter than the TTL",
+        Some("no-expiry"),
+        Widening::Latency,
+        OUTLASTS_ITS_RECORD,
+    ),
+    fall("theorem-2", "holds shorter than the TTL", Some("no-expiry"), Widening::Hold, OUTLASTS_ITS_RECORD),
+    fall(
+        "theorem-2",
+        "holds longer, messages at once",
+        Some("no-expiry"),
+        Widening::Latency,
+        OUTLASTS_ITS_RECORD,
+    ),
+    fall(
+        "old-lock",
+        "shadow cells expire, messages at once",
+        Some("no-expiry"),
+        Widening::Latency,
+        OUTLASTS_ITS_RECORD,
+    ),
+    fall(
+        "old-lock",
+        "shadow cells expire later, slow messages",
+        Some("no-expiry"),
+        Widening::Latency,
+        OUTLASTS_ITS_RECORD,
+    ),
+    fall(
+        "old-lock",
+        "main cells expire, short holds",
+        Some("no-expiry"),
+        Widening::Latency,
+        OUTLASTS_ITS_RECORD,
+    ),
+    fall(
+        "old-lock",
+        "main cells expire, short holds",
+        Some("no-expiry"),
+        Widening::Hold,
+        OUTLASTS_ITS_RECORD,
+    ),
+    fall(
+        "old-lock",
+        "holds longer, messages at once",
+        Some("no-expiry"),
+        Widening::Latency,
+        OUTLASTS_ITS_RECORD,
+    ),
+    fall("old-lock-progress", "almost surely", None, Widening::Latency, MEET_AGAIN),
+    fall("old-lock-progress", "almost surely", Some("no-expiry"), Widening::Latency, MEET_AGAIN),
+    fall("old-lock-progress", "almost surely", Some("no-expiry+no-crash"), Widening::Latency, MEET_AGAIN),
+    fall("old-lock-progress", "somebody, in endless use", None, Widening::Latency, MEET_AGAIN),
+    fall("liveness-b", "almost surely", None, Widening::Latency, TOO_LATE),
+    fall("readers-writer", "counted", None, Widening::Latency, BELOW_ZERO),
+    fall("readers-writer", "counted, until granted", None, Widening::Latency, BELOW_ZERO),
+    fall("readers-writer", "counted", Some("no-crash"), Widening::Latency, BELOW_ZERO),
+    fall("readers-writer", "counted", Some("no-loss"), Widening::Latency, BELOW_ZERO),
+    fall("zookeeper", "", Some("no-loss"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("zookeeper", "power loss, log synced", Some("no-expiry"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("zookeeper", "a tick of drift", Some("no-expiry"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("zookeeper-fifo", "", Some("no-expiry"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("etcd", "", Some("no-expiry"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("etcd", "one round", Some("no-server-clock-step"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("etcd", "", Some("no-server-clock-step"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("etcd", "one round", Some("clocks-agree"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("etcd", "", Some("clocks-agree"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("etcd-fencing", "", Some("no-duplicate"), Widening::Duplicate, RECORD_OF_AN_EARLIER_CALL),
+    fall("lease-key", "", Some("no-expiry"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("lease-key", "one round", Some("no-server-clock-step"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("lease-key", "", Some("no-server-clock-step"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("lease-key", "one round", Some("no-clock-step"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("lease-key", "", Some("no-clock-step"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("lease-key", "one round", Some("clocks-agree"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("lease-key", "", Some("clocks-agree"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("lease-key", "one round", Some("no-crash+no-expiry"), Widening::Latency, A_THIRD_OF_THE_LEASE),
+    fall("lease-key", "", Some("no-crash+no-expiry"), Widening::Latency, A_THIRD_OF_THE_LEASE),
 ];
+
+const OUTLASTS_ITS_RECORD: &str = "with its messages a hold then outlasts the record that expires";
+
+const MEET_AGAIN: &str = "messages as slow as the shortest wait between two tries let the two meet again and again, whatever they draw";
+
+const BELOW_ZERO: &str = "the counter expires before a reader's slow DECR, which leaves it below zero: the next reader is not counted";
+
+const A_THIRD_OF_THE_LEASE: &str =
+    "a message then takes a third of the session or lease, which ends before its client knows";
+
+const RECORD_OF_AN_EARLIER_CALL: &str = "an accusation that is not true: a doubled request of an earlier call leaves a record that a later call is \
+                                         granted by, and the promise counts that grant from its answer; the tokens only grow";
 
 const PAUSES_ADD_UP: &str = "two pauses, one after the other, outlast the lock-delay";
 
@@ -170,11 +295,26 @@ const STALE_LOOK: &str = "a look at the main row from before the last grant find
                           that is leaving";
 
 const fn of_row(name: &'static str, widening: Widening) -> Fall {
-    Fall { name, variant: "repaired", dropped: None, widening, why: "" }
+    Fall { name, variant: REPAIRED, dropped: None, widening, why: "" }
+}
+
+const fn fall(
+    name: &'static str,
+    variant: &'static str,
+    dropped: Option<&'static str>,
+    widening: Widening,
+    why: &'static str,
+) -> Fall {
+    Fall { name, variant, dropped, widening, why }
 }
 
 const fn of_chubby(variant: &'static str, dropped: &'static str, widening: Widening) -> Fall {
     Fall { name: "chubby", variant, dropped: Some(dropped), widening, why: "" }
+}
+
+/// The widenings by which this claim is known to fall.
+pub fn known_falls(name: &str, variant: &str, dropped: Option<&str>) -> impl Iterator<Item = &'static Fall> {
+    FALLS.iter().filter(move |fall| (fall.name, fall.variant, fall.dropped) == (name, variant, dropped))
 }
 
 /// Whether this claim is known to fall when this bound is widened.
@@ -184,10 +324,14 @@ pub fn known_fall(
     dropped: Option<&str>,
     widening: Widening,
 ) -> Option<&'static Fall> {
-    let is_it = |fall: &&Fall| {
-        (fall.name, fall.variant, fall.dropped, fall.widening) == (name, variant, dropped, widening)
-    };
-    FALLS.iter().find(is_it)
+    known_falls(name, variant, dropped).find(|fall| fall.widening == widening)
+}
+
+impl Fall {
+    /// What is said beside the claim's ✓.
+    pub fn in_words(&self) -> String {
+        format!("falls with {}: {}", self.widening.in_words(), self.why)
+    }
 }
 
 impl std::fmt::Display for Widening {

@@ -12,7 +12,7 @@ use crate::registry::{CheckVerdict, Locks};
 use crate::report::TextOptions;
 use crate::token::TokenError;
 use clap::Args;
-use picklock_model::claims::{Scenario, Search, scenarios};
+use picklock_model::claims::{Fall, REPAIRED, Scenario, Search, known_falls, scenarios};
 use picklock_model::explore::{Limits, Seen};
 use picklock_properties::Promise;
 use serde::Serialize;
@@ -65,6 +65,8 @@ struct Row {
     fix_states: Option<u64>,
     fix_runs: Option<u64>,
     fix_token: Option<String>,
+    /// By what the repair is known to fall, a step beyond its bounds.
+    fix_falls: Vec<Fall>,
     note: &'static str,
 }
 
@@ -266,6 +268,7 @@ impl Row {
             fix_states: fixed.states,
             fix_runs: fixed.runs,
             fix_token: fixed.token,
+            fix_falls: known_falls(scenario.id, REPAIRED, None).copied().collect(),
             note: scenario.note,
         }
     }
@@ -374,14 +377,15 @@ impl Widths {
             paint.text(fix_tone, &holds),
         );
         let indent = " ".repeat(self.id + 2);
+        let falls: Vec<String> = row.fix_falls.iter().map(Fall::in_words).collect();
         let told = [
             ("", row.story),
             ("in: ", row.found_in.as_str()),
             ("repair: ", row.fix),
             ("in: ", row.fix_in.as_str()),
-            ("note: ", row.note),
         ];
-        for (title, words) in told {
+        let falls = falls.iter().map(|words| ("", words.as_str())).filter(|_| row.fix_holds);
+        for (title, words) in told.into_iter().chain(falls).chain([("note: ", row.note)]) {
             if !words.is_empty() {
                 text += &wrapped(&format!("{title}{words}"), Screen::text_width(), &indent);
             }

@@ -13,7 +13,7 @@ use super::{BadCall, Ending, STATES_MAX, interrupt, last, names, next};
 use crate::registry::{CheckVerdict, Checked, Locks, Surroundings};
 use clap::Args;
 use leaning::leaning;
-use picklock_model::claims::{Claim, Expected, THEOREMS, claims};
+use picklock_model::claims::{Claim, Expected, Fall, THEOREMS, claims, known_falls};
 use picklock_model::explore::{Coverage, Limits, Seen};
 use picklock_properties::Promise;
 use serde::Serialize;
@@ -73,6 +73,8 @@ struct Row {
     steps: Option<usize>,
     token: Option<String>,
     coverage: Coverage,
+    /// By what it is known to fall, a step beyond its bounds.
+    falls: Vec<Fall>,
     seconds: f64,
 }
 
@@ -202,6 +204,9 @@ impl Row {
             steps: counterexample.map(|counterexample| counterexample.steps),
             token: counterexample.map(|counterexample| counterexample.token.encode()),
             coverage: exploration.coverage,
+            falls: known_falls(claim.theorem, claim.variant, claim.dropped_names().as_deref())
+                .copied()
+                .collect(),
             seconds,
         }
     }
@@ -286,6 +291,9 @@ fn line(row: &Row, nth: usize, paint: Paint) -> String {
         row.dropped.as_deref().unwrap_or("-"),
     );
     text += &paint.text(Tone::Faint, &wrapped(&row.space(), Screen::text_width(), "    "));
+    for fall in row.falls.iter().filter(|_| row.verdict == CheckVerdict::Holds) {
+        text += &paint.text(Tone::Unclear, &wrapped(&fall.in_words(), Screen::text_width(), "    "));
+    }
     if row.verdict == CheckVerdict::Vacuous {
         text += &paint.text(Tone::Unclear, &format!("    {}: this is NOT a pass\n", never(&row.untested)));
     }

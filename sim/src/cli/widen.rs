@@ -11,8 +11,8 @@ use super::{BadCall, Ending, interrupt, last, names, next, states_within};
 use crate::registry::{AnyLock, CheckVerdict, Locks};
 use clap::Args;
 use picklock_model::claims::{
-    Claim, Expected, Judgement, NamedSpace, Search, THEOREMS, Widened, Widening, claims, known_fall,
-    scenarios,
+    Claim, Expected, Judgement, NamedSpace, REPAIRED, Search, THEOREMS, Widened, Widening, claims,
+    known_fall, scenarios,
 };
 use picklock_model::explore::{Limits, Seen};
 use serde::Serialize;
@@ -241,7 +241,7 @@ fn of_claim(claim: Claim) -> Option<Verified> {
 fn of_rows() -> impl Iterator<Item = Verified> {
     scenarios().into_iter().filter_map(|row| match row.fix_search {
         Search::Space { space, judgement } => {
-            Some(Verified { name: row.id, variant: "repaired", dropped: None, space, judgement, long: false })
+            Some(Verified { name: row.id, variant: REPAIRED, dropped: None, space, judgement, long: false })
         }
         Search::Seeds { .. } => None,
     })

@@ -4,6 +4,8 @@
 //! LOCK:FAULT:SEED:PROMISE`; a test runs each of them again, and `PICKLOCK_UPDATE_GOLDEN=1` finds others in the place of those
 //! that break nothing any more.
 
+use crate::plans::fault::FaultKind;
+use picklock_model::claims::{Cell, Known, known_cell};
 use picklock_properties::Promise;
 use std::sync::OnceLock;
 
@@ -28,10 +30,29 @@ pub fn known_runs() -> &'static [KnownRun<'static>] {
     PARSED.get_or_init(|| RUNS.lines().filter(|line| !line.starts_with('#')).map(parsed).collect())
 }
 
-/// A seed that breaks this cell, if one is known.
-pub fn known_run(lock: &str, fault: &str, promise: Promise) -> Option<u64> {
-    let is_it = |run: &&KnownRun| (run.lock, run.fault, run.promise) == (lock, fault, promise);
-    known_runs().iter().find(is_it).map(|run| run.seed)
+/// A run that breaks this cell, if one is known: one of its own, or else one [within](faults_within) its fault.
+pub fn known_run(lock: &str, fault: &str, promise: Promise) -> Option<&'static KnownRun<'static>> {
+    let run_under = |fault: &str| {
+        known_runs().iter().find(|run| (run.lock, run.fault, run.promise) == (lock, fault, promise))
+    };
+    run_under(fault).or_else(|| faults_within(fault).find_map(run_under))
+}
+
+/// What is known of a lock under a fault, if anything: of its own cell, or else that one [within](faults_within) its fault breaks it.
+pub fn known_of(lock: &str, fault: &str, promise: Promise) -> Option<&'static Cell> {
+    let broken_under =
+        |fault: &str| known_cell(lock, fault, promise).filter(|cell| cell.known == Known::Broken);
+    known_cell(lock, fault, promise).or_else(|| faults_within(fault).find_map(broken_under))
+}
+
+/// The rows of the matrix whose runs are runs of this row, too.
+///
+/// Every seed draws some kinds of faults from those of its row. So what one kind breaks, all of them break, and what breaks
+/// without a fault breaks under any, however many seeds it takes to meet it.
+pub fn faults_within(fault: &str) -> impl Iterator<Item = &'static str> {
+    let (is_none, is_all) = (fault == "none", fault == "all");
+    let kinds = FaultKind::USUAL.into_iter().filter(move |_| is_all).map(|kind| kind.name());
+    std::iter::once("none").filter(move |_| !is_none).chain(kinds)
 }
 
 fn parsed(line: &'static str) -> KnownRun<'static> {

@@ -4,6 +4,23 @@
 use super::{document, run};
 
 #[test]
+fn a_verified_claim_that_falls_a_step_beyond_its_bounds_says_so_beside_its_verdict() {
+    let said = run("scenarios C9").stdout;
+    assert!(
+        said.contains("falls with a round more: a look at the main row")
+            && said.contains("falls with a client more"),
+        "{said}"
+    );
+    let falls = &super::rows("scenarios C9")[0]["fix_falls"];
+    assert_eq!(
+        (&falls[0]["widening"], falls.as_array().map(Vec::len)),
+        (&"client".into(), Some(2)),
+        "{falls}"
+    );
+    assert!(super::rows("theorems chubby").iter().any(|row| row["falls"][0]["widening"] == "pause"));
+}
+
+#[test]
 fn an_assumption_that_is_not_made_cannot_be_dropped() {
     for lock in ["redis-single", "redis-single-fenced", "redlock", "redis-failover"] {
         let ended = run(&format!("check {lock} --drop no-pause --drop no-expiry"));

@@ -112,9 +112,18 @@ pub fn violation_words(violation: &Violation) -> String {
         Promise::Lemma1 => {
             format!("{client} wrote, read and missed the record of {other}, who had missed that of {client}")
         }
-        Promise::DeadlockFreedom if alone => format!("{client} waits, and nobody is ever granted the lock"),
-        Promise::DeadlockFreedom => format!("{client} and {other} wait, and nobody is ever granted the lock"),
-        Promise::StarvationFreedom => format!("{client} waits and is never granted the lock"),
+        // Random runs end: what they show is a bound, that of `Limits::of`. A loop without an end has words of its own.
+        Promise::DeadlockFreedom => {
+            let waiting =
+                if alone { format!("{client} waits") } else { format!("{client} and {other} wait") };
+            format!(
+                "{waiting}, and nobody was granted the lock for three leases and a minute after the last fault"
+            )
+        }
+        Promise::StarvationFreedom => format!(
+            "{client} waits, and was not granted the lock after the last fault for as long as every client's turn may take \
+             (three leases, a minute and a hold each)"
+        ),
         Promise::MinValidity => format!("{client} holds, and a record that its grant rests on is gone"),
         Promise::NoHerd => format!("{client} is woken by the same release as {other}"),
         Promise::FreshRead if alone => format!("{client} does not see what it wrote itself"),

@@ -7,9 +7,9 @@ use super::super::names::program;
 use super::super::next;
 use super::super::screen::{Paint, Screen, Tone, cell, counted, grouped, headed, lines, wrapped};
 use super::kind::Kind;
-use crate::registry::known_run;
+use crate::registry::{known_of, known_run};
 use crate::sweep::SweepReport;
-use picklock_model::claims::{Cell as Entry, Known, known_cell};
+use picklock_model::claims::{Cell as Entry, Known};
 use picklock_properties::{Promise, PromiseSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -112,7 +112,7 @@ impl Row {
         tokens: &BTreeMap<Promise, String>,
     ) -> Row {
         let cell = |promise: Promise| {
-            let known = known_cell(lock, fault, promise);
+            let known = known_of(lock, fault, promise);
             Cell::new((lock, fault, promise), known, report, tokens.get(&promise).cloned())
         };
         let watched = kind.columns().iter().copied().filter(|promise| promises.contains(*promise));
@@ -132,7 +132,14 @@ impl Cell {
         report: &SweepReport,
         token: Option<String>,
     ) -> Cell {
-        let run = || known_run(lock, fault, promise).map(|seed| format!("@{seed}"));
+        let run = || {
+            let run = known_run(lock, fault, promise)?;
+            Some(if run.fault == fault {
+                format!("@{}", run.seed)
+            } else {
+                format!("{}@{}", run.fault, run.seed)
+            })
+        };
         let (expected, known_by) = match known.map(|entry| entry.known) {
             None => run().map_or((Expected::Unknown, None), |run| (Expected::Violated, Some(run))),
             Some(Known::Broken) => {

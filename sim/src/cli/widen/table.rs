@@ -3,7 +3,6 @@
 use super::super::screen::{Paint, Tone, counted, grouped};
 use super::{Row, Verified};
 use crate::registry::CheckVerdict;
-use picklock_model::claims::Widening;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -18,7 +17,7 @@ pub fn line(claim: &Verified, row: &Row, is_first: bool, paint: Paint) -> String
     let _ = writeln!(
         text,
         "  {:28}  {sizes:12}  {states:>12}  {}",
-        beyond(row.widening),
+        row.widening.in_words(),
         paint.text(tone, &verdict)
     );
     text
@@ -42,19 +41,6 @@ fn why_open(row: &Row) -> &'static str {
 
 fn sizes(row: &Row) -> String {
     format!("{} × {}", counted(row.clients.into(), "client"), row.servers)
-}
-
-const fn beyond(widening: Widening) -> &'static str {
-    match widening {
-        Widening::Client => "a client more",
-        Widening::Round => "a round more",
-        Widening::Loss => "a loss more",
-        Widening::Duplicate => "a duplicate more",
-        Widening::Pause => "a pause more",
-        Widening::Crash => "a crash more",
-        Widening::Latency => "messages a tick slower",
-        Widening::Hold => "holds a tick longer",
-    }
 }
 
 /// How many stood, fell, could not fall, and were left open.
@@ -112,7 +98,7 @@ pub fn markdown(verified: &[Verified], rows: &[Row], states_max: u64, complete: 
             text,
             "| {claim} | {} | {} | {} × {} | {verdict} | {} |",
             row.lock,
-            beyond(row.widening),
+            row.widening.in_words(),
             row.clients,
             row.servers,
             grouped(row.states)
