@@ -122,6 +122,11 @@ impl ReplayToken {
         let Some(mut token) = given::token(locks, &self.token)? else { return Ok(Ending::Incomplete) };
         let lock = names::lock_of(locks, &token)?;
         if let Some(instead) = self.instead {
+            if instead.is_a_list() && (self.out.is_some() || self.open || self.format != Format::Text) {
+                return Err(BadCall(format!(
+                    "--instead {instead} is a list, and no run: {instead}:1 is its first run"
+                )));
+            }
             let Some(other) = instead.token(lock, &token, &self.token, screen)? else {
                 return Ok(Ending::Fine);
             };

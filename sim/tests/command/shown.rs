@@ -43,6 +43,73 @@ fn a_report_for_a_build_server_fails_where_the_exit_code_does() {
 }
 
 #[test]
+fn what_else_could_have_happened_is_a_run_of_its_own_token_that_ends_as_is_said() {
+    let steps = document("replay C1 --json")["events"].as_array().map_or(0, Vec::len);
+    let (mut kept, mut broken) = (0, 0);
+    for step in [2, steps / 2, steps] {
+        let others = super::rows(&format!("replay C1 --instead {step} --json"));
+        assert!(!others.is_empty(), "step {step} is no choice");
+        for other in others {
+            let replayed = document(&format!("replay {} --json", super::text_of(&other["token"])));
+            assert_eq!(
+                other["steps"].as_u64(),
+                replayed["events"].as_array().map(|events| events.len() as u64)
+            );
+            let is_kept =
+                other["outcome"].as_str().is_some_and(|words| words.starts_with("nothing is broken"));
+            assert_eq!(replayed["violation"].is_null(), is_kept, "{other}");
+            *(if is_kept { &mut kept } else { &mut broken }) += 1;
+        }
+    }
+    assert!(kept > 0, "{kept} runs keep everything, {broken} do not");
+}
+
+#[test]
+fn the_order_of_the_clock_s_step_decides_whether_the_first_row_of_the_catalogue_breaks() {
+    let others = super::rows("replay C1 --instead 12 --json");
+    let outcome = |words: &str| {
+        let other = others.iter().find(|other| other["words"] == words);
+        other
+            .map(|other| super::text_of(&other["outcome"]).to_owned())
+            .unwrap_or_else(|| panic!("{words}: {others:?}"))
+    };
+    assert!(outcome("the clock of A steps back 1s").starts_with("nothing is broken in this run"));
+}
+
+#[test]
+fn a_page_of_the_exhaustive_engine_carries_what_else_could_have_happened_and_is_the_same_each_time() {
+    let folder = folder("others");
+    let page = |name: &str, line: &str| {
+        let file = folder.join(name);
+        let Ended { code, stderr, .. } =
+            run(&format!("replay {line} --format html --out {}", file.display()));
+        assert_eq!(code, 0, "{stderr}");
+        read(&file)
+    };
+    let (one, other) = (page("one.html", "C1"), page("two.html", "C1"));
+    assert!(one == other && one.contains("the clock of A steps back 1s"));
+    assert!(one.len() < 2_500_000, "{} bytes", one.len());
+    let instead = page("three.html", "C1 --instead 12:1");
+    assert!(instead.contains("s1 gets A's read M first 2") || instead.contains("read M first 2"));
+}
+
+#[test]
+fn another_step_of_a_run_that_has_none_is_refused_in_one_sentence() {
+    for (line, why) in [
+        ("C1 --instead 0", "no step 0"),
+        ("C1 --instead 4711", "no step 4711"),
+        ("C1 --instead 12:99", "could have happened in step 12"),
+        ("C1 --instead twelve", "12:2"),
+        ("C1 --instead 12 --out run.html", "a list, and no run"),
+        ("redlock:pause:70 --instead 3", "drawn by a seed"),
+    ] {
+        let Ended { code, stdout, stderr } = run(&format!("replay {line}"));
+        assert_eq!((code, stderr.lines().count()), (2, 1), "{line}: {stdout}{stderr}");
+        assert!(stderr.contains(why), "{line}: {stderr}");
+    }
+}
+
+#[test]
 fn github_hears_of_what_fails_and_reads_a_summary() {
     let summary = folder("github").join("summary.md");
     let sweep = |arguments: &str| {

@@ -43,7 +43,21 @@ struct Listed<'a> {
     token: &'a str,
 }
 
+impl std::fmt::Display for Instead {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.number {
+            None => write!(f, "{}", self.step),
+            Some(number) => write!(f, "{}:{number}", self.step),
+        }
+    }
+}
+
 impl Instead {
+    /// Whether no run is asked for, but a list of them.
+    pub fn is_a_list(self) -> bool {
+        self.number.is_none()
+    }
+
     /// The token of the other run; `None`: all of the step were listed.
     pub fn token(
         self,
