@@ -44,13 +44,13 @@ fn a_report_for_a_build_server_fails_where_the_exit_code_does() {
 
 #[test]
 fn what_else_could_have_happened_is_a_run_of_its_own_token_that_ends_as_is_said() {
-    let steps = document("replay C1 --json")["events"].as_array().map_or(0, Vec::len);
+    let steps = document("replay C1")["events"].as_array().map_or(0, Vec::len);
     let (mut kept, mut broken) = (0, 0);
     for step in [2, steps / 2, steps] {
-        let others = super::rows(&format!("replay C1 --instead {step} --json"));
+        let others = super::rows(&format!("replay C1 --instead {step}"));
         assert!(!others.is_empty(), "step {step} is no choice");
         for other in others {
-            let replayed = document(&format!("replay {} --json", super::text_of(&other["token"])));
+            let replayed = document(&format!("replay {}", super::text_of(&other["token"])));
             assert_eq!(
                 other["steps"].as_u64(),
                 replayed["events"].as_array().map(|events| events.len() as u64)
@@ -66,7 +66,7 @@ fn what_else_could_have_happened_is_a_run_of_its_own_token_that_ends_as_is_said(
 
 #[test]
 fn the_order_of_the_clock_s_step_decides_whether_the_first_row_of_the_catalogue_breaks() {
-    let others = super::rows("replay C1 --instead 12 --json");
+    let others = super::rows("replay C1 --instead 12");
     let outcome = |words: &str| {
         let other = others.iter().find(|other| other["words"] == words);
         other
