@@ -3,10 +3,11 @@
 //! That the command takes every call that they show is tested where the command is built, in `sim/tests/examples.rs`.
 
 use crate::scenarios::is_kept;
-use picklock_model::claims::{Known, Scenario, UNHUNTED, scenarios};
+use picklock_model::claims::{FALLS, Fall, Known, Scenario, UNHUNTED, scenarios};
 use picklock_properties::Promise;
 use picklock_sim::plans::fault::FaultKind;
 use picklock_sim::registry::{known_of, known_run, locks};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -301,6 +302,32 @@ fn where_the_findings_say_that_a_promise_was_not_seen_to_break_no_run_is_known_t
     for (page, text) in pages {
         is_kept(&page, &with_known_cells(&text));
     }
+}
+
+/// A line of the table of widenings: `theorem-1, called twice, without no-pause`, and what is wider.
+fn widened(line: &str) -> Option<(String, &str, bool)> {
+    let cells: Vec<&str> = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ").collect();
+    let &[claim, _, wider, _, verdict, _] = cells.as_slice() else { return None };
+    (claim != "claim").then(|| (claim.to_owned(), wider, verdict.starts_with('✗')))
+}
+
+#[test]
+fn the_book_s_table_of_widenings_says_of_each_claim_that_falls_what_the_claims_say() {
+    let page = include_str!("../docs/src/findings/widening.md");
+    let table: Vec<_> = page.lines().filter_map(widened).collect();
+    let named = |fall: &Fall| {
+        let variant = if fall.variant.is_empty() { String::new() } else { format!(", {}", fall.variant) };
+        let dropped = fall.dropped.map_or_else(String::new, |dropped| format!(", without {dropped}"));
+        format!("{}{variant}{dropped}", fall.name)
+    };
+    let known: BTreeSet<(String, &str)> =
+        FALLS.iter().map(|fall| (named(fall), fall.widening.in_words())).collect();
+    for (claim, wider, falls) in &table {
+        assert_eq!(known.contains(&(claim.clone(), *wider)), *falls, "{claim}, {wider}");
+    }
+    let counted = |mark: &str| table.len() > 800 && page.contains(mark);
+    let fallen = table.iter().filter(|(_, _, falls)| *falls).count();
+    assert!(counted(&format!("{fallen} fall")), "{fallen} of {} fall", table.len());
 }
 
 #[test]
