@@ -19,7 +19,7 @@
 //! 9. `bench`: what the Cassandra paper claims of its benchmark, on the benchmark's numbers.
 //! 10. `several_locks`: several locks in one store do not get into each other's way. `broken_locks`: locks with a mistake in them
 //!     are caught, and those without are not accused.
-//! 11. `pictures`: a browser draws the page of a failure and steps through it.
+//! 11. `pictures`: a browser draws the page of a failure and steps through it. `others`: what else could have happened in a step.
 //! 12. `hosted`: the machines on tokio under turmoil come to the verdicts of the seeded engine, row by row of the catalogue.
 //! 13. `determinism`: the same token is the same run, in any thread, with any number of them, from any form it was kept in.
 //! 14. `tokens`: runs that once broke a promise, and others, kept as tokens in `tokens/`, each with its story.
@@ -63,6 +63,7 @@ mod known_runs;
 mod leases;
 mod lock_managers;
 mod monitors;
+mod others;
 mod own_shrunk;
 mod pictures;
 mod redis;
