@@ -73,7 +73,7 @@ impl Monitor for Fifo {
         self.order.iter_mut().for_each(|client| *client = client.renumbered(numbers));
     }
 
-    fn on_called(&mut self, client: ClientId, _mode: Mode) -> Verdict {
+    fn on_called(&mut self, client: ClientId, _mode: Mode, _usage: &Usage) -> Verdict {
         self.leave(client);
         self.waiting.insert(client);
         Ok(())

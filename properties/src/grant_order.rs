@@ -5,13 +5,18 @@
 
 use crate::access::Access;
 use crate::history::{ClientId, ClientSet};
+use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 /// Grants, earliest first, with what a monitor wants to know of each.
 ///
 /// A grant is dated once. That the store makes the lock a holder's once more (it set its record again, say) is no new
-/// grant: its token is the old one, and whoever was granted meanwhile came later. What was acquired and not learned
-/// before the client's next call is void.
+/// grant: its token is the old one, and whoever was granted meanwhile came later.
+///
+/// What a client acquired and did not learn of dates the grant of its next call, too, if nothing newer was acquired: a doubled
+/// request of the earlier call may have left the record that the later one is granted by. Stores that tell of acquisitions
+/// tell of each new record, so a grant that rests on a record of its own is dated by that. Only of a lock with several modes
+/// of access is it void, because the store does not say in which mode it was acquired.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(bound(serialize = "T: Clone + Serialize"))]
 pub(crate) struct GrantOrder<T> {
@@ -76,9 +81,11 @@ impl<T> Default for GrantOrder<T> {
 }
 
 impl<T: Copy> GrantOrder<T> {
-    pub(crate) fn on_called(&mut self, client: ClientId) {
+    pub(crate) fn on_called(&mut self, client: ClientId, usage: &Usage) {
         self.holding.remove(client);
-        self.void(client);
+        if !usage.accesses.modes().is_exclusive() {
+            self.void(client);
+        }
     }
 
     pub(crate) fn on_acquired(&mut self, client: ClientId, access: Access) {
@@ -114,7 +121,8 @@ impl<T: Copy> GrantOrder<T> {
         self.grants.iter_mut().for_each(|grant| grant.client = grant.client.renumbered(numbers));
     }
 
-    fn void(&mut self, client: ClientId) {
+    /// What the client has acquired dates no grant.
+    pub(crate) fn void(&mut self, client: ClientId) {
         self.grants.retain(|grant| grant.client != client || grant.learned.is_some());
     }
 }

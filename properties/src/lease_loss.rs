@@ -42,9 +42,9 @@ enum Learned {
 }
 
 impl Monitor for LeaseLoss {
-    fn on_called(&mut self, client: ClientId, _mode: Mode) -> Verdict {
+    fn on_called(&mut self, client: ClientId, _mode: Mode, usage: &Usage) -> Verdict {
         self.written.remove(client);
-        self.order.on_called(client);
+        self.order.on_called(client, usage);
         self.tidy();
         Ok(())
     }

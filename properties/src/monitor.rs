@@ -30,7 +30,7 @@ pub trait Monitor: Clone + Eq + Hash + std::fmt::Debug {
     /// [`Monitor::observe`] for a lock with any modes: `usage` is folded from the same history, this event included.
     fn observe_beside(&mut self, event: Event, usage: &Usage) -> Verdict {
         match event {
-            Event::Called { client, mode, access: _ } => self.on_called(client, mode),
+            Event::Called { client, mode, access: _ } => self.on_called(client, mode, usage),
             Event::FoundFree { client } => self.on_found_free(client),
             Event::Enqueued { client, lock: _ } => self.on_enqueued(client),
             Event::Granted { client, fence, hold } => self.on_granted(client, fence, hold, usage),
@@ -72,7 +72,7 @@ pub trait Monitor: Clone + Eq + Hash + std::fmt::Debug {
     fn on_call_ended(&mut self, _client: ClientId) {}
 
     /// [`Event::Called`].
-    fn on_called(&mut self, client: ClientId, _mode: Mode) -> Verdict {
+    fn on_called(&mut self, client: ClientId, _mode: Mode, _usage: &Usage) -> Verdict {
         self.on_call_ended(client);
         Ok(())
     }

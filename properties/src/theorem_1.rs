@@ -30,7 +30,7 @@ impl Theorem1 {
 }
 
 impl Monitor for Theorem1 {
-    fn on_called(&mut self, client: ClientId, mode: Mode) -> Verdict {
+    fn on_called(&mut self, client: ClientId, mode: Mode, _usage: &Usage) -> Verdict {
         self.0.call(client, mode == Mode::Lock);
         Ok(())
     }

@@ -118,7 +118,7 @@ impl Theorem3 {
 }
 
 impl Monitor for Theorem3 {
-    fn on_called(&mut self, client: ClientId, mode: Mode) -> Verdict {
+    fn on_called(&mut self, client: ClientId, mode: Mode, _usage: &Usage) -> Verdict {
         // A client has one call at a time: whatever its last one left open is over now.
         let broken = self.close_call(client);
         if mode == Mode::TryLock {

@@ -37,8 +37,8 @@ struct Tokens {
 }
 
 impl Monitor for TokenOrder {
-    fn on_called(&mut self, client: ClientId, _mode: Mode) -> Verdict {
-        self.order.on_called(client);
+    fn on_called(&mut self, client: ClientId, _mode: Mode, usage: &Usage) -> Verdict {
+        self.order.on_called(client, usage);
         self.join();
         Ok(())
     }
@@ -58,7 +58,7 @@ impl Monitor for TokenOrder {
     ) -> Verdict {
         let Some(token) = fence else {
             // It takes its place, and has nothing to be compared.
-            self.order.on_called(client);
+            self.order.void(client);
             self.order.holding.insert(client);
             self.join();
             return Ok(());
@@ -114,9 +114,13 @@ impl TokenOrder {
     fn join(&mut self) {
         self.order.grants.dedup_by(|later, earlier| match (&later.learned, &mut earlier.learned) {
             (Some(later), Some(earlier)) => {
-                earlier.smallest = earlier.smallest.min(later.smallest);
-                earlier.largest =
-                    if later.largest.0 >= earlier.largest.0 { later.largest } else { earlier.largest };
+                // Of equal tokens the one that is nearest to what stands outside.
+                if later.smallest.0 < earlier.smallest.0 {
+                    earlier.smallest = later.smallest;
+                }
+                if later.largest.0 >= earlier.largest.0 {
+                    earlier.largest = later.largest;
+                }
                 true
             }
             (Some(_) | None, Some(_) | None) => false,
@@ -192,7 +196,8 @@ mod tests {
         let history = [granted_token(A, 1), left(A), granted_token(B, 2), left(B)];
         let last = after(TokenOrder::default(), &[granted_token(B, 2), left(B)]);
         assert_eq!(after(TokenOrder::default(), &history), last);
-        let voided = [acquired(A), granted_token(B, 1), left(B), lock(A), granted_token(B, 2), left(B)];
+        let voided =
+            [acquired(A), granted_token(B, 1), left(B), granted(A), left(A), granted_token(B, 2), left(B)];
         assert_eq!(after(TokenOrder::default(), &voided), last);
     }
 }

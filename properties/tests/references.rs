@@ -332,16 +332,16 @@ struct Dated {
     client: ClientId,
 }
 
-/// All grants of which clients have learned, with the moments at which they were made: where the store said so in the same
-/// call, before the client learned of it and while it did not hold, the last such moment.
-fn dated(history: &[Event]) -> Vec<Dated> {
+/// All grants of which clients have learned, with the moments at which they were made: where the store said so since the
+/// client's last grant and while it did not hold, the last such moment. With several modes of access only what was said in
+/// the same call counts.
+fn dated(modes: &AccessModes, history: &[Event]) -> Vec<Dated> {
     let learned = (0..history.len()).filter(|at| is_granted(&history[*at]));
     learned
         .map(|learned| {
             let client = history[learned].client();
-            let begins = |event: &Event| {
-                event.client() == client && (is_granted(event) || matches!(event, Event::Called { .. }))
-            };
+            let is_called = |event: &Event| matches!(event, Event::Called { .. }) && !modes.is_exclusive();
+            let begins = |event: &Event| event.client() == client && (is_granted(event) || is_called(event));
             let begun = history[..learned].iter().rposition(begins).unwrap_or(0);
             let is_made = |at: &usize| {
                 history[*at] == (Event::Acquired { client, lock: LockId(0) })
@@ -371,7 +371,7 @@ fn fenced_resource(modes: &AccessModes, history: &[Event]) -> Verdicts {
             kept.iter().any(supersedes)
         };
         let last_writer = kept.last().map_or(client, |(.., writer)| *writer);
-        match dated(before).iter().rfind(|grant| is_meant(grant) && !is_superseded(grant)) {
+        match dated(modes, before).iter().rfind(|grant| is_meant(grant) && !is_superseded(grant)) {
             Some(grant) => {
                 kept.push((grant.made, access(grant), client));
                 None
@@ -381,7 +381,7 @@ fn fenced_resource(modes: &AccessModes, history: &[Event]) -> Verdicts {
     })
 }
 
-fn token_order(history: &[Event]) -> Verdicts {
+fn token_order(modes: &AccessModes, history: &[Event]) -> Verdicts {
     let token = |grant: &Dated| match history[grant.learned] {
         Event::Granted { fence, .. } => fence,
         _ => None,
@@ -389,7 +389,7 @@ fn token_order(history: &[Event]) -> Verdicts {
     reference(history, |before, event| {
         let Event::Granted { client, fence: Some(own), .. } = event else { return None };
         let now = before.len();
-        let mut grants = dated(&history[..=now]);
+        let mut grants = dated(modes, &history[..=now]);
         let made = grants.pop().map(|grant| grant.made)?;
         let with_tokens =
             || grants.iter().filter_map(|grant| Some((grant.made, token(grant)?, grant.client)));
@@ -424,7 +424,7 @@ fn lease_loss(modes: &AccessModes, history: &[Event]) -> Verdicts {
         if !holds(client, before) || is_news_of_a_judged_write(client, event, before) {
             return None;
         }
-        let grants = dated(before);
+        let grants = dated(modes, before);
         let access = |grant: &Dated| access_of(grant.client, &history[..grant.learned]);
         let own = grants.iter().rfind(|grant| grant.client == client)?;
         let later = || grants.iter().filter(|grant| grant.made > own.made);
@@ -702,7 +702,7 @@ fn reference_of(modes: &AccessModes, promise: Promise, history: &[Event]) -> Ver
         Promise::NoHerd => no_herd(modes, history),
         Promise::FreshRead => fresh_read(history),
         Promise::TimeOrder => time_order(history),
-        Promise::TokenOrder => token_order(history),
+        Promise::TokenOrder => token_order(modes, history),
         Promise::LostUpdate => lost_update(history),
     }
 }
@@ -735,8 +735,8 @@ proptest! {
     }
 
     #[test]
-    fn token_order_agrees_with_a_comparison_of_all_tokens_grants(history in histories()) {
-        prop_assert_eq!(verdicts(TokenOrder::default(), &history), token_order(&history));
+    fn token_order_agrees_with_a_comparison_of_all_tokens_grants((modes, history) in shared_histories()) {
+        prop_assert_eq!(verdicts_in(&modes, TokenOrder::default(), &history), token_order(&modes, &history));
     }
 
     #[test]

@@ -186,7 +186,6 @@ fn a_wrong_call_exits_2_after_one_line_that_says_what_would_be_right() {
         ("check cassandra-queue --progress --clients 8", "at once"),
         ("check row-probe --property fifo", "lemma-1"),
         ("check znode-probe --property lemma-1", "fresh-read"),
-        ("check cassandra-queue --explore nowhere", "localhost:3000"),
         ("sweep cassandra-queue --plan /no/such/file", "cannot be read"),
         ("replay pk5_", "cut or altered"),
         ("replay nonsense", "begins with pk5_"),

@@ -14,7 +14,7 @@ const README: &str = include_str!("../../README.md");
 const PATIENCE: Duration = Duration::from_millis(700);
 
 /// These run until somebody ends them.
-const ENDLESS: [&str; 2] = ["serve ", "--explore "];
+const ENDLESS: &str = "serve ";
 
 const PLAN: &str = r#"{
   "network": {"latency_min": 200, "latency_max": 2000, "tail_per_mille": 0, "tail_max": 0,
@@ -160,7 +160,7 @@ fn refusal(call: &str, token: &str, folder: &Path) -> Option<String> {
             output(&format!("matrix --lock redlock --fault none --seeds 3 --accept {file}"), folder);
         }
     }
-    let is_endless = ENDLESS.iter().any(|endless| call.contains(endless));
+    let is_endless = call.contains(ENDLESS);
     let in_full = std::env::var_os("PICKLOCK_LONG").is_some() && !is_endless;
     let mut child = started(&filled_in(call, token), folder);
     let begun = Instant::now();

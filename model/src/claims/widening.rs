@@ -206,10 +206,6 @@ pub const FALLS: &[Fall] = &[
     slower("etcd", "", Some("no-server-clock-step"), A_THIRD_OF_THE_LEASE),
     slower("etcd", "one round", Some("clocks-agree"), A_THIRD_OF_THE_LEASE),
     slower("etcd", "", Some("clocks-agree"), A_THIRD_OF_THE_LEASE),
-    Fall {
-        widening: Widening::Duplicate,
-        ..slower("etcd-fencing", "", Some("no-duplicate"), RECORD_OF_AN_EARLIER_CALL)
-    },
     slower("lease-key", "", Some("no-expiry"), A_THIRD_OF_THE_LEASE),
     slower("lease-key", "one round", Some("no-server-clock-step"), A_THIRD_OF_THE_LEASE),
     slower("lease-key", "", Some("no-server-clock-step"), A_THIRD_OF_THE_LEASE),
@@ -229,9 +225,6 @@ const BELOW_ZERO: &str = "the counter expires before a reader's slow DECR, which
 
 const A_THIRD_OF_THE_LEASE: &str =
     "a message then takes a third of the session or lease, which ends before its client knows";
-
-const RECORD_OF_AN_EARLIER_CALL: &str = "an accusation that is not true: a doubled request of an earlier call leaves a record that a later call is \
-                                         granted by, and the promise counts that grant from its answer; the tokens only grow";
 
 const PAUSES_ADD_UP: &str = "two pauses, one after the other, outlast the lock-delay";
 

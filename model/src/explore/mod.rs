@@ -1,12 +1,12 @@
 //! The exhaustive engine: every schedule of a small world.
 //!
-//! [`Space`] is a world with its bounds, as a `stateright::Model`, so that stateright's own checkers and its Explorer
-//! work on it (this is the only folder that names stateright). The search that judges claims is our own
+//! [`Space`] is a world with its bounds, as a `stateright::Model`, so that stateright's own checkers
+//! work on it (this is the only folder that names stateright). Whoever wants to step through a space by hand replays a run of
+//! it and asks what else could have happened ([`Another`]). The search that judges claims is our own
 //! (`search`), level by level over packed states with an exact set: stateright keeps 64-bit fingerprints and
 //! allocates a path per state, and gives no edges, which liveness (`liveness`) needs.
 
 mod another;
-mod explorer;
 mod label;
 mod liveness;
 mod packed;
@@ -17,7 +17,6 @@ mod steps;
 mod telling;
 
 pub use another::{Another, Retold};
-pub use explorer::serve_explorer;
 pub use liveness::{Draws, Goal, Lasso, check_liveness};
 pub use packed::{pack, unpack};
 pub use search::{Alike, Coverage, Exploration, Limits, Seen, Verdict, search, search_alike};

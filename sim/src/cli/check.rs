@@ -18,7 +18,6 @@ use picklock_model::explore::{Coverage, Draws, Limits, Seen, Verdict};
 use picklock_properties::{Promise, PromiseSet};
 use serde::Serialize;
 use std::fmt::Write;
-use std::net::{SocketAddr, ToSocketAddrs};
 
 /// Explores every schedule of a small world
 #[derive(Debug, Args)]
@@ -59,9 +58,6 @@ pub struct Check {
     jobs: Jobs,
     #[command(flatten)]
     ci: Ci,
-    /// Serves stateright's Explorer there, a web page that steps through the states by hand
-    #[arg(long, value_name = "ADDR")]
-    explore: Option<String>,
 }
 
 const EXAMPLES: &str = "\
@@ -71,7 +67,6 @@ Examples:
   picklock check naive-handler --clients 1 --drop no-crash --at L1:12
   picklock check cassandra-queue --try-lock --progress --property theorem-3
   picklock check cassandra-queue --junit junit.xml --github
-  picklock check cassandra-queue --explore localhost:3000
 
 Exits 0 if every promise holds, 1 if one is violated, 3 if the search did not end, 4 if it is vacuous: nothing was broken, \
 but what puts a promise to the test never happened (picklock properties says what that is).";
@@ -123,9 +118,6 @@ impl Check {
         }
         let judgement = self.judgement(lock, &options, &space)?;
         let pool = self.jobs.pool()?;
-        if let Some(address) = &self.explore {
-            return explore(lock, &space, address, screen);
-        }
         self.ci.check()?;
 
         let progress = Progress::states();
@@ -327,25 +319,6 @@ fn leans_on_what_it_drops(lock: &dyn AnyLock, options: &CheckOptions) -> Result<
             )))
         }
     }
-}
-
-fn explore(
-    lock: &dyn AnyLock,
-    space: &NamedSpace,
-    address: &str,
-    screen: &mut Screen,
-) -> Result<Ending, BadCall> {
-    let unusable = |why: &dyn std::fmt::Display| {
-        BadCall(format!("--explore {address}: {why}; localhost:3000 is an address"))
-    };
-    let found: SocketAddr = address
-        .to_socket_addrs()
-        .map_err(|error| unusable(&error))?
-        .next()
-        .ok_or_else(|| unusable(&"no such host"))?;
-    screen.text(&format!("the Explorer is at http://{found} until ^C\n"));
-    lock.explore(space, found).map_err(|error| unusable(&error))?;
-    Ok(Ending::Fine)
 }
 
 impl Document {

@@ -7,7 +7,8 @@ use super::screen::{Paint, Screen, Tone, json};
 use super::{BadCall, Ending, given, names, next};
 use crate::registry::{Broken, Locks, Replay, other_runs};
 use crate::report::{
-    JsonEvent, TextOptions, TimeColumn, Window, page, page_with_others, perfetto, shiviz, svg,
+    Cause, JsonEvent, Story, TextOptions, TimeColumn, Window, page, page_with_others, perfetto, shiviz, svg,
+    why_of, why_text,
 };
 use crate::token::{Body, Token};
 use clap::{Args, ValueEnum};
@@ -109,8 +110,18 @@ struct Document {
     tested: Option<bool>,
     violation: Option<Broken>,
     violations: Vec<Broken>,
+    /// The steps that it took, in order.
+    why: Vec<Because>,
     plan: Option<Vec<String>>,
     events: Vec<JsonEvent>,
+}
+
+/// A step of the run that what broke is about.
+#[derive(Serialize)]
+struct Because {
+    step: u64,
+    kind: &'static str,
+    words: String,
 }
 
 const WIDTH_OF_FILES: usize = 120;
@@ -182,8 +193,14 @@ impl ReplayToken {
         let otherwise = replay.came_out_otherwise;
         let window = if self.all { Window::All } else { Window::Last(self.last) };
         let shown = match format {
-            Format::Json => json(&document(&token, replay, broken)),
-            Format::Text => text(&token, &self.token, &replay, &broken, self.all, paint),
+            Format::Json => {
+                let why = replay.told(&token, &broken, |story| because(&story));
+                json(&document(&token, replay, broken, why))
+            }
+            Format::Text => {
+                let why = replay.told(&token, &broken, |story| why_text(&story, options));
+                text(&token, &self.token, &replay, &broken, &why, self.all, paint)
+            }
             Format::Html => {
                 let others = |step| other_runs(lock, &token, step).unwrap_or_default();
                 replay.told(&token, &broken, |story| match &token.body {
@@ -218,7 +235,7 @@ impl ReplayToken {
     }
 }
 
-fn document(token: &Token, replay: Replay, broken: Vec<Broken>) -> Document {
+fn document(token: &Token, replay: Replay, broken: Vec<Broken>, why: Vec<Because>) -> Document {
     let is_tested = |promise| replay.tested.contains(promise) || replay.breaks(Some(promise));
     let tested = token.promise.map(is_tested);
     Document {
@@ -233,12 +250,30 @@ fn document(token: &Token, replay: Replay, broken: Vec<Broken>) -> Document {
             .find(|broken| token.promise.is_none_or(|promise| promise == broken.property))
             .cloned(),
         violations: broken,
+        why,
         plan: replay.plan.map(|plan| plan.lines().map(str::to_owned).collect()),
         events: replay.events,
     }
 }
 
-fn text(token: &Token, name: &str, replay: &Replay, broken: &[Broken], all: bool, paint: Paint) -> String {
+fn because(story: &Story) -> Vec<Because> {
+    let of = |cause: Cause| Because {
+        step: story.events[cause.position].step,
+        kind: cause.kind.name(),
+        words: cause.words,
+    };
+    why_of(story).into_iter().map(of).collect()
+}
+
+fn text(
+    token: &Token,
+    name: &str,
+    replay: &Replay,
+    broken: &[Broken],
+    why: &str,
+    all: bool,
+    paint: Paint,
+) -> String {
     let times: usize = replay.events.iter().map(|event| event.violations.len()).sum();
     let mut text = String::new();
     if replay.came_out_otherwise {
@@ -265,6 +300,9 @@ fn text(token: &Token, name: &str, replay: &Replay, broken: &[Broken], all: bool
     if again > 0 && !all {
         let times = if again == 1 { "once more".to_owned() } else { format!("{again} times more") };
         let _ = writeln!(text, "and {times} in the same run: --all shows where");
+    }
+    if !why.is_empty() {
+        let _ = write!(text, "\n{why}");
     }
     if let Some(plan) = &replay.plan {
         let _ = writeln!(text, "\n{}", paint.text(Tone::Strong, "the plan"));

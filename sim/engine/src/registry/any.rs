@@ -12,7 +12,6 @@ use crate::token::Token;
 use picklock_model::claims::{BadSetup, Judgement, NamedSpace, Widened, Widening};
 use picklock_model::explore::{Limits, NoSuchPath};
 use picklock_properties::{Promise, PromiseSet};
-use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 /// Why something cannot be run.
@@ -72,9 +71,6 @@ pub enum RunError {
     /// The sweep's threads could not be started.
     #[error(transparent)]
     Sweep(#[from] SweepError),
-    /// The Explorer's address cannot be used.
-    #[error("cannot listen there: {0}")]
-    Listen(#[from] std::io::Error),
 }
 
 /// How a token's run is made small.
@@ -167,8 +163,6 @@ pub trait AnyLock: Send + Sync {
     fn widened(&self, space: &NamedSpace, widening: Widening) -> Result<Option<Widened>, RunError>;
     /// Explores a space of this lock.
     fn check(&self, space: &NamedSpace, judgement: &Judgement, limits: &Limits) -> Result<Checked, RunError>;
-    /// Serves stateright's Explorer for a space of this lock.
-    fn explore(&self, space: &NamedSpace, address: SocketAddr) -> Result<(), RunError>;
     /// Runs many seeds.
     fn sweep(
         &self,

@@ -19,13 +19,12 @@ use picklock_model::claims::{
     Assumption, Judgement, NamedSpace, Widened, Widening, pack_setup, unpack_setup,
 };
 use picklock_model::cluster::Setup;
-use picklock_model::explore::{Goal, Limits, Space, Verdict, check_liveness, search, serve_explorer};
+use picklock_model::explore::{Goal, Limits, Space, Verdict, check_liveness, search};
 use picklock_model::system::System;
 use picklock_model::workload::Writes;
 use picklock_model::world::TICK;
 use picklock_properties::{Promise, PromiseSet};
 use serde::Serialize;
-use std::net::SocketAddr;
 
 /// A lock with what the command has to know of it: the one entry that makes matrix, check, sweep, replay, shrink and the
 /// rest of the command work for it.
@@ -349,10 +348,6 @@ impl<Y: System> AnyLock for Registered<Y> {
         });
         let counterexample = counterexample.transpose()?;
         Ok(Checked { verdict, judged, untested, exploration, counterexample })
-    }
-
-    fn explore(&self, space: &NamedSpace, address: SocketAddr) -> Result<(), RunError> {
-        Ok(serve_explorer(self.unpack(space)?, address)?)
     }
 
     fn sweep(

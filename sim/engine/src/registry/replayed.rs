@@ -94,12 +94,12 @@ impl Replay {
         broken
     }
 
-    /// The run as a picture or a trace of it. `token` replays it, and `broken` is what it breaks.
-    pub fn told(&self, token: &Token, broken: &[Broken], as_text: impl Fn(Story) -> String) -> String {
+    /// The run as a picture or a trace of it, or whatever else a story gives. `token` replays it, and `broken` is what it breaks.
+    pub fn told<T>(&self, token: &Token, broken: &[Broken], of_story: impl Fn(Story) -> T) -> T {
         let broken: Vec<String> =
             broken.iter().map(|broken| format!("{}: {}", broken.property, broken.words)).collect();
         let plan: Vec<String> = self.plan.iter().flat_map(|plan| plan.lines()).map(str::to_owned).collect();
-        as_text(Story {
+        of_story(Story {
             lock: &token.lock,
             settings: &self.settings,
             token: &token.encode(),

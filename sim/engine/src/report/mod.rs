@@ -24,10 +24,12 @@ pub use operations::{JsonOperation, Operation, operations};
 pub use others::{OtherRun, happens};
 pub use perfetto::perfetto;
 #[cfg(feature = "report")]
-pub use picture::{Others, STYLE, Window, page, page_with_others, svg};
+pub use picture::{Cause, Kind, Others, STYLE, Window, page, page_with_others, svg, why_of};
 pub use post::Post;
 pub use shiviz::shiviz;
 pub use story::Story;
+#[cfg(feature = "report")]
+pub use text::why_text;
 pub use text::{Heading, TextOptions, TextTrace, TimeColumn};
 
 use picklock_model::machine::{Message, Store};

@@ -24,3 +24,4 @@ pub use layout::Window;
 pub use others::Others;
 pub use page::{page, page_with_others};
 pub use svg::{STYLE, svg};
+pub use why::{Cause, Kind, why_of};

@@ -28,6 +28,8 @@ mod table;
 mod tests;
 
 use cell::Lines;
+#[cfg(feature = "report")]
+pub use page::why_text;
 use picklock_model::cluster::Cluster;
 use picklock_model::machine::{Node, Store};
 use picklock_model::system::System;

@@ -42,6 +42,8 @@ pub(super) struct Layout<'a> {
     pub(super) rows: Vec<Row>,
     pub(super) spans: Vec<Span>,
     pub(super) flights: Vec<Flight>,
+    /// Why a promise breaks; empty of a drawing without causes.
+    pub(super) causes: Vec<Cause>,
     /// What clients ask of shared objects.
     pub(super) bars: Bars,
     /// Pixels from one lane to the next.
@@ -116,7 +118,7 @@ impl<'a> Layout<'a> {
     pub(super) fn new(story: Story<'a>, window: Window) -> Layout<'a> {
         let operations = operations(story.events);
         let shown = apart(shown(&story, &operations, window));
-        Layout::of(story, operations, flights(story.events, story.time), &shown)
+        Layout::of(story, operations, flights(story.events, story.time), Vec::new(), &shown)
     }
 
     /// The same, and each cause of what breaks with the steps beside it.
@@ -129,16 +131,17 @@ impl<'a> Layout<'a> {
         let operations = operations(story.events);
         let flights = flights(story.events, story.time);
         let beside = |position: usize| position.saturating_sub(1)..(position + 2).min(story.events.len());
-        let causes = why(&story, &flights).into_iter().map(|Cause { position, .. }| position);
+        let causes = why(&story, &flights);
         let mut shown = shown(&story, &operations, window);
-        shown.extend(causes.chain(position).map(beside));
-        Layout::of(story, operations, flights, &apart(shown))
+        shown.extend(causes.iter().map(|cause| cause.position).chain(position).map(beside));
+        Layout::of(story, operations, flights, causes, &apart(shown))
     }
 
     fn of(
         story: Story<'a>,
         operations: Vec<Operation>,
         flights: Vec<Flight>,
+        causes: Vec<Cause>,
         shown: &[Range<usize>],
     ) -> Layout<'a> {
         let ends = shown.first().zip(shown.last());
@@ -154,8 +157,19 @@ impl<'a> Layout<'a> {
         let spans = spans(&story, &resources, &all);
         let bars = Bars::new(&story, operations, &all);
         let lane = bars.lane_width().max(LANE) + BAND * resources.len() as i32;
-        let mut layout =
-            Layout { story, rows: all, spans, flights, bars, lane, resources, hidden, gaps, opens: None };
+        let mut layout = Layout {
+            story,
+            rows: all,
+            spans,
+            flights,
+            causes,
+            bars,
+            lane,
+            resources,
+            hidden,
+            gaps,
+            opens: None,
+        };
         layout.opens = opening(&story).and_then(|at| layout.row_of(at));
         layout
     }

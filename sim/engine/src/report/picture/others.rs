@@ -6,7 +6,6 @@
 
 use super::data::Run;
 use super::layout::{Layout, Row, Window};
-use super::why::why;
 use crate::report::story::Story;
 use crate::report::{OtherRun, happens, program};
 use serde::Serialize;
@@ -97,11 +96,11 @@ fn draw(story: &Story, window: Window, other: OtherRun, pool: &mut Pool) -> Draw
     let told =
         Story { token: &token, broken: &broken, shown_for, events: &events, loop_start: None, ..*story };
     let layout = Layout::beside(told, window, Some(step - 1));
-    let causes = why(&layout.story, &layout.flights).into_iter().map(|cause| Because {
+    let causes = layout.causes.iter().map(|cause| Because {
         step: events[cause.position].step,
         kind: cause.kind.name(),
-        when: cause.when,
-        words: cause.words,
+        when: cause.when.clone(),
+        words: cause.words.clone(),
     });
     let causes = causes.collect();
     let mut run = value_of(&Run::new(&layout));

@@ -7,7 +7,7 @@ use super::data::Run;
 use super::layout::{Layout, Window};
 use super::others::{OtherRuns, Others};
 use super::svg::{drawn, style};
-use super::why::{Cause, why};
+use super::why::Cause;
 use crate::report::story::Story;
 use crate::report::{JsonEvent, program};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -120,7 +120,7 @@ pub(super) fn step_of(layout: &Layout, broken: &str) -> Option<u64> {
 
 /// The chain of causes, each leading to its step.
 fn causes(layout: &Layout) -> Markup {
-    let causes = why(&layout.story, &layout.flights);
+    let causes = &layout.causes;
     let number = |cause: &Cause| layout.story.events[cause.position].step;
     let words = |cause: &Cause| {
         html! {
@@ -132,7 +132,7 @@ fn causes(layout: &Layout) -> Markup {
         nav id="why" class="why" aria-label="why: the chain of causes" hidden[causes.is_empty()] {
             @if !causes.is_empty() {
                 ol {
-                    @for cause in &causes {
+                    @for cause in causes {
                         li class={ "cause " (cause.kind.name()) } {
                             a href={ "#" (number(cause)) } title={ "step " (number(cause)) ": " (cause.words) } { (words(cause)) }
                         }

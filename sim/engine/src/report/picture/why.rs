@@ -10,40 +10,44 @@
 use super::data::time;
 use super::layout::opening;
 use super::svg::{duration, is_fault, words};
-use crate::report::story::{Flight, Story};
+use crate::report::story::{Flight, Story, flights};
 use crate::report::{JsonEvent, TimeColumn};
 use picklock_properties::{Promise, Reported};
 use std::collections::BTreeSet;
 
 /// A step that what broke is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Cause {
+pub struct Cause {
     /// Its position in [`Story::events`].
-    pub(super) position: usize,
-    pub(super) kind: Kind,
+    pub position: usize,
+    /// What it is.
+    pub kind: Kind,
     /// When, or in which step, where time is none to speak of.
-    pub(super) when: String,
-    pub(super) words: String,
+    pub when: String,
+    /// What happens, without a full stop.
+    pub words: String,
 }
 
 /// What a cause is, and its colour.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Kind {
+pub enum Kind {
     /// A server stores what a grant rests on.
     Record,
     /// A client was told something, or asks for it.
     Milestone,
+    /// What struck.
     Fault,
     /// What a grant rested on is not stored any more.
     Gone,
     /// Where steps begin to repeat for ever.
     Loop,
+    /// What breaks, or never comes.
     Breaks,
 }
 
 impl Kind {
     /// Its name in the style sheet.
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Kind::Record => "record",
             Kind::Milestone => "milestone",
@@ -59,6 +63,11 @@ impl Kind {
 const CAUSES_MAX: usize = 12;
 
 /// The chain of causes; empty if no promise is broken.
+pub fn why_of(story: &Story) -> Vec<Cause> {
+    why(story, &flights(story.events, story.time))
+}
+
+/// [`why_of`] a story whose messages are known.
 pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     let Some((end, breaks)) = broken(story) else { return Vec::new() };
     let clients = story.events.iter().filter(|event| event.doing.is_some());
@@ -73,6 +82,9 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     causes.extend(search.late(start, flights));
     if causes.iter().all(|cause| cause.kind != Kind::Fault) {
         causes.extend(search.clocks());
+    }
+    if causes.iter().all(|cause| cause.kind == Kind::Milestone) {
+        causes.extend(search.answer(flights));
     }
     causes.extend(search.ends());
     causes.sort_by_key(|cause| (cause.position, cause.kind));
@@ -181,8 +193,8 @@ impl Search<'_> {
             let Some((position, _)) = gone.first() else { continue };
             let servers: BTreeSet<&str> = gone.iter().map(|(_, server)| *server).collect();
             let servers = servers.into_iter().collect::<Vec<_>>().join(", ");
-            let words = format!("{client}'s record is gone on {servers}");
-            causes.push(self.cause(*position, Kind::Gone, words));
+            let gone = format!("{client}'s record is gone on {servers}");
+            causes.push(self.cause(*position, Kind::Gone, self.by_message(*position, gone)));
             causes.extend(self.record(*position, client));
         }
         causes
@@ -199,13 +211,66 @@ impl Search<'_> {
         };
         let steps = || (0..gone).rev().filter_map(|position| Some((position, stored(position)?)));
         let (_, before) = steps().next()?;
-        let names_client = |line: &str| {
-            let mut words = line.split(|letter: char| !letter.is_alphanumeric());
-            words.any(|word| word == client || word.strip_prefix('t') == Some(client))
-        };
-        let line = before.iter().find(|line| !after.contains(line) && names_client(line))?;
+        let line = before.iter().find(|line| !after.contains(line) && names(line, client))?;
         let (position, _) = steps().take_while(|(_, lines)| lines.contains(line)).last()?;
         Some(self.cause(position, Kind::Record, format!("{server} stores {line}")))
+    }
+
+    /// What the answer rests on that lets a client do what breaks the promise: which server gave it, and what that server had of
+    /// the others then.
+    fn answer(&self, flights: &[Flight]) -> Vec<Cause> {
+        let Some(Breaks { parties, .. }) = &self.breaks else { return Vec::new() };
+        let events = &self.story.events;
+        let is_answer = |flight: &&Flight| {
+            flight.ended == Some(self.end)
+                && !flight.is_lost
+                && events[flight.sent].stored.is_some()
+                && self.clients.contains(flight.to.as_str())
+        };
+        let Some(answer) = flights.iter().find(is_answer) else { return Vec::new() };
+        let Flight { from: server, to: client, message, sent, .. } = answer;
+        let mut causes =
+            vec![self.cause(*sent, Kind::Milestone, format!("{server} answers {client}: {message}"))];
+        for other in parties.iter().filter(|other| *other != client) {
+            causes.extend(self.nothing_of(other, server, *sent, flights));
+        }
+        causes
+    }
+
+    /// Why the server has nothing of the client's in this step: it lost it, or what would bring it is under way; `None` if it has.
+    fn nothing_of(&self, client: &str, server: &str, at: usize, flights: &[Flight]) -> Option<Cause> {
+        let stored = |position: usize| {
+            let event = &self.story.events[position];
+            event.stored.as_ref().filter(|_| event.node.as_deref() == Some(server))
+        };
+        let has = |lines: &Vec<String>| lines.iter().any(|line| names(line, client));
+        let mut steps = (0..=at).rev().filter_map(|position| Some((position, stored(position)?))).peekable();
+        if steps.peek().is_none_or(|(_, lines)| has(lines)) {
+            return None;
+        }
+        let (without, with): (Vec<_>, Vec<_>) = steps.partition(|(_, lines)| !has(lines));
+        if let Some((had, _)) = with.first() {
+            let (position, _) = without.iter().rev().find(|(position, _)| position > had)?;
+            let gone = format!("{server} has nothing of {client}'s any more");
+            return Some(self.cause(*position, Kind::Gone, self.by_message(*position, gone)));
+        }
+        let would_bring = |flight: &&Flight| {
+            let is_there = flight.ended.is_some_and(|ended| ended <= at && !flight.is_lost);
+            flight.to == server && flight.sent < at && !is_there && names(&flight.message, client)
+        };
+        let Flight { from, message, sent, .. } = flights.iter().find(would_bring)?;
+        let words =
+            format!("{from} to {server}: {message} is under way, and {server} has nothing of {client}'s");
+        Some(self.cause(*sent, Kind::Milestone, words))
+    }
+
+    /// What happens in a step, after whose message brings it about, if one does.
+    fn by_message(&self, position: usize, what: String) -> String {
+        let event = &self.story.events[position];
+        match (event.what, &event.from, &event.message) {
+            ("delivered", Some(from), Some(message)) => format!("{from}'s {message}: {what}"),
+            _ => what,
+        }
     }
 
     /// What struck since the first of the other causes, and what struck a clock before.
@@ -355,6 +420,12 @@ impl Search<'_> {
     }
 }
 
+/// Whether something that is stored or sent is the client's: `lock = A#1`, `tA@5us`, `/lock/A#1-…02`.
+fn names(line: &str, client: &str) -> bool {
+    let mut words = line.split(|letter: char| !letter.is_alphanumeric());
+    words.any(|word| word == client || word.strip_prefix('t') == Some(client))
+}
+
 /// Ends of faults that a reader looks for.
 const ENDS: [&str; 2] = ["resumed", "restarted"];
 
@@ -399,7 +470,6 @@ fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::story::flights;
     use crate::report::{JsonViolation, toy};
 
     fn chain(run: impl FnOnce(&mut crate::report::JsonEvents)) -> Vec<String> {

@@ -4,6 +4,8 @@ use super::super::{program, violation_words};
 use super::cell::{Line, Style, UNBROKEN};
 use super::row::Lane;
 use super::{TextOptions, TextTrace};
+#[cfg(feature = "report")]
+use crate::report::{Cause, Kind, Story, why_of};
 use picklock_properties::Violation;
 
 /// No terminal is taken to be narrower.
@@ -39,6 +41,28 @@ impl TextOptions {
         }
         plain
     }
+}
+
+/// Why a promise breaks, a line for each step that it takes; empty if that is no more than what broke.
+#[cfg(feature = "report")]
+pub fn why_text(story: &Story, options: TextOptions) -> String {
+    let causes = why_of(story);
+    if causes.len() < 2 {
+        return String::new();
+    }
+    let mut page = Page::new(options);
+    page.line([("why", Style::Strong)]);
+    for Cause { position, kind, when, words } in causes {
+        let step = format!("step {}", story.events[position].step);
+        let when = if when == step { String::new() } else { format!("{when:>10}  ") };
+        let style = match kind {
+            Kind::Fault | Kind::Gone => Style::Fault,
+            Kind::Breaks => Style::Broken,
+            Kind::Record | Kind::Milestone | Kind::Loop => Style::Plain,
+        };
+        page.labelled(&format!("  {step:<10}{when}"), &words, style);
+    }
+    page.finish()
 }
 
 /// What has been written so far.
@@ -104,13 +128,16 @@ impl Page {
 
     /// A line of the head, with what follows indented below its value.
     fn fact(&mut self, label: &str, value: &str, style: Style) {
-        const LABEL: usize = 12;
+        self.labelled(&format!("  {label:<10}"), value, style);
+    }
+
+    fn labelled(&mut self, label: &str, value: &str, style: Style) {
         let value = Line { text: self.options.spell(value), style };
-        for (index, piece) in
-            wrap(&value, self.options.width.saturating_sub(LABEL).max(WIDTH_MIN)).iter().enumerate()
-        {
-            let label = if index == 0 { label } else { "" };
-            self.line([(format!("  {label:<10}").as_str(), Style::Faint), (&piece.text, piece.style)]);
+        let width = self.options.width.saturating_sub(length(label)).max(WIDTH_MIN);
+        let blank = " ".repeat(length(label));
+        for (index, piece) in wrap(&value, width).iter().enumerate() {
+            let label = if index == 0 { label } else { &blank };
+            self.line([(label, Style::Faint), (&piece.text, piece.style)]);
         }
     }
 
