@@ -3,7 +3,7 @@
 //! That the command takes every call that they show is tested where the command is built, in `sim/tests/examples.rs`.
 
 use crate::scenarios::is_kept;
-use picklock_model::claims::{FALLS, Fall, Known, Scenario, UNHUNTED, scenarios};
+use picklock_model::claims::{FALLS, Fall, Known, Scenario, Search, UNHUNTED, scenarios};
 use picklock_properties::Promise;
 use picklock_sim::plans::fault::FaultKind;
 use picklock_sim::registry::{known_of, known_run, locks};
@@ -367,9 +367,25 @@ fn title(system: &str) -> &str {
     }
 }
 
+/// What the repair is held to, if that is not what the row breaks.
+fn held_to(row: &Scenario) -> Option<String> {
+    let locks = locks();
+    let named = |name: &str| locks.iter().find(|lock| lock.name() == name).expect("the lock is registered");
+    let judged = match &row.fix_search {
+        Search::Space { space, judgement } => named(space.lock).judged(space, judgement),
+        Search::Seeds { lock, setup, .. } => named(lock).watched_in(setup),
+    };
+    let judged = judged.expect("the repair's setup is one of the lock");
+    let names: Vec<&str> = judged.iter().map(Promise::name).collect();
+    (!judged.contains(row.breaks)).then(|| names.join(", "))
+}
+
 fn section(row: &Scenario) -> String {
     let (story, fix, breaks) = (sentence(row.story), sentence(row.fix), row.breaks.name());
     let mut text = format!("\n### {}\n\n{story}\n\n- Breaks: {breaks}\n- Repair: {fix}\n", row.id);
+    if let Some(names) = held_to(row) {
+        let _ = writeln!(text, "- The repair is held to {names}, not to {breaks}.");
+    }
     if !row.note.is_empty() {
         let _ = writeln!(text, "- Note: {}", sentence(row.note));
     }

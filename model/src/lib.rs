@@ -36,6 +36,7 @@ mod canonical;
 pub mod claims;
 pub mod cluster;
 pub mod explore;
+mod few;
 pub mod locks;
 pub mod machine;
 pub mod managed;

@@ -23,6 +23,7 @@
 //! means to the judges ([`Lock::means`]). Another recipe on the same store, with other names, changes nothing in the store.
 
 use crate::cluster::Setup;
+use crate::few::sort_few;
 use crate::names::Words;
 use crate::time::{Due, Micros, Monotonic, Wall};
 use picklock_properties::{Access, AccessModes, ClientId, Event, FencingToken, LockId, Mode, PromiseSet};
@@ -631,9 +632,9 @@ pub trait Visitor {
 }
 
 /// Puts in order again what is ordered by names in which clients' numbers are, if this visit has changed those.
-pub fn put_in_order<V: Visitor, T, K: Ord>(items: &mut [T], key: impl FnMut(&T) -> K) {
+pub fn put_in_order<V: Visitor, T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     if V::RENUMBERS {
-        items.sort_by_key(key);
+        sort_few(items, |one, other| key(one) < key(other));
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) use view::View;
 
 use crate::canonical;
 use crate::cluster::{Cluster, Entry, Setup, Status, Wake};
+use crate::few::sort_few;
 use crate::machine::{Effects, Line, Message, Node};
 use crate::system::System;
 use crate::time::{Clock, Micros};
@@ -502,9 +503,9 @@ impl<Y: System> World<Y> {
         canonical::rewrite(self, now, None, setup, bounds, &mut workspace.canonical);
         // As `canonicalise` sorts: what is equal is the same.
         let mut order: Vec<usize> = (0..places.len()).collect();
-        order.sort_by(|left, right| self.in_flight[*left].cmp(&self.in_flight[*right]));
+        sort_few(&mut order, |left, right| self.in_flight[*left] < self.in_flight[*right]);
         *places = order.into_iter().map(|at| places[at]).collect();
-        self.in_flight.sort_unstable();
+        sort_few(&mut self.in_flight, PartialOrd::lt);
     }
 
     /// Makes `action` happen, and what follows at once; says what time it is then, relative to the time before.
@@ -759,7 +760,7 @@ impl<Y: System> World<Y> {
         }
         canonical::rewrite(self, now, step, setup, bounds, buffers);
         if !self.in_flight.is_sorted() {
-            self.in_flight.sort_unstable();
+            sort_few(&mut self.in_flight, PartialOrd::lt);
         }
     }
 

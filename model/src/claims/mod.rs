@@ -31,6 +31,7 @@ use crate::explore::{Draws, Goal, Space};
 use crate::system::System;
 use crate::workload::Writes;
 use crate::world::Bounds;
+use picklock_properties::PromiseSet;
 use serde::{Deserialize, Serialize};
 
 /// A space whose lock's type is known by name only: what claims and tokens carry.
@@ -146,6 +147,16 @@ pub enum Judgement {
         /// Who decides what clients draw by chance.
         draws: Draws,
     },
+}
+
+impl Judgement {
+    /// Which promises are judged by it where the setup watches these.
+    pub fn of(&self, watched: PromiseSet) -> PromiseSet {
+        match self {
+            Judgement::Safety => watched.iter().filter(|promise| !promise.is_liveness()).collect(),
+            Judgement::Progress { goals, .. } => goals.iter().map(|goal| goal.promise()).collect(),
+        }
+    }
 }
 
 /// What is claimed to come out.

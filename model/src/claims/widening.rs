@@ -206,6 +206,7 @@ pub const FALLS: &[Fall] = &[
     slower("etcd", "", Some("no-server-clock-step"), A_THIRD_OF_THE_LEASE),
     slower("etcd", "one round", Some("clocks-agree"), A_THIRD_OF_THE_LEASE),
     slower("etcd", "", Some("clocks-agree"), A_THIRD_OF_THE_LEASE),
+    Fall { widening: Widening::Duplicate, ..slower("etcd-fencing", "", Some("no-duplicate"), NEVER_FIRST) },
     slower("lease-key", "", Some("no-expiry"), A_THIRD_OF_THE_LEASE),
     slower("lease-key", "one round", Some("no-server-clock-step"), A_THIRD_OF_THE_LEASE),
     slower("lease-key", "", Some("no-server-clock-step"), A_THIRD_OF_THE_LEASE),
@@ -225,6 +226,10 @@ const BELOW_ZERO: &str = "the counter expires before a reader's slow DECR, which
 
 const A_THIRD_OF_THE_LEASE: &str =
     "a message then takes a third of the session or lease, which ends before its client knows";
+
+const NEVER_FIRST: &str = "a doubled deletion takes a waiter's key away, a doubled transaction makes it again, and the waiter, who only looks whether \
+                           it is there, enters by a key that was never the first, beside the holder; the tokens still grow, but not in \
+                           the order of the grants";
 
 const PAUSES_ADD_UP: &str = "two pauses, one after the other, outlast the lock-delay";
 

@@ -285,7 +285,14 @@ fn lwt_space(options: &CheckOptions, settings: cassandra_lwt::Settings) -> Space
     let writes = Writes::judged_by(space.setup.promises);
     space.setup.workload.writes = writes;
     options.drop.iter().for_each(|assumption| lwt_spaces::drop_from_lwt_lock(&mut space, *assumption));
-    with_holds_of_any_length(space)
+    if options.drop.contains(&Assumption::StopsInTime) {
+        return with_holds_of_any_length(space);
+    }
+    // As in seeded runs: nothing renews this lease, and its holder must have work that fits.
+    if let Some(lease) = space.setup.lock.ttl_seconds {
+        space.setup.workload.hold = Micros::seconds(i64::from(lease) / 2);
+    }
+    space
 }
 
 fn calls(options: &CheckOptions) -> Calls {

@@ -138,6 +138,10 @@ impl Check {
         }
 
         let surroundings = lock.surroundings(&space)?.without(&options.drop);
+        let surroundings = match outstays(lock, &options, &surroundings) {
+            true => surroundings.without(&[Assumption::StopsInTime]),
+            false => surroundings,
+        };
         let mut document = Document::new(lock, &options, at, surroundings, &judgement, &checked, seconds);
         if document.why_incomplete.is_some() && watch.is_too_much() {
             document.why_incomplete = Some(memory::REACHED);
@@ -271,6 +275,14 @@ impl Check {
     }
 }
 
+/// Whether a lease ends here that the lock's holder never looks at: that it leaves in time is nothing that the lock sees to.
+fn outstays(lock: &dyn AnyLock, options: &CheckOptions, surroundings: &Surroundings) -> bool {
+    let dropping = |drop: Vec<Assumption>| lock.space(&CheckOptions { drop, ..options.clone() });
+    let too = [&options.drop[..], &[Assumption::StopsInTime]].concat();
+    surroundings.not_in_force.contains(&Assumption::NoExpiry.name())
+        && dropping(too) == dropping(options.drop.clone())
+}
+
 /// What is asked for and changes nothing would be a verdict on another world than that.
 fn minds_what_it_is_asked(lock: &dyn AnyLock, options: &CheckOptions) -> Result<(), BadCall> {
     let asked = lock.space(options);
@@ -291,7 +303,12 @@ fn minds_what_it_is_asked(lock: &dyn AnyLock, options: &CheckOptions) -> Result<
 /// A drop that changes nothing would seem to show that the lock does not need the assumption.
 fn leans_on_what_it_drops(lock: &dyn AnyLock, options: &CheckOptions) -> Result<(), BadCall> {
     let dropping = |drop: Vec<Assumption>| lock.space(&CheckOptions { drop, ..options.clone() });
-    let matters = |assumption: &Assumption| dropping(vec![*assumption]) != dropping(Vec::new());
+    // Beside those that are dropped, too: some matter only there.
+    let matters = |assumption: &Assumption| {
+        let others = options.drop.iter().copied().filter(|other| other != assumption);
+        let others: Vec<Assumption> = others.collect();
+        dropping([&others[..], &[*assumption]].concat()) != dropping(others)
+    };
     match options.drop.iter().find(|assumption| !matters(assumption)) {
         None => Ok(()),
         Some(without_meaning) => {

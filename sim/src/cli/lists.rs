@@ -2,7 +2,7 @@
 
 use super::screen::{Screen, list};
 use super::{BadCall, Ending};
-use crate::plans::fault::FaultKind;
+use crate::plans::fault::{FaultKind, FaultSet};
 use crate::registry::{AnyLock, Locks};
 use picklock_model::claims::Assumption;
 use picklock_properties::Promise;
@@ -55,10 +55,26 @@ fn named(row: &Named) -> [String; 2] {
     [row.name.to_owned(), row.description.to_owned()]
 }
 
+#[derive(Serialize)]
+struct FaultRow {
+    name: &'static str,
+    description: &'static str,
+    /// Whether it is one of the usual ones, which `all` means and the matrix has rows for.
+    in_all: bool,
+}
+
 /// The kinds of faults.
 pub fn faults(screen: &mut Screen) -> Result<Ending, BadCall> {
-    let rows = FaultKind::ALL.map(|kind| Named { name: kind.name(), description: kind.description() });
-    Ok(list(screen, &rows, named))
+    let rows = FaultKind::ALL.map(|kind| FaultRow {
+        name: kind.name(),
+        description: kind.description(),
+        in_all: FaultSet::ALL.contains(kind),
+    });
+    let line = |row: &FaultRow| {
+        let by_name = if row.in_all { "" } else { " (not one of `all`: by its name only)" };
+        [row.name.to_owned(), format!("{}{by_name}", row.description)]
+    };
+    Ok(list(screen, &rows, line))
 }
 
 #[derive(Serialize)]

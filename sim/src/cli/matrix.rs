@@ -34,7 +34,7 @@ pub struct Matrix {
     /// A table of these: `locks`, unless told otherwise, or `objects`, made of compare-and-set; may be repeated
     #[arg(long = "system", value_name = "S", value_delimiter = ',', conflicts_with = "locks")]
     systems: Vec<String>,
-    /// Only this row: a kind of fault, `none`, or `all` of them at once; may be repeated
+    /// Only this row: a kind of fault, `none`, or `all` eight of them at once; may be repeated
     #[arg(long = "fault", value_name = "FAULT", value_delimiter = ',')]
     faults: Vec<String>,
     /// How many seeds each lock has to get through under each fault

@@ -311,7 +311,7 @@ fn text(
         });
     }
     let _ = writeln!(text, "\ntrace hash {}", replay.trace_hash);
-    if !broken.is_empty() {
+    if broken.iter().any(|broken| token.promise.is_none_or(|promise| promise == broken.property)) {
         // Standard input is read, and gone.
         let name = if name.trim() == "-" { token.encode() } else { name.split_whitespace().collect() };
         let _ = write!(text, "\n{}", next::after_seeing(&name));

@@ -14,7 +14,7 @@ use crate::token::TokenError;
 use clap::Args;
 use picklock_model::claims::{Fall, REPAIRED, Scenario, Search, known_falls, scenarios};
 use picklock_model::explore::{Limits, Seen};
-use picklock_properties::Promise;
+use picklock_properties::{Promise, PromiseSet};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -59,6 +59,8 @@ struct Row {
     /// What the failure was found in: who used the lock, what was allowed, what was not assumed.
     found_in: String,
     fix: &'static str,
+    /// What the repair was held to: not always what the row breaks.
+    fix_promises: Vec<Promise>,
     fix_verdict: CheckVerdict,
     fix_holds: bool,
     fix_in: String,
@@ -80,6 +82,8 @@ pub(super) struct Searched {
     states: Option<u64>,
     /// Of a seeded search: how many seeds were run.
     runs: Option<u64>,
+    /// Which promises were judged.
+    pub judged: PromiseSet,
     /// Whether nothing put to the test what was judged: then nothing is broken, and nothing proved.
     vacuous: bool,
     /// What it searched.
@@ -167,10 +171,14 @@ pub(super) fn is_it(asked: &str, id: &str) -> bool {
 fn closing(rows: &[Row], paint: Paint) -> String {
     let count = |is_so: fn(&Row) -> bool| rows.iter().filter(|row| is_so(row)).count() as u64;
     let (found, hold) = (count(|row| row.found), count(|row| row.fix_holds));
+    let of_another = count(|row| row.fix_holds && row.held_to_another().is_some());
     let all = rows.len() as u64;
     let tone = if (found, hold) == (all, all) { Tone::Good } else { Tone::Bad };
-    let words =
+    let mut words =
         format!("{} of {} found, {} of their repairs hold", grouped(found), grouped(all), grouped(hold));
+    if of_another > 0 {
+        let _ = write!(words, ", {} of these another promise than the row breaks", grouped(of_another));
+    }
     format!("\n{}\n", paint.text(tone, &words))
 }
 
@@ -199,6 +207,7 @@ pub(super) fn run(
                 complete: checked.verdict != CheckVerdict::Incomplete,
                 states: Some(checked.exploration.states),
                 runs: None,
+                judged: checked.judged,
                 vacuous: is_vacuous(checked.judged, checked.untested, scenario.breaks),
                 space: format!(
                     "{}; set: {}; {}; allowed: {}; not assumed: {}",
@@ -224,6 +233,7 @@ pub(super) fn run(
                 complete: tried.complete,
                 states: None,
                 runs: Some(tried.runs),
+                judged: seeded.watched()?,
                 vacuous: is_vacuous(seeded.watched()?, tried.untested, scenario.breaks),
                 space: format!(
                     "{}; set: {}; {allowed}",
@@ -262,6 +272,7 @@ impl Row {
             token: found.token,
             found_in: found.space,
             fix: scenario.fix,
+            fix_promises: fixed.judged.iter().collect(),
             fix_verdict,
             fix_holds: fix_verdict == CheckVerdict::Holds,
             fix_in: fixed.space,
@@ -270,6 +281,21 @@ impl Row {
             fix_token: fixed.token,
             fix_falls: known_falls(scenario.id, REPAIRED, None).copied().collect(),
             note: scenario.note,
+        }
+    }
+
+    /// Where a repair is not held to what the row breaks: to what.
+    fn held_to_another(&self) -> Option<String> {
+        let names: Vec<&str> = self.fix_promises.iter().copied().map(Promise::name).collect();
+        let is_another = !self.fix_promises.contains(&self.breaks);
+        is_another.then(|| format!("it is held to {}, not to {}", names.join(", "), self.breaks))
+    }
+
+    /// Its first name in that case, for the table.
+    fn other_promise(&self) -> String {
+        match self.fix_promises.first() {
+            Some(first) if self.held_to_another().is_some() => format!("{first} "),
+            _ => String::new(),
         }
     }
 
@@ -363,7 +389,7 @@ impl Widths {
             (None, None) => String::new(),
         };
         let (fix_tone, holds) = match row.fix_verdict {
-            CheckVerdict::Holds => (Tone::Good, format!("✓ holds, {size}")),
+            CheckVerdict::Holds => (Tone::Good, format!("✓ {}holds, {size}", row.other_promise())),
             CheckVerdict::Violated => (Tone::Bad, format!("✗ does not hold, {size}")),
             CheckVerdict::Incomplete => (Tone::Unclear, format!("? incomplete, {size}")),
             CheckVerdict::Vacuous => (Tone::Unclear, format!("– vacuous, {size}")),
@@ -378,10 +404,12 @@ impl Widths {
         );
         let indent = " ".repeat(self.id + 2);
         let falls: Vec<String> = row.fix_falls.iter().map(Fall::in_words).collect();
+        let held_to = row.held_to_another().unwrap_or_default();
         let told = [
             ("", row.story),
             ("in: ", row.found_in.as_str()),
             ("repair: ", row.fix),
+            ("", held_to.as_str()),
             ("in: ", row.fix_in.as_str()),
         ];
         let falls = falls.iter().map(|words| ("", words.as_str())).filter(|_| row.fix_holds);

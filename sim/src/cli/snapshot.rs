@@ -208,6 +208,7 @@ fn cells(text: &str) -> Result<Vec<Shown>, String> {
         ));
     }
     match document.get("rows").and_then(Value::as_array) {
+        Some(rows) if rows.is_empty() => Err("it has no rows: there is nothing to compare".to_owned()),
         Some(rows) => rows.iter().map(|row| Shown::deserialize(row).map_err(|_| other())).collect(),
         None => Sweep::deserialize(&document).map(Sweep::cells).map_err(|_| other()),
     }

@@ -34,7 +34,8 @@ use std::path::PathBuf;
 pub struct Sweep {
     /// A lock: picklock locks lists them
     lock: String,
-    /// Which kinds of faults a seed may draw, with commas between; `none`, `all`, or `all,-pause` for all but some
+    /// Which kinds of faults a seed may draw, with commas between; `none`; `all` for the usual eight, `all,-pause` for
+    /// all of these but some, `all,suspend` for one more
     #[arg(long, value_name = "F,F", default_value = "all", conflicts_with = "plan")]
     #[arg(allow_hyphen_values = true)]
     faults: String,
@@ -50,7 +51,8 @@ pub struct Sweep {
     /// Goes on after the first seed that breaks a promise
     #[arg(long)]
     keep_going: bool,
-    /// Ends once each promise asked for was put to the test in so many runs; not to get there with all seeds is no pass
+    /// Ends once each promise was put to the test in so many runs: of those that --property names, or of all that the
+    /// lock is watched for; not to get there with all seeds is no pass
     #[arg(long, value_name = "N", conflicts_with_all = ["plan", "results"])]
     until_tested: Option<u64>,
     /// Writes the results into this file, and goes on where it ends if it is there: for sweeps that may be killed, and
@@ -274,6 +276,12 @@ impl Sweep {
     }
 }
 
+/// Whether a plan has faults, and none of them came in any run: that is a run without faults, which nobody asked for.
+fn never_struck_at_all(plan: Option<&Plan>, strikes: &Strikes) -> bool {
+    plan.is_some_and(|plan| !plan.faults.is_empty())
+        && strikes.named().into_iter().all(|(_, times)| times == 0)
+}
+
 /// How often a kind of fault struck.
 fn struck(kind: FaultKind, strikes: &Strikes) -> u64 {
     match kind {
@@ -337,7 +345,7 @@ impl Document {
             Verdict::Violated
         } else if report.truncated > 0 || report.stopped {
             Verdict::Incomplete
-        } else if asked.is_vacuous(untested) {
+        } else if asked.is_vacuous(untested) || never_struck_at_all(plan.as_ref(), &report.strikes) {
             Verdict::Vacuous
         } else if asked.is_short(&report.tested) {
             Verdict::Incomplete

@@ -62,8 +62,7 @@ impl<Y: System> Memory<'_, Y> {
         for at in 0..next.messages.len() {
             next.messages[at] = self.ticked(Slot::Message, next.messages[at]);
         }
-        let messages = &self.messages;
-        next.messages.sort_unstable_by(|one, other| messages.value(*one).cmp(messages.value(*other)));
+        self.sort_messages(next);
         Some(None)
     }
 

@@ -38,8 +38,7 @@ impl<Y: System> Memory<'_, Y> {
                 }
             }
             if !is_sorted {
-                let messages = &self.messages;
-                row.messages.sort_unstable_by(|one, other| messages.value(*one).cmp(messages.value(*other)));
+                self.sort_messages(row);
             }
         }
         self.ranks = ranks;

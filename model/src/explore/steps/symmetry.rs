@@ -18,6 +18,7 @@ use super::rows::Row;
 use crate::cluster::{Shared, Status};
 use crate::explore::Alike;
 use crate::explore::packed::pack;
+use crate::few::sort_few;
 use crate::machine::{Node, Owner, StampGroup, Store, Visit, Visitor};
 use crate::system::{Process, System};
 use crate::time::{Due, Micros, Monotonic, Wall};
@@ -163,7 +164,7 @@ impl<Y: System> Memory<'_, Y> {
         let looks: SmallVec<[u64; CLIENTS_MAX as usize]> =
             (0..symmetry.clients).map(|client| self.look_of(symmetry, row, client)).collect();
         let mut order: SmallVec<[usize; CLIENTS_MAX as usize]> = (0..symmetry.clients).collect();
-        order.sort_by_key(|client| looks[*client]);
+        sort_few(&mut order, |one, other| looks[*one] < looks[*other]);
         let is_tied = |places: &[usize]| looks[places[0]] == looks[places[1]];
         if !order.windows(2).any(is_tied) {
             let way = symmetry.way_of(&order);
@@ -372,9 +373,9 @@ impl<Y: System> Memory<'_, Y> {
         }
     }
 
-    fn sort_messages(&self, row: &mut Row) {
+    pub(super) fn sort_messages(&self, row: &mut Row) {
         let messages = &self.messages;
-        row.messages.sort_unstable_by(|one, other| messages.value(*one).cmp(messages.value(*other)));
+        sort_few(&mut row.messages, |one, other| messages.value(*one) < messages.value(*other));
     }
 
     /// What is left of a message when that is struck out which its receiver will not look at. That is not taken on faith, either: the

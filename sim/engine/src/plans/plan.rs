@@ -277,9 +277,17 @@ impl Display for Plan {
     }
 }
 
+/// Whoever pulled the trigger, in words.
+const STRUCK: &str = "that client";
+
 impl Display for Planned {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.when, self.fault)
+        let fault = self.fault.to_string();
+        match self.when {
+            When::Trigger { .. } => write!(f, "{}: {fault}", self.when),
+            // Nobody pulled a trigger: it is the first client.
+            When::At(_) => write!(f, "{}: {}", self.when, fault.replace(STRUCK, &ClientId(0).to_string())),
+        }
     }
 }
 
@@ -319,7 +327,7 @@ impl Display for Target {
         match *self {
             Target::Client(client) => write!(f, "{}", Node::Client(client)),
             Target::Server(server) => write!(f, "{}", Node::Server(server)),
-            Target::Struck => f.write_str("that client"),
+            Target::Struck => f.write_str(STRUCK),
             Target::Resource => write!(f, "the {}", Node::Resource),
         }
     }

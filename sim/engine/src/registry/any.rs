@@ -161,6 +161,8 @@ pub trait AnyLock: Send + Sync {
     fn watched_in(&self, setup: &[u8]) -> Result<PromiseSet, RunError>;
     /// A space of this lock with one bound wider; `None` where that bound means nothing.
     fn widened(&self, space: &NamedSpace, widening: Widening) -> Result<Option<Widened>, RunError>;
+    /// Which promises are judged in a space of this lock.
+    fn judged(&self, space: &NamedSpace, judgement: &Judgement) -> Result<PromiseSet, RunError>;
     /// Explores a space of this lock.
     fn check(&self, space: &NamedSpace, judgement: &Judgement, limits: &Limits) -> Result<Checked, RunError>;
     /// Runs many seeds.

@@ -10,10 +10,11 @@ use crate::plans::fault::FaultSet;
 use crate::plans::strategy::Strategy;
 use crate::plans::swarm::Scale;
 use crate::sweep::PlannedRun;
-use crate::sweep::cause::{Cause, Tell};
+use crate::sweep::cause::{Cause, Tell, Telling};
 use picklock_model::claims::{pack_setup, unpack_setup};
 use picklock_model::cluster::Setup;
 use picklock_model::system::System;
+use picklock_model::workload::Workload;
 use picklock_properties::Promise;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -107,13 +108,24 @@ pub struct Unexplained {
     pub first: Option<PlannedRun>,
 }
 
-/// A setup with the rows that are looked for in it.
-struct Ground<Y: System> {
-    flawed: Setup<Y>,
+/// The rows that are looked for in one setup.
+struct Ground {
+    /// The packed setup.
+    setup: Vec<u8>,
     as_registered: bool,
+    scale: Scale,
+    workload: Workload,
     rows: Vec<Row>,
+}
+
+/// That setup, and its repairs.
+struct Setups<Y: System> {
+    flawed: Setup<Y>,
     repaired: Vec<Setup<Y>>,
 }
+
+/// What tells the causes of a ground's runs, by its number.
+type Tellers<'a> = &'a (dyn Fn(usize) -> Box<dyn Telling + 'a> + Sync);
 
 /// A row in its ground.
 struct Row {
@@ -132,13 +144,6 @@ enum Told {
     Faults(FaultSet),
 }
 
-impl<Y: System> Ground<Y> {
-    fn new(flawed: Setup<Y>, registered: &Setup<Y>) -> Ground<Y> {
-        let as_registered = is_alike(&flawed, registered);
-        Ground { flawed, as_registered, rows: Vec::new(), repaired: Vec::new() }
-    }
-}
-
 /// What one start came to.
 #[derive(Default)]
 struct Start {
@@ -153,7 +158,7 @@ pub(super) fn general<Y: System>(
     wanted: &[Wanted],
     how: &GeneralHow,
 ) -> Result<General, RunError> {
-    let mut grounds: Vec<Ground<Y>> = Vec::new();
+    let (mut grounds, mut setups): (Vec<Ground>, Vec<Setups<Y>>) = Default::default();
     let mut rows = Vec::new();
     for (place, wanted) in wanted.iter().enumerate() {
         let (flawed, repaired) = match put_in(registered, wanted)? {
@@ -167,24 +172,35 @@ pub(super) fn general<Y: System>(
         let by_repair = repaired.is_some();
         let as_registered = is_alike(&flawed, registered);
         rows.push(Sighting::LookedFor { as_registered, by_repair, setup: Vec::new(), seen: Vec::new() });
-        let of_row = grounds.iter().position(|ground| is_alike(&ground.flawed, &flawed));
+        let of_row = setups.iter().position(|setups| is_alike(&setups.flawed, &flawed));
         let of_row = of_row.unwrap_or_else(|| {
-            grounds.push(Ground::new(flawed, registered));
-            grounds.len() - 1
+            grounds.push(Ground {
+                setup: pack_setup(&flawed),
+                as_registered,
+                scale: Scale::of(&flawed),
+                workload: flawed.workload.clone(),
+                rows: Vec::new(),
+            });
+            setups.push(Setups { flawed, repaired: Vec::new() });
+            setups.len() - 1
         });
-        let ground = &mut grounds[of_row];
+        let of_ground = &mut setups[of_row].repaired;
         let told = repaired.map_or(Told::Faults(wanted.faults), |repaired| {
-            ground.repaired.push(repaired);
-            Told::Repair(ground.repaired.len() - 1)
+            of_ground.push(repaired);
+            Told::Repair(of_ground.len() - 1)
         });
-        ground.rows.push(Row { place, breaks: wanted.breaks, told });
+        grounds[of_row].rows.push(Row { place, breaks: wanted.breaks, told });
     }
-    Ok(gather(&grounds, rows, search(&grounds, how), how))
+    let tellers: Tellers = &|ground| {
+        let Setups { flawed, repaired } = &setups[ground];
+        Box::new(Tell::new(flawed, repaired))
+    };
+    let starts = search(&grounds, tellers, how);
+    Ok(gather(&grounds, rows, starts, how))
 }
 
 /// Every start of every ground, on so many threads.
-fn search<Y: System>(grounds: &[Ground<Y>], how: &GeneralHow) -> Vec<Vec<Start>> {
-    let scales: Vec<Scale> = grounds.iter().map(|ground| Scale::of(&ground.flawed)).collect();
+fn search(grounds: &[Ground], tellers: Tellers, how: &GeneralHow) -> Vec<Vec<Start>> {
     let jobs: Vec<(usize, u64)> =
         (0..grounds.len()).flat_map(|ground| (0..how.starts).map(move |start| (ground, start))).collect();
     let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
@@ -192,7 +208,7 @@ fn search<Y: System>(grounds: &[Ground<Y>], how: &GeneralHow) -> Vec<Vec<Start>>
         for _ in 0..how.jobs.clamp(1, jobs.len().max(1)) {
             scope.spawn(|| {
                 while let Some(&(ground, start)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let of_start = from(&grounds[ground], &scales[ground], start * how.stride, how);
+                    let of_start = from(&grounds[ground], &mut *tellers(ground), start * how.stride, how);
                     found.lock().unwrap_or_else(PoisonError::into_inner).insert((ground, start), of_start);
                 }
             });
@@ -205,8 +221,8 @@ fn search<Y: System>(grounds: &[Ground<Y>], how: &GeneralHow) -> Vec<Vec<Start>>
 }
 
 /// From one start, until all rows of the ground were seen.
-fn from<Y: System>(ground: &Ground<Y>, scale: &Scale, first: u64, how: &GeneralHow) -> Start {
-    let (mut start, mut tell) = (Start::default(), Tell::new(&ground.flawed, &ground.repaired));
+fn from(ground: &Ground, tell: &mut dyn Telling, first: u64, how: &GeneralHow) -> Start {
+    let mut start = Start::default();
     for seed in first..first + how.seeds_max {
         if start.seen.len() == ground.rows.len() {
             break;
@@ -215,11 +231,11 @@ fn from<Y: System>(ground: &Ground<Y>, scale: &Scale, first: u64, how: &GeneralH
             start.stopped = true;
             break;
         }
-        let plan = how.strategy.plan(how.faults, seed, &scale.of_seed(&ground.flawed.workload, seed));
+        let plan = how.strategy.plan(how.faults, seed, &ground.scale.of_seed(&ground.workload, seed));
         let run = PlannedRun { plan, seed };
         let outcome = tell.run(&run);
         for violation in &outcome.violations {
-            look_at(ground, &mut tell, &run, violation.promise, seed - first + 1, &mut start);
+            look_at(ground, tell, &run, violation.promise, seed - first + 1, &mut start);
         }
         (how.on_progress)(1);
     }
@@ -227,9 +243,9 @@ fn from<Y: System>(ground: &Ground<Y>, scale: &Scale, first: u64, how: &GeneralH
 }
 
 /// A run that breaks a promise.
-fn look_at<Y: System>(
-    ground: &Ground<Y>,
-    tell: &mut Tell<Y>,
+fn look_at(
+    ground: &Ground,
+    tell: &mut dyn Telling,
     run: &PlannedRun,
     promise: Promise,
     seeds: u64,
@@ -279,18 +295,13 @@ fn look_at<Y: System>(
     }
 }
 
-fn gather<Y: System>(
-    grounds: &[Ground<Y>],
-    mut rows: Vec<Sighting>,
-    starts: Vec<Vec<Start>>,
-    how: &GeneralHow,
-) -> General {
+fn gather(grounds: &[Ground], mut rows: Vec<Sighting>, starts: Vec<Vec<Start>>, how: &GeneralHow) -> General {
     let (mut unexplained, mut complete) = (BTreeMap::<Promise, Unexplained>::new(), true);
     for (ground, mut starts) in grounds.iter().zip(starts) {
         complete &= starts.len() as u64 == how.starts && starts.iter().all(|start| !start.stopped);
         for row in &ground.rows {
             if let Sighting::LookedFor { setup, seen, .. } = &mut rows[row.place] {
-                *setup = pack_setup(&ground.flawed);
+                setup.clone_from(&ground.setup);
                 *seen = starts.iter_mut().map(|start| start.seen.remove(&row.place)).collect();
             }
         }

@@ -284,6 +284,10 @@ impl<Y: System> AnyLock for Registered<Y> {
         Ok(Surroundings { settings, ..Surroundings::of(&space) })
     }
 
+    fn judged(&self, space: &NamedSpace, judgement: &Judgement) -> Result<PromiseSet, RunError> {
+        Ok(judgement.of(self.unpack(space)?.setup.promises))
+    }
+
     fn use_in_words(&self, setup: &[u8]) -> Result<String, RunError> {
         Ok(surroundings::use_in_words(&unpack_setup::<Y>(setup)?))
     }
@@ -326,12 +330,7 @@ impl<Y: System> AnyLock for Registered<Y> {
                 (exploration, found)
             }
         };
-        let judged: PromiseSet = match judgement {
-            Judgement::Safety => {
-                space.setup.promises.iter().filter(|promise| !promise.is_liveness()).collect()
-            }
-            Judgement::Progress { goals, .. } => goals.iter().map(|goal| goal.promise()).collect(),
-        };
+        let judged = judgement.of(space.setup.promises);
         let untested = exploration.coverage.tested.untested(judged);
         let verdict = match (&found, &exploration.verdict) {
             (Some(_), _) => CheckVerdict::Violated,

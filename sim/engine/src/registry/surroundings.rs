@@ -82,9 +82,13 @@ pub(super) fn in_words<T: AsRef<str>>(things: &[T]) -> String {
 pub fn use_in_words<Y: System>(setup: &Setup<Y>) -> String {
     let used = used_in::<Y>(&setup.workload, setup.servers, &Bounds::default());
     let used = [vec![used], Y::Store::surroundings(&setup.store)].concat().join("; ");
-    match setup.workload.varies {
-        true => format!("{used}; each seed draws its own numbers and lengths around these"),
-        false => used,
+    match (setup.workload.varies, setup.workload.work_fits) {
+        (true, true) => format!(
+            "{used}; each seed draws its own numbers and lengths around these, and work that fits into half of the lease, \
+             as this lock asks for"
+        ),
+        (true, false) => format!("{used}; each seed draws its own numbers and lengths around these"),
+        (false, _) => used,
     }
 }
 

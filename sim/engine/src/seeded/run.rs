@@ -233,6 +233,8 @@ impl<Y: System> Run<'_, '_, Y> {
 
     fn end(mut self) -> Outcome {
         self.outcome.ended_at = self.now;
+        // What nobody watches is not put to the test, whatever happens.
+        self.outcome.tested = self.outcome.tested.intersection(self.setup.promises);
         self.outcome.overtakes = self.cluster.monitors.iter().map(Monitors::overtakes).sum();
         self.outcome
     }

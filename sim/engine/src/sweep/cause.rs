@@ -51,7 +51,23 @@ impl<'a, Y: System> Tell<'a, Y> {
     pub fn new(flawed: &'a Setup<Y>, repaired: &'a [Setup<Y>]) -> Self {
         Tell { engine: Engine::new(), flawed, repaired }
     }
+}
 
+impl<Y: System> Telling for Tell<'_, Y> {
+    fn again(&mut self, repair: Option<usize>, run: &PlannedRun, seed: u64) -> Outcome {
+        let setup = repair.map_or(self.flawed, |repair| &self.repaired[repair]);
+        let setup = varied::of_seed(setup, run.seed);
+        self.engine.run(&setup, &run.plan, seed, &Limits::of(&setup), &mut ())
+    }
+}
+
+/// Tells causes, whatever the lock.
+pub trait Telling {
+    /// The run's plan in the use that its seed draws, with a repair or without, under another seed.
+    fn again(&mut self, repair: Option<usize>, run: &PlannedRun, seed: u64) -> Outcome;
+}
+
+impl dyn Telling + '_ {
     /// Runs the flawed setup.
     pub fn run(&mut self, run: &PlannedRun) -> Outcome {
         self.again(None, run, run.seed)
@@ -96,13 +112,6 @@ impl<'a, Y: System> Tell<'a, Y> {
             tested += u64::from(outcome.tested.contains(promise));
         }
         2 * tested >= REPAIRED
-    }
-
-    /// The run's plan in the use that its seed draws, with a repair or without, under another seed.
-    fn again(&mut self, repair: Option<usize>, run: &PlannedRun, seed: u64) -> Outcome {
-        let setup = repair.map_or(self.flawed, |repair| &self.repaired[repair]);
-        let setup = varied::of_seed(setup, run.seed);
-        self.engine.run(&setup, &run.plan, seed, &Limits::of(&setup), &mut ())
     }
 }
 

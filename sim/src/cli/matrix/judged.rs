@@ -292,13 +292,15 @@ impl Judged {
     }
 
     /// The marks of the table, explained.
-    pub fn legend(&self) -> [String; 7] {
+    pub fn legend(&self) -> [String; 9] {
         let runs = counted(self.seeds, "run");
         [
             format!("✗ 17 ×3  broken: by seed 17 first, by 3 of {runs}"),
             "✗ R3     known to break by that row of the catalogue; ✗ @5269 by that seed".to_owned(),
             "✗ known  known to break, and not seen in these runs (--json: why)".to_owned(),
-            "✓        verified: no schedule of a small world breaks it (--json: by what)".to_owned(),
+            "✓        verified: no schedule of a small world breaks it, one to four clients and".to_owned(),
+            "         a fault or two; picklock theorems has each with its bounds (--json: by".to_owned(),
+            "         which one), and picklock widen what lies a step beyond them".to_owned(),
             format!("·        not seen to break in {runs}; a number: only so many could have"),
             "–        vacuous: no run could have broken it    ?  some runs did not end".to_owned(),
             "!        a surprise: what is believed or verified to be kept was broken".to_owned(),

@@ -237,30 +237,43 @@ impl Search<'_> {
         causes
     }
 
-    /// Why the server has nothing of the client's in this step: it lost it, or what would bring it is under way; `None` if it has.
+    /// What the server does not have of the client's in this step: what it had since the client called, and has lost, or what another
+    /// server has, and what would bring it is under way.
     fn nothing_of(&self, client: &str, server: &str, at: usize, flights: &[Flight]) -> Option<Cause> {
-        let stored = |position: usize| {
+        let lines_of = |server: &str, position: usize| {
             let event = &self.story.events[position];
             event.stored.as_ref().filter(|_| event.node.as_deref() == Some(server))
         };
-        let has = |lines: &Vec<String>| lines.iter().any(|line| names(line, client));
-        let mut steps = (0..=at).rev().filter_map(|position| Some((position, stored(position)?))).peekable();
-        if steps.peek().is_none_or(|(_, lines)| has(lines)) {
-            return None;
-        }
-        let (without, with): (Vec<_>, Vec<_>) = steps.partition(|(_, lines)| !has(lines));
-        if let Some((had, _)) = with.first() {
-            let (position, _) = without.iter().rev().find(|(position, _)| position > had)?;
-            let gone = format!("{server} has nothing of {client}'s any more");
-            return Some(self.cause(*position, Kind::Gone, self.by_message(*position, gone)));
-        }
-        let would_bring = |flight: &&Flight| {
-            let is_there = flight.ended.is_some_and(|ended| ended <= at && !flight.is_lost);
-            flight.to == server && flight.sent < at && !is_there && names(&flight.message, client)
+        let now = (0..=at).rev().find_map(|position| lines_of(server, position))?;
+        let has = |lines: &[String], place: &str| {
+            lines.iter().any(|line| place_of(line) == place && names(line, client))
         };
-        let Flight { from, message, sent, .. } = flights.iter().find(would_bring)?;
-        let words =
-            format!("{from} to {server}: {message} is under way, and {server} has nothing of {client}'s");
+        let called = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
+        let lost = |lines: &Vec<String>| {
+            lines.iter().find(|line| names(line, client) && !has(now, place_of(line))).cloned()
+        };
+        let had =
+            (called..at).rev().find_map(|position| Some((position, lost(lines_of(server, position)?)?)));
+        if let Some((had, line)) = had {
+            let gone = (had + 1..=at).find(|position| lines_of(server, *position).is_some())?;
+            let words = self.by_message(gone, format!("{server} does not have {line} any more"));
+            return Some(self.cause(gone, Kind::Gone, words));
+        }
+        let elsewhere = (called..at).rev().filter_map(|position| self.story.events[position].stored.as_ref());
+        let missing = elsewhere.filter_map(lost).find_map(|line| {
+            let is_of_it = |flight: &&Flight| {
+                let is_there = flight.ended.is_some_and(|ended| ended <= at && !flight.is_lost);
+                let message = &flight.message;
+                flight.to == server
+                    && flight.sent < at
+                    && !is_there
+                    && names(message, client)
+                    && words_of(message).any(|word| word == place_of(&line))
+            };
+            Some((flights.iter().find(is_of_it)?, line))
+        });
+        let (Flight { from, message, sent, .. }, line) = missing?;
+        let words = format!("{from} to {server}: {message} is under way, and {server} does not have {line}");
         Some(self.cause(*sent, Kind::Milestone, words))
     }
 
@@ -422,8 +435,16 @@ impl Search<'_> {
 
 /// Whether something that is stored or sent is the client's: `lock = A#1`, `tA@5us`, `/lock/A#1-…02`.
 fn names(line: &str, client: &str) -> bool {
-    let mut words = line.split(|letter: char| !letter.is_alphanumeric());
-    words.any(|word| word == client || word.strip_prefix('t') == Some(client))
+    words_of(line).any(|word| word == client || word.strip_prefix('t') == Some(client))
+}
+
+fn words_of(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|letter: char| !letter.is_alphanumeric())
+}
+
+/// Where it is stored: the key, the row, the node.
+fn place_of(line: &str) -> &str {
+    line.split([' ', ':', '=']).next().unwrap_or(line)
 }
 
 /// Ends of faults that a reader looks for.
