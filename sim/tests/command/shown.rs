@@ -94,6 +94,84 @@ fn a_page_of_the_exhaustive_engine_carries_what_else_could_have_happened_and_is_
 }
 
 #[test]
+fn a_chain_of_causes_says_more_than_who_was_granted() {
+    // No fault strikes in most of these: what breaks them is an answer, and what its server did not have.
+    for (row, of) in [
+        ("C1", "A's clock"),
+        ("C11", "s2 does not have M: tA"),
+        ("C16", "s1 answers B: {tA}"),
+        ("E11", "B's delete 0/B@1: s1 does not have 0/B@1"),
+        ("R11", "A's DEL lock"),
+        ("Z5", "s1 answers B"),
+        ("Z7", "s1 answers C"),
+    ] {
+        let run = document(&format!("replay {row}"));
+        let why = run["why"].as_array().unwrap_or_else(|| panic!("{row}: {run}"));
+        let told: Vec<&str> = why.iter().filter_map(|cause| cause["words"].as_str()).collect();
+        assert!(told.iter().any(|words| words.contains(of)), "{row}: {told:?}");
+        let steps: Vec<u64> = why.iter().filter_map(|cause| cause["step"].as_u64()).collect();
+        assert!(
+            steps.is_sorted() && why.last().is_some_and(|last| last["kind"] == "breaks"),
+            "{row}: {why:?}"
+        );
+        let text = run_text(&format!("replay {row} --width 400"));
+        assert!(told.iter().all(|words| text.contains(words)), "{row}: {text}");
+    }
+    let kept = document("replay C1 --instead 2:1");
+    assert_eq!(kept["why"].as_array().map(Vec::len), Some(0), "{kept}");
+}
+
+fn run_text(line: &str) -> String {
+    run(line).stdout
+}
+
+#[test]
+fn a_plan_that_never_strikes_is_no_pass() {
+    let file = folder("unstruck").join("plan.json");
+    let pause = r#"{"pause": {"node": "struck", "length": 45000000}}"#;
+    let plan = |nth: u16| {
+        format!(
+            r#"{{"faults": [{{"when": {{"trigger": {{"client": null, "event": "granted", "nth": {nth}, "delay": 0}}}}, "fault": {pause}}}]}}"#
+        )
+    };
+    for (nth, code) in [(60_000, 4), (1, 1)] {
+        std::fs::write(&file, plan(nth)).expect("the folder is ours");
+        let swept = run(&format!("sweep redis-single --plan {} --seeds 0..50", file.display()));
+        assert_eq!(swept.code, code, "{}{}", swept.stdout, swept.stderr);
+        assert_eq!(swept.stdout.contains("nothing struck"), code == 4, "{}", swept.stdout);
+    }
+}
+
+#[test]
+fn what_nobody_watched_was_not_put_to_the_test() {
+    let swept = document("sweep redlock --faults pause --seeds 70..71");
+    let tested = swept["tested"].as_object().unwrap_or_else(|| panic!("{swept}"));
+    assert!(tested.contains_key("mutual-exclusion") && !tested.contains_key("release-ends"), "{swept}");
+}
+
+#[test]
+fn a_repair_says_what_it_is_held_to() {
+    let row = &super::rows("scenarios R1")[0];
+    assert_eq!(
+        (&row["breaks"], &row["fix_promises"][0]),
+        (&"mutual-exclusion".into(), &"fenced-resource".into())
+    );
+    let told = run_text("scenarios R1");
+    assert!(told.contains("✓ fenced-resource holds") && told.contains("not to mutual-exclusion"), "{told}");
+    assert!(run_text("scenarios C1").contains("✓ holds"));
+}
+
+#[test]
+fn a_lock_whose_holder_outstays_its_lease_is_not_said_to_leave_in_time() {
+    let of = |line: &str| run_text(line).lines().find(|line| line.starts_with("assumed")).map(str::to_owned);
+    let queue = of("check cassandra-queue --drop no-expiry").unwrap_or_default();
+    assert!(queue.contains("stops-in-time"), "{queue}");
+    // Whose work fits into its lease breaks nothing, and whose does not is a holder too many.
+    assert_eq!(run("check cassandra-lwt --drop no-expiry").code, 0);
+    assert_eq!(run("check cassandra-lwt --drop no-expiry --drop stops-in-time").code, 1);
+}
+
+#[test]
 fn another_step_of_a_run_that_has_none_is_refused_in_one_sentence() {
     for (line, why) in [
         ("C1 --instead 0", "no step 0"),
