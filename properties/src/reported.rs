@@ -89,6 +89,11 @@ impl<'a> Reported<'a> {
         self.what == "granted"
     }
 
+    /// Whether a store was to write the client's record.
+    pub fn is_written(&self) -> bool {
+        self.what == "record-written"
+    }
+
     /// Whether nothing of what came before it in the same client's run says any more whether it waits or holds, given what
     /// comes `later` in it.
     pub fn is_settled_by(&self, later: &Reported) -> bool {

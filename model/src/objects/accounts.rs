@@ -1,5 +1,5 @@
 //! Money on accounts, moved by two half-transactions: `withdraw`, `deposit` and `transfer` of the exactly-once article, *Heterogeneous
-//! concurrent exactly-once processing of data in real time* ("Пример"), its eighth piece of code. The accounts may be in different stores:
+//! concurrent exactly-once processing of data in real time* ("Example"), its eighth piece of code. The accounts may be in different stores:
 //! account *n* is on server *n*.
 //!
 //! ```text

@@ -75,7 +75,7 @@ pub enum Raises {
 pub enum Order {
     /// The item, into the first position that is empty, and then the index ("Lock-free реализация добавления").
     ItemFirst,
-    /// The index, and then the item ("Как бы lock-free очередь"). A reader knows by the index which items are there or on their way.
+    /// The index, and then the item ("A queue that is, as it were, lock-free"). A reader knows by the index which items are there or on their way.
     IndexFirst,
 }
 

@@ -117,7 +117,7 @@ pub(crate) fn objects() -> Vec<Box<dyn AnyLock>> {
         checked_with_rounds(
             3,
             "transfer",
-            "an object: money moved between two stores in two half-transactions (the exactly-once article, \"Пример\")",
+            "an object: money moved between two stores in two half-transactions (the exactly-once article, \"Example\")",
             || in_time(accounts(2, 6, false)),
             |options| asked(accounts(options.clients, options.rounds, false), options),
         ),
@@ -130,7 +130,7 @@ pub(crate) fn objects() -> Vec<Box<dyn AnyLock>> {
         ),
         registered(
             "naive-queue",
-            "an object: a queue whose index is raised first (the exactly-once article, \"Как бы lock-free очередь\")",
+            "an object: a queue whose index is raised first (the exactly-once article, \"A queue that is, as it were, lock-free\")",
             || in_time(queue(3, 5, Order::IndexFirst, Marks::None)),
             |options| asked(queue(options.clients, options.rounds, Order::IndexFirst, Marks::None), options),
         ),

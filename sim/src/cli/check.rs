@@ -157,7 +157,8 @@ impl Check {
                 let replay = lock.replay(&counterexample.token, &options)?;
                 screen.text(&format!("\n{}", replay.text));
                 let token = counterexample.token.encode();
-                screen.text(&format!("\n{}", next::steps(&token)));
+                let name = if Screen::is_terminal() { "@last" } else { &token };
+                screen.text(&format!("\n{}", next::of_path(name)));
             }
         }
         let ending = Ending::of(checked.verdict);

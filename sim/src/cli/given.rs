@@ -15,10 +15,10 @@ use std::io::Read;
 /// What may stand where a token is asked for, in a help text.
 pub const WHAT: &str = "\
 A token is pk5_…, as the commands print it; white space in it does not matter. Short names will do, too:
-  C1                     what the catalogue's row finds (picklock scenarios lists the rows)
-  redlock:pause:3        the run of seed 3 with these faults, as picklock sweep redlock --faults pause runs it;
-                         redlock:pause:3:fifo watches that promise, too
-  @last, @last:2         the first, the second token that was printed last
+  C1                     a row of the catalogue
+  redlock:pause:3        seed 3 of sweep redlock --faults pause
+  redlock:pause:3:fifo   the same, and that promise is watched, too
+  @last, @last:2         of what was printed last
   -                      what stands on standard input";
 
 /// The token that is given as `text`. `None`: it has to be searched for, and a limit or ^C came first, as was said on stderr.

@@ -25,6 +25,8 @@ struct LockRow {
     is_lock: bool,
     /// How many `picklock check` gives it unless told otherwise.
     servers: u8,
+    /// How many seeded runs have.
+    swept_with: u8,
     settings: Vec<String>,
 }
 
@@ -35,12 +37,14 @@ pub fn locks(locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         description: lock.summary(),
         is_lock: lock.is_lock(),
         servers: lock.usual_servers(),
+        swept_with: lock.swept_servers(),
         settings: lock.settings(),
     };
     let rows: Vec<LockRow> = locks.iter().map(row).collect();
-    let servers = |row: &LockRow| match row.servers {
-        1 => "1 server".to_owned(),
-        several => format!("{several} servers"),
+    let some = |servers: u8| if servers == 1 { "1 server".to_owned() } else { format!("{servers} servers") };
+    let servers = |row: &LockRow| match row.swept_with {
+        swept if swept == row.servers => some(swept),
+        swept => format!("{}, {} in check", some(swept), row.servers),
     };
     Ok(list(screen, &rows, |row| [row.name.to_owned(), format!("{} ({})", row.description, servers(row))]))
 }

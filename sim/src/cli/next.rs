@@ -12,6 +12,16 @@ pub fn after_seeing(name: &str) -> String {
     draw(name) + &shrink(name)
 }
 
+/// The same of a run of the exhaustive search: there is no shorter one, but each of its steps could have been another.
+pub fn of_path(name: &str) -> String {
+    see(name) + &after_seeing_path(name)
+}
+
+/// The same for whoever sees it already.
+pub fn after_seeing_path(name: &str) -> String {
+    draw(name) + &format!("  what if     {} replay {name} --instead STEP\n", names::program())
+}
+
 /// The same of a run that is small.
 pub fn of_small(name: &str) -> String {
     see(name) + &draw(name)

@@ -314,7 +314,11 @@ fn text(
     if broken.iter().any(|broken| token.promise.is_none_or(|promise| promise == broken.property)) {
         // Standard input is read, and gone.
         let name = if name.trim() == "-" { token.encode() } else { name.split_whitespace().collect() };
-        let _ = write!(text, "\n{}", next::after_seeing(&name));
+        let after_seeing = match &token.body {
+            Body::Path { .. } => next::after_seeing_path,
+            Body::Planned { .. } => next::after_seeing,
+        };
+        let _ = write!(text, "\n{}", after_seeing(&name));
     }
     text
 }

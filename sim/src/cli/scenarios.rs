@@ -127,11 +127,12 @@ impl Scenarios {
         }
         last::keep(rows.iter().filter_map(|row| row.token.as_deref()));
         if let Some(row) = rows.iter().find(|row| row.found) {
-            screen.text(&format!("\nby the id of a row:\n{}", next::steps(row.id)));
+            let steps = if row.seeds_tried.is_some() { next::steps } else { next::of_path };
+            screen.text(&format!("\nby the id of a row:\n{}", steps(row.id)));
         }
         let complete = rows.len() == chosen.len();
         screen.rows(&rows, complete);
-        screen.text(&closing(&rows, paint));
+        screen.text(&closing(&rows, chosen.len(), paint));
         let missing = Ending::Incomplete.or_fine(!complete);
         let ending = rows.iter().map(Row::ending).fold(missing, Ending::max);
         self.ci.report("scenarios", rows.iter().flat_map(Row::cases).collect(), ending, screen)?;
@@ -168,7 +169,7 @@ pub(super) fn is_it(asked: &str, id: &str) -> bool {
 }
 
 /// How many of the rows came out as the catalogue says.
-fn closing(rows: &[Row], paint: Paint) -> String {
+fn closing(rows: &[Row], chosen: usize, paint: Paint) -> String {
     let count = |is_so: fn(&Row) -> bool| rows.iter().filter(|row| is_so(row)).count() as u64;
     let (found, hold) = (count(|row| row.found), count(|row| row.fix_holds));
     let of_another = count(|row| row.fix_holds && row.held_to_another().is_some());
@@ -176,6 +177,9 @@ fn closing(rows: &[Row], paint: Paint) -> String {
     let tone = if (found, hold) == (all, all) { Tone::Good } else { Tone::Bad };
     let mut words =
         format!("{} of {} found, {} of their repairs hold", grouped(found), grouped(all), grouped(hold));
+    if rows.len() < chosen {
+        words += " so far";
+    }
     if of_another > 0 {
         let _ = write!(words, ", {} of these another promise than the row breaks", grouped(of_another));
     }

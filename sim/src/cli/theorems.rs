@@ -166,7 +166,7 @@ impl Theorems {
         }
         if let Some(token) = rows.iter().find_map(|row| row.token.as_deref()) {
             let name = if Screen::is_terminal() { "@last" } else { token };
-            let _ = write!(text, "\nthe first counterexample:\n{}", next::steps(name));
+            let _ = write!(text, "\nthe first counterexample:\n{}", next::of_path(name));
         }
         text
     }

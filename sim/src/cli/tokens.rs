@@ -92,6 +92,7 @@ impl Tokens<'_> {
         let Plans::Drawn { faults, strategy, planned } = &self.plans else { return None };
         let is_usual = *strategy == Strategy::default() && !planned.contains_key(&seed);
         let (lock, usual) = (self.lock.name(), self.lock.setup(None) == self.setup);
+        let faults = if *faults == FaultSet::ALL { "all".to_owned() } else { faults.to_string() };
         (is_usual && usual).then(|| format!("{lock}:{faults}:{seed}:{promise}"))
     }
 

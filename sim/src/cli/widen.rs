@@ -131,7 +131,7 @@ impl Widen {
         let is_kept = last::keep(rows.iter().filter_map(|row| row.token.as_deref()));
         if let Some(token) = rows.iter().find_map(|row| row.token.as_deref()) {
             let name = if is_kept { "@last" } else { token };
-            screen.text(&format!("\nthe first that fell:\n{}", next::steps(name)));
+            screen.text(&format!("\nthe first that fell:\n{}", next::of_path(name)));
         }
         screen.rows(&rows, complete);
         if let Some(path) = &self.out {

@@ -202,7 +202,7 @@ pub const THEOREMS: [Theorem; 40] = [
     Theorem {
         name: "transfer",
         statement: "of money that is moved in two half-transactions nothing is lost and nothing comes up twice",
-        source: "the exactly-once article, \"Пример\"; not proved there",
+        source: "the exactly-once article, \"Example\"; not proved there",
     },
     Theorem {
         name: "queue",

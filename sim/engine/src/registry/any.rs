@@ -145,6 +145,8 @@ pub trait AnyLock: Send + Sync {
     fn setup(&self, promises: Option<PromiseSet>) -> Vec<u8>;
     /// How many servers `picklock check` gives it unless told otherwise.
     fn usual_servers(&self) -> u8;
+    /// How many seeded runs of it have.
+    fn swept_servers(&self) -> u8;
     /// How many clients `picklock check` gives it unless told otherwise.
     fn usual_clients(&self) -> u8;
     /// How many rounds `picklock check` gives it unless told otherwise.

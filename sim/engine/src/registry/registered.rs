@@ -258,6 +258,10 @@ impl<Y: System> AnyLock for Registered<Y> {
         self.servers
     }
 
+    fn swept_servers(&self) -> u8 {
+        (self.setup)().servers
+    }
+
     fn usual_clients(&self) -> u8 {
         self.clients
     }

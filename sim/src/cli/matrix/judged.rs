@@ -9,7 +9,7 @@ use super::super::screen::{Paint, Screen, Tone, cell, counted, grouped, headed, 
 use super::kind::Kind;
 use crate::registry::{known_of, known_run};
 use crate::sweep::SweepReport;
-use picklock_model::claims::{Cell as Entry, Known};
+use picklock_model::claims::{Cell as Entry, Known, claims};
 use picklock_properties::{Promise, PromiseSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -217,7 +217,8 @@ impl Cell {
             Verdict::Incomplete => "unclear",
         };
         let text = match self.verdict {
-            Verdict::Violated => format!("✗ {}", grouped(self.violations)),
+            // By which seed first the picture says.
+            Verdict::Violated => format!("✗ ×{}", grouped(self.violations)),
             _ => self.text(),
         };
         (class, self.marked(text))
@@ -289,6 +290,23 @@ impl Judged {
         let nothing = !cells.is_empty() && cells.iter().all(|cell| cell.verdict == Verdict::Vacuous);
         let known = Ending::Incomplete.or_fine(!self.is_complete()).max(Ending::Vacuous.or_fine(nothing));
         cells.iter().map(|cell| cell.ending()).fold(known, Ending::max)
+    }
+
+    /// The marks of a page's table, explained: there a cell leads to its run.
+    pub fn legend_of_page(&self) -> [String; 6] {
+        let runs = counted(self.seeds, "run");
+        [
+            format!("✗ ×3: broken by 3 of {runs}, and leads to one of these"),
+            "✗ R3: known to break by that row of the catalogue; ✗ @5269: by that seed; ✗ known: by more; not seen in these \
+             runs, and without a picture"
+                .to_owned(),
+            "✓: verified, no schedule of a small world breaks it: one to four clients and a fault or two; picklock theorems \
+             has each with its bounds"
+                .to_owned(),
+            format!("·: not seen to break in {runs}; a number: only so many could have"),
+            "–: vacuous, no run could have broken it; ?: some runs did not end".to_owned(),
+            "!: a surprise, what is believed or verified to be kept was broken".to_owned(),
+        ]
     }
 
     /// The marks of the table, explained.
@@ -413,7 +431,10 @@ impl Judged {
         let has_locks = self.rows.iter().any(|row| row.kind == Kind::Locks);
         let (title, theorems) = match has_locks {
             true => {
-                let theorems = format!("  see why     {} theorems\n", program());
+                let lock = first.split(':').next().unwrap_or_default();
+                let theorem = claims().into_iter().find(|claim| claim.space.lock == lock);
+                let theorem = theorem.map_or_else(String::new, |claim| format!(" {}", claim.theorem));
+                let theorems = format!("  see why     {} theorems{theorem}\n", program());
                 ("to see how it happened, and what the lock leans on", theorems)
             }
             false => ("to see how it happened", String::new()),

@@ -109,7 +109,7 @@ fn unrunnable(error: RunError) -> BadCall {
 
 /// The page.
 fn index(judged: &Judged) -> String {
-    let title = |promise: Promise| promise.name().replacen('-', "- ", 1);
+    let title = |promise: Promise| promise.name().replacen('-', "-\u{200b}", 1);
     let surprises = judged.surprises_listed();
     let page = html! {
         (DOCTYPE)
@@ -123,8 +123,8 @@ fn index(judged: &Judged) -> String {
             }
             body {
                 h1 { "Which lock keeps which promise under which fault" }
-                p { (judged.seeds) " seeds a row, each with its own random faults of that kind. A red cell leads to the picture of a \
-                     run that breaks the promise, with as little in it as still does." }
+                p { (judged.seeds) " seeds a row, each with its own random faults of that kind. A cell with a count leads to the picture of \
+                     a run that breaks the promise, with as little in it as still does." }
                 @if !judged.is_complete() { p class="unclear" { "Interrupted: what is missing is NOT a pass." } }
                 @if !surprises.is_empty() {
                     h2 { "Not as expected" }
@@ -149,7 +149,7 @@ fn index(judged: &Judged) -> String {
                         }
                     } }
                 }
-                @for line in judged.legend() { p class="legend" { (line) } }
+                @for line in judged.legend_of_page() { p class="legend" { (line) } }
             }
         }
     };

@@ -83,11 +83,17 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     if causes.iter().all(|cause| cause.kind != Kind::Fault) {
         causes.extend(search.clocks());
     }
+    causes.extend(search.written_in_vain());
+    causes.extend(search.missed(flights));
     if causes.iter().all(|cause| cause.kind == Kind::Milestone) {
         causes.extend(search.answer(flights));
     }
     causes.extend(search.ends());
     causes.sort_by_key(|cause| (cause.position, cause.kind));
+    // What is gone is told once: first comes who says that a grant rests on it.
+    causes.dedup_by(|later, earlier| {
+        (later.position, later.kind) == (earlier.position, earlier.kind) && later.kind == Kind::Gone
+    });
     let is_next_to = |one: &Told, other: &Told| one.nth + one.times == other.nth;
     let short = together(story, &causes, is_next_to);
     if short.len() <= CAUSES_MAX { short } else { together(story, &causes, |_, _| true) }
@@ -216,23 +222,62 @@ impl Search<'_> {
         Some(self.cause(position, Kind::Record, format!("{server} stores {line}")))
     }
 
-    /// What the answer rests on that lets a client do what breaks the promise: which server gave it, and what that server had of
-    /// the others then.
-    fn answer(&self, flights: &[Flight]) -> Vec<Cause> {
-        let Some(Breaks { parties, .. }) = &self.breaks else { return Vec::new() };
-        let events = &self.story.events;
-        let is_answer = |flight: &&Flight| {
-            flight.ended == Some(self.end)
+    /// The answer that lets a client do what breaks the promise.
+    fn answer(&self, flights: &[Flight]) -> Option<Cause> {
+        let Flight { from, to, message, sent, .. } = self.answer_at(self.end, flights)?;
+        Some(self.cause(*sent, Kind::Milestone, format!("{from} answers {to}: {message}")))
+    }
+
+    /// The answer of a server that a client was told in this step.
+    fn answer_at<'f>(&self, step: usize, flights: &'f [Flight]) -> Option<&'f Flight> {
+        flights.iter().find(|flight| {
+            flight.ended == Some(step)
                 && !flight.is_lost
-                && events[flight.sent].stored.is_some()
+                && self.story.events[flight.sent].stored.is_some()
                 && self.clients.contains(flight.to.as_str())
-        };
-        let Some(answer) = flights.iter().find(is_answer) else { return Vec::new() };
-        let Flight { from: server, to: client, message, sent, .. } = answer;
-        let mut causes =
-            vec![self.cause(*sent, Kind::Milestone, format!("{server} answers {client}: {message}"))];
-        for other in parties.iter().filter(|other| *other != client) {
-            causes.extend(self.nothing_of(other, server, *sent, flights));
+        })
+    }
+
+    /// What the servers that the parties were granted the lock by did not have of each other when they answered.
+    fn missed(&self, flights: &[Flight]) -> Vec<Cause> {
+        let Some(Breaks { parties, promise, .. }) = &self.breaks else { return Vec::new() };
+        if promise.is_of_progress() {
+            return Vec::new();
+        }
+        let granted = |client: &&str| self.last_report(client, |reported| reported.is_grant());
+        let steps = parties.iter().filter_map(granted).chain([self.end]);
+        let answers = steps.filter_map(|step| self.answer_at(step, flights));
+        let missed = answers.flat_map(|Flight { from, to, sent, .. }| {
+            let others = parties.iter().filter(move |other| *other != to);
+            others.filter_map(move |other| self.nothing_of(other, from, *sent, flights))
+        });
+        missed.collect()
+    }
+
+    /// Records of the parties that a server was to write, and that changed nothing there: what is stored counts as newer.
+    fn written_in_vain(&self) -> Vec<Cause> {
+        let Some(Breaks { parties, .. }) = &self.breaks else { return Vec::new() };
+        let mut causes = Vec::new();
+        for client in parties {
+            let called = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
+            for (position, event) in self.story.events[..=self.end].iter().enumerate().skip(called) {
+                let is_written = |report: &String| {
+                    Reported::parse(report)
+                        .is_some_and(|reported| reported.client == *client && reported.is_written())
+                };
+                let before = || {
+                    let earlier = self.story.events[..position].iter().rev();
+                    earlier
+                        .filter(|earlier| earlier.node == event.node)
+                        .find_map(|earlier| earlier.stored.as_ref())
+                };
+                let is_in_vain = event.reported.iter().any(is_written)
+                    && event.stored.as_ref().is_some_and(|stored| before() == Some(stored));
+                if let Some(server) = event.node.as_ref().filter(|_| is_in_vain) {
+                    let words = format!("{server} has something newer, and it changes nothing");
+                    causes.push(self.cause(position, Kind::Gone, self.by_message(position, words)));
+                }
+            }
         }
         causes
     }
@@ -293,10 +338,35 @@ impl Search<'_> {
             .filter(|(_, event)| is_fault(event.what) || ENDS.contains(&event.what))
             .filter(|(position, event)| *position >= start || self.lasts(*position, event, start))
             .filter(|(_, event)| event.message.is_none() || !self.is_about_others(event))
+            .filter(|(position, event)| !self.is_trifle(*position, event))
             .filter_map(|(position, event)| {
                 Some(self.cause(position, Kind::Fault, self.fault_words(position, event)?))
             })
             .collect()
+    }
+
+    /// A pause that is over before anybody could mind, and its end; and ends of what struck others.
+    fn is_trifle(&self, position: usize, event: &JsonEvent) -> bool {
+        const SHORT_US: i64 = 100_000;
+        let events = &self.story.events;
+        let is_short = |from: usize, to: usize| events[to].at_us - events[from].at_us < SHORT_US;
+        let of_node = |other: &JsonEvent| other.node == event.node;
+        let in_seconds = self.story.time == TimeColumn::Seconds;
+        match event.what {
+            "paused" if in_seconds => {
+                let resumed = (position..events.len())
+                    .find(|later| of_node(&events[*later]) && events[*later].what == "resumed");
+                resumed.is_some_and(|resumed| is_short(position, resumed))
+            }
+            "resumed" if in_seconds => {
+                let paused = (0..position)
+                    .rev()
+                    .find(|earlier| of_node(&events[*earlier]) && events[*earlier].what == "paused");
+                let is_party = event.node.as_deref().is_some_and(|node| self.is_party(node));
+                !is_party || paused.is_some_and(|paused| is_short(paused, position))
+            }
+            _ => false,
+        }
     }
 
     /// Clocks that are wrong from the start, where their nodes first look at them: there is no step that set them so.
