@@ -12,12 +12,15 @@
 //! [`svg`] draws it, as one image that stands alone. [`page`] is one HTML file with the causes on top and every step's details beside
 //! it; its script draws the same from data, to the width of the window. Neither loads anything from anywhere.
 
+mod arrows;
 mod bars;
 mod data;
+mod labels;
 mod layout;
 mod others;
 mod page;
 mod svg;
+mod times;
 mod why;
 
 pub use layout::Window;

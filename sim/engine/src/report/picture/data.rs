@@ -3,12 +3,13 @@
 //! Rows are those of the diagram, lanes are positions in `nodes`. What does not change from one row to the next is left out, so that
 //! a run of many steps stays a file that a browser opens at once.
 
+use super::arrows::{fate, flight_words};
 use super::layout::{Lasting, Layout, Row, Span};
-use super::svg::{between, duration, fate, flight_words, is_fault, lines, shows_time, time_name, time_of};
+use super::svg::{between, duration, is_fault, lines, reported};
+use super::times::{in_column, time_name, time_of};
 use crate::report::story::Flight;
 use crate::report::{JsonEvent, TimeColumn};
 use picklock_model::time::{Micros, Wall};
-use picklock_properties::Reported;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -207,7 +208,7 @@ fn details(
         what: event.what,
         fault: is_fault(event.what),
         from: event.from.as_deref().filter(|_| is_link).and_then(|from| layout.lane_of(from)),
-        time: if shows_time(layout, number) { time(layout.story.time, event) } else { String::new() },
+        time: in_column(layout, number),
         later: later(layout, number),
         when: match layout.story.time {
             TimeColumn::Seconds => format!("true time {:.6} s", event.at_us as f64 / 1e6),
@@ -233,7 +234,7 @@ fn details(
     }
 }
 
-/// Times with as many digits in every row, so that they stand below each other.
+/// A time by itself, in the unit that suits it.
 pub(super) fn time(time: TimeColumn, event: &JsonEvent) -> String {
     match (time, event.at_us) {
         (TimeColumn::Seconds, 1_000..1_000_000) => {
@@ -261,21 +262,7 @@ fn shown_lines(layout: &Layout, row: Row, lane: Option<usize>) -> Vec<(&'static 
     if lane.is_none() {
         return vec![("between", between(layout, row, &layout.story.events[row.last]))];
     }
-    let event = &layout.story.events[row.last];
-    let mut shown = lines(layout, row);
-    // What a server reports, in words.
-    if let Some((_, did)) = shown.last_mut().filter(|(_, did)| event.doing.is_none() && !did.is_empty()) {
-        *did = reported(event).collect::<Vec<_>>().join(", ");
-    }
-    shown.into_iter().filter(|(_, words)| !words.is_empty()).collect()
-}
-
-/// What the step told the monitors, in sentences.
-fn reported(event: &JsonEvent) -> impl Iterator<Item = String> + '_ {
-    let in_words = |report: &String| {
-        Reported::parse(report).map_or_else(|| report.clone(), |reported| reported.sentence())
-    };
-    event.reported.iter().map(in_words)
+    lines(layout, row).into_iter().filter(|(_, words)| !words.is_empty()).collect()
 }
 
 /// `B, delivered from s1: {tA}. L6:4 one record in the main row?`

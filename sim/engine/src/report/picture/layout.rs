@@ -32,6 +32,8 @@ pub(super) const LANE: i32 = 236;
 pub(super) const LEFT: i32 = 112;
 /// Pixels that the band of one resource takes, left of its lane.
 pub(super) const BAND: i32 = 30;
+/// Pixels that each broken promise takes above the row in which it breaks.
+pub(super) const BROKEN: i32 = 18;
 /// Pixels above the first row: the names of the nodes.
 pub(super) const TOP: i32 = 52;
 
@@ -40,6 +42,8 @@ pub(super) struct Layout<'a> {
     pub(super) story: Story<'a>,
     /// The steps of each row: one, or several in which nothing but time passed.
     pub(super) rows: Vec<Row>,
+    /// How many promises break in each row and those above it.
+    broken: Vec<i32>,
     pub(super) spans: Vec<Span>,
     pub(super) flights: Vec<Flight>,
     /// Why a promise breaks; empty of a drawing without causes.
@@ -157,8 +161,13 @@ impl<'a> Layout<'a> {
         let spans = spans(&story, &resources, &all);
         let bars = Bars::new(&story, operations, &all);
         let lane = bars.lane_width().max(LANE) + BAND * resources.len() as i32;
+        let broken = all.iter().scan(0, |sum, row| {
+            *sum += story.events[row.last].violations.len() as i32;
+            Some(*sum)
+        });
         let mut layout = Layout {
             story,
+            broken: broken.collect(),
             rows: all,
             spans,
             flights,
@@ -213,7 +222,12 @@ impl<'a> Layout<'a> {
     }
 
     pub(super) fn y(&self, row: usize) -> i32 {
-        TOP + ROW * row as i32 + ROW / 2
+        TOP + ROW * row as i32 + ROW / 2 + BROKEN * self.broken.get(row).copied().unwrap_or(0)
+    }
+
+    /// Where a row begins, with what it breaks.
+    pub(super) fn top(&self, row: usize) -> i32 {
+        row.checked_sub(1).map_or(TOP, |before| self.y(before) + ROW / 2)
     }
 
     pub(super) fn width(&self) -> i32 {
@@ -221,7 +235,7 @@ impl<'a> Layout<'a> {
     }
 
     pub(super) fn height(&self) -> i32 {
-        TOP + ROW * self.rows.len() as i32 + 12
+        TOP + ROW * self.rows.len() as i32 + BROKEN * self.broken.last().copied().unwrap_or(0) + 12
     }
 }
 

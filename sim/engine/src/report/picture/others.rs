@@ -6,6 +6,7 @@
 
 use super::data::Run;
 use super::layout::{Layout, Row, Window};
+use super::times::of_cause;
 use crate::report::story::Story;
 use crate::report::{OtherRun, happens, program};
 use serde::Serialize;
@@ -99,7 +100,7 @@ fn draw(story: &Story, window: Window, other: OtherRun, pool: &mut Pool) -> Draw
     let causes = layout.causes.iter().map(|cause| Because {
         step: events[cause.position].step,
         kind: cause.kind.name(),
-        when: cause.when.clone(),
+        when: of_cause(&layout, cause),
         words: cause.words.clone(),
     });
     let causes = causes.collect();

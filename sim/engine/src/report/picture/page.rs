@@ -7,6 +7,7 @@ use super::data::Run;
 use super::layout::{Layout, Window};
 use super::others::{OtherRuns, Others};
 use super::svg::{drawn, style};
+use super::times::of_cause;
 use super::why::Cause;
 use crate::report::story::Story;
 use crate::report::{JsonEvent, program};
@@ -124,7 +125,7 @@ fn causes(layout: &Layout) -> Markup {
     let number = |cause: &Cause| layout.story.events[cause.position].step;
     let words = |cause: &Cause| {
         html! {
-            small { (cause.when) }
+            small { (of_cause(layout, cause)) }
             span { @if cause.kind.name() == "breaks" { "✱ " } (cause.words) }
         }
     };
@@ -157,7 +158,7 @@ fn tools(layout: &Layout, has_others: bool) -> Markup {
             input id="search" type="search" placeholder="search: /" aria-label="search the steps: /" autocomplete="off";
             output id="found" for="search" {}
             (button("o", "unfold", "all steps, or repeated ones as one row: o"))
-            details class="help" { summary { "marks and keys" } div { (legend(layout)) (keys(has_others)) } }
+            details class="help" { summary title="marks, words and keys: ?" { "marks and keys (?)" } div { (legend(layout)) (keys(has_others)) (glossary()) } }
         }
     }
 }
@@ -182,7 +183,7 @@ fn legend(layout: &Layout) -> Markup {
     }
 }
 
-const KEYS: [(&str, &str); 9] = [
+const KEYS: [(&str, &str); 10] = [
     ("↑ ↓, j k", "the step before, the next one"),
     ("PgUp PgDn, Home End", "ten steps, the first and the last one"),
     ("b", "where the promise breaks that the run is shown for"),
@@ -192,6 +193,7 @@ const KEYS: [(&str, &str); 9] = [
     ("Enter", "unfolds a row of repeated steps, and folds it again"),
     ("o", "unfolds all"),
     ("/", "search; there Enter and Shift Enter go on and back, Esc leaves"),
+    ("?", "shows these marks and keys, and hides them again"),
 ];
 
 /// The same where other runs can be drawn.
@@ -203,6 +205,18 @@ const KEYS_OF_OTHERS: [(&str, &str); 2] = [
 fn keys(has_others: bool) -> Markup {
     let more = if has_others { KEYS_OF_OTHERS.as_slice() } else { &[] };
     html! { dl class="keys" { @for (key, words) in KEYS.iter().chain(more) { dt { (key) } dd { (words) } } } }
+}
+
+/// Words of the steps and stores that no other place explains.
+const WORDS: [(&str, &str); 4] = [
+    ("L6:4", "where a client stands: in line 4 of listing 6 of its lock's source"),
+    ("ticked", "a tick of time passed, and nothing else happened"),
+    ("unsynced", "the server has not brought all that it stores to its disk: a loss of power takes the rest"),
+    ("†", "a tombstone: the column was deleted, and the mark keeps older writes of it away"),
+];
+
+fn glossary() -> Markup {
+    html! { dl class="keys" { @for (word, meaning) in WORDS { dt { (word) } dd { (meaning) } } } }
 }
 
 /// What of the run's broken promises is not in the picture.

@@ -1,13 +1,16 @@
 //! The diagram itself.
 
+use super::arrows::{arrow, tips};
 use super::bars::{Bar, Bars};
-use super::layout::{BAND, Lasting, Layout, ROW, Row, Span, TOP, Window};
+use super::labels::{broken, label, shortened};
+use super::layout::{BAND, BROKEN, Lasting, Layout, ROW, Row, Span, TOP, Window};
+use super::times::{in_column, time_name};
 use crate::report::operations::Operation;
-use crate::report::story::{Flight, Story};
+use crate::report::story::Story;
 use crate::report::{JsonEvent, TimeColumn};
 use maud::{Markup, PreEscaped, html};
+use picklock_properties::Reported;
 
-/// What colours and lines mean, for light and dark.
 /// Colours, light, dark and printed, and what the parts of a diagram look like.
 pub const STYLE: &str = include_str!("style.css");
 
@@ -67,12 +70,14 @@ pub(super) fn drawn(layout: &Layout) -> Markup {
 fn defs() -> Markup {
     html! {
         defs {
-            @for kind in ["sent", "lost", "late", "copy"] {
-                marker id={ "tip-" (kind) } class=(kind) viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7"
-                    orient="auto-start-reverse" { path d="M0,0 L8,4 L0,8 z" {} }
-            }
+            (tips())
             pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
                 line class="hatch" x1="0" y1="0" x2="0" y2="6" {}
+            }
+            // Not by colour alone: what two hold is striped.
+            pattern id="stripes" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
+                rect class="stripes" width="8" height="8" {}
+                line class="stripe" x1="2.5" y1="0" x2="2.5" y2="8" {}
             }
         }
     }
@@ -89,15 +94,15 @@ fn lanes(layout: &Layout) -> Markup {
             text class="head" x=(layout.x(lane)) y="26" { (name) }
             @let above = layout.bars.begun_above(lane);
             @if !above.is_empty() {
-                text class="asked" x=(layout.x(lane) + 14) y="38" { (short(&above.join(", "), layout)) }
+                text class="asked" x=(layout.x(lane) + 14) y="38" { (shortened(&above.join(", "), Bars::characters(layout.lane - layout.bands()))) }
             }
         }
         @if layout.hidden.0 > 0 {
             text class="hidden" x=(layout.left() + 14) y=(TOP - 4) { (counted(layout.hidden.0)) " before" }
         }
         @for (row, steps) in &layout.gaps {
-            line class="gap" x1=(layout.left()) y1=(layout.y(*row) - ROW / 2) x2=(layout.width()) y2=(layout.y(*row) - ROW / 2) {}
-            text class="hidden" x="8" y=(layout.y(*row) - ROW / 2 + 4) { (counted(*steps)) " …" }
+            line class="gap" x1=(layout.left()) y1=(layout.top(*row)) x2=(layout.width()) y2=(layout.top(*row)) {}
+            text class="hidden" x="8" y=(layout.top(*row) + 4) { (counted(*steps)) " …" }
         }
         @if layout.hidden.1 > 0 {
             text class="hidden" x=(layout.left() + 14) y=(bottom + 6) { (counted(layout.hidden.1)) " after" }
@@ -214,61 +219,6 @@ fn operation(layout: &Layout, bar: &Bar) -> Markup {
     }
 }
 
-fn arrow(layout: &Layout, flight: &Flight) -> Markup {
-    let (Some(from), Some(to)) = (layout.lane_of(&flight.from), layout.lane_of(&flight.to)) else {
-        return html! {};
-    };
-    let end = flight.ended.and_then(|ended| layout.row_of(ended));
-    let start = layout.row_of(flight.sent);
-    let side = if layout.x(to) > layout.x(from) { 1 } else { -1 };
-    let last = layout.rows.len().saturating_sub(1);
-    let (x1, y1) = match start {
-        Some(row) => (layout.x(from) + 6 * side, layout.y(row)),
-        // From above the first row.
-        None => (layout.x(to) - 60 * side, TOP - 6),
-    };
-    let (x2, y2) = match (end, start) {
-        (Some(row), _) if flight.is_lost => ((layout.x(from) + 2 * layout.x(to)) / 3, layout.y(row)),
-        (Some(row), _) => (layout.x(to) - 6 * side, layout.y(row)),
-        // Still under way below the last row.
-        (None, Some(_)) => (layout.x(from) + 60 * side, layout.y(last) + ROW / 2 + 4),
-        (None, None) => return html! {},
-    };
-    let class = fate(flight);
-    let arrives = end.is_some() && !flight.is_lost;
-    html! {
-        g class={ "flight " (class) } data-sent=[start] data-ended=[end] {
-            line x1=(x1) y1=(y1) x2=(x2) y2=(y2) marker-end=[arrives.then(|| format!("url(#tip-{class})"))] {
-                title { (flight_words(flight)) }
-            }
-            @if flight.is_lost { text class="cross" x=(x2) y=(y2 + 5) text-anchor="middle" { "✕" } }
-        }
-    }
-}
-
-/// What becomes of a message, and its colour.
-pub(super) fn fate(flight: &Flight) -> &'static str {
-    match flight {
-        Flight { is_lost: true, .. } => "lost",
-        Flight { ended: None, .. } => "under-way",
-        Flight { is_copy: true, .. } => "copy",
-        Flight { is_late: true, .. } => "late",
-        Flight { .. } => "sent",
-    }
-}
-
-/// `A to s1: ping, lost`.
-pub(super) fn flight_words(flight: &Flight) -> String {
-    let adverb = match fate(flight) {
-        "lost" => ", lost",
-        "copy" => ", a second time",
-        "late" => ", late",
-        "under-way" => ", still under way",
-        _ => "",
-    };
-    format!("{} to {}: {}{adverb}", flight.from, flight.to, flight.message)
-}
-
 fn step(layout: &Layout, number: usize, row: Row) -> Markup {
     let event = &layout.story.events[row.last];
     let y = layout.y(number);
@@ -277,26 +227,24 @@ fn step(layout: &Layout, number: usize, row: Row) -> Markup {
     let fault = is_fault(event.what);
     html! {
         g class={ "step" @if fault { " fault" } @if !event.violations.is_empty() { " breaks" } } data-row=(number) {
-            @if shows_time(layout, number) {
-                text class="time" x=(layout.left() - 26 - layout.bands()) y=(y + 4) text-anchor="end" { (time_of(layout.story.time, event)) }
+            @let time = in_column(layout, number);
+            @if !time.is_empty() {
+                text class="time" x=(layout.left() - 26 - layout.bands()) y=(y + 4) text-anchor="end" { (time) }
             }
             @if let Some(lane) = lane {
-                @let x = layout.x(lane);
-                circle class="dot" cx=(x) cy=(y) r="4.5" {}
+                circle class="dot" cx=(layout.x(lane)) cy=(y) r="4.5" {}
                 @if !said.1.is_empty() {
-                    text class=(said.0) x=(x + 14) y=(if did.1.is_empty() { y + 4 } else { y - 4 }) { (short(&said.1, layout)) }
+                    (label(layout, lane, if did.1.is_empty() { y + 4 } else { y - 4 }, said.0, &said.1, fault))
                 }
                 @if !did.1.is_empty() {
-                    text class=(did.0) x=(x + 14) y=(if said.1.is_empty() { y + 4 } else { y + 11 }) { (short(&did.1, layout)) }
+                    (label(layout, lane, if said.1.is_empty() { y + 4 } else { y + 11 }, did.0, &did.1, false))
                 }
             } @else if event.what == "ticked" || event.what == "healed" {
                 line class="tick" x1=(layout.left() - 4) y1=(y) x2=(layout.width() - 8) y2=(y) {}
                 text class="tick-word" x=(layout.width() - 10) y=(y - 4) text-anchor="end" { (between(layout, row, event)) }
             }
-            @if !event.violations.is_empty() {
-                text class="broken" x=(layout.width() - 10) y=(y - ROW / 2 + 12) text-anchor="end" {
-                    @for violation in &event.violations { "  ✱ " (violation.words) }
-                }
+            @for (number, violation) in (1_i32..).zip(event.violations.iter().rev()) {
+                (broken(layout, y - ROW / 2 - BROKEN * number + 13, &format!("✱ {}", violation.words)))
             }
         }
     }
@@ -380,41 +328,26 @@ pub(super) fn words(event: &JsonEvent) -> (String, String) {
     let did = match (event.what, doing) {
         ("duplicated" | "link-cut" | "link-mended" | "connection-reset", _) => String::new(),
         // What a server does is seen from what it reports.
-        (_, "") => event.reported.join(", "),
+        (_, "") => reported(event).collect::<Vec<_>>().join(", "),
         (_, doing) => format!("{place} {doing}{clock}").trim().to_owned(),
     };
     (said, did)
 }
 
+/// What the step told the monitors, in sentences.
+pub(super) fn reported(event: &JsonEvent) -> impl Iterator<Item = String> + '_ {
+    let in_words = |report: &String| {
+        let words = Reported::parse(report).map_or_else(|| report.clone(), |reported| reported.sentence());
+        match words.strip_suffix(" on 1 servers") {
+            Some(before) => format!("{before} on 1 server"),
+            None => words,
+        }
+    };
+    event.reported.iter().map(in_words)
+}
+
 pub(super) fn is_fault(what: &str) -> bool {
     !matches!(what, "delivered" | "woke" | "ticked" | "healed" | "resumed" | "restarted" | "link-mended")
-}
-
-pub(super) fn shows_time(layout: &Layout, number: usize) -> bool {
-    let at = |row: Row| time_of(layout.story.time, &layout.story.events[row.last]);
-    let (now, before) = (layout.rows[number], number.checked_sub(1).map(|before| layout.rows[before]));
-    before.is_none_or(|before| at(before) != at(now))
-}
-
-/// True time: microseconds in seeded runs, ticks of a second in timed models; nothing where time does not pass.
-pub(super) fn time_of(time: TimeColumn, event: &JsonEvent) -> String {
-    match time {
-        TimeColumn::Seconds => duration(event.at_us, false),
-        TimeColumn::Ticks { length } => match event.at_us.div_euclid(length.0.max(1)) {
-            0 => String::new(),
-            tick => tick.to_string(),
-        },
-        TimeColumn::Hidden => String::new(),
-    }
-}
-
-/// What stands above the times.
-pub(super) fn time_name(time: TimeColumn) -> &'static str {
-    match time {
-        TimeColumn::Seconds => "true time",
-        TimeColumn::Ticks { .. } => "tick",
-        TimeColumn::Hidden => "",
-    }
 }
 
 /// `+1.5 s`, `20 ms`, `350 µs`.
@@ -436,10 +369,45 @@ pub(super) fn duration(micros: i64, signed: bool) -> String {
     }
 }
 
-fn short(text: &str, layout: &Layout) -> String {
-    let characters = Bars::characters(layout.lane - layout.bands());
-    if text.chars().count() <= characters {
-        return text.to_owned();
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::toy;
+
+    #[test]
+    fn what_a_server_reports_stands_there_in_words_above_the_arrows() {
+        let mut events = toy::calls();
+        let server =
+            events.iter_mut().find(|event| event.node.as_deref() == Some("s1")).expect("it is asked");
+        server.reported = vec!["record-written A".to_owned(), "secured B on 1 servers".to_owned()];
+        let drawn = toy::told(&events, |story| svg(story, Window::All));
+        let (words, arrow) =
+            (drawn.find(">A's record is written, B has it on"), drawn.rfind("class=\"flight"));
+        assert!(words.is_some() && words > arrow, "{words:?} {arrow:?}");
+        assert!(!drawn.contains("record-written") && !drawn.contains("1 servers"));
     }
-    text.chars().take(characters - 1).chain(['…']).collect()
+
+    #[test]
+    fn what_does_not_fit_beside_a_lane_is_there_in_full_as_a_title() {
+        let mut events = toy::calls();
+        let server =
+            events.iter_mut().find(|event| event.node.as_deref() == Some("s1")).expect("it is asked");
+        let message = "pin up a notice that is much too long to be read beside a lane of this picture";
+        server.message = Some(message.to_owned());
+        let drawn = toy::told(&events, |story| svg(story, Window::All));
+        assert!(drawn.contains(&format!("<title>{message}</title>")));
+        assert!(!drawn.contains(&format!(">{message}</text>")) && drawn.contains(">pin up a notice that"));
+    }
+
+    #[test]
+    fn broken_promises_have_room_above_their_row() {
+        toy::story(toy::overlap, |story| {
+            let layout = Layout::new(story, Window::All);
+            let breaks = layout.rows.iter().position(|row| !story.events[row.last].violations.is_empty());
+            let row = breaks.expect("two hold");
+            let count = story.events[layout.rows[row].last].violations.len() as i32;
+            assert_eq!(layout.y(row) - layout.y(row - 1), ROW + BROKEN * count);
+            assert_eq!(layout.top(row), layout.y(row) - ROW / 2 - BROKEN * count);
+        });
+    }
 }

@@ -24,6 +24,7 @@ function toggle() {
   if (fold) unfold([fold], fold.first);
 }
 
+const help = document.querySelector(".help");
 const keys = {
   ArrowDown: () => move(1), ArrowRight: () => move(1), j: () => move(1),
   ArrowUp: () => move(-1), ArrowLeft: () => move(-1), k: () => move(-1),
@@ -31,7 +32,7 @@ const keys = {
   n: () => next(1, breaks), p: () => next(-1, breaks), f: () => next(1, strikes), F: () => next(-1, strikes),
   "]": () => next(1, sameNode), "[": () => next(-1, sameNode),
   b: () => show(run.opens ?? endOfLoop() ?? chosen), Enter: toggle, o: () => unfold(folds, chosen), "/": () => search.focus(),
-  i: goToOthers, Escape: leave,
+  i: goToOthers, "?": () => { help.open = !help.open; }, Escape: () => { if (help.open) help.open = false; else leave(); },
 };
 document.addEventListener("keydown", (event) => {
   const isTaken = event.target instanceof Element && event.target.closest("input, summary, a, button");
@@ -49,6 +50,11 @@ sheet.addEventListener("click", (event) => {
 for (const button of document.querySelectorAll("[data-key]")) {
   button.addEventListener("click", () => { if (chosen >= 0) keys[button.dataset.key](); });
 }
+// Down to the edge of the window and no further, wherever the tools stand.
+help.addEventListener("toggle", () => {
+  const shown = help.lastElementChild;
+  shown.style.maxHeight = `${Math.max(innerHeight - shown.getBoundingClientRect().top - 8, 120)}px`;
+});
 foldAnew();
 
 // `#15` is a step of the page's own run, `#12:2/15` one of the second other run in step 12.

@@ -8,7 +8,7 @@ map.style.width = `${2 * EDGE + COLUMN * run.nodes.length}px`;
 function colours() {
   const style = getComputedStyle(document.documentElement);
   const named = (name) => style.getPropertyValue(name).trim();
-  return { ink: named("--ink"), paper: named("--paper"), faint: named("--faint"), fault: named("--orange"), broken: named("--red"), found: named("--purple"),
+  return { ink: named("--ink"), paper: named("--paper"), faint: named("--faint"), fault: named("--orange-mark"), broken: named("--red"), found: named("--purple"),
     sight: named("--blue"), holds: named("--green"), "holds-too": named("--red"), paused: named("--pause"), down: named("--down") };
 }
 

@@ -6,10 +6,12 @@ const HEADS = 30, ROW = 38, FOLD = 26, BROKEN = 18, BAND = 30;
 // Lanes are no narrower, but those of nodes to which nothing happens.
 const LANE_MIN = 70;
 // A label may reach so far over the lanes beside its own: a row has but one.
-const LABEL = 250;
+const LABEL = 300;
 // Rows drawn above and below those in sight. Runs of no more rows than ALL are drawn at once.
 const BEYOND = 25, ALL = 600;
 const BUCKET = 64;
+// The first of these is taken that keeps an arrow so far from the dots of other lanes.
+const BENDS = [12, -12, 24, -24, 40, -40, 60], CLEAR = 12;
 
 const heads = document.createElement("div");
 const sheet = document.createElement("div");
@@ -307,15 +309,31 @@ function flightMarkup({ from, to, sent, ended, fate, words }) {
   const [start, end] = [lanes[from].x, lanes[to].x];
   const side = end > start ? 1 : -1;
   // Of one that is still under way, or ends where nothing is drawn, the beginning.
-  const y2 = ended === null ? Math.min(bottomOf(items.length - 1), yOf(sent) + 2 * ROW) : yOf(ended);
+  // A lost one ends above the words of the step that tells of it.
+  const y2 = ended === null ? Math.min(bottomOf(items.length - 1), yOf(sent) + 2 * ROW) : yOf(ended) - (fate === "lost" ? ROW / 2 : 0);
   const [x1, y1] = sent === null ? [end - 60 * side, tops[itemOf[ended]]] : [start + 6 * side, yOf(sent)];
   const x2 = fate === "lost" ? (start + 2 * end) / 3 : ended === null ? start + 40 * side : end - 7 * side;
-  // Bent a little, so that it does not seem to end at a node in between.
-  const [mx, my] = [(x1 + x2) / 2, (y1 + y2) / 2 + (sent !== null && ended !== null && Math.abs(to - from) > 1 ? 12 : 0)];
+  const crosses = sent !== null && ended !== null && Math.abs(to - from) > 1;
+  const [mx, my] = [(x1 + x2) / 2, (y1 + y2) / 2 + (crosses ? bendOf([x1, y1], [x2, y2], [sent, ended]) : 0)];
   const tip = ended === null || fate === "lost" ? "" : ` marker-end="url(#to-${fate})"`;
   const cross = fate === "lost" ? `<text class="cross" x="${x2}" y="${y2 + 5}">✕</text>` : "";
   return `<g class="flight ${fate}" data-sent="${sent}" data-ended="${ended}"><title>${escaped(words)}</title>`
     + `<path d="M${x1},${y1} Q${mx},${my} ${x2},${y2}"${tip}/>${cross}</g>`;
+}
+
+// How far an arrow is bent that crosses other lanes: so that it does not seem to end at a node in between.
+function bendOf([x1, y1], [x2, y2], [first, last]) {
+  const isClear = (bend) => {
+    for (let row = Math.max(first - 1, 0); row <= Math.min(last + 1, run.steps.length - 1); row++) {
+      const { lane } = run.steps[row];
+      if (lane === undefined || isClosed(items[itemOf[row]])) continue;
+      const way = (lanes[lane].x - x1) / (x2 - x1);
+      const y = y1 + way * (y2 - y1) + 2 * way * (1 - way) * bend;
+      if (way > 0 && way < 1 && Math.abs(y - yOf(row)) < CLEAR) return false;
+    }
+    return true;
+  };
+  return BENDS.find(isClear) ?? BENDS[0];
 }
 
 // All of it from the start: another width, or other folds.

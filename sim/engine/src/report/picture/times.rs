@@ -1,0 +1,80 @@
+//! When steps happened, as it stands in the column left of the lanes.
+
+use super::layout::Layout;
+use super::svg::duration;
+use super::why::Cause;
+use crate::report::{JsonEvent, TimeColumn};
+
+const SECOND_US: i64 = 1_000_000;
+
+/// What stands above the times.
+pub(super) fn time_name(time: TimeColumn) -> &'static str {
+    match time {
+        TimeColumn::Seconds => "true time",
+        TimeColumn::Ticks { .. } => "tick",
+        TimeColumn::Hidden => "",
+    }
+}
+
+/// The time of a row; empty if it is that of the row above.
+pub(super) fn in_column(layout: &Layout, number: usize) -> String {
+    let shown = |number: usize| of_event(layout, &layout.story.events[layout.rows[number].last]);
+    let now = shown(number);
+    if number.checked_sub(1).is_some_and(|before| shown(before) == now) { String::new() } else { now }
+}
+
+/// When a cause came about, in the unit of the column, so that a reader finds it there.
+pub(super) fn of_cause(layout: &Layout, cause: &Cause) -> String {
+    match layout.story.time {
+        TimeColumn::Seconds => of_event(layout, &layout.story.events[cause.position]),
+        TimeColumn::Ticks { .. } | TimeColumn::Hidden => cause.when.clone(),
+    }
+}
+
+/// One unit and as many decimals in all rows: times that stand below each other are compared by their digits.
+fn of_event(layout: &Layout, event: &JsonEvent) -> String {
+    let is_short = || layout.story.events.last().is_none_or(|last| last.at_us < SECOND_US);
+    match layout.story.time {
+        TimeColumn::Seconds if is_short() => format!("{}.{:03} ms", event.at_us / 1_000, event.at_us % 1_000),
+        // Not rounded: a clock that shows a second has reached it.
+        TimeColumn::Seconds => {
+            format!("{}.{:03} s", event.at_us / SECOND_US, event.at_us % SECOND_US / 1_000)
+        }
+        TimeColumn::Ticks { .. } | TimeColumn::Hidden => time_of(layout.story.time, event),
+    }
+}
+
+/// True time: microseconds in seeded runs, ticks of a second in timed models; nothing where time does not pass.
+pub(super) fn time_of(time: TimeColumn, event: &JsonEvent) -> String {
+    match time {
+        TimeColumn::Seconds => duration(event.at_us, false),
+        TimeColumn::Ticks { length } => match event.at_us.div_euclid(length.0.max(1)) {
+            0 => String::new(),
+            tick => tick.to_string(),
+        },
+        TimeColumn::Hidden => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::picture::layout::Window;
+    use crate::report::story::Story;
+    use crate::report::toy;
+
+    fn column(story: Story) -> Vec<String> {
+        let layout = Layout::new(story, Window::All);
+        (0..layout.rows.len()).map(|number| in_column(&layout, number)).collect()
+    }
+
+    #[test]
+    fn all_times_of_a_run_have_one_unit_and_as_many_decimals() {
+        toy::story(toy::overlap, |story| {
+            assert_eq!(column(story)[..3], ["0.000 s", "", "0.001 s"]);
+            // Its first steps alone take less than a second.
+            let short = Story { events: &story.events[..4], ..story };
+            assert_eq!(column(short), ["0.000 ms", "0.500 ms", "1.000 ms", "1.500 ms"]);
+        });
+    }
+}
