@@ -4,10 +4,11 @@ use super::layout::{Layout, ROW};
 use crate::report::story::Flight;
 use maud::{Markup, html};
 
-/// How far an arrow is bent that crosses other lanes, in pixels at its middle handle; the first is taken that keeps clear of their dots.
+/// How far an arrow is bent that crosses other lanes, in pixels at its middle handle; the first is taken that keeps clear of their dots, or else the one that
+/// comes least near.
 const BENDS: [i32; 7] = [12, -12, 24, -24, 40, -40, 60];
 /// Nearer to a dot, in pixels, an arrow seems to end there or to come from there.
-const CLEAR: f64 = 12.0;
+const CLEAR: f64 = 16.0;
 
 /// The tips, one for each fate of a message that arrives.
 pub(super) fn tips() -> Markup {
@@ -106,19 +107,21 @@ fn curve(layout: &Layout, flight: &Flight) -> Option<Curve> {
     let straight = Curve::new(first, last, 0);
     let Some(rows) = start.zip(end).filter(|_| from.abs_diff(to) > 1) else { return Some(straight) };
     let bent = BENDS.map(|bend| Curve::new(first, last, bend));
-    Some(bent.into_iter().find(|curve| is_clear(layout, curve, rows)).unwrap_or(bent[0]))
+    let clearance = |curve: &&Curve| clearance(layout, curve, rows).min(CLEAR);
+    // Of equals the first, which is bent least.
+    bent.iter().rev().max_by(|one, other| clearance(one).total_cmp(&clearance(other))).copied()
 }
 
-/// Whether it touches no dot of the lanes that it crosses.
-fn is_clear(layout: &Layout, curve: &Curve, rows: (usize, usize)) -> bool {
+/// How near it comes to a dot of the lanes that it crosses.
+fn clearance(layout: &Layout, curve: &Curve, rows: (usize, usize)) -> f64 {
     // It may leave the rows of its ends by one, where it is bent.
     let near = rows.0.saturating_sub(1)..(rows.1 + 2).min(layout.rows.len());
-    near.into_iter().all(|number| {
-        let node = layout.story.events[layout.rows[number].last].node.as_deref();
-        let Some(lane) = node.and_then(|node| layout.lane_of(node)) else { return true };
-        let y = curve.y_at(layout.x(lane));
-        y.is_none_or(|y| (y - f64::from(layout.y(number))).abs() >= CLEAR)
-    })
+    let distances = near.filter_map(|number| {
+        let node = layout.story.events[layout.rows[number].last].node.as_deref()?;
+        let y = curve.y_at(layout.x(layout.lane_of(node)?))?;
+        Some((y - f64::from(layout.y(number))).abs())
+    });
+    distances.fold(f64::INFINITY, f64::min)
 }
 
 #[cfg(test)]
@@ -153,9 +156,10 @@ mod tests {
         with_a_node_between(|layout| {
             let made = curve(&layout, &layout.flights[0]).expect("both ends are shown");
             let straight = Curve::new(made.from, made.to, 0);
-            assert!(!is_clear(&layout, &straight, (0, 2)), "else there is nothing to keep clear of");
-            assert!(is_clear(&layout, &made, (0, 2)), "{made:?}");
-            assert_ne!(made, straight);
+            assert!(clearance(&layout, &straight, (0, 2)) < 1.0, "else there is nothing to keep clear of");
+            let clear = BENDS.map(|bend| clearance(&layout, &Curve::new(made.from, made.to, bend), (0, 2)));
+            let most = clear.into_iter().fold(0.0, f64::max).min(CLEAR);
+            assert!(most > 9.0 && clearance(&layout, &made, (0, 2)) >= most, "{made:?} of {clear:?}");
         });
     }
 

@@ -120,7 +120,7 @@ fn loop_bracket(layout: &Layout) -> Markup {
     let (top, bottom) = (layout.y(start) - ROW / 2, layout.y(layout.rows.len().saturating_sub(1)) + ROW / 2);
     html! {
         rect class="loop" x="4" y=(top) width=(layout.width() - 8) height=(bottom - top) rx="8" {}
-        path class="loop-arrow" marker-end="url(#tip-sent)"
+        path class="loop-arrow" marker-end="url(#tip-copy)"
             d={ "M16," (bottom - 10) " C2," (bottom - 30) " 2," (top + 30) " 16," (top + 10) } {}
         text class="loop-word" x="20" y=(top + 14) { "again and again" }
     }

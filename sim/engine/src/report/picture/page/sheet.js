@@ -10,8 +10,8 @@ const LABEL = 300;
 // Rows drawn above and below those in sight. Runs of no more rows than ALL are drawn at once.
 const BEYOND = 25, ALL = 600;
 const BUCKET = 64;
-// The first of these is taken that keeps an arrow so far from the dots of other lanes.
-const BENDS = [12, -12, 24, -24, 40, -40, 60], CLEAR = 12;
+// The first of these is taken that keeps an arrow so far from the dots of other lanes, or else the one that comes least near.
+const BENDS = [12, -12, 24, -24, 40, -40, 60], CLEAR = 16;
 
 const heads = document.createElement("div");
 const sheet = document.createElement("div");
@@ -323,17 +323,19 @@ function flightMarkup({ from, to, sent, ended, fate, words }) {
 
 // How far an arrow is bent that crosses other lanes: so that it does not seem to end at a node in between.
 function bendOf([x1, y1], [x2, y2], [first, last]) {
-  const isClear = (bend) => {
+  // How near it comes to a dot.
+  const clearance = (bend) => {
+    let least = CLEAR;
     for (let row = Math.max(first - 1, 0); row <= Math.min(last + 1, run.steps.length - 1); row++) {
       const { lane } = run.steps[row];
       if (lane === undefined || isClosed(items[itemOf[row]])) continue;
       const way = (lanes[lane].x - x1) / (x2 - x1);
       const y = y1 + way * (y2 - y1) + 2 * way * (1 - way) * bend;
-      if (way > 0 && way < 1 && Math.abs(y - yOf(row)) < CLEAR) return false;
+      if (way > 0 && way < 1) least = Math.min(least, Math.abs(y - yOf(row)));
     }
-    return true;
+    return least;
   };
-  return BENDS.find(isClear) ?? BENDS[0];
+  return BENDS.reduce((best, bend) => clearance(bend) > clearance(best) ? bend : best);
 }
 
 // All of it from the start: another width, or other folds.
