@@ -178,7 +178,7 @@ pub(super) fn general<Y: System>(
                 setup: pack_setup(&flawed),
                 as_registered,
                 scale: Scale::of(&flawed),
-                workload: flawed.workload.clone(),
+                workload: flawed.workload,
                 rows: Vec::new(),
             });
             setups.push(Setups { flawed, repaired: Vec::new() });
