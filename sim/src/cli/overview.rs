@@ -202,7 +202,7 @@ impl Page {
         text += &format!("{}\n", LETTERS.iter().map(meaning).collect::<Vec<_>>().join("   "));
         text += "M: a run here broke it.  m: known to break, not met here.  ·: not seen to break,\n";
         text += "which is no proof.  ✓: no two hold at once in any schedule of a small world\n";
-        text += "(one to four clients, a fault or two; picklock theorems has each with its bounds).\n";
+        text += "(one to four clients, a fault or two: picklock theorems says which).\n";
         for line in judged.surprises_listed() {
             text += &self.paint.text(Tone::Bad, &format!("! {line}\n"));
         }

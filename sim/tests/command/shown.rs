@@ -131,7 +131,11 @@ fn a_plan_that_never_strikes_is_no_pass() {
     let pause = r#"{"pause": {"node": "struck", "length": 45000000}}"#;
     let plan = |nth: u16| {
         format!(
-            r#"{{"faults": [{{"when": {{"trigger": {{"client": null, "event": "granted", "nth": {nth}, "delay": 0}}}}, "fault": {pause}}}]}}"#
+            r#"{{"network": {{"latency_min": 200, "latency_max": 2000, "tail_per_mille": 0, "tail_max": 0, "loss_per_mille": 0,
+                             "duplicate_per_mille": 0, "reply_loss_per_mille": 0}},
+                 "faults": [{{"when": {{"trigger": {{"client": null, "event": "granted", "nth": {nth}, "delay": 0}}}},
+                              "fault": {pause}}}],
+                 "heal_at": 60000000}}"#
         )
     };
     for (nth, code) in [(60_000, 4), (1, 1)] {

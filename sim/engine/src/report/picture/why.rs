@@ -238,7 +238,7 @@ impl Search<'_> {
         })
     }
 
-    /// What the servers that the parties were granted the lock by did not have of each other when they answered.
+    /// What the servers that a party was granted the lock by did not have of those who held before it.
     fn missed(&self, flights: &[Flight]) -> Vec<Cause> {
         let Some(Breaks { parties, promise, .. }) = &self.breaks else { return Vec::new() };
         if promise.is_of_progress() {
@@ -246,9 +246,10 @@ impl Search<'_> {
         }
         let granted = |client: &&str| self.last_report(client, |reported| reported.is_grant());
         let steps = parties.iter().filter_map(granted).chain([self.end]);
-        let answers = steps.filter_map(|step| self.answer_at(step, flights));
-        let missed = answers.flat_map(|Flight { from, to, sent, .. }| {
-            let others = parties.iter().filter(move |other| *other != to);
+        let answers = steps.filter_map(|step| Some((step, self.answer_at(step, flights)?)));
+        let missed = answers.flat_map(|(step, Flight { from, to, sent, .. })| {
+            let holds = move |other: &&&str| granted(other).is_some_and(|granted| granted < step);
+            let others = parties.iter().filter(move |other| *other != to).filter(holds);
             others.filter_map(move |other| self.nothing_of(other, from, *sent, flights))
         });
         missed.collect()
