@@ -84,7 +84,10 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
         causes.extend(search.clocks());
     }
     causes.extend(search.written_in_vain());
-    causes.extend(search.missed(flights));
+    // Where the store told of lost records, that is enough.
+    if causes.iter().all(|cause| cause.kind != Kind::Gone) {
+        causes.extend(search.missed(flights));
+    }
     if causes.iter().all(|cause| cause.kind == Kind::Milestone) {
         causes.extend(search.answer(flights));
     }
@@ -348,9 +351,11 @@ impl Search<'_> {
 
     /// A pause that is over before anybody could mind, and its end; and ends of what struck others.
     fn is_trifle(&self, position: usize, event: &JsonEvent) -> bool {
-        const SHORT_US: i64 = 100_000;
+        // Beside all that happens until the promise is broken.
+        const SHORT_PART: i64 = 1_000;
         let events = &self.story.events;
-        let is_short = |from: usize, to: usize| events[to].at_us - events[from].at_us < SHORT_US;
+        let whole = events[self.end].at_us - events[0].at_us;
+        let is_short = |from: usize, to: usize| events[to].at_us - events[from].at_us < whole / SHORT_PART;
         let of_node = |other: &JsonEvent| other.node == event.node;
         let in_seconds = self.story.time == TimeColumn::Seconds;
         match event.what {
