@@ -117,7 +117,7 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         let text = run_text(&format!("replay {row} --width 400"));
         assert!(told.iter().all(|words| text.contains(words)), "{row}: {text}");
     }
-    let kept = document("replay C1 --instead 2:1");
+    let kept = document("replay redlock:none:0");
     assert_eq!(kept["why"].as_array().map(Vec::len), Some(0), "{kept}");
 }
 
