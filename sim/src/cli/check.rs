@@ -304,11 +304,12 @@ fn minds_what_it_is_asked(lock: &dyn AnyLock, options: &CheckOptions) -> Result<
 /// A drop that changes nothing would seem to show that the lock does not need the assumption.
 fn leans_on_what_it_drops(lock: &dyn AnyLock, options: &CheckOptions) -> Result<(), BadCall> {
     let dropping = |drop: Vec<Assumption>| lock.space(&CheckOptions { drop, ..options.clone() });
-    // Beside those that are dropped, too: some matter only there.
+    // Some matter by themselves, some only beside others that are dropped.
     let matters = |assumption: &Assumption| {
         let others = options.drop.iter().copied().filter(|other| other != assumption);
         let others: Vec<Assumption> = others.collect();
-        dropping([&others[..], &[*assumption]].concat()) != dropping(others)
+        dropping(vec![*assumption]) != dropping(Vec::new())
+            || dropping([&others[..], &[*assumption]].concat()) != dropping(others)
     };
     match options.drop.iter().find(|assumption| !matters(assumption)) {
         None => Ok(()),
