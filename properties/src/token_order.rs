@@ -192,6 +192,13 @@ mod tests {
     }
 
     #[test]
+    fn of_equal_tokens_the_one_nearest_to_who_learns_late_is_named() {
+        let mut monitor = after(TokenOrder::default(), &[acquired(A), granted_token(C, 5)]);
+        let _ = monitor.observe(granted_token(B, 5));
+        assert_broken(monitor, &[granted_token(A, 7)], A, C);
+    }
+
+    #[test]
     fn only_the_largest_token_is_remembered_once_nobody_can_come_between() {
         let history = [granted_token(A, 1), left(A), granted_token(B, 2), left(B)];
         let last = after(TokenOrder::default(), &[granted_token(B, 2), left(B)]);

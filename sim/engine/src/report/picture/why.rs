@@ -7,6 +7,8 @@
 //! Each cause is a step of the run, told in the words of its event. Which steps are causes follows from the promise alone, so that no
 //! scenario needs a story of its own: what its parties were last granted, what struck in between, and which records were gone by then.
 
+mod stored;
+
 use super::data::time;
 use super::layout::opening;
 use super::svg::{duration, is_fault, words};
@@ -14,6 +16,7 @@ use crate::report::story::{Flight, Story, flights};
 use crate::report::{JsonEvent, TimeColumn};
 use picklock_properties::{Promise, Reported};
 use std::collections::BTreeSet;
+use stored::names;
 
 /// A step that what broke is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -225,116 +228,6 @@ impl Search<'_> {
         Some(self.cause(position, Kind::Record, format!("{server} stores {line}")))
     }
 
-    /// The answer that lets a client do what breaks the promise.
-    fn answer(&self, flights: &[Flight]) -> Option<Cause> {
-        let Flight { from, to, message, sent, .. } = self.answer_at(self.end, flights)?;
-        Some(self.cause(*sent, Kind::Milestone, format!("{from} answers {to}: {message}")))
-    }
-
-    /// The answer of a server that a client was told in this step.
-    fn answer_at<'f>(&self, step: usize, flights: &'f [Flight]) -> Option<&'f Flight> {
-        flights.iter().find(|flight| {
-            flight.ended == Some(step)
-                && !flight.is_lost
-                && self.story.events[flight.sent].stored.is_some()
-                && self.clients.contains(flight.to.as_str())
-        })
-    }
-
-    /// What the servers that a party was granted the lock by did not have of those who held before it.
-    fn missed(&self, flights: &[Flight]) -> Vec<Cause> {
-        let Some(Breaks { parties, promise, .. }) = &self.breaks else { return Vec::new() };
-        if promise.is_of_progress() {
-            return Vec::new();
-        }
-        let granted = |client: &&str| self.last_report(client, |reported| reported.is_grant());
-        let steps = parties.iter().filter_map(granted).chain([self.end]);
-        let answers = steps.filter_map(|step| Some((step, self.answer_at(step, flights)?)));
-        let missed = answers.flat_map(|(step, Flight { from, to, sent, .. })| {
-            let holds = move |other: &&&str| granted(other).is_some_and(|granted| granted < step);
-            let others = parties.iter().filter(move |other| *other != to).filter(holds);
-            others.filter_map(move |other| self.nothing_of(other, from, *sent, flights))
-        });
-        missed.collect()
-    }
-
-    /// Records of the parties that a server was to write, and that changed nothing there: what is stored counts as newer.
-    fn written_in_vain(&self) -> Vec<Cause> {
-        let Some(Breaks { parties, .. }) = &self.breaks else { return Vec::new() };
-        let mut causes = Vec::new();
-        for client in parties {
-            let called = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
-            for (position, event) in self.story.events[..=self.end].iter().enumerate().skip(called) {
-                let is_written = |report: &String| {
-                    Reported::parse(report)
-                        .is_some_and(|reported| reported.client == *client && reported.is_written())
-                };
-                let before = || {
-                    let earlier = self.story.events[..position].iter().rev();
-                    earlier
-                        .filter(|earlier| earlier.node == event.node)
-                        .find_map(|earlier| earlier.stored.as_ref())
-                };
-                let is_in_vain = event.reported.iter().any(is_written)
-                    && event.stored.as_ref().is_some_and(|stored| before() == Some(stored));
-                if let Some(server) = event.node.as_ref().filter(|_| is_in_vain) {
-                    let words = format!("{server} has something newer, and it changes nothing");
-                    causes.push(self.cause(position, Kind::Gone, self.by_message(position, words)));
-                }
-            }
-        }
-        causes
-    }
-
-    /// What the server does not have of the client's in this step: what it had since the client called, and has lost, or what another
-    /// server has, and what would bring it is under way.
-    fn nothing_of(&self, client: &str, server: &str, at: usize, flights: &[Flight]) -> Option<Cause> {
-        let lines_of = |server: &str, position: usize| {
-            let event = &self.story.events[position];
-            event.stored.as_ref().filter(|_| event.node.as_deref() == Some(server))
-        };
-        let now = (0..=at).rev().find_map(|position| lines_of(server, position))?;
-        let has = |lines: &[String], place: &str| {
-            lines.iter().any(|line| place_of(line) == place && names(line, client))
-        };
-        let called = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
-        let lost = |lines: &Vec<String>| {
-            lines.iter().find(|line| names(line, client) && !has(now, place_of(line))).cloned()
-        };
-        let had =
-            (called..at).rev().find_map(|position| Some((position, lost(lines_of(server, position)?)?)));
-        if let Some((had, line)) = had {
-            let gone = (had + 1..=at).find(|position| lines_of(server, *position).is_some())?;
-            let words = self.by_message(gone, format!("{server} does not have {line} any more"));
-            return Some(self.cause(gone, Kind::Gone, words));
-        }
-        let elsewhere = (called..at).rev().filter_map(|position| self.story.events[position].stored.as_ref());
-        let missing = elsewhere.filter_map(lost).find_map(|line| {
-            let is_of_it = |flight: &&Flight| {
-                let is_there = flight.ended.is_some_and(|ended| ended <= at && !flight.is_lost);
-                let message = &flight.message;
-                flight.to == server
-                    && flight.sent < at
-                    && !is_there
-                    && names(message, client)
-                    && words_of(message).any(|word| word == place_of(&line))
-            };
-            Some((flights.iter().find(is_of_it)?, line))
-        });
-        let (Flight { from, message, sent, .. }, line) = missing?;
-        let words = format!("{from} to {server}: {message} is under way, and {server} does not have {line}");
-        Some(self.cause(*sent, Kind::Milestone, words))
-    }
-
-    /// What happens in a step, after whose message brings it about, if one does.
-    fn by_message(&self, position: usize, what: String) -> String {
-        let event = &self.story.events[position];
-        match (event.what, &event.from, &event.message) {
-            ("delivered", Some(from), Some(message)) => format!("{from}'s {message}: {what}"),
-            _ => what,
-        }
-    }
-
     /// What struck since the first of the other causes, and what struck a clock before.
     fn faults(&self, start: usize) -> Vec<Cause> {
         let struck = self.story.events[..=self.end].iter().enumerate();
@@ -509,20 +402,6 @@ impl Search<'_> {
     }
 }
 
-/// Whether something that is stored or sent is the client's: `lock = A#1`, `tA@5us`, `/lock/A#1-…02`.
-fn names(line: &str, client: &str) -> bool {
-    words_of(line).any(|word| word == client || word.strip_prefix('t') == Some(client))
-}
-
-fn words_of(line: &str) -> impl Iterator<Item = &str> {
-    line.split(|letter: char| !letter.is_alphanumeric())
-}
-
-/// Where it is stored: the key, the row, the node.
-fn place_of(line: &str) -> &str {
-    line.split([' ', ':', '=']).next().unwrap_or(line)
-}
-
 /// Ends of faults that a reader looks for.
 const ENDS: [&str; 2] = ["resumed", "restarted"];
 
@@ -605,6 +484,23 @@ mod tests {
             let causes = why(&story, &[]);
             assert!(causes.len() <= CAUSES_MAX, "{causes:?}");
             assert!(causes.iter().any(|cause| cause.words.ends_with("and 20 more like it")), "{causes:?}");
+        });
+    }
+
+    #[test]
+    fn a_pause_that_is_nothing_beside_its_run_is_no_cause() {
+        toy::story(toy::overlap, |story| {
+            let pauses = |length| {
+                let mut events = story.events.to_vec();
+                let pause = events.iter().find(|event| event.what == "paused").expect("A pauses").clone();
+                let paused = JsonEvent { node: Some("B".to_owned()), ..pause };
+                let at = events.iter().position(|event| event.what == "paused").expect("A pauses");
+                let resumed = JsonEvent { what: "resumed", at_us: paused.at_us + length, ..paused.clone() };
+                events.splice(at..at, [paused, resumed]);
+                let causes = why(&Story { events: &events, ..story }, &[]);
+                causes.iter().filter(|cause| cause.words.starts_with("B pauses")).count()
+            };
+            assert_eq!((pauses(1), pauses(1_000)), (0, 1));
         });
     }
 

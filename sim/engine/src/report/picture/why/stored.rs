@@ -1,0 +1,154 @@
+//! Causes that no fault and no word of a store tells: what a server answered, and what it had and had not stored by then.
+
+use super::{Breaks, Cause, Kind, Search};
+use crate::report::story::Flight;
+use picklock_properties::Reported;
+
+impl Search<'_> {
+    /// The answer that lets a client do what breaks the promise.
+    pub(super) fn answer(&self, flights: &[Flight]) -> Option<Cause> {
+        let Flight { from, to, message, sent, .. } = self.answer_at(self.end, flights)?;
+        Some(self.cause(*sent, Kind::Milestone, format!("{from} answers {to}: {message}")))
+    }
+
+    /// The answer of a server that a client was told in this step.
+    fn answer_at<'f>(&self, step: usize, flights: &'f [Flight]) -> Option<&'f Flight> {
+        flights.iter().find(|flight| {
+            flight.ended == Some(step)
+                && !flight.is_lost
+                && self.story.events[flight.sent].stored.is_some()
+                && self.clients.contains(flight.to.as_str())
+        })
+    }
+
+    /// What the servers that a party was granted the lock by did not have of those who held before it.
+    pub(super) fn missed(&self, flights: &[Flight]) -> Vec<Cause> {
+        let Some(Breaks { parties, promise, .. }) = &self.breaks else { return Vec::new() };
+        if promise.is_of_progress() {
+            return Vec::new();
+        }
+        let granted = |client: &&str| self.last_report(client, |reported| reported.is_grant());
+        let steps = parties.iter().filter_map(granted).chain([self.end]);
+        let answers = steps.filter_map(|step| Some((step, self.answer_at(step, flights)?)));
+        let missed = answers.flat_map(|(step, Flight { from, to, sent, .. })| {
+            let holds = move |other: &&&str| granted(other).is_some_and(|granted| granted < step);
+            let others = parties.iter().filter(move |other| *other != to).filter(holds);
+            others.filter_map(move |other| self.nothing_of(other, from, *sent, flights))
+        });
+        missed.collect()
+    }
+
+    /// Of each party the last record that a server was asked by it to write, and that changed nothing there: what is stored counts
+    /// as newer.
+    pub(super) fn written_in_vain(&self) -> Vec<Cause> {
+        let Some(Breaks { parties, .. }) = &self.breaks else { return Vec::new() };
+        parties.iter().filter_map(|client| self.written_in_vain_by(client)).collect()
+    }
+
+    fn written_in_vain_by(&self, client: &str) -> Option<Cause> {
+        let events = &self.story.events;
+        let is_written = |report: &String| {
+            Reported::parse(report).is_some_and(|reported| reported.client == client && reported.is_written())
+        };
+        let stored_before = |position: usize| {
+            let earlier = events[..position].iter().rev();
+            earlier
+                .filter(|earlier| earlier.node == events[position].node)
+                .find_map(|earlier| earlier.stored.as_ref())
+        };
+        let called = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
+        let position = (called..=self.end).rev().find(|position| {
+            let event = &events[*position];
+            // By other replicas' acknowledgements a record is written, too, and this server stores nothing.
+            event.from.as_deref() == Some(client)
+                && event.reported.iter().any(is_written)
+                && event.stored.is_some()
+                && stored_before(*position) == event.stored.as_ref()
+        })?;
+        let server = events[position].node.as_ref()?;
+        let words = format!("{server} has something newer, and it changes nothing");
+        Some(self.cause(position, Kind::Gone, self.by_message(position, words)))
+    }
+
+    /// What the server does not have of the client's in this step: what it had since the client called, and has lost, or what another
+    /// server has, and what would bring it is under way.
+    fn nothing_of(&self, client: &str, server: &str, at: usize, flights: &[Flight]) -> Option<Cause> {
+        let lines_of = |server: &str, position: usize| {
+            let event = &self.story.events[position];
+            event.stored.as_ref().filter(|_| event.node.as_deref() == Some(server))
+        };
+        let now = (0..=at).rev().find_map(|position| lines_of(server, position))?;
+        let has = |lines: &[String], place: &str| {
+            lines.iter().any(|line| place_of(line) == place && names(line, client))
+        };
+        let called = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
+        let lost = |lines: &Vec<String>| {
+            lines.iter().find(|line| names(line, client) && !has(now, place_of(line))).cloned()
+        };
+        let had =
+            (called..at).rev().find_map(|position| Some((position, lost(lines_of(server, position)?)?)));
+        if let Some((had, line)) = had {
+            let gone = (had + 1..=at).find(|position| lines_of(server, *position).is_some())?;
+            let words = self.by_message(gone, format!("{server} does not have {line} any more"));
+            return Some(self.cause(gone, Kind::Gone, words));
+        }
+        let elsewhere = (called..at).rev().filter_map(|position| self.story.events[position].stored.as_ref());
+        let missing = elsewhere.filter_map(lost).find_map(|line| {
+            let is_of_it = |flight: &&Flight| {
+                let is_there = flight.ended.is_some_and(|ended| ended <= at && !flight.is_lost);
+                let message = &flight.message;
+                flight.to == server
+                    && flight.sent < at
+                    && !is_there
+                    && names(message, client)
+                    && words_of(message).any(|word| word == place_of(&line))
+            };
+            Some((flights.iter().find(is_of_it)?, line))
+        });
+        let (Flight { from, message, sent, .. }, line) = missing?;
+        let words = format!("{from} to {server}: {message} is under way, and {server} does not have {line}");
+        Some(self.cause(*sent, Kind::Milestone, words))
+    }
+
+    /// What happens in a step, after whose message brings it about, if one does.
+    pub(super) fn by_message(&self, position: usize, what: String) -> String {
+        let event = &self.story.events[position];
+        match (event.what, &event.from, &event.message) {
+            ("delivered", Some(from), Some(message)) => format!("{from}'s {message}: {what}"),
+            _ => what,
+        }
+    }
+}
+
+/// Whether something that is stored or sent is the client's: `lock = A#1`, `tA@5us`, `/lock/A#1-…02`.
+pub(super) fn names(line: &str, client: &str) -> bool {
+    words_of(line).any(|word| word == client || word.strip_prefix('t') == Some(client))
+}
+
+fn words_of(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|letter: char| !letter.is_alphanumeric())
+}
+
+/// Where it is stored: the key, the row, the node.
+fn place_of(line: &str) -> &str {
+    line.split([' ', ':', '=']).next().unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stored_names_its_client_in_the_words_of_every_store() {
+        for (line, place) in [
+            ("lock = A#1, dies at 6s", "lock"),
+            ("M: tA@5us, tB@15us", "M"),
+            ("0/A@1 (created at 3)", "0/A@1"),
+            ("/_locknode_0/A#1-lock-0000000002 of session A@2", "/_locknode_0/A#1-lock-0000000002"),
+        ] {
+            assert!(names(line, "A") && !names(line, "C"), "{line}");
+            assert_eq!(place_of(line), place);
+        }
+        assert!(!names("lock = AB#1", "A"), "another client's name begins so");
+    }
+}
