@@ -191,3 +191,29 @@ fn all_of_a_run_is_shown_unfolded_with_everything_that_is_broken_in_it() {
     assert_eq!((count(&few, broken), count(&few, more)), (1, 1), "{few}");
     assert!(count(&all, broken) > 1 && count(&all, more) == 0, "{all}");
 }
+
+/// What the README's first minute prints, apart from the rows of the table, which it shows narrower than any terminal.
+#[test]
+fn the_readmes_first_minute_is_what_its_commands_print() {
+    let readme = include_str!("../../../README.md");
+    let shown = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next());
+    let shown = shown.expect("the README begins with a session");
+    let cache = folder("first-minute");
+    let (mut run, mut compared) = (String::new(), 0);
+    for line in shown.lines() {
+        if let Some(call) = line.strip_prefix("$ ") {
+            let words = call.split('#').next().unwrap_or_default().strip_prefix("picklock ");
+            // Installing it is not one of its commands.
+            let Some(words) = words else { continue };
+            let mut command = quiet();
+            command.env("PICKLOCK_CACHE", &cache).args(words.split_whitespace());
+            let output = command.output().expect("the binary runs");
+            run = String::from_utf8(output.stdout).expect("the output is UTF-8");
+        } else if !line.contains(['│', '…']) && !line.trim().is_empty() {
+            let is_printed = run.lines().any(|printed| printed.trim_end() == line.trim_end());
+            assert!(is_printed, "{line}\nis not printed:\n{run}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 15, "{compared} lines were compared");
+}

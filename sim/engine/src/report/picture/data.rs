@@ -6,7 +6,7 @@
 use super::arrows::{fate, flight_words};
 use super::layout::{Lasting, Layout, Row, Span};
 use super::svg::{between, duration, is_fault, lines, reported};
-use super::times::{in_column, time_name, time_of};
+use super::times::{in_column, time_name};
 use crate::report::story::Flight;
 use crate::report::{JsonEvent, TimeColumn};
 use picklock_model::time::{Micros, Wall};
@@ -231,19 +231,6 @@ fn details(
             .map(|(node, wrong)| ((*node).to_owned(), clock(*wrong)))
             .collect(),
         stored,
-    }
-}
-
-/// A time by itself, in the unit that suits it.
-pub(super) fn time(time: TimeColumn, event: &JsonEvent) -> String {
-    match (time, event.at_us) {
-        (TimeColumn::Seconds, 1_000..1_000_000) => {
-            format!("{}.{:03} ms", event.at_us / 1_000, event.at_us % 1_000)
-        }
-        (TimeColumn::Seconds, 1_000_000..) => {
-            format!("{}.{:03} s", event.at_us / 1_000_000, event.at_us % 1_000_000 / 1_000)
-        }
-        _ => time_of(time, event),
     }
 }
 

@@ -6,7 +6,6 @@
 
 use super::data::Run;
 use super::layout::{Layout, Row, Window};
-use super::times::of_cause;
 use crate::report::story::Story;
 use crate::report::{OtherRun, happens, program};
 use serde::Serialize;
@@ -100,7 +99,7 @@ fn draw(story: &Story, window: Window, other: OtherRun, pool: &mut Pool) -> Draw
     let causes = layout.causes.iter().map(|cause| Because {
         step: events[cause.position].step,
         kind: cause.kind.name(),
-        when: of_cause(&layout, cause),
+        when: cause.when.clone(),
         words: cause.words.clone(),
     });
     let causes = causes.collect();

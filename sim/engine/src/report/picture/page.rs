@@ -7,7 +7,6 @@ use super::data::Run;
 use super::layout::{Layout, Window};
 use super::others::{OtherRuns, Others};
 use super::svg::{drawn, style};
-use super::times::of_cause;
 use super::why::Cause;
 use crate::report::story::Story;
 use crate::report::{JsonEvent, program};
@@ -125,7 +124,7 @@ fn causes(layout: &Layout) -> Markup {
     let number = |cause: &Cause| layout.story.events[cause.position].step;
     let words = |cause: &Cause| {
         html! {
-            small { (of_cause(layout, cause)) }
+            small { (cause.when) }
             span { @if cause.kind.name() == "breaks" { "✱ " } (cause.words) }
         }
     };

@@ -1,8 +1,8 @@
-//! When steps happened, as it stands in the column left of the lanes.
+//! When steps happened, as it stands in the column left of the lanes and beside the causes.
 
 use super::layout::Layout;
 use super::svg::duration;
-use super::why::Cause;
+use crate::report::story::Story;
 use crate::report::{JsonEvent, TimeColumn};
 
 const SECOND_US: i64 = 1_000_000;
@@ -18,29 +18,21 @@ pub(super) fn time_name(time: TimeColumn) -> &'static str {
 
 /// The time of a row; empty if it is that of the row above.
 pub(super) fn in_column(layout: &Layout, number: usize) -> String {
-    let shown = |number: usize| of_event(layout, &layout.story.events[layout.rows[number].last]);
+    let shown = |number: usize| of_event(&layout.story, &layout.story.events[layout.rows[number].last]);
     let now = shown(number);
     if number.checked_sub(1).is_some_and(|before| shown(before) == now) { String::new() } else { now }
 }
 
-/// When a cause came about, in the unit of the column, so that a reader finds it there.
-pub(super) fn of_cause(layout: &Layout, cause: &Cause) -> String {
-    match layout.story.time {
-        TimeColumn::Seconds => of_event(layout, &layout.story.events[cause.position]),
-        TimeColumn::Ticks { .. } | TimeColumn::Hidden => cause.when.clone(),
-    }
-}
-
 /// One unit and as many decimals in all rows: times that stand below each other are compared by their digits.
-fn of_event(layout: &Layout, event: &JsonEvent) -> String {
-    let is_short = || layout.story.events.last().is_none_or(|last| last.at_us < SECOND_US);
-    match layout.story.time {
+pub(super) fn of_event(story: &Story, event: &JsonEvent) -> String {
+    let is_short = || story.events.last().is_none_or(|last| last.at_us < SECOND_US);
+    match story.time {
         TimeColumn::Seconds if is_short() => format!("{}.{:03} ms", event.at_us / 1_000, event.at_us % 1_000),
         // Not rounded: a clock that shows a second has reached it.
         TimeColumn::Seconds => {
             format!("{}.{:03} s", event.at_us / SECOND_US, event.at_us % SECOND_US / 1_000)
         }
-        TimeColumn::Ticks { .. } | TimeColumn::Hidden => time_of(layout.story.time, event),
+        TimeColumn::Ticks { .. } | TimeColumn::Hidden => time_of(story.time, event),
     }
 }
 
@@ -60,7 +52,6 @@ pub(super) fn time_of(time: TimeColumn, event: &JsonEvent) -> String {
 mod tests {
     use super::*;
     use crate::report::picture::layout::Window;
-    use crate::report::story::Story;
     use crate::report::toy;
 
     fn column(story: Story) -> Vec<String> {

@@ -9,9 +9,9 @@
 
 mod stored;
 
-use super::data::time;
 use super::layout::opening;
 use super::svg::{duration, is_fault, words};
+use super::times::of_event;
 use crate::report::story::{Flight, Story, flights};
 use crate::report::{JsonEvent, TimeColumn};
 use picklock_properties::{Promise, Reported};
@@ -395,7 +395,7 @@ impl Search<'_> {
     fn cause(&self, position: usize, kind: Kind, words: String) -> Cause {
         let event = &self.story.events[position];
         let when = match self.story.time {
-            TimeColumn::Seconds => time(self.story.time, event),
+            TimeColumn::Seconds => of_event(self.story, event),
             TimeColumn::Ticks { .. } | TimeColumn::Hidden => format!("step {}", event.step),
         };
         Cause { position, kind, when, words }
