@@ -638,18 +638,7 @@ impl<Y: System> World<Y> {
 
     /// The next message between colocated nodes that arrives within the step in which it was sent ([`Bounds::colocated`]).
     pub(crate) fn due_at_once(&self, setup: &Setup<Y>) -> Option<usize> {
-        let neighbours = |from: Node, to: Node| match (from, to) {
-            (Node::Client(client), Node::Server(server)) | (Node::Server(server), Node::Client(client)) => {
-                client % setup.servers == server
-            }
-            _ => false,
-        };
-        let view = self.view();
-        self.in_flight.iter().position(|envelope| {
-            neighbours(envelope.from, envelope.to)
-                && view.handles_now(envelope.to)
-                && view.choices(envelope, setup) == 1
-        })
+        self.view().due_at_once(setup)
     }
 
     /// Delivers that message, which takes a microsecond; says what time it is then.

@@ -123,7 +123,13 @@ pub struct Coverage {
 
 impl Coverage {
     /// Counts what happened in a transition of so many worlds that differ in nothing but which client is which.
-    fn count(&mut self, action: Action, events: &[Event], tested: PromiseSet, worlds: u64) {
+    fn count<'e>(
+        &mut self,
+        action: Action,
+        events: impl IntoIterator<Item = &'e Event>,
+        tested: PromiseSet,
+        worlds: u64,
+    ) {
         self.tested.count_times(tested, worlds);
         match action {
             Action::Deliver { .. } | Action::Wake { .. } | Action::Resume { .. } => {}

@@ -26,7 +26,6 @@ mod symmetry;
 
 pub(super) use memory::Memory;
 pub(super) use numbers::{Numbers, RowHash};
-pub(super) use outcomes::Outcome;
 pub(super) use rows::Row;
 pub(super) use symmetry::CLIENTS_MAX;
 
@@ -75,12 +74,11 @@ pub(super) struct Steps<'s, Y: System> {
 impl<'s, Y: System> Steps<'s, Y> {
     /// Nothing is known yet.
     pub fn new(space: &'s Space<Y>, numbers: Arc<Numbers>, alike: Alike) -> Self {
-        let Space { setup, bounds } = space;
         let nodes = nodes_of(space);
         Steps {
             space,
             numbers,
-            remembers: setup.workload.locks <= 1 && !bounds.colocated && nodes <= LIST_MAX,
+            remembers: space.setup.workload.locks <= 1 && nodes <= LIST_MAX,
             frames: Hashed::default(),
             rest: None,
             memories: Vec::new(),
@@ -314,9 +312,9 @@ impl<'s, Y: System> Remembered<'s, Y> {
         let place = self.steps.place_of(&packed, &lengths)?;
         let memory = self.steps.memory(place);
         memory.read(&packed, &lengths, &mut self.row);
-        let stepped = memory.step(&self.row, place.budget, action)?;
-        let broken = memory.outcome(stepped).and_then(|outcome| outcome.broken);
-        memory.pack_next(stepped.budget, broken, &mut packed, &mut lengths);
+        let budget = memory.step(&self.row, place.budget, action)?;
+        let broken = memory.outcomes().find_map(|outcome| outcome.broken);
+        memory.pack_next(budget, broken, &mut packed, &mut lengths);
         Some(packed)
     }
 }

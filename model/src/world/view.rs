@@ -224,8 +224,23 @@ impl<'a, Y: System> View<'a, Y> {
         }
     }
 
+    /// The next message between colocated nodes that arrives within the step in which it was sent ([`Bounds::colocated`]).
+    pub fn due_at_once(&self, setup: &Setup<Y>) -> Option<usize> {
+        let are_neighbours = |from: Node, to: Node| match (from, to) {
+            (Node::Client(client), Node::Server(server)) | (Node::Server(server), Node::Client(client)) => {
+                client % setup.servers == server
+            }
+            _ => false,
+        };
+        self.in_flight.iter().position(|envelope| {
+            are_neighbours(envelope.from, envelope.to)
+                && self.handles_now(envelope.to)
+                && self.choices(envelope, setup) == 1
+        })
+    }
+
     /// In how many ways the receiver can handle this message.
-    pub fn choices(&self, envelope: &Envelope<Y>, setup: &Setup<Y>) -> u32 {
+    fn choices(&self, envelope: &Envelope<Y>, setup: &Setup<Y>) -> u32 {
         match (envelope.to, &envelope.message) {
             (Node::Client(client), Message::Reply(reply)) => {
                 self.clients[usize::from(client)].choices(Some(reply), &setup.lock)
@@ -251,7 +266,7 @@ impl<'a, Y: System> View<'a, Y> {
     }
 
     /// Whether the node handles what comes.
-    pub fn handles_now(&self, node: Node) -> bool {
+    fn handles_now(&self, node: Node) -> bool {
         self.condition(node).status == Status::Up
     }
 

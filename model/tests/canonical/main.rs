@@ -332,6 +332,6 @@ fn walk_cases<L: Walkable>(cases: u32, space: Space<L>, is_interesting: fn(&Walk
     }
     assert!(is_interesting(&walked), "the walks saw too little: {walked:?}");
     // Where clocks go wrong, most steps are taken as a whole.
-    let is_remembered = !space.bounds.colocated && space.setup.workload.locks <= 1;
+    let is_remembered = space.setup.workload.locks <= 1;
     assert!(!is_remembered || walked.remembered > 0, "nothing is remembered: {walked:?}");
 }

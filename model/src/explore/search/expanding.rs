@@ -5,7 +5,7 @@ use super::{Alike, Coverage, Flags};
 use crate::explore::Space;
 use crate::explore::label::label;
 use crate::explore::parts::Parent;
-use crate::explore::steps::{Outcome, Row, Steps};
+use crate::explore::steps::{Row, Steps};
 use crate::system::System;
 use crate::world::{Action, View, Workspace, World};
 use picklock_properties::{PromiseSet, Violation};
@@ -108,13 +108,14 @@ pub(super) fn expand<'s, Y: System>(
             }
             let start = expanded.rows.len();
             let (messages, broken, seen, worlds_next) = match (stepped, place) {
-                (Some(stepped), Some(place)) => {
+                (Some(_), Some(place)) => {
                     let memory = steps.memory(place);
-                    let outcome = memory.outcome(stepped);
-                    let (events, tested, broken) = match outcome {
-                        Some(Outcome { events, tested, broken, .. }) => (events.as_slice(), *tested, *broken),
-                        None => (&[][..], PromiseSet::EMPTY, None),
-                    };
+                    let (mut tested, mut broken) = (PromiseSet::EMPTY, None);
+                    for outcome in memory.outcomes() {
+                        tested = tested.union(outcome.tested);
+                        broken = broken.or(outcome.broken);
+                    }
+                    let events = memory.outcomes().flat_map(|outcome| &outcome.events);
                     expanded.coverage.count(*action, events, tested, worlds);
                     let seen = flags.map(|flags| flags(memory.monitors_next()));
                     let worlds_next = memory.reduce_next();
@@ -140,9 +141,7 @@ pub(super) fn expand<'s, Y: System>(
                 expanded.broken = Some((violation, *id, number as u16));
             }
             let hash = match (stepped, place) {
-                (Some(stepped), Some(place)) => {
-                    steps.keep_next(place, stepped.budget, broken, &mut expanded.rows)
-                }
+                (Some(budget), Some(place)) => steps.keep_next(place, budget, broken, &mut expanded.rows),
                 (None, _) | (_, None) => {
                     assert!(packed.len() <= STATE_BYTES_MAX, "a state takes {} bytes", packed.len());
                     steps.keep(&packed, &lengths, &mut expanded.rows)
@@ -151,13 +150,13 @@ pub(super) fn expand<'s, Y: System>(
             // Not each time, for it takes longer than all the rest.
             let is_checked = hash.is_multiple_of(if cfg!(debug_assertions) { 32 } else { 512 });
             if let (Some(place), Alike::Renamed, true) = (place, steps.alike(), is_checked) {
-                if let Some(stepped) = stepped {
-                    steps.memory(place).pack_next(stepped.budget, broken, &mut packed, &mut lengths);
+                if let Some(budget) = stepped {
+                    steps.memory(place).pack_next(budget, broken, &mut packed, &mut lengths);
                 }
                 steps.check(place, &row, *action, &packed, &mut workspace);
             }
             let is_sampled = hash.is_multiple_of(64) && steps.alike() == Alike::Same;
-            if let (true, true, Some(stepped), Some(place)) =
+            if let (true, true, Some(budget), Some(place)) =
                 (cfg!(debug_assertions), is_sampled, stepped, place)
             {
                 if !is_unpacked {
@@ -166,8 +165,8 @@ pub(super) fn expand<'s, Y: System>(
                     is_unpacked = true;
                 }
                 let memory = steps.memory(place);
-                memory.pack_next(stepped.budget, broken, &mut packed, &mut lengths);
-                parent.put_successor(memory, stepped.budget, broken);
+                memory.pack_next(budget, broken, &mut packed, &mut lengths);
+                parent.put_successor(memory, budget, broken);
             }
             debug_assert!(!is_sampled || parent.leads_to_successor(*action, space));
             debug_assert!(!is_sampled || parent.is_packed_into(&packed));

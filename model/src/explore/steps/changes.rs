@@ -11,7 +11,7 @@ use picklock_properties::Judge;
 
 impl<Y: System> Memory<'_, Y> {
     /// A fault of the network, or a pause begins or ends: no node takes a step.
-    pub(super) fn interfere(&mut self, row: &Row, next: &mut Row, action: Action) -> Option<Option<u32>> {
+    pub(super) fn interfere(&mut self, row: &Row, next: &mut Row, action: Action) -> bool {
         let mut before = next.messages.len();
         let change = match action {
             Action::Lose { position } => {
@@ -32,16 +32,20 @@ impl<Y: System> Memory<'_, Y> {
         next.shared = self.changed(next.shared, change);
         self.settle(next, Length::Step);
         self.forget_holds(next);
-        self.rewrite(next, None, row.shared, before).then_some(None)
+        let is_known = self.rewrite(next, None, row.shared, before);
+        if self.space.bounds.colocated {
+            self.sort_messages(next);
+        }
+        is_known
     }
 
     /// A tick passes. Stamps that fit into bits are all of the past, and so keep their ranks if none goes; so do serials. Every
     /// other time is the node's own: its part is another one, whatever the others are.
-    pub(super) fn tick(&mut self, next: &mut Row) -> Option<Option<u32>> {
+    pub(super) fn tick(&mut self, next: &mut Row) -> bool {
         let paused = |condition: &Condition| matches!(condition.status, Status::Paused { .. });
         let is_any_paused = self.shared.value(next.shared).1.iter().any(paused);
         if is_any_paused && self.space.bounds.pauses_suspend || !self.is_compact(next) {
-            return None;
+            return false;
         }
         for at in 0..next.messages.len() {
             let age = self.space.bounds.a_tick_older(self.messages.value(next.messages[at]).age);
@@ -54,7 +58,7 @@ impl<Y: System> Memory<'_, Y> {
         self.settle(next, Length::Tick);
         if before != next.nodes {
             // What has expired took stamps with it: those of others may move up.
-            return None;
+            return false;
         }
         for at in 0..next.nodes.len() {
             next.nodes[at] = self.ticked(Slot::Node(at), next.nodes[at]);
@@ -63,7 +67,7 @@ impl<Y: System> Memory<'_, Y> {
             next.messages[at] = self.ticked(Slot::Message, next.messages[at]);
         }
         self.sort_messages(next);
-        Some(None)
+        true
     }
 
     pub(super) fn is_compact(&self, row: &Row) -> bool {

@@ -14,15 +14,6 @@ use crate::system::{Process, System};
 use crate::world::{Action, Budget, Envelope, World};
 use smallvec::SmallVec;
 
-/// What became of a world.
-#[derive(Clone, Copy)]
-pub(in crate::explore) struct Stepped {
-    /// The number of what is remembered of a node's step, if one took any.
-    pub(super) outcome: Option<u32>,
-    /// The faults that are left.
-    pub budget: Budget,
-}
-
 /// How what is shared changes while no node takes a step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Change {
@@ -80,6 +71,8 @@ pub(in crate::explore) struct Memory<'s, Y: System> {
     pub(super) effects: Effects<Y::Store>,
     pub(super) ranks: Ranks,
     pub(super) next: Row,
+    /// The numbers of what is remembered of the nodes' steps that have led there, one after the other.
+    came: SmallVec<[u32; 4]>,
     /// Which worlds are one.
     pub(super) alike: Alike,
     /// If they are one whichever client is which.
@@ -137,6 +130,7 @@ impl<'s, Y: System> Memory<'s, Y> {
             effects: Effects::default(),
             ranks: Ranks::default(),
             next: Row::default(),
+            came: SmallVec::new(),
             symmetry: (alike == Alike::Renamed).then(|| Symmetry::new(space.setup.workload.clients, nodes)),
             struck_out: Hashed::default(),
             alike,
@@ -165,23 +159,35 @@ impl<'s, Y: System> Memory<'s, Y> {
         self.is_in_vain
     }
 
-    /// What `action` makes of the world of `row`, in canonical form; [`Self::pack_next`] has it in bytes. `None`: that is not
-    /// known part by part.
-    pub fn step(&mut self, row: &Row, budget: Budget, action: Action) -> Option<Stepped> {
+    /// What `action` makes of the world of `row`, in canonical form; [`Self::pack_next`] has it in bytes. Returns the faults that are
+    /// left then. `None`: that is not known part by part.
+    pub fn step(&mut self, row: &Row, budget: Budget, action: Action) -> Option<Budget> {
+        self.came.clear();
         let mut next = std::mem::take(&mut self.next);
         next.clone_from(row);
-        let stepped = match action {
+        let is_known = self.happen(row, &mut next, action);
+        self.next = next;
+        is_known.then(|| budget.after(action, &self.space.bounds))
+    }
+
+    /// What came of the nodes' steps within the last one: several where some messages arrive at once
+    /// ([`Bounds::colocated`](crate::world::Bounds::colocated)).
+    pub fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
+        self.came.iter().map(|number| &self.outcomes[*number as usize])
+    }
+
+    fn happen(&mut self, row: &Row, next: &mut Row, action: Action) -> bool {
+        let is_colocated = self.space.bounds.colocated;
+        let is_known = match action {
             Action::Deliver { position, choice } => {
                 let message = next.messages.remove(usize::from(position));
                 let to = self.messages.value(message).to;
-                self.enter(row, &mut next, to, Entered::Message(message), choice)
+                self.enter(row, next, to, Entered::Message(message), choice)
             }
-            Action::Wake { node, wake, choice } => {
-                self.enter(row, &mut next, node, Entered::Woken(wake), choice)
-            }
-            Action::Tick => self.tick(&mut next),
+            Action::Wake { node, wake, choice } => self.enter(row, next, node, Entered::Woken(wake), choice),
+            Action::Tick => self.tick(next),
             Action::Lose { .. } | Action::Duplicate { .. } | Action::Pause { .. } | Action::Resume { .. } => {
-                self.interfere(row, &mut next, action)
+                self.interfere(row, next, action)
             }
             Action::DriftingTick { .. }
             | Action::Crash { .. }
@@ -190,22 +196,38 @@ impl<'s, Y: System> Memory<'s, Y> {
             | Action::RestartResource
             | Action::StepServerClock { .. }
             | Action::StepClock { .. }
-            | Action::FreezeClock { .. } => None,
+            | Action::FreezeClock { .. } => false,
         };
-        self.next = next;
-        stepped.map(|outcome| Stepped { outcome, budget: budget.after(action, &self.space.bounds) })
+        if !is_known || !is_colocated {
+            return is_known;
+        }
+        // Which message arrives first depends on their order: they are sorted when no other one arrives.
+        let is_of_a_node = matches!(action, Action::Deliver { .. } | Action::Wake { .. });
+        while let Some(position) = self.due_at_once(next) {
+            if !is_of_a_node {
+                return false;
+            }
+            let before = next.clone();
+            let message = next.messages.remove(position);
+            let to = self.messages.value(message).to;
+            if !self.enter(&before, next, to, Entered::Message(message), 0) {
+                return false;
+            }
+        }
+        if is_of_a_node {
+            self.sort_messages(next);
+        }
+        true
     }
 
-    /// Something enters a node; the number of the outcome.
-    pub(super) fn enter(
-        &mut self,
-        row: &Row,
-        next: &mut Row,
-        node: Node,
-        entered: Entered,
-        choice: u8,
-    ) -> Option<Option<u32>> {
+    fn due_at_once(&self, row: &Row) -> Option<usize> {
+        self.view(row, Budget::default(), false).due_at_once(&self.space.setup)
+    }
+
+    /// Something enters a node. `false`: what comes of it is not known part by part.
+    fn enter(&mut self, row: &Row, next: &mut Row, node: Node, entered: Entered, choice: u8) -> bool {
         let number = self.number_of_outcome(row, node, entered, choice);
+        self.came.push(number);
         let Outcome { part, shared, sends, .. } = &self.outcomes[number as usize];
         let slot = self.slot(node);
         if let Some(slot) = slot {
@@ -232,12 +254,7 @@ impl<'s, Y: System> Memory<'s, Y> {
         }
         self.settle(next, Length::Step);
         self.forget_holds(next);
-        self.rewrite(next, slot, row.shared, before).then_some(Some(number))
-    }
-
-    /// What came of a step.
-    pub fn outcome(&self, stepped: Stepped) -> Option<&Outcome> {
-        stepped.outcome.map(|number| &self.outcomes[number as usize])
+        self.rewrite(next, slot, row.shared, before)
     }
 
     pub(super) fn frame(&self, length: Length) -> &Frame {

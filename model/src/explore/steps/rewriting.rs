@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 impl<Y: System> Memory<'_, Y> {
     /// Brings a row into canonical form, whose node in `slot` has taken a step, and whose messages are new from the `before`th on.
-    /// `false`: bits are not enough for it.
+    /// `false`: bits are not enough for it. Messages are left in their order where some of them arrive at once.
     pub(super) fn rewrite(
         &mut self,
         row: &mut Row,
@@ -37,7 +37,7 @@ impl<Y: System> Memory<'_, Y> {
                     is_sorted = false;
                 }
             }
-            if !is_sorted {
+            if !is_sorted && !self.space.bounds.colocated {
                 self.sort_messages(row);
             }
         }

@@ -74,14 +74,19 @@ fn outlived(lock: Settings) -> Settings {
 
 /// Both deletions are sent at once, and the one of the queue cell has to be late by as long as `try_lock` takes from line 1
 /// to line 4: some milliseconds. In any order it would break the promise to take a deletion for done after a time-out, and
-/// so does a reply to line 1 that is under way for as long as another one holds: holds are long.
+/// so does a reply to line 1 that is under way for as long as another one holds: holds are long. The repair is held to what it is
+/// claimed for: two clients that call once.
 pub(super) fn c9() -> Hunt {
     let mut setup = unleased(Promise::Theorem3);
     setup.lock.retry_deletes = RetryDeletes::UntilAcknowledged;
     let work = &mut setup.workload;
     (work.calls, work.retries, work.rounds) = (Calls::TryLock, true, 5);
     (work.think, work.hold) = (Micros::millis(20), Micros::seconds(1));
-    hunt(&["delay"], setup, |lock| Settings { release_order: ReleaseOrder::QueueThenMain, ..lock })
+    let mut fixed = setup.clone();
+    fixed.lock.release_order = ReleaseOrder::QueueThenMain;
+    let work = &mut fixed.workload;
+    (work.clients, work.rounds, work.retries) = (2, 1, false);
+    repaired(&["delay"], &setup, &fixed)
 }
 
 /// A hold that ends a moment after a renewal was due: no fault is needed.
