@@ -218,7 +218,10 @@ impl Event {
             Event::Accepted { fence, .. } => format!("accepted {client}{}", fence_words(*fence)),
             Event::Rejected { fence, .. } => format!("rejected {client}{}", fence_words(*fence)),
             Event::RowRead { saw, .. } => format!("row-read {client} saw {saw:?}"),
-            Event::Secured { servers, .. } => format!("secured {client} on {} servers", servers.len()),
+            Event::Secured { servers, .. } => {
+                let count = servers.len();
+                format!("secured {client} on {count} server{}", if count == 1 { "" } else { "s" })
+            }
             Event::Acquired { .. } => format!("acquired {client}"),
             Event::RecordGone { server, .. } => format!("record-gone {client} on s{}", server + 1),
             Event::RecordWritten { .. } => format!("record-written {client}"),

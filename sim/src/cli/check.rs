@@ -4,7 +4,7 @@ use super::ci::{Case, Ci, Outcome};
 use super::jobs::Jobs;
 use super::memory::{self, MaxMemory};
 use super::progress::{Progress, Stopwatch};
-use super::screen::{Paint, Screen, Tone, counted, grouped};
+use super::screen::{Paint, Screen, Tone, counted, fact, grouped, sentence};
 use super::sweep::names_of;
 use super::{BadCall, Ending, last, names, next, states_within};
 use clap::Args;
@@ -445,29 +445,26 @@ impl Document {
         let mut text = String::new();
         let (tone, verdict) = self.verdict();
         let used = &self.surroundings.used;
-        let _ = write!(
-            text,
-            "{}\n{}\n\nspace     {used}\nset       {}\ntime      {}\nallowed   {}\nassumed   {}\n",
-            paint.text(Tone::Strong, self.lock),
-            paint.text(tone, &verdict),
-            self.surroundings.settings_in_words(),
-            self.surroundings.time,
-            self.surroundings.allowed_in_words(),
-            self.assumed_in_words(),
-        );
-        let _ = write!(
-            text,
-            "explored  {}{}, {}, depth {}, {} bytes a state, {} s\ncoverage  {}\n",
+        let lock = paint.text(Tone::Strong, self.lock);
+        let _ = writeln!(text, "{lock}\n{}", paint.text(tone, &sentence(&verdict)));
+        text += &fact("space", used);
+        text += &fact("set", &self.surroundings.settings_in_words());
+        text += &fact("time", &self.surroundings.time);
+        text += &fact("allowed", &self.surroundings.allowed_in_words());
+        text += &fact("assumed", &self.assumed_in_words());
+        let explored = format!(
+            "{}{}, {}, depth {}, {} bytes a state, {} s",
             counted(self.states, "state"),
             self.kept_in_words(),
             counted(self.transitions, "transition"),
             self.depth,
             self.bytes_per_state,
             self.seconds,
-            coverage_words(&self.coverage),
         );
+        text += &fact("explored", &explored);
+        text += &fact("coverage", &coverage_words(&self.coverage));
         if self.verdict == CheckVerdict::Holds {
-            text += &format!("tested    {}\n", self.tested());
+            text += &fact("tested", &self.tested());
         }
         text
     }

@@ -94,7 +94,7 @@ fn of_row(locks: &Locks, row: &Scenario) -> Result<Option<Token>, BadCall> {
         Search::Space { .. } => Progress::states(),
         Search::Seeds { .. } => Progress::seeds(),
     };
-    progress.name(row.id.to_owned());
+    progress.begin(row.id.to_owned());
     let found = scenarios::run(locks, row, &row.search, Some(row.breaks), 1, &progress)?;
     drop(progress);
     let id = row.id;

@@ -267,10 +267,10 @@ impl Hunt {
         let broken = Seeded::new(locks, grounds.lock, &grounds.setup, grounds.faults)?;
         let mut hunted = Vec::new();
         for strategy in strategies {
-            progress.name(format!("{}, {strategy}", scenario.id));
+            progress.begin(format!("{}, {strategy}", scenario.id));
             hunted.push(self.by_strategy(*strategy, &broken, scenario.breaks, jobs, &progress)?);
         }
-        progress.name(format!("{}, repaired", scenario.id));
+        progress.begin(format!("{}, repaired", scenario.id));
         let fixed = Seeded::new(locks, grounds.fixed_lock, &grounds.fixed, grounds.faults)?;
         let repaired = match hunted.first() {
             Some(first) => {

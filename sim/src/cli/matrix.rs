@@ -113,7 +113,7 @@ impl Matrix {
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
-                progress.name(format!("{}, {name}", lock.name()));
+                progress.begin(format!("{}, {name}", lock.name()));
                 let report = lock.sweep(&setup, *faults, 0..self.seeds, &how)?;
                 let plans =
                     Plans::Drawn { faults: *faults, strategy: Strategy::default(), planned: UNCHANGED };

@@ -90,7 +90,7 @@ impl Overview {
             if stop.load(Ordering::Relaxed) || screen.is_closed() {
                 break;
             }
-            progress.name(lock.name().to_owned());
+            progress.begin(lock.name().to_owned());
             let first = rows.len();
             for fault in COLUMNS.map(|(fault, ..)| fault) {
                 rows.push(row(*lock, fault, self.seeds, &how)?);

@@ -5,12 +5,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use picklock_model::explore::Seen;
 use std::fmt::Write;
 use std::io::IsTerminal;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A bar or a spinner, or nothing where nobody watches.
 pub struct Progress {
     bar: ProgressBar,
+    /// What is being done; `None` where a count stands beside it anyway.
+    name: Mutex<Option<String>>,
     /// Transitions of the search that was seen last, and since when it was.
     search: Mutex<Option<(u64, Stopwatch)>>,
 }
@@ -23,14 +25,15 @@ impl Progress {
 
     /// A spinner for a search whose size nobody knows.
     pub fn states() -> Progress {
-        let progress = Progress::new(None, "{elapsed:>4} {spinner} {count} states {prefix}{msg}");
+        let progress = Progress::new(None, "{elapsed:>4} {spinner} {wide_msg}");
+        *progress.name() = Some(String::new());
         progress.bar.enable_steady_tick(Duration::from_millis(100));
         progress
     }
 
     /// A spinner for runs up to one that nobody knows.
     pub fn seeds() -> Progress {
-        let progress = Progress::new(None, "{elapsed:>4} {spinner} {count} runs {msg}");
+        let progress = Progress::new(None, "{elapsed:>4} {spinner} {count} runs {wide_msg}");
         progress.bar.enable_steady_tick(Duration::from_millis(100));
         progress
     }
@@ -39,7 +42,7 @@ impl Progress {
         // A terminal that cannot go back in its line would get a line for each step of the bar.
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         if is_dumb || !std::io::stderr().is_terminal() {
-            return Progress { bar: ProgressBar::hidden(), search: Mutex::new(None) };
+            return Progress::of(ProgressBar::hidden());
         }
         let style = match ProgressStyle::with_template(template) {
             Ok(style) => style,
@@ -53,17 +56,37 @@ impl Progress {
                 let _ = out.write_str(&grouped(state.len().unwrap_or(0)));
             });
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
-        Progress { bar: bar.with_style(style), search: Mutex::new(None) }
+        Progress::of(bar.with_style(style))
     }
 
-    /// What is being done.
-    pub fn name(&self, what: String) {
+    fn of(bar: ProgressBar) -> Progress {
+        Progress { bar, name: Mutex::default(), search: Mutex::default() }
+    }
+
+    /// What is being done from now on.
+    pub fn begin(&self, what: String) {
+        if let Some(name) = &mut *self.name() {
+            self.bar.set_position(0);
+            name.clone_from(&what);
+        }
         self.bar.set_message(what);
     }
 
-    /// So many more.
+    /// The same, as one of so many.
+    pub fn begin_of(&self, number: usize, all: usize, what: &str) {
+        self.begin(if all > 1 { format!("{} of {all}: {what}", number + 1) } else { what.to_owned() });
+    }
+
+    /// So many runs more.
     pub fn add(&self, more: u64) {
         self.bar.inc(more);
+        if let Some(name) = &*self.name() {
+            self.bar.set_message(format!("{name}, {} runs", grouped(self.bar.position())));
+        }
+    }
+
+    fn name(&self) -> MutexGuard<'_, Option<String>> {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// So many by now.
@@ -82,14 +105,19 @@ impl Progress {
         let Some((before, since)) = &mut *search else { return };
         *before = seen.transitions;
         let seconds = since.seconds();
-        let mut said = format!("(depth {}, {} waiting", seen.depth, grouped(seen.waiting));
+        let mut said = self.name().clone().unwrap_or_default();
+        if !said.is_empty() {
+            said += ", ";
+        }
+        let states = grouped(seen.states);
+        let _ = write!(said, "{states} states, depth {}, {} waiting", seen.depth, grouped(seen.waiting));
         if seconds > 1.0 {
             let _ = write!(said, ", {} transitions/s", grouped((seen.transitions as f64 / seconds) as u64));
         }
         if let Some(left) = seen.left {
             let _ = write!(said, ", perhaps {} more", grouped(left));
         }
-        self.bar.set_prefix(said + ") ");
+        self.bar.set_message(said);
     }
 
     /// Prints something while nothing is drawn.

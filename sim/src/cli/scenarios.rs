@@ -101,15 +101,15 @@ impl Scenarios {
         let widths = Widths::of(&chosen);
         screen.text(&widths.header(paint));
         let mut rows: Vec<Row> = Vec::new();
-        for scenario in &chosen {
+        for (number, scenario) in chosen.iter().enumerate() {
             if interrupt::happened() || screen.is_closed() {
                 break;
             }
             let progress = Progress::states();
-            progress.name(scenario.id.to_owned());
+            progress.begin_of(number, chosen.len(), scenario.id);
             let run = |search, breaks| pool.install(|| run(locks, scenario, search, breaks, jobs, &progress));
             let found = run(&scenario.search, Some(scenario.breaks))?;
-            progress.name(format!("{}, repaired", scenario.id));
+            progress.begin_of(number, chosen.len(), &format!("{}, repaired", scenario.id));
             // The repaired lock may be held to another promise, and must keep whatever it is held to.
             let fixed = run(&scenario.fix_search, None)?;
             drop(progress);

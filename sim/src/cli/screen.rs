@@ -279,6 +279,19 @@ pub fn wrapped(text: &str, width: usize, indent: &str) -> String {
     lines.iter().map(|line| format!("{indent}{line}\n")).collect()
 }
 
+/// A line that says what something is, behind its name. A terminal gets lines that fit it.
+pub fn fact(name: &str, what: &str) -> String {
+    listed(&[name.to_owned(), what.to_owned()], 8, Screen::width(), Paint::NONE)
+}
+
+/// A sentence, in lines that fit the terminal; in a file it is one.
+pub fn sentence(words: &str) -> String {
+    match Screen::width() {
+        Some(_) => wrapped(words, Screen::text_width(), ""),
+        None => format!("{words}\n"),
+    }
+}
+
 /// A command prints a list of things, and that was it. A terminal gets lines that fit it; a file, a line for each thing.
 pub fn list<T: Serialize>(screen: &mut Screen, rows: &[T], line: impl Fn(&T) -> [String; 2]) -> Ending {
     let lines: Vec<[String; 2]> = rows.iter().map(line).collect();

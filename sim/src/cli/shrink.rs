@@ -5,7 +5,7 @@ mod length;
 
 use super::jobs::Jobs;
 use super::progress::Progress;
-use super::screen::{Screen, Tone, counted, grouped};
+use super::screen::{Screen, Tone, counted, grouped, sentence};
 use super::{BadCall, Ending, given, interrupt, last, names, next};
 use crate::plans::shrink::Size;
 use crate::registry::{Locks, Reduced, ShrinkHow};
@@ -122,13 +122,11 @@ fn text(document: &Document, name: &str, screen: &Screen) -> String {
         return format!("{}\n", paint.text(Tone::Good, "no promise was broken: there is nothing to shrink"));
     };
     let (Some(before), Some(after)) = (document.before, document.after) else {
-        let _ = writeln!(
-            text,
+        let why = format!(
             "{promise} is broken by a path of the exhaustive search, which goes from the shortest to the longest: there is no \
-             shorter one\n\n{}",
-            document.token
+             shorter one"
         );
-        return text;
+        return format!("{}\n{}\n", sentence(&why), document.token);
     };
     let _ = writeln!(text, "{}", paint.text(Tone::Bad, &format!("{promise} broken, with")));
     let parts = [

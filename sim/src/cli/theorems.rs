@@ -96,13 +96,12 @@ impl Theorems {
             watch.look();
         };
         let mut rows: Vec<Row> = Vec::new();
-        for claim in &chosen {
+        for (number, claim) in chosen.iter().enumerate() {
             if interrupt::happened() || screen.is_closed() {
                 break;
             }
             watch.begin_anew();
-            progress.set(0);
-            progress.name(name(claim));
+            progress.begin_of(number, chosen.len(), &name(claim));
             let lock = names::lock(locks, claim.space.lock)?;
             let limits = Limits { states_max: STATES_MAX, stop: watch.stop(), on_progress: &on_progress };
             let stopwatch = Stopwatch::start();

@@ -83,7 +83,7 @@ impl Ttl {
             if interrupt::happened() {
                 break;
             }
-            progress.name(format!("skew {}s, pause {}s", question.skew_seconds, question.pause_seconds));
+            progress.begin(format!("skew {}s, pause {}s", question.skew_seconds, question.pause_seconds));
             rows.push(Row::new(*question, &limits));
         }
         drop(progress);

@@ -116,7 +116,7 @@ impl Widen {
                     complete = false;
                     break 'claims;
                 }
-                progress.name(format!("{}, a {widening} more", claim.title()));
+                progress.begin(format!("{}, a {widening} more", claim.title()));
                 let Some(row) = pool.install(|| self.widened(claim, lock, widening, &progress))? else {
                     continue;
                 };

@@ -87,7 +87,7 @@ impl Hunt {
             let lock = names::lock(locks, name)?;
             let of_lock: Vec<&(Scenario, Grounds)> =
                 chosen.iter().filter(|(_, grounds)| grounds.lock == name).collect();
-            progress.name(name.to_owned());
+            progress.begin(name.to_owned());
             let (found, of_rest, is_complete) = self.of_lock(lock, &of_lock, *strategy, jobs, &progress)?;
             complete &= is_complete;
             for row in found {

@@ -65,7 +65,7 @@ impl<'a> Folder<'a> {
         let mut cells: Vec<&mut Cell> = judged.rows.iter_mut().flat_map(|row| &mut row.cells).collect();
         cells.retain(|cell| cell.token.is_some());
         let progress = Progress::runs(cells.len() as u64);
-        progress.name("making the failures small".to_owned());
+        progress.begin("making the failures small".to_owned());
         let draw = |cell: &mut Cell| {
             if !interrupt::happened() {
                 self.draw_cell(locks, cell)?;

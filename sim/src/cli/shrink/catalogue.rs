@@ -72,7 +72,7 @@ pub fn run(locks: &Locks, starts: u64, jobs: &Jobs, screen: &mut Screen) -> Resu
     let (mut rows, mut missing): (Vec<Row>, Vec<String>) = (Vec::new(), Vec::new());
     for (scenario, hunt) in hunted() {
         let progress = Progress::seeds();
-        progress.name(scenario.id.to_owned());
+        progress.begin(scenario.id.to_owned());
         let exhaustive = pool.install(|| exhaustive(locks, &scenario, &progress))?;
         for start in 0..starts {
             if interrupt::happened() || screen.is_closed() {

@@ -2,7 +2,7 @@
 
 use super::{Document, Verdict};
 use crate::cli::next;
-use crate::cli::screen::{Paint, Screen, Tone, cell, counted, grouped, lines};
+use crate::cli::screen::{Paint, Screen, Tone, cell, counted, fact, grouped, lines, sentence};
 use crate::plans::fault::FaultSet;
 use crate::plans::strategy::Strategy;
 use crate::sweep::SweepReport;
@@ -15,11 +15,11 @@ impl Document {
         let mut text = String::new();
         let faults = match &self.plan {
             Some(plan) => format!("{plan}\n"),
-            None => format!("faults  {}\n", self.faults.iter().copied().collect::<FaultSet>()),
+            None => fact("faults", &self.faults.iter().copied().collect::<FaultSet>().to_string()),
         };
         // The usual strategy needs no word.
         let faults = match self.strategy.filter(|strategy| *strategy != Strategy::Swarm) {
-            Some(strategy) => format!("{faults}plans   {strategy}: {}\n", strategy.description()),
+            Some(strategy) => faults + &fact("plans", &format!("{strategy}: {}", strategy.description())),
             None => faults,
         };
         let rate = if self.seconds > 0.0 { self.events as f64 / self.seconds } else { 0.0 };
@@ -27,18 +27,18 @@ impl Document {
             true => format!("the lock was granted {} times", grouped(self.grants)),
             false => format!("{} calls were answered", grouped(self.grants)),
         };
-        let _ = write!(
-            text,
-            "{}\n{}{faults}seeds   {}..{}\nran     {}, {} in {:.1} s, {} a second; {came}\n",
-            paint.text(Tone::Strong, self.lock),
-            self.in_short(paint),
-            self.seeds[0],
-            self.seeds[1],
+        let _ = writeln!(text, "{}", paint.text(Tone::Strong, self.lock));
+        text += &self.in_short(paint);
+        text += &faults;
+        text += &fact("seeds", &format!("{}..{}", self.seeds[0], self.seeds[1]));
+        let ran = format!(
+            "{}, {} in {:.1} s, {} a second; {came}",
             counted(self.runs, "run"),
             counted(self.events, "event"),
             self.seconds,
             grouped(rate as u64),
         );
+        text += &fact("ran", &ran);
         text += &self.what_struck(paint, verbose);
         if verbose {
             text += &self.what_arose(paint);
@@ -63,19 +63,19 @@ impl Document {
         let mut text = String::new();
         for (promise, runs) in &self.broken {
             let broken = format!("✗ {promise} broken in {}", counted(*runs, "run"));
-            let _ = writeln!(text, "{}", paint.text(Tone::Bad, &broken));
+            text += &paint.text(Tone::Bad, &sentence(&broken));
         }
         let unbroken = self
             .tested
             .iter()
             .filter(|(promise, _)| self.asked.contains(*promise) && !self.broken.contains_key(promise));
         for (promise, runs) in unbroken {
-            let _ =
-                writeln!(text, "· {promise} not seen to break; it could have in {}", counted(runs, "run"));
+            let could = counted(runs, "run");
+            text += &sentence(&format!("· {promise} not seen to break; it could have in {could}"));
         }
         for promise in &self.untested {
             let vacuous = format!("– {promise} could not break: never {}", promise.tested_by());
-            let _ = writeln!(text, "{}", paint.text(Tone::Unclear, &vacuous));
+            text += &paint.text(Tone::Unclear, &sentence(&vacuous));
         }
         match self.verdict {
             Verdict::Violated | Verdict::NotSeen => {}

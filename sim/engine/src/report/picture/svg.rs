@@ -337,11 +337,7 @@ pub(super) fn words(event: &JsonEvent) -> (String, String) {
 /// What the step told the monitors, in sentences.
 pub(super) fn reported(event: &JsonEvent) -> impl Iterator<Item = String> + '_ {
     let in_words = |report: &String| {
-        let words = Reported::parse(report).map_or_else(|| report.clone(), |reported| reported.sentence());
-        match words.strip_suffix(" on 1 servers") {
-            Some(before) => format!("{before} on 1 server"),
-            None => words,
-        }
+        Reported::parse(report).map_or_else(|| report.clone(), |reported| reported.sentence())
     };
     event.reported.iter().map(in_words)
 }
@@ -379,7 +375,7 @@ mod tests {
         let mut events = toy::calls();
         let server =
             events.iter_mut().find(|event| event.node.as_deref() == Some("s1")).expect("it is asked");
-        server.reported = vec!["record-written A".to_owned(), "secured B on 1 servers".to_owned()];
+        server.reported = vec!["record-written A".to_owned(), "secured B on 1 server".to_owned()];
         let drawn = toy::told(&events, |story| svg(story, Window::All));
         let (words, arrow) =
             (drawn.find(">A's record is written, B has it on"), drawn.rfind("class=\"flight"));
