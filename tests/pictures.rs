@@ -108,6 +108,7 @@ fn picture(row: &str, draw: impl Fn(Story) -> String) -> String {
         settings: &replay.settings,
         token: &token.encode(),
         broken: &broken,
+        about: &[],
         plan: &[],
         shown_for: replay.shown_for,
         nodes: &replay.nodes,

@@ -201,10 +201,10 @@ fn lasso_with<Y: System>(space: &Space<Y>, goal: Goal, draws: Draws) -> Option<L
 fn check_lasso<Y: System>(space: &Space<Y>, goal: Goal, lasso: &Lasso) {
     let Lasso { stem, cycle, .. } = lasso;
     let mut walker = space.walker();
-    let mut states = vec![goal.owed_and_served(walker.world())];
+    let mut states = vec![goal.owed_and_served(space, walker.world())];
     for action in stem {
         walker.step(*action, &mut ()).unwrap();
-        states.push(goal.owed_and_served(walker.world()));
+        states.push(goal.owed_and_served(space, walker.world()));
     }
     let unserved_from = states.iter().rposition(|(_, served)| *served).map_or(0, |last| last + 1);
     assert!(states[unserved_from..].iter().any(|(owed, _)| *owed), "{goal:?} is not owed on {lasso:?}");
@@ -214,7 +214,10 @@ fn check_lasso<Y: System>(space: &Space<Y>, goal: Goal, lasso: &Lasso) {
     for action in cycle {
         let taken = name_of(walker.world(), space, *action);
         walker.step(*action, &mut ()).unwrap();
-        assert!(!goal.owed_and_served(walker.world()).1, "{goal:?} is served in the loop of {lasso:?}");
+        assert!(
+            !goal.owed_and_served(space, walker.world()).1,
+            "{goal:?} is served in the loop of {lasso:?}"
+        );
         round.push((walker.world().clone(), taken));
     }
     assert_eq!(*walker.world(), entry, "the loop of {lasso:?} does not lead back to its beginning");
@@ -507,7 +510,7 @@ fn by_definition(space: &Space<Maze>, goal: Goal) -> bool {
         next += 1;
     }
     let (owed, served): (Vec<bool>, Vec<bool>) =
-        worlds.iter().map(|world| goal.owed_and_served(world)).unzip();
+        worlds.iter().map(|world| goal.owed_and_served(&space, world)).unzip();
     // Which worlds each world leads to without serving the goal, itself included.
     let leads_to: Vec<Vec<bool>> = (0..worlds.len())
         .map(|from| {

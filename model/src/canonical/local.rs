@@ -111,6 +111,11 @@ impl Ranks {
         holds.held.meets(self.moved)
     }
 
+    /// Whether a serial of one of the first nodes, so many, is lowered.
+    pub fn lowers_serials_of(&self, nodes: usize) -> bool {
+        (0..nodes).any(|node| self.moved.owners & super::bit_of(node) != 0)
+    }
+
     /// All that the canonical form of a part that holds this can depend on, beside the part and the frame.
     pub fn seen_by(&self, holds: &Holds, seen: &mut SmallVec<[u64; 8]>) {
         seen.extend(holds.groups.iter().map(|(group, _)| self.groups[usize::from(*group)]));

@@ -154,6 +154,28 @@ pub const FALLS: &[Fall] = &[
     Fall { why: WRITERS_TOO, ..of_row("R30", Widening::Client) },
     Fall { why: TOO_LATE, ..of_row("R30", Widening::Latency) },
     Fall { why: REPEATED, ..of_row("X7", Widening::Latency) },
+    Fall { why: MEET_AGAIN, ..of_row("R18", Widening::Latency) },
+    Fall { why: MEET_AGAIN, ..of_row("R19", Widening::Latency) },
+    Fall { why: SPLIT_AGAIN, ..of_row("R20", Widening::Client) },
+    Fall { why: ASKED_IN_TURN, ..of_row("R20", Widening::Latency) },
+    Fall { why: MEET_AGAIN, ..of_row("R21", Widening::Latency) },
+    Fall { why: SPLIT_AGAIN, ..of_row("R25", Widening::Client) },
+    Fall { why: ASKED_IN_TURN, ..of_row("R25", Widening::Latency) },
+    Fall { why: ASKED_IN_TURN, ..of_row("R28", Widening::Latency) },
+    Fall { why: MAIN_CELL_FIRST, ..of_row("C10", Widening::Client) },
+    Fall { why: GONE_UNDER_WAY, ..of_row("C10", Widening::Latency) },
+    Fall { why: MEET_AGAIN, ..of_row("C17", Widening::Latency) },
+    Fall { why: MEET_AGAIN, ..of_row("C21", Widening::Latency) },
+    Fall { why: NO_TIME_LEFT, ..of_row("C22a", Widening::Crash) },
+    Fall { why: GONE_UNDER_WAY, ..of_row("C25", Widening::Latency) },
+    Fall { why: NEVER_IN_TIME, ..of_row("C29", Widening::Latency) },
+    Fall { why: NEVER_IN_TIME, ..of_row("C31", Widening::Latency) },
+    Fall { why: NO_KEEPER_LEFT, ..of_row("C34", Widening::Crash) },
+    slower("variable", "ideal store", None, REPEATED),
+    slower("variable", "Redis", None, REPEATED),
+    slower("variable", "Cassandra", None, REPEATED),
+    slower("variable", "etcd, with deletes, by MOD", None, REPEATED),
+    slower("transfer", "as written", None, REPEATED),
     Fall { why: PAUSES_ADD_UP, ..of_chubby("lock-delay of four ticks", "no-pause", Widening::Pause) },
     Fall {
         why: PAUSES_ADD_UP,
@@ -192,7 +214,7 @@ pub const FALLS: &[Fall] = &[
     slower("old-lock-progress", "almost surely", Some("no-expiry"), MEET_AGAIN),
     slower("old-lock-progress", "almost surely", Some("no-expiry+no-crash"), MEET_AGAIN),
     slower("old-lock-progress", "somebody, in endless use", None, MEET_AGAIN),
-    slower("liveness-b", "almost surely, one client", None, TOO_LATE),
+    slower("liveness-b", "almost surely, one client", None, ASKED_IN_TURN),
     slower("readers-writer", "counted", None, BELOW_ZERO),
     slower("readers-writer", "counted, until granted", None, BELOW_ZERO),
     slower("readers-writer", "counted", Some("no-crash"), BELOW_ZERO),
@@ -220,7 +242,25 @@ pub const FALLS: &[Fall] = &[
 
 const OUTLASTS_ITS_RECORD: &str = "with its messages a hold then outlasts the record that expires";
 
-const MEET_AGAIN: &str = "messages as slow as the shortest wait between two tries let the two meet again and again, whatever they draw";
+const MEET_AGAIN: &str = "messages as slow as the difference between two waits let the two meet again and again, whatever they draw";
+
+const SPLIT_AGAIN: &str = "a second client, which waits equally long, splits the vote of the two nodes that are left, again and again: that is \
+                           row R18, and wants a random delay";
+
+const ASKED_IN_TURN: &str = "nodes that are asked one after the other, and answer slowly, take as long as the lock that they give is valid: it \
+                             is given back at once, for ever";
+
+const MAIN_CELL_FIRST: &str = "a second client meets a release whose deletion of the main cell arrived first, and is refused for the cell that \
+                               the old holder still has in the queue: that is row C9";
+
+const GONE_UNDER_WAY: &str = "a caller's cell in the queue expires while its messages are on their way: it does not find itself there any more, \
+                              and is refused a lock that nobody has";
+
+const NEVER_IN_TIME: &str = "an answer that takes longer than its client waits is asked for again, and comes too late again, for ever";
+
+const NO_TIME_LEFT: &str = "both replicas of the time service are dead then, nobody publishes the time, and who asks for it waits for ever";
+
+const NO_KEEPER_LEFT: &str = "the holder and both its keepers die, and nobody ends its lease";
 
 const BELOW_ZERO: &str = "the counter expires before a reader's slow DECR, which leaves it below zero: the next reader is not counted";
 

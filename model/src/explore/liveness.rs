@@ -64,16 +64,16 @@ impl Goal {
         }
     }
 
-    /// Whether the promise is owed in this state (P), and whether it is kept (Q).
-    pub fn owed_and_served<Y: System>(self, world: &World<Y>) -> (bool, bool) {
-        self.judge(&world.cluster.monitors)
+    /// Whether the promise is owed in this state (P) of a space, and whether it is kept (Q).
+    pub fn owed_and_served<Y: System>(self, space: &Space<Y>, world: &World<Y>) -> (bool, bool) {
+        self.judge(&world.cluster.monitors, space.setup.workload.clients)
     }
 
-    /// The same, by what was observed of each lock.
-    fn judge(self, locks: &[Monitors]) -> (bool, bool) {
+    /// The same, by what was observed of each lock that so many clients use.
+    fn judge(self, locks: &[Monitors], clients: u8) -> (bool, bool) {
         let of = |lock: LockId| &locks[usize::from(lock.0)];
         match self {
-            Goal::DeadlockFreedom => Goal::DeadlockFreedomOf(LockId(0)).judge(locks),
+            Goal::DeadlockFreedom => Goal::DeadlockFreedomOf(LockId(0)).judge(locks, clients),
             Goal::DeadlockFreedomOf(lock) => {
                 let usage = of(lock).usage();
                 (DeadlockFreedom::owed(usage), DeadlockFreedom::served(usage))
@@ -90,7 +90,12 @@ impl Goal {
                 let theorem = of(LockId(0)).theorem_3();
                 (theorem.owed(), theorem.served())
             }
-            Goal::SomebodyIsGranted => (true, !Usage::of_all(locks).granted.is_empty()),
+            Goal::SomebodyIsGranted => {
+                let usage = Usage::of_all(locks);
+                // Of clients that have all crashed nobody can be.
+                let is_over = (0..clients).all(|client| usage.crashed.contains(ClientId(client)));
+                (true, is_over || !usage.granted.is_empty())
+            }
         }
     }
 }
@@ -132,7 +137,7 @@ pub fn check_liveness<Y: System>(
     assert_eq!(space.bounds.link_messages_max, 0, "a liveness check must not stop at a boundary");
     let flags = |locks: &[Monitors]| {
         goals.iter().enumerate().fold(0_u16, |flags, (position, goal)| {
-            let (owed, served) = goal.judge(locks);
+            let (owed, served) = goal.judge(locks, space.setup.workload.clients);
             flags | u16::from(owed) << (2 * position) | u16::from(served) << (2 * position + 1)
         })
     };

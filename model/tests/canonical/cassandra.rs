@@ -1,6 +1,6 @@
 //! The Cassandra locks.
 
-use super::{Comparable, compare, walks_alike};
+use super::{Comparable, compare, remembers_what_the_world_does, walks_alike};
 use picklock_model::claims::{Assumption, cassandra as spaces, cassandra_served as served};
 use picklock_model::explore::Space;
 use picklock_model::locks::cassandra_queue::{QueueOrder, ReleaseOrder, RetryDeletes, Settings, Timestamps};
@@ -143,7 +143,61 @@ fn untimed_lock_on_three_replicas() {
     let mut space = queue_lock(2, Calls::Lock, &[]);
     space.setup.servers = 3;
     space.setup.store.read_repair = ReadRepair::None;
+    walks_alike(space.clone(), |walked| walked.steps > 10_000);
+    space.bounds.colocated = true;
     walks_alike(space, |walked| walked.steps > 10_000);
+}
+
+/// What is settled is not repaired, and so such a world has no telling; but it has a step.
+#[test]
+fn what_is_remembered_of_clients_beside_their_coordinators_is_what_the_world_does() {
+    let beside_services = |mut space: Space<CassandraServed>| {
+        space.bounds.colocated = true;
+        space.bounds.crashes = 1;
+        space.bounds.aim = Aim::At(REPLICA_SLEEPS);
+        remembers_what_the_world_does(&space);
+    };
+    let mut of_the_time = served::timed(2, 2, &[]);
+    served::for_ever(&mut of_the_time);
+    served::one_replica_ahead(&mut of_the_time);
+    of_the_time.setup.lock.queue.poll_interval = TICK;
+    beside_services(of_the_time);
+    for timestamps in [Timestamps::Service, Timestamps::ServiceMonotonic] {
+        let mut of_leases = served::kept(2, 1, &[]);
+        of_leases.setup.workload.attendants = 2;
+        of_leases.setup.lock.queue.queue_order = QueueOrder::Service;
+        of_leases.setup.lock.queue.timestamps = timestamps;
+        beside_services(of_leases);
+    }
+    let beside = |mut space: Space<CassandraQueue>| {
+        space.bounds.colocated = true;
+        remembers_what_the_world_does(&space);
+        space.bounds.crashes = 1;
+        space.bounds.losses = 1;
+        space.bounds.duplicates = 1;
+        remembers_what_the_world_does(&space);
+    };
+    for calls in [Calls::Lock, Calls::TryLock] {
+        let mut space = queue_lock(2, calls, &[]);
+        space.setup.servers = 3;
+        space.setup.workload.rounds = 3;
+        beside(space.clone());
+        space.setup.servers = 2;
+        space.bounds.link_messages_max = 2;
+        beside(space);
+    }
+    for servers in [1, 2, 3] {
+        let mut space = queue_lock(3, Calls::Lock, &[]);
+        spaces::timed(&mut space);
+        space.setup.servers = servers;
+        space.setup.lock.ttl_seconds = Some(3);
+        space.setup.workload.rounds = 3;
+        space.setup.workload.writes = Writes::Resource;
+        space.bounds.last_server_ahead_ticks = 3;
+        space.bounds.pauses = 1;
+        space.bounds.pause_ticks = 5;
+        beside(space);
+    }
 }
 
 #[test]

@@ -217,6 +217,33 @@ fn walk_along<L: Walkable>(
     Ok(())
 }
 
+/// Random walks of a world alone, beside what the search remembers of its steps.
+fn remembers_what_the_world_does<L: Walkable>(space: &Space<L>) {
+    let Space { setup, bounds } = space;
+    let shared = std::cell::RefCell::new((0, Remembered::new(space)));
+    let config = ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() };
+    let result = TestRunner::new(config).run(&vec(any::<u16>(), 0..160), |path| {
+        let (known, remembered) = &mut *shared.borrow_mut();
+        let (mut world, mut actions) = (World::new(setup, bounds), Vec::new());
+        for number in path {
+            world.actions(setup, bounds, &mut actions);
+            let Some(place) = usize::from(number).checked_rem(actions.len()) else { break };
+            let stepped = remembered.step(&world, actions[place]);
+            world.apply(actions[place], setup, bounds, &mut Workspace::default());
+            if let Some(stepped) = stepped {
+                prop_assert_eq!(&unpack::<World<L>>(&stepped), &world, "{:?}", actions[place]);
+                *known += 1;
+            }
+        }
+        Ok(())
+    });
+    if let Err(failure) = result {
+        panic!("{failure}");
+    }
+    let (known, _) = shared.into_inner();
+    assert!(known > 100, "{known} steps are remembered");
+}
+
 /// What was told of one action.
 struct Told<L: System> {
     effects: Effects<L::Store>,

@@ -11,8 +11,10 @@ use picklock_model::locks::redlock;
 use picklock_model::locks::{RedisReadersWriter, RedisSemaphore, RedisSingle, Redlock};
 use picklock_model::locks::{redis_readers_writer, redis_semaphore};
 use picklock_model::stores::redis::{self as store, Layout, Persistence};
+use picklock_model::system::System;
 use picklock_model::time::Micros;
 use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
+use picklock_model::world::TICK;
 use picklock_properties::{Promise, PromiseSet};
 
 /// The locks, in the order of the tables.
@@ -263,6 +265,12 @@ fn adapt(workload: &mut Workload, options: &CheckOptions, checks: bool) {
     workload.resource_checks = writes != Writes::None && checks;
 }
 
+/// Whether somebody may wait for an answer that a server took with it when it lost power. Without a time-out that is for ever, however
+/// good the lock is.
+fn waits_in_vain<Y: System>(Space { setup, bounds }: &Space<Y>) -> bool {
+    bounds.power_losses > 0 && setup.promises.iter().any(Promise::is_of_progress)
+}
+
 fn single_space(options: &CheckOptions, fencing: Fencing, layout: Layout) -> Space<RedisSingle> {
     let mut space = spaces::redis_single(options.clients, calls(options), &[]);
     space.setup.servers = options.servers;
@@ -271,6 +279,9 @@ fn single_space(options: &CheckOptions, fencing: Fencing, layout: Layout) -> Spa
     space.setup.lock.fencing = fencing;
     adapt(&mut space.setup.workload, options, fencing != Fencing::None);
     options.drop.iter().for_each(|assumption| spaces::drop_from_redis_single(&mut space, *assumption));
+    if waits_in_vain(&space) {
+        space.setup.lock.request_timeout.get_or_insert(Micros(2 * TICK.0));
+    }
     with_holds_of_any_length(space)
 }
 
@@ -288,6 +299,9 @@ fn shared_space(options: &CheckOptions, lock: redis_readers_writer::Settings) ->
     space.setup.promises = watched(options);
     adapt(&mut space.setup.workload, options, false);
     options.drop.iter().for_each(|assumption| spaces::drop_from_readers_writer(&mut space, *assumption));
+    if waits_in_vain(&space) {
+        space.setup.lock.request_timeout.get_or_insert(Micros(2 * TICK.0));
+    }
     with_holds_of_any_length(space)
 }
 
@@ -296,5 +310,8 @@ fn permits_space(options: &CheckOptions, lock: redis_semaphore::Settings) -> Spa
     space.setup.promises = watched(options);
     adapt(&mut space.setup.workload, options, false);
     options.drop.iter().for_each(|assumption| spaces::drop_from_semaphore(&mut space, *assumption));
+    if waits_in_vain(&space) {
+        space.setup.lock.request_timeout.get_or_insert(Micros(2 * TICK.0));
+    }
     with_holds_of_any_length(space)
 }

@@ -3,7 +3,7 @@
 mod instead;
 
 use super::open::open;
-use super::screen::{Paint, Screen, Tone, json};
+use super::screen::{Paint, Screen, Tone, json, wrapped};
 use super::{BadCall, Ending, given, names, next};
 use crate::registry::{Broken, Locks, Replay, other_runs};
 use crate::report::{
@@ -13,6 +13,7 @@ use crate::report::{
 use crate::token::{Body, Token};
 use clap::{Args, ValueEnum};
 use instead::Instead;
+use picklock_model::claims;
 use picklock_properties::Promise;
 use serde::Serialize;
 use std::fmt::Write;
@@ -156,6 +157,11 @@ impl ReplayToken {
             }
         };
         let path = self.path(format);
+        if path.is_none() && Screen::is_terminal() && !matches!(format, Format::Text | Format::Json) {
+            return Err(BadCall(
+                "a terminal shows no pictures: name a file with --out, or add --open".to_owned(),
+            ));
+        }
         let file = path.as_ref().map(|path| {
             File::create(path)
                 .map_err(|error| BadCall(format!("--out {}: cannot be written: {error}", path.display())))
@@ -184,6 +190,7 @@ impl ReplayToken {
             return Err(BadCall(format!("this run was not watched for {promise}, but for {watched}")));
         }
 
+        let about = about(&self.token);
         let broken = replay.in_words();
         let is_untested = |promise| !replay.breaks(Some(promise)) && !replay.tested.contains(promise);
         let ending = match token.promise {
@@ -199,13 +206,17 @@ impl ReplayToken {
             }
             Format::Text => {
                 let why = replay.told(&token, &broken, |story| why_text(&story, options));
-                text(&token, &self.token, &replay, &broken, &why, self.all, paint)
+                let about = told_of(&about, options.width);
+                text(&token, &self.token, &replay, &broken, &format!("{about}{why}"), self.all, paint)
             }
             Format::Html => {
                 let others = |step| other_runs(lock, &token, step).unwrap_or_default();
-                replay.told(&token, &broken, |story| match &token.body {
-                    Body::Path { .. } => page_with_others(story, window, &others),
-                    Body::Planned { .. } => page(story, window),
+                replay.told(&token, &broken, |story| {
+                    let story = Story { about: &about, ..story };
+                    match &token.body {
+                        Body::Path { .. } => page_with_others(story, window, &others),
+                        Body::Planned { .. } => page(story, window),
+                    }
                 })
             }
             Format::Svg => replay.told(&token, &broken, |story| svg(story, window)),
@@ -233,6 +244,24 @@ impl ReplayToken {
         let made_up = || std::env::temp_dir().join(format!("picklock-run.{}", format.extension()));
         self.out.clone().or_else(|| self.open.then(made_up))
     }
+}
+
+/// What the catalogue says of the row that is called like this, in sentences; nothing, if none is.
+fn about(name: &str) -> Vec<String> {
+    let row = claims::scenarios().into_iter().find(|row| row.id.eq_ignore_ascii_case(name.trim()));
+    let Some(row) = row else { return Vec::new() };
+    let mut about = vec![format!("{}: {}", row.id, row.story), format!("repair: {}", row.fix)];
+    if !row.note.is_empty() {
+        about.push(format!("note: {}", row.note));
+    }
+    about
+}
+
+/// The same, in lines of so many columns.
+fn told_of(about: &[String], width: usize) -> String {
+    let Some((story, rest)) = about.split_first() else { return String::new() };
+    let told = rest.iter().map(|sentence| wrapped(sentence, width, "  "));
+    format!("{}{}\n", wrapped(story, width, ""), told.collect::<String>())
 }
 
 fn document(token: &Token, replay: Replay, broken: Vec<Broken>, why: Vec<Because>) -> Document {

@@ -217,3 +217,16 @@ fn the_readmes_first_minute_is_what_its_commands_print() {
     }
     assert!(compared >= 15, "{compared} lines were compared");
 }
+
+#[test]
+fn a_run_that_is_called_by_its_row_is_shown_with_what_the_catalogue_says_of_it() {
+    let told = picklock(&["replay", "r1"]).stdout;
+    let words: String = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    for sentence in ["R1: the holder pauses", "repair: "] {
+        assert_eq!(words.matches(sentence).count(), 1, "{sentence}: {told}");
+    }
+    let page = picklock(&["replay", "R1", "--format", "html"]).stdout;
+    assert!(page.contains("<summary>R1: "), "the page has the story of its row");
+    let (token, _) = broken_seed();
+    assert!(!picklock(&["replay", &token]).stdout.contains("repair: "), "a run of no row has none");
+}

@@ -252,9 +252,16 @@ impl<'s, Y: System> Memory<'s, Y> {
                 next.messages.push(message);
             }
         }
-        self.settle(next, Length::Step);
-        self.forget_holds(next);
+        // Nothing is forgotten while messages still arrive within the step: a read among them could tell.
+        let goes_on = self.space.bounds.colocated && self.due_at_once(next).is_some();
+        if !goes_on {
+            self.settle(next, Length::Step);
+            self.forget_holds(next);
+        }
+        // A client counts its requests and its holds, each for itself, and both are put in order together: by what they are after the
+        // step as a whole.
         self.rewrite(next, slot, row.shared, before)
+            && !(goes_on && self.ranks.lowers_serials_of(self.clients.len()))
     }
 
     pub(super) fn frame(&self, length: Length) -> &Frame {

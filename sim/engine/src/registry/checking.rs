@@ -151,12 +151,12 @@ pub(super) fn never_served<Y: System>(
     }
     let mut goals = goals(space.setup.workload.clients, space.setup.workload.locks, space.setup.promises);
     goals.retain(|goal| {
-        let (owed, served) = goal.owed_and_served(walker.world());
+        let (owed, served) = goal.owed_and_served(space, walker.world());
         owed && !served
     });
     for action in cycle {
         walker.step(*action, &mut ())?;
-        goals.retain(|goal| !goal.owed_and_served(walker.world()).1);
+        goals.retain(|goal| !goal.owed_and_served(space, walker.world()).1);
     }
     let asked = goals.iter().find(|goal| Some(goal.promise()) == asked);
     Ok(asked.or(goals.first()).copied())

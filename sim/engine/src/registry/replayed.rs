@@ -104,6 +104,7 @@ impl Replay {
             settings: &self.settings,
             token: &token.encode(),
             broken: &broken,
+            about: &[],
             plan: &plan,
             shown_for: self.shown_for,
             nodes: &self.nodes,

@@ -17,6 +17,8 @@ pub struct Story<'a> {
     pub broken: &'a [String],
     /// Of these the promise that the run is shown for.
     pub shown_for: Option<Promise>,
+    /// What is known of such runs, in sentences: the row of the catalogue that it was asked for by.
+    pub about: &'a [String],
     /// The fault plan, a line each; none for a path of the exhaustive engine.
     pub plan: &'a [String],
     /// All nodes: clients, attendants, servers, and the resource if somebody writes to it.

@@ -88,6 +88,12 @@ impl Held {
         let file = self.path.display();
         let Some(Compared { differences, left_out }) = compared else {
             if !judged.is_complete() {
+                // A file that only says that it can be written is no result.
+                if std::fs::metadata(&self.path).is_ok_and(|file| file.len() == 0) {
+                    let _ = std::fs::remove_file(&self.path);
+                    let note = format!("\n{file} is not written: not all was run\n");
+                    return Ok(paint.text(Tone::Unclear, &note));
+                }
                 let note = format!("\n{file} is left as it was: not all was run\n");
                 return Ok(paint.text(Tone::Unclear, &note));
             }

@@ -64,6 +64,7 @@ impl Picture {
             token: "",
             broken: &self.broken,
             shown_for: shown_for.map(|violation| violation.property),
+            about: &[],
             plan: &self.plan,
             nodes: &self.nodes,
             locks: 1,

@@ -92,6 +92,12 @@ fn header(layout: &Layout) -> Markup {
                 @if let Some(note) = broken_again(layout) { p { (note) } }
                 @if story.broken.is_empty() { p class="what-held" { "no promise was broken" } }
             }
+            @if !story.about.is_empty() {
+                details {
+                    summary { (story.about[0]) }
+                    div class="about" { @for sentence in &story.about[1..] { p { (sentence) } } }
+                }
+            }
             details {
                 summary { "the same run again" }
                 div class="about" {

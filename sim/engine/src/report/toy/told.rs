@@ -26,6 +26,7 @@ pub fn story_of(events: &[JsonEvent], to: impl FnOnce(Story)) {
         token: "pk0_toy",
         shown_for: None,
         broken: &[],
+        about: &[],
         plan: &[],
         nodes: &nodes,
         locks: 1,
