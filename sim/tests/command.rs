@@ -798,11 +798,24 @@ fn names_are_read_however_they_are_capitalised() {
     assert_eq!(run("theorems Theorem-9").code, 2);
     assert_eq!(run("matrix --lock Redlock --fault NONE --seeds 2").code, 0);
     let all_but = run("sweep redlock --faults -Pause,-clock --seeds 0..2").stdout;
-    assert!(all_but.contains("faults  delay,loss,"), "{all_but}");
+    assert!(all_but.contains("faults    delay,loss,"), "{all_but}");
 }
 
 #[test]
 fn a_probe_is_swept_through_replies_that_arrive_twice() {
     let ended = run("sweep row-probe --seeds 0..50 --keep-going");
     assert!(!matches!(ended.code, 2 | 101), "{} {}", ended.code, ended.stderr);
+}
+
+#[test]
+fn faults_that_nothing_can_come_of_are_not_tried() {
+    let ended = run("try --faults duplicate -- true");
+    assert_eq!((ended.code, ended.stderr.lines().count()), (2, 1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("nothing comes twice over TCP"), "{}", ended.stderr);
+}
+
+#[test]
+fn whoever_waits_for_a_server_that_lost_power_asks_again_where_progress_is_checked() {
+    let checked = document("check redis-single --progress");
+    assert_eq!(checked["verdict"], "holds", "{checked}");
 }

@@ -13,7 +13,7 @@ use super::serve::{
 };
 use super::{BadCall, Ending, names};
 use crate::cli::plan_file::PlanFile;
-use crate::plans::fault::FaultSet;
+use crate::plans::fault::{FaultKind, FaultSet};
 use crate::plans::plan::{Plan, Planned, Target, When};
 use crate::plans::swarm::Scale;
 use crate::serve::watch::{Deed, Strike, Verdict, listen};
@@ -200,6 +200,9 @@ impl Try {
             };
         }
         let kinds = names::faults(self.faults.as_deref().unwrap_or(usual.faults))?;
+        if kinds == FaultSet::from(FaultKind::Duplicate) {
+            return Err(BadCall("nothing comes twice over TCP: --faults duplicate would strike nothing".to_owned()));
+        }
         // The rest of the round is for what the last fault leads to.
         let horizon = Micros((round.0 * 2 / 3).max(1));
         let scale = Scale { clients, servers, lease: Some(lease), horizon, messages: 0, lines: Vec::new() };

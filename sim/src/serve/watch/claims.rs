@@ -34,6 +34,14 @@ struct There {
     gone: Option<Micros>,
 }
 
+/// Who else has deleted a claim, which its owner does not know of.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    pub by: Owner,
+    pub server: u8,
+    pub at: Micros,
+}
+
 /// A lock's key with a value that somebody has put there.
 #[derive(Clone, Debug)]
 pub struct Claim {
@@ -46,6 +54,8 @@ pub struct Claim {
     /// Since when enough servers have said so.
     pub handed_out: Option<Micros>,
     given_up: Option<Micros>,
+    /// Who was the first to delete it that is not its owner.
+    pub taken: Option<Taken>,
     /// A command that may give it up is on its way.
     in_doubt: u32,
     /// Servers that have prolonged it since the request that began to, and when that was.
@@ -158,6 +168,7 @@ impl Claims {
             there: BTreeMap::from([(server, there)]),
             handed_out: None,
             given_up: None,
+            taken: None,
             in_doubt: 0,
             prolonged: (asked, Vec::new()),
         });
@@ -256,6 +267,8 @@ impl Claims {
         // Who else deletes it takes it away from its owner, who does not know.
         if is_owners {
             claim.given_up.get_or_insert(asked);
+        } else {
+            claim.taken.get_or_insert(Taken { by, server, at: now });
         }
     }
 
@@ -347,6 +360,23 @@ mod tests {
         claims.deleted(0, &KEY, &Bytes::from_static(b"two"), owner(2), Micros(991_000), Micros(991_000));
         assert!(takes(&mut claims, "three", 1, &[0], 992_000).is_empty());
         assert_eq!(takes(&mut claims, "four", 2, &[0], 993_000).len(), 1);
+    }
+
+    #[test]
+    fn who_deletes_what_another_client_has_is_known_when_it_is_handed_out_again() {
+        let (mut claims, one) = (Claims::new(1), Bytes::from_static(b"one"));
+        let client = |client: u8| Owner { link: client.into(), client: Some(client) };
+        let take = |claims: &mut Claims, value: &Bytes, by, at| {
+            let number = claims.took(0, &KEY, value, LIFE, client(by), Micros(at), Micros(at));
+            claims.told(0, &KEY, number, Micros(at)).1
+        };
+        take(&mut claims, &one, 0, 0);
+        claims.deleted(0, &KEY, &one, client(1), Micros(10), Micros(20));
+        let overlaps = take(&mut claims, &Bytes::from_static(b"two"), 1, 30);
+        let taken = overlaps[0].first.taken.expect("it was deleted by another client");
+        assert_eq!((taken.by, taken.server, taken.at), (client(1), 0, Micros(20)));
+        claims.deleted(0, &KEY, &Bytes::from_static(b"two"), client(1), Micros(40), Micros(40));
+        assert!(take(&mut claims, &one, 2, 50).iter().all(|overlap| overlap.first.owner != client(1)));
     }
 
     #[test]
