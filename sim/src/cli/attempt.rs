@@ -201,7 +201,9 @@ impl Try {
         }
         let kinds = names::faults(self.faults.as_deref().unwrap_or(usual.faults))?;
         if kinds == FaultSet::from(FaultKind::Duplicate) {
-            return Err(BadCall("nothing comes twice over TCP: --faults duplicate would strike nothing".to_owned()));
+            return Err(BadCall(
+                "nothing comes twice over TCP: --faults duplicate would strike nothing".to_owned(),
+            ));
         }
         // The rest of the round is for what the last fault leads to.
         let horizon = Micros((round.0 * 2 / 3).max(1));

@@ -197,7 +197,12 @@ impl Check {
         let options = CheckOptions { clients, servers, rounds, try_lock: self.try_lock, drop, promises };
         minds_what_it_is_asked(lock, &options)?;
         leans_on_what_it_drops(lock, &options)?;
-        Ok(options)
+        if !self.progress || !promises.is_empty() {
+            return Ok(options);
+        }
+        // What is judged is named, for whoever makes the space.
+        let promises = goals(clients, 1, promises).iter().map(|goal| goal.promise()).collect();
+        Ok(CheckOptions { promises, ..options })
     }
 
     /// The one line at which clients are struck. Other faults than those would hide that it is never come to.
