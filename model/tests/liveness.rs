@@ -510,7 +510,7 @@ fn by_definition(space: &Space<Maze>, goal: Goal) -> bool {
         next += 1;
     }
     let (owed, served): (Vec<bool>, Vec<bool>) =
-        worlds.iter().map(|world| goal.owed_and_served(&space, world)).unzip();
+        worlds.iter().map(|world| goal.owed_and_served(space, world)).unzip();
     // Which worlds each world leads to without serving the goal, itself included.
     let leads_to: Vec<Vec<bool>> = (0..worlds.len())
         .map(|from| {
