@@ -77,4 +77,5 @@ mod testing;
 mod theorems;
 mod tokens;
 mod truth;
+mod widened;
 mod zookeeper;

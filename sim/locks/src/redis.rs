@@ -265,10 +265,11 @@ fn adapt(workload: &mut Workload, options: &CheckOptions, checks: bool) {
     workload.resource_checks = writes != Writes::None && checks;
 }
 
-/// Whether somebody may wait for an answer that a server took with it when it lost power. Without a time-out that is for ever, however
-/// good the lock is.
-fn waits_in_vain<Y: System>(Space { setup, bounds }: &Space<Y>) -> bool {
-    bounds.power_losses > 0 && setup.promises.iter().any(Promise::is_of_progress)
+/// How long a client waits at least for an answer that a server may have taken with it when it lost power: without a time-out it would
+/// wait for ever, however good the lock is.
+fn patience<Y: System>(Space { setup, bounds }: &Space<Y>) -> Option<Micros> {
+    let is_in_vain = bounds.power_losses > 0 && setup.promises.iter().any(Promise::is_of_progress);
+    is_in_vain.then_some(Micros(2 * TICK.0))
 }
 
 fn single_space(options: &CheckOptions, fencing: Fencing, layout: Layout) -> Space<RedisSingle> {
@@ -279,9 +280,7 @@ fn single_space(options: &CheckOptions, fencing: Fencing, layout: Layout) -> Spa
     space.setup.lock.fencing = fencing;
     adapt(&mut space.setup.workload, options, fencing != Fencing::None);
     options.drop.iter().for_each(|assumption| spaces::drop_from_redis_single(&mut space, *assumption));
-    if waits_in_vain(&space) {
-        space.setup.lock.request_timeout.get_or_insert(Micros(2 * TICK.0));
-    }
+    space.setup.lock.request_timeout = space.setup.lock.request_timeout.or(patience(&space));
     with_holds_of_any_length(space)
 }
 
@@ -299,9 +298,7 @@ fn shared_space(options: &CheckOptions, lock: redis_readers_writer::Settings) ->
     space.setup.promises = watched(options);
     adapt(&mut space.setup.workload, options, false);
     options.drop.iter().for_each(|assumption| spaces::drop_from_readers_writer(&mut space, *assumption));
-    if waits_in_vain(&space) {
-        space.setup.lock.request_timeout.get_or_insert(Micros(2 * TICK.0));
-    }
+    space.setup.lock.request_timeout = space.setup.lock.request_timeout.or(patience(&space));
     with_holds_of_any_length(space)
 }
 
@@ -310,8 +307,6 @@ fn permits_space(options: &CheckOptions, lock: redis_semaphore::Settings) -> Spa
     space.setup.promises = watched(options);
     adapt(&mut space.setup.workload, options, false);
     options.drop.iter().for_each(|assumption| spaces::drop_from_semaphore(&mut space, *assumption));
-    if waits_in_vain(&space) {
-        space.setup.lock.request_timeout.get_or_insert(Micros(2 * TICK.0));
-    }
+    space.setup.lock.request_timeout = space.setup.lock.request_timeout.or(patience(&space));
     with_holds_of_any_length(space)
 }

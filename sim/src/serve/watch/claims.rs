@@ -54,8 +54,8 @@ pub struct Claim {
     /// Since when enough servers have said so.
     pub handed_out: Option<Micros>,
     given_up: Option<Micros>,
-    /// Who was the first to delete it that is not its owner.
-    pub taken: Option<Taken>,
+    /// By whom else than its owner it was deleted, server by server.
+    pub taken: Vec<Taken>,
     /// A command that may give it up is on its way.
     in_doubt: u32,
     /// Servers that have prolonged it since the request that began to, and when that was.
@@ -168,7 +168,7 @@ impl Claims {
             there: BTreeMap::from([(server, there)]),
             handed_out: None,
             given_up: None,
-            taken: None,
+            taken: Vec::new(),
             in_doubt: 0,
             prolonged: (asked, Vec::new()),
         });
@@ -268,7 +268,7 @@ impl Claims {
         if is_owners {
             claim.given_up.get_or_insert(asked);
         } else {
-            claim.taken.get_or_insert(Taken { by, server, at: now });
+            claim.taken.push(Taken { by, server, at: now });
         }
     }
 
@@ -373,8 +373,9 @@ mod tests {
         take(&mut claims, &one, 0, 0);
         claims.deleted(0, &KEY, &one, client(1), Micros(10), Micros(20));
         let overlaps = take(&mut claims, &Bytes::from_static(b"two"), 1, 30);
-        let taken = overlaps[0].first.taken.expect("it was deleted by another client");
-        assert_eq!((taken.by, taken.server, taken.at), (client(1), 0, Micros(20)));
+        let taken: Vec<_> =
+            overlaps[0].first.taken.iter().map(|taken| (taken.by, taken.server, taken.at)).collect();
+        assert_eq!(taken, [(client(1), 0, Micros(20))]);
         claims.deleted(0, &KEY, &Bytes::from_static(b"two"), client(1), Micros(40), Micros(40));
         assert!(take(&mut claims, &one, 2, 50).iter().all(|overlap| overlap.first.owner != client(1)));
     }

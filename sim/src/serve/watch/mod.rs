@@ -294,10 +294,10 @@ impl Watch {
         let numbers = (number_of(&first_name), number_of(&self.witness.name(second)));
         let entered = hold.map(|hold| format!("{first_name} entered at {}", hold.entered));
         let mut because: Vec<String> = entered.into_iter().collect();
-        let (mut moved, mut taken) = (Vec::new(), None);
+        let (mut moved, mut taken) = (Vec::new(), Vec::new());
         let claims = numbers.0.zip(numbers.1).and_then(|(first, second)| self.claims.between(first, second));
         if let Some((first, second)) = claims {
-            (moved, taken) = (first.moved_to(second), first.taken);
+            (moved, taken) = (first.moved_to(second), first.taken.clone());
             if let Some(ends) = first.ends().filter(|ends| *ends <= at) {
                 because.push(format!("{first_name}'s lease was over at {ends}"));
             }
@@ -313,7 +313,7 @@ impl Watch {
             because,
             fault: None,
         };
-        self.add(broken, since, numbers.0, &moved, taken);
+        self.add(broken, since, numbers.0, &moved, &taken);
     }
 
     fn overlaps(&mut self, at: Micros, overlap: &Overlap) {
@@ -335,25 +335,27 @@ impl Watch {
             fault: None,
         };
         let since = overlap.first.handed_out.unwrap_or(at);
-        self.add(broken, since, overlap.first.owner.client, &overlap.moved, overlap.first.taken);
+        self.add(broken, since, overlap.first.owner.client, &overlap.moved, &overlap.first.taken);
     }
 
     /// Of what has struck since the first holder asked for what it holds: what struck it, else what struck the servers that the
-    /// lock moved on, else what struck any; of these the last. Where a client has deleted what the first one holds, that is why.
+    /// lock moved on, else what struck any; of these the last. Where clients have deleted what the first one holds on all
+    /// the servers that the lock moved on, no fault is to blame.
     fn add(
         &mut self,
         mut broken: Broken,
         since: Micros,
         first: Option<u8>,
         moved: &[(u8, Micros)],
-        taken: Option<Taken>,
+        taken: &[Taken],
     ) {
-        let taken = taken.filter(|taken| moved.iter().any(|(server, _)| *server == taken.server));
+        let deleted = |server: u8| taken.iter().find(|taken| taken.server == server);
+        let is_all_deleted = !moved.is_empty() && moved.iter().all(|(server, _)| deleted(*server).is_some());
         let began = moved.iter().map(|(_, since)| *since).chain([since]).min().unwrap_or(since);
         let active = |strike: &&Strike| strike.over.is_none_or(|over| over >= began);
         let of_first = |strike: &&Strike| first.is_some() && strike.client == first;
         let of_moved = |strike: &&Strike| moved.iter().any(|(server, _)| strike.servers.contains(server));
-        let active: Vec<&Strike> = self.strikes.iter().filter(active).filter(|_| taken.is_none()).collect();
+        let active: Vec<&Strike> = self.strikes.iter().filter(active).filter(|_| !is_all_deleted).collect();
         let last = |strikes: Vec<&Strike>| strikes.last().map(|strike| (*strike).clone());
         let cause = last(active.iter().copied().filter(of_first).collect())
             .or_else(|| last(active.iter().copied().filter(of_moved).collect()))
@@ -367,10 +369,11 @@ impl Watch {
             _ => &broken.client,
         }
         .clone();
-        if let Some(Taken { by, server, at }) = taken {
-            let (by, server) = (self.owner(by), server + 1);
-            broken.because.push(format!("{by} deletes on s{server} at {at} what is {first}'s"));
-        } else if cause.is_none() {
+        for Taken { by, server, at } in moved.iter().filter_map(|(server, _)| deleted(*server)) {
+            let by = self.owner(*by);
+            broken.because.push(format!("{by} deletes on s{} at {at} what is {first}'s", server + 1));
+        }
+        if cause.is_none() && !is_all_deleted {
             broken.because.push(format!("no fault struck since {first} asked for it"));
         }
         broken.fault = cause;
