@@ -1,17 +1,21 @@
-//! The engines against each other, over every lock, fault and promise: where `check` explores a whole small world with the
-//! fault allowed and calls the promise kept, no random run with that fault may break it. Where one does, the small world lacks
-//! something, and [`KNOWN`] says what.
+//! The engines against each other, over every lock, fault and promise, in both directions.
 //!
-//! Only a cell that a random run breaks can be a contradiction, so only those are explored. A search that does not end soon says nothing of its
-//! cell: the test counts the broken cells of which something was said.
+//! Where `check` explores a whole small world with the fault allowed and calls the promise kept, no random run with that fault may break
+//! it. Where one does, the small world lacks something, and [`KNOWN`] says what. Only a cell that a random run breaks can be such a
+//! contradiction, so only those are explored. A search that does not end soon says nothing of its cell: the test counts the broken cells of
+//! which something was said.
+//!
+//! And where `check` breaks a promise, the matrix must know that it breaks, though no run of it may have met the failure. A drop that is
+//! made by setting the store otherwise than the matrix has it says nothing of the matrix's store, and is left out.
+//!
 //! `PICKLOCK_LONG=1` goes through larger worlds and more seeds.
 
 use crate::evidence::{STATES_MAX, lock};
-use picklock_model::claims::{Assumption, Judgement, NamedSpace};
+use picklock_model::claims::{Assumption, Judgement, Known, NamedSpace};
 use picklock_model::explore::Limits;
 use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::plans::fault::{FaultKind, FaultSet};
-use picklock_sim::registry::{AnyLock, CheckOptions, CheckVerdict, SweepHow, locks};
+use picklock_sim::registry::{AnyLock, CheckOptions, CheckVerdict, SweepHow, known_of, known_run, locks};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -158,4 +162,74 @@ fn what_check_calls_kept_no_random_run_breaks() {
         compared >= least,
         "only {compared} cells were compared: worlds are too large for {states_max} states"
     );
+}
+
+/// Where `check` breaks what the matrix does not know to be broken, and why both are right.
+const BROKEN_IN_SMALL_WORLDS_ALONE: &[(&str, &str, Promise, &str)] = &[];
+
+/// Whether the store of this space is set otherwise than that of the other one.
+fn sets_store(lock: &dyn AnyLock, space: &NamedSpace, whole: &NamedSpace) -> bool {
+    let of_store = |space: &NamedSpace| -> Vec<String> {
+        let surroundings = lock.surroundings(space);
+        let settings = surroundings.unwrap_or_else(|error| panic!("{}: {error}", lock.name())).settings;
+        settings.into_iter().filter(|setting| setting.starts_with("store.")).collect()
+    };
+    of_store(space) != of_store(whole)
+}
+
+#[test]
+fn what_check_breaks_the_matrix_knows_to_be_broken() {
+    let (states_max, least) = match std::env::var_os("PICKLOCK_LONG") {
+        Some(_) => (STATES_MAX, 600),
+        None => (6_000, 300),
+    };
+    let names: Vec<&str> = locks().iter().filter(|lock| lock.is_lock()).map(|lock| lock.name()).collect();
+    let faults = || std::iter::once(None).chain(FaultKind::USUAL.into_iter().map(Some));
+    let cells = names.iter().flat_map(|name| faults().map(move |fault| (*name, fault)));
+    let cells: Vec<_> =
+        cells.flat_map(|(name, fault)| PROMISES.map(|promise| (name, fault, promise))).collect();
+    let judged = AtomicUsize::new(0);
+    let unknown_of = |&(name, fault, promise): &(&'static str, Option<FaultKind>, Promise)| {
+        let row = fault.map_or("none", FaultKind::name);
+        let is_known = known_run(name, row, promise).is_some()
+            || known_of(name, row, promise).is_some_and(|cell| cell.known == Known::Broken);
+        if is_known {
+            return None;
+        }
+        let lock = lock(name);
+        let whole = lock.space(&options(lock.as_ref(), None, promise, 2));
+        assumptions(fault).into_iter().find_map(|drop| {
+            let space = lock.space(&options(lock.as_ref(), drop, promise, 2));
+            if drop.is_some() && (space == whole || sets_store(lock.as_ref(), &space, &whole)) {
+                return None;
+            }
+            match verdict(lock.as_ref(), &space, states_max)? {
+                CheckVerdict::Violated => {
+                    let drop = drop.map_or_else(String::new, |drop| format!(" without {drop}"));
+                    Some((name, row, promise, drop))
+                }
+                CheckVerdict::Holds => {
+                    judged.fetch_add(1, Ordering::Relaxed);
+                    None
+                }
+                CheckVerdict::Incomplete | CheckVerdict::Vacuous => None,
+            }
+        })
+    };
+    let found: Vec<_> = cells.par_iter().filter_map(unknown_of).collect();
+    let is_explained = |name: &str, row: &str, promise: Promise| {
+        BROKEN_IN_SMALL_WORLDS_ALONE.iter().any(|cell| (cell.0, cell.1, cell.2) == (name, row, promise))
+    };
+    let unexplained: Vec<String> = found
+        .iter()
+        .filter(|(name, row, promise, _)| !is_explained(name, row, *promise))
+        .map(|(name, row, promise, drop)| format!("{name} · {row} · {promise}: check breaks it{drop}"))
+        .collect();
+    assert!(unexplained.is_empty(), "{}", unexplained.join("\n"));
+    for (name, row, promise, _) in BROKEN_IN_SMALL_WORLDS_ALONE {
+        let is_found = found.iter().any(|cell| (cell.0, cell.1, cell.2) == (*name, *row, *promise));
+        assert!(is_found, "{name} · {row} · {promise} is explained, and check does not break it");
+    }
+    let judged = judged.into_inner();
+    assert!(judged >= least, "only {judged} spaces were judged: they are too large for {states_max} states");
 }

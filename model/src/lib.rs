@@ -42,6 +42,7 @@ pub mod machine;
 pub mod managed;
 pub mod names;
 pub mod objects;
+pub mod panics;
 pub mod stores;
 pub mod system;
 pub mod time;

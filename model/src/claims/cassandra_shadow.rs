@@ -70,12 +70,19 @@ pub fn timed(space: &mut Space<CassandraShadow>) {
     space.setup.lock.backoff = Backoff::Fixed(TICK);
 }
 
-/// Where the back-off of Listing 4 means something: messages arrive within the tick, and a refused thread waits for one of
-/// `lengths` whole numbers of ticks.
+/// A world in which the back-off of Listing 4 means something: messages arrive within the tick, and a refused thread waits for one
+/// of `lengths` whole numbers of ticks.
 pub fn backing_off(clients: u8, lengths: u8) -> Space<CassandraShadow> {
     let mut space = shadow_lock(clients, 1, Calls::Lock, &[]);
-    timed(&mut space);
-    space.bounds.latency_ticks = Some(0);
-    space.setup.lock.backoff = Backoff::Drawn { unit: TICK, below: lengths };
+    back_off(&mut space, lengths);
     space
+}
+
+/// Lets refused threads wait for one of `lengths` whole numbers of ticks; where no time passed, it does, and messages arrive within the
+/// tick.
+pub fn back_off(space: &mut Space<CassandraShadow>, lengths: u8) {
+    let latency_ticks = space.bounds.latency_ticks.or(Some(0));
+    timed(space);
+    space.bounds.latency_ticks = latency_ticks;
+    space.setup.lock.backoff = Backoff::Drawn { unit: TICK, below: lengths };
 }

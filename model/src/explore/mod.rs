@@ -7,6 +7,7 @@
 //! allocates a path per state, and gives no edges, which liveness (`liveness`) needs.
 
 mod another;
+mod audit;
 mod label;
 mod liveness;
 mod packed;
@@ -17,6 +18,7 @@ mod steps;
 mod telling;
 
 pub use another::{Another, Retold};
+pub use audit::Apart;
 pub use liveness::{Draws, Goal, Lasso, check_liveness};
 pub use packed::{pack, unpack};
 pub use search::{Alike, Coverage, Exploration, Limits, Seen, Verdict, search, search_alike};

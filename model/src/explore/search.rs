@@ -15,6 +15,7 @@ mod shards;
 use super::parts::pack_parts;
 use super::steps::{Numbers, Steps, nodes_of};
 use super::{Path, Space};
+use crate::panics::{self, Panicked, PanickedRun};
 use crate::system::System;
 use crate::world::{Action, World};
 use expanding::{Expand, Expanded, expand};
@@ -228,6 +229,10 @@ pub enum Alike {
 /// Where clients are told apart by nothing but their numbers, one state is kept of all that differ only in which client is which
 /// ([`Alike::Renamed`], [`Exploration::kept`]). What is broken is looked for again with every state kept, so that a path is one of worlds
 /// as they are, and as short as can be.
+///
+/// # Panics
+///
+/// With a [`Panicked`] that has the shortest path there, if a machine panics.
 pub fn search<Y: System>(space: &Space<Y>, limits: &Limits) -> Exploration {
     Graph::build(space, limits, None).exploration
 }
@@ -235,7 +240,11 @@ pub fn search<Y: System>(space: &Space<Y>, limits: &Limits) -> Exploration {
 /// The same with states kept apart so far; `None`: it was found to matter which client is which. By what [`Alike::Same`] and
 /// [`Alike::Read`] count, [`search`] is judged.
 pub fn search_alike<Y: System>(space: &Space<Y>, limits: &Limits, alike: Alike) -> Option<Exploration> {
-    Graph::build_alike(space, limits, None, alike).map(|graph| graph.exploration)
+    let graph = Graph::build_alike(space, limits, None, alike)?;
+    match graph.panicked {
+        Some(panicked) => panics::unwind(panicked),
+        None => Some(graph.exploration),
+    }
 }
 
 const CHUNK_STATES: usize = 512;
@@ -252,6 +261,8 @@ pub(super) struct Graph {
     shards: Vec<Shard>,
     /// What the latest chunks led to: memory for the next ones.
     expanded: Vec<Expanded>,
+    /// The first step that ended in a panic, which ends the search.
+    panicked: Option<Panicked>,
 }
 
 impl Graph {
@@ -261,12 +272,14 @@ impl Graph {
         if flags.is_none() && space.has_clients_alike() {
             let graph = Graph::build_alike(space, limits, None, Alike::Renamed);
             if let Some(graph) = graph
+                && graph.panicked.is_none()
                 && !matches!(graph.exploration.verdict, Verdict::Violated { .. })
             {
                 return graph;
             }
         }
         match Graph::build_alike(space, limits, flags, Alike::Same) {
+            Some(Graph { panicked: Some(panicked), .. }) => panics::unwind(panicked),
             Some(graph) => graph,
             None => unreachable!("where no state is left out, none is left out in vain"),
         }
@@ -307,14 +320,17 @@ impl Graph {
             },
             shards,
             expanded: Vec::new(),
+            panicked: None,
         };
         // One for each thread that expands.
         let idle: Mutex<Vec<Steps<Y>>> = Mutex::new(vec![steps]);
         graph.explore(StateId::new(shard, 0), flags.is_some(), limits, &|chunk, shards, expanded| {
             let steps = lock(&idle).pop();
             let mut steps = steps.unwrap_or_else(|| Steps::new(space, Arc::clone(&numbers), alike));
-            expand(space, chunk, shards, flags, &mut steps, expanded);
-            lock(&idle).push(steps);
+            match panics::caught(|| expand(space, chunk, shards, flags, &mut steps, expanded)) {
+                Ok(()) => lock(&idle).push(steps),
+                Err(what) => expanded.panicked = Some(what),
+            }
         });
         graph.exploration.bytes = graph.shards.iter().map(Shard::size).sum::<u64>() + numbers.size();
         let is_in_vain = graph.expanded.iter().any(|expanded| expanded.is_in_vain);
@@ -361,6 +377,14 @@ impl Graph {
             let mut all = std::mem::take(&mut self.expanded);
             let expanded = &mut all[..chunks.len()];
             chunks.zip(expanded.par_iter_mut()).for_each(|(chunk, expanded)| expand(chunk, shards, expanded));
+            if let Some((what, (parent, action))) =
+                expanded.iter_mut().find_map(|chunk| Some((chunk.panicked.take()?, chunk.at)))
+            {
+                let mut path = self.path_to(parent);
+                path.push(action);
+                self.panicked = Some(Panicked { what, run: PanickedRun::Path(path) });
+                return Some(Verdict::Incomplete { reason: "a machine panicked" });
+            }
             let (states, kept) = self.take_in(expanded, keep_edges, next);
             self.exploration.states += states;
             self.exploration.kept += kept;

@@ -263,6 +263,9 @@ fn shadow_space(options: &CheckOptions, settings: cassandra_shadow::Settings) ->
     space.setup.workload.writes = writes;
     space.setup.workload.resource_checks = writes != Writes::None && settings.fencing;
     options.drop.iter().for_each(|assumption| shadow_spaces::drop_from_shadow_lock(&mut space, *assumption));
+    if space.setup.promises.iter().any(Promise::is_of_progress) {
+        shadow_spaces::back_off(&mut space, 2);
+    }
     with_holds_of_any_length(space)
 }
 

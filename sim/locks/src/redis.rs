@@ -3,7 +3,7 @@
 use picklock_engine::registry::{
     AnyLock, CLIENTS, CheckOptions, ROUNDS, Registered, with_holds_of_any_length,
 };
-use picklock_model::claims::redis as spaces;
+use picklock_model::claims::{Assumption, redis as spaces};
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
 use picklock_model::locks::redis_single::{self, Fencing};
@@ -25,7 +25,9 @@ pub(crate) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "SET NX PX on one Redis, released by script (the Redlock article, \"one instance\")",
             default_settings: redis_single::Settings::as_written(),
             setup: || single(redis_single::Settings::as_written(), 1),
-            space: Some(|options| single_space(options, Fencing::None, Layout::Independent)),
+            space: Some(|options| {
+                single_space(options, redis_single::Settings::as_written(), Layout::Independent)
+            }),
             servers: 1,
             clients: CLIENTS,
             rounds: ROUNDS,
@@ -37,7 +39,9 @@ pub(crate) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "the same, with a fencing token from the script that takes the lock, and a client that minds its lease",
             default_settings: redis_single::Settings::repaired(),
             setup: || single(redis_single::Settings::repaired(), 1),
-            space: Some(|options| single_space(options, Fencing::WithGrant, Layout::Independent)),
+            space: Some(|options| {
+                single_space(options, redis_single::Settings::repaired(), Layout::Independent)
+            }),
             servers: 1,
             clients: CLIENTS,
             rounds: ROUNDS,
@@ -49,7 +53,9 @@ pub(crate) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "SET NX PX on a master with an asynchronous replica that is promoted (the Redlock article, why not)",
             default_settings: redis_single::Settings::as_written(),
             setup: || single(redis_single::Settings::as_written(), 2),
-            space: Some(|options| single_space(options, Fencing::None, spaces::FAILOVER)),
+            space: Some(|options| {
+                single_space(options, redis_single::Settings::as_written(), spaces::FAILOVER)
+            }),
             servers: 2,
             clients: CLIENTS,
             rounds: ROUNDS,
@@ -61,7 +67,9 @@ pub(crate) fn locks() -> Vec<Box<dyn AnyLock>> {
             summary: "the same, with a fencing token from the script that takes the lock, and a client that minds its lease",
             default_settings: redis_single::Settings::repaired(),
             setup: || single(redis_single::Settings::repaired(), 2),
-            space: Some(|options| single_space(options, Fencing::WithGrant, spaces::FAILOVER)),
+            space: Some(|options| {
+                single_space(options, redis_single::Settings::repaired(), spaces::FAILOVER)
+            }),
             servers: 2,
             clients: CLIENTS,
             rounds: ROUNDS,
@@ -272,7 +280,11 @@ fn patience<Y: System>(Space { setup, bounds }: &Space<Y>) -> Option<Micros> {
     is_in_vain.then_some(Micros(2 * TICK.0))
 }
 
-fn single_space(options: &CheckOptions, fencing: Fencing, layout: Layout) -> Space<RedisSingle> {
+fn single_space(
+    options: &CheckOptions,
+    redis_single::Settings { fencing, validity_margin, .. }: redis_single::Settings,
+    layout: Layout,
+) -> Space<RedisSingle> {
     let mut space = spaces::redis_single(options.clients, calls(options), &[]);
     space.setup.servers = options.servers;
     space.setup.store.layout = layout;
@@ -281,7 +293,13 @@ fn single_space(options: &CheckOptions, fencing: Fencing, layout: Layout) -> Spa
     adapt(&mut space.setup.workload, options, fencing != Fencing::None);
     options.drop.iter().for_each(|assumption| spaces::drop_from_redis_single(&mut space, *assumption));
     space.setup.lock.request_timeout = space.setup.lock.request_timeout.or(patience(&space));
-    with_holds_of_any_length(space)
+    if validity_margin.is_some() || options.drop.contains(&Assumption::StopsInTime) {
+        return with_holds_of_any_length(space);
+    }
+    // As in seeded runs: it does not look at its lease, and must have work that fits into it.
+    space.setup.lock.validity_margin = None;
+    space.setup.workload.hold = TICK;
+    space
 }
 
 fn many_space(options: &CheckOptions, fencing: bool) -> Space<Redlock> {

@@ -32,6 +32,10 @@ pub(super) struct Expanded {
     pub is_flooded: bool,
     /// States that were taken for one were found to go on differently.
     pub is_in_vain: bool,
+    /// The step that is being made.
+    pub at: (StateId, u16),
+    /// What was said in it, if it ended in a panic.
+    pub panicked: Option<String>,
 }
 
 impl Expanded {
@@ -41,6 +45,7 @@ impl Expanded {
         self.successors.iter_mut().for_each(Vec::clear);
         (self.transitions, self.coverage) = (0, Coverage::default());
         (self.broken, self.is_flooded, self.is_in_vain) = (None, false, false);
+        self.panicked = None;
     }
 }
 
@@ -100,6 +105,7 @@ pub(super) fn expand<'s, Y: System>(
         }
         expanded.transitions += worlds * listed.actions.len() as u64;
         for (number, action) in listed.actions.iter().enumerate() {
+            expanded.at = (*id, number as u16);
             let stepped = place.and_then(|place| steps.memory(place).step(&row, place.budget, *action));
             if let (None, false, Some(place)) = (stepped, is_unpacked, place) {
                 steps.pack(kept, &mut state, &mut lengths);

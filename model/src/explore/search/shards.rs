@@ -11,7 +11,7 @@ pub(super) const BLOCK: usize = 16;
 pub(super) const NO_PARENT: u32 = u32::MAX;
 
 /// A state's number: position in its shard and shard.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(in crate::explore) struct StateId(pub u32);
 
 impl StateId {

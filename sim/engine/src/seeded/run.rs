@@ -21,6 +21,7 @@ use crate::seeded::trigger::Armed;
 use crate::seeded::witness::Witness;
 use picklock_model::cluster::{Cluster, Entry, Setup, Status, Wake};
 use picklock_model::machine::{Effects, Line, Message, Node, Store};
+use picklock_model::panics::{self, Panicked, PanickedRun};
 use picklock_model::system::{Process, System};
 use picklock_model::time::{Clock, Micros, Monotonic};
 use picklock_model::trace::{Happening, Observer, Step};
@@ -145,9 +146,14 @@ impl<Y: System> Engine<Y> {
             over: false,
             outcome: Outcome::default(),
         };
-        run.begin();
-        run.go_on();
-        run.end()
+        let ended = panics::caught(|| {
+            run.begin();
+            run.go_on();
+        });
+        match ended {
+            Ok(()) => run.end(),
+            Err(what) => panics::unwind(Panicked { what, run: PanickedRun::Seed { seed, at: run.now } }),
+        }
     }
 }
 
