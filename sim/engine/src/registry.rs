@@ -9,6 +9,7 @@ mod general;
 mod others;
 mod registered;
 mod replayed;
+mod set;
 mod surroundings;
 mod tokens;
 mod watcher;

@@ -176,6 +176,11 @@ impl FaultSet {
         FaultSet(self.0 & !bit(kind))
     }
 
+    /// Whether all of these are among those.
+    pub fn is_within(self, those: FaultSet) -> bool {
+        self.0 & !those.0 == 0
+    }
+
     /// Whether there is no member.
     pub fn is_empty(self) -> bool {
         self.0 == 0

@@ -5,6 +5,7 @@
 //! from a seed ([`Plan::random`]), kept in a file (JSON), told in a token by the names of its parts, printed and shrunk. Nodes
 //! are numbered modulo how many there are, so that a plan stays valid when a shrinker takes clients away.
 
+mod among;
 mod plausible;
 
 pub(crate) use plausible::LENGTH_MAX;

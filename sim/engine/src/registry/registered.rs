@@ -2,6 +2,7 @@
 
 use super::any::{AnyLock, Reduced, RunError, ShrinkHow, SweepHow};
 use super::checking::{CheckOptions, CheckVerdict, Checked, Counterexample, never_served, steps_of};
+use super::set::{Set, fields};
 use super::watcher::{Breaks, Watcher};
 use super::{General, GeneralHow, Other, Replay, Surroundings, Wanted, general, surroundings, tokens};
 use crate::plans::fault::FaultSet;
@@ -24,7 +25,6 @@ use picklock_model::system::System;
 use picklock_model::workload::Writes;
 use picklock_model::world::TICK;
 use picklock_properties::{Promise, PromiseSet};
-use serde::Serialize;
 
 /// A lock with what the command has to know of it: the one entry that makes matrix, check, sweep, replay, shrink and the
 /// rest of the command work for it.
@@ -128,16 +128,14 @@ impl<Y: System> Registered<Y> {
     }
 
     /// What is set otherwise than in seeded runs, of the lock and of its store.
-    fn settings_set_in(&self, setup: &Setup<Y>) -> Vec<String> {
-        let mut set = differences(&self.default_settings, &setup.lock);
-        let of_store = differences(&(self.setup)().store, &setup.store);
-        set.extend(of_store.into_iter().map(|difference| format!("store.{difference}")));
-        set
+    fn settings_set_in(&self, setup: &Setup<Y>) -> Set {
+        let of_store = Set::of(&(self.setup)().store, &setup.store);
+        Set::of(&self.default_settings, &setup.lock).and("store.", of_store)
     }
 
     /// Of a run that breaks these promises.
     fn heading(&self, token: &Token, setup: &Setup<Y>, broken: &[Promise]) -> Heading {
-        let settings = self.settings_set_in(setup);
+        let settings = self.settings_set_in(setup).told;
         let asked = token.promise.filter(|promise| broken.contains(promise));
         let shown_for = asked.or_else(|| Promise::gravest(broken.iter().copied()));
         Heading { lock: self.name.to_owned(), settings, token: Some(token.encode()), broken: shown_for }
@@ -169,7 +167,8 @@ impl<Y: System> Registered<Y> {
         }
         let broken: Vec<Promise> = starved.into_iter().chain(broken.0).collect();
         let heading = self.heading(token, &space.setup, &broken);
-        let mut watcher = Watcher::new(heading, &space.setup, options);
+        let set = self.settings_set_in(&space.setup);
+        let mut watcher = Watcher::new(heading, set, &space.setup, options);
         let mut walker = space.walker();
         for action in stem {
             walker.step(*action, &mut watcher)?;
@@ -201,10 +200,16 @@ impl<Y: System> Registered<Y> {
         // What it breaks has to be known before it is shown.
         let violations = engine.run(setup, plan, *seed, &limits, &mut ()).violations;
         let broken: Vec<Promise> = violations.iter().map(|violation| violation.promise).collect();
-        let mut watcher = Watcher::new(self.heading(token, setup, &broken), setup, options);
+        let (heading, set) = (self.heading(token, setup, &broken), self.settings_set_in(setup));
+        let mut watcher = Watcher::new(heading, set, setup, options);
         engine.run(setup, plan, *seed, &limits, &mut watcher);
-        Replay { violations, ..watcher.finish(token, None, Some(told.to_string()), None) }
+        Replay { violations, ..watcher.finish(token, None, Some(told_among(setup, told)), None) }
     }
+}
+
+/// The plan in words, with the names that its nodes have in runs of this setup.
+fn told_among<Y: System>(setup: &Setup<Y>, plan: &Plan) -> String {
+    plan.among(setup.workload.processes(), setup.servers).to_string()
 }
 
 /// What never happens in a loop: who holds nothing is granted nothing.
@@ -240,7 +245,7 @@ impl<Y: System> AnyLock for Registered<Y> {
     }
 
     fn settings(&self) -> Vec<String> {
-        fields(&self.default_settings).into_iter().map(|(name, value)| format!("{name}={value}")).collect()
+        fields(&self.default_settings)
     }
 
     fn setup(&self, promises: Option<PromiseSet>) -> Vec<u8> {
@@ -284,8 +289,8 @@ impl<Y: System> AnyLock for Registered<Y> {
 
     fn surroundings(&self, space: &NamedSpace) -> Result<Surroundings, RunError> {
         let space = self.unpack(space)?;
-        let settings = self.settings_set_in(&space.setup);
-        Ok(Surroundings { settings, ..Surroundings::of(&space) })
+        let Set { plain, told } = self.settings_set_in(&space.setup);
+        Ok(Surroundings { settings: plain, settings_told: told, ..Surroundings::of(&space) })
     }
 
     fn judged(&self, space: &NamedSpace, judgement: &Judgement) -> Result<PromiseSet, RunError> {
@@ -297,7 +302,7 @@ impl<Y: System> AnyLock for Registered<Y> {
     }
 
     fn settings_in_words(&self, setup: &[u8]) -> Result<String, RunError> {
-        Ok(surroundings::in_words(&self.settings_set_in(&unpack_setup::<Y>(setup)?)))
+        Ok(surroundings::in_words(&self.settings_set_in(&unpack_setup::<Y>(setup)?).told))
     }
 
     fn watched_in(&self, setup: &[u8]) -> Result<PromiseSet, RunError> {
@@ -448,7 +453,7 @@ impl<Y: System> AnyLock for Registered<Y> {
             return Ok(Reduced::NothingBroken);
         };
         let Failing { trial: Trial { setup, plan, seed }, size } = shrunk.run;
-        let words = plan.to_string();
+        let words = told_among(&setup, &plan);
         Ok(Reduced::Shrunk {
             promise,
             token: self.planned_token(&setup, &PlannedRun { plan, seed }, Some(promise))?,
@@ -490,43 +495,5 @@ impl<Y: System> AnyLock for Registered<Y> {
         };
         let space = Space { setup: self.setup_of(token)?, bounds: tokens::bounds_of(bounds.as_ref())? };
         self.others_of_path(token, &space, actions, loop_start.is_some(), step)
-    }
-}
-
-/// The named fields of a settings struct.
-fn fields<T: Serialize>(settings: &T) -> Vec<(String, String)> {
-    match serde_json::to_value(settings) {
-        Ok(serde_json::Value::Object(fields)) => {
-            fields.into_iter().map(|(name, value)| (name, value.to_string().replace('"', ""))).collect()
-        }
-        Ok(_) | Err(_) => Vec::new(),
-    }
-}
-
-/// What is set otherwise than by default, as `name=value`; of settings within settings, `whole.part=value`.
-fn differences<T: Serialize>(default: &T, actual: &T) -> Vec<String> {
-    let mut found = Vec::new();
-    if let (Ok(default), Ok(actual)) = (serde_json::to_value(default), serde_json::to_value(actual)) {
-        collect_differences("", &default, &actual, &mut found);
-    }
-    found
-}
-
-fn collect_differences(
-    name: &str,
-    default: &serde_json::Value,
-    actual: &serde_json::Value,
-    found: &mut Vec<String>,
-) {
-    use serde_json::Value;
-    match (default, actual) {
-        (default, actual) if default == actual => {}
-        (Value::Object(default), Value::Object(actual)) if default.keys().eq(actual.keys()) => {
-            for (part, value) in actual {
-                let name = if name.is_empty() { part.clone() } else { format!("{name}.{part}") };
-                collect_differences(&name, &default[part], value, found);
-            }
-        }
-        (_, actual) => found.push(format!("{name}={}", actual.to_string().replace('"', ""))),
     }
 }

@@ -35,6 +35,9 @@ pub struct Replay {
     pub plan: Option<String>,
     /// What is not as it is by default, as `name=value`.
     pub settings: Vec<String>,
+    /// The same for people: `ttl=3.999s`.
+    #[serde(skip)]
+    pub settings_told: Vec<String>,
     /// All nodes, in the order of their lanes.
     pub nodes: Vec<String>,
     /// How many locks there are.
@@ -101,9 +104,11 @@ impl Replay {
         let plan: Vec<String> = self.plan.iter().flat_map(|plan| plan.lines()).map(str::to_owned).collect();
         of_story(Story {
             lock: &token.lock,
-            settings: &self.settings,
+            settings: &self.settings_told,
             token: &token.encode(),
             broken: &broken,
+            again: "",
+            reasons: &[],
             about: &[],
             plan: &plan,
             shown_for: self.shown_for,

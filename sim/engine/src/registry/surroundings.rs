@@ -18,8 +18,11 @@ pub struct Surroundings {
     pub used: String,
     /// How time passes, and how long messages take.
     pub time: String,
-    /// What is set otherwise than in seeded runs: `ttl=2s`.
+    /// What is set otherwise than in seeded runs: `ttl=2000000`.
     pub settings: Vec<String>,
+    /// The same for people: `ttl=2s`.
+    #[serde(skip)]
+    pub settings_told: Vec<String>,
     /// What may go wrong, and how often.
     pub allowed: Vec<String>,
     /// The assumptions that do not hold here, whether they were dropped or never made.
@@ -40,6 +43,7 @@ impl Surroundings {
             used: used_in::<Y>(&setup.workload, setup.servers, bounds),
             time,
             settings: Vec::new(),
+            settings_told: Vec::new(),
             allowed: [bounds.allowed(), Y::Store::surroundings(&setup.store)].concat(),
             not_in_force: not_in_force(space).into_iter().map(Assumption::name).collect(),
         }
@@ -63,7 +67,7 @@ impl Surroundings {
 
     /// What is set otherwise than in seeded runs, as one phrase.
     pub fn settings_in_words(&self) -> String {
-        in_words(&self.settings)
+        in_words(&self.settings_told)
     }
 
     /// The assumptions that do not hold, as one phrase.

@@ -1,6 +1,7 @@
 //! Who watches a run that is shown.
 
 use super::replayed::Replay;
+use super::set::Set;
 use crate::report::{Both, Heading, JsonEvents, Post, TextOptions, TextTrace, TimeColumn, TraceHash};
 use crate::token::{Mark, Token};
 use picklock_model::cluster::Setup;
@@ -32,7 +33,7 @@ pub(super) struct Watcher {
     tested: PromiseSet,
     /// How many there were.
     pub steps: usize,
-    settings: Vec<String>,
+    set: Set,
     nodes: Vec<String>,
     locks: u8,
 }
@@ -41,12 +42,12 @@ pub(super) struct Watcher {
 const AFTERMATH_STEPS: usize = 6;
 
 impl Watcher {
-    pub fn new<Y: System>(heading: Heading, setup: &Setup<Y>, options: TextOptions) -> Self {
+    pub fn new<Y: System>(heading: Heading, set: Set, setup: &Setup<Y>, options: TextOptions) -> Self {
         let workload = &setup.workload;
         let clients = (0..workload.processes()).map(Node::Client);
         let servers = (0..setup.servers).map(Node::Server);
         let resource = (workload.writes == Writes::Resource).then_some(Node::Resource);
-        let (settings, nodes) = (heading.settings.clone(), clients.chain(servers).chain(resource));
+        let nodes = clients.chain(servers).chain(resource);
         let shown_for = heading.broken;
         let text = TextTrace::new(heading, options);
         Watcher {
@@ -57,7 +58,7 @@ impl Watcher {
             observers: Both(text, Both(JsonEvents::default(), Both::default())),
             violations: Vec::new(),
             steps: 0,
-            settings,
+            set,
             nodes: nodes.map(|node| node.to_string()).collect(),
             locks: workload.locks,
         }
@@ -91,7 +92,8 @@ impl Watcher {
             starved,
             never: None,
             plan,
-            settings: self.settings,
+            settings: self.set.plain,
+            settings_told: self.set.told,
             nodes: self.nodes,
             locks: self.locks,
             loop_start: None,

@@ -2,7 +2,7 @@
 
 use super::children::Children;
 use crate::cli::BadCall;
-use crate::plans::plan::{Fault, Plan, Side, Target, Trigger, When};
+use crate::plans::plan::{Fault, Plan, Target, Trigger, When};
 use crate::serve::watch::Deed;
 use crate::serve::{Served, Servers};
 use picklock_model::machine::Node;
@@ -201,33 +201,10 @@ fn of_client(mut fault: Fault, client: u8) -> Fault {
 
 /// The fault strikes this node, where it would strike whoever pulled its trigger.
 pub fn with_target(mut fault: Fault, target: Target) -> Fault {
-    let turn = |node: &mut Target| {
+    fault.for_each_target(|node| {
         if *node == Target::Struck {
             *node = target;
         }
-    };
-    match &mut fault {
-        Fault::Pause { node, .. }
-        | Fault::Crash { node, .. }
-        | Fault::PowerLoss { node, .. }
-        | Fault::ClockStep { node, .. }
-        | Fault::Drift { node, .. }
-        | Fault::Freeze { node, .. }
-        | Fault::Strobe { node, .. }
-        | Fault::Suspend { node, .. }
-        | Fault::CoarseClock { node, .. }
-        | Fault::Replace { node, .. }
-        | Fault::Isolate { node, .. } => turn(node),
-        Fault::Cut { from, to, .. }
-        | Fault::Reset { between: from, and: to }
-        | Fault::SlowLink { from, to, .. }
-        | Fault::LoseNext { from, to, .. } => {
-            for side in [from, to] {
-                if let Side::Nodes(nodes) = side {
-                    nodes.iter_mut().for_each(turn);
-                }
-            }
-        }
-    }
+    });
     fault
 }
