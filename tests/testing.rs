@@ -1,5 +1,6 @@
 //! What a test of one's own lock says when it passes, and when it does not.
 
+use picklock_model::locks::RedisSingle;
 use picklock_sim::prelude::*;
 use picklock_sim::testing::{keeps, verified};
 use std::path::PathBuf;
@@ -59,17 +60,68 @@ fn a_broken_promise_is_shown_small_and_run_first_from_then_on() {
     let token =
         why.split("token   ").nth(1).and_then(|rest| rest.split_whitespace().next()).expect("a token");
     let kept = std::fs::read_to_string(&file).expect("it was written");
-    assert!(kept.ends_with(&format!("redis-single mutual-exclusion {token}\n")), "{kept}");
-    let page = std::fs::read_to_string(folder.join("redis-single-mutual-exclusion.html"));
-    assert!(page.is_ok_and(|page| page.contains(token)));
+    assert!(kept.ends_with(&format!("redis-single mutual-exclusion {token} pause\n")), "{kept}");
+    assert!(std::fs::read_to_string(page_of(&why)).is_ok_and(|page| page.contains(token)));
 
-    // The run that failed is enough now, whatever else is asked for.
-    let calm = Runs { faults: FaultSet::EMPTY, seeds: 1, ..runs.clone() };
-    let again = keeps(&*redis, Promise::MutualExclusion, &calm).expect_err("it is in the file");
+    // The run that failed is enough now, whatever else may happen beside its pause.
+    let more = [FaultKind::Pause, FaultKind::Loss].into();
+    let again = keeps(&*redis, Promise::MutualExclusion, &Runs { faults: more, seeds: 1, ..runs.clone() });
+    let again = again.expect_err("it is in the file");
     assert!(again.starts_with("redis-single breaks mutual-exclusion again, as in ") && again.contains(token));
     assert_eq!(std::fs::read_to_string(&file).ok(), Some(kept), "it is kept once");
-    // It says nothing of another promise.
-    assert!(keeps(&*redis, Promise::DeadlockFreedom, &Runs { seeds: 20, ..calm }).is_ok());
+    // It says nothing of another promise, nor of a test that asks for no pause.
+    let fewer = Runs { seeds: 20, ..runs.clone() };
+    let calm = Runs { faults: FaultKind::Loss.into(), ..fewer.clone() };
+    assert!(keeps(&*redis, Promise::MutualExclusion, &calm).is_ok());
+    assert!(keeps(&*redis, Promise::DeadlockFreedom, &fewer).is_ok());
+}
+
+/// The page that a failure names.
+fn page_of(why: &str) -> PathBuf {
+    let (_, path) = why.split_once("page    ").expect("a page");
+    PathBuf::from(path.trim_end())
+}
+
+#[test]
+fn two_tests_of_one_promise_that_fail_have_two_pages() {
+    if seeds_are_chosen() {
+        return;
+    }
+    let pages = Some(folder("pages"));
+    let redis = lock("redis-single");
+    let page = |faults: FaultSet| {
+        let runs = Runs { faults, pages: pages.clone(), ..unkept() };
+        page_of(&keeps(&*redis, Promise::MutualExclusion, &runs).expect_err("it breaks every lease"))
+    };
+    let (one, other) = (page(FaultKind::Pause.into()), page(FaultKind::Clock.into()));
+    assert!(one != other && one.exists() && other.exists(), "{} {}", one.display(), other.display());
+    let name = one.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    assert!(name.starts_with("redis-single-mutual-exclusion-under-pause"), "{name}");
+    // The tests of a thread of their own have its name.
+    let same = std::thread::scope(|scope| {
+        let named = std::thread::Builder::new().name("leases::of_one".to_owned());
+        let thread = named.spawn_scoped(scope, || page(FaultKind::Pause.into())).expect("a thread");
+        thread.join().expect("it ends")
+    });
+    assert!(
+        same.ends_with("redis-single-mutual-exclusion-under-pause-leases-of_one.html"),
+        "{}",
+        same.display()
+    );
+}
+
+#[test]
+fn a_failure_says_what_shows_the_run_again_whether_the_command_knows_the_lock_or_not() {
+    if seeds_are_chosen() {
+        return;
+    }
+    let runs = Runs { faults: FaultKind::Pause.into(), ..unkept() };
+    let known =
+        keeps(&*lock("redis-single"), Promise::MutualExclusion, &runs).expect_err("a pause breaks it");
+    assert!(known.contains("picklock replay pk5_") && !known.contains("PICKLOCK_REPLAY"), "{known}");
+    let own: Registered<RedisSingle> = Registered::new("my-lock", "SET NX PX, and DEL", Setup::default);
+    let own = keeps(&own, Promise::MutualExclusion, &runs).expect_err("a pause breaks it");
+    assert!(own.contains("again   PICKLOCK_REPLAY=pk5_") && !own.contains("picklock replay"), "{own}");
 }
 
 #[test]

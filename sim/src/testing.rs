@@ -21,10 +21,15 @@
 //! }
 //! ```
 //!
-//! A failure is shown made small: what broke, the last steps, the token that replays it, and a page to step through. Its token
-//! is kept in a file beside `Cargo.toml` ([`Runs::regressions`]) and is run first from then on, by everybody who has the file.
+//! A failure is shown made small: what broke, the last steps, the token of the run, and a page to step through. The token is
+//! kept in a file beside `Cargo.toml` ([`Runs::regressions`]) and is run first from then on, by everybody who has the file, in tests
+//! of the same lock and promise that ask for its faults. Two setups of a lock that are tested apart bear two names.
 //! A pass that nothing put to the test is a failure, too: it would mean nothing.
+//!
+//! `PICKLOCK_REPLAY=TOKEN cargo test NAME` shows the run of a token again, all its steps, in a test of its lock and promise: the
+//! command replays the locks that it knows, and knows a lock of one's own only if it was built over it.
 
+mod again;
 mod regressions;
 mod seeds;
 
@@ -128,20 +133,33 @@ pub fn assert_keeps(lock: &dyn AnyLock, promise: Promise, runs: &Runs) -> SweepR
 /// What [`assert_keeps`] panics with.
 pub fn keeps(lock: &dyn AnyLock, promise: Promise, runs: &Runs) -> Result<SweepReport, String> {
     let name = lock.name();
+    let under = if runs.faults.is_empty() { "no faults".to_owned() } else { runs.faults.to_string() };
+    let pages = runs.pages.as_deref().map(|folder| Pages { folder, of: format!("under {under}") });
+    shows_what_is_asked_for(lock, promise, pages.as_ref())?;
     let kept = runs.regressions.as_deref().map(Regressions::read).transpose()?;
-    for token in kept.iter().flat_map(|kept| kept.of(name, promise)) {
-        let replay = replayed(lock, token)?;
+    let mut others = FaultSet::EMPTY;
+    for kept in kept.iter().flat_map(|kept| kept.of(name, promise)) {
+        if !kept.is_of(runs.faults) {
+            others = kept.faults().iter().chain(others.iter()).collect();
+            continue;
+        }
+        let replay = replayed(lock, &kept.token, Some(STEPS))?;
         if replay.breaks(Some(promise)) {
             let head = format!("{name} breaks {promise} again, as in {}", shown(runs.regressions.as_deref()));
-            return Err(failure(&head, token, &replay, runs.pages.as_deref()));
+            return Err(failure(&head, lock, &kept.token, &replay, pages.as_ref()));
         }
+    }
+    if !others.is_empty() {
+        let file = shown(runs.regressions.as_deref());
+        eprintln!(
+            "{name}, {promise}: runs in {file} with {others} are left out here, where {under} may happen"
+        );
     }
 
     let (seeds, stop) = (seeds(runs.seeds)?, AtomicBool::new(false));
     let setup = lock.setup(Some([promise].into_iter().collect()));
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let how = SweepHow { jobs, sought: Some(promise), ..SweepHow::new(&|_| {}, &stop) };
-    let under = if runs.faults.is_empty() { "no faults".to_owned() } else { runs.faults.to_string() };
     let swept = lock.sweep(&setup, runs.faults, seeds.clone(), &how);
     let report = swept.map_err(|error| format!("{name} cannot be run: {error}"))?;
 
@@ -153,16 +171,16 @@ pub fn keeps(lock: &dyn AnyLock, promise: Promise, runs: &Runs) -> Result<SweepR
         let run = crate::sweep::PlannedRun { plan, seed };
         let found = lock.token(&setup, &run, Some(promise)).map_err(broken)?;
         let token = smallest(lock, found, promise);
-        let replay = replayed(lock, &token)?;
+        let replay = replayed(lock, &token, Some(STEPS))?;
         let mut head = format!("{name} breaks {promise} under {under}, with seed {seed}");
         if let Some(path) = &runs.regressions {
-            match Regressions::add(path, &token, promise) {
+            match Regressions::add(path, &token, promise, runs.faults) {
                 Ok(()) => write!(head, "; it is kept in {}, and run first from now on", shown(Some(path))),
                 Err(why) => write!(head, "; it could not be kept: {why}"),
             }
             .unwrap_or_else(|_| unreachable!("a string takes all that is written"));
         }
-        return Err(failure(&head, &token, &replay, runs.pages.as_deref()));
+        return Err(failure(&head, lock, &token, &replay, pages.as_ref()));
     }
     if report.truncated > 0 {
         let runs = report.truncated;
@@ -220,6 +238,11 @@ pub fn verified(lock: &dyn AnyLock, promise: Promise, world: &World) -> Result<E
     if promise.is_liveness() && space.bounds.link_messages_max != 0 {
         return Err(format!("{name}: {promise} is judged with one server, whose links are unbounded"));
     }
+    let dropped: Vec<&str> = world.drop.iter().map(|assumption| assumption.name()).collect();
+    let without = if dropped.is_empty() { String::new() } else { format!(" without {}", dropped.join(", ")) };
+    let pages =
+        world.pages.as_deref().map(|folder| Pages { folder, of: format!("on every schedule{without}") });
+    shows_what_is_asked_for(lock, promise, pages.as_ref())?;
     let judgement = match promise.is_liveness() {
         false => Judgement::Safety,
         true => {
@@ -230,15 +253,13 @@ pub fn verified(lock: &dyn AnyLock, promise: Promise, world: &World) -> Result<E
     };
     let checked = lock.check(&space, &judgement, &Limits::states(world.states_max));
     let checked = checked.map_err(|error| format!("{name} cannot be checked: {error}"))?;
-    let dropped: Vec<&str> = world.drop.iter().map(|assumption| assumption.name()).collect();
-    let without = if dropped.is_empty() { String::new() } else { format!(" without {}", dropped.join(", ")) };
     let states = checked.exploration.states;
     match (checked.verdict, checked.counterexample) {
         (CheckVerdict::Holds, _) => Ok(checked.exploration),
         (CheckVerdict::Violated, Some(found)) => {
-            let replay = replayed(lock, &found.token)?;
+            let replay = replayed(lock, &found.token, Some(STEPS))?;
             let head = format!("{name} breaks {promise}{without}, in {} steps", found.steps);
-            Err(failure(&head, &found.token, &replay, world.pages.as_deref()))
+            Err(failure(&head, lock, &found.token, &replay, pages.as_ref()))
         }
         (CheckVerdict::Violated, None) => Err(format!("{name} breaks {promise}{without}")),
         (CheckVerdict::Incomplete, _) => Err(format!(
@@ -260,8 +281,27 @@ fn smallest(lock: &dyn AnyLock, token: Token, promise: Promise) -> Token {
     }
 }
 
-fn replayed(lock: &dyn AnyLock, token: &Token) -> Result<Replay, String> {
-    let options = TextOptions { last: Some(STEPS), width: 110, ..TextOptions::default() };
+/// The run that the environment asks for, with all its steps: it fails this test if it breaks the promise still.
+fn shows_what_is_asked_for(
+    lock: &dyn AnyLock,
+    promise: Promise,
+    pages: Option<&Pages>,
+) -> Result<(), String> {
+    let name = lock.name();
+    let Some(token) = again::asked_for(name, promise)? else { return Ok(()) };
+    let replay = replayed(lock, &token, None)?;
+    if replay.breaks(Some(promise)) {
+        let head = format!("{name} breaks {promise} in the run that was asked for");
+        return Err(failure(&head, lock, &token, &replay, pages));
+    }
+    eprintln!("{}\n{name} keeps {promise} in the run that was asked for", replay.text.trim_end());
+    Ok(())
+}
+
+/// The run of a token; its text has so many last steps, or all.
+fn replayed(lock: &dyn AnyLock, token: &Token, last: Option<usize>) -> Result<Replay, String> {
+    let names_command = again::call(lock, token).is_none();
+    let options = TextOptions { last, width: 110, names_command, ..TextOptions::default() };
     let replay = lock.replay(token, &options);
     replay.map_err(|error| format!("{}: {} cannot be run: {error}", lock.name(), token.encode()))
 }
@@ -274,7 +314,7 @@ fn shown(path: Option<&Path>) -> String {
 }
 
 /// What a failed test says.
-fn failure(head: &str, token: &Token, replay: &Replay, pages: Option<&Path>) -> String {
+fn failure(head: &str, lock: &dyn AnyLock, token: &Token, replay: &Replay, pages: Option<&Pages>) -> String {
     let mut text = format!("{head}\n");
     for broken in replay.in_words() {
         text += &format!("  {}: {}\n", broken.property, broken.words);
@@ -285,28 +325,60 @@ fn failure(head: &str, token: &Token, replay: &Replay, pages: Option<&Path>) -> 
         plan.lines().for_each(|line| text += &format!("  {line}\n"));
     }
     text += &format!("\ntoken   {}\n", token.encode());
-    if let Some(folder) = pages {
-        match page_in(folder, token, replay) {
+    let again = again::call(lock, token);
+    if let Some(call) = &again {
+        text += &format!("again   {call}\n");
+    }
+    if let Some(pages) = pages {
+        match pages.write(token, replay, again.as_deref().unwrap_or_default()) {
             Ok(Some(path)) => text += &format!("page    {}\n", path.display()),
             Ok(None) => {}
-            Err(error) => text += &format!("page    could not be written to {}: {error}\n", folder.display()),
+            Err(error) => {
+                text += &format!("page    could not be written to {}: {error}\n", pages.folder.display());
+            }
         }
     }
     text
 }
 
-#[cfg(feature = "report")]
-fn page_in(folder: &Path, token: &Token, replay: &Replay) -> std::io::Result<Option<PathBuf>> {
-    use crate::report::{Window, page};
-    let promise = token.promise.or(replay.shown_for).map_or("run", Promise::name);
-    let path = folder.join(format!("{}-{promise}.html", token.lock));
-    let shown = replay.told(token, &replay.in_words(), |story| page(story, Window::Last(200)));
-    std::fs::create_dir_all(folder)?;
-    std::fs::write(&path, shown)?;
-    Ok(Some(path))
+/// Where pages of a test go.
+struct Pages<'a> {
+    folder: &'a Path,
+    /// What tells its runs from those of other tests of the same lock and promise: `under pause`.
+    of: String,
 }
 
-#[cfg(not(feature = "report"))]
-fn page_in(_folder: &Path, _token: &Token, _replay: &Replay) -> std::io::Result<Option<PathBuf>> {
-    Ok(None)
+impl Pages<'_> {
+    /// A page of this run, in a file that no other test writes; `again` is what shows the run again, if that is not the command.
+    #[cfg(feature = "report")]
+    fn write(&self, token: &Token, replay: &Replay, again: &str) -> std::io::Result<Option<PathBuf>> {
+        use crate::report::{Story, Window, page};
+        let path = self.folder.join(self.file_name(token, replay, again::test().as_deref()));
+        let shown =
+            replay.told(token, &replay.in_words(), |story| page(Story { again, ..story }, Window::Last(200)));
+        std::fs::create_dir_all(self.folder)?;
+        std::fs::write(&path, shown)?;
+        Ok(Some(path))
+    }
+
+    #[cfg(not(feature = "report"))]
+    fn write(&self, _token: &Token, _replay: &Replay, _again: &str) -> std::io::Result<Option<PathBuf>> {
+        Ok(None)
+    }
+
+    /// By the lock, the promise, what may happen, and the test.
+    #[cfg(feature = "report")]
+    fn file_name(&self, token: &Token, replay: &Replay, test: Option<&str>) -> String {
+        // No file system takes longer names than of 255 bytes.
+        const LENGTH_MAX: usize = 200;
+        let promise = token.promise.or(replay.shown_for).map_or("run", Promise::name);
+        let parts = [token.lock.as_str(), promise, &self.of, test.unwrap_or_default()];
+        let words = parts.join(" ");
+        let is_kept = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let words: Vec<&str> =
+            words.split(|letter: char| !is_kept(letter)).filter(|word| !word.is_empty()).collect();
+        let mut name = words.join("-");
+        name.truncate(LENGTH_MAX);
+        name + ".html"
+    }
 }

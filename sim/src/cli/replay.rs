@@ -177,6 +177,7 @@ impl ReplayToken {
             fold: !self.all,
             colour: paint.has_colour(),
             ascii: self.ascii,
+            ..TextOptions::default()
         };
         let replay = lock
             .replay(&token, &options)

@@ -2,10 +2,14 @@
 //!
 //! ```text
 //! # Runs that once broke a promise: they are run first. Lines may be deleted.
-//! my-lock mutual-exclusion pk5_599JNBSZ…
+//! my-lock mutual-exclusion pk5_599JNBSZ… pause,loss
 //! ```
+//!
+//! Behind the token stands what the test that found it asked for. A test runs those lines of its lock and its promise whose faults it
+//! asks for itself: that a lock breaks under a pause says nothing against a test of lost messages.
 
-use crate::token::Token;
+use crate::plans::fault::FaultSet;
+use crate::token::{Body, Token};
 use picklock_properties::Promise;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -15,7 +19,31 @@ const HEAD: &str = "# Runs that once broke a promise: they are run first. Lines 
 
 /// What such a file has in it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(super) struct Regressions(Vec<Token>);
+pub(super) struct Regressions(Vec<Kept>);
+
+/// A run that once failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Kept {
+    pub token: Token,
+    /// The faults of the test that found it, if they stand there.
+    under: Option<FaultSet>,
+}
+
+impl Kept {
+    /// The kinds of faults that are in it; none are known of a schedule of a small world.
+    pub fn faults(&self) -> FaultSet {
+        match &self.token.body {
+            Body::Planned { plan, .. } => plan.kinds(),
+            Body::Path { .. } => FaultSet::EMPTY,
+        }
+    }
+
+    /// Whether it belongs to a test under these faults: they are all that is in it, or all that was asked for when it was found. What
+    /// is made small may have become a fault of another kind.
+    pub fn is_of(&self, faults: FaultSet) -> bool {
+        self.faults().is_within(faults) || self.under.is_some_and(|under| under.is_within(faults))
+    }
+}
 
 impl Regressions {
     /// The runs in the file; none if there is no file yet.
@@ -28,35 +56,39 @@ impl Regressions {
     }
 
     fn parse(text: &str) -> Result<Regressions, String> {
-        let mut tokens = Vec::new();
+        let mut all = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let Some(token) = line.split_whitespace().nth(2) else {
+            let mut words = line.split_whitespace().skip(2);
+            let Some(token) = words.next() else {
                 return Err(format!("line {number}: there should be a lock, a promise and a token"));
             };
-            tokens.push(token.parse::<Token>().map_err(|error| format!("line {number}: {error}"))?);
+            let token = token.parse::<Token>().map_err(|error| format!("line {number}: {error}"))?;
+            let under = words.next().map(str::parse::<FaultSet>).transpose();
+            all.push(Kept { token, under: under.map_err(|error| format!("line {number}: {error}"))? });
         }
-        Ok(Regressions(tokens))
+        Ok(Regressions(all))
     }
 
     /// The runs in which this lock once broke this promise.
-    pub fn of<'a>(&'a self, lock: &'a str, promise: Promise) -> impl Iterator<Item = &'a Token> {
-        self.0.iter().filter(move |token| token.lock == lock && token.promise == Some(promise))
+    pub fn of<'a>(&'a self, lock: &'a str, promise: Promise) -> impl Iterator<Item = &'a Kept> {
+        self.0.iter().filter(move |kept| kept.token.lock == lock && kept.token.promise == Some(promise))
     }
 
-    /// Adds a run at the end of the file, unless it is in there.
-    pub fn add(path: &Path, token: &Token, promise: Promise) -> Result<(), String> {
-        if Regressions::read(path)?.of(&token.lock, promise).any(|known| known == token) {
+    /// Adds a run at the end of the file, which a test under these faults has found, unless it is in there.
+    pub fn add(path: &Path, token: &Token, promise: Promise, under: FaultSet) -> Result<(), String> {
+        let known = Regressions::read(path)?;
+        if known.of(&token.lock, promise).any(|kept| kept.token == *token && kept.is_of(under)) {
             return Ok(());
         }
         let unwritable = |error| format!("{}: cannot be written: {error}", path.display());
         let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(unwritable)?;
         let is_new = file.metadata().map_err(unwritable)?.len() == 0;
         let head = if is_new { HEAD } else { "" };
-        let line = format!("{head}{} {promise} {}\n", token.lock, token.encode());
+        let line = format!("{head}{} {promise} {} {under}\n", token.lock, token.encode());
         // In one piece: other tests may be adding theirs.
         file.write_all(line.as_bytes()).map_err(unwritable)
     }

@@ -69,6 +69,8 @@ pub struct TextOptions {
     pub colour: bool,
     /// Nothing but ASCII.
     pub ascii: bool,
+    /// Its head names the command that replays the run; false where the reader is told of another way.
+    pub names_command: bool,
 }
 
 impl Default for TextOptions {
@@ -80,6 +82,7 @@ impl Default for TextOptions {
             fold: true,
             colour: false,
             ascii: false,
+            names_command: true,
         }
     }
 }

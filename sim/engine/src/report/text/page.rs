@@ -102,7 +102,7 @@ impl Page {
         } else if let Some(never) = &trace.never {
             self.fact("how", &format!("in the loop at the end, for ever, {never}"), Style::Plain);
         }
-        if let Some(token) = &heading.token {
+        if let Some(token) = heading.token.as_ref().filter(|_| self.options.names_command) {
             let replay = format!("{} replay ", program());
             // Never broken into lines: it is there to be copied.
             self.line([

@@ -10,6 +10,7 @@ const NARROW: TextOptions = TextOptions {
     fold: true,
     colour: false,
     ascii: false,
+    names_command: true,
 };
 
 fn heading() -> Heading {
