@@ -105,9 +105,11 @@ fn picture(row: &str, draw: impl Fn(Story) -> String) -> String {
     broken.extend(replay.starved.map(|promise| format!("{promise}: never, however long the loop goes on")));
     draw(Story {
         lock: &token.lock,
-        settings: &replay.settings,
+        settings: &replay.settings_told,
         token: &token.encode(),
         broken: &broken,
+        again: "",
+        reasons: &[],
         about: &[],
         plan: &[],
         shown_for: replay.shown_for,

@@ -26,7 +26,7 @@ use picklock_model::machine::Node;
 use picklock_model::time::Micros;
 use ports::Ports;
 use serde::Serialize;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fs::File;
@@ -45,8 +45,8 @@ pub struct Try {
     /// What the clients are tried on
     #[arg(value_enum, value_name = "STORE", default_value_t = Store::Redis)]
     store: Store,
-    /// How many servers there are: 1 to 16 of Redis, which know nothing of each other (without it, 5); 1, 3 or 5 of etcd and of
-    /// ZooKeeper, one ensemble (without it, 3)
+    /// How many servers there are: 1 to 16 of Redis, which know nothing of each other (without it, 5, for Redlock; for a lock on one
+    /// server, 1); 1, 3 or 5 of etcd and of ZooKeeper, one ensemble (without it, 3)
     #[arg(long, value_name = "N")]
     servers: Option<u64>,
     /// How many copies of the command run at once, 1 to 16
@@ -81,7 +81,8 @@ pub struct Try {
     /// Everything that happens, a line of JSON each: commands, replies, faults and their ends, who holds
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Where the plan and the picture go when something broke
+    /// Where the plan and the picture go when something broke; with --keep-going, a folder in there for each such round. Without it,
+    /// into a new folder among temporary files
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Shows what the clients print
@@ -94,7 +95,8 @@ pub struct Try {
 
 const HELP: &str = "\
 Examples:
-  picklock try -- python3 worker.py
+  picklock try -- python3 worker.py                 a lock on five Redis servers, as Redlock
+  picklock try --servers 1 -- python3 worker.py     a lock on one
   picklock try --servers 1 --clients 3 --lease 2000 -- node worker.mjs
   picklock try --faults power-loss --time 60 -- python3 worker.py
   picklock try --plan plan.json --rounds 10 --keep-going -- python3 worker.py
@@ -164,7 +166,8 @@ struct Trial<'a> {
     servers: u8,
     clients: u8,
     lease: Micros,
-    out: PathBuf,
+    /// The folder for what broke, once it is known.
+    out: OnceCell<PathBuf>,
     ends: Instant,
     record: Option<File>,
 }
@@ -180,7 +183,7 @@ impl Try {
         let plans = self.plans(servers, clients, lease)?;
         self.out.as_deref().map(told::folder).transpose()?;
         let record = self.record.as_deref().map(told::created).transpose()?;
-        let out = self.out.clone().unwrap_or_else(|| std::env::temp_dir().join("picklock-try"));
+        let out = self.out.clone().map_or_else(OnceCell::new, OnceCell::from);
         runtime()?.block_on(async {
             let ends = Instant::now() + Duration::from_secs(time);
             let trial = Trial { call: &self, servers, clients, lease, out, ends, record };
@@ -236,7 +239,7 @@ impl Trial<'_> {
             let of = if is_drawn { format!(", seed {seed}") } else { String::new() };
             announce(screen, &format!("\nround {round}{of}\n{plan}\n\n"));
             let round_began = Instant::now();
-            let (told, ended) = self.round(&plan, screen).await?;
+            let (told, ended) = self.round(round, &plan, screen).await?;
             let seconds = round_began.elapsed().as_secs_f64();
             let is_broken = told.verdict == Verdict::Violated;
             lines.push(RoundLine { round, seed: is_drawn.then_some(seed), seconds, told });
@@ -265,6 +268,9 @@ impl Trial<'_> {
             (Verdict::Violated, _) => format!("broken in {broken} of {rounds}, {seconds:.0} s\n"),
             (_, Over::Interrupted) => format!("stopped after {rounds}: not broken so far\n"),
             (Verdict::Kept, _) => format!("not broken in {rounds}, {kept} of which put it to the test\n"),
+            (Verdict::Vacuous, _) if lines.iter().all(|line| line.told.nobody_held()) => {
+                format!("no verdict: in {rounds} nobody ever held a lock\n")
+            }
             (Verdict::Vacuous, _) => {
                 format!("no verdict: in {rounds} nobody asked for a lock that another one had\n")
             }
@@ -284,7 +290,7 @@ impl Trial<'_> {
     }
 
     /// One round: new servers, new clients, one plan.
-    async fn round(&self, plan: &Plan, screen: &mut Screen) -> Result<(Told, Over), BadCall> {
+    async fn round(&self, number: u64, plan: &Plan, screen: &mut Screen) -> Result<(Told, Over), BadCall> {
         let record = self.record.as_ref().map(File::try_clone).transpose();
         let record = record.map_err(|error| BadCall(format!("--record: it cannot be written: {error}")))?;
         let ports = Ports::open(self.servers, self.clients).await?;
@@ -297,7 +303,7 @@ impl Trial<'_> {
                 servers.watch(date, record, doors);
                 let process =
                     |servers, server, doors| async move { redis::serve(&servers, server, doors).await };
-                self.round_on(&servers, process, ports, plan, screen).await
+                self.round_on(&servers, process, ports, (number, plan), screen).await
             }
             Store::Etcd => {
                 let servers = etcd::Servers::new(count, Default::default());
@@ -305,7 +311,7 @@ impl Trial<'_> {
                 servers.watch(date, record, doors);
                 let process =
                     |servers, member, doors| async move { etcd::serve(&servers, member, doors).await };
-                self.round_on(&servers, process, ports, plan, screen).await
+                self.round_on(&servers, process, ports, (number, plan), screen).await
             }
             Store::ZooKeeper => {
                 let servers = zookeeper::Servers::new(count, zookeeper::settings());
@@ -314,7 +320,7 @@ impl Trial<'_> {
                 servers.watch(date, record, doors);
                 let process =
                     |servers, server, doors| async move { zookeeper::serve(&servers, server, doors).await };
-                self.round_on(&servers, process, ports, plan, screen).await
+                self.round_on(&servers, process, ports, (number, plan), screen).await
             }
         }
     }
@@ -325,7 +331,7 @@ impl Trial<'_> {
         servers: &Servers<S>,
         process: impl Fn(Servers<S>, u8, Doors) -> P,
         ports: Ports,
-        plan: &Plan,
+        (number, plan): (u64, &Plan),
         screen: &mut Screen,
     ) -> Result<(Told, Over), BadCall>
     where
@@ -345,7 +351,7 @@ impl Trial<'_> {
         let over = self.play(plan, servers, &mut children, &mut deeds, processes, screen).await;
         children.stop().await;
         let (over, seen) = over?;
-        let told = self.judge(plan, &seen, servers, screen)?;
+        let told = self.judge((number, plan), &seen, servers, screen)?;
         Ok((told, over))
     }
 
@@ -436,7 +442,11 @@ impl Trial<'_> {
                 ended?;
                 let is_early = began.elapsed() < AT_ONCE && servers.watched(|watch, _| watch.nobody_held());
                 if is_early {
-                    return Err(BadCall("all clients have ended, and none of them ever held a lock".to_owned()));
+                    let few = servers.watched(|watch, _| watch.few_used(self.servers));
+                    let few = few.map_or_else(String::new, |few| format!("; {few}"));
+                    return Err(BadCall(format!(
+                        "all clients have ended, and none of them ever held a lock{few}"
+                    )));
                 }
                 Over::Done
             }
@@ -456,14 +466,14 @@ impl Trial<'_> {
 
     fn judge<S: Served>(
         &self,
-        plan: &Plan,
+        (number, plan): (u64, &Plan),
         seen: &Seen,
         servers: &Servers<S>,
         screen: &mut Screen,
     ) -> Result<Told, BadCall> {
         let began = servers.plan_began();
         servers.watched(|watch, _| {
-            let (mut told, mut text) = Told::of(watch, self.call.store.servers_judge());
+            let (mut told, mut text) = Told::of(watch, self.servers, self.call.store.servers_judge());
             if let Some(broken) = watch.broken().next() {
                 let strikes: Vec<Strike> = watch.strikes().cloned().collect();
                 let round = Round {
@@ -477,7 +487,8 @@ impl Trial<'_> {
                 let plan = round.plan(plan);
                 let again = self.again();
                 let title = format!("picklock try: {}", self.command());
-                text += &told::write(watch, self.servers, &title, Some(&plan), &self.out, &again, &mut told)?;
+                let out = self.folder(number)?;
+                text += &told::write(watch, self.servers, &title, Some(&plan), &out, &again, &mut told)?;
             }
             if let Some(error) = watch.record.finish() {
                 return Err(BadCall(format!("--record: it cannot be written to any more: {error}")));
@@ -485,6 +496,18 @@ impl Trial<'_> {
             announce(screen, &text);
             Ok(told)
         })
+    }
+
+    /// Where the plan and the picture of a round go: what other rounds have found stays.
+    fn folder(&self, round: u64) -> Result<PathBuf, BadCall> {
+        let all = match self.out.get() {
+            Some(all) => all,
+            None => {
+                let new = told::new_folder("try")?;
+                self.out.get_or_init(|| new)
+            }
+        };
+        Ok(if self.call.keep_going { all.join(format!("round-{round}")) } else { all.clone() })
     }
 
     /// The call that does it again, with `PLAN` for the plan's file.

@@ -75,7 +75,7 @@ struct Watching {
     /// Stops when a promise is broken, and says by which fault
     #[arg(long)]
     until_broken: bool,
-    /// Where the plan and the picture go when something broke
+    /// Where the plan and the picture go when something broke. Without it, into a new folder among temporary files
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -89,10 +89,6 @@ impl Watching {
         }
         self.witness.as_deref().map(told::witness_address).transpose()
     }
-
-    fn out(&self) -> PathBuf {
-        self.out.clone().unwrap_or_else(|| std::env::temp_dir().join("picklock-serve"))
-    }
 }
 
 /// How a store is watched, and what is called what there.
@@ -102,7 +98,7 @@ struct Watched {
     again: String,
     witness: Option<SocketAddr>,
     until_broken: bool,
-    out: PathBuf,
+    out: Option<PathBuf>,
     /// Servers tell what they hand out, and are judged by it where no client says anything.
     servers_judge: bool,
 }

@@ -24,10 +24,10 @@ pub use operations::{JsonOperation, Operation, operations};
 pub use others::{OtherRun, happens};
 pub use perfetto::perfetto;
 #[cfg(feature = "report")]
-pub use picture::{Cause, Kind, Others, STYLE, Window, page, page_with_others, svg, why_of};
+pub use picture::{Cause, Others, STYLE, Window, page, page_with_others, svg, why_of};
 pub use post::Post;
 pub use shiviz::shiviz;
-pub use story::Story;
+pub use story::{Kind, Reason, Story};
 #[cfg(feature = "report")]
 pub use text::why_text;
 pub use text::{Heading, TextOptions, TextTrace, TimeColumn};

@@ -27,4 +27,4 @@ pub use layout::Window;
 pub use others::Others;
 pub use page::{page, page_with_others};
 pub use svg::{STYLE, svg};
-pub use why::{Cause, Kind, why_of};
+pub use why::{Cause, why_of};

@@ -73,7 +73,7 @@ impl Etcd {
             again: format!("serve etcd --members {}{log}", self.members),
             witness,
             until_broken: self.watching.until_broken,
-            out: self.watching.out(),
+            out: self.watching.out.clone(),
             servers_judge: false,
         }
     }

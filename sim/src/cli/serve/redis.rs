@@ -91,7 +91,7 @@ impl Redis {
             again: format!("serve redis --servers {}{replicated}{persistence}", self.servers),
             witness,
             until_broken: self.watching.until_broken,
-            out: self.watching.out(),
+            out: self.watching.out.clone(),
             servers_judge: true,
         }
     }

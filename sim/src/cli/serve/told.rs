@@ -8,6 +8,7 @@ use crate::serve::watch::{BrokenLine, Picture, Verdict, Watch};
 use crate::serve::{Served, Servers};
 use serde::Serialize;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -60,13 +61,36 @@ pub fn folder(path: &Path) -> Result<(), BadCall> {
         .map_err(|error| BadCall(format!("--out {}: it cannot be written: {error}", path.display())))
 }
 
+/// A new folder for what broke, where no other was asked for: what an earlier call has found stays.
+pub fn new_folder(command: &str) -> Result<PathBuf, BadCall> {
+    const FOLDERS_MAX: u32 = 100_000;
+    let within = std::env::temp_dir();
+    for number in 1..=FOLDERS_MAX {
+        let folder = within.join(format!("picklock-{command}-{number}"));
+        match std::fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                let folder = folder.display();
+                return Err(BadCall(format!(
+                    "{folder} cannot be made: {error}; --out DIR names another folder for the plan and the picture"
+                )));
+            }
+        }
+    }
+    let within = within.display();
+    Err(BadCall(format!("{within} has {FOLDERS_MAX} folders of earlier calls: --out DIR names another one")))
+}
+
 impl Told {
     /// What is known now, and what that is in a few lines. Where servers do not judge, clients do, or nobody does.
-    pub fn of(watch: &Watch, servers_judge: bool) -> (Told, String) {
+    pub fn of(watch: &Watch, servers: u8, servers_judge: bool) -> (Told, String) {
         let judged_by = if watch.has_witness() || !servers_judge { "clients" } else { "servers" };
         let text = match servers_judge || watch.has_witness() {
-            true => watch.summary(),
-            false => "no verdict: no client told a witness what it holds\n".to_owned(),
+            true => watch.summary(servers),
+            false => {
+                format!("no verdict: no client told a witness what it holds\n{}", watch.seen(servers))
+            }
         };
         let told = Told {
             verdict: watch.verdict(),
@@ -80,6 +104,11 @@ impl Told {
             picture: None,
         };
         (told, text)
+    }
+
+    /// Whether nobody ever held anything, as far as anybody knows.
+    pub fn nobody_held(&self) -> bool {
+        self.entered == 0 && self.handed_out == 0
     }
 
     /// How it ends the command.
@@ -139,12 +168,13 @@ impl Outcome {
         let count = servers.count();
         let began = servers.plan_began();
         servers.watched(|watch, now| {
-            let (mut told, mut text) = Told::of(watch, watched.servers_judge);
+            let (mut told, mut text) = Told::of(watch, count, watched.servers_judge);
             let until = watch.broken().next().map_or(now, |broken| broken.at);
             let plan = plan.map(|plan| applied(plan, until - began));
             if told.verdict == Verdict::Violated {
                 let again = format!("{} {} --plan PLAN", names::program(), watched.again);
-                text += &write(watch, count, &watched.title, plan.as_ref(), &watched.out, &again, &mut told)?;
+                let out = watched.out.clone().map_or_else(|| new_folder("serve"), Ok)?;
+                text += &write(watch, count, &watched.title, plan.as_ref(), &out, &again, &mut told)?;
             }
             if let Some(error) = watch.record.finish() {
                 return Err(BadCall(format!("--record: it cannot be written to any more: {error}")));

@@ -84,7 +84,7 @@ impl ZooKeeper {
             again: format!("serve zookeeper --servers {}{session}{log}", self.servers),
             witness,
             until_broken: self.watching.until_broken,
-            out: self.watching.out(),
+            out: self.watching.out.clone(),
             servers_judge: false,
         }
     }

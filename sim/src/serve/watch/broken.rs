@@ -1,7 +1,10 @@
 //! How it all came out.
 
+use super::seen::times;
 use super::witness::promises;
 use super::{Strike, Watch};
+use crate::report::{Kind, Reason};
+use picklock_model::machine::Node;
 use picklock_model::time::Micros;
 use picklock_properties::Promise;
 use serde::Serialize;
@@ -30,10 +33,86 @@ pub struct Broken {
     pub other: String,
     /// What it is in half a sentence.
     pub words: String,
-    /// What led to it, a line each.
-    pub because: Vec<String>,
+    /// What led to it.
+    pub because: Vec<Because>,
     /// The fault that led to it, as far as that can be told: the last one that struck the first holder, or where the lock was.
     pub fault: Option<Strike>,
+}
+
+/// One thing that led to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Because {
+    /// A client entered.
+    Entered { client: String, at: Micros },
+    /// A client's lease was over.
+    LeaseOver { client: String, at: Micros },
+    /// A fault struck.
+    Struck { fault: String, at: Micros },
+    /// A client has deleted on a server what was another one's.
+    Deleted { by: String, server: u8, whose: String, at: Micros },
+    /// No fault struck since a client asked for what it held.
+    NothingStruck { client: String, since: Micros },
+}
+
+impl Because {
+    /// When it was.
+    fn at(&self) -> Micros {
+        match self {
+            Because::Entered { at, .. }
+            | Because::LeaseOver { at, .. }
+            | Because::Struck { at, .. }
+            | Because::Deleted { at, .. }
+            | Because::NothingStruck { since: at, .. } => *at,
+        }
+    }
+
+    /// The same for a picture, which has the time beside it. `blamed`: what struck then is what led to it.
+    fn reason(&self, blamed: Option<&Strike>) -> Reason {
+        let (kind, words) = match self {
+            Because::Entered { client, .. } => (Kind::Milestone, format!("{client} enters")),
+            Because::LeaseOver { client, .. } => (Kind::Gone, format!("{client}'s lease is over")),
+            Because::Struck { fault, at } => {
+                let is_it =
+                    blamed.is_some_and(|strike| strike.at == *at && strike.fault.to_string() == *fault);
+                (Kind::Fault, if is_it { format!("by this fault: {fault}") } else { fault.clone() })
+            }
+            Because::Deleted { by, server, whose, .. } => {
+                (Kind::Gone, format!("{by} deletes on {} what is {whose}'s", Node::Server(*server)))
+            }
+            Because::NothingStruck { client, .. } => {
+                (Kind::Milestone, format!("{client} asks for it, and no fault strikes since"))
+            }
+        };
+        Reason { at_us: self.at().0, kind, words }
+    }
+}
+
+impl Display for Because {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Because::Entered { client, at } => write!(f, "{client} entered at {at}"),
+            Because::LeaseOver { client, at } => write!(f, "{client}'s lease was over at {at}"),
+            Because::Struck { fault, at } => write!(f, "struck at {at}: {fault}"),
+            Because::Deleted { by, server, whose, at } => {
+                write!(f, "{by} deletes on {} at {at} what is {whose}'s", Node::Server(*server))
+            }
+            Because::NothingStruck { client, .. } => {
+                write!(f, "no fault struck since {client} asked for it")
+            }
+        }
+    }
+}
+
+impl Broken {
+    /// What led to it, for a picture: the same as the lines say.
+    pub(super) fn reasons(&self) -> Vec<Reason> {
+        let blamed = self
+            .fault
+            .as_ref()
+            .map(|strike| Because::Struck { fault: strike.fault.to_string(), at: strike.at });
+        let unlisted = blamed.filter(|blamed| !self.because.contains(blamed));
+        self.because.iter().chain(&unlisted).map(|because| because.reason(self.fault.as_ref())).collect()
+    }
 }
 
 /// The same for other programs.
@@ -73,7 +152,7 @@ impl From<&Broken> for BrokenLine {
             client: broken.client.clone(),
             other: broken.other.clone(),
             words: broken.words.clone(),
-            because: broken.because.clone(),
+            because: broken.because.iter().map(Because::to_string).collect(),
             fault,
         }
     }
@@ -120,12 +199,26 @@ impl Verdict {
 }
 
 impl Watch {
-    /// The verdict in a few lines.
-    pub fn summary(&self) -> String {
-        let times = self.broken().count();
+    /// The verdict in a few lines, of so many servers.
+    pub fn summary(&self, servers: u8) -> String {
+        let verdict = self.verdict_in_words(servers);
+        match self.verdict() {
+            // What broke broke, whatever else was there.
+            Verdict::Violated => verdict,
+            // There it is said already.
+            Verdict::Vacuous if self.nobody_held() => verdict,
+            Verdict::Kept | Verdict::Vacuous => {
+                let few = self.few_used(servers).map(|few| format!("{few}\n"));
+                verdict + &few.unwrap_or_default()
+            }
+        }
+    }
+
+    fn verdict_in_words(&self, servers: u8) -> String {
+        let count = self.broken().count();
         let held = match self.has_witness() {
-            true => format!("clients said {} times that they hold", self.witness.entered),
-            false => format!("the servers handed locks out {} times", self.claims.handed_out),
+            true => format!("clients said {} that they hold", times(self.witness.entered)),
+            false => format!("the servers handed locks out {}", times(self.claims.handed_out)),
         };
         match self.verdict() {
             Verdict::Violated => {
@@ -138,7 +231,7 @@ impl Watch {
                         text += &broken.to_string();
                     }
                 }
-                let more = match times - promises.len() {
+                let more = match count - promises.len() {
                     0 => String::new(),
                     1 => "and once more\n".to_owned(),
                     more => format!("and {more} times more\n"),
@@ -148,8 +241,9 @@ impl Watch {
             Verdict::Kept if self.has_witness() => {
                 let seen = match self.overlapped() {
                     0 => String::new(),
-                    times => format!(
-                        "the servers handed a lock out twice {times} times, and no two clients said that they hold it\n"
+                    count => format!(
+                        "the servers handed out {} what was another client's still, and no two clients said that they hold it\n",
+                        times(count as u64)
                     ),
                 };
                 format!("not broken: {held}, and no two at once\n{seen}")
@@ -158,8 +252,8 @@ impl Watch {
                 "not broken: {held}, to nobody before it was the last one's no more\n\
                  that is what servers know; whether two clients believed that they hold, a witness tells\n"
             ),
-            Verdict::Vacuous if self.witness.entered == 0 && self.claims.handed_out == 0 => {
-                "no verdict: nobody ever held a lock\n".to_owned()
+            Verdict::Vacuous if self.nobody_held() => {
+                format!("no verdict: nobody ever held a lock\n{}", self.seen(servers))
             }
             Verdict::Vacuous => {
                 format!("no verdict: {held}, and nobody ever asked for one that was somebody's\n")

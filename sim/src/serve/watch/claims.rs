@@ -124,6 +124,16 @@ impl Claims {
         Claims { enough: enough.max(1), ..Claims::default() }
     }
 
+    /// How many servers make a lock somebody's; 0: nobody counts.
+    pub fn enough(&self) -> usize {
+        self.enough
+    }
+
+    /// How many there were, handed out or not.
+    pub fn taken(&self) -> u64 {
+        self.last
+    }
+
     /// A server has taken this value for a key where none was, to live so long (`None`: for ever). The number of the claim.
     #[expect(clippy::too_many_arguments, reason = "a request and all that is known of it")]
     pub fn took(

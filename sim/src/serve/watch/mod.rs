@@ -15,10 +15,11 @@ mod broken;
 pub mod claims;
 mod listen;
 pub mod record;
+mod seen;
 mod story;
 pub mod witness;
 
-pub use broken::{Broken, BrokenLine, JudgedBy, Verdict};
+pub use broken::{Because, Broken, BrokenLine, JudgedBy, Verdict};
 pub use listen::listen;
 pub use story::Picture;
 
@@ -292,14 +293,14 @@ impl Watch {
             ),
         };
         let numbers = (number_of(&first_name), number_of(&self.witness.name(second)));
-        let entered = hold.map(|hold| format!("{first_name} entered at {}", hold.entered));
-        let mut because: Vec<String> = entered.into_iter().collect();
+        let entered = hold.map(|hold| Because::Entered { client: first_name.clone(), at: hold.entered });
+        let mut because: Vec<Because> = entered.into_iter().collect();
         let (mut moved, mut taken) = (Vec::new(), Vec::new());
         let claims = numbers.0.zip(numbers.1).and_then(|(first, second)| self.claims.between(first, second));
         if let Some((first, second)) = claims {
             (moved, taken) = (first.moved_to(second), first.taken.clone());
             if let Some(ends) = first.ends().filter(|ends| *ends <= at) {
-                because.push(format!("{first_name}'s lease was over at {ends}"));
+                because.push(Because::LeaseOver { client: first_name.clone(), at: ends });
             }
         }
         let broken = Broken {
@@ -362,7 +363,7 @@ impl Watch {
             .or_else(|| last(active.clone()));
         for strike in active.iter().filter(|strike| of_first(strike) || moved.is_empty() || of_moved(strike))
         {
-            broken.because.push(format!("struck at {}: {}", strike.at, strike.fault));
+            broken.because.push(Because::Struck { fault: strike.fault.to_string(), at: strike.at });
         }
         let first = match broken.property {
             Promise::MutualExclusion | Promise::TokenOrder => &broken.other,
@@ -370,11 +371,11 @@ impl Watch {
         }
         .clone();
         for Taken { by, server, at } in moved.iter().filter_map(|(server, _)| deleted(*server)) {
-            let by = self.owner(*by);
-            broken.because.push(format!("{by} deletes on s{} at {at} what is {first}'s", server + 1));
+            let (by, whose) = (self.owner(*by), first.clone());
+            broken.because.push(Because::Deleted { by, server: *server, whose, at: *at });
         }
         if cause.is_none() && !is_all_deleted {
-            broken.because.push(format!("no fault struck since {first} asked for it"));
+            broken.because.push(Because::NothingStruck { client: first, since });
         }
         broken.fault = cause;
         self.record.add(Happened {
@@ -474,7 +475,8 @@ mod tests {
         );
         let before = broken(&TWO_HOLD, &[(1, 5)]);
         assert!(before.fault.is_none(), "{before}");
-        assert!(before.because.contains(&"no fault struck since A asked for it".to_owned()), "{before}");
+        let nothing = Because::NothingStruck { client: "A".to_owned(), since: Micros(10) };
+        assert!(before.because.contains(&nothing), "{before}");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use super::Watch;
 use super::record::{Happened, LinkId, What};
 use crate::plans::plan::Fault;
-use crate::report::{JsonEvent, JsonMessage, JsonViolation, Story, TimeColumn};
+use crate::report::{JsonEvent, JsonMessage, JsonViolation, Reason, Story, TimeColumn};
 use picklock_model::machine::Node;
 use picklock_model::time::Micros;
 
@@ -20,11 +20,12 @@ const CLIENTS_MAX: usize = 24;
 pub struct Picture {
     title: String,
     broken: Vec<String>,
+    reasons: Vec<Reason>,
     plan: Vec<String>,
     nodes: Vec<String>,
     events: Vec<JsonEvent>,
     /// What does it again.
-    again: Vec<String>,
+    again: String,
 }
 
 impl Picture {
@@ -44,14 +45,15 @@ impl Picture {
         nodes.sort_by_key(|name| (name.len(), name.clone()));
         nodes.truncate(CLIENTS_MAX);
         nodes.extend((0..servers).map(|server| Node::Server(server).to_string()));
-        let told = |broken: &super::Broken| format!("{} broken: {}", broken.property, broken.words);
+        let told = |broken: &super::Broken| format!("{}: {}", broken.property, broken.words);
         Picture {
             title: title.to_owned(),
             broken: watch.broken().take(1).map(told).collect(),
+            reasons: watch.broken().take(1).flat_map(super::Broken::reasons).collect(),
             plan,
             nodes,
             events: drawing.events,
-            again: vec![again],
+            again,
         }
     }
 
@@ -60,9 +62,11 @@ impl Picture {
         let shown_for = self.events.iter().flat_map(|event| &event.violations).next();
         tell(Story {
             lock: &self.title,
-            settings: &self.again,
+            settings: &[],
             token: "",
             broken: &self.broken,
+            again: &self.again,
+            reasons: &self.reasons,
             shown_for: shown_for.map(|violation| violation.property),
             about: &[],
             plan: &self.plan,

@@ -24,6 +24,8 @@ pub(super) struct Run<'a> {
     loop_start: Option<usize>,
     /// Steps before the first row, and after the last one.
     hidden: (usize, usize),
+    /// What draws them, too; empty if nothing does.
+    draws_hidden: &'static str,
     /// Where steps between are not shown: before which row, and how many.
     gaps: &'a [(usize, usize)],
     /// What stands above the times.
@@ -151,6 +153,7 @@ impl<'a> Run<'a> {
             opens: layout.opens,
             loop_start: layout.story.loop_start.and_then(|start| layout.row_of(start)),
             hidden: layout.hidden,
+            draws_hidden: if layout.story.token.is_empty() { "" } else { ": --all draws them" },
             gaps: &layout.gaps,
             time: time_name(layout.story.time),
             nodes: layout.story.nodes,

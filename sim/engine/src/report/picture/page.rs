@@ -101,7 +101,9 @@ fn header(layout: &Layout) -> Markup {
             details {
                 summary { "the same run again" }
                 div class="about" {
-                    @if !story.token.is_empty() {
+                    @if !story.again.is_empty() {
+                        div class="mono" { (story.again) }
+                    } @else if !story.token.is_empty() {
                         div { (program()) " replay " code class="token" { (story.token) } }
                     }
                     @if !story.settings.is_empty() { div class="mono" { (story.settings.join(", ")) } }
@@ -226,12 +228,12 @@ fn glossary() -> Markup {
 
 /// What of the run's broken promises is not in the picture.
 fn broken_again(layout: &Layout) -> Option<String> {
+    // What cannot be run again cannot be drawn with more in it, either.
+    let all = if layout.story.token.is_empty() { "" } else { ": with --all they are" };
     match layout.broken_unseen() {
         0 => None,
-        1 => Some("broken once more in steps that are not drawn here: with --all they are".to_owned()),
-        more => {
-            Some(format!("broken {more} times more in steps that are not drawn here: with --all they are"))
-        }
+        1 => Some(format!("broken once more in steps that are not drawn here{all}")),
+        more => Some(format!("broken {more} times more in steps that are not drawn here{all}")),
     }
 }
 

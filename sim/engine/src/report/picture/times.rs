@@ -25,22 +25,25 @@ pub(super) fn in_column(layout: &Layout, number: usize) -> String {
 
 /// One unit and as many decimals in all rows: times that stand below each other are compared by their digits.
 pub(super) fn of_event(story: &Story, event: &JsonEvent) -> String {
+    of_moment(story, event.at_us)
+}
+
+/// The same of a moment at which there need not be a step.
+pub(super) fn of_moment(story: &Story, at_us: i64) -> String {
     let is_short = || story.events.last().is_none_or(|last| last.at_us < SECOND_US);
     match story.time {
-        TimeColumn::Seconds if is_short() => format!("{}.{:03} ms", event.at_us / 1_000, event.at_us % 1_000),
+        TimeColumn::Seconds if is_short() => format!("{}.{:03} ms", at_us / 1_000, at_us % 1_000),
         // Not rounded: a clock that shows a second has reached it.
-        TimeColumn::Seconds => {
-            format!("{}.{:03} s", event.at_us / SECOND_US, event.at_us % SECOND_US / 1_000)
-        }
-        TimeColumn::Ticks { .. } | TimeColumn::Hidden => time_of(story.time, event),
+        TimeColumn::Seconds => format!("{}.{:03} s", at_us / SECOND_US, at_us % SECOND_US / 1_000),
+        TimeColumn::Ticks { .. } | TimeColumn::Hidden => moment(story.time, at_us),
     }
 }
 
 /// True time: microseconds in seeded runs, ticks of a second in timed models; nothing where time does not pass.
-pub(super) fn time_of(time: TimeColumn, event: &JsonEvent) -> String {
+fn moment(time: TimeColumn, at_us: i64) -> String {
     match time {
-        TimeColumn::Seconds => duration(event.at_us, false),
-        TimeColumn::Ticks { length } => match event.at_us.div_euclid(length.0.max(1)) {
+        TimeColumn::Seconds => duration(at_us, false),
+        TimeColumn::Ticks { length } => match at_us.div_euclid(length.0.max(1)) {
             0 => String::new(),
             tick => tick.to_string(),
         },

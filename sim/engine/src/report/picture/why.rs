@@ -11,8 +11,8 @@ mod stored;
 
 use super::layout::opening;
 use super::svg::{duration, is_fault, words};
-use super::times::of_event;
-use crate::report::story::{Flight, Story, flights};
+use super::times::{self, of_event};
+use crate::report::story::{Flight, Kind, Reason, Story, flights};
 use crate::report::{JsonEvent, TimeColumn};
 use picklock_properties::{Promise, Reported};
 use std::collections::BTreeSet;
@@ -31,37 +31,6 @@ pub struct Cause {
     pub words: String,
 }
 
-/// What a cause is, and its colour.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
-    /// A server stores what a grant rests on.
-    Record,
-    /// A client was told something, or asks for it.
-    Milestone,
-    /// What struck.
-    Fault,
-    /// What a grant rested on is not stored any more.
-    Gone,
-    /// Where steps begin to repeat for ever.
-    Loop,
-    /// What breaks, or never comes.
-    Breaks,
-}
-
-impl Kind {
-    /// Its name in the style sheet.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Record => "record",
-            Kind::Milestone => "milestone",
-            Kind::Fault => "fault",
-            Kind::Gone => "gone",
-            Kind::Loop => "loop",
-            Kind::Breaks => "breaks",
-        }
-    }
-}
-
 /// With more causes than these, faults of one kind at one node are told together.
 const CAUSES_MAX: usize = 12;
 
@@ -73,6 +42,9 @@ pub fn why_of(story: &Story) -> Vec<Cause> {
 /// [`why_of`] a story whose messages are known.
 pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     let Some((end, breaks)) = broken(story) else { return Vec::new() };
+    if !story.reasons.is_empty() {
+        return told(story, end, breaks.as_ref());
+    }
     let clients = story.events.iter().filter(|event| event.doing.is_some());
     let clients = clients.filter_map(|event| event.node.as_deref()).collect();
     let search = Search { story, end, breaks, clients };
@@ -103,6 +75,32 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     let is_next_to = |one: &Told, other: &Told| one.nth + one.times == other.nth;
     let short = together(story, &causes, is_next_to);
     if short.len() <= CAUSES_MAX { short } else { together(story, &causes, |_, _| true) }
+}
+
+/// The reasons that the story gives, each at the step that it is about, or at the last one before it; and what broke.
+fn told(story: &Story, end: usize, breaks: Option<&Breaks>) -> Vec<Cause> {
+    let place = |reason: &Reason| {
+        let is_it = |event: &JsonEvent| {
+            event.at_us == reason.at_us && (reason.kind != Kind::Fault || is_fault(event.what))
+        };
+        let before = || story.events.iter().rposition(|event| event.at_us <= reason.at_us);
+        story.events[..=end].iter().position(is_it).or_else(before).unwrap_or(0).min(end)
+    };
+    let cause = |reason: &Reason| {
+        let when = times::of_moment(story, reason.at_us);
+        Cause { position: place(reason), kind: reason.kind, when, words: reason.words.clone() }
+    };
+    let mut causes: Vec<(i64, Cause)> =
+        story.reasons.iter().map(|reason| (reason.at_us, cause(reason))).collect();
+    causes.sort_by_key(|(at, cause)| (*at, cause.kind));
+    let when = times::of_moment(story, story.events[end].at_us);
+    let ends = breaks.map(|breaks| Cause {
+        position: end,
+        kind: Kind::Breaks,
+        when,
+        words: breaks.words.to_owned(),
+    });
+    causes.into_iter().map(|(_, cause)| cause).chain(ends).collect()
 }
 
 /// The step that breaks what the run is shown for, and how; or the last one of a loop in which it never comes.
@@ -464,6 +462,19 @@ mod tests {
         let places = ["A is granted the lock", "A pauses for", "B enters while A holds"].map(place);
         assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{told:?}");
         assert_eq!(places[2], Some(told.len() - 1));
+    }
+
+    #[test]
+    fn reasons_that_the_story_gives_stand_in_place_of_those_that_are_sought() {
+        toy::story(toy::overlap, |story| {
+            let at_us = story.events[5].at_us + 1;
+            let words = "B deletes what is A's".to_owned();
+            let reasons = [Reason { at_us, kind: Kind::Gone, words }];
+            let causes = why(&Story { reasons: &reasons, ..story }, &[]);
+            let told: Vec<&str> = causes.iter().map(|cause| cause.words.as_str()).collect();
+            assert_eq!(told, ["B deletes what is A's", "B enters while A holds"]);
+            assert!(story.events[causes[0].position].at_us <= at_us && causes[0].position >= 5, "{causes:?}");
+        });
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub fn story_of(events: &[JsonEvent], to: impl FnOnce(Story)) {
         token: "pk0_toy",
         shown_for: None,
         broken: &[],
+        again: "",
+        reasons: &[],
         about: &[],
         plan: &[],
         nodes: &nodes,

@@ -170,8 +170,8 @@ function hiddenMarkup() {
   const note = (top, words) => `<div class="hidden" style="top:${top}px">${words}</div>`;
   const gaps = run.gaps.map(([row, steps]) =>
     note(tops[itemOf[row]] - FOLD, `⋯ ${counted(steps, "step")} not drawn`));
-  if (run.hidden[0] > 0) gaps.push(note(0, `⋯ ${counted(run.hidden[0], "step")} before: --all draws them`));
-  if (run.hidden[1] > 0) gaps.push(note(bottomOf(items.length - 1), `⋯ ${counted(run.hidden[1], "step")} after: --all draws them`));
+  if (run.hidden[0] > 0) gaps.push(note(0, `⋯ ${counted(run.hidden[0], "step")} before${run.draws_hidden}`));
+  if (run.hidden[1] > 0) gaps.push(note(bottomOf(items.length - 1), `⋯ ${counted(run.hidden[1], "step")} after${run.draws_hidden}`));
   return gaps.join("");
 }
 
