@@ -104,6 +104,28 @@ impl Bounds {
     }
 }
 
+impl Bounds {
+    /// Lets every fault that may strike do so this many times, or as often as it may if that is more. A clock that stops for good has no
+    /// second time, and drifts are as many as a lock allows for.
+    pub fn strike_times(&mut self, times: u8) {
+        let budgets = [
+            &mut self.losses,
+            &mut self.duplicates,
+            &mut self.pauses,
+            &mut self.crashes,
+            &mut self.power_losses,
+            &mut self.server_crashes,
+            &mut self.resource_restarts,
+            &mut self.server_clock_steps,
+            &mut self.clock_steps,
+        ];
+        budgets
+            .into_iter()
+            .filter(|budget| (1..times).contains(&**budget))
+            .for_each(|budget| *budget = times);
+    }
+}
+
 /// A budget that is never used up.
 pub const WITHOUT_END: u8 = u8::MAX;
 

@@ -6,6 +6,8 @@ mod honest;
 mod hunts;
 #[path = "command/keeps.rs"]
 mod keeps;
+#[path = "command/knobs.rs"]
+mod knobs;
 #[path = "command/objects.rs"]
 mod objects;
 #[path = "command/overview.rs"]

@@ -110,6 +110,49 @@ fn a_lock_that_looks_where_it_must_not_is_reported_with_the_first_step_that_diff
     assert!(text.contains("1 run repeated in a second process: the same, step by step"), "{text}");
 }
 
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The token behind `replay`.
+fn token_in(said: &str) -> &str {
+    said.split_once(" replay ").map_or_else(|| panic!("{said}"), |(_, token)| token.trim())
+}
+
+#[test]
+fn a_machine_that_keeps_a_time_and_does_not_show_it_is_not_checked() {
+    let checked = run("careless", &["check", "forgetful"]);
+    let said = stderr(&checked);
+    assert_eq!(checked.status.code(), Some(2), "{said}");
+    assert!(said.contains("forgetful cannot be checked") && said.contains("its visit"), "{said}");
+    let replayed = run("careless", &["replay", token_in(&said)]);
+    let text = String::from_utf8_lossy(&replayed.stdout).into_owned();
+    assert!(text.contains("this trace is wrong"), "{text}");
+    // A lock that shows everything is.
+    assert_eq!(run("careless", &["check", "redis-single"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_machine_that_panics_is_told_with_the_run_and_what_came_before_can_be_seen() {
+    let panicked = "an answer out of turn, at sim/examples/careless.rs:";
+    for (call, place) in [
+        (&["check", "hasty", "--drop", "no-duplicate"][..], "of a run of the exhaustive search"),
+        (&["sweep", "hasty", "--faults", "duplicate", "--watch", "0"][..], "in the run of seed "),
+    ] {
+        let output = run("careless", call);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("hasty panicked in") && said.contains(place), "{said}");
+        assert!(said.contains(panicked), "{said}");
+        let replayed = run("careless", &["replay", token_in(&said)]);
+        let text = String::from_utf8_lossy(&replayed.stdout).into_owned();
+        let behind = text.split_once("in the next step a machine panicked: ").map(|(_, behind)| behind);
+        assert!(behind.is_some_and(|behind| behind.starts_with(panicked)), "{text}");
+        assert!(text.contains("calls lock") && !text.contains("no promise was broken"), "{text}");
+        assert_eq!(replayed.status.code(), Some(3), "a run that did not end");
+    }
+}
+
 /// An empty folder for one test.
 fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("own").join(name);

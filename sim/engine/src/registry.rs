@@ -4,6 +4,7 @@
 //! bytes. Nothing here, and no engine, knows any lock.
 
 mod any;
+mod changed;
 mod checking;
 mod general;
 mod others;
@@ -14,7 +15,8 @@ mod surroundings;
 mod tokens;
 mod watcher;
 
-pub use any::{AnyLock, Reduced, RunError, ShrinkHow, SweepHow};
+pub use any::{AnyLock, Audit, PanickedIn, Reduced, RunError, ShrinkHow, SweepHow};
+pub use changed::NotSet;
 pub use checking::{CheckOptions, CheckVerdict, Checked, Counterexample, goals, with_holds_of_any_length};
 pub use general::{General, GeneralHow, Seen, Sighting, Unexplained, Wanted};
 pub use others::{Other, other_runs};

@@ -109,7 +109,7 @@ pub struct Found {
 }
 
 /// Small enough that all threads are busy to the end, large enough that they rarely meet.
-const BLOCK: u64 = 64;
+pub(crate) const BLOCK: u64 = 64;
 
 /// Runs every seed of `seeds`, each with the plan that it draws from `faults`.
 ///
@@ -313,7 +313,6 @@ impl Sweep<'_> {
     fn run_block(&self, run: &mut Runner, seeds: Range<u64>) -> SweepReport {
         let mut report = SweepReport::default();
         for seed in seeds {
-            let _named = NamedInPanic { seed, faults: self.faults };
             let scale = self.options.scale.of_seed(&self.around, seed);
             let plan = self.options.strategy.plan(self.faults, seed, &scale);
             let outcome = run(&plan, seed);
@@ -350,23 +349,6 @@ impl Sweep<'_> {
         let asked = self.seeds.end.saturating_sub(self.seeds.start);
         report.stopped = report.runs < asked && !self.options.ends(&report);
         report
-    }
-}
-
-/// A machine that panics is a bug of ours: says which run it was.
-pub(crate) struct NamedInPanic {
-    pub seed: u64,
-    pub faults: FaultSet,
-}
-
-impl Drop for NamedInPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!(
-                "picklock: the panic above happened in the run of seed {} with faults {}",
-                self.seed, self.faults
-            );
-        }
     }
 }
 

@@ -5,14 +5,16 @@ use super::jobs::Jobs;
 use super::memory::{self, MaxMemory};
 use super::progress::{Progress, Stopwatch};
 use super::screen::{Paint, Screen, Tone, counted, fact, grouped, sentence};
+use super::settings::Set;
 use super::sweep::names_of;
 use super::{BadCall, Ending, last, names, next, states_within};
 use clap::Args;
 use picklock_model::claims::{Assumption, Judgement, NamedSpace};
 use picklock_model::machine::Line;
-use picklock_model::world::Aim;
+use picklock_model::time::Micros;
+use picklock_model::world::{Aim, TICK};
 
-use crate::registry::{AnyLock, CheckOptions, CheckVerdict, Checked, Locks, Surroundings, goals};
+use crate::registry::{AnyLock, Audit, CheckOptions, CheckVerdict, Checked, Locks, Surroundings, goals};
 use crate::report::TextOptions;
 use picklock_model::explore::{Coverage, Draws, Limits, Seen, Verdict};
 use picklock_properties::{Promise, PromiseSet};
@@ -37,6 +39,18 @@ pub struct Check {
     /// The clients call try_lock, not lock
     #[arg(long)]
     try_lock: bool,
+    /// Holds are so long, no longer and no shorter: 0 to 20 ticks of a second. Unless given, as long as they like, or, where the lock asks for work that
+    /// fits into its lease, a tick
+    #[arg(long, value_name = "TICKS")]
+    hold: Option<u8>,
+    /// Messages take up to so many ticks, 0 to 5, for locks that are checked with time
+    #[arg(long, value_name = "TICKS")]
+    latency: Option<u8>,
+    /// How often each fault that is let in may strike, 1 to 8; once, unless the lock is judged with more
+    #[arg(long, value_name = "N")]
+    times: Option<u8>,
+    #[command(flatten)]
+    set: Set,
     /// Drops an assumption; may be repeated. picklock assumptions lists them
     #[arg(long, value_name = "ASSUMPTION", value_delimiter = ',')]
     drop: Vec<String>,
@@ -64,6 +78,7 @@ const EXAMPLES: &str = "\
 Examples:
   picklock check cassandra-queue --clients 3
   picklock check cassandra-queue --drop no-pause --drop no-expiry
+  picklock check redlock --drop no-loss --times 3 --hold 2 --set ttl=4999ms
   picklock check naive-handler --clients 1 --drop no-crash --at L1:12
   picklock check cassandra-queue --try-lock --progress --property theorem-3
   picklock check cassandra-queue --junit junit.xml --github
@@ -104,6 +119,9 @@ struct Document {
     steps: Option<usize>,
     token: Option<String>,
     seconds: f64,
+    /// Whether the lock has a lease that it is checked without.
+    #[serde(skip)]
+    lease_comes_back: bool,
 }
 
 impl Check {
@@ -111,12 +129,13 @@ impl Check {
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let lock = names::lock(locks, &self.lock)?;
         let options = self.options(lock)?;
-        let mut space = lock.space(&options);
+        let mut space = self.set.in_space(lock, self.bounded(lock, &options)?)?;
         let at = self.at(&options)?;
         if let Some(line) = at {
             space.bounds.aim = Aim::At(line);
         }
         let judgement = self.judgement(lock, &options, &space)?;
+        shows_what_it_keeps(lock, &space)?;
         let pool = self.jobs.pool()?;
         self.ci.check()?;
 
@@ -205,6 +224,52 @@ impl Check {
         Ok(CheckOptions { promises, ..options })
     }
 
+    /// The space, within the bounds that are asked for.
+    fn bounded(&self, lock: &dyn AnyLock, options: &CheckOptions) -> Result<NamedSpace, BadCall> {
+        let mut space = lock.space(options);
+        let name = lock.name();
+        let has_time = space.bounds.latency_ticks.is_some();
+        let timeless = |what: &str| {
+            BadCall(format!(
+                "{what}: {name} is checked without time here, where deadlines and messages come in any order; what brings in time is to drop an \
+                 assumption about it: {}",
+                Assumption::NoExpiry
+            ))
+        };
+        if let Some(hold) = self.hold {
+            match hold {
+                _ if !lock.is_lock() => return Err(BadCall(format!("--hold {hold}: {name} is not a lock"))),
+                21.. => return Err(BadCall(format!("--hold {hold}: it takes 0 to 20 ticks"))),
+                _ if !has_time => return Err(timeless(&format!("--hold {hold}"))),
+                _ => space = lock.with_hold(&space, Micros(i64::from(hold) * TICK.0))?,
+            }
+        }
+        match self.latency {
+            None => {}
+            Some(latency @ 6..) => {
+                return Err(BadCall(format!("--latency {latency}: it takes 0 to 5 ticks")));
+            }
+            Some(latency) if !has_time => return Err(timeless(&format!("--latency {latency}"))),
+            Some(latency) => space.bounds.latency_ticks = Some(latency),
+        }
+        match self.times {
+            None => {}
+            Some(times) if !(1..=8).contains(&times) => {
+                return Err(BadCall(format!("--times {times}: it takes 1 to 8")));
+            }
+            Some(times) => {
+                let before = space.bounds.clone();
+                space.bounds.strike_times(times);
+                if space.bounds == before && times > 1 {
+                    return Err(BadCall(format!(
+                        "--times {times}: no fault that can strike more than once is let in: --drop an assumption"
+                    )));
+                }
+            }
+        }
+        Ok(space)
+    }
+
     /// The one line at which clients are struck. Other faults than those would hide that it is never come to.
     fn at(&self, options: &CheckOptions) -> Result<Option<Line>, BadCall> {
         use Assumption::{NoCrash, NoPause, NoSuspend};
@@ -281,12 +346,32 @@ impl Check {
     }
 }
 
+/// A verdict on a machine that keeps times which it does not show would be one on another algorithm.
+fn shows_what_it_keeps(lock: &dyn AnyLock, space: &NamedSpace) -> Result<(), BadCall> {
+    let Some(Audit { what, steps, token }) = lock.audit(space)? else { return Ok(()) };
+    let (name, token) = (lock.name(), token.encode());
+    last::keep(Some(token.as_str()));
+    Err(BadCall(format!(
+        "{name} cannot be checked: after {} the search sees something else than what happens, {what} differs; its visit, or its \
+         store's, leaves out a time or a number that they keep\n{}",
+        counted(steps as u64, "step"),
+        next::see(&token).trim_end()
+    )))
+}
+
 /// Whether a lease ends here that the lock's holder never looks at: that it leaves in time is nothing that the lock sees to.
 fn outstays(lock: &dyn AnyLock, options: &CheckOptions, surroundings: &Surroundings) -> bool {
     let dropping = |drop: Vec<Assumption>| lock.space(&CheckOptions { drop, ..options.clone() });
     let too = [&options.drop[..], &[Assumption::StopsInTime]].concat();
     surroundings.not_in_force.contains(&Assumption::NoExpiry.name())
         && dropping(too) == dropping(options.drop.clone())
+}
+
+/// Whether the lock has a lease that the space is without.
+fn has_a_lease_to_bring_back(lock: &dyn AnyLock, options: &CheckOptions) -> bool {
+    let too = [&options.drop[..], &[Assumption::NoExpiry]].concat();
+    !options.drop.contains(&Assumption::NoExpiry)
+        && lock.space(&CheckOptions { drop: too, ..options.clone() }) != lock.space(options)
 }
 
 /// What is asked for and changes nothing would be a verdict on another world than that.
@@ -386,6 +471,7 @@ impl Document {
             steps: counterexample.map(|counterexample| counterexample.steps),
             token: counterexample.map(|counterexample| counterexample.token.encode()),
             seconds,
+            lease_comes_back: has_a_lease_to_bring_back(lock, options),
         }
     }
 
@@ -454,6 +540,10 @@ impl Document {
         let _ = writeln!(text, "{lock}\n{}", paint.text(tone, &sentence(&verdict)));
         text += &fact("space", used);
         text += &fact("set", &self.surroundings.settings_in_words());
+        let absent = self.absent();
+        if !absent.is_empty() {
+            text += &fact("without", &absent);
+        }
         text += &fact("time", &self.surroundings.time);
         text += &fact("allowed", &self.surroundings.allowed_in_words());
         text += &fact("assumed", &self.assumed_in_words());
@@ -472,6 +562,23 @@ impl Document {
             text += &fact("tested", &self.tested());
         }
         text
+    }
+
+    /// What the lock and its store have in seeded runs, and not here.
+    fn absent(&self) -> String {
+        let parts = self.surroundings.settings.iter().filter_map(|set| set.strip_suffix("=null"));
+        let parts: Vec<&str> = parts.collect();
+        if parts.is_empty() {
+            return String::new();
+        }
+        let lease = match self.lease_comes_back {
+            true => format!("; --drop {} brings its lease back", Assumption::NoExpiry),
+            false => String::new(),
+        };
+        format!(
+            "{}, which it has in seeded runs: what they would mend is not mended here{lease}",
+            parts.join(", ")
+        )
     }
 
     /// Whether fewer states were kept than there are.

@@ -37,6 +37,7 @@ mod seeded;
 mod seeds;
 #[cfg(feature = "serve")]
 mod serve;
+mod settings;
 mod shrink;
 mod snapshot;
 mod sweep;
@@ -48,8 +49,10 @@ mod watch;
 mod widen;
 
 use crate::registry::{CheckVerdict, Locks, RunError};
+use crate::token::Token;
 use clap::{ColorChoice, Parser, Subcommand};
 use picklock_model::claims::Expected;
+use picklock_model::panics::{self, Panicked};
 use screen::Screen;
 use std::io::Write;
 use std::process::ExitCode;
@@ -225,7 +228,13 @@ struct BadCall(String);
 
 impl From<RunError> for BadCall {
     fn from(error: RunError) -> BadCall {
-        BadCall(error.to_string())
+        let RunError::Panicked(panicked) = &error else { return BadCall(error.to_string()) };
+        let token = panicked.token.as_ref().map(Token::encode);
+        if token.is_some() {
+            last::keep(token.as_deref());
+        }
+        let see = token.map_or_else(String::new, |token| format!("\n{}", next::see(&token).trim_end()));
+        BadCall(format!("{error}{see}"))
     }
 }
 
@@ -233,6 +242,9 @@ impl From<RunError> for BadCall {
 /// your own with a lock of your own calls nothing else.
 pub fn main(locks: &Locks) -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
+        if panics::will_be_told(panic) {
+            return;
+        }
         complain(&format!("picklock has a bug, please report it with the command line: {panic}"));
     }));
     crate::report::name_program(names::program());
@@ -244,7 +256,7 @@ pub fn main(locks: &Locks) -> ExitCode {
         }
     };
     let mut screen = Screen::new(json, color);
-    let ended = match command.unwrap_or_else(|| Command::Overview(overview::Overview::default())) {
+    let run = || match command.unwrap_or_else(|| Command::Overview(overview::Overview::default())) {
         Command::Overview(command) => command.run(locks, &mut screen),
         Command::Matrix(command) => command.run(locks, &mut screen),
         Command::Theorems(command) => command.run(locks, &mut screen),
@@ -272,6 +284,11 @@ pub fn main(locks: &Locks) -> ExitCode {
         Command::Assumptions => lists::assumptions(&mut screen),
         Command::Completions(command) => command.run(locks, &mut screen),
         Command::Manual(command) => command.run(&mut screen),
+    };
+    let ended = match panics::of(run) {
+        Ok(ended) => ended,
+        // Where nobody could say more of it.
+        Err(Panicked { what, .. }) => Err(BadCall(format!("a machine panicked: {what}"))),
     };
     match ended.and_then(|ending| screen.finish().map(|()| ending)) {
         Ok(ending) => ExitCode::from(ending.exit_code()),

@@ -27,7 +27,8 @@ pub fn of_small(name: &str) -> String {
     see(name) + &draw(name)
 }
 
-fn see(name: &str) -> String {
+/// How to see it.
+pub fn see(name: &str) -> String {
     format!("  see it      {} replay {name}\n", names::program())
 }
 

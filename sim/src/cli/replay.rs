@@ -195,6 +195,7 @@ impl ReplayToken {
         let broken = replay.in_words();
         let is_untested = |promise| !replay.breaks(Some(promise)) && !replay.tested.contains(promise);
         let ending = match token.promise {
+            _ if replay.panicked.is_some() => Ending::Incomplete,
             Some(promise) if is_untested(promise) => Ending::Vacuous,
             promise => Ending::broken_if(replay.breaks(promise)),
         };
@@ -311,8 +312,11 @@ fn text(
     }
     text += &replay.text;
     text.push('\n');
-    if let Some(promise) =
-        token.promise.filter(|promise| broken.iter().all(|broken| broken.property != *promise))
+    let did_end = |_: &Promise| replay.panicked.is_none();
+    if let Some(promise) = token
+        .promise
+        .filter(did_end)
+        .filter(|promise| broken.iter().all(|broken| broken.property != *promise))
     {
         let (tone, words) = match replay.tested.contains(promise) {
             true => (Tone::Good, format!("{promise} kept")),
@@ -320,7 +324,9 @@ fn text(
         };
         let _ = writeln!(text, "{}", paint.text(tone, &words));
     }
-    if broken.is_empty() {
+    if replay.panicked.is_some() {
+        let _ = writeln!(text, "{}", paint.text(Tone::Unclear, "the run did not end: a machine panicked"));
+    } else if broken.is_empty() {
         let _ = writeln!(text, "{}", paint.text(Tone::Good, "no promise was broken"));
     }
     for Broken { property, words, .. } in broken {

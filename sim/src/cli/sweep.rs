@@ -9,6 +9,7 @@ use super::jobs::Jobs;
 use super::plan_file::PlanFile;
 use super::progress::{Progress, Stopwatch};
 use super::screen::Screen;
+use super::settings::Set;
 use super::tokens::{Plans, Tokens};
 use super::watch::{self, Watched};
 use super::{BadCall, Ending, interrupt, last, names, seeds};
@@ -65,6 +66,8 @@ pub struct Sweep {
     /// Watches this promise, not the lock's usual ones; may be repeated
     #[arg(long = "property", value_name = "P", value_delimiter = ',')]
     properties: Vec<String>,
+    #[command(flatten)]
+    set: Set,
     /// A JSON file with the faults and their moments; every seed runs this plan
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
@@ -84,6 +87,7 @@ Examples:
   picklock sweep cassandra-queue --property fifo --faults none
   picklock sweep redlock --strategy mixed --keep-going
   picklock sweep zookeeper-lock-repaired --property fenced-resource --until-tested 500
+  picklock sweep redis-single --faults crash --set store.persistence=None --set hold=2s
   picklock sweep cassandra-queue --plan plan.json
   picklock sweep redlock --faults all,-pause,-clock -v --junit junit.xml
 
@@ -211,7 +215,7 @@ impl Sweep {
         }
         self.ci.check()?;
         let jobs = self.jobs.count()?;
-        let setup = lock.setup((!promises.is_empty()).then_some(promises));
+        let setup = self.set.in_setup(lock, lock.setup((!promises.is_empty()).then_some(promises)))?;
         let asked = Asked {
             promises: lock.watched_in(&setup)?,
             by_name: !promises.is_empty(),

@@ -14,6 +14,7 @@ const UNFENCED: &str =
 const SKEW: &str =
     "coordinators' clocks differ by more than the lease has left: the cell has expired for one of them";
 const FORGOTTEN: &str = "servers that lose power within ten seconds of a grant forget it: the commit log was not on disk (row C12)";
+const UNMARKED: &str = "servers that are killed within a tenth of a second of a grant forget it: their logs had no mark since (row C35)";
 
 /// What is known.
 pub(super) const CELLS: &[Cell] = &{
@@ -39,6 +40,8 @@ pub(super) const CELLS: &[Cell] = &{
         broken(SHIPPED, "partition", FencedResource, UNFENCED),
         broken(SHIPPED, "power-loss", MutualExclusion, FORGOTTEN),
         broken(SHIPPED, "power-loss", FencedResource, FORGOTTEN),
+        broken(SHIPPED, "crash", MutualExclusion, UNMARKED),
+        broken(SHIPPED, "crash", FencedResource, UNMARKED),
         broken(SHIPPED, "all", MutualExclusion, "all of the above"),
         broken(SHIPPED, "all", FencedResource, "all of the above"),
     ]

@@ -50,6 +50,8 @@ const OVERTAKEN: &str =
 const BETWEEN: &str =
     "a larger count is entered before a smaller one, and both have the last permit (row R32)";
 
+const IN_FLIGHT: &str = "a write is under way when its holder's lease ends, the next one overtakes it, and there is no fencing token";
+
 /// What is known.
 pub(super) const CELLS: &[Cell] = &{
     use Promise::*;
@@ -83,6 +85,7 @@ pub(super) const CELLS: &[Cell] = &{
         broken(FAILOVER_FENCED, "crash", MutualExclusion, RETURNS),
         broken(FAILOVER_FENCED, "power-loss", MutualExclusion, UNREPLICATED),
         broken(FAILOVER_FENCED, "all", MutualExclusion, ALL),
+        broken(REDLOCK, "none", FencedResource, IN_FLIGHT),
         broken(REDLOCK, "pause", MutualExclusion, OUTLIVED),
         broken(REDLOCK, "pause", FencedResource, UNFENCED),
         broken(REDLOCK, "delay", DeadlockFreedom, SLOW_NODES),
@@ -99,6 +102,7 @@ pub(super) const CELLS: &[Cell] = &{
         broken(REDLOCK_FENCED, "all", MutualExclusion, ALL),
         broken(REDLOCK_FENCED, "all", DeadlockFreedom, SLOW_NODES),
         broken(REDLOCK_FENCED, "all", StarvationFreedom, SLOW_NODES),
+        broken(SHARED, "none", FencedResource, IN_FLIGHT),
         broken(SHARED, "pause", MutualExclusion, OUTLIVED),
         broken(SHARED, "pause", FencedResource, UNFENCED),
         broken(SHARED, "clock", MutualExclusion, SET),
@@ -108,6 +112,7 @@ pub(super) const CELLS: &[Cell] = &{
         broken(SHARED, "power-loss", MutualExclusion, EVERYSEC),
         broken(SHARED, "all", MutualExclusion, ALL),
         broken(SHARED, "all", FencedResource, UNFENCED),
+        broken(SHARED_REPAIRED, "none", FencedResource, IN_FLIGHT),
         broken(SHARED_REPAIRED, "pause", MutualExclusion, OUTLIVED),
         broken(SHARED_REPAIRED, "pause", FencedResource, UNFENCED),
         broken(SHARED_REPAIRED, "clock", MutualExclusion, SET),

@@ -20,9 +20,7 @@ use crate::seeded::dice::{Dice, Stream};
 use crate::seeded::marks::Features;
 use crate::seeded::outcome::Outcome;
 use crate::seeded::schedule::Schedule;
-use crate::sweep::{
-    NamedInPanic, PlannedRun, Runner, Runners, SweepError, SweepOptions, SweepReport, threads,
-};
+use crate::sweep::{PlannedRun, Runner, Runners, SweepError, SweepOptions, SweepReport, threads};
 use picklock_model::time::Micros;
 use picklock_model::workload::Workload;
 use rayon::prelude::*;
@@ -63,10 +61,8 @@ pub(crate) fn sweep(
         let end = next.saturating_add(GENERATION).min(seeds.end);
         let candidates: Vec<(u64, PlannedRun)> =
             (next..end).map(|seed| (seed, guide.candidate(seed))).collect();
-        let run = |runner: &mut Runner, (seed, candidate): &(u64, PlannedRun)| {
-            let _named = NamedInPanic { seed: *seed, faults };
-            runner(&candidate.plan, candidate.seed)
-        };
+        let run =
+            |runner: &mut Runner, (_, candidate): &(u64, PlannedRun)| runner(&candidate.plan, candidate.seed);
         let outcomes: Vec<Outcome> = pool.install(|| candidates.par_iter().map_init(runner, run).collect());
         let before = report.runs;
         for ((seed, candidate), outcome) in candidates.into_iter().zip(outcomes) {

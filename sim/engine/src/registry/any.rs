@@ -1,5 +1,6 @@
 //! A lock whose type nobody needs to know, and what can be done with it.
 
+use super::changed::NotSet;
 use super::{CheckOptions, Checked, General, GeneralHow, Other, Replay, Surroundings, Wanted};
 use crate::plans::fault::FaultSet;
 use crate::plans::plan::Plan;
@@ -11,6 +12,7 @@ use crate::sweep::{OnMerged, PlannedRun, SweepError, SweepReport};
 use crate::token::Token;
 use picklock_model::claims::{BadSetup, Judgement, NamedSpace, Widened, Widening};
 use picklock_model::explore::{Limits, NoSuchPath};
+use picklock_model::time::Micros;
 use picklock_properties::{Promise, PromiseSet};
 use std::sync::atomic::AtomicBool;
 
@@ -68,9 +70,40 @@ pub enum RunError {
         /// The gravest promise that it does break.
         broken: Promise,
     },
+    /// A setting cannot be what was asked for.
+    #[error(transparent)]
+    NotSet(#[from] NotSet),
+    /// A machine panicked.
+    #[error(transparent)]
+    Panicked(Box<PanickedIn>),
     /// The sweep's threads could not be started.
     #[error(transparent)]
     Sweep(#[from] SweepError),
+}
+
+/// A machine panicked in a run of this lock.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{lock} panicked {place}: {what}")]
+pub struct PanickedIn {
+    /// Name of the lock.
+    pub lock: &'static str,
+    /// What it said, and in which line of which file, if that is known.
+    pub what: String,
+    /// Where, in words.
+    pub place: String,
+    /// Replays what came before it.
+    pub token: Option<Token>,
+}
+
+/// A walk on which the search sees something else than what happens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Audit {
+    /// In what the two differ.
+    pub what: String,
+    /// How many steps it takes.
+    pub steps: usize,
+    /// Replays it.
+    pub token: Token,
 }
 
 /// How a token's run is made small.
@@ -143,6 +176,8 @@ pub trait AnyLock: Send + Sync {
     /// The setup of seeded runs, packed, whose workload varies unless the lock forbids it; with other promises watched, if any
     /// are given.
     fn setup(&self, promises: Option<PromiseSet>) -> Vec<u8>;
+    /// A packed setup in which what is called `name`, of the lock, its store or its use, is set to `value`.
+    fn changed(&self, setup: &[u8], name: &str, value: &str) -> Result<Vec<u8>, RunError>;
     /// How many servers `picklock check` gives it unless told otherwise.
     fn usual_servers(&self) -> u8;
     /// How many seeded runs of it have.
@@ -153,6 +188,8 @@ pub trait AnyLock: Send + Sync {
     fn usual_rounds(&self) -> u8;
     /// The space that `picklock check` asks for.
     fn space(&self, options: &CheckOptions) -> NamedSpace;
+    /// The same space with holds of this length, no longer and no shorter.
+    fn with_hold(&self, space: &NamedSpace, hold: Micros) -> Result<NamedSpace, RunError>;
     /// What a space of this lock is like: what a verdict about it has to say beside itself.
     fn surroundings(&self, space: &NamedSpace) -> Result<Surroundings, RunError>;
     /// What a packed setup is like, for seeded runs, in a line.
@@ -165,6 +202,9 @@ pub trait AnyLock: Send + Sync {
     fn widened(&self, space: &NamedSpace, widening: Widening) -> Result<Option<Widened>, RunError>;
     /// Which promises are judged in a space of this lock.
     fn judged(&self, space: &NamedSpace, judgement: &Judgement) -> Result<PromiseSet, RunError>;
+    /// Takes random walks of a space beside true time, and says where the search would see something else than what happens: a machine does
+    /// not show its visitors all times and numbers that it keeps, and no verdict on it means anything.
+    fn audit(&self, space: &NamedSpace) -> Result<Option<Audit>, RunError>;
     /// Explores a space of this lock.
     fn check(&self, space: &NamedSpace, judgement: &Judgement, limits: &Limits) -> Result<Checked, RunError>;
     /// Runs many seeds.

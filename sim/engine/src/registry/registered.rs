@@ -1,6 +1,6 @@
 //! The one place where a lock's type meets what the command does with it.
 
-use super::any::{AnyLock, Reduced, RunError, ShrinkHow, SweepHow};
+use super::any::{AnyLock, Audit, PanickedIn, Reduced, RunError, ShrinkHow, SweepHow};
 use super::checking::{CheckOptions, CheckVerdict, Checked, Counterexample, never_served, steps_of};
 use super::set::{Set, fields};
 use super::watcher::{Breaks, Watcher};
@@ -14,17 +14,20 @@ use crate::plans::varied;
 use crate::report::{Heading, TextOptions, TimeColumn, TraceHash};
 use crate::seeded::outcome::{Limits as RunLimits, Outcome};
 use crate::seeded::run::Engine;
-use crate::sweep::{PlannedRun, SweepOptions, SweepReport, sweep};
+use crate::sweep::{BLOCK, PlannedRun, SweepOptions, SweepReport, sweep};
 use crate::token::{Body, Token};
 use picklock_model::claims::{
     Assumption, Judgement, NamedSpace, Widened, Widening, pack_setup, unpack_setup,
 };
 use picklock_model::cluster::Setup;
-use picklock_model::explore::{Goal, Limits, Space, Verdict, check_liveness, search};
+use picklock_model::explore::{Apart, Goal, Limits, Space, Verdict, check_liveness, search};
+use picklock_model::panics::{self, Panicked, PanickedRun};
 use picklock_model::system::System;
+use picklock_model::time::Micros;
 use picklock_model::workload::Writes;
 use picklock_model::world::TICK;
 use picklock_properties::{Promise, PromiseSet};
+use std::ops::Range;
 
 /// A lock with what the command has to know of it: the one entry that makes matrix, check, sweep, replay, shrink and the
 /// rest of the command work for it.
@@ -162,9 +165,14 @@ impl<Y: System> Registered<Y> {
         let starved = never.map(Goal::promise);
         let mut broken = Breaks::default();
         let mut walker = space.walker();
-        for action in actions {
-            walker.step(*action, &mut broken)?;
-        }
+        let walked =
+            panics::caught(|| actions.iter().try_for_each(|action| walker.step(*action, &mut broken)));
+        let panicked = match walked {
+            Ok(walked) => walked.map(|()| None)?,
+            Err(what) => Some(what),
+        };
+        // What comes before the step that panicked can be shown.
+        let stem = &stem[..stem.len() - usize::from(panicked.is_some() && !stem.is_empty())];
         let broken: Vec<Promise> = starved.into_iter().chain(broken.0).collect();
         let heading = self.heading(token, &space.setup, &broken);
         let set = self.settings_set_in(&space.setup);
@@ -185,7 +193,7 @@ impl<Y: System> Registered<Y> {
             watcher.text().loop_ends(&never_in_words::<Y>(goal));
         }
         let parting = walker.telling().parting().map(ToString::to_string);
-        let replay = watcher.finish(token, starved, None, parting);
+        let replay = watcher.finish(token, starved, None, parting, panicked);
         Ok(Replay { loop_start: told_stem, never: never.map(never_in_words::<Y>), time, ..replay })
     }
 
@@ -198,12 +206,67 @@ impl<Y: System> Registered<Y> {
         let options = TextOptions { time: TimeColumn::Seconds, ..*options };
         let (limits, mut engine) = (RunLimits::of(setup), Engine::new());
         // What it breaks has to be known before it is shown.
-        let violations = engine.run(setup, plan, *seed, &limits, &mut ()).violations;
-        let broken: Vec<Promise> = violations.iter().map(|violation| violation.promise).collect();
-        let (heading, set) = (self.heading(token, setup, &broken), self.settings_set_in(setup));
+        let ran = panics::of(|| engine.run(setup, plan, *seed, &limits, &mut ()).violations);
+        let broken = ran.iter().flatten().map(|violation| violation.promise);
+        let (heading, set) =
+            (self.heading(token, setup, &broken.collect::<Vec<_>>()), self.settings_set_in(setup));
         let mut watcher = Watcher::new(heading, set, setup, options);
-        engine.run(setup, plan, *seed, &limits, &mut watcher);
-        Replay { violations, ..watcher.finish(token, None, Some(told_among(setup, told)), None) }
+        // It ends as it did.
+        let _ = panics::of(|| Engine::new().run(setup, plan, *seed, &limits, &mut watcher));
+        let plan = Some(told_among(setup, told));
+        match ran {
+            Ok(violations) => Replay { violations, ..watcher.finish(token, None, plan, None, None) },
+            Err(panicked) => watcher.finish(token, None, plan, None, Some(panicked.what)),
+        }
+    }
+}
+
+/// How many walks beside true time are enough: a time that is not shown is met by the first that come to use it.
+const AUDIT_WALKS: u32 = 48;
+
+impl<Y: System> Registered<Y> {
+    /// A machine panicked on a path of this space.
+    fn panicked_on_path(&self, space: &Space<Y>, Panicked { what, run }: Panicked) -> RunError {
+        let PanickedRun::Path(path) = run else { unreachable!("no seed is run in a space") };
+        let place = format!("in step {} of a run of the exhaustive search", path.len());
+        let token = self.path_token(space, path, None, None).ok();
+        RunError::Panicked(Box::new(PanickedIn { lock: self.name, what, place, token }))
+    }
+
+    /// A machine panicked in the run of a seed, one of these.
+    fn panicked_in_sweep(
+        &self,
+        setup: &Setup<Y>,
+        (faults, strategy, jobs): (FaultSet, Strategy, usize),
+        seeds: Range<u64>,
+        panicked: Panicked,
+    ) -> RunError {
+        let place = |Panicked { what, run }: Panicked| match run {
+            PanickedRun::Seed { seed, at } => (what, seed, at),
+            PanickedRun::Path(_) => unreachable!("there is no space to search"),
+        };
+        let (what, seed, at) = place(panicked);
+        // What a guided sweep has learnt until then is known to it alone.
+        if strategy == Strategy::Guided {
+            let place = format!("in the run of seed {seed}, {at} after it began");
+            return RunError::Panicked(Box::new(PanickedIn { lock: self.name, what, place, token: None }));
+        }
+        let scale = Scale::of(setup);
+        let planned = |seed| PlannedRun {
+            plan: strategy.plan(faults, seed, &scale.of_seed(&setup.workload, seed)),
+            seed,
+        };
+        // Of several threads it may have been the one that was ahead: the first seed is told, whoever is quicker.
+        let of_seed = |seed| {
+            let (setup, limits) = (varied::of_seed(setup, seed), RunLimits::of(setup));
+            panics::of(|| Engine::new().run(&setup, &planned(seed).plan, seed, &limits, &mut ())).err()
+        };
+        let ahead = (jobs as u64 + 1) * BLOCK;
+        let earlier = (seed.saturating_sub(ahead).max(seeds.start)..seed).find_map(of_seed);
+        let (what, seed, at) = earlier.map_or((what, seed, at), place);
+        let place = format!("in the run of seed {seed}, {at} after it began");
+        let token = self.planned_token(&varied::of_seed(setup, seed), &planned(seed), None).ok();
+        RunError::Panicked(Box::new(PanickedIn { lock: self.name, what, place, token }))
     }
 }
 
@@ -259,6 +322,10 @@ impl<Y: System> AnyLock for Registered<Y> {
         pack_setup(&setup)
     }
 
+    fn changed(&self, setup: &[u8], name: &str, value: &str) -> Result<Vec<u8>, RunError> {
+        Registered::changed(self, setup, name, value)
+    }
+
     fn usual_servers(&self) -> u8 {
         self.servers
     }
@@ -285,6 +352,13 @@ impl<Y: System> AnyLock for Registered<Y> {
             space.setup.workload.releases = options.drop.contains(&Assumption::FreeAtStart);
         }
         NamedSpace::new(self.name, &space)
+    }
+
+    fn with_hold(&self, named: &NamedSpace, hold: Micros) -> Result<NamedSpace, RunError> {
+        let mut space = self.unpack(named)?;
+        space.setup.workload.hold = hold;
+        space.bounds.unhurried_holders = false;
+        Ok(NamedSpace::new(self.name, &space))
     }
 
     fn surroundings(&self, space: &NamedSpace) -> Result<Surroundings, RunError> {
@@ -318,9 +392,20 @@ impl<Y: System> AnyLock for Registered<Y> {
         Ok(widening.of(&self.unpack(named)?).map(|wider| Widened::new(self.name, &wider)))
     }
 
+    fn audit(&self, named: &NamedSpace) -> Result<Option<Audit>, RunError> {
+        let space = self.unpack(named)?;
+        let apart = panics::of(|| space.audit(AUDIT_WALKS));
+        let apart = apart.map_err(|panicked| self.panicked_on_path(&space, panicked))?;
+        let audit = |Apart { path, what }: Apart| {
+            let steps = steps_of(&space, &path)?;
+            Ok(Audit { what, steps, token: self.path_token(&space, path, None, None)? })
+        };
+        apart.map(audit).transpose()
+    }
+
     fn check(&self, named: &NamedSpace, judgement: &Judgement, limits: &Limits) -> Result<Checked, RunError> {
         let space = self.unpack(named)?;
-        let (exploration, found) = match judgement {
+        let searched = panics::of(|| match judgement {
             Judgement::Safety => {
                 let exploration = search(&space, limits);
                 let found = match &exploration.verdict {
@@ -338,7 +423,8 @@ impl<Y: System> AnyLock for Registered<Y> {
                 });
                 (exploration, found)
             }
-        };
+        });
+        let (exploration, found) = searched.map_err(|panicked| self.panicked_on_path(&space, panicked))?;
         let judged = judgement.of(space.setup.promises);
         let untested = exploration.coverage.tested.untested(judged);
         let verdict = match (&found, &exploration.verdict) {
@@ -378,7 +464,9 @@ impl<Y: System> AnyLock for Registered<Y> {
             on_merged: how.on_merged,
             stop: how.stop,
         };
-        Ok(sweep(&setup, faults, seeds, &options)?)
+        let swept = panics::of(|| sweep(&setup, faults, seeds.clone(), &options));
+        let how = (faults, how.strategy, how.jobs);
+        Ok(swept.map_err(|panicked| self.panicked_in_sweep(&setup, how, seeds, panicked))??)
     }
 
     fn general(&self, wanted: &[Wanted], how: &GeneralHow) -> Result<General, RunError> {

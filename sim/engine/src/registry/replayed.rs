@@ -46,9 +46,12 @@ pub struct Replay {
     pub loop_start: Option<usize>,
     /// How true time passes: in microseconds, in ticks, or not at all.
     pub time: TimeColumn,
-    /// What is wrong with the trace itself: a defect of picklock.
+    /// What is wrong with the trace itself: a defect of picklock, or of a machine that does not show all its times and numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub defect: Option<String>,
+    /// What a machine said that panicked in the step behind the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub panicked: Option<String>,
 }
 
 /// A broken promise. Where it is broken by what never comes, by nobody in particular.

@@ -9,7 +9,7 @@ use picklock_model::time::Micros;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use times::names_of_times;
+pub use times::names_of_times;
 
 /// What is set otherwise than by default.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

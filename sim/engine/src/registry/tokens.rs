@@ -11,6 +11,7 @@ use crate::token::differences::{NoSuchPart, applied, differences, passed_over};
 use crate::token::{Body, Mark, SetupBase, SetupChanges, Token};
 use picklock_model::cluster::Setup;
 use picklock_model::explore::{NoSuchPath, Space};
+use picklock_model::panics;
 use picklock_model::system::System;
 use picklock_model::world::Bounds;
 use picklock_properties::{Promise, PromiseSet};
@@ -39,7 +40,9 @@ impl<Y: System> Registered<Y> {
         promise: Option<Promise>,
     ) -> Result<Token, RunError> {
         let changes = differences(&named(&(self.setup)())?, &named(&space.setup)?);
-        let mark = Some(Mark::of(path_hash(space, &actions)?.value()));
+        // Where it ends in a panic, there is nothing to compare it by.
+        let hash = panics::caught(|| path_hash(space, &actions)).ok().transpose()?;
+        let mark = hash.map(|hash| Mark::of(hash.value()));
         let bounds = differences(&value_of(&Bounds::default())?, &value_of(&space.bounds)?);
         Ok(Token {
             lock: self.name.to_owned(),
@@ -57,21 +60,26 @@ impl<Y: System> Registered<Y> {
             SetupBase::OfType => Setup::default(),
         };
         let Some(changes) = &token.setup.changes else { return Ok(base) };
-        let mut whole =
+        let whole =
             applied(&named(&base)?, changes).map_err(|NoSuchPart(name)| RunError::NoSuchPart(name))?;
-        if !whole.is_object() {
-            return Err(RunError::SetupParts("it has no parts".to_owned()));
-        }
-        let given = whole.clone();
-        number_promises(&mut whole)?;
-        let setup: Setup<Y> =
-            serde_json::from_value(whole).map_err(|error| RunError::SetupParts(error.to_string()))?;
-        if let Some(name) = passed_over(&given, &named(&setup)?) {
-            return Err(RunError::NoSuchPart(name));
-        }
-        setup.check()?;
-        Ok(setup)
+        setup_from(whole)
     }
+}
+
+/// The setup that has these named parts.
+pub(super) fn setup_from<Y: System>(mut whole: Value) -> Result<Setup<Y>, RunError> {
+    if !whole.is_object() {
+        return Err(RunError::SetupParts("it has no parts".to_owned()));
+    }
+    let given = whole.clone();
+    number_promises(&mut whole)?;
+    let setup: Setup<Y> =
+        serde_json::from_value(whole).map_err(|error| RunError::SetupParts(error.to_string()))?;
+    if let Some(name) = passed_over(&given, &named(&setup)?) {
+        return Err(RunError::NoSuchPart(name));
+    }
+    setup.check()?;
+    Ok(setup)
 }
 
 /// The bounds of a token.
@@ -104,14 +112,15 @@ fn token_of<Y: System>(
     promise: Option<Promise>,
 ) -> Token {
     let mut watched = Both(TraceHash::default(), PinFinder::new(setup, plan));
-    run::run(setup, plan, *seed, &Limits::of(setup), &mut watched);
+    let ran = panics::of(|| run::run(setup, plan, *seed, &Limits::of(setup), &mut watched));
     let Both(hash, pins) = watched;
     Token {
         lock: lock.to_owned(),
         promise,
         setup: changes,
         body: Body::Planned { plan: plan.clone(), pins: pins.finish(), seed: *seed },
-        mark: Some(Mark::of(hash.value())),
+        // Where it ends in a panic, there is nothing to compare it by.
+        mark: ran.ok().map(|_| Mark::of(hash.value())),
     }
 }
 
@@ -124,7 +133,7 @@ fn path_hash<Y: System>(space: &Space<Y>, actions: &[u16]) -> Result<TraceHash, 
 }
 
 /// A setup as named parts, its promises by name.
-fn named<Y: System>(setup: &Setup<Y>) -> Result<Value, RunError> {
+pub(super) fn named<Y: System>(setup: &Setup<Y>) -> Result<Value, RunError> {
     let mut parts = value_of(setup)?;
     parts["promises"] = setup.promises.iter().map(Promise::name).collect();
     Ok(parts)

@@ -74,11 +74,17 @@ impl Watcher {
         starved: Option<Promise>,
         plan: Option<String>,
         parting: Option<String>,
+        panicked: Option<String>,
     ) -> Replay {
         let Both(mut text, Both(events, Both(hash, post))) = self.observers;
         let defect = parting.or(post.unsent().map(str::to_owned));
         if let Some(defect) = &defect {
-            text.warn(&format!("this trace is wrong, a defect of picklock: {defect}"));
+            text.warn(&format!(
+                "this trace is wrong: {defect}; a time or a number that a machine keeps is not shown by its visit, or picklock has a defect"
+            ));
+        }
+        if let Some(what) = &panicked {
+            text.warn(&format!("and in the next step a machine panicked: {what}"));
         }
         Replay {
             text: text.finish(),
@@ -99,6 +105,7 @@ impl Watcher {
             loop_start: None,
             time: TimeColumn::Seconds,
             defect,
+            panicked,
         }
     }
 }

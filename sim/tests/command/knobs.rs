@@ -1,0 +1,85 @@
+//! What can be set otherwise than it is registered.
+
+use super::{document, run};
+use serde_json::{Value, json};
+
+fn refused(line: &str, said: &str) {
+    let ended = run(line);
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{line}: {}", ended.stderr);
+    assert!(ended.stderr.contains(said), "{line}: {}", ended.stderr);
+    assert_eq!(ended.stderr.lines().count(), 1, "{line}: {}", ended.stderr);
+}
+
+#[test]
+fn what_is_set_is_what_runs() {
+    let swept = |more: &str| document(&format!("sweep redis-single --faults crash --watch 0 {more}"));
+    assert_eq!(swept("")["verdict"], "not-seen");
+    // As Redis ships: without a log, a server that is killed has forgotten every key.
+    let forgetful = swept("--set store.persistence=None");
+    assert_eq!(forgetful["verdict"], "violated");
+    let token = forgetful["violations"][0]["token"].as_str().expect("a token");
+    let replayed = document(&format!("replay {token}"));
+    assert_eq!(
+        replayed["violation"]["property"], forgetful["violations"][0]["property"],
+        "the token has it, too"
+    );
+
+    let used = |line: &str| document(line)["used"].as_str().expect("words").to_owned();
+    assert!(used("check redis-single --set clients=3 --set rounds=1").starts_with("3 clients calling lock"));
+    let set = document("check redis-single --set ttl=2999ms")["settings"].clone();
+    assert!(set.as_array().expect("a list").contains(&json!("ttl=2999000")), "{set}");
+}
+
+#[test]
+fn a_space_has_the_holds_the_latency_and_the_losses_that_are_asked_for() {
+    let explored = |more: &str| document(&format!("check redis-single --drop no-loss {more}"));
+    let usual = explored("");
+    assert_eq!(usual["verdict"], "holds");
+    let more = explored("--times 2");
+    assert!(more["states"].as_u64() > usual["states"].as_u64(), "{more}");
+    let allowed = more["allowed"].to_string();
+    assert!(allowed.contains("a message is lost twice"), "{allowed}");
+    let slow = explored("--latency 1");
+    assert_eq!(slow["time"], "in ticks of a second; messages take up to a tick");
+    let hold = explored("--hold 2 --drop stops-in-time");
+    let used = hold["used"].as_str().unwrap_or_default();
+    assert!(used.contains("hold 2s"), "{used}");
+    // Work that does not fit into the lease, of a lock that does not look at it.
+    let verdict = |hold: u8| document(&format!("check redis-single --hold {hold}"))["verdict"].clone();
+    assert_eq!([verdict(1), verdict(5)], ["holds", "violated"]);
+}
+
+#[test]
+fn what_cannot_be_set_is_refused_in_a_sentence() {
+    for (line, said) in [
+        ("sweep redlock --set ttl", "--set ttl: it takes NAME=VALUE, such as ttl=5s"),
+        ("sweep redlock --set ttk=5s", "--set ttk=5s: redlock has no setting ttk; it has "),
+        ("sweep redlock --set ttl=5", "--set ttl=5: it is a time: 5s, 100ms, 250us, or 0"),
+        ("sweep redlock --set ttl=soon", "--set ttl=soon: it is a time"),
+        ("sweep redlock --set clients=2s", "--set clients=2s: it is no time, but counts"),
+        ("sweep redlock --set clients=0", "--set clients=0: "),
+        ("sweep redlock --set store.persistence=Sometimes", "--set store.persistence=Sometimes: "),
+        ("sweep redlock --set promises=none", "--set promises=none: redlock has no setting promises"),
+        ("check cassandra-queue --hold 2", "--hold 2: cassandra-queue is checked without time here"),
+        ("check cassandra-queue --latency 1", "--latency 1: cassandra-queue is checked without time here"),
+        ("check redis-single --hold 21", "--hold 21: it takes 0 to 20 ticks"),
+        ("check redis-single --latency 6", "--latency 6: it takes 0 to 5 ticks"),
+        ("check redis-single --times 9", "--times 9: it takes 1 to 8"),
+        ("check cassandra-queue --times 2", "--times 2: no fault that can strike more than once is let in"),
+        ("check cas-variable --hold 2", "--hold 2: cas-variable is not a lock"),
+    ] {
+        refused(line, said);
+    }
+}
+
+#[test]
+fn a_verdict_says_what_a_lock_is_checked_without() {
+    let text = run("check cassandra-lwt --progress --property deadlock-freedom --drop no-crash");
+    assert_eq!(text.code, 1, "{}", text.stdout);
+    let said = text.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("without ttl_seconds"), "{said}");
+    assert!(said.contains("--drop no-expiry brings its lease back"), "{said}");
+    let line = "check cassandra-lwt --progress --property deadlock-freedom --drop no-crash --drop no-expiry";
+    let verdict: Value = document(line)["verdict"].clone();
+    assert_eq!(verdict, "holds");
+}
