@@ -183,13 +183,19 @@ pub fn keeps(lock: &dyn AnyLock, promise: Promise, runs: &Runs) -> Result<SweepR
         return Err(failure(&head, lock, &token, &replay, pages.as_ref()));
     }
     if report.truncated > 0 {
-        let runs = report.truncated;
-        return Err(format!("{name} under {under}: {runs} runs did not come to an end, which is no pass"));
+        let runs = match report.truncated {
+            1 => "one run".to_owned(),
+            runs => format!("{runs} runs"),
+        };
+        return Err(format!("{name} under {under}: {runs} did not come to an end, which is no pass"));
     }
     if report.tested.times(promise) == 0 {
-        let runs = report.runs;
+        let runs = match report.runs {
+            1 => "one run".to_owned(),
+            runs => format!("{runs} runs"),
+        };
         return Err(format!(
-            "{name} under {under}: nothing in {runs} runs put {promise} to the test, which is no pass"
+            "{name} under {under}: nothing in {runs} put {promise} to the test, which is no pass"
         ));
     }
     Ok(report)

@@ -248,7 +248,7 @@ pub fn main(locks: &Locks) -> ExitCode {
         complain(&format!("picklock has a bug, please report it with the command line: {panic}"));
     }));
     crate::report::name_program(names::program());
-    let CommandLine { command, json, color } = match typed::command_line() {
+    let CommandLine { command, json, color } = match typed::command_line(locks) {
         Ok(command_line) => command_line,
         Err(BadCall(what)) => {
             complain(&what);

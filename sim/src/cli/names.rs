@@ -72,17 +72,23 @@ fn lister(what: &str) -> Option<&'static str> {
     }
 }
 
-/// What was probably meant: a name that takes few edits to reach, or that begins so. Another number is another thing, and no
+/// What was probably meant: a name that takes few edits to reach, that has the same letters in another order, or that begins so. Another number is another thing, and no
 /// slip; so is another letter before a number, where the letter is all that there is beside it.
 fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
     let name = name.to_lowercase();
     let digits = |name: &str| name.chars().filter(char::is_ascii_digit).collect::<String>();
     let edits = |known: &str| strsim::damerau_levenshtein(&name, &known.to_lowercase());
     let edits_max = (name.chars().count() / 4).max(1);
+    let letters = |name: &str| {
+        let mut letters: Vec<char> = name.to_lowercase().chars().collect();
+        letters.sort_unstable();
+        letters
+    };
     let is_id = |name: &str| digits(name).len() + 1 == name.len();
     let is_near = |known: &&String| {
         let begins_so = name.chars().count() >= 3 && known.to_lowercase().starts_with(&name);
-        begins_so || edits(known) <= edits_max && digits(&name) == digits(known) && !is_id(known)
+        let is_near = edits(known) <= edits_max || letters(known) == letters(&name);
+        begins_so || is_near && digits(&name) == digits(known) && !is_id(known)
     };
     known.iter().filter(is_near).min_by_key(|known| edits(known))
 }
@@ -185,6 +191,7 @@ mod tests {
             assert_eq!(among(far, &locks), None, "{far}");
         }
         assert_eq!(among("foo", &["fifo"]), None);
+        assert_eq!(among("pusae", &["clock", "pause"]).as_deref(), Some("pause"));
         assert_eq!(among("C99", &["C9", "C1"]), None, "another row is no slip of the pen");
         assert_eq!(among("E10", &["C10", "E1"]), None, "nor is a row of another system");
         assert_eq!(among("theorem1", &["theorem-1"]).as_deref(), Some("theorem-1"));

@@ -1,19 +1,30 @@
 //! What was typed, read; and one line for what cannot be read.
 
+mod meant;
+
 use super::{BadCall, CommandLine};
+use crate::registry::Locks;
 use clap::{ColorChoice, Command, CommandFactory, FromArgMatches};
+use meant::meant;
 use std::ffi::OsString;
 
 /// The arguments of this process. Help and version are printed, and end it.
-pub(super) fn command_line() -> Result<CommandLine, BadCall> {
+pub(super) fn command_line(locks: &Locks) -> Result<CommandLine, BadCall> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let command = CommandLine::command().color(colour(&arguments));
-    let matches = taking_negative_numbers(command).try_get_matches_from(arguments);
+    let command = taking_negative_numbers(CommandLine::command().color(colour(&arguments)));
+    let matches = command.clone().try_get_matches_from(&arguments);
     match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(command_line) => Ok(command_line),
-        Err(error) if error.use_stderr() => Err(BadCall(one_line(&error.render().to_string()))),
+        Err(error) if error.use_stderr() => Err(BadCall(refusal(&error, &command, &arguments, locks))),
         Err(help) => help.exit(),
     }
+}
+
+/// What was wrong, and what would be right as far as that can be told.
+fn refusal(error: &clap::Error, command: &Command, arguments: &[OsString], locks: &Locks) -> String {
+    let words: Vec<String> =
+        arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    meant(error, command, &words, locks).unwrap_or_else(|| one_line(&error.render().to_string()))
 }
 
 /// What `--color` says, for help: that is printed before anything is read.
@@ -62,8 +73,9 @@ mod tests {
 
     fn refused(line: &str) -> String {
         let command = taking_negative_numbers(CommandLine::command());
-        let error = command.try_get_matches_from(line.split(' ')).expect_err("it is wrong");
-        one_line(&error.render().to_string())
+        let error = command.clone().try_get_matches_from(line.split(' ')).expect_err("it is wrong");
+        let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        refusal(&error, &command, &arguments, &Locks::builtin())
     }
 
     #[test]
@@ -89,11 +101,50 @@ mod tests {
             ),
             ("picklock check", "required arguments were not provided: <LOCK>; picklock check --help"),
             ("picklock chek", "unrecognized subcommand 'chek'; a similar subcommand exists: 'check'"),
-            ("picklock ttl --skew -1", "invalid value '-1' for '--skew"),
-            ("picklock check redlock --clients -2", "invalid value '-2' for '--clients <N>': -2 is not in"),
+            ("picklock ttl --skew -1", "--skew -1 will not do: "),
+            (
+                "picklock check redlock --clients -2",
+                "--clients -2 will not do: picklock check --help says \"How many clients, 1 to 8; ",
+            ),
+            ("picklock check redlock --clients 1000", "--clients 1000 will not do: "),
+            (
+                "picklock matrix redlock",
+                "picklock matrix takes no redlock without an option: type picklock matrix --lock redlock",
+            ),
+            ("picklock sweep redlock pause", "type picklock sweep redlock --faults pause"),
+            ("picklock theorems --drop x", "unexpected argument '--drop' found"),
         ] {
             let refused = refused(line);
             assert!(refused.contains(said) && !refused.contains('\n'), "{line}: {refused}");
         }
+    }
+
+    #[cfg(feature = "serve")]
+    #[test]
+    fn a_store_or_a_client_that_was_forgotten_is_asked_for() {
+        let stores = "picklock serve redis, picklock serve etcd or picklock serve zookeeper";
+        for (line, said) in [
+            ("picklock serve", format!("picklock serve alone says too little: type {stores}")),
+            ("picklock serve mongo", format!("picklock serve has no mongo: type {stores}")),
+            ("picklock serve redi", "a similar subcommand exists: 'redis'".to_owned()),
+        ] {
+            assert!(refused(line).contains(&said), "{line}: {}", refused(line));
+        }
+    }
+
+    #[cfg(all(feature = "serve", unix))]
+    #[test]
+    fn a_client_without_the_dashes_before_it_is_told_where_they_go() {
+        for (line, typed) in [
+            ("picklock try worker.py", "picklock try -- worker.py"),
+            ("picklock try python3 worker.py --time 3", "picklock try -- python3 worker.py --time 3"),
+            ("picklock try etcd --time 3 ./worker -v", "picklock try etcd --time 3 -- ./worker -v"),
+            ("picklock try", "picklock try -- python3 worker.py"),
+            ("picklock try zookeeper", "picklock try zookeeper -- python3 worker.py"),
+        ] {
+            let refused = refused(line);
+            assert!(refused.ends_with(&format!(": type {typed}")), "{line}: {refused}");
+        }
+        assert!(refused("picklock try zookeper -- x").contains("a similar value exists: 'zookeeper'"));
     }
 }

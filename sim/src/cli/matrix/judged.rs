@@ -332,19 +332,7 @@ impl Judged {
             tables.iter().filter(|table| !table.is_empty()).map(|table| table.clone() + "\n").collect();
         self.legend().iter().for_each(|line| text += &format!("{line}\n"));
         for kind in Kind::ALL {
-            let uses = self.uses.iter().filter(|(own, _, _)| *own == kind);
-            let width = uses.clone().map(|(_, lock, _)| lock.len()).max();
-            let Some(width) = width else { continue };
-            let _ = writeln!(
-                text,
-                "\nwho used the {}, while faults of the row's kind came at random",
-                kind.singular()
-            );
-            let indent = " ".repeat(width + 4);
-            uses.for_each(|(_, lock, used)| {
-                let used = wrapped(used, Screen::text_width(), &indent);
-                text += &format!("  {lock:width$}  {}", used.trim_start());
-            });
+            text += &self.used_in_words(kind);
         }
         if !self.is_complete() {
             let note = format!(
@@ -356,6 +344,27 @@ impl Judged {
         }
         text += &self.surprises(paint);
         text += &self.tokens(paint);
+        text
+    }
+
+    /// Who used the locks; those that were used alike together.
+    fn used_in_words(&self, kind: Kind) -> String {
+        let mut alike: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (_, lock, used) in self.uses.iter().filter(|(own, _, _)| *own == kind) {
+            match alike.iter_mut().find(|(known, _)| known == used) {
+                Some((_, locks)) => locks.push(lock),
+                None => alike.push((used, vec![lock])),
+            }
+        }
+        if alike.is_empty() {
+            return String::new();
+        }
+        let of = kind.singular();
+        let mut text = format!("\nwho used the {of}, while faults of the row's kind came at random\n");
+        for (used, locks) in alike {
+            text += &wrapped(&format!("{}:", locks.join(", ")), Screen::text_width(), "  ");
+            text += &wrapped(used, Screen::text_width(), "      ");
+        }
         text
     }
 
@@ -377,21 +386,31 @@ impl Judged {
         if rows.is_empty() {
             return String::new();
         }
-        let first = format!("{}\n  fault", kind.singular());
+        // With one kind of faults, one line is enough for a lock.
+        let fault = rows[0].fault;
+        let is_one = rows.iter().all(|row| row.fault == fault);
+        let first = match is_one {
+            true => format!("{}, under\n{fault}", kind.singular()),
+            false => format!("{}\n  fault", kind.singular()),
+        };
         let titles: Vec<String> =
             columns.iter().map(|promise| promise.name().replacen('-', "-\n", 1)).collect();
         let mut header = vec![first.as_str()];
         header.extend(titles.iter().map(String::as_str));
         let mut table = paint.table(&header);
         for row in &rows {
-            let mut cells = vec![cell(Tone::Plain, &format!("  {}", row.fault))];
+            let name = if is_one { row.lock.to_owned() } else { format!("  {}", row.fault) };
+            let mut cells = vec![cell(Tone::Plain, &name)];
             cells.extend(columns.iter().map(|promise| {
                 let (tone, text) = row.cell(*promise).map_or((Tone::Faint, String::new()), Cell::shown);
                 cell(tone, &text)
             }));
             table.add_row(cells);
         }
-        headed(&lines(&table), &rows.iter().map(|row| row.lock).collect::<Vec<_>>(), paint)
+        match is_one {
+            true => lines(&table),
+            false => headed(&lines(&table), &rows.iter().map(|row| row.lock).collect::<Vec<_>>(), paint),
+        }
     }
 
     /// Everything that was not expected, in a line each.

@@ -16,7 +16,7 @@ pub(super) struct Etcd {
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:2379")]
     listen: String,
     /// How many members there are: 1, 3 or 5. One alone has no log, and no elections
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, visible_alias = "servers", value_name = "N", default_value_t = 1)]
     members: u64,
     /// A loss of power takes everything from a member's disk, as --unsafe-no-fsync risks it
     #[arg(long)]

@@ -21,11 +21,9 @@ impl Document {
                     Outcome::Unclear("runs are missing or did not end".to_owned())
                 }
                 None if tested == 0 && self.verdict == Verdict::Vacuous => {
-                    Outcome::Unclear(format!("could not break: never {}", promise.tested_by()))
+                    Outcome::Unclear(untested(promise))
                 }
-                None if tested == 0 => {
-                    Outcome::Skipped(format!("could not break: never {}", promise.tested_by()))
-                }
+                None if tested == 0 => Outcome::Skipped(untested(promise)),
                 None => Outcome::Passed,
             };
             let token = first.map(|first| first.name.as_ref().unwrap_or(&first.token).clone());
@@ -51,4 +49,9 @@ impl Document {
         }
         cases
     }
+}
+
+/// Why a promise that nothing put to the test says nothing.
+pub fn untested(promise: Promise) -> String {
+    format!("could not break, for this never happened: {}", promise.tested_by())
 }

@@ -1,5 +1,6 @@
 //! A sweep as people read it: the verdict first.
 
+use super::cases::untested;
 use super::{Document, Verdict};
 use crate::cli::next;
 use crate::cli::screen::{Paint, Screen, Tone, cell, counted, fact, grouped, lines, sentence};
@@ -24,8 +25,9 @@ impl Document {
         };
         let rate = if self.seconds > 0.0 { self.events as f64 / self.seconds } else { 0.0 };
         let came = match self.is_lock {
-            true => format!("the lock was granted {} times", grouped(self.grants)),
-            false => format!("{} calls were answered", grouped(self.grants)),
+            true => format!("the lock was granted {}", counted(self.grants, "time")),
+            false if self.grants == 1 => "one call was answered".to_owned(),
+            false => format!("{} were answered", counted(self.grants, "call")),
         };
         let _ = writeln!(text, "{}", paint.text(Tone::Strong, self.lock));
         text += &self.in_short(paint);
@@ -74,7 +76,7 @@ impl Document {
             text += &sentence(&format!("· {promise} not seen to break; it could have in {could}"));
         }
         for promise in &self.untested {
-            let vacuous = format!("– {promise} could not break: never {}", promise.tested_by());
+            let vacuous = format!("– {promise} {}", untested(*promise));
             text += &paint.text(Tone::Unclear, &sentence(&vacuous));
         }
         match self.verdict {

@@ -32,8 +32,15 @@ pub fn leaning(rows: &[Row], paint: Paint) -> String {
         }
         table.add_row(cells);
     }
-    lines(&table)
+    let mut text = lines(&table);
+    if text.contains(IN_SOME_VARIANTS) {
+        text += &format!("{IN_SOME_VARIANTS}: some of its lines above break without it, and others hold\n");
+    }
+    text
 }
+
+/// What stands where a theorem was checked in several variants, and not all of them lean on the assumption.
+const IN_SOME_VARIANTS: &str = "in some variants";
 
 fn place(names: &str) -> Option<usize> {
     let first = names.split('+').next();
@@ -49,8 +56,7 @@ fn word(rows: &[Row], theorem: &str, dropped: &str) -> (Tone, &'static str) {
     } else if verdicts.iter().all(|verdict| *verdict == CheckVerdict::Violated) {
         (Tone::Bad, "leans on")
     } else if verdicts.contains(&CheckVerdict::Violated) {
-        // Each variant is a line above.
-        (Tone::Bad, "some do")
+        (Tone::Bad, IN_SOME_VARIANTS)
     } else if verdicts.contains(&CheckVerdict::Incomplete) || verdicts.contains(&CheckVerdict::Vacuous) {
         (Tone::Unclear, "not known")
     } else if rows.iter().all(|row| row.variant.contains("one round")) {
