@@ -59,6 +59,63 @@ fn client_that_wants_nothing() {
     }
 }
 
+/// No test of its own: a client of a lock on one Redis that tells no witness anything.
+#[test]
+fn client_of_the_first_server_alone() {
+    let Ok(redis) = std::env::var(REDIS) else { return };
+    let mut redis = connect(redis.split(',').next().expect("an address"));
+    let (me, lease) = (env("PICKLOCK_CLIENT"), env("PICKLOCK_LEASE_MS"));
+    while ask(&mut redis, &format!("SET orders {me} NX PX {lease}")).is_some() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_lock_that_lives_on_one_of_several_servers_is_told_so() {
+    let arguments = ["--servers", "5", "--rounds", "1", "--round", "1", "--faults", "pause"];
+    let output = tried(&arguments, "client_of_the_first_server_alone");
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    for words in
+        ["nobody ever held a lock\n  s1 was asked for SET ", "s2 to s5 saw nobody\n", "--servers 1\n"]
+    {
+        assert!(said.contains(words), "{words:?} is missing in\n{said}");
+    }
+}
+
+#[test]
+fn each_call_and_each_round_has_a_folder_of_its_own() {
+    let folder = folder("folders");
+    let plan = plan_file(&folder, 1_000_000);
+    let arguments = ["--json", "--servers", "1", "--lease", "300", "--plan", &plan];
+    let pictures = |more: &[&str]| -> Vec<String> {
+        let own = std::env::current_exe().expect("this runs");
+        let output = Command::new(env!("CARGO_BIN_EXE_picklock"))
+            .arg("try")
+            .args(arguments)
+            .args(more)
+            .arg("--")
+            .arg(own)
+            .args(["--exact", "client_of_a_single_redis", "--nocapture"])
+            .env("TMPDIR", &folder)
+            .output()
+            .expect("the binary runs");
+        let rows = tried::document(&output)["rows"].as_array().cloned().expect("rounds");
+        let pictures = rows.iter().filter_map(|row| row["picture"].as_str().map(str::to_owned));
+        pictures.collect()
+    };
+    let (first, second) = (pictures(&["--time", "60"]), pictures(&["--time", "60"]));
+    assert!(first[0].ends_with("picklock-try-1/run.html"), "{first:?}");
+    assert!(second[0].ends_with("picklock-try-2/run.html"), "{second:?}");
+    let out = folder.join("out");
+    let out = out.to_str().expect("a path in UTF-8");
+    let both = pictures(&["--rounds", "2", "--keep-going", "--out", out]);
+    assert!(both.len() == 2 && both[0] != both[1], "{both:?}");
+    for picture in first.iter().chain(&second).chain(&both) {
+        assert!(std::path::Path::new(picture).exists(), "{picture}");
+    }
+}
+
 /// No test of its own: a client that does not get far.
 #[test]
 fn client_that_fails() {
@@ -79,6 +136,15 @@ fn a_client_that_pauses_while_it_holds_breaks_the_lock_and_its_plan_breaks_it_ag
     let round = breaks_again(&arguments, &more, "2s", "client_of_a_single_redis");
     let page = std::fs::read_to_string(round["picture"].as_str().expect("a picture")).expect("it is there");
     assert!(page.contains("while") && page.contains("pauses"), "{page}");
+    // It gives the reasons that the text gives, and offers nothing that there is not.
+    for reason in round["violations"][0]["because"].as_array().expect("reasons") {
+        let words = reason.as_str().expect("words").rsplit(": ").next().expect("a fault").to_owned();
+        let is_there =
+            reason.as_str().is_some_and(|reason| !reason.starts_with("struck")) || page.contains(&words);
+        assert!(is_there, "{reason} is missing");
+    }
+    assert!(page.contains("by this fault: ") && page.contains(" enters</span>"), "{page}");
+    assert!(!page.contains(": --all draws them") && !page.contains("with --all they are"));
     let lines = std::fs::read_to_string(&record).expect("a record");
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     for what in
