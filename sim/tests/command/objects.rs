@@ -58,7 +58,7 @@ fn a_handler_that_never_crashes_is_put_to_the_test_by_lost_messages_and_not_by_w
 #[test]
 fn locks_and_objects_have_a_table_each_with_columns_of_their_own() {
     let text = run("matrix --lock handler,redlock --fault none --seeds 3").stdout;
-    let (locks, objects) = text.split_once("object ").unwrap_or_else(|| panic!("one table: {text}"));
+    let (locks, objects) = text.split_once("object, under").unwrap_or_else(|| panic!("one table: {text}"));
     assert!(locks.contains("mutual-") && !locks.contains("exactly-"), "{locks}");
     assert!(objects.contains("exactly-") && !objects.contains("linearizable"), "{objects}");
     let wrong = run("matrix --system objcts");

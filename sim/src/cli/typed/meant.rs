@@ -5,6 +5,7 @@ use crate::registry::Locks;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
 use picklock_properties::Promise;
+use std::error::Error as _;
 
 /// What is said of these words behind the command's name; `None`: no more than the parser says.
 pub fn meant(error: &Error, command: &Command, words: &[String], locks: &Locks) -> Option<String> {
@@ -158,8 +159,15 @@ impl<'a> Chosen<'a> {
         Some(format!("{} takes no {word} without an option: type {call}", self.path))
     }
 
-    /// Of a number that is none, or too large.
+    /// Of a number that is none, or too large. What says more than that is left as it is.
     fn value(&self, error: &Error) -> Option<String> {
+        let why = error.source()?.to_string();
+        if !["is not in", "too large to fit", "too small to fit", "invalid digit"]
+            .iter()
+            .any(|said| why.contains(said))
+        {
+            return None;
+        }
         let (argument, value) =
             (told(error, ContextKind::InvalidArg)?, told(error, ContextKind::InvalidValue)?);
         let name = argument.split(' ').next().unwrap_or_default();
