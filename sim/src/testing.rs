@@ -36,7 +36,9 @@ mod seeds;
 pub use seeds::seeds;
 
 use crate::plans::fault::FaultSet;
-use crate::registry::{AnyLock, CheckOptions, CheckVerdict, Reduced, Replay, ShrinkHow, SweepHow, goals};
+use crate::registry::{
+    AnyLock, Audit, CheckOptions, CheckVerdict, Reduced, Replay, ShrinkHow, SweepHow, goals,
+};
 use crate::report::TextOptions;
 use crate::sweep::SweepReport;
 use crate::token::Token;
@@ -144,6 +146,12 @@ pub fn keeps(lock: &dyn AnyLock, promise: Promise, runs: &Runs) -> Result<SweepR
             continue;
         }
         let replay = replayed(lock, &kept.token, Some(STEPS))?;
+        if let Some(what) = &replay.panicked {
+            return Err(format!(
+                "{name} panicked in a run of {}: {what}",
+                shown(runs.regressions.as_deref())
+            ));
+        }
         if replay.breaks(Some(promise)) {
             let head = format!("{name} breaks {promise} again, as in {}", shown(runs.regressions.as_deref()));
             return Err(failure(&head, lock, &kept.token, &replay, pages.as_ref()));
@@ -249,6 +257,14 @@ pub fn verified(lock: &dyn AnyLock, promise: Promise, world: &World) -> Result<E
     let pages =
         world.pages.as_deref().map(|folder| Pages { folder, of: format!("on every schedule{without}") });
     shows_what_is_asked_for(lock, promise, pages.as_ref())?;
+    let audit = lock.audit(&space).map_err(|error| error.to_string())?;
+    if let Some(Audit { what, steps, token }) = audit {
+        return Err(format!(
+            "{name}: after {steps} steps the search sees something else than what happens, {what} differs; its visit leaves out a time or \
+             a number that it keeps: {}",
+            token.encode()
+        ));
+    }
     let judgement = match promise.is_liveness() {
         false => Judgement::Safety,
         true => {

@@ -15,6 +15,11 @@ pub struct Set {
 }
 
 impl Set {
+    /// All of it, as it was asked for.
+    pub fn given(self) -> Vec<String> {
+        self.set
+    }
+
     /// The packed setup, with all of it set, one after the other.
     pub fn in_setup(&self, lock: &dyn AnyLock, mut setup: Vec<u8>) -> Result<Vec<u8>, BadCall> {
         for given in &self.set {

@@ -112,6 +112,9 @@ pub struct Document {
     #[serde(skip)]
     is_lock: bool,
     faults: Vec<FaultKind>,
+    /// What is set otherwise than it is registered, as it was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    set: Vec<String>,
     strategy: Option<Strategy>,
     plan: Option<Plan>,
     seeds: [u64; 2],
@@ -265,6 +268,7 @@ impl Sweep {
             seconds,
             violations,
         );
+        document.set = self.set.given();
         if self.watch > 0 && plan.is_none() && !document.interrupted {
             let mut repeated: Vec<u64> = watch::chosen(seen, self.watch).collect();
             repeated.extend(document.violations.listed.first().map(|violated| violated.seed));
@@ -364,6 +368,7 @@ impl Document {
             tested: report.tested,
             untested: untested.iter().collect(),
             faults: faults.iter().collect(),
+            set: Vec::new(),
             strategy,
             plan,
             seeds: [seeds.start, seeds.end],

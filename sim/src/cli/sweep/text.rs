@@ -32,6 +32,9 @@ impl Document {
         let _ = writeln!(text, "{}", paint.text(Tone::Strong, self.lock));
         text += &self.in_short(paint);
         text += &faults;
+        if !self.set.is_empty() {
+            text += &fact("set", &self.set.join(", "));
+        }
         text += &fact("seeds", &format!("{}..{}", self.seeds[0], self.seeds[1]));
         let ran = format!(
             "{}, {} in {:.1} s, {} a second; {came}",
