@@ -58,10 +58,19 @@ fn plain(value: &Value) -> String {
 }
 
 fn told(name: &str, value: &Value, times: &BTreeSet<String>) -> String {
-    match value.as_i64().filter(|_| times.contains(name)) {
-        Some(time) => Micros(time).to_string(),
-        None if value.is_null() => "none".to_owned(),
-        None => plain(value),
+    match value {
+        Value::Null => "none".to_owned(),
+        // One of several alternatives: `{Fixed:1s}`.
+        Value::Object(parts) => {
+            let part = |(part, value): (&String, &Value)| {
+                format!("{part}:{}", told(&format!("{name}.{part}"), value, times))
+            };
+            format!("{{{}}}", parts.iter().map(part).collect::<Vec<_>>().join(","))
+        }
+        value => match value.as_i64().filter(|_| times.contains(name)) {
+            Some(time) => Micros(time).to_string(),
+            None => plain(value),
+        },
     }
 }
 
@@ -100,8 +109,10 @@ mod tests {
     enum Choice {
         #[default]
         Nothing,
+        Fixed(Micros),
         After {
             delay: Micros,
+            times: u8,
         },
     }
 
@@ -125,8 +136,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_by_its_name_stays_as_it_is() {
-        let store = Store { choice: Choice::After { delay: Micros(5) }, ..Store::default() };
-        assert_eq!(Set::of(&Store::default(), &store).told, ["choice={After:{delay:5}}"]);
+    fn times_of_alternatives_are_told_as_times() {
+        let told = |choice| Set::of(&Store::default(), &Store { choice, ..Store::default() }).told;
+        assert_eq!(
+            told(Choice::After { delay: Micros(5), times: 5 }),
+            ["choice={After:{delay:5us,times:5}}"]
+        );
+        assert_eq!(told(Choice::Fixed(Micros::seconds(1))), ["choice={Fixed:1s}"]);
     }
 }

@@ -89,7 +89,7 @@ impl<'a> Chosen<'a> {
         let (own, client) = self.rest.split_at(self.own_words());
         match client {
             [] if error.kind() == ErrorKind::MissingRequiredArgument => {
-                let call = line(&[self.path.clone()], own);
+                let call = line(path, own);
                 Some(format!(
                     "{path} needs the command of your client after --: type {call} -- python3 worker.py"
                 ))
@@ -98,7 +98,7 @@ impl<'a> Chosen<'a> {
             [] => None,
             [first, ..] if first.starts_with('-') => None,
             client => {
-                let call = line(&[self.path.clone()], own);
+                let call = line(path, own);
                 let client = client.join(" ");
                 Some(format!("the command of your client comes after --: type {call} -- {client}"))
             }
@@ -155,7 +155,7 @@ impl<'a> Chosen<'a> {
             Some(place) => (&self.rest[..place], &self.rest[place + 1..]),
             None => (self.rest, &[] as &[String]),
         };
-        let call = line(&[line(&[self.path.clone()], before), format!("--{option} {word}")], behind);
+        let call = line(&format!("{} --{option} {word}", line(&self.path, before)), behind);
         Some(format!("{} takes no {word} without an option: type {call}", self.path))
     }
 
@@ -184,6 +184,6 @@ fn is_of_all(name: &str) -> bool {
     name == "json"
 }
 
-fn line(first: &[String], then: &[String]) -> String {
-    first.iter().chain(then).map(String::as_str).collect::<Vec<_>>().join(" ")
+fn line(first: &str, then: &[String]) -> String {
+    std::iter::once(first).chain(then.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
 }

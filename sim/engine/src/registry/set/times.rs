@@ -10,8 +10,8 @@ use std::fmt::Display;
 /// The name of the type, to serde.
 const MICROS: &str = "Micros";
 
-/// The names of the times among these settings; of settings within settings, `whole.part`. Times in lists and in parts of
-/// alternatives have no names.
+/// The names of the times among these settings; of settings within settings, and of one of several alternatives, `whole.part`. Times
+/// in lists have no names.
 pub fn names_of_times<T: Serialize>(settings: &T) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     // What fails to be serialised has been found to be no JSON before.
@@ -28,11 +28,16 @@ struct Names<'a> {
 
 impl Names<'_> {
     fn part<T: Serialize + ?Sized>(&mut self, name: Option<&str>, value: &T) -> Result<(), Failed> {
-        let within = self.within.as_deref().zip(name).map(|(whole, part)| match whole {
+        let within = name.and_then(|name| self.named(name));
+        value.serialize(Names { within, found: self.found })
+    }
+
+    /// What a part of this name is called.
+    fn named(&self, part: &str) -> Option<String> {
+        self.within.as_deref().map(|whole| match whole {
             "" => part.to_owned(),
             whole => format!("{whole}.{part}"),
-        });
-        value.serialize(Names { within, found: self.found })
+        })
     }
 
     fn nameless(self) -> Self {
@@ -114,20 +119,20 @@ impl<'a> Serializer for Names<'a> {
         self,
         _name: &'static str,
         _index: u32,
-        _variant: &'static str,
+        variant: &'static str,
         _len: usize,
     ) -> Result<Names<'a>, Failed> {
-        Ok(self.nameless())
+        Ok(Names { within: self.named(variant), found: self.found })
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
         self,
         _name: &'static str,
         _index: u32,
-        _variant: &'static str,
-        _value: &T,
+        variant: &'static str,
+        value: &T,
     ) -> Result<(), Failed> {
-        Ok(())
+        value.serialize(Names { within: self.named(variant), found: self.found })
     }
 
     fn serialize_unit_variant(
