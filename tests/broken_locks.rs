@@ -321,7 +321,10 @@ fn what_a_few_schedules_show_is_caught_by_check_and_the_lock_without_the_mistake
             spoilt!(RedisSingle, "redis-single", None),
             spoilt!(RedisSingle, "redis-single", SecondsForMilliseconds),
         ),
-        (spoilt!(RedisSingle, "redis-single", None), spoilt!(RedisSingle, "redis-single", NoMargin)),
+        (
+            spoilt!(RedisSingle, "redis-single-fenced", None),
+            spoilt!(RedisSingle, "redis-single-fenced", NoMargin),
+        ),
         (spoilt!(Redlock, "redlock", None), spoilt!(Redlock, "redlock", QuorumOneShort)),
         (
             spoilt!(ZookeeperLock, "zookeeper-lock", None),

@@ -78,7 +78,7 @@ fn a_verdict_says_what_a_lock_is_checked_without() {
     let text = run("check cassandra-lwt --progress --property deadlock-freedom --drop no-crash");
     assert_eq!(text.code, 1, "{}", text.stdout);
     let said = text.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("without ttl_seconds"), "{said}");
+    assert!(said.contains("without request_timeout, ttl_seconds"), "{said}");
     assert!(said.contains("--drop no-expiry brings its lease back"), "{said}");
     let line = "check cassandra-lwt --progress --property deadlock-freedom --drop no-crash --drop no-expiry";
     let verdict: Value = document(line)["verdict"].clone();
