@@ -14,6 +14,9 @@ pub struct Set {
     set: Vec<String>,
 }
 
+/// What `check` has options for.
+const OPTIONS: [&str; 4] = ["clients", "servers", "rounds", "hold"];
+
 impl Set {
     /// All of it, as it was asked for.
     pub fn given(self) -> Vec<String> {
@@ -38,8 +41,16 @@ impl Set {
         Ok(setup)
     }
 
-    /// The space, with all of it set.
+    /// The space, with all of it set, but for what `check` has options for: what these say is what it says.
     pub fn in_space(&self, lock: &dyn AnyLock, space: NamedSpace) -> Result<NamedSpace, BadCall> {
+        let has_option = |given: &&String| {
+            let name = given.split('=').next().unwrap_or_default().trim();
+            OPTIONS.contains(&name.strip_prefix("workload.").unwrap_or(name))
+        };
+        if let Some(given) = self.set.iter().find(has_option) {
+            let options: Vec<String> = OPTIONS.iter().map(|name| format!("--{name}")).collect();
+            return Err(BadCall(format!("--set {given}: check has options for it, {}", options.join(", "))));
+        }
         Ok(NamedSpace { setup: self.in_setup(lock, space.setup)?, ..space })
     }
 }

@@ -134,6 +134,9 @@ fn leaves(name: &str, value: &Value, known: &mut BTreeSet<String>) {
     }
 }
 
+/// Plans take a multiple of what a lease takes, and have an end.
+const TIME_MAX: Micros = Micros::seconds(86_400);
+
 /// What is meant by `value`, in the place of what is there now.
 fn value_of(name: &str, value: &str, now: &Value, is_time: bool) -> Result<Value, RunError> {
     let (name, text) = (name.to_owned(), value.to_owned());
@@ -141,6 +144,10 @@ fn value_of(name: &str, value: &str, now: &Value, is_time: bool) -> Result<Value
         return Ok(Value::Null);
     }
     if let Some(time) = time(value) {
+        if time > TIME_MAX {
+            let why = format!("it may be a day at most, {TIME_MAX}");
+            return Err(RunError::NotSet(NotSet::Wrong { name, value: text, why }));
+        }
         // What is none could be a time.
         if is_time || now.is_null() && !name.ends_with("seconds") {
             return Ok(Value::from(time.0));
