@@ -269,18 +269,29 @@ impl Graph {
     /// Explores. With `flags`, edges and flags are kept too, and broken promises do not end the search.
     pub fn build<Y: System>(space: &Space<Y>, limits: &Limits, flags: Option<Flags>) -> Graph {
         // A path is one of worlds whose clients keep their numbers: what is broken is looked for again without leaving any out.
+        let mut panicked = None;
         if flags.is_none() && space.has_clients_alike() {
             let graph = Graph::build_alike(space, limits, None, Alike::Renamed);
-            if let Some(graph) = graph
-                && graph.panicked.is_none()
-                && !matches!(graph.exploration.verdict, Verdict::Violated { .. })
-            {
-                return graph;
+            if let Some(graph) = graph {
+                if graph.panicked.is_none() && !matches!(graph.exploration.verdict, Verdict::Violated { .. })
+                {
+                    return graph;
+                }
+                panicked = graph.panicked;
             }
         }
         match Graph::build_alike(space, limits, flags, Alike::Same) {
             Some(Graph { panicked: Some(panicked), .. }) => panics::unwind(panicked),
-            Some(graph) => graph,
+            Some(graph) => {
+                // It was no machine's then, but that of the search that leaves states out.
+                let is_whole = graph.exploration.verdict == Verdict::Verified;
+                if let Some(Panicked { what, .. }) = panicked.filter(|_| is_whole) {
+                    panic!(
+                        "only where one state stands for all that differ in which client is which: {what}"
+                    );
+                }
+                graph
+            }
             None => unreachable!("where no state is left out, none is left out in vain"),
         }
     }

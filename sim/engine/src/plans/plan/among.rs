@@ -45,8 +45,8 @@ fn once(side: &mut Side) {
 }
 
 impl Fault {
-    /// Every node that it names.
-    pub fn for_each_target(&mut self, mut change: impl FnMut(&mut Target)) {
+    /// Whom it strikes, if it is one node.
+    pub fn node_mut(&mut self) -> Option<&mut Target> {
         match self {
             Fault::Pause { node, .. }
             | Fault::Crash { node, .. }
@@ -55,18 +55,24 @@ impl Fault {
             | Fault::Drift { node, .. }
             | Fault::Freeze { node, .. }
             | Fault::Strobe { node, .. }
+            | Fault::Isolate { node, .. }
             | Fault::Suspend { node, .. }
             | Fault::CoarseClock { node, .. }
-            | Fault::Replace { node, .. }
-            | Fault::Isolate { node, .. } => change(node),
-            Fault::Cut { .. } | Fault::Reset { .. } | Fault::SlowLink { .. } | Fault::LoseNext { .. } => {
-                self.for_each_side(|side| {
-                    if let Side::Nodes(nodes) = side {
-                        nodes.iter_mut().for_each(&mut change);
-                    }
-                });
-            }
+            | Fault::Replace { node, .. } => Some(node),
+            Fault::Cut { .. } | Fault::SlowLink { .. } | Fault::LoseNext { .. } | Fault::Reset { .. } => None,
         }
+    }
+
+    /// Every node that it names.
+    pub fn for_each_target(&mut self, mut change: impl FnMut(&mut Target)) {
+        if let Some(node) = self.node_mut() {
+            change(node);
+        }
+        self.for_each_side(|side| {
+            if let Side::Nodes(nodes) = side {
+                nodes.iter_mut().for_each(&mut change);
+            }
+        });
     }
 
     /// Both ends of the links that it is about; none if it is about none.

@@ -91,7 +91,7 @@ pub(super) fn change(planned: &mut Planned, how: Change, aims: &[Trigger]) -> bo
 pub(super) fn elsewhere(planned: &Planned, event: Trigger, times: i64) -> Option<Planned> {
     let when = When::Trigger { client: None, event, nth: 1, delay: Micros::ZERO };
     let mut moved = Planned { when, fault: planned.fault.clone() };
-    if let Some(node @ Target::Client(_)) = node_of(&mut moved.fault) {
+    if let Some(node @ Target::Client(_)) = moved.fault.node_mut() {
         *node = Target::Struck;
     }
     match length_of(&mut moved.fault) {
@@ -109,7 +109,7 @@ fn aim(planned: &mut Planned, event: Trigger) -> bool {
     match planned.when {
         When::At(at) if at > Micros::ZERO => {
             planned.when = When::Trigger { client: None, event, nth: 1, delay: Micros::ZERO };
-            if let Some(node @ Target::Client(_)) = node_of(&mut planned.fault) {
+            if let Some(node @ Target::Client(_)) = planned.fault.node_mut() {
                 *node = Target::Struck;
             }
             true
@@ -137,7 +137,7 @@ fn set_client(when: &mut When, to: Option<u8>) -> bool {
 }
 
 fn name_first(when: When, fault: &mut Fault) -> bool {
-    let Some(node) = node_of(fault) else { return false };
+    let Some(node) = fault.node_mut() else { return false };
     let first = match (*node, when) {
         (Target::Client(_), When::Trigger { .. }) => Target::Struck,
         (Target::Client(_), When::At(_)) => Target::Client(0),
@@ -146,24 +146,6 @@ fn name_first(when: When, fault: &mut Fault) -> bool {
         (Target::Resource, _) => Target::Resource,
     };
     std::mem::replace(node, first) != first
-}
-
-/// Whom it strikes, if it is one node.
-fn node_of(fault: &mut Fault) -> Option<&mut Target> {
-    match fault {
-        Fault::Pause { node, .. }
-        | Fault::Crash { node, .. }
-        | Fault::PowerLoss { node, .. }
-        | Fault::ClockStep { node, .. }
-        | Fault::Drift { node, .. }
-        | Fault::Freeze { node, .. }
-        | Fault::Strobe { node, .. }
-        | Fault::Isolate { node, .. }
-        | Fault::Suspend { node, .. }
-        | Fault::CoarseClock { node, .. }
-        | Fault::Replace { node, .. } => Some(node),
-        Fault::Cut { .. } | Fault::SlowLink { .. } | Fault::LoseNext { .. } | Fault::Reset { .. } => None,
-    }
 }
 
 /// How long it lasts, or how far a clock steps.
