@@ -206,7 +206,7 @@ fn a_write_under_way_when_the_lease_ends_is_overtaken_without_any_fault() {
 fn what_check_breaks_the_matrix_knows_to_be_broken() {
     let (states_max, least) = match std::env::var_os("PICKLOCK_LONG") {
         Some(_) => (200_000, 300),
-        None => (2_500, 50),
+        None => (5_000, 50),
     };
     let names: Vec<&str> = locks().iter().filter(|lock| lock.is_lock()).map(|lock| lock.name()).collect();
     let faults = || std::iter::once(None).chain(FaultKind::USUAL.into_iter().map(Some));
