@@ -165,6 +165,12 @@ pub trait Process<Y: System>: Data {
         false
     }
 
+    /// Whether its application is done with a round and may as well never begin another: a new request is nothing that a fair
+    /// schedule owes to those who wait.
+    fn may_stop_asking(&self, _workload: &Workload) -> bool {
+        false
+    }
+
     /// Whether its application works on what it holds, and may as well work longer.
     fn is_working(&self) -> bool {
         false

@@ -89,6 +89,11 @@ pub enum Happening<S: Store> {
         /// Where.
         node: Node,
     },
+    /// The wall clocks of all clients stand still, and show what this node's does (exhaustive engine).
+    ClocksFroze {
+        /// Whose.
+        node: Node,
+    },
     /// The node's wall clock goes on.
     ClockThawed {
         /// Where.
@@ -162,6 +167,7 @@ impl<S: Store> Happening<S> {
             | Happening::ClockDrifts { node, .. }
             | Happening::TickedUnevenly { node, .. }
             | Happening::ClockFroze { node }
+            | Happening::ClocksFroze { node }
             | Happening::ClockThawed { node } => Some(node),
             Happening::LinkCut { to, .. }
             | Happening::LinkMended { to, .. }

@@ -214,6 +214,11 @@ impl Workload {
         self.pace.is_none() && self.access == AccessChoice::First && self.locks <= 1
     }
 
+    /// Whether whoever has so many rounds left has been through one.
+    pub(crate) fn is_past_first_round(&self, rounds_left: u8) -> bool {
+        self.rounds == ROUNDS_WITHOUT_END || rounds_left < self.rounds
+    }
+
     /// Clients and attendants together.
     pub fn processes(&self) -> u8 {
         self.clients + self.attendants

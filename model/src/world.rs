@@ -76,6 +76,9 @@ pub struct Bounds {
     pub clock_step_ticks: i8,
     /// How many times a client's wall clock may stop for good (untimed worlds only, at most once).
     pub freezes: u8,
+    /// Whether all clients' clocks stop at that moment and show the same from then on, as clocks do that are too coarse to tell one
+    /// moment from the next.
+    pub freezes_all: bool,
     /// What the last server's wall clock shows more than true time, from the beginning.
     pub last_server_ahead_ticks: i8,
     /// What the last client's wall clock shows more than true time, from the beginning.
@@ -652,7 +655,11 @@ impl<Y: System> World<Y> {
                 self.clock_mut(Node::Client(client)).step(by);
             }
             Action::FreezeClock { client } => {
-                self.clock_mut(Node::Client(client)).freeze(now);
+                let clock = self.clock_mut(Node::Client(client));
+                clock.freeze(now);
+                let reading = clock.frozen;
+                let others = if bounds.freezes_all { 0..setup.workload.processes() } else { 0..0 };
+                others.for_each(|other| self.clock_mut(Node::Client(other)).frozen = reading);
             }
         }
         now
@@ -725,6 +732,9 @@ impl<Y: System> World<Y> {
                 node: Node::Client(client),
                 by: Micros(i64::from(bounds.clock_step_ticks) * TICK.0),
             },
+            Action::FreezeClock { client } if bounds.freezes_all => {
+                Happening::ClocksFroze { node: Node::Client(client) }
+            }
             Action::FreezeClock { client } => Happening::ClockFroze { node: Node::Client(client) },
         }
     }

@@ -1,8 +1,10 @@
 //! Our explorer against stateright's: the same states, the same verdicts, paths as short. And against itself: what is left out where
-//! clients are told apart by nothing but their numbers (`alike`).
+//! clients are told apart by nothing but their numbers (`alike`). And what a fair schedule owes (`another_request`).
 
 #[path = "explorer/alike.rs"]
 mod alike;
+#[path = "explorer/another_request.rs"]
+mod another_request;
 
 use picklock_model::claims::{
     Assumption, Judgement, Search, cassandra as spaces, redis, scenarios, unpack_setup,

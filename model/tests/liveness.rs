@@ -13,7 +13,7 @@ use picklock_model::locks::{
 };
 use picklock_model::machine::{Answer, Call, Context, Effects, Line, Lock, Node, Store, Visit, Visitor};
 use picklock_model::managed::Managed;
-use picklock_model::system::System;
+use picklock_model::system::{Process, System};
 use picklock_model::time::{Due, Micros, Monotonic};
 use picklock_model::workload::{AccessChoice, Calls, Workload, Writes};
 use picklock_model::world::{Action, Bounds, Workspace, World};
@@ -240,7 +240,19 @@ fn name_of<Y: System>(world: &World<Y>, space: &Space<Y>, number: u16) -> Option
     let action = actions[usize::from(number)];
     let mut next = world.clone();
     next.apply(action, setup, bounds, &mut Workspace::default());
-    (action.is_fair() && next != *world).then(|| match action {
+    let client = |node| match node {
+        Node::Client(client) => Some(&world.cluster.clients[usize::from(client)]),
+        Node::Server(_) | Node::Resource => None,
+    };
+    // A new request is nobody's debt where time may pass without it.
+    let is_up_to_it = match action {
+        Action::Wake { node, wake: Wake::App, .. } => {
+            (bounds.latency_ticks.is_none() || bounds.unhurried)
+                && client(node).is_some_and(|client| client.may_stop_asking(&setup.workload))
+        }
+        _ => false,
+    };
+    (action.is_fair() && !is_up_to_it && next != *world).then(|| match action {
         Action::Deliver { position, .. } => {
             let envelope = &world.in_flight[usize::from(position)];
             let mut message = envelope.message.clone();

@@ -92,6 +92,22 @@ pub fn drop_from_queue_lock(space: &mut Space<CassandraQueue>, assumption: Assum
     }
 }
 
+/// A client's clock may step back once.
+fn clocks_step_back(bounds: &mut Bounds) {
+    bounds.clock_steps = bounds.clock_steps.max(1);
+    bounds.clock_step_ticks = -1;
+}
+
+/// Clients' clocks disagree, and none ever steps back: twice somebody's may jump ahead of all that was read so far, from the
+/// beginning or later. That is every clock that is off from the beginning, of the first client or one in the middle, and every one
+/// that is off by no more than a run takes. Where clocks may also step back, they do so as often.
+fn clocks_disagree(bounds: &mut Bounds) {
+    bounds.clock_steps = bounds.clock_steps.max(2);
+    if bounds.clock_step_ticks == 0 {
+        bounds.clock_step_ticks = 1;
+    }
+}
+
 /// Drops from the world around a lock on Cassandra what an assumption says of its clocks, nodes, network and store; what it
 /// says of the lock itself is the lock's to drop.
 pub(super) fn drop_from_surroundings(
@@ -101,12 +117,9 @@ pub(super) fn drop_from_surroundings(
     assumption: Assumption,
 ) {
     match assumption {
-        Assumption::NoClockStep => {
-            bounds.clock_steps = 1;
-            bounds.clock_step_ticks = -1;
-        }
+        Assumption::NoClockStep => clocks_step_back(bounds),
         Assumption::NoClockFreeze => bounds.freezes = 1,
-        Assumption::ClocksAgree => bounds.last_client_ahead_ticks = -1,
+        Assumption::ClocksAgree => clocks_disagree(bounds),
         Assumption::NoPause | Assumption::NoSuspend => {
             bounds.pauses_suspend |= assumption == Assumption::NoSuspend;
             bounds.pauses = 1;
@@ -189,12 +202,9 @@ pub fn drop_from_row(space: &mut Space<RowProbe>, assumption: Assumption) {
             bounds.pause_ticks = 2;
         }
         Assumption::NoDuplicate => bounds.duplicates = 1,
-        Assumption::NoClockStep => {
-            bounds.clock_steps = 1;
-            bounds.clock_step_ticks = -1;
-        }
+        Assumption::NoClockStep => clocks_step_back(bounds),
         Assumption::NoClockFreeze => bounds.freezes = 1,
-        Assumption::ClocksAgree => bounds.last_client_ahead_ticks = -1,
+        Assumption::ClocksAgree => clocks_disagree(bounds),
         Assumption::NoCrash => bounds.crashes = 1,
         Assumption::NoLoss => bounds.losses = 1,
         Assumption::FreeAtStart

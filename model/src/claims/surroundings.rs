@@ -25,6 +25,11 @@ impl Bounds {
             Aim::At(line) => format!(" at {line}"),
         };
         let budget = self.budget();
+        let stops = if self.freezes_all {
+            "all clients' clocks stop for good, and show the same"
+        } else {
+            "a client's clock stops for good"
+        };
         let server_crashes = if self.server_crashes_restart {
             "a server's process is killed and starts again at once"
         } else {
@@ -62,7 +67,7 @@ impl Bounds {
                     times(self.clock_steps)
                 ),
             ),
-            (budget.freezes, "a client's clock stops for good".to_owned()),
+            (budget.freezes, stops.to_owned()),
             (
                 self.last_server_ahead_ticks.unsigned_abs(),
                 format!("the last server's clock is {}", off(self.last_server_ahead_ticks)),

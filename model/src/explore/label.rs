@@ -1,7 +1,9 @@
 //! What a fair schedule owes, by name.
 
+use super::Space;
+use crate::cluster::Wake;
 use crate::machine::{Node, Owner, StampGroup, Visit, Visitor};
-use crate::system::System;
+use crate::system::{Process, System};
 use crate::time::{Due, Micros, Monotonic, Wall};
 use crate::world::{Action, View};
 use foldhash::fast::FixedState;
@@ -13,8 +15,10 @@ use std::hash::BuildHasher;
 ///
 /// Names are 32-bit hashes. A collision would merge two debts into one: a loop that starves one of them might pass for
 /// fair, and a fair loop for unfair. A space has a few hundred names, so that the odds are about one in a hundred thousand.
-pub fn label<Y: System>(view: &View<Y>, action: Action) -> u32 {
-    if !action.is_fair() {
+///
+/// Where nothing makes an application call again, whether it does is up to it: whoever waits must not need that.
+pub fn label<Y: System>(view: &View<Y>, action: Action, space: &Space<Y>) -> u32 {
+    if !action.is_fair() || is_another_request(view, action, space) {
         return 0;
     }
     let hasher = FixedState::with_seed(0x6661_6972);
@@ -41,6 +45,14 @@ pub fn label<Y: System>(view: &View<Y>, action: Action) -> u32 {
         | Action::FreezeClock { .. } => unreachable!("faults are not fair"),
     };
     (hash as u32).max(1)
+}
+
+fn is_another_request<Y: System>(view: &View<Y>, action: Action, space: &Space<Y>) -> bool {
+    let Action::Wake { node: Node::Client(client), wake: Wake::App, .. } = action else { return false };
+    let Space { setup, bounds } = space;
+    // Elsewhere time does not pass before it has called.
+    let is_up_to_it = bounds.latency_ticks.is_none() || bounds.unhurried;
+    is_up_to_it && view.clients[usize::from(client)].may_stop_asking(&setup.workload)
 }
 
 /// Makes all times and numbers equal: a message stays the same debt while others come and go.

@@ -466,6 +466,10 @@ impl Process<Managed> for ManagedProcess {
         matches!(self.phase, Phase::Thinks { .. })
     }
 
+    fn may_stop_asking(&self, workload: &Workload) -> bool {
+        matches!(self.phase, Phase::Thinks { .. }) && workload.is_past_first_round(self.rounds_left)
+    }
+
     fn is_working(&self) -> bool {
         self.holds()
     }

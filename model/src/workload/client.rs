@@ -76,6 +76,10 @@ impl<L: Lock> Process<L> for Client<L> {
         matches!(self.phase, Phase::Thinks { .. })
     }
 
+    fn may_stop_asking(&self, workload: &Workload) -> bool {
+        matches!(self.phase, Phase::Thinks { .. }) && workload.is_past_first_round(self.rounds_left)
+    }
+
     fn is_working(&self) -> bool {
         matches!(self.phase, Phase::Holds { .. })
     }

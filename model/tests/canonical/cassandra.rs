@@ -119,6 +119,30 @@ fn untimed_try_lock_with_a_clock_that_stands_still_and_several_steps_back() {
     walks_alike(space, |walked| walked.grants > 100 && walked.faults > 500);
 }
 
+/// Equal times of different clients: which of them is first in the queue is up to their ids.
+#[test]
+fn untimed_lock_with_all_clocks_standing_still_at_one_time() {
+    for calls in [Calls::Lock, Calls::TryLock] {
+        let mut space = queue_lock(3, calls, &[Assumption::NoClockFreeze]);
+        space.bounds.freezes_all = true;
+        space.setup.workload.rounds = 3;
+        space.setup.promises = [].into_iter().collect();
+        walks_alike(space, |walked| walked.grants > 100 && walked.faults > 200);
+    }
+}
+
+/// As many as let any clock be ahead of any other, from the beginning or later.
+#[test]
+fn untimed_lock_with_clocks_that_jump_ahead() {
+    for calls in [Calls::Lock, Calls::TryLock] {
+        let mut space = queue_lock(3, calls, &[Assumption::ClocksAgree]);
+        space.bounds.clock_steps = 4;
+        space.setup.workload.rounds = 3;
+        space.setup.promises = [].into_iter().collect();
+        walks_alike(space, |walked| walked.grants > 100 && walked.faults > 500);
+    }
+}
+
 #[test]
 fn untimed_lock_named_and_stamped_by_its_coordinator() {
     let mut space = queue_lock(2, Calls::Lock, &[]);

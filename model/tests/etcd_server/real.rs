@@ -1,7 +1,7 @@
 //! A real `etcd`, and what it answers.
 
-use crate::base64::{base64, text_of};
-use crate::http::Http;
+use super::base64::{base64, text_of};
+use super::http::Http;
 use picklock_model::stores::etcd::{
     Comparison, Error, Field, Found, Key, KeyValue, Keys, LeaseId, Name, Operation, Outcome, Put, Range,
     Response, Revision, Step, Target, Txn, Value, WatchEvent,

@@ -8,9 +8,9 @@
 //!   comes again, which is so for what these tests write. A content with a mark for each client never comes again, since a mark only
 //!   grows; neither does an index, nor an item.
 
-use crate::base64::{base64, text_of};
-use crate::http::Http;
-use crate::server::{Kind, Server};
+use super::server::{Kind, Server};
+use crate::etcd_server::base64::{base64, text_of};
+use crate::etcd_server::http::Http;
 use picklock_model::objects::cells::{Ask, Cell, EtcdField, Heard, Version};
 use redis::{ConnectionInfo, IntoConnectionInfo, ProtocolVersion};
 use serde_json::{Value as Json, json};

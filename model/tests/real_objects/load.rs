@@ -11,9 +11,9 @@
 //! written and its answer not read, or is killed there. Who has given up, or was killed, goes on as another client: what became of the
 //! operation is never known. Now and then a client stands still for a while before a request.
 
-use crate::connection::{Connection, Place};
-use crate::random::Random;
-use crate::server::{Kind, Server};
+use super::connection::{Connection, Place};
+use super::random::Random;
+use super::server::{Kind, Server};
 use picklock_model::objects::cells::{Ask, Cell, EtcdField, Heard};
 use picklock_model::objects::{Next, Object, Repeats, Turn};
 use picklock_properties::{ClientId, NotLinearizable, ObjectAnswer, ObjectCall, Operation, check_objects};

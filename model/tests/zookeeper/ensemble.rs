@@ -1,6 +1,6 @@
 //! An ensemble, its clients and a bad network, led by a schedule of numbers.
 
-use crate::contract::{Broken, Contract, DATA};
+use super::contract::{Broken, Contract, DATA};
 use picklock_model::locks::zookeeper_paths::{parent_path, place_path};
 use picklock_model::machine::{Context, Effects, Message, Node, Store};
 use picklock_model::stores::zookeeper::session::{Here, Notice, Session, SessionSettings};

@@ -1,7 +1,7 @@
 //! The real side: sessions with the server.
 
-use crate::Translation;
-use crate::server::Server;
+use super::Translation;
+use super::server::Server;
 use picklock_model::locks::zookeeper_paths::{WORDS, parent_path, work_path};
 use picklock_model::stores::zookeeper::{
     Applied, CreateMode, Error, Operation, Outcome, Path, WatchEvent, Write,

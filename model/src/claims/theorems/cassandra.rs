@@ -229,6 +229,16 @@ fn theorem_3() -> Vec<Claim> {
         }
     };
     let leads_to = || Judgement::Progress { goals: vec![Goal::Theorem3], draws: Draws::Adversary };
+    // Listing 5 orders equal times by thread id: here nothing else is left to go by.
+    let at_one_time = |judgement: Judgement, variant| {
+        let mut space = queue_lock(3, 1, Calls::TryLock, &[Promise::Theorem3]);
+        space.setup.workload.releases = false;
+        drop_from_queue_lock(&mut space, NoClockFreeze);
+        space.bounds.freezes_all = true;
+        let reason = "of equal times the smaller thread id is first, and somebody has it";
+        let space = NamedSpace::new("cassandra-queue", &space);
+        Claim { space, variant, ..claim(3, judgement, &[NoClockFreeze], Holds, reason) }
+    };
     let first =
         "the first in the queue stays, all others leave the main row, and the first finds itself alone";
     vec![
@@ -273,6 +283,8 @@ fn theorem_3() -> Vec<Claim> {
         ),
         claim(2, Judgement::Safety, &[NoClockStep], Holds, "a hidden record refuses nobody"),
         claim(2, Judgement::Safety, &[NoClockFreeze], Holds, "a hidden record refuses nobody"),
+        at_one_time(Judgement::Safety, "not all are refused, all clocks show the same"),
+        at_one_time(leads_to(), "contention leads to a grant, all clocks show the same"),
         claim(3, Judgement::Safety, &[ClocksAgree], Holds, "whatever the order of the queue, it has a first"),
         claim(2, Judgement::Safety, &[Durable], Violated, "the only queue cell is lost before it is read"),
         claim(2, Judgement::Safety, &[NoLoss], Holds, "an unknown outcome is asked for again"),

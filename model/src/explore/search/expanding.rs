@@ -64,7 +64,7 @@ pub(super) fn list<Y: System>(view: &View<Y>, space: &Space<Y>, listed: &mut Lis
     listed.are_redrawn.clear();
     if are_labelled {
         listed.are_redrawn.extend(listed.actions.iter().map(|action| view.is_redrawn(*action)));
-        listed.labels.extend(listed.actions.iter().map(|action| label(view, *action)));
+        listed.labels.extend(listed.actions.iter().map(|action| label(view, *action, space)));
     }
 }
 

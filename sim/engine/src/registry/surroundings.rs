@@ -151,11 +151,12 @@ fn not_in_force<Y: System>(space: &Space<Y>) -> Vec<Assumption> {
             Assumption::NoCrash => bounds.crashes > 0,
             Assumption::NoLoss => bounds.losses > 0,
             Assumption::NoDuplicate => bounds.duplicates > 0,
-            Assumption::NoClockStep => bounds.clock_steps > 0,
+            Assumption::NoClockStep => bounds.clock_steps > 0 && bounds.clock_step_ticks < 0,
             Assumption::NoClockFreeze => bounds.freezes > 0,
             Assumption::NoServerClockStep => bounds.server_clock_steps > 0,
             Assumption::ClocksAgree => {
-                bounds.last_client_ahead_ticks != 0 || bounds.last_server_ahead_ticks != 0
+                let ahead = bounds.clock_steps > 0 && bounds.clock_step_ticks > 0;
+                ahead || bounds.last_client_ahead_ticks != 0 || bounds.last_server_ahead_ticks != 0
             }
             // These are the lock's and its store's affair: a caller that dropped them knows.
             Assumption::UniqueIds

@@ -242,6 +242,7 @@ impl JsonEvent {
             | Happening::Resumed { .. }
             | Happening::Restarted { .. }
             | Happening::ClockFroze { .. }
+            | Happening::ClocksFroze { .. }
             | Happening::ClockThawed { .. }
             | Happening::Healed => {}
         }
@@ -272,6 +273,7 @@ fn what<S: Store>(happening: &Happening<S>) -> &'static str {
         Happening::ClockStepped { .. } => "clock-stepped",
         Happening::ClockDrifts { .. } => "clock-drifts",
         Happening::ClockFroze { .. } => "clock-froze",
+        Happening::ClocksFroze { .. } => "clocks-froze",
         Happening::ClockThawed { .. } => "clock-thawed",
         Happening::LinkCut { .. } => "link-cut",
         Happening::LinkMended { .. } => "link-mended",

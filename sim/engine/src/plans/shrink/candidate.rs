@@ -179,6 +179,7 @@ fn is_entered<S: Store>(happening: &Happening<S>) -> bool {
         | Happening::ClockStepped { .. }
         | Happening::ClockDrifts { .. }
         | Happening::ClockFroze { .. }
+        | Happening::ClocksFroze { .. }
         | Happening::ClockThawed { .. }
         | Happening::LinkCut { .. }
         | Happening::LinkMended { .. }

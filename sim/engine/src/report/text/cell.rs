@@ -99,6 +99,7 @@ impl Lines {
             Happening::ClockDrifts { ppm: 0, .. } => "clock runs true".to_owned(),
             Happening::ClockDrifts { ppm, .. } => format!("clock runs {ppm:+} ppm"),
             Happening::ClockFroze { .. } => "clock stopped".to_owned(),
+            Happening::ClocksFroze { .. } => "all clients' clocks stopped".to_owned(),
             Happening::ClockThawed { .. } => "clock goes on".to_owned(),
             Happening::LinkCut { from, .. } => format!("✗ link from {from} cut"),
             Happening::LinkMended { from, .. } => format!("▶ link from {from} mended"),

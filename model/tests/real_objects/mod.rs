@@ -22,12 +22,7 @@
 //! - `load`: clients, faults, histories
 //! - here: what clients ask for, and what must hold
 
-#[path = "../etcd_server/base64.rs"]
-mod base64;
 mod connection;
-#[path = "../etcd_server/http.rs"]
-#[expect(dead_code, reason = "streams and status lines are for comparisons")]
-mod http;
 mod load;
 mod random;
 mod server;

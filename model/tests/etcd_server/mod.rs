@@ -13,8 +13,8 @@
 //! - `real`: the real server, and its words
 //! - here: random sequences
 
-mod base64;
-mod http;
+pub mod base64;
+pub mod http;
 mod real;
 
 use picklock_model::machine::{Context, Effects, Message, Store};
