@@ -32,7 +32,7 @@
 //!     `registered`: what is true of every lock's tokens and verdicts.
 //! 19. `testing`: what a test of one's own lock says when it passes, and when it does not.
 //! 20. `docs`: what the README and the book in `docs/` link to is there, what they name is all of it, and the catalogue's chapter is
-//!     the catalogue.
+//!     the catalogue. `assumptions`: its tables of assumptions say what the claims say.
 //!
 //! `evidence` and `seeds` hold what those have in common: what a failing test prints, and which seeds are run. Every trace that
 //! is replayed, every counterexample of the exhaustive search among them, is held against `truth`: it happened as it is told.
@@ -47,6 +47,7 @@
 //! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*`, what stands below the tokens in `tokens/*`, `docs/src/catalogue.md`, the tables of locks and the runs that the matrix knows again instead of comparing |
 //! | `UPDATE_EXPECT=1` | writes the expected tables in the tests again (expect-test) |
 
+mod assumptions;
 mod bench;
 mod broken_locks;
 mod cassandra_lwt;

@@ -72,8 +72,7 @@ pub fn drop_from_queue_lock(space: &mut Space<CassandraQueue>, assumption: Assum
         Assumption::NoPause | Assumption::NoSuspend => timed(space),
         Assumption::ReadAfterAck => setup.lock.reads_before_ack = true,
         Assumption::NoLoss => {
-            setup.lock.request_timeout = Some(LOST_AFTER);
-            timed(space);
+            answers_may_be_lost(space);
         }
         Assumption::FreeAtStart => setup.workload.releases = true,
         Assumption::NoClockStep
@@ -159,6 +158,13 @@ pub fn timed(space: &mut Space<CassandraQueue>) {
     space.bounds.latency_ticks = Some(1);
     space.bounds.unhurried = true;
     space.setup.lock.poll_interval = TICK;
+}
+
+/// Clients give up on an answer in the end: one that is gone, with a message or with the server that had the question, would be waited
+/// for without end, however good the lock is.
+pub fn answers_may_be_lost(space: &mut Space<CassandraQueue>) {
+    space.setup.lock.request_timeout = Some(LOST_AFTER);
+    timed(space);
 }
 
 /// Lemma 1: two threads write and read a row on `servers` replicas.

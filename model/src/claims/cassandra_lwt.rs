@@ -26,6 +26,13 @@ pub fn lwt_lock(clients: u8, servers: u8, calls: Calls, promises: &[Promise]) ->
     }
 }
 
+/// Clients give up on an answer in the end.
+pub fn answers_may_be_lost(space: &mut Space<CassandraLwt>) {
+    // Longer than a request and its reply can take: a time-out means that one of them was lost.
+    space.setup.lock.request_timeout = Some(Micros(3 * TICK.0));
+    timed(space);
+}
+
 /// Drops an assumption. Some have no meaning for this lock: those change nothing.
 pub fn drop_from_lwt_lock(space: &mut Space<CassandraLwt>, assumption: Assumption) {
     let Space { setup, bounds } = space;
@@ -52,9 +59,7 @@ pub fn drop_from_lwt_lock(space: &mut Space<CassandraLwt>, assumption: Assumptio
         Assumption::NoCrash => bounds.crashes = 1,
         Assumption::NoLoss => {
             bounds.losses = 1;
-            // Longer than a request and its reply can take: a time-out means that one of them was lost.
-            setup.lock.request_timeout = Some(Micros(3 * TICK.0));
-            timed(space);
+            answers_may_be_lost(space);
         }
         Assumption::NoDuplicate => bounds.duplicates = 1,
         // The coordinator's wall clock says when a cell expires; replicas compare it with their own.

@@ -28,6 +28,12 @@ pub fn shadow_lock(clients: u8, servers: u8, calls: Calls, promises: &[Promise])
     }
 }
 
+/// Clients give up on an answer in the end.
+pub fn answers_may_be_lost(space: &mut Space<CassandraShadow>) {
+    space.setup.lock.request_timeout = Some(LOST_AFTER);
+    timed(space);
+}
+
 /// Drops an assumption of the old lock's theorems. Several may be dropped, one after the other.
 pub fn drop_from_shadow_lock(space: &mut Space<CassandraShadow>, assumption: Assumption) {
     let setup = &mut space.setup;
@@ -43,8 +49,7 @@ pub fn drop_from_shadow_lock(space: &mut Space<CassandraShadow>, assumption: Ass
         Assumption::NoPause | Assumption::NoSuspend => timed(space),
         Assumption::ReadAfterAck => lock.reads_before_ack = true,
         Assumption::NoLoss => {
-            lock.request_timeout = Some(LOST_AFTER);
-            timed(space);
+            answers_may_be_lost(space);
         }
         Assumption::NoClockStep
         | Assumption::NoClockFreeze

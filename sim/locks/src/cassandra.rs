@@ -1,5 +1,6 @@
 //! The locks of the Cassandra paper, *The Cassandra queue lock*.
 
+use crate::waits_in_vain;
 use picklock_engine::registry::{
     AnyLock, CLIENTS, CheckOptions, ROUNDS, Registered, with_holds_of_any_length,
 };
@@ -263,6 +264,9 @@ fn shadow_space(options: &CheckOptions, settings: cassandra_shadow::Settings) ->
     space.setup.workload.writes = writes;
     space.setup.workload.resource_checks = writes != Writes::None && settings.fencing;
     options.drop.iter().for_each(|assumption| shadow_spaces::drop_from_shadow_lock(&mut space, *assumption));
+    if waits_in_vain(&space) {
+        shadow_spaces::answers_may_be_lost(&mut space);
+    }
     if space.setup.promises.iter().any(Promise::is_of_progress) {
         shadow_spaces::back_off(&mut space, 2);
     }
@@ -288,6 +292,9 @@ fn lwt_space(options: &CheckOptions, settings: cassandra_lwt::Settings) -> Space
     let writes = Writes::judged_by(space.setup.promises);
     space.setup.workload.writes = writes;
     options.drop.iter().for_each(|assumption| lwt_spaces::drop_from_lwt_lock(&mut space, *assumption));
+    if waits_in_vain(&space) {
+        lwt_spaces::answers_may_be_lost(&mut space);
+    }
     if options.drop.contains(&Assumption::StopsInTime) {
         return with_holds_of_any_length(space);
     }
@@ -319,6 +326,9 @@ fn queue_space(options: &CheckOptions, settings: cassandra_queue::Settings) -> S
     space.setup.workload.writes = writes;
     space.setup.workload.resource_checks = writes != Writes::None && settings.fencing;
     options.drop.iter().for_each(|assumption| spaces::drop_from_queue_lock(&mut space, *assumption));
+    if waits_in_vain(&space) {
+        spaces::answers_may_be_lost(&mut space);
+    }
     with_holds_of_any_length(space)
 }
 

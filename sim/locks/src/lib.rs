@@ -13,7 +13,9 @@ mod redis;
 mod zookeeper;
 
 use picklock_engine::registry::{AnyLock, Registered};
+use picklock_model::explore::Space;
 use picklock_model::system::System;
+use picklock_properties::Promise;
 
 /// The locks that a command knows: those of this crate, others, or both.
 ///
@@ -70,4 +72,10 @@ pub fn locks() -> Vec<Box<dyn AnyLock>> {
     locks.extend(objects::objects());
     locks.push(dlm::cache());
     locks
+}
+
+/// Whether progress is judged where a server may take the question along when it loses power: whoever has no time-out then waits for
+/// ever for the answer, however good the lock is.
+fn waits_in_vain<Y: System>(Space { setup, bounds }: &Space<Y>) -> bool {
+    bounds.power_losses > 0 && setup.promises.iter().any(Promise::is_of_progress)
 }

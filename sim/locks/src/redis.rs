@@ -1,5 +1,6 @@
 //! The locks of the Redlock article, *Distributed Locks with Redis*.
 
+use crate::waits_in_vain;
 use picklock_engine::registry::{
     AnyLock, CLIENTS, CheckOptions, ROUNDS, Registered, with_holds_of_any_length,
 };
@@ -273,11 +274,9 @@ fn adapt(workload: &mut Workload, options: &CheckOptions, checks: bool) {
     workload.resource_checks = writes != Writes::None && checks;
 }
 
-/// How long a client waits at least for an answer that a server may have taken with it when it lost power: without a time-out it would
-/// wait for ever, however good the lock is.
-fn patience<Y: System>(Space { setup, bounds }: &Space<Y>) -> Option<Micros> {
-    let is_in_vain = bounds.power_losses > 0 && setup.promises.iter().any(Promise::is_of_progress);
-    is_in_vain.then_some(Micros(2 * TICK.0))
+/// How long a client waits at least for an answer that may never come.
+fn patience<Y: System>(space: &Space<Y>) -> Option<Micros> {
+    waits_in_vain(space).then_some(Micros(2 * TICK.0))
 }
 
 fn single_space(

@@ -160,7 +160,8 @@ fn mutual_exclusion(theorem: &'static str, calls: Calls, promise: Promise) -> Ve
             false,
         ),
         claim(2, 1, &[NoClockFreeze], Violated, "at a tie the tombstone wins (row C22)", false),
-        claim(3, 1, &[ClocksAgree], Holds, "the order of the queue is no matter of safety", false),
+        claim(2, 1, &[ClocksAgree], Holds, "the order of the queue is no matter of safety", false),
+        claim(3, 1, &[ClocksAgree], Holds, "the order of the queue is no matter of safety", true),
         leased(
             "holds shorter than the TTL",
             Micros::ZERO,
@@ -230,14 +231,15 @@ fn theorem_3() -> Vec<Claim> {
     };
     let leads_to = || Judgement::Progress { goals: vec![Goal::Theorem3], draws: Draws::Adversary };
     // Listing 5 orders equal times by thread id: here nothing else is left to go by.
-    let at_one_time = |judgement: Judgement, variant| {
+    let at_one_time = {
         let mut space = queue_lock(3, 1, Calls::TryLock, &[Promise::Theorem3]);
         space.setup.workload.releases = false;
         drop_from_queue_lock(&mut space, NoClockFreeze);
         space.bounds.freezes_all = true;
         let reason = "of equal times the smaller thread id is first, and somebody has it";
         let space = NamedSpace::new("cassandra-queue", &space);
-        Claim { space, variant, ..claim(3, judgement, &[NoClockFreeze], Holds, reason) }
+        let variant = "not all are refused, all clocks show the same";
+        Claim { space, variant, ..claim(3, Judgement::Safety, &[NoClockFreeze], Holds, reason) }
     };
     let first =
         "the first in the queue stays, all others leave the main row, and the first finds itself alone";
@@ -266,6 +268,7 @@ fn theorem_3() -> Vec<Claim> {
             "the queue still has a thread that has left the main row (row C9)",
         ),
         claim(2, Judgement::Safety, &[UniqueIds], Holds, "with one id both are first"),
+        claim(2, leads_to(), &[UniqueIds], Holds, "with one id both are first"),
         claim(
             2,
             Judgement::Safety,
@@ -274,6 +277,7 @@ fn theorem_3() -> Vec<Claim> {
             "the only queue cell expires before it is read",
         ),
         claim(2, Judgement::Safety, &[NoPause], Holds, "without TTL a pause only delays"),
+        claim(2, leads_to(), &[NoPause], Holds, "without TTL a pause only delays"),
         claim(
             2,
             Judgement::Safety,
@@ -282,12 +286,37 @@ fn theorem_3() -> Vec<Claim> {
             "the first's queue cell expires while it repeats lines 4 to 10",
         ),
         claim(2, Judgement::Safety, &[NoClockStep], Holds, "a hidden record refuses nobody"),
+        claim(
+            2,
+            leads_to(),
+            &[NoClockStep],
+            Violated,
+            "a deletion stamped earlier than its record deletes nothing: the first is never alone",
+        ),
         claim(2, Judgement::Safety, &[NoClockFreeze], Holds, "a hidden record refuses nobody"),
-        at_one_time(Judgement::Safety, "not all are refused, all clocks show the same"),
-        at_one_time(leads_to(), "contention leads to a grant, all clocks show the same"),
+        claim(
+            2,
+            leads_to(),
+            &[NoClockFreeze],
+            Violated,
+            "the first's record, added again, stays hidden by its own tombstone: it never finds itself (row C22)",
+        ),
+        at_one_time,
         claim(3, Judgement::Safety, &[ClocksAgree], Holds, "whatever the order of the queue, it has a first"),
+        claim(2, leads_to(), &[ClocksAgree], Holds, "whatever the order of the queue, it has a first"),
+        Claim {
+            long: true,
+            ..claim(3, leads_to(), &[ClocksAgree], Holds, "whatever the order of the queue, it has a first")
+        },
         claim(2, Judgement::Safety, &[Durable], Violated, "the only queue cell is lost before it is read"),
         claim(2, Judgement::Safety, &[NoLoss], Holds, "an unknown outcome is asked for again"),
+        claim(
+            2,
+            leads_to(),
+            &[NoLoss],
+            Violated,
+            "a lost deletion is taken for done: the first is never alone (row C31)",
+        ),
         claim(
             2,
             Judgement::Safety,
@@ -295,6 +324,7 @@ fn theorem_3() -> Vec<Claim> {
             Holds,
             "the same cell with the same timestamp changes nothing",
         ),
+        claim(2, leads_to(), &[NoDuplicate], Holds, "the same cell with the same timestamp changes nothing"),
     ]
 }
 
@@ -350,7 +380,12 @@ fn progress() -> Vec<Claim> {
             Violated,
             "a record added again stays hidden by its tombstone, and the row looks empty",
         ),
-        claim(3, &[ClocksAgree], Holds, "whatever the order of the queue, it has a head"),
+        claim(2, &[ClocksAgree], Holds, "whatever the order of the queue, it has a head"),
+        Claim {
+            long: true,
+            ..claim(3, &[ClocksAgree], Holds, "whatever the order of the queue, it has a head")
+        },
+        claim(2, &[NoPause], Holds, "without TTL a pause only delays"),
         claim(2, &[NoDuplicate], Holds, "the same cell with the same timestamp changes nothing"),
     ]
 }
