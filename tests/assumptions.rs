@@ -60,7 +60,10 @@ fn says_what_the_claims_say(page: &str, theorems: &[&str], rows: &[Row]) {
                 match came_out(theorem, dropped) {
                     None => assert_eq!(*cell, "", "{theorem}: no claim drops {dropped:?}"),
                     Some(said) => {
-                        assert!(cell.starts_with(said), "{theorem} without {dropped:?}: {said}, not {cell:?}");
+                        assert!(
+                            cell.starts_with(said),
+                            "{theorem} without {dropped:?}: {said}, not {cell:?}"
+                        );
                     }
                 }
             }

@@ -101,3 +101,32 @@ fn who_may_take_any_time_is_not_said_to_take_none() {
     assert!(seeded.contains(", hold 3s, think 2s; "), "{seeded}");
     assert!(seeded.ends_with("; each seed draws its own numbers and lengths around these"), "{seeded}");
 }
+
+/// Of these the search and true time part: of sessions that a server loses with its power. `check` refuses them.
+const PART: [(&str, Assumption); 1] = [("zookeeper-lock", Assumption::Durable)];
+
+/// Everything that a lock can be checked in; in the short form what each is registered with, and all drops of a store that replicates.
+#[test]
+fn what_the_search_sees_of_each_registered_lock_is_what_happens() {
+    let is_long = std::env::var_os("PICKLOCK_LONG").is_some();
+    for lock in locks().iter().filter(|lock| lock.is_lock()) {
+        let drops = Assumption::ALL.into_iter().map(Some);
+        for drop in std::iter::once(None).chain(drops) {
+            let is_known = drop.is_some_and(|drop| PART.contains(&(lock.name(), drop)));
+            if is_known || !is_long && drop.is_some() && lock.name() != "etcd-mutex-3" {
+                continue;
+            }
+            let space = lock.space(&CheckOptions {
+                clients: 2,
+                servers: lock.usual_servers(),
+                rounds: 2,
+                try_lock: false,
+                drop: drop.into_iter().collect(),
+                promises: PromiseSet::default(),
+            });
+            let audit = lock.audit(&space).unwrap_or_else(|error| panic!("{}: {error}", lock.name()));
+            let told = audit.map(|audit| (audit.what, audit.steps, audit.token.encode()));
+            assert_eq!(told, None, "{} without {drop:?}", lock.name());
+        }
+    }
+}

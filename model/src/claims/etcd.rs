@@ -136,6 +136,10 @@ pub fn among<L: InSession>(members: u8, space: &mut Space<L>) {
     space.setup.servers = members;
     let Bounds { latency_ticks, server_crashes, power_losses, .. } = space.bounds;
     let elects = latency_ticks.is_some() || server_crashes > 0 || power_losses > 0;
+    if elects && latency_ticks.is_none() {
+        // Elections take time: without it no member ever misses the leader.
+        with_leases(space);
+    }
     space.setup.store.tick = elects.then_some(TICK);
     space.setup.store.election_timeout = Micros(2 * TICK.0);
     space.setup.store.quorums = if elects { Quorums::Awaited } else { Quorums::Assumed };

@@ -48,7 +48,10 @@ impl<Y: System> Space<Y> {
     }
 
     fn walk_apart(&self, walk: u32, path: &mut Path) -> Option<String> {
-        let mut walker = self.walker_telling(Manner::Unabridged);
+        // A world without time is one of its own: how long something took is nothing that it knows.
+        let manner =
+            if self.bounds.latency_ticks.is_none() { Manner::AsSearched } else { Manner::Unabridged };
+        let mut walker = self.walker_telling(manner);
         for step in 0..STEPS {
             let possible = walker.possible().len() as u64;
             let place = FixedState::default().hash_one((walk, step)).checked_rem(possible)? as u16;

@@ -125,10 +125,11 @@ impl Part {
         self.ticked_at.is_none() && self.raft.knows(message)
     }
 
-    /// Entries that all have applied are needed by nobody: who has no log keeps no log of them either.
-    pub(super) fn forget_applied(members: &mut [&mut Etcd]) {
-        let applied = members.iter().filter_map(|member| member.part.as_ref()).map(|part| part.applied).min();
-        if let Some(applied) = applied {
+    /// Entries that all have applied are needed by nobody, unless a refusal is under way that asks for what comes after `refused`: who
+    /// has no log keeps no log of them either.
+    pub(super) fn forget_applied(members: &mut [&mut Etcd], refused: Option<u32>) {
+        let applied = members.iter().filter_map(|member| member.part.as_ref()).map(|part| part.applied);
+        if let Some(applied) = applied.chain(refused).min() {
             for part in members.iter_mut().filter_map(|member| member.part.as_mut()) {
                 part.raft.forget_up_to(applied);
             }

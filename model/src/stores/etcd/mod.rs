@@ -476,25 +476,32 @@ impl Store for Etcd {
         _horizon: Wall,
         settings: &Settings,
     ) {
+        let (mut oldest, mut refused) = (None, None);
+        for message in in_flight {
+            match message {
+                Message::Reply(Reply { revision: asked_for, .. })
+                | Message::Request(Request {
+                    operation: Operation::Watch { start: Start::At(asked_for), .. },
+                    ..
+                }) => oldest = Some(oldest.map_or(*asked_for, |oldest: Revision| oldest.min(*asked_for))),
+                // The leader will send again from there, whatever has been applied since.
+                Message::Peer(Peer::Appended { refused: Some(hint), .. }) => {
+                    refused = Some(refused.map_or(*hint, |refused: u32| refused.min(*hint)));
+                }
+                Message::Request(_)
+                | Message::Peer(_)
+                | Message::Write { .. }
+                | Message::Written { .. }
+                | Message::Read { .. }
+                | Message::Shown { .. } => {}
+            }
+        }
         if settings.log == Log::Synced {
-            Part::forget_applied(servers);
+            Part::forget_applied(servers, refused);
         }
         if settings.history == History::Kept {
             return;
         }
-        let asked_for = |message: &Message<Self>| match message {
-            Message::Reply(reply) => Some(reply.revision),
-            Message::Request(Request {
-                operation: Operation::Watch { start: Start::At(from), .. }, ..
-            }) => Some(*from),
-            Message::Request(_)
-            | Message::Peer(_)
-            | Message::Write { .. }
-            | Message::Written { .. }
-            | Message::Read { .. }
-            | Message::Shown { .. } => None,
-        };
-        let oldest = in_flight.filter_map(asked_for).min();
         for server in servers {
             // A message more never makes a server forget more, as the contract has it: not even one that lags behind it.
             let oldest = oldest.map_or(server.kv.revision, |oldest| oldest.min(server.kv.revision));
