@@ -76,6 +76,7 @@ pub fn happens(event: &JsonEvent) -> String {
         "clock-stepped" if by.0 < 0 => format!("the clock of {node} steps back {length}"),
         "clock-stepped" => format!("the clock of {node} steps forward {length}"),
         "clock-froze" => format!("the clock of {node} stops"),
+        "clocks-froze" => "all clients' clocks stop, and show the same".to_owned(),
         other => format!("{node}: {other}"),
     }
 }

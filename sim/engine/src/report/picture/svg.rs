@@ -316,6 +316,7 @@ pub(super) fn words(event: &JsonEvent) -> (String, String) {
         "clock-stepped" | "ticked-unevenly" => format!("clock is set{}", clock()),
         "clock-drifts" => format!("clock drifts {} ppm", event.ppm.unwrap_or(0)),
         "clock-froze" => "clock stands still".to_owned(),
+        "clocks-froze" => "all clients' clocks stand still".to_owned(),
         "clock-thawed" => "clock goes on".to_owned(),
         "link-cut" => format!("cut off from {}", event.from.clone().unwrap_or_default()),
         "link-mended" => format!("hears {} again", event.from.clone().unwrap_or_default()),

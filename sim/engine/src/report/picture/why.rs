@@ -306,7 +306,8 @@ impl Search<'_> {
                 .any(|later| by.contains(&later.what) && later.node == event.node && later.from == event.from)
         };
         match event.what {
-            "clock-stepped" | "ticked-unevenly" | "clock-drifts" | "clock-coarse" | "disk-lost" => true,
+            "clock-stepped" | "ticked-unevenly" | "clock-drifts" | "clock-coarse" | "clocks-froze"
+            | "disk-lost" => true,
             "clock-froze" => !undone(&["clock-thawed"]),
             "paused" | "suspended" => !undone(&["resumed", "crashed"]),
             "crashed" => !undone(&["restarted"]),
