@@ -89,11 +89,6 @@ pub enum Happening<S: Store> {
         /// Where.
         node: Node,
     },
-    /// The wall clocks of all clients stand still, and show what this node's does (exhaustive engine).
-    ClocksFroze {
-        /// Whose.
-        node: Node,
-    },
     /// The node's wall clock goes on.
     ClockThawed {
         /// Where.
@@ -144,6 +139,11 @@ pub enum Happening<S: Store> {
     /// The node's disk is gone: it will start again with nothing.
     DiskLost {
         /// Where.
+        node: Node,
+    },
+    /// The wall clocks of all clients stand still, and show what this node's does (exhaustive engine).
+    ClocksFroze {
+        /// Whose.
         node: Node,
     },
 }
