@@ -71,9 +71,7 @@ pub fn drop_from_queue_lock(space: &mut Space<CassandraQueue>, assumption: Assum
         }
         Assumption::NoPause | Assumption::NoSuspend => timed(space),
         Assumption::ReadAfterAck => setup.lock.reads_before_ack = true,
-        Assumption::NoLoss => {
-            answers_may_be_lost(space);
-        }
+        Assumption::NoLoss => answers_may_be_lost(space),
         Assumption::FreeAtStart => setup.workload.releases = true,
         Assumption::NoClockStep
         | Assumption::NoClockFreeze
@@ -98,8 +96,9 @@ fn clocks_step_back(bounds: &mut Bounds) {
 }
 
 /// Clients' clocks disagree, and none ever steps back: twice somebody's may jump ahead of all that was read so far, from the
-/// beginning or later. That is every clock that is off from the beginning, of the first client or one in the middle, and every one
-/// that is off by no more than a run takes. Where clocks may also step back, they do so as often.
+/// beginning or later: one client's that is off from the beginning, whichever it is, two clients' that are off alike, and one that is off
+/// by no more than a run takes. Left out are three clients of whom each is always ahead of the one before, which takes a third jump.
+/// Where clocks may also step back, they do so as often.
 fn clocks_disagree(bounds: &mut Bounds) {
     bounds.clock_steps = bounds.clock_steps.max(2);
     if bounds.clock_step_ticks == 0 {

@@ -48,9 +48,7 @@ pub fn drop_from_shadow_lock(space: &mut Space<CassandraShadow>, assumption: Ass
         }
         Assumption::NoPause | Assumption::NoSuspend => timed(space),
         Assumption::ReadAfterAck => lock.reads_before_ack = true,
-        Assumption::NoLoss => {
-            answers_may_be_lost(space);
-        }
+        Assumption::NoLoss => answers_may_be_lost(space),
         Assumption::NoClockStep
         | Assumption::NoClockFreeze
         | Assumption::ClocksAgree

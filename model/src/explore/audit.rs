@@ -3,7 +3,8 @@
 //! The search rewrites every time and number that [`Visit`](crate::machine::Visit) shows. A time that a machine of one's own keeps and
 //! does not show stays as it is while all others move, and the verdict is one on another algorithm, without a word. So walks of the
 //! search's world are told in true time ([`Telling`](super::Telling)), as a path is to its reader: what a node sends, reports and waits for must
-//! be the same in both.
+//! be the same in both. Of a world without time less can be told: there both forget what can make no difference any more, and no time has
+//! passed since anything. What is wrongly forgotten there is met only by the walks of `tests/canonical`, in which nothing is.
 
 use super::{Manner, Path, Space, Walker};
 use crate::cluster::Status;
