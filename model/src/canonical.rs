@@ -7,7 +7,8 @@
 //!   any other is rounded up to a whole tick (durations in a timed world
 //!   should be whole ticks); in an untimed world every due moment has come;
 //! - a *since* moment becomes at most its limit old; in an untimed world no time has passed since;
-//! - an *expiry* that every server's clock has passed becomes "just passed";
+//! - an *expiry* that every server's clock has passed becomes "just passed", or passed before anything that looks back so far
+//!   ([`Store::looks_back_seconds`]);
 //! - *stamps* keep only what comparisons can see. Later readings of any wall clock are above `floor`, the smallest
 //!   present reading (less what clocks may still step back). Stamps at or below it can be compared only with their own
 //!   group, so their order within the group is kept and nothing else. Stamps above it will be passed by a slower clock
@@ -185,7 +186,8 @@ pub(crate) struct Frame {
     horizon: i64,
     /// By how much clocks may still step back in all.
     back: i64,
-    /// The smallest present reading of a server's clock, less what clocks may still step back, in whole seconds.
+    /// The smallest present reading of a server's clock, less what clocks may still step back, in whole seconds; and less that for
+    /// which expiries that have passed are told apart ([`Store::looks_back_seconds`]).
     floor_seconds: i64,
     /// The reading of the clock that stands still (relative to the new now).
     frozen: Option<i64>,
@@ -221,13 +223,17 @@ impl Frame {
         let lowest = offsets.iter().copied().min().unwrap_or(0);
         let timed = bounds.latency_ticks.is_some();
         let moving = lowest - back + now.0 + 1;
+        let looks_back = bounds.latency_ticks.map_or(0, |ticks| {
+            let latency = Micros(i64::from(ticks) * TICK.0);
+            Y::Store::looks_back_seconds(&setup.store, setup.servers, latency)
+        });
         Frame {
             horizon: frozen.map_or(moving, |reading| moving.min(reading.0)),
             shift: now.0,
             timed,
             // In an untimed world no stamp is whole ticks old, so a step back always goes below all stamps.
             floor: if timed { lowest - back } else { lowest },
-            floor_seconds: (lowest - back).div_euclid(TICK.0),
+            floor_seconds: (lowest - back).div_euclid(TICK.0) - looks_back,
             frozen: frozen.map(|reading| reading.0 - now.0),
             one_group: Y::has_one_stamp_group(&setup.lock),
             back,

@@ -555,6 +555,18 @@ pub trait Store: Data {
     ) {
     }
 
+    /// Whether servers that have what [`Store::settle`] drops talk to each other of it, as of a tombstone that one of them lacks. What they
+    /// tell clients is the same.
+    fn talks_of_what_settles(_settings: &Self::Settings) -> bool {
+        false
+    }
+
+    /// For how many seconds after an expiry has passed it is still compared with moments before now ([`Visitor::expiry_seconds`]): by what is
+    /// under way since, and is judged by when it began. A message takes at most `latency`. Not by default.
+    fn looks_back_seconds(_settings: &Self::Settings, _servers: u8, _latency: Micros) -> i64 {
+        0
+    }
+
     /// What the server stores, one short line per entry, for the reader of a trace.
     fn contents(&self) -> Vec<String>;
 }

@@ -4,11 +4,12 @@
 //! does not show stays as it is while all others move, and the verdict is one on another algorithm, without a word. So walks of the
 //! search's world are told in true time ([`Telling`](super::Telling)), as a path is to its reader: what a node sends, reports and waits for must
 //! be the same in both. Of a world without time less can be told: there both forget what can make no difference any more, and no time has
-//! passed since anything. What is wrongly forgotten there is met only by the walks of `tests/canonical`, in which nothing is.
+//! passed since anything. Where servers talk of what the search has forgotten, both forget it, too. What is wrongly forgotten there is met
+//! only by the walks of `tests/canonical`, in which nothing is.
 
 use super::{Manner, Path, Space, Walker};
 use crate::cluster::Status;
-use crate::machine::Node;
+use crate::machine::{Node, Store};
 use crate::panics::{self, Panicked, PanickedRun};
 use crate::system::System;
 use crate::time::Micros;
@@ -50,8 +51,11 @@ impl<Y: System> Space<Y> {
 
     fn walk_apart(&self, walk: u32, path: &mut Path) -> Option<String> {
         // A world without time is one of its own: how long something took is nothing that it knows.
-        let manner =
-            if self.bounds.latency_ticks.is_none() { Manner::AsSearched } else { Manner::Unabridged };
+        let is_of_its_own = self.bounds.latency_ticks.is_none();
+        let manner = match is_of_its_own || Y::Store::talks_of_what_settles(&self.setup.store) {
+            true => Manner::AsSearched,
+            false => Manner::Unabridged,
+        };
         let mut walker = self.walker_telling(manner);
         for step in 0..STEPS {
             let possible = walker.possible().len() as u64;

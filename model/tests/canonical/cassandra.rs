@@ -303,6 +303,17 @@ fn timed_probes_of_a_row_that_expires() {
     walks_alike(space, |walked| walked.ticks > 300 && walked.faults > 100);
 }
 
+/// A read that lasts while what it reads expires is judged by when it began. (Replicas tell each other of cells that have expired,
+/// which the search has forgotten: only what they make of them is compared.)
+#[test]
+fn timed_probes_of_replicas_whose_row_expires_while_it_is_read() {
+    let mut space: Space<RowProbe> = spaces::row(2, 3, Consistency::Quorum, Consistency::Quorum);
+    spaces::drop_from_row(&mut space, Assumption::NoExpiry);
+    assert_eq!(space.audit(2_000), None);
+    space.bounds.losses = 1;
+    assert_eq!(space.audit(2_000), None);
+}
+
 #[test]
 fn timed_lock_with_clocks_that_drift_and_servers_whose_clocks_step() {
     let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry]);

@@ -152,6 +152,28 @@ fn timed_sessions_on_a_server_that_loses_power() {
     walks_alike(timed(|space| space.bounds.power_losses = 2), |walked| walked.grants > 100);
 }
 
+/// Who has seen more than a server that begins anew is refused by it, until it has counted as far again.
+#[test]
+fn timed_sessions_on_a_server_that_loses_its_log_with_its_power() {
+    let space = timed(|space| {
+        space.setup.store.log = store::Log::Unsynced;
+        space.bounds.power_losses = 2;
+        space.bounds.latency_ticks = Some(1);
+    });
+    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 50);
+}
+
+#[test]
+fn timed_sessions_on_three_servers_that_lose_their_logs_and_elect() {
+    let space = timed(|space| {
+        space.setup.servers = 3;
+        space.setup.store.log = store::Log::Unsynced;
+        space.setup.store.election = Some(store::Election { heartbeat: TICK, timeout: Micros(3 * TICK.0) });
+        space.bounds.power_losses = 2;
+    });
+    walks_alike(space, |walked| walked.grants > 20);
+}
+
 #[test]
 fn timed_sessions_on_three_servers_that_lose_power_and_elect() {
     let space = timed(|space| {

@@ -352,6 +352,20 @@ impl Store for Cassandra {
         settle::settle(servers, in_flight, horizon);
     }
 
+    fn talks_of_what_settles(settings: &Settings) -> bool {
+        settings.read_repair == ReadRepair::Blocking
+    }
+
+    /// As long as a coordinator that judges by its read's beginning waits for the others' cells.
+    fn looks_back_seconds(settings: &Settings, servers: u8, latency: Micros) -> i64 {
+        match settings.expiry_clock {
+            ExpiryClock::Coordinator if settings.reads.of(servers) > 1 => {
+                -Micros(-2 * latency.0).whole_seconds()
+            }
+            ExpiryClock::Coordinator | ExpiryClock::Replica => 0,
+        }
+    }
+
     fn contents(&self) -> Vec<String> {
         self.replica.contents()
     }

@@ -122,8 +122,7 @@ impl Pending {
             Awaited::Acks(rows) => rows.iter_mut().for_each(|row| visitor.serial(Owner::Me, &mut row.serial)),
             Awaited::Cells { serial, row, count: _, now_seconds, answered: _, found } => {
                 visitor.serial(Owner::Me, serial);
-                // Compared with expiries only. A visitor that reduces both to "past" makes the command's now one at
-                // which all of them are over: the same read, begun later.
+                // Compared with expiries only.
                 now_seconds.iter_mut().for_each(|now| visitor.expiry_seconds(now));
                 found.iter_mut().for_each(|(_, column)| column.visit(*row, visitor));
                 put_in_order::<V, _, _>(found, |(server, column)| (*server, column.name));

@@ -94,6 +94,9 @@ pub struct ZooKeeper {
     tracker: Tracker,
     /// Its part in the ensemble; a single server has none.
     member: Option<Box<Member>>,
+    /// How far it ever counted, whatever the epoch, where a loss of power makes it count anew ([`Log::Unsynced`]): then a client that
+    /// has seen more is refused until as many transactions have come again. [`Zxid::NONE`] elsewhere.
+    highest: Zxid,
 }
 
 type Cx<'a> = Context<'a, Settings>;
@@ -144,6 +147,12 @@ impl ZooKeeper {
             },
         }
     }
+
+    fn count(&mut self, cx: &Cx) {
+        if cx.settings.log == Log::Unsynced {
+            self.highest.counter = self.highest.counter.max(self.last_logged().counter);
+        }
+    }
 }
 
 impl Store for ZooKeeper {
@@ -176,6 +185,7 @@ impl Store for ZooKeeper {
             connections: Connections::default(),
             tracker: Tracker::default(),
             member: (servers > 1).then(|| Box::new(Member::new(me, servers, settings))),
+            highest: Zxid::NONE,
         }
     }
 
@@ -193,10 +203,12 @@ impl Store for ZooKeeper {
                 }
             }
         }
+        self.count(cx);
     }
 
     fn on_peer(&mut self, from: u8, message: Peer, cx: &Cx, out: &mut Out) {
         self.on_message(from, message, cx, out);
+        self.count(cx);
     }
 
     fn on_deadline(&mut self, cx: &Cx, out: &mut Out) {
@@ -207,13 +219,16 @@ impl Store for ZooKeeper {
             self.order(session, None, Action::CloseSession, cx, out);
         }
         self.on_timer(cx, out);
+        self.count(cx);
     }
 
     fn on_restart(&mut self, power_lost: bool, cx: &Cx, _out: &mut Out) {
         self.connections.forget_all();
         self.tracker.forget_all();
         match (power_lost, cx.settings.log) {
-            (true, Log::Unsynced) => *self = ZooKeeper::new(cx.me, cx.servers, cx.settings),
+            (true, Log::Unsynced) => {
+                *self = ZooKeeper { highest: self.highest, ..ZooKeeper::new(cx.me, cx.servers, cx.settings) };
+            }
             (false, Log::Unsynced) | (_, Log::Synced) => {}
         }
         match &mut self.member {
@@ -238,6 +253,9 @@ impl Store for ZooKeeper {
 
     fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         self.replica.visit(visitor);
+        // All of them, so that their order says as much as they do.
+        (0..=self.highest.counter).for_each(|counter| Zxid { counter, ..self.highest }.visit(visitor));
+        self.highest.visit(visitor);
         self.connections.visit(visitor);
         self.tracker.visit(visitor);
         if let Some(member) = &mut self.member {
