@@ -174,7 +174,7 @@ mod exhaustive {
 
     fn check_progress(space: &Space<FeedbackLock>) -> Checked {
         let clients = space.setup.workload.clients;
-        let goals = goals(clients, 1, PromiseSet::liveness());
+        let goals = goals(clients, 1, false, PromiseSet::liveness());
         let goals = goals
             .into_iter()
             .filter(|goal| matches!(goal.promise(), Promise::DeadlockFreedom | Promise::StarvationFreedom))

@@ -246,6 +246,11 @@ impl Workload {
             Calls::TryLock => Mode::TryLock,
         }
     }
+
+    /// Whether whoever asks may be refused, and then asks no more for this round.
+    pub fn may_be_refused(&self) -> bool {
+        self.calls == Calls::TryLock && !self.retries
+    }
 }
 
 /// What the locks protect: it applies writes, and may check their fencing tokens (catalogue, "Fencing").

@@ -268,7 +268,7 @@ pub fn verified(lock: &dyn AnyLock, promise: Promise, world: &World) -> Result<E
     let judgement = match promise.is_liveness() {
         false => Judgement::Safety,
         true => {
-            let mut goals = goals(world.clients, 1, [promise].into_iter().collect());
+            let mut goals = goals(world.clients, 1, world.try_lock, [promise].into_iter().collect());
             goals.retain(|goal| goal.promise() == promise);
             Judgement::Progress { goals, draws: Draws::Dice }
         }

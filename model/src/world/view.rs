@@ -89,10 +89,7 @@ impl<'a, Y: System> View<'a, Y> {
 
     fn faults(&self, setup: &Setup<Y>, bounds: &Bounds, actions: &mut Vec<Action>) {
         if self.budget.losses > 0 || self.budget.duplicates > 0 {
-            for (position, envelope) in self.distinct_messages() {
-                if envelope.from == Node::Resource || envelope.to == Node::Resource {
-                    continue;
-                }
+            for (position, _) in self.distinct_messages() {
                 if self.budget.losses > 0 {
                     actions.push(Action::Lose { position });
                 }

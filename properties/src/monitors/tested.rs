@@ -36,7 +36,9 @@ impl Promise {
             }
             Promise::Theorem3 => "a call of try_lock on a free lock ended",
             Promise::Lemma1 => "a client read after another one had read and missed its record",
-            Promise::MinValidity => "a grant rested on records on servers",
+            Promise::MinValidity => {
+                "a record went without its client's doing: it expired, was lost or evicted"
+            }
             Promise::NoHerd => "after a holder had left, a waiter was woken while another one waited",
             Promise::FreshRead => "a client read what was acknowledged before it began to read",
             Promise::TimeOrder => "the time service gave a client the time for the second time",
@@ -111,7 +113,7 @@ impl Monitors {
                     && contending.contains(client)
             }
             Promise::Lemma1 => matches!(event, Event::RowRead { .. }) && self.lemma_1.depends_on(client),
-            Promise::MinValidity => matches!(event, Event::Secured { servers, .. } if !servers.is_empty()),
+            Promise::MinValidity => matches!(event, Event::RecordGone { .. }),
             Promise::NoHerd => {
                 matches!(event, Event::Woken { .. }) && self.no_herd.is_free() && besides(waiting)
             }
@@ -244,7 +246,7 @@ impl<'de> serde::de::Visitor<'de> for TestsVisitor {
 mod tests {
     use super::*;
     use crate::AccessModes;
-    use crate::history::ServerSet;
+    use crate::history::{LockId, ServerSet};
     use crate::notation::*;
 
     /// Which promises a history puts to the test.
@@ -265,6 +267,7 @@ mod tests {
     /// One history that tests the promise and, as near to it as can be, one that does not.
     fn histories(promise: Promise) -> (Vec<Event>, Vec<Event>) {
         let time = Event::TimeGiven { client: A, less: false };
+        let gone = Event::RecordGone { client: A, lock: LockId(0), server: 1 };
         let secured = |servers: &[u8]| Event::Secured {
             client: A,
             servers: servers.iter().fold(ServerSet::EMPTY, |mut all, server| {
@@ -300,7 +303,9 @@ mod tests {
                 (vec![try_lock(A), refused(A)], vec![lock(B), granted(B), try_lock(A), refused(A)])
             }
             Promise::Lemma1 => (vec![read(A, &[A]), read(B, &[A, B])], vec![read(A, &[A, B]), read(B, &[B])]),
-            Promise::MinValidity => (vec![secured(&[1])], vec![secured(&[])]),
+            Promise::MinValidity => {
+                (vec![secured(&[1]), left(A), gone], vec![secured(&[1]), granted(A), left(A), released(A)])
+            }
             Promise::NoHerd => (
                 vec![lock(A), granted(A), lock(B), lock(C), left(A), Event::Woken { client: B }],
                 vec![lock(A), granted(A), lock(B), left(A), Event::Woken { client: B }],

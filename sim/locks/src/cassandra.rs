@@ -343,7 +343,7 @@ fn served_setup(lock: Served) -> Setup<CassandraServed> {
 /// "Он имеет несколько реплик": with one of them alone nothing can go wrong between them.
 const TIME_REPLICAS: u8 = 2;
 
-/// One replica, or one keeper beside which messages take no time: the catalogue has the larger ones.
+/// One replica, or one keeper beside which messages take no time, where nothing is to happen to them: the catalogue has the larger ones.
 fn served_space(options: &CheckOptions, lock: Served) -> Space<CassandraServed> {
     let promises = match options.promises.is_empty() {
         true => vec![Promise::MutualExclusion],
@@ -354,10 +354,15 @@ fn served_space(options: &CheckOptions, lock: Served) -> Space<CassandraServed> 
         _ => cassandra_served::kept(options.clients, 1, &promises),
     };
     let small = space.setup.lock;
-    space.bounds.colocated = lock.lease_keepers > 0;
+    let to_messages = [Assumption::NoLoss, Assumption::NoDuplicate, Assumption::ReadAfterAck];
+    space.bounds.colocated =
+        lock.lease_keepers > 0 && !options.drop.iter().any(|drop| to_messages.contains(drop));
     space.setup.servers = options.servers;
     space.setup.workload.rounds = options.rounds;
     space.setup.workload.calls = if options.try_lock { Calls::TryLock } else { Calls::Lock };
+    let writes = Writes::judged_by(options.promises);
+    space.setup.workload.writes = writes;
+    space.setup.workload.resource_checks = writes != Writes::None && lock.queue.fencing;
     space.setup.lock = Served {
         queue: cassandra_queue::Settings {
             ttl_seconds: small.queue.ttl_seconds,

@@ -220,7 +220,7 @@ impl Check {
             return Ok(options);
         }
         // What is judged is named, for whoever makes the space.
-        let promises = goals(clients, 1, promises).iter().map(|goal| goal.promise()).collect();
+        let promises = goals(clients, 1, self.try_lock, promises).iter().map(|goal| goal.promise()).collect();
         Ok(CheckOptions { promises, ..options })
     }
 
@@ -331,7 +331,7 @@ impl Check {
                 "--progress with --servers {servers}: progress is judged with one server, whose links are unbounded"
             )));
         }
-        let mut goals = goals(options.clients, 1, options.promises);
+        let mut goals = goals(options.clients, 1, options.try_lock, options.promises);
         if !options.promises.is_empty() {
             goals.retain(|goal| options.promises.contains(goal.promise()));
         }
@@ -566,7 +566,11 @@ impl Document {
 
     /// What the lock and its store have in seeded runs, and not here.
     fn absent(&self) -> String {
-        let parts = self.surroundings.settings.iter().filter_map(|set| set.strip_suffix("=null"));
+        let parts = self.surroundings.settings.iter().filter_map(|set| match set.as_str() {
+            // Of other numbers none is less, and not nothing.
+            "lock_delay=0" => Some("lock_delay"),
+            set => set.strip_suffix("=null"),
+        });
         let parts: Vec<&str> = parts.collect();
         if parts.is_empty() {
             return String::new();
@@ -591,10 +595,12 @@ impl Document {
 
     /// What never happened.
     fn never(&self) -> String {
-        let line = self.at.iter().filter(|_| self.coverage.strikes == 0);
+        let line = self.at.as_ref().filter(|_| self.coverage.strikes == 0);
         let line = line.map(|line| format!("  nothing struck: no client ever came to {line}"));
+        let idle = self.coverage.faults == 0 && self.untested.is_empty();
+        let line = line.or(idle.then(|| "  no fault that was let in ever struck".to_owned()));
         let promises = Some(never(&self.untested)).filter(|text| !text.is_empty());
-        line.chain(promises).collect::<Vec<_>>().join("\n")
+        line.into_iter().chain(promises).collect::<Vec<_>>().join("\n")
     }
 
     /// In how many transitions each promise was put to the test.

@@ -1,6 +1,7 @@
 //! The locks on etcd: what the exhaustive search and the catalogue know, and random runs seldom meet.
 
-use super::{Cell, broken};
+use super::{Cell, broken, verified};
+use crate::claims::Assumption;
 use picklock_properties::Promise;
 
 const OUTLIVED: &str = "the holder outlives its lease while it pauses (row E2)";
@@ -13,10 +14,24 @@ const TWICE: &str = "a deletion that comes late is of the next key of the same n
 
 const PUT_LATE: &str = "a transaction that comes late, or twice, puts a key after its client has left, and nobody knows of it (row E15)";
 
+/// Leases end, as they do in random runs.
+const TIMED: &[Assumption] = &[Assumption::NoExpiry];
+
+const KEPT_ALIVE: &str = "the oldest key has the lock, and keep-alives come long before a lease ends";
+const WATCHED: &str = "whoever leaves deletes its key, and the next one watches it";
+
 /// What is known.
 pub(super) const CELLS: &[Cell] = &{
-    use Promise::{DeadlockFreedom, MutualExclusion, StarvationFreedom};
+    use Promise::{DeadlockFreedom, Fifo, MutualExclusion, StarvationFreedom};
     [
+        verified("etcd-mutex", "none", MutualExclusion, "etcd", TIMED, KEPT_ALIVE),
+        verified("etcd-mutex", "none", DeadlockFreedom, "etcd-progress", TIMED, WATCHED),
+        verified("etcd-mutex", "none", StarvationFreedom, "etcd-progress", TIMED, WATCHED),
+        verified("etcd-mutex", "none", Fifo, "etcd-fifo", TIMED, KEPT_ALIVE),
+        verified("etcd-election", "none", MutualExclusion, "election", TIMED, KEPT_ALIVE),
+        verified("etcd-election", "none", DeadlockFreedom, "election-progress", TIMED, WATCHED),
+        verified("etcd-election", "none", StarvationFreedom, "election-progress", TIMED, WATCHED),
+        verified("etcd-election", "none", Fifo, "election-fifo", TIMED, KEPT_ALIVE),
         broken("etcd-mutex", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-mutex", "clock", MutualExclusion, DRIFTING),
         broken("etcd-mutex", "loss", MutualExclusion, UNANSWERED),

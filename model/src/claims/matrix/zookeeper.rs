@@ -7,8 +7,7 @@
 //! sessions of its clients ([`ELECTION`](crate::claims::zookeeper::ELECTION)): that follower lets its clients go. With the
 //! real server's default, which is longer than the sessions here, nothing would tell the holder before its session ends.
 
-use super::{Cell, broken, kept, verified};
-use crate::claims::Assumption;
+use super::{Cell, broken, kept};
 use picklock_properties::Promise;
 
 const WRITTEN: &str = "zookeeper-lock";
@@ -62,10 +61,10 @@ pub(super) const CELLS: &[Cell] = &{
         broken(REPAIRED, "power-loss", Fifo, SERVERLESS),
         broken(REPAIRED, "all", MutualExclusion, ALL),
         broken(REPAIRED, "all", Fifo, REJOINS),
-        verified(WRITTEN, "none", MutualExclusion, "zookeeper", &[Assumption::NoExpiry], PINGS),
-        verified(WRITTEN, "none", DeadlockFreedom, "zookeeper-progress", &[Assumption::NoExpiry], WAKES),
-        verified(WRITTEN, "none", StarvationFreedom, "zookeeper-progress", &[Assumption::NoExpiry], WAKES),
-        verified(WRITTEN, "none", Fifo, "zookeeper-fifo", &[Assumption::NoExpiry], PINGS),
+        kept(WRITTEN, "none", MutualExclusion, PINGS),
+        kept(WRITTEN, "none", DeadlockFreedom, WAKES),
+        kept(WRITTEN, "none", StarvationFreedom, WAKES),
+        kept(WRITTEN, "none", Fifo, PINGS),
         kept(REPAIRED, "none", MutualExclusion, PINGS),
         kept(REPAIRED, "none", DeadlockFreedom, WAKES),
         kept(REPAIRED, "none", StarvationFreedom, WAKES),

@@ -149,7 +149,8 @@ pub(super) fn never_served<Y: System>(
     for action in stem {
         walker.step(*action, &mut ())?;
     }
-    let mut goals = goals(space.setup.workload.clients, space.setup.workload.locks, space.setup.promises);
+    let Workload { clients, locks, .. } = space.setup.workload;
+    let mut goals = goals(clients, locks, space.setup.workload.may_be_refused(), space.setup.promises);
     goals.retain(|goal| {
         let (owed, served) = goal.owed_and_served(space, walker.world());
         owed && !served
@@ -191,8 +192,9 @@ impl<Y: System> Observer<Y> for Steps {
     }
 }
 
-/// What can be owed to so many clients of so many locks.
-pub fn goals(clients: u8, locks: u8, promises: PromiseSet) -> Vec<Goal> {
+/// What can be owed to so many clients of so many locks, who ask until they are granted, or may be refused: then nothing is owed to them
+/// any more.
+pub fn goals(clients: u8, locks: u8, may_be_refused: bool, promises: PromiseSet) -> Vec<Goal> {
     let mut goals = vec![Goal::DeadlockFreedom];
     goals.extend((1..locks).map(|lock| Goal::DeadlockFreedomOf(LockId(lock))));
     goals.extend((0..clients).map(|client| Goal::StarvationFreedom(ClientId(client))));
@@ -202,6 +204,8 @@ pub fn goals(clients: u8, locks: u8, promises: PromiseSet) -> Vec<Goal> {
     if promises.contains(Promise::Theorem3) {
         goals.push(Goal::Theorem3);
     }
-    goals.push(Goal::SomebodyIsGranted);
+    if !may_be_refused {
+        goals.push(Goal::SomebodyIsGranted);
+    }
     goals
 }
