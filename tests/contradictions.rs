@@ -29,15 +29,10 @@ const KNOWN: &[(&str, &str, Promise, &str)] = &[
     ("etcd-mutex-repaired", "crash", Promise::Fifo, LONG_DOWN),
     ("etcd-election", "crash", Promise::Fifo, LONG_DOWN),
     ("etcd-election-repaired", "crash", Promise::Fifo, LONG_DOWN),
-    ("etcd-election", "duplicate", Promise::FencedResource, WRITE_TWICE),
-    ("chubby-lock-unmodified", "duplicate", Promise::FencedResource, WRITE_TWICE),
 ];
 
 const LONG_DOWN: &str =
     "a member that is down for longer than a lease lasts, and comes back: in small worlds it stays down";
-
-const WRITE_TWICE: &str =
-    "a write that comes to the resource twice, late: in small worlds nothing happens on the way to it";
 
 /// The assumptions that a fault stands for, each to be dropped by itself. Delays and partitions stand for none.
 fn assumptions(fault: Option<FaultKind>) -> Vec<Option<Assumption>> {

@@ -1,6 +1,6 @@
 //! What is true of every registered lock: its tokens come back, and a verdict says what the world was like in which it was reached.
 
-use picklock_model::claims::{Assumption, scenarios};
+use picklock_model::claims::{Assumption, Known, MATRIX, claims, scenarios};
 use picklock_properties::{Promise, PromiseSet};
 use picklock_sim::plans::fault::{FaultKind, FaultSet};
 use picklock_sim::plans::strategy::Strategy;
@@ -128,4 +128,24 @@ fn what_the_search_sees_of_each_registered_lock_is_what_happens() {
             assert_eq!(told, None, "{} without {drop:?}", lock.name());
         }
     }
+}
+
+/// The worlds of claims are smaller than those of random runs; but no claim about one server is one about three.
+#[test]
+fn what_the_matrix_calls_verified_is_verified_with_as_many_servers() {
+    let mut verified = 0;
+    for cell in MATRIX.into_iter().flatten() {
+        let Known::Verified { theorem, dropped } = cell.known else { continue };
+        verified += 1;
+        let lock = locks().into_iter().find(|lock| lock.name() == cell.lock).expect("it is registered");
+        let used = lock.use_in_words(&lock.setup(None)).expect("the setup is this lock's");
+        for claim in claims().iter().filter(|claim| claim.theorem == theorem && claim.dropped == dropped) {
+            let space = lock.surroundings(&claim.space).expect("the space is this lock's");
+            let is_of_servers = |part: &&str| part.ends_with("server") || part.ends_with("servers");
+            let servers = |words: &str| words.split("; ").find(is_of_servers).map(str::to_owned);
+            assert!(servers(&used).is_some());
+            assert_eq!(servers(&space.used), servers(&used), "{theorem} about {}", cell.lock);
+        }
+    }
+    assert!(verified > 0);
 }

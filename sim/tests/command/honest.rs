@@ -34,6 +34,44 @@ fn an_assumption_that_is_not_made_cannot_be_dropped() {
     assert!(ended.stderr.contains("dropping it would change nothing"), "{}", ended.stderr);
 }
 
+/// Beside a keeper messages take no time at all; where something is to happen to them they do.
+#[test]
+fn messages_that_are_to_be_lost_or_overtaken_take_time() {
+    let kept = document("check cassandra-kept");
+    for drop in ["no-loss", "no-duplicate"] {
+        let all = document(&format!("check cassandra-kept --drop {drop} --max-states 50000"));
+        let faults = |document: &serde_json::Value| document["coverage"]["faults"].as_u64();
+        assert!(faults(&all) > Some(0) && faults(&kept) == Some(0), "{drop}: {all}");
+    }
+    assert_eq!(run("check cassandra-kept --drop read-after-ack").code, 1);
+}
+
+#[test]
+fn what_a_holder_writes_to_the_resource_is_lost_and_doubled_like_anything_else() {
+    for lock in ["redis-single", "etcd-election", "chubby-lock-unmodified"] {
+        let found = document(&format!("check {lock} --drop no-duplicate --property fenced-resource"));
+        assert_eq!((&found["verdict"], &found["property"]), (&"violated".into(), &"fenced-resource".into()));
+    }
+    let line = "check redis-single --drop no-loss --times 3 --hold 1 --latency 1 --property mutual-exclusion --property fenced-resource";
+    assert_eq!(document(line)["verdict"], "violated");
+}
+
+#[test]
+fn who_was_refused_is_owed_no_grant() {
+    assert_eq!(document("check redis-single --try-lock --progress")["verdict"], "holds");
+}
+
+#[test]
+fn records_that_cannot_go_put_min_validity_to_no_test() {
+    assert_eq!(run("check zookeeper-lock --property min-validity").code, 4);
+}
+
+#[test]
+fn a_lock_that_is_checked_without_its_delay_says_so() {
+    let told = run("check chubby-lock").stdout;
+    assert!(told.contains("lock_delay, ") && told.contains("which it has in seeded runs"), "{told}");
+}
+
 #[test]
 fn what_a_space_does_not_mind_is_refused() {
     for (line, why) in [
