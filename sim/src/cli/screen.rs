@@ -49,6 +49,11 @@ impl Screen {
         Screen::width().map_or(TEXT_WIDTH_MAX, |width| width.clamp(TEXT_WIDTH_MIN, TEXT_WIDTH_MAX))
     }
 
+    /// Whether lines of so many columns stay lines here: in a file they all do.
+    pub fn fits(columns: usize) -> bool {
+        Screen::width().is_none_or(|width| columns <= width.max(TEXT_WIDTH_MIN))
+    }
+
     /// Whether people read it, for whom tokens are too long: they are kept, and `@last:3` stands for the third.
     pub fn is_terminal() -> bool {
         Screen::width().is_some()
@@ -279,6 +284,12 @@ pub fn wrapped(text: &str, width: usize, indent: &str) -> String {
     lines.iter().map(|line| format!("{indent}{line}\n")).collect()
 }
 
+/// The line under the head of a table of so many columns, no longer than the terminal is wide.
+pub fn rule(columns: usize) -> String {
+    let width = Screen::width().map_or(columns, |width| columns.min(width.max(TEXT_WIDTH_MIN)));
+    "─".repeat(width) + "\n"
+}
+
 /// A line that says what something is, behind its name. A terminal gets lines that fit it.
 pub fn fact(name: &str, what: &str) -> String {
     listed(&[name.to_owned(), what.to_owned()], 8, Screen::width(), Paint::NONE)
@@ -286,9 +297,14 @@ pub fn fact(name: &str, what: &str) -> String {
 
 /// A sentence, in lines that fit the terminal; in a file it is one.
 pub fn sentence(words: &str) -> String {
+    indented(words, "")
+}
+
+/// The same, indented.
+pub fn indented(words: &str, indent: &str) -> String {
     match Screen::width() {
-        Some(_) => wrapped(words, Screen::text_width(), ""),
-        None => format!("{words}\n"),
+        Some(_) => wrapped(words, Screen::text_width(), indent),
+        None => format!("{indent}{words}\n"),
     }
 }
 
