@@ -303,6 +303,37 @@ fn tables_fit_a_terminal_of_eighty_columns() {
 }
 
 #[test]
+fn tables_fit_a_terminal_of_sixty_columns_or_fold() {
+    for line in [
+        "theorems lemma-1 old-lock --quick",
+        "scenarios R18 C33",
+        "scenarios --system dlm",
+        "locks",
+        "faults",
+        "properties",
+        "assumptions",
+        "widen lease-key --max-states 1000",
+        "hunt C6 --starts 2",
+    ] {
+        for columns in [60, 80] {
+            let Some(shown) = on_terminal(line, columns, "xterm") else { return };
+            assert!(shown.lines().count() > 3, "{line}: {shown}");
+            // A call stays in one piece, to be copied.
+            let is_call =
+                |line: &String| line.contains("picklock replay ") || line.contains("picklock shrink ");
+            let wide = shown.lines().map(seen).filter(|line| line.chars().count() > usize::from(columns));
+            let wide: Vec<String> = wide.filter(|line| !is_call(line)).collect();
+            assert!(wide.is_empty(), "{line} at {columns} columns: {wide:#?}");
+        }
+    }
+    // What has no room beside the numbers stands below them, and is not lost.
+    let Some(shown) = on_terminal("theorems lemma-1 old-lock --quick", 60, "xterm") else { return };
+    let shown: Vec<String> = shown.lines().map(seen).collect();
+    assert!(shown.contains(&"    without quorums-meet".to_owned()), "{shown:#?}");
+    assert!(shown.iter().any(|line| line.starts_with("  leans on ")), "{shown:#?}");
+}
+
+#[test]
 fn a_dumb_terminal_gets_neither_colours_nor_bars() {
     let line = "sweep redis-single --faults pause --seeds 0..200 --watch 0";
     let (Some(dumb), Some(able)) = (on_terminal(line, 80, "dumb"), on_terminal(line, 80, "xterm")) else {
