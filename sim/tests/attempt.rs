@@ -12,6 +12,8 @@ mod drivers;
 mod served;
 #[path = "attempt/tried.rs"]
 mod tried;
+#[path = "command/valid.rs"]
+mod valid;
 
 use serde_json::Value;
 use std::process::Command;
@@ -100,7 +102,9 @@ fn each_call_and_each_round_has_a_folder_of_its_own() {
             .env("TMPDIR", &folder)
             .output()
             .expect("the binary runs");
-        let rows = tried::document(&output)["rows"].as_array().cloned().expect("rounds");
+        let document = tried::document(&output);
+        valid::assert_valid("try", &document);
+        let rows = document["rows"].as_array().cloned().expect("rounds");
         let pictures = rows.iter().filter_map(|row| row["picture"].as_str().map(str::to_owned));
         pictures.collect()
     };
