@@ -164,8 +164,12 @@ impl Scenarios {
 
 /// Whether the row is asked for: by its id, or by that of all forms that it has (C22 for C22a, C22b, C22c).
 pub(super) fn is_it(asked: &str, id: &str) -> bool {
-    asked.eq_ignore_ascii_case(id)
-        || asked.eq_ignore_ascii_case(id.trim_end_matches(|letter: char| letter.is_ascii_lowercase()))
+    asked.eq_ignore_ascii_case(id) || asked.eq_ignore_ascii_case(family(id))
+}
+
+/// The id of all forms that a row has: C22 of C22a. Most have one.
+pub(super) fn family(id: &str) -> &str {
+    id.trim_end_matches(|letter: char| letter.is_ascii_lowercase())
 }
 
 /// How many of the rows came out as the catalogue says.
