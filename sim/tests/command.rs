@@ -1,5 +1,7 @@
 //! The `picklock` command as its users have it: the built binary, its exit codes, its one-line errors, its documents.
 
+#[path = "command/action.rs"]
+mod action;
 #[path = "command/documents.rs"]
 mod documents;
 #[path = "command/honest.rs"]
