@@ -72,8 +72,8 @@ impl Search<'_> {
         Some(self.cause(position, Kind::Gone, self.by_message(position, words)))
     }
 
-    /// Where progress ends: of each client that waits the records that it left beside each other, all but one of which nobody minds, and
-    /// the answer upon which it wrote the last of them, if the first was not there yet.
+    /// Where progress ends: of each client that waits the first and the last of the records that it left beside each other, of which it
+    /// minds one, and the answer upon which it wrote the last, if the first was not there yet.
     pub(super) fn left_beside(&self, flights: &[Flight]) -> Vec<Cause> {
         let is_of_progress = self.breaks.as_ref().is_none_or(|breaks| breaks.promise.is_of_progress());
         let clients = self.clients.iter().filter(|_| is_of_progress);
@@ -87,12 +87,12 @@ impl Search<'_> {
             return Vec::new();
         }
         let records = self.own_records(client);
-        let [(_, server, one), .., (last_at, _, last)] = &records[..] else { return Vec::new() };
-        let stores = |(nth, (position, _, line)): (usize, &(usize, &str, &str))| {
-            let beside = if nth == 0 { "" } else { " beside it" };
-            self.cause(*position, Kind::Record, format!("{server} stores {line}{beside}"))
-        };
-        let mut causes: Vec<Cause> = records.iter().enumerate().map(stores).collect();
+        let [(one_at, server, one), .., (last_at, _, last)] = &records[..] else { return Vec::new() };
+        let stored = |at: usize, words: String| self.cause(at, Kind::Record, words);
+        let mut causes = vec![
+            stored(*one_at, format!("{server} stores {one}")),
+            stored(*last_at, format!("{server} stores {last} beside it")),
+        ];
         let events = &self.story.events;
         // A name that the store completes is asked for by its beginning.
         let is_last = |word: &str| names(word, client) && place_of(last).starts_with(word);
