@@ -523,7 +523,8 @@ mod tests {
             let step = |at_us: i64, node: &str, from: Option<(&str, &str)>, sent: Option<(&str, &str)>| {
                 let mut event = story.events.first().expect("steps").clone();
                 event.what = if from.is_some() { "delivered" } else { "woke" };
-                (event.node, event.at_us, event.stored) = (Some(node.to_owned()), at_us, None);
+                (event.node, event.at_us, event.wall_us) = (Some(node.to_owned()), at_us, None);
+                (event.stored, event.line) = (None, None);
                 event.from = from.map(|(from, _)| from.to_owned());
                 event.to = from.map(|_| node.to_owned());
                 event.message = from.map(|(_, message)| message.to_owned());
@@ -534,6 +535,7 @@ mod tests {
                 };
                 event.sent = sent.map(message).into_iter().collect();
                 event.reported.clear();
+                event.holders.clear();
                 event
             };
             let (one, other) = ("/lock/B#1-07 of session B@2", "/lock/B#1-08 of session B@2");
