@@ -265,21 +265,26 @@ pub fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
-/// Words in lines of at most `width` columns, each indented.
+/// Words in lines of at most `width` columns, each indented. A word that no line has room for, as a list in a setting, is broken
+/// behind its commas.
 pub fn wrapped(text: &str, width: usize, indent: &str) -> String {
+    let room = width.saturating_sub(indent.chars().count());
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
-        let line = &lines[lines.len() - 1];
-        if !line.is_empty()
-            && indent.chars().count() + line.chars().count() + 1 + word.chars().count() > width
-        {
-            lines.push(String::new());
+        let is_long = word.chars().count() > room;
+        let parts: Vec<&str> = if is_long { word.split_inclusive(',').collect() } else { vec![word] };
+        for (nth, part) in parts.into_iter().enumerate() {
+            let line = &lines[lines.len() - 1];
+            let blank = if nth == 0 && !line.is_empty() { " " } else { "" };
+            let length = line.chars().count() + blank.len() + part.chars().count();
+            if !line.is_empty() && length > room {
+                lines.push(part.to_owned());
+            } else {
+                let last = lines.len() - 1;
+                lines[last] += blank;
+                lines[last] += part;
+            }
         }
-        let last = lines.len() - 1;
-        if !lines[last].is_empty() {
-            lines[last].push(' ');
-        }
-        lines[last].push_str(word);
     }
     lines.iter().map(|line| format!("{indent}{line}\n")).collect()
 }
@@ -339,6 +344,16 @@ mod tests {
         let table = "head\n────\n 1\n 2\n 3\n";
         let shown = "head\n────\na\n 1\n 2\nb\n 3\n";
         assert_eq!(headed(table, &["a", "a", "b"], Paint::NONE), shown);
+    }
+
+    #[test]
+    fn a_word_that_is_longer_than_a_line_is_broken_behind_its_commas() {
+        assert_eq!(
+            wrapped("set: rounds=2, of=[[1,22,333],[4]]", 12, "  "),
+            "  set:\n  rounds=2,\n  of=[[1,22,\n  333],[4]]\n"
+        );
+        assert_eq!(wrapped("one two three", 9, "  "), "  one two\n  three\n");
+        assert_eq!(wrapped("indivisible", 4, " "), " indivisible\n");
     }
 
     #[test]
