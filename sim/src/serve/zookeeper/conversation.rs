@@ -211,7 +211,7 @@ impl Conversation {
             }
             let id = session_id(self.session);
             state.desk.moves(self.session, self.line.server, self.number);
-            state.desk.opens(self.session, self.line.connection.link);
+            state.opens(self.session, self.line.connection.link);
             state.watch.record.name(self.line.connection.link, &format!("{id:#x}"));
             let session = Some((id, self.timeout_ms, password(self.session)));
             self.send(state, now, welcome(session, self.says_read_only), true, false);

@@ -2,7 +2,7 @@
 
 use super::answer::Dates;
 use super::names::Names;
-use crate::serve::servers::{self, Served, SessionOver};
+use crate::serve::servers::{self, Served, ServerState, SessionOver};
 use crate::serve::watch::record::LinkId;
 use picklock_model::stores::zookeeper::{
     Body, Fired, Outcome, Path, Reply, SessionId, Stat, ZooKeeper, Zxid,
@@ -267,12 +267,6 @@ impl Desk {
         }
     }
 
-    /// The client has the session, and uses it on this connection.
-    pub fn opens(&mut self, session: SessionId, link: LinkId) {
-        let open = self.open.entry(session).or_insert(Open { link, on: 0, is_closed: false });
-        open.link = link;
-    }
-
     /// The client asks for the session's end.
     pub fn closes(&mut self, session: SessionId) {
         if let Some(open) = self.open.get_mut(&session) {
@@ -292,6 +286,18 @@ impl Desk {
 }
 
 impl State {
+    /// The client has the session, and uses it on this connection.
+    pub fn opens(&mut self, session: SessionId, link: LinkId) {
+        let has = |(server, node): (u8, &ServerState<ZooKeeper>)| {
+            let has = node.machine.has_session(session) && !node.condition.is_down();
+            if has { bit(server) } else { 0 }
+        };
+        // Its server may do nothing more until it ends it.
+        let on = (0..).zip(&self.nodes).map(has).sum();
+        let open = self.desk.open.entry(session).or_insert(Open { link, on, is_closed: false });
+        open.link = link;
+    }
+
     /// A new session, of a client of the simulator who has none that any server has open; `None`: all have one.
     pub fn new_session(&mut self, serial: u32) -> Option<SessionId> {
         let is_open =
