@@ -28,6 +28,11 @@ fn unkept() -> Runs {
     Runs { regressions: None, pages: None, ..Runs::default() }
 }
 
+/// Nor does this.
+fn unkept_world() -> World {
+    World { regressions: None, pages: None, ..World::default() }
+}
+
 #[test]
 fn a_lock_that_keeps_its_promise_passes_and_says_what_was_run() {
     if seeds_are_chosen() {
@@ -74,6 +79,40 @@ fn a_broken_promise_is_shown_small_and_run_first_from_then_on() {
     let calm = Runs { faults: FaultKind::Loss.into(), ..fewer.clone() };
     assert!(keeps(&*redis, Promise::MutualExclusion, &calm).is_ok());
     assert!(keeps(&*redis, Promise::DeadlockFreedom, &fewer).is_ok());
+}
+
+#[test]
+fn a_schedule_in_the_file_is_run_by_tests_of_its_own_world_alone() {
+    if seeds_are_chosen() {
+        return;
+    }
+    let file = folder("schedule").join("regressions.txt");
+    let redis = lock("redis-single");
+    let paused = World { drop: vec![Assumption::NoPause], ..unkept_world() };
+    let why = verified(&*redis, Promise::MutualExclusion, &paused).expect_err("a pause outlasts the lease");
+    let (_, token) = why.split_once("token   ").expect("a token");
+    let token = token.split_whitespace().next().expect("a token");
+    std::fs::write(&file, format!("redis-single mutual-exclusion {token}\n")).expect("the folder is there");
+    let kept = |world: World| World { regressions: Some(file.clone()), ..world };
+
+    // So few states hold no counterexample: it comes from the file.
+    let few = World { states_max: 10, ..paused };
+    let again = verified(&*redis, Promise::MutualExclusion, &kept(few.clone())).expect_err("it is kept");
+    assert!(again.starts_with("redis-single breaks mutual-exclusion again, as in "), "{again}");
+    for other in [
+        World { rounds: 1, ..few.clone() },
+        World { clients: 3, ..few.clone() },
+        World { try_lock: true, ..few.clone() },
+        World { drop: vec![Assumption::NoPause, Assumption::NoLoss], ..few.clone() },
+        World { drop: vec![], ..few.clone() },
+    ] {
+        let why = verified(&*redis, Promise::MutualExclusion, &kept(other.clone())).expect_err("few states");
+        assert!(why.contains("but there are more, which is no pass"), "{other:?}: {why}");
+    }
+    // Nor does a test of random runs have anything to do with it.
+    let runs = Runs { faults: FaultKind::Loss.into(), seeds: 50, regressions: Some(file), ..unkept() };
+    let kept = keeps(&*redis, Promise::MutualExclusion, &runs);
+    assert!(kept.is_ok(), "{kept:?}");
 }
 
 /// The page that a failure names.
@@ -144,13 +183,13 @@ fn what_nothing_put_to_the_test_is_no_pass() {
     let redis = lock("redis-single");
     let why = keeps(&*redis, Promise::Fifo, &Runs { seeds: 50, ..unkept() }).expect_err("it has no queue");
     assert!(why.contains("put fifo to the test, which is no pass"), "{why}");
-    let why = verified(&*redis, Promise::Fifo, &World { pages: None, ..World::default() });
+    let why = verified(&*redis, Promise::Fifo, &unkept_world());
     assert!(why.is_err_and(|why| why.contains("put fifo to the test, which is no pass")));
 }
 
 #[test]
 fn a_schedule_that_breaks_the_promise_is_shown_step_by_step() {
-    let world = World { drop: vec![Assumption::NoPause], pages: None, ..World::default() };
+    let world = World { drop: vec![Assumption::NoPause], ..unkept_world() };
     let redis = lock("redis-single");
     let why = verified(&*redis, Promise::MutualExclusion, &world).expect_err("a pause outlasts the lease");
     let says =
@@ -167,7 +206,7 @@ fn a_schedule_that_breaks_the_promise_is_shown_step_by_step() {
 
 #[test]
 fn progress_is_judged_on_every_fair_schedule() {
-    let one = World { rounds: 1, pages: None, ..World::default() };
+    let one = World { rounds: 1, ..unkept_world() };
     let held = verified(&*lock("cassandra-queue"), Promise::DeadlockFreedom, &one);
     assert!(held.is_ok(), "{held:?}");
     let dead = World { drop: vec![Assumption::NoCrash], ..one };

@@ -23,7 +23,8 @@
 //!
 //! A failure is shown made small: what broke, the last steps, the token of the run, and a page to step through. The token is
 //! kept in a file beside `Cargo.toml` ([`Runs::regressions`]) and is run first from then on, by everybody who has the file, in tests
-//! of the same lock and promise that ask for its faults. Two setups of a lock that are tested apart bear two names.
+//! of the same lock and promise that ask for its faults. The token of a schedule, as `picklock check` prints it, can be put there by hand: it
+//! is run by [`assert_verified`] of the same world. What a test leaves out it names. Two setups of a lock that are tested apart bear two names.
 //! A pass that nothing put to the test is a failure, too: it would mean nothing.
 //!
 //! `PICKLOCK_REPLAY=TOKEN cargo test NAME` shows the run of a token again, all its steps, in a test of its lock and promise: the
@@ -37,12 +38,12 @@ pub use seeds::seeds;
 
 use crate::plans::fault::FaultSet;
 use crate::registry::{
-    AnyLock, Audit, CheckOptions, CheckVerdict, Reduced, Replay, ShrinkHow, SweepHow, goals,
+    AnyLock, Audit, CheckOptions, CheckVerdict, Reduced, Replay, ShrinkHow, Surroundings, SweepHow, goals,
 };
 use crate::report::TextOptions;
 use crate::sweep::SweepReport;
 use crate::token::Token;
-use picklock_model::claims::{Assumption, Judgement};
+use picklock_model::claims::{Assumption, Judgement, NamedSpace};
 use picklock_model::explore::{Draws, Exploration, Limits};
 use picklock_properties::Promise;
 use regressions::Regressions;
@@ -91,6 +92,9 @@ pub struct World {
     pub drop: Vec<Assumption>,
     /// The search gives up after so many states, which is a failure.
     pub states_max: u64,
+    /// As [`Runs::regressions`]: the schedules of this world that are in there come before the search. None is added, as the search
+    /// finds them again.
+    pub regressions: Option<PathBuf>,
     /// As [`Runs::pages`].
     pub pages: Option<PathBuf>,
 }
@@ -104,6 +108,7 @@ impl Default for World {
             try_lock: false,
             drop: Vec::new(),
             states_max: 10_000_000,
+            regressions: Runs::default().regressions,
             pages: Runs::default().pages,
         }
     }
@@ -139,28 +144,27 @@ pub fn keeps(lock: &dyn AnyLock, promise: Promise, runs: &Runs) -> Result<SweepR
     let pages = runs.pages.as_deref().map(|folder| Pages { folder, of: format!("under {under}") });
     shows_what_is_asked_for(lock, promise, pages.as_ref())?;
     let kept = runs.regressions.as_deref().map(Regressions::read).transpose()?;
-    let mut others = FaultSet::EMPTY;
+    let (mut others, mut schedules) = (FaultSet::EMPTY, 0);
+    let file = shown(runs.regressions.as_deref());
     for kept in kept.iter().flat_map(|kept| kept.of(name, promise)) {
-        if !kept.is_of(runs.faults) {
-            others = kept.faults().iter().chain(others.iter()).collect();
-            continue;
-        }
-        let replay = replayed(lock, &kept.token, Some(STEPS))?;
-        if let Some(what) = &replay.panicked {
-            return Err(format!(
-                "{name} panicked in a run of {}: {what}",
-                shown(runs.regressions.as_deref())
-            ));
-        }
-        if replay.breaks(Some(promise)) {
-            let head = format!("{name} breaks {promise} again, as in {}", shown(runs.regressions.as_deref()));
-            return Err(failure(&head, lock, &kept.token, &replay, pages.as_ref()));
+        match kept.faults() {
+            None => schedules += 1,
+            Some(faults) if !kept.is_of(runs.faults) => {
+                others = faults.iter().chain(others.iter()).collect();
+            }
+            Some(_) => still_keeps(lock, promise, &kept.token, &file, pages.as_ref())?,
         }
     }
     if !others.is_empty() {
-        let file = shown(runs.regressions.as_deref());
         eprintln!(
             "{name}, {promise}: runs in {file} with {others} are left out here, where {under} may happen"
+        );
+    }
+    if schedules > 0 {
+        eprintln!(
+            "{name}, {promise}: {} in {file} left out here, where runs are random: tests of that world \
+             (assert_verified) run what was found on every schedule of it",
+            if schedules == 1 { "one schedule is".to_owned() } else { format!("{schedules} schedules are") }
         );
     }
 
@@ -257,6 +261,9 @@ pub fn verified(lock: &dyn AnyLock, promise: Promise, world: &World) -> Result<E
     let pages =
         world.pages.as_deref().map(|folder| Pages { folder, of: format!("on every schedule{without}") });
     shows_what_is_asked_for(lock, promise, pages.as_ref())?;
+    if let Some(path) = &world.regressions {
+        keeps_its_schedules(lock, promise, &space, path, pages.as_ref())?;
+    }
     let audit = lock.audit(&space).map_err(|error| error.to_string())?;
     if let Some(Audit { what, steps, token }) = audit {
         return Err(format!(
@@ -291,6 +298,62 @@ pub fn verified(lock: &dyn AnyLock, promise: Promise, world: &World) -> Result<E
             "{name}{without}: nothing in {states} states put {promise} to the test, which is no pass"
         )),
     }
+}
+
+/// Runs what is kept of this world's schedules, and says what is left out as one of another world.
+fn keeps_its_schedules(
+    lock: &dyn AnyLock,
+    promise: Promise,
+    space: &NamedSpace,
+    path: &Path,
+    pages: Option<&Pages>,
+) -> Result<(), String> {
+    let (name, file) = (lock.name(), shown(Some(path)));
+    for kept in Regressions::read(path)?.of(name, promise) {
+        let of = lock.space_of_path(&kept.token);
+        let unreadable = |error| format!("{name}: {} in {file} cannot be run: {error}", kept.token.encode());
+        match of.map_err(unreadable)? {
+            // A random run, of other tests.
+            None => {}
+            Some(of) if of == *space => still_keeps(lock, promise, &kept.token, &file, pages)?,
+            Some(of) => {
+                let (there, here) = (in_words(lock, &of)?, in_words(lock, space)?);
+                eprintln!(
+                    "{name}, {promise}: a schedule in {file} is left out here: it is one of {there}; this is {here}"
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A world, as far as tests tell theirs apart.
+fn in_words(lock: &dyn AnyLock, space: &NamedSpace) -> Result<String, String> {
+    let surroundings = lock.surroundings(space).map_err(|error| error.to_string())?;
+    let Surroundings { used, time, .. } = &surroundings;
+    let (set, not_assumed) = (surroundings.settings_in_words(), surroundings.not_in_force_in_words());
+    let set = if set.is_empty() { set } else { format!(", with {set}") };
+    Ok(format!("{used}, {time}{set}, not assumed: {not_assumed}"))
+}
+
+/// Fails if a run that is kept breaks the promise again.
+fn still_keeps(
+    lock: &dyn AnyLock,
+    promise: Promise,
+    token: &Token,
+    file: &str,
+    pages: Option<&Pages>,
+) -> Result<(), String> {
+    let name = lock.name();
+    let replay = replayed(lock, token, Some(STEPS))?;
+    if let Some(what) = &replay.panicked {
+        return Err(format!("{name} panicked in a run of {file}: {what}"));
+    }
+    if replay.breaks(Some(promise)) {
+        let head = format!("{name} breaks {promise} again, as in {file}");
+        return Err(failure(&head, lock, token, &replay, pages));
+    }
+    Ok(())
 }
 
 /// The run made small, where that succeeds.

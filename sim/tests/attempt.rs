@@ -12,6 +12,8 @@ mod drivers;
 mod served;
 #[path = "attempt/tried.rs"]
 mod tried;
+#[path = "command/valid.rs"]
+mod valid;
 
 use serde_json::Value;
 use std::process::Command;
@@ -100,7 +102,9 @@ fn each_call_and_each_round_has_a_folder_of_its_own() {
             .env("TMPDIR", &folder)
             .output()
             .expect("the binary runs");
-        let rows = tried::document(&output)["rows"].as_array().cloned().expect("rounds");
+        let document = tried::document(&output);
+        valid::assert_valid("try", &document);
+        let rows = document["rows"].as_array().cloned().expect("rounds");
         let pictures = rows.iter().filter_map(|row| row["picture"].as_str().map(str::to_owned));
         pictures.collect()
     };
@@ -111,7 +115,11 @@ fn each_call_and_each_round_has_a_folder_of_its_own() {
     let out = out.to_str().expect("a path in UTF-8");
     let both = pictures(&["--rounds", "2", "--keep-going", "--out", out]);
     assert!(both.len() == 2 && both[0] != both[1], "{both:?}");
-    for picture in first.iter().chain(&second).chain(&both) {
+    // A folder that is named twice keeps both.
+    let named: Vec<String> = (0..2).flat_map(|_| pictures(&["--time", "60", "--out", out])).collect();
+    let [one, other] = &named[..] else { panic!("{named:?}") };
+    assert!(one.ends_with("out/run.html") && other.ends_with("out/run-2.html"), "{named:?}");
+    for picture in first.iter().chain(&second).chain(&both).chain(&named) {
         assert!(std::path::Path::new(picture).exists(), "{picture}");
     }
 }

@@ -1,5 +1,9 @@
 //! The `picklock` command as its users have it: the built binary, its exit codes, its one-line errors, its documents.
 
+#[path = "command/action.rs"]
+mod action;
+#[path = "command/documents.rs"]
+mod documents;
 #[path = "command/honest.rs"]
 mod honest;
 #[path = "command/hunts.rs"]
@@ -16,6 +20,8 @@ mod overview;
 mod shown;
 #[path = "command/tokens.rs"]
 mod tokens;
+#[path = "command/valid.rs"]
+mod valid;
 
 use serde_json::Value;
 use std::path::PathBuf;

@@ -81,8 +81,8 @@ pub struct Try {
     /// Everything that happens, a line of JSON each: commands, replies, faults and their ends, who holds
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Where the plan and the picture go when something broke; with --keep-going, a folder in there for each such round. Without it,
-    /// into a new folder among temporary files
+    /// Where the plan and the picture go when something broke, numbered if some are there; with --keep-going, a folder in there for
+    /// each such round. Without it, into a new folder among temporary files
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Shows what the clients print

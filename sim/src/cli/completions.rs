@@ -1,15 +1,16 @@
 //! `picklock completions SHELL`: commands, options, and the names of locks, faults, promises and whatever else has one.
 
 use super::matrix::Kind;
+use super::scenarios::family;
 use super::screen::Screen;
-use super::{BadCall, CommandLine, Ending, names};
+use super::{BadCall, CommandLine, Ending, names, widen};
 use crate::measures::bench::contestants;
 use crate::plans::fault::FaultKind;
 use crate::plans::strategy::Strategy;
 use crate::registry::Locks;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, Args, Command, CommandFactory};
-use picklock_model::claims::{Assumption, THEOREMS, scenarios};
+use picklock_model::claims::{Assumption, Scenario, THEOREMS, scenarios};
 use picklock_properties::Promise;
 
 /// Prints a completion script for a shell
@@ -17,7 +18,8 @@ use picklock_properties::Promise;
 #[command(
     after_help = "Example: picklock completions bash > ~/.local/share/bash-completion/completions/picklock
 
-The script knows the names of locks, faults, promises, assumptions, theorems and rows, those of this command's own locks included."
+The script knows the names of locks, faults, promises, assumptions, theorems and rows of the catalogue, those of this command's own locks \
+included."
 )]
 pub struct Completions {
     /// Which shell
@@ -51,6 +53,20 @@ fn with_names(command: Command, locks: &Locks) -> Command {
     command.mut_subcommands(|command| with_names(command, locks))
 }
 
+/// Rows by their ids, and before the forms of one row (C22a, C22b) what stands for all of them (C22).
+fn rows_and_families(rows: &[Scenario]) -> Vec<PossibleValue> {
+    let mut values: Vec<PossibleValue> = Vec::new();
+    for row in rows {
+        let family = family(row.id);
+        let is_new = values.iter().all(|value| value.get_name() != family);
+        if family != row.id && is_new {
+            values.push(PossibleValue::new(family).help("all its forms"));
+        }
+        values.push(PossibleValue::new(row.id).help(row.story));
+    }
+    values
+}
+
 fn taking(argument: Arg, values: Vec<PossibleValue>) -> Arg {
     argument.value_parser(PossibleValuesParser::new(values))
 }
@@ -81,12 +97,16 @@ fn values(command: &str, argument: &str, locks: &Locks) -> Option<Vec<PossibleVa
         ("sweep" | "hunt", "strategy" | "strategies") => {
             Strategy::ALL.iter().map(|strategy| named(strategy.name(), strategy.description())).collect()
         }
-        ("theorems" | "widen", "names") => {
-            THEOREMS.iter().map(|theorem| named(theorem.name, theorem.source)).collect()
+        ("theorems", "names") => THEOREMS.iter().map(|theorem| named(theorem.name, theorem.source)).collect(),
+        ("widen", "names") => {
+            widen::widenable(locks).into_iter().map(|(name, what)| named(name, what)).collect()
         }
-        ("scenarios" | "hunt", "ids") | ("replay" | "shrink", "token") => {
-            scenarios().iter().map(|row| named(row.id, row.story)).collect()
+        ("scenarios", "ids") => rows_and_families(&scenarios()),
+        ("hunt", "ids") => {
+            let hunted = scenarios().into_iter().filter(|row| row.hunt.is_some());
+            rows_and_families(&hunted.collect::<Vec<_>>())
         }
+        ("replay" | "shrink", "token") => scenarios().iter().map(|row| named(row.id, row.story)).collect(),
         ("scenarios" | "hunt", "systems") => {
             let mut systems: Vec<&'static str> = scenarios().iter().map(|row| row.system).collect();
             systems.dedup();

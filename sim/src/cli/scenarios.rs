@@ -3,7 +3,7 @@
 use super::ci::{Case, Ci, Outcome};
 use super::jobs::Jobs;
 use super::progress::Progress;
-use super::screen::{Paint, Screen, Tone, counted, grouped, wrapped};
+use super::screen::{Paint, Screen, Tone, counted, grouped, rule, sentence, wrapped};
 use super::seeded::{Seeded, is_vacuous};
 use super::{BadCall, Ending, STATES_MAX, interrupt, last, names, next};
 use crate::plans::fault::FaultSet;
@@ -122,8 +122,8 @@ impl Scenarios {
         }
         if rows.len() < chosen.len() {
             let note =
-                format!("\nstopped after {} of {} rows: the rest is NOT a pass\n", rows.len(), chosen.len());
-            screen.text(&paint.text(Tone::Unclear, &note));
+                format!("stopped after {} of {} rows: the rest is NOT a pass", rows.len(), chosen.len());
+            screen.text(&paint.text(Tone::Unclear, &format!("\n{}", sentence(&note))));
         }
         last::keep(rows.iter().filter_map(|row| row.token.as_deref()));
         if let Some(row) = rows.iter().find(|row| row.found) {
@@ -164,8 +164,12 @@ impl Scenarios {
 
 /// Whether the row is asked for: by its id, or by that of all forms that it has (C22 for C22a, C22b, C22c).
 pub(super) fn is_it(asked: &str, id: &str) -> bool {
-    asked.eq_ignore_ascii_case(id)
-        || asked.eq_ignore_ascii_case(id.trim_end_matches(|letter: char| letter.is_ascii_lowercase()))
+    asked.eq_ignore_ascii_case(id) || asked.eq_ignore_ascii_case(family(id))
+}
+
+/// The id of all forms that a row has: C22 of C22a. Most have one.
+pub(super) fn family(id: &str) -> &str {
+    id.trim_end_matches(|letter: char| letter.is_ascii_lowercase())
 }
 
 /// How many of the rows came out as the catalogue says.
@@ -183,7 +187,7 @@ fn closing(rows: &[Row], chosen: usize, paint: Paint) -> String {
     if of_another > 0 {
         let _ = write!(words, ", {} of these another promise than the row breaks", grouped(of_another));
     }
-    format!("\n{}\n", paint.text(tone, &words))
+    format!("\n{}", paint.text(tone, &sentence(&words)))
 }
 
 /// Looks for a violation of this promise, or of any.
@@ -351,30 +355,36 @@ struct Widths {
     id: usize,
     system: usize,
     breaks: usize,
+    /// What became of the repair stands in a line of its own: there is no room for a column.
+    is_folded: bool,
 }
 
 /// `✓ seed 12345, 12345 steps`.
 const FOUND: usize = 24;
+/// `✓ starvation-freedom holds, 12,345 states`; where it is longer, it is the last thing in its line.
+const REPAIRED_WIDTH: usize = 41;
 
 impl Widths {
     fn of(rows: &[Scenario]) -> Widths {
         let widest = |length: fn(&Scenario) -> usize| rows.iter().map(length).max().unwrap_or(0);
-        Widths {
-            id: widest(|row| row.id.len()).max("id".len()),
-            system: widest(|row| row.system.len()).max("system".len()),
-            breaks: widest(|row| row.breaks.name().len()).max("breaks".len()),
-        }
+        let (id, system, breaks) = (
+            widest(|row| row.id.len()).max("id".len()),
+            widest(|row| row.system.len()).max("system".len()),
+            widest(|row| row.breaks.name().len()).max("breaks".len()),
+        );
+        let all = id + system + breaks + FOUND + REPAIRED_WIDTH + 4 * "  ".len();
+        Widths { id, system, breaks, is_folded: !Screen::fits(all) }
     }
 
     fn header(&self, paint: Paint) -> String {
-        let &Widths { id, system, breaks } = self;
-        let titles =
-            format!("{:id$}  {:system$}  {:breaks$}  {:FOUND$}  repaired", "id", "system", "breaks", "found");
-        format!("{}\n{}\n", paint.text(Tone::Strong, &titles), "─".repeat(78))
+        let &Widths { id, system, breaks, is_folded } = self;
+        let last = if is_folded { "found".to_owned() } else { format!("{:FOUND$}  repaired", "found") };
+        let titles = format!("{:id$}  {:system$}  {:breaks$}  {last}", "id", "system", "breaks");
+        format!("{}\n{}", paint.text(Tone::Strong, &titles), rule(78))
     }
 
     fn row(&self, row: &Row, paint: Paint) -> String {
-        let &Widths { id, system, breaks } = self;
+        let &Widths { id, system, breaks, is_folded } = self;
         let (tone, mark) = match (row.found, row.searched_to_the_end) {
             (true, _) => (Tone::Good, "✓"),
             (false, true) => (Tone::Bad, "✗"),
@@ -398,15 +408,14 @@ impl Widths {
             CheckVerdict::Incomplete => (Tone::Unclear, format!("? incomplete, {size}")),
             CheckVerdict::Vacuous => (Tone::Unclear, format!("– vacuous, {size}")),
         };
-        let mut text = format!(
-            "{:id$}  {:system$}  {:breaks$}  {}  {}\n",
-            row.id,
-            row.system,
-            row.breaks.name(),
-            paint.text(tone, &format!("{found:FOUND$}")),
-            paint.text(fix_tone, &holds),
-        );
-        let indent = " ".repeat(self.id + 2);
+        let indent = " ".repeat(id + 2);
+        let repaired = paint.text(fix_tone, &holds);
+        let last = match is_folded {
+            false => format!("{}  {repaired}", paint.text(tone, &format!("{found:FOUND$}"))),
+            true => format!("{}\n{indent}repaired: {repaired}", paint.text(tone, &found)),
+        };
+        let mut text =
+            format!("{:id$}  {:system$}  {:breaks$}  {last}\n", row.id, row.system, row.breaks.name());
         let falls: Vec<String> = row.fix_falls.iter().map(Fall::in_words).collect();
         let held_to = row.held_to_another().unwrap_or_default();
         let told = [

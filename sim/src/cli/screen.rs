@@ -49,6 +49,11 @@ impl Screen {
         Screen::width().map_or(TEXT_WIDTH_MAX, |width| width.clamp(TEXT_WIDTH_MIN, TEXT_WIDTH_MAX))
     }
 
+    /// Whether lines of so many columns stay lines here: in a file they all do.
+    pub fn fits(columns: usize) -> bool {
+        Screen::width().is_none_or(|width| columns <= width.max(TEXT_WIDTH_MIN))
+    }
+
     /// Whether people read it, for whom tokens are too long: they are kept, and `@last:3` stands for the third.
     pub fn is_terminal() -> bool {
         Screen::width().is_some()
@@ -260,23 +265,34 @@ pub fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
-/// Words in lines of at most `width` columns, each indented.
+/// Words in lines of at most `width` columns, each indented. A word that no line has room for, as a list in a setting, is broken
+/// behind its commas.
 pub fn wrapped(text: &str, width: usize, indent: &str) -> String {
+    let room = width.saturating_sub(indent.chars().count());
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
-        let line = &lines[lines.len() - 1];
-        if !line.is_empty()
-            && indent.chars().count() + line.chars().count() + 1 + word.chars().count() > width
-        {
-            lines.push(String::new());
+        let is_long = word.chars().count() > room;
+        let parts: Vec<&str> = if is_long { word.split_inclusive(',').collect() } else { vec![word] };
+        for (nth, part) in parts.into_iter().enumerate() {
+            let line = &lines[lines.len() - 1];
+            let blank = if nth == 0 && !line.is_empty() { " " } else { "" };
+            let length = line.chars().count() + blank.len() + part.chars().count();
+            if !line.is_empty() && length > room {
+                lines.push(part.to_owned());
+            } else {
+                let last = lines.len() - 1;
+                lines[last] += blank;
+                lines[last] += part;
+            }
         }
-        let last = lines.len() - 1;
-        if !lines[last].is_empty() {
-            lines[last].push(' ');
-        }
-        lines[last].push_str(word);
     }
     lines.iter().map(|line| format!("{indent}{line}\n")).collect()
+}
+
+/// The line under the head of a table of so many columns, no longer than the terminal is wide.
+pub fn rule(columns: usize) -> String {
+    let width = Screen::width().map_or(columns, |width| columns.min(width.max(TEXT_WIDTH_MIN)));
+    "─".repeat(width) + "\n"
 }
 
 /// A line that says what something is, behind its name. A terminal gets lines that fit it.
@@ -286,9 +302,14 @@ pub fn fact(name: &str, what: &str) -> String {
 
 /// A sentence, in lines that fit the terminal; in a file it is one.
 pub fn sentence(words: &str) -> String {
+    indented(words, "")
+}
+
+/// The same, indented.
+pub fn indented(words: &str, indent: &str) -> String {
     match Screen::width() {
-        Some(_) => wrapped(words, Screen::text_width(), ""),
-        None => format!("{words}\n"),
+        Some(_) => wrapped(words, Screen::text_width(), indent),
+        None => format!("{indent}{words}\n"),
     }
 }
 
@@ -323,6 +344,16 @@ mod tests {
         let table = "head\n────\n 1\n 2\n 3\n";
         let shown = "head\n────\na\n 1\n 2\nb\n 3\n";
         assert_eq!(headed(table, &["a", "a", "b"], Paint::NONE), shown);
+    }
+
+    #[test]
+    fn a_word_that_is_longer_than_a_line_is_broken_behind_its_commas() {
+        assert_eq!(
+            wrapped("set: rounds=2, of=[[1,22,333],[4]]", 12, "  "),
+            "  set:\n  rounds=2,\n  of=[[1,22,\n  333],[4]]\n"
+        );
+        assert_eq!(wrapped("one two three", 9, "  "), "  one two\n  three\n");
+        assert_eq!(wrapped("indivisible", 4, " "), " indivisible\n");
     }
 
     #[test]

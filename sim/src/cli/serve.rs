@@ -75,7 +75,8 @@ struct Watching {
     /// Stops when a promise is broken, and says by which fault
     #[arg(long)]
     until_broken: bool,
-    /// Where the plan and the picture go when something broke. Without it, into a new folder among temporary files
+    /// Where the plan and the picture go when something broke, numbered if some are there. Without it, into a new folder among
+    /// temporary files
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

@@ -8,7 +8,7 @@ use super::jobs::Jobs;
 use super::memory::{self, MaxMemory};
 use super::names::program;
 use super::progress::{Progress, Stopwatch};
-use super::screen::{Paint, Screen, Tone, counted, grouped, wrapped};
+use super::screen::{Paint, Screen, Tone, counted, grouped, indented, rule, sentence, wrapped};
 use super::{BadCall, Ending, STATES_MAX, interrupt, last, names, next};
 use crate::registry::{CheckVerdict, Checked, Locks, Surroundings};
 use clap::Args;
@@ -87,7 +87,9 @@ impl Theorems {
         let (long, chosen): (Vec<Claim>, Vec<Claim>) =
             all.into_iter().partition(|claim| self.quick && claim.long);
         let paint = screen.paint();
-        screen.text(&header(paint));
+        let longest = chosen.iter().filter_map(Claim::dropped_names).map(|names| names.len()).max();
+        let lay = if Screen::fits(COLUMNS + longest.unwrap_or(0)) { Lay::Beside } else { Lay::Below };
+        screen.text(&header(lay, paint));
 
         let watch = self.memory.watch();
         let progress = Progress::states();
@@ -118,7 +120,7 @@ impl Theorems {
             let nth = rows.iter().filter(|row| row.token.is_some()).count() + 1;
             let is_other = |before: &Row| (before.theorem, before.variant) != (row.theorem, row.variant);
             let title = if rows.last().is_none_or(is_other) { title(&row, paint) } else { String::new() };
-            progress.aside(|| screen.text(&(title + &line(&row, nth, paint))));
+            progress.aside(|| screen.text(&(title + &line(&row, nth, lay, paint))));
             rows.push(row);
         }
         drop(progress);
@@ -150,13 +152,11 @@ impl Theorems {
         let mut text = String::new();
         if rows.len() < chosen {
             let note = format!("stopped after {} of {chosen} claims: the rest is NOT a pass", rows.len());
-            let _ = writeln!(text, "\n{}", paint.text(Tone::Unclear, &note));
+            text += &format!("\n{}", paint.text(Tone::Unclear, &sentence(&note)));
         }
         if !left_out.is_empty() {
             let _ = writeln!(text, "\n--quick left out what takes longer:");
-            left_out.iter().for_each(|claim| {
-                let _ = writeln!(text, "  {}", name(claim));
-            });
+            left_out.iter().for_each(|claim| text += &indented(&name(claim), "  "));
         }
         let differ = rows.iter().filter(|row| row.differs()).count();
         if differ > 0 {
@@ -256,23 +256,32 @@ impl Row {
     }
 }
 
+/// Where a row says what was dropped: in the last column, or in a line of its own, where that column has no room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lay {
+    Beside,
+    Below,
+}
+
+/// How many columns a row has before the last one.
+const COLUMNS: usize = 50;
+
 /// The head of the table.
-fn header(paint: Paint) -> String {
-    let titles = format!(
-        "  {:10}  {:>11}  {:>5}  {:>5}  {:>7}  without",
-        "verdict", "states", "depth", "steps", "seconds"
-    );
-    format!("{}\n{}\n", paint.text(Tone::Strong, &titles), "─".repeat(78))
+fn header(lay: Lay, paint: Paint) -> String {
+    let titles =
+        format!("  {:10}  {:>11}  {:>5}  {:>5}  {:>7}", "verdict", "states", "depth", "steps", "seconds");
+    let without = if lay == Lay::Beside { "  without" } else { "" };
+    format!("{}\n{}", paint.text(Tone::Strong, &(titles + without)), rule(78))
 }
 
 /// What is claimed, above its first row.
 fn title(row: &Row, paint: Paint) -> String {
     let variant = if row.variant.is_empty() { String::new() } else { format!(": {}", row.variant) };
-    paint.text(Tone::Strong, &format!("{}{variant}", row.theorem)) + "\n"
+    paint.text(Tone::Strong, &sentence(&format!("{}{variant}", row.theorem)))
 }
 
 /// A verdict, in a world that is told below it; `nth` of the tokens that are kept is its own.
-fn line(row: &Row, nth: usize, paint: Paint) -> String {
+fn line(row: &Row, nth: usize, lay: Lay, paint: Paint) -> String {
     let (tone, mark) = match row.verdict {
         CheckVerdict::Holds => (Tone::Good, "✓"),
         CheckVerdict::Violated => (Tone::Bad, "✗"),
@@ -280,24 +289,30 @@ fn line(row: &Row, nth: usize, paint: Paint) -> String {
         CheckVerdict::Vacuous => (Tone::Unclear, "–"),
     };
     let verdict = format!("{mark} {:8}", row.verdict.name());
+    let dropped = row.dropped.as_deref();
+    let (beside, below) = match (lay, dropped) {
+        (Lay::Beside, dropped) => (format!("  {}", dropped.unwrap_or("-")), String::new()),
+        (Lay::Below, Some(dropped)) => (String::new(), indented(&format!("without {dropped}"), "    ")),
+        (Lay::Below, None) => (String::new(), String::new()),
+    };
     let mut text = format!(
-        "  {}  {:>11}  {:>5}  {:>5}  {:>7.1}  {}\n",
+        "  {}  {:>11}  {:>5}  {:>5}  {:>7.1}{beside}\n{below}",
         paint.text(tone, &verdict),
         grouped(row.states),
         row.depth,
         row.steps.map_or_else(|| "-".to_owned(), |steps| steps.to_string()),
         row.seconds,
-        row.dropped.as_deref().unwrap_or("-"),
     );
     text += &paint.text(Tone::Faint, &wrapped(&row.space(), Screen::text_width(), "    "));
     for fall in row.falls.iter().filter(|_| row.verdict == CheckVerdict::Holds) {
         text += &paint.text(Tone::Unclear, &wrapped(&fall.in_words(), Screen::text_width(), "    "));
     }
     if row.verdict == CheckVerdict::Vacuous {
-        text += &paint.text(Tone::Unclear, &format!("    {}: this is NOT a pass\n", never(&row.untested)));
+        let never = format!("{}: this is NOT a pass", never(&row.untested).trim_start());
+        text += &paint.text(Tone::Unclear, &indented(&never, "      "));
     }
     if let Some(why) = row.why_incomplete {
-        let _ = writeln!(text, "{}", paint.text(Tone::Unclear, &format!("    ? {why}: this is NOT a pass")));
+        text += &paint.text(Tone::Unclear, &indented(&format!("? {why}: this is NOT a pass"), "    "));
     }
     if row.differs() {
         let expected = match row.expected {

@@ -196,7 +196,7 @@ impl Widen {
 
     /// What is verified of all that was named, or of everything.
     fn chosen(&self, locks: &Locks) -> Result<Vec<Verified>, BadCall> {
-        let all: Vec<Verified> = claims().into_iter().filter_map(of_claim).chain(of_rows()).collect();
+        let all = everything();
         let known: Vec<String> = THEOREMS
             .iter()
             .map(|theorem| theorem.name.to_owned())
@@ -224,6 +224,27 @@ impl Widen {
         };
         Ok(all.into_iter().filter(is_chosen).collect())
     }
+}
+
+/// All that is verified.
+fn everything() -> Vec<Verified> {
+    claims().into_iter().filter_map(of_claim).chain(of_rows()).collect()
+}
+
+/// What can be widened by its name, and what it is: a theorem, a row by its repair, a lock by all that is verified of it.
+pub(super) fn widenable(locks: &Locks) -> Vec<(&'static str, &'static str)> {
+    let all = everything();
+    let is_one = |name: &str| all.iter().any(|claim| claim.name == name);
+    let theorems = THEOREMS.iter().map(|theorem| (theorem.name, theorem.source));
+    let rows = scenarios().into_iter().map(|row| (row.id, row.fix));
+    let has_one = |lock: &&dyn AnyLock| all.iter().any(|claim| claim.space.lock == lock.name());
+    let locks = locks.iter().filter(has_one).map(|lock| (lock.name(), lock.summary()));
+    let mut named: Vec<(&'static str, &'static str)> =
+        theorems.chain(rows).filter(|(name, _)| is_one(name)).collect();
+    // Where a theorem is called as its lock is, the one name stands for both.
+    let others: Vec<_> = locks.filter(|(name, _)| !named.iter().any(|(known, _)| known == name)).collect();
+    named.extend(others);
+    named
 }
 
 fn of_claim(claim: Claim) -> Option<Verified> {

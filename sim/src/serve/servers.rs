@@ -28,6 +28,20 @@ pub trait Served: Store {
 
     /// The process of a server has ended.
     fn ended(server: u8, desk: &mut Self::Desk);
+
+    /// The sessions of clients that were open until this server's last step, as far as anybody knew; none where there are no sessions.
+    fn sessions_over(&self, _server: u8, _desk: &mut Self::Desk) -> Vec<SessionOver> {
+        Vec::new()
+    }
+}
+
+/// A session that a server has ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionOver {
+    /// The connection that it went on on last.
+    pub link: LinkId,
+    /// Its client has asked for its end; if not, it was not heard of for too long.
+    pub is_closed: bool,
 }
 
 /// Simulated servers of a store, which outlive the connections to them and their processes. Cheap to clone: all clones are the
@@ -455,6 +469,10 @@ impl<S: Served> State<S> {
         }
         if let Some(remark) = remark {
             self.notice(server, now, remark);
+        }
+        let node = &self.nodes[usize::from(server)];
+        for over in node.machine.sessions_over(server, &mut self.desk) {
+            self.watch.session_over(now, server, &over);
         }
     }
 

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Behind the token stands what the test that found it asked for. A test runs those lines of its lock and its promise whose faults it
-//! asks for itself: that a lock breaks under a pause says nothing against a test of lost messages.
+//! asks for itself: that a lock breaks under a pause says nothing against a test of lost messages. The token of a schedule of a small
+//! world, which somebody has put there by hand, is run by tests of that world alone.
 
 use crate::plans::fault::FaultSet;
 use crate::token::{Body, Token};
@@ -30,18 +31,19 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// The kinds of faults that are in it; none are known of a schedule of a small world.
-    pub fn faults(&self) -> FaultSet {
+    /// The kinds of faults that are in it; `None`: it is a schedule of a small world, and no random run.
+    pub fn faults(&self) -> Option<FaultSet> {
         match &self.token.body {
-            Body::Planned { plan, .. } => plan.kinds(),
-            Body::Path { .. } => FaultSet::EMPTY,
+            Body::Planned { plan, .. } => Some(plan.kinds()),
+            Body::Path { .. } => None,
         }
     }
 
-    /// Whether it belongs to a test under these faults: they are all that is in it, or all that was asked for when it was found. What
-    /// is made small may have become a fault of another kind.
+    /// Whether it belongs to a test of random runs under these faults: they are all that is in it, or all that was asked for when it
+    /// was found. What is made small may have become a fault of another kind.
     pub fn is_of(&self, faults: FaultSet) -> bool {
-        self.faults().is_within(faults) || self.under.is_some_and(|under| under.is_within(faults))
+        let is_within = |of: FaultSet| of.is_within(faults);
+        self.faults().is_some_and(|of| is_within(of) || self.under.is_some_and(is_within))
     }
 }
 

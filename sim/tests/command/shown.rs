@@ -1,6 +1,7 @@
 //! Verdicts on their way to others: build servers, terminals of any width and colour, manual pages, shells.
 
-use super::{Ended, PICKLOCK, document, ended, folder, picklock, quiet, run};
+use super::{Ended, PICKLOCK, document, ended, folder, picklock, quiet, run, text_of};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -104,6 +105,7 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("R11", "A's DEL lock"),
         ("Z5", "s1 answers B"),
         ("Z7", "s1 answers C"),
+        ("Z19", " beside it"),
     ] {
         let run = document(&format!("replay {row}"));
         let why = run["why"].as_array().unwrap_or_else(|| panic!("{row}: {run}"));
@@ -303,6 +305,36 @@ fn tables_fit_a_terminal_of_eighty_columns() {
 }
 
 #[test]
+fn tables_fit_a_terminal_of_sixty_columns_or_fold() {
+    for line in [
+        "theorems lemma-1 transfer --quick",
+        "scenarios R18 V8",
+        "locks",
+        "faults",
+        "properties",
+        "assumptions",
+        "widen lease-key --max-states 1000",
+        "hunt C6 --starts 2",
+    ] {
+        for columns in [60, 80] {
+            let Some(shown) = on_terminal(line, columns, "xterm") else { return };
+            assert!(shown.lines().count() > 3, "{line}: {shown}");
+            // A call stays in one piece, to be copied.
+            let is_call =
+                |line: &String| line.contains("picklock replay ") || line.contains("picklock shrink ");
+            let wide = shown.lines().map(seen).filter(|line| line.chars().count() > usize::from(columns));
+            let wide: Vec<String> = wide.filter(|line| !is_call(line)).collect();
+            assert!(wide.is_empty(), "{line} at {columns} columns: {wide:#?}");
+        }
+    }
+    // What has no room beside the numbers stands below them, and is not lost.
+    let Some(shown) = on_terminal("theorems lemma-1 transfer --quick", 60, "xterm") else { return };
+    let shown: Vec<String> = shown.lines().map(seen).collect();
+    assert!(shown.contains(&"    without quorums-meet".to_owned()), "{shown:#?}");
+    assert!(shown.iter().any(|line| line.starts_with("  leans on ")), "{shown:#?}");
+}
+
+#[test]
 fn a_dumb_terminal_gets_neither_colours_nor_bars() {
     let line = "sweep redis-single --faults pause --seeds 0..200 --watch 0";
     let (Some(dumb), Some(able)) = (on_terminal(line, 80, "dumb"), on_terminal(line, 80, "xterm")) else {
@@ -361,10 +393,25 @@ fn names_of_locks_faults_promises_and_the_like_are_completed() {
         (["picklock", "theorems", "theorem-"], "theorem-3"),
         (["picklock", "scenarios", "Z1"], "Z11"),
         (["picklock", "replay", "C1"], "C1"),
+        (["picklock", "scenarios", "R1"], "R18"),
+        (["picklock", "scenarios", "C22"], "C22"),
+        (["picklock", "hunt", "Z"], "Z19"),
+        (["picklock", "widen", "R"], "R18"),
+        (["picklock", "widen", "lease-key-f"], "lease-key-fencing"),
+        (["picklock", "widen", "cassandra-q"], "cassandra-queue"),
     ] {
         let Some(offered) = offered(&words) else { return };
         assert!(offered.iter().any(|offer| offer == name), "{words:?}: {offered:?}");
     }
+    // Nothing is offered that the command would refuse.
+    for command in ["hunt", "widen"] {
+        let Some(offered) = offered(&["picklock", command, ""]) else { return };
+        let names: Vec<&String> = offered.iter().filter(|offer| !offer.starts_with('-')).collect();
+        assert!(names.len() > 20 && names.iter().collect::<BTreeSet<_>>().len() == names.len(), "{names:?}");
+    }
+    let Some(hunted) = offered(&["picklock", "hunt", "C"]) else { return };
+    let refused = text_of(&document("hunt C22a")["unhunted"][0]["id"]);
+    assert!(hunted.contains(&"C6".to_owned()) && !hunted.contains(&refused), "{refused}: {hunted:?}");
     for (option, word, name) in [
         ("--faults", "pa", "partition"),
         ("--property", "mutual", "mutual-exclusion"),

@@ -53,8 +53,24 @@ fn a_client_that_outlives_its_session_breaks_the_lock_and_its_plan_breaks_it_aga
         page.contains("try zookeeper --servers 3 --clients 2 --lease 600 --plan"),
         "the call that does it again"
     );
+    // The end of the session is what let the other one in: a cause, and a step of its server.
+    let because = round["violations"][0]["because"].as_array().cloned().unwrap_or_default();
+    let ended = because.iter().filter_map(|line| line.as_str()).find(|line| line.contains("'s session at "));
+    assert!(ended.is_some_and(|line| line.starts_with('s') && line.contains(" ended ")), "{because:?}");
+    assert!(page.contains("s session is over: nothing came from it in time"), "{page}");
     let lines = std::fs::read_to_string(&record).expect("a record");
-    for what in ["connected", "asked", "told", "wants", "entered", "wrote", "left", "struck", "broken"] {
+    for what in [
+        "connected",
+        "asked",
+        "told",
+        "wants",
+        "entered",
+        "wrote",
+        "left",
+        "struck",
+        "session-over",
+        "broken",
+    ] {
         assert!(lines.contains(&format!("\"what\":\"{what}\"")), "no line says {what}");
     }
     assert!(lines.contains(r#""client":"B""#), "who asks is known by the port");

@@ -1,5 +1,6 @@
 //! The built command.
 
+use crate::client::{Body, Client, op};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -118,6 +119,28 @@ fn two_who_say_that_they_hold_end_it_with_the_fault_that_did_it() {
     assert!(page.contains("picklock serve zookeeper"));
     assert!(std::fs::read_to_string(&record).expect("a record").contains("\"what\":\"broken\""));
     let _gone = (std::fs::remove_dir_all(out), std::fs::remove_file(record));
+}
+
+/// Nothing happens at the server between the beginning of the session and its end.
+#[test]
+fn the_end_of_a_session_is_on_record_and_who_has_closed_it_is_told_apart() {
+    let record = std::env::temp_dir().join(format!("picklock-zookeeper-ends-{}.jsonl", std::process::id()));
+    let served = Served::start(&["--session", "500", "--record", record.to_str().expect("UTF-8")]);
+    let address = served.endpoints[0].parse().expect("an address");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut closes = Client::connect_for(address, 500).await.expect("it takes clients");
+        let _closed = closes.ask(op::CLOSE, Body::new()).await;
+        let _silent = Client::connect_for(address, 500).await.expect("it takes clients");
+        tokio::time::sleep(std::time::Duration::from_millis(1_500)).await;
+    });
+    let (code, said) = served.stop();
+    assert_eq!(code, Some(0), "{said}");
+    let lines = std::fs::read_to_string(&record).expect("a record");
+    let over: Vec<&str> = lines.lines().filter(|line| line.contains("\"what\":\"session-over\"")).collect();
+    let [closed, silent] = &over[..] else { panic!("{over:#?} in {lines}") };
+    assert!(closed.contains("it was closed") && silent.contains("nothing came from it in time"), "{over:#?}");
+    let _gone = std::fs::remove_file(record);
 }
 
 #[test]

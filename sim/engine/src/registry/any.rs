@@ -188,6 +188,8 @@ pub trait AnyLock: Send + Sync {
     fn usual_rounds(&self) -> u8;
     /// The space that `picklock check` asks for.
     fn space(&self, options: &CheckOptions) -> NamedSpace;
+    /// The space that a path's token is in, with nothing watched but the promise that it was printed for; `None` of a seeded run.
+    fn space_of_path(&self, token: &Token) -> Result<Option<NamedSpace>, RunError>;
     /// The same space with holds of this length, no longer and no shorter.
     fn with_hold(&self, space: &NamedSpace, hold: Micros) -> Result<NamedSpace, RunError>;
     /// What a space of this lock is like: what a verdict about it has to say beside itself.

@@ -354,6 +354,16 @@ impl<Y: System> AnyLock for Registered<Y> {
         NamedSpace::new(self.name, &space)
     }
 
+    fn space_of_path(&self, token: &Token) -> Result<Option<NamedSpace>, RunError> {
+        let Body::Path { bounds, .. } = &token.body else { return Ok(None) };
+        let mut setup = self.setup_of(token)?;
+        if let Some(promise) = token.promise {
+            setup.promises = [promise].into_iter().collect();
+        }
+        let space = Space { setup, bounds: tokens::bounds_of(bounds.as_ref())? };
+        Ok(Some(NamedSpace::new(self.name, &space)))
+    }
+
     fn with_hold(&self, named: &NamedSpace, hold: Micros) -> Result<NamedSpace, RunError> {
         let mut space = self.unpack(named)?;
         space.setup.workload.hold = hold;

@@ -2,7 +2,7 @@
 
 use super::{Row, count};
 use crate::cli::names::program;
-use crate::cli::screen::{Paint, Screen, Tone, counted, wrapped};
+use crate::cli::screen::{Paint, Screen, Tone, counted, rule, wrapped};
 use crate::plans::fault::FaultSet;
 use crate::plans::strategy::Strategy;
 use picklock_model::claims::{Hunt as Grounds, Scenario};
@@ -14,6 +14,8 @@ pub struct Widths {
     breaks: usize,
     strategy: usize,
     seeds: usize,
+    /// How many seeds it took stands in a line of its own: there is no room for three columns.
+    is_folded: bool,
 }
 
 /// `✓ 20 of 20`.
@@ -25,42 +27,50 @@ impl Widths {
         let widest =
             |length: fn(&Scenario) -> usize| rows.iter().map(|(row, _)| length(row)).max().unwrap_or(0);
         let longest = strategies.iter().map(|strategy| strategy.name().len()).max().unwrap_or(0);
-        Widths {
-            id: widest(|row| row.id.len()).max("id".len()),
-            breaks: widest(|row| row.breaks.name().len()).max("breaks".len()),
-            strategy: longest.max("strategy".len()),
-            seeds: count::shown(None, seeds_max).len().max("median".len()),
-        }
+        let (id, breaks, strategy, seeds) = (
+            widest(|row| row.id.len()).max("id".len()),
+            widest(|row| row.breaks.name().len()).max("breaks".len()),
+            longest.max("strategy".len()),
+            count::shown(None, seeds_max).len().max("median".len()),
+        );
+        let all = id + breaks + strategy + FOUND + 3 * seeds + 6 * "  ".len();
+        Widths { id, breaks, strategy, seeds, is_folded: !Screen::fits(all) }
     }
 
     /// The titles.
     pub fn header(&self, paint: Paint) -> String {
-        let &Widths { id, breaks, strategy, seeds } = self;
+        let &Widths { id, breaks, strategy, seeds, is_folded } = self;
+        let numbers = match is_folded {
+            true => String::new(),
+            false => format!("  {:>seeds$}  {:>seeds$}  {:>seeds$}", "median", "least", "most"),
+        };
         let titles = format!(
-            "{:id$}  {:breaks$}  {:strategy$}  {:FOUND$}  {:>seeds$}  {:>seeds$}  {:>seeds$}",
-            "id", "breaks", "strategy", "starts", "median", "least", "most"
+            "{:id$}  {:breaks$}  {:strategy$}  {:FOUND$}{numbers}",
+            "id", "breaks", "strategy", "starts"
         );
-        format!("{}\n{}\n", paint.text(Tone::Strong, &titles), "─".repeat(titles.chars().count()))
+        format!("{}\n{}", paint.text(Tone::Strong, &titles), rule(titles.chars().count()))
     }
 
     /// A row by one strategy; the first one says what the row is, and what its repaired lock did. `nth` is the place of its first
     /// token among all.
     pub fn row(&self, row: &Row, nth: usize, is_first: bool, paint: Paint) -> String {
-        let &Widths { id, breaks, strategy, seeds } = self;
+        let &Widths { id, breaks, strategy, seeds, is_folded } = self;
         let (tone, mark) = if row.found == row.starts { (Tone::Good, "✓") } else { (Tone::Bad, "✗") };
         let found = format!("{mark} {} of {}", row.found, row.starts);
         let shown = |number| count::shown(number, row.seeds_max);
+        let indent = " ".repeat(id + 2);
+        let (median, least, most) = (shown(row.median_seeds), shown(row.least_seeds), shown(row.most_seeds));
+        let numbers = match is_folded {
+            true => format!("\n{indent}seeds: {median} ({least} to {most})"),
+            false => format!("  {median:>seeds$}  {least:>seeds$}  {most:>seeds$}"),
+        };
         let mut text = format!(
-            "{:id$}  {:breaks$}  {:strategy$}  {}  {:>seeds$}  {:>seeds$}  {:>seeds$}\n",
+            "{:id$}  {:breaks$}  {:strategy$}  {}{numbers}\n",
             row.id,
             row.breaks.name(),
             row.strategy.name(),
             paint.text(tone, &format!("{found:FOUND$}")),
-            shown(row.median_seeds),
-            shown(row.least_seeds),
-            shown(row.most_seeds),
         );
-        let indent = " ".repeat(id + 2);
         let _ = writeln!(text, "{indent}seconds: {}", row.seconds_to_find.shown());
         if is_first {
             let _ = writeln!(text, "{indent}repaired: {}", repaired(row, paint));

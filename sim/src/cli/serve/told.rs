@@ -8,12 +8,14 @@ use crate::serve::watch::{BrokenLine, Picture, Verdict, Watch};
 use crate::serve::{Served, Servers};
 use serde::Serialize;
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// How many broken promises are in a document; the rest is counted.
 const BROKEN_MAX: usize = 100;
+/// How many finds of earlier calls are counted until another folder has to be named.
+const FILES_MAX: u32 = 100_000;
 /// How many things that happened a picture shows up to where it broke.
 const PICTURE_STEPS: usize = 120;
 
@@ -63,9 +65,8 @@ pub fn folder(path: &Path) -> Result<(), BadCall> {
 
 /// A new folder for what broke, where no other was asked for: what an earlier call has found stays.
 pub fn new_folder(command: &str) -> Result<PathBuf, BadCall> {
-    const FOLDERS_MAX: u32 = 100_000;
     let within = std::env::temp_dir();
-    for number in 1..=FOLDERS_MAX {
+    for number in 1..=FILES_MAX {
         let folder = within.join(format!("picklock-{command}-{number}"));
         match std::fs::create_dir(&folder) {
             Ok(()) => return Ok(folder),
@@ -79,7 +80,7 @@ pub fn new_folder(command: &str) -> Result<PathBuf, BadCall> {
         }
     }
     let within = within.display();
-    Err(BadCall(format!("{within} has {FOLDERS_MAX} folders of earlier calls: --out DIR names another one")))
+    Err(BadCall(format!("{within} has {FILES_MAX} folders of earlier calls: --out DIR names another one")))
 }
 
 impl Told {
@@ -121,6 +122,29 @@ impl Told {
     }
 }
 
+/// A new picture in a folder and where its plan goes: numbered from the second on, as what earlier calls have found there, and what
+/// others find meanwhile, stays.
+fn new_files(out: &Path) -> Result<(File, PathBuf, PathBuf), BadCall> {
+    for number in 1..=FILES_MAX {
+        let behind = if number == 1 { String::new() } else { format!("-{number}") };
+        let (plan, picture) = (out.join(format!("plan{behind}.json")), out.join(format!("run{behind}.html")));
+        if plan.exists() {
+            continue;
+        }
+        match File::create_new(&picture) {
+            Ok(file) => return Ok((file, plan, picture)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(cannot(out, &picture, &error)),
+        }
+    }
+    let out = out.display();
+    Err(BadCall(format!("--out {out}: it has {FILES_MAX} pictures of earlier calls; name another folder")))
+}
+
+fn cannot(out: &Path, path: &Path, error: &std::io::Error) -> BadCall {
+    BadCall(format!("--out {}: {} cannot be written: {error}", out.display(), path.display()))
+}
+
 /// The plan, and the picture of what broke, written into a folder. The lines that name them.
 pub fn write(
     watch: &Watch,
@@ -131,24 +155,21 @@ pub fn write(
     again: &str,
     told: &mut Told,
 ) -> Result<String, BadCall> {
-    let cannot = |path: &Path, error: std::io::Error| {
-        BadCall(format!("--out {}: {} cannot be written: {error}", out.display(), path.display()))
-    };
-    std::fs::create_dir_all(out).map_err(|error| cannot(out, error))?;
+    std::fs::create_dir_all(out).map_err(|error| cannot(out, out, &error))?;
     let mut text = String::new();
-    let (plan_file, picture_file) = (out.join("plan.json"), out.join("run.html"));
+    let (mut drawn, plan_file, picture_file) = new_files(out)?;
     let mut lines = Vec::new();
     let mut call = String::new();
     if let Some(plan) = plan {
         lines = plan.to_string().lines().map(str::to_owned).collect();
         std::fs::write(&plan_file, crate::cli::screen::json(plan))
-            .map_err(|error| cannot(&plan_file, error))?;
+            .map_err(|error| cannot(out, &plan_file, &error))?;
         call = again.replace("PLAN", &plan_file.display().to_string());
         told.plan_file = Some(plan_file);
     }
     let picture = Picture::new(watch, servers, title, lines, call.clone());
     let page = picture.tell(|story| page(story, Window::Last(PICTURE_STEPS)));
-    std::fs::write(&picture_file, page).map_err(|error| cannot(&picture_file, error))?;
+    drawn.write_all(page.as_bytes()).map_err(|error| cannot(out, &picture_file, &error))?;
     text += &format!("  see it    {}\n", picture_file.display());
     if !call.is_empty() {
         text += &format!("  again     {call}\n");
@@ -198,4 +219,27 @@ fn applied(mut plan: Plan, until: picklock_model::time::Micros) -> Plan {
     };
     plan.faults.retain(has_struck);
     plan
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_found_before_stays_and_what_is_found_now_is_numbered() {
+        let out = std::env::temp_dir().join(format!("picklock-told-{}", std::process::id()));
+        let _left = std::fs::remove_dir_all(&out);
+        std::fs::create_dir_all(&out).expect("a folder for the test");
+        let new = || {
+            let (_, plan, picture) = new_files(&out).expect("there is room");
+            let name = |path: PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
+            (name(plan), name(picture))
+        };
+        let files = |plan: &str, picture: &str| (Some(plan.to_owned()), Some(picture.to_owned()));
+        assert_eq!(new(), files("plan.json", "run.html"));
+        assert_eq!(new(), files("plan-2.json", "run-2.html"), "a picture without a plan counts, too");
+        std::fs::write(out.join("plan-3.json"), "{}").expect("a plan of somebody's");
+        assert_eq!(new(), files("plan-4.json", "run-4.html"), "nor is a plan without a picture written over");
+        std::fs::remove_dir_all(&out).expect("it was made here");
+    }
 }

@@ -1,6 +1,6 @@
 //! What the theorems lean on, seen from the assumptions.
 
-use super::super::screen::{Paint, Tone, cell, lines};
+use super::super::screen::{Paint, Screen, Tone, cell, lines, sentence, wrapped};
 use super::Row;
 use crate::registry::CheckVerdict;
 use picklock_model::claims::THEOREMS;
@@ -21,23 +21,61 @@ pub fn leaning(rows: &[Row], paint: Paint) -> String {
     // Single ones first: several together are a footnote to each.
     dropped.sort_by_key(|names| (names.matches('+').count(), place(names)));
 
+    let beside = as_table(rows, &theorems, &dropped, Paint::NONE);
+    let widest = beside.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    let mut text = match Screen::fits(widest) {
+        true => as_table(rows, &theorems, &dropped, paint),
+        false => as_list(rows, &theorems, &dropped, paint),
+    };
+    if text.contains(IN_SOME_VARIANTS) {
+        text += &sentence(&format!(
+            "{IN_SOME_VARIANTS}: some of its lines above break without it, and others hold"
+        ));
+    }
+    text
+}
+
+fn as_table(rows: &[Row], theorems: &[&'static str], dropped: &[&str], paint: Paint) -> String {
     let mut header = vec!["assumption"];
-    header.extend(&theorems);
+    header.extend(theorems);
     let mut table = paint.table(&header);
     for names in dropped {
         let mut cells = vec![cell(Tone::Plain, &names.replace('+', " and "))];
-        for theorem in &theorems {
+        for theorem in theorems {
             let (tone, word) = word(rows, theorem, names);
             cells.push(cell(tone, word));
         }
         table.add_row(cells);
     }
-    let mut text = lines(&table);
-    if text.contains(IN_SOME_VARIANTS) {
-        text += &format!("{IN_SOME_VARIANTS}: some of its lines above break without it, and others hold\n");
+    lines(&table)
+}
+
+/// The same where a table has no room: below each assumption, which theorems lean on it and which do not.
+fn as_list(rows: &[Row], theorems: &[&'static str], dropped: &[&str], paint: Paint) -> String {
+    let mut text = String::new();
+    for names in dropped {
+        text += &paint.text(Tone::Strong, &sentence(&names.replace('+', " and ")));
+        let mut by_word: Vec<(Tone, &'static str, Vec<&str>)> = Vec::new();
+        for theorem in theorems {
+            let (tone, word) = word(rows, theorem, names);
+            match by_word.iter_mut().find(|(_, known, _)| *known == word) {
+                Some((_, _, of_word)) => of_word.push(theorem),
+                None => by_word.push((tone, word, vec![theorem])),
+            }
+        }
+        by_word.retain(|(_, word, _)| *word != UNCHECKED);
+        let longest = by_word.iter().map(|(_, word, _)| word.len()).max().unwrap_or(0);
+        for (tone, word, of_word) in by_word {
+            let indent = " ".repeat(longest + 4);
+            let of_word = wrapped(&of_word.join(", "), Screen::text_width(), &indent);
+            text += &format!("  {}  {}", paint.text(tone, &format!("{word:longest$}")), of_word.trim_start());
+        }
     }
     text
 }
+
+/// What stands where a theorem was not checked without an assumption.
+const UNCHECKED: &str = "-";
 
 /// What stands where a theorem was checked in several variants, and not all of them lean on the assumption.
 const IN_SOME_VARIANTS: &str = "in some variants";
@@ -52,7 +90,7 @@ fn word(rows: &[Row], theorem: &str, dropped: &str) -> (Tone, &'static str) {
     let rows: Vec<&Row> = rows.iter().filter(is_it).collect();
     let verdicts: Vec<CheckVerdict> = rows.iter().map(|row| row.verdict).collect();
     if verdicts.is_empty() {
-        (Tone::Faint, "-")
+        (Tone::Faint, UNCHECKED)
     } else if verdicts.iter().all(|verdict| *verdict == CheckVerdict::Violated) {
         (Tone::Bad, "leans on")
     } else if verdicts.contains(&CheckVerdict::Violated) {

@@ -1,6 +1,6 @@
 //! What widening came to, in lines, in a summary, and as Markdown.
 
-use super::super::screen::{Paint, Tone, counted, grouped};
+use super::super::screen::{Paint, Screen, Tone, counted, grouped, indented, sentence};
 use super::{Row, Verified};
 use crate::registry::CheckVerdict;
 use std::collections::BTreeMap;
@@ -10,17 +10,20 @@ use std::fmt::Write;
 pub fn line(claim: &Verified, row: &Row, is_first: bool, paint: Paint) -> String {
     let mut text = String::new();
     if is_first {
-        let _ = writeln!(text, "{}", paint.text(Tone::Strong, &claim.title()));
+        text += &paint.text(Tone::Strong, &sentence(&claim.title()));
     }
     let (tone, verdict) = shown(row);
     let (sizes, states) = (sizes(row), grouped(row.states));
-    let _ = writeln!(
-        text,
-        "  {:28}  {sizes:12}  {states:>12}  {}",
-        row.widening.in_words(),
-        paint.text(tone, &verdict)
-    );
-    text
+    let words = row.widening.in_words();
+    let line = format!("  {words:28}  {sizes:12}  {states:>12}  ");
+    if Screen::fits(line.chars().count() + verdict.chars().count()) {
+        return format!("{text}{line}{}\n", paint.text(tone, &verdict));
+    }
+    // The mark stays in its column; what it means goes below.
+    let (mark, why) = verdict.split_once(' ').unwrap_or((&verdict, ""));
+    let line = format!("  {words:22}  {sizes:12}  {states:>12}  {}\n", paint.text(tone, mark));
+    let why = if why.is_empty() { String::new() } else { paint.text(tone, &indented(why, "      ")) };
+    format!("{text}{line}{why}")
 }
 
 fn shown(row: &Row) -> (Tone, String) {
@@ -60,14 +63,15 @@ pub fn summary(rows: &[Row], complete: bool, paint: Paint) -> String {
     for (why, times) in open {
         let _ = write!(text, ", {} open ({why})", grouped(times));
     }
-    text.push('\n');
+    text = format!("\n{}", sentence(text.trim_start()));
     let unknown = rows.iter().filter(|row| row.differs()).count() as u64;
     if unknown > 0 {
         let note = format!("{} came out otherwise than known (!)\n", grouped(unknown));
         text += &paint.text(Tone::Bad, &note);
     }
     if !complete {
-        text += &paint.text(Tone::Unclear, "stopped before the end: what is missing is NOT a pass\n");
+        text +=
+            &paint.text(Tone::Unclear, &sentence("stopped before the end: what is missing is NOT a pass"));
     }
     text
 }

@@ -46,6 +46,8 @@ pub enum Because {
     Entered { client: String, at: Micros },
     /// A client's lease was over.
     LeaseOver { client: String, at: Micros },
+    /// A server ended a client's session, of which it had not heard in time.
+    SessionOver { client: String, server: u8, at: Micros },
     /// A fault struck.
     Struck { fault: String, at: Micros },
     /// A client has deleted on a server what was another one's.
@@ -60,6 +62,7 @@ impl Because {
         match self {
             Because::Entered { at, .. }
             | Because::LeaseOver { at, .. }
+            | Because::SessionOver { at, .. }
             | Because::Struck { at, .. }
             | Because::Deleted { at, .. }
             | Because::NothingStruck { since: at, .. } => *at,
@@ -71,6 +74,9 @@ impl Because {
         let (kind, words) = match self {
             Because::Entered { client, .. } => (Kind::Milestone, format!("{client} enters")),
             Because::LeaseOver { client, .. } => (Kind::Gone, format!("{client}'s lease is over")),
+            Because::SessionOver { client, server, .. } => {
+                (Kind::Gone, format!("{} ends {client}'s session", Node::Server(*server)))
+            }
             Because::Struck { fault, at } => {
                 let is_it =
                     blamed.is_some_and(|strike| strike.at == *at && strike.fault.to_string() == *fault);
@@ -92,6 +98,9 @@ impl Display for Because {
         match self {
             Because::Entered { client, at } => write!(f, "{client} entered at {at}"),
             Because::LeaseOver { client, at } => write!(f, "{client}'s lease was over at {at}"),
+            Because::SessionOver { client, server, at } => {
+                write!(f, "{} ended {client}'s session at {at}", Node::Server(*server))
+            }
             Because::Struck { fault, at } => write!(f, "struck at {at}: {fault}"),
             Because::Deleted { by, server, whose, at } => {
                 write!(f, "{by} deletes on {} at {at} what is {whose}'s", Node::Server(*server))

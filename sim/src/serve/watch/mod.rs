@@ -23,6 +23,7 @@ pub use broken::{Because, Broken, BrokenLine, JudgedBy, Verdict};
 pub use listen::listen;
 pub use story::Picture;
 
+use super::servers::SessionOver;
 use crate::plans::plan::Fault;
 use claims::{Claims, Overlap, Owner, Taken};
 use picklock_model::machine::Node;
@@ -68,6 +69,8 @@ pub struct Watch {
     pub claims: Claims,
     pub witness: Witness,
     strikes: VecDeque<Strike>,
+    /// The sessions of clients of a trial that were not heard of for too long: whose, at which server, and when.
+    expired: VecDeque<(u8, u8, Micros)>,
     last_strike: usize,
     broken: Vec<Broken>,
     broken_times: u64,
@@ -117,6 +120,26 @@ impl Watch {
             client: strike.client.map(|client| Node::Client(client).to_string()),
             ..Happened::new(at, What::Over, strike.fault.to_string())
         });
+    }
+
+    /// A server has ended a session.
+    pub fn session_over(&mut self, at: Micros, server: u8, over: &SessionOver) {
+        let client = self.record.client_of(over.link);
+        let name = self.owner(Owner { link: over.link, client });
+        let why = if over.is_closed { "it was closed" } else { "nothing came from it in time" };
+        let text = format!("{name}'s session is over: {why}");
+        self.record.add(Happened {
+            server: Some(server),
+            link: Some(over.link),
+            client: Some(name),
+            ..Happened::new(at, What::SessionOver, text)
+        });
+        if let (Some(client), false) = (client, over.is_closed) {
+            if self.expired.len() >= STRIKES_MAX {
+                self.expired.pop_front();
+            }
+            self.expired.push_back((client, server, at));
+        }
     }
 
     /// Whatever was wrong is right.
@@ -303,6 +326,14 @@ impl Watch {
                 because.push(Because::LeaseOver { client: first_name.clone(), at: ends });
             }
         }
+        let ended = self
+            .expired
+            .iter()
+            .rev()
+            .find(|(client, _, ended)| numbers.0 == Some(*client) && (since..=at).contains(ended));
+        if let Some((_, server, ended)) = ended {
+            because.push(Because::SessionOver { client: first_name.clone(), server: *server, at: *ended });
+        }
         let broken = Broken {
             at,
             judged_by: JudgedBy::Clients,
@@ -477,6 +508,31 @@ mod tests {
         assert!(before.fault.is_none(), "{before}");
         let nothing = Because::NothingStruck { client: "A".to_owned(), since: Micros(10) };
         assert!(before.because.contains(&nothing), "{before}");
+    }
+
+    #[test]
+    fn a_session_that_ended_while_its_client_was_in_is_a_cause_and_one_that_was_closed_is_none() {
+        use std::net::SocketAddr;
+        for (is_closed, at, is_told) in [(false, 50, true), (true, 50, false), (false, 5, false)] {
+            let mut watch = Watch::default();
+            watch.record.begin(0, None);
+            let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+            watch.record.know_doors(BTreeMap::from([(7000, 0)]));
+            let link = watch.record.connect(Micros(1), 1, Some((address(7000), address(50_000))));
+            let over = SessionOver { link, is_closed };
+            for (now, client, line) in TWO_HOLD {
+                if now > at && watch.record.past().all(|happened| happened.what != What::SessionOver) {
+                    watch.session_over(Micros(at), 1, &over);
+                }
+                let client = watch.witness.client(Some(client)).expect("there is room");
+                watch.hears(client, line, Micros(now)).expect("a line");
+            }
+            let broken = watch.broken().next().expect("two hold").clone();
+            let ended = Because::SessionOver { client: "A".to_owned(), server: 1, at: Micros(at) };
+            assert_eq!(broken.because.contains(&ended), is_told, "{broken}");
+            let lines = broken.to_string();
+            assert_eq!(lines.contains("s2 ended A's session at "), is_told, "{lines}");
+        }
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub enum What {
     TurnedDown,
     /// A client is gone.
     Gone,
+    /// A server ends a client's session, and tells nobody.
+    SessionOver,
     /// So many servers have given a lock to somebody as make it theirs.
     HandedOut,
     /// A promise is broken.

@@ -145,6 +145,10 @@ impl Drawing<'_> {
                     vec![format!("{word} {} {}", client.clone().unwrap_or_default(), happened.text)];
                 event.node = client;
             }
+            What::SessionOver => {
+                event.node = server;
+                event.reported = vec![happened.text.to_string()];
+            }
             What::Broken => return self.broken(happened),
             What::Noted | What::Connected | What::Closed | What::Reset | What::Entered | What::HandedOut => {
                 return;

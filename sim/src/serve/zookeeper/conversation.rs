@@ -211,6 +211,7 @@ impl Conversation {
             }
             let id = session_id(self.session);
             state.desk.moves(self.session, self.line.server, self.number);
+            state.opens(self.session, self.line.connection.link);
             state.watch.record.name(self.line.connection.link, &format!("{id:#x}"));
             let session = Some((id, self.timeout_ms, password(self.session)));
             self.send(state, now, welcome(session, self.says_read_only), true, false);
@@ -263,6 +264,9 @@ impl Conversation {
     fn operate(&mut self, operation: Operation, state: &mut State, now: Micros) -> u32 {
         let (seat, connection) = (self.seat(), self.number);
         let serial = state.desk.draw();
+        if operation == Operation::CloseSession {
+            state.desk.closes(self.session);
+        }
         let waiting = state.desk.waiting(seat);
         let looked_at = match &operation {
             Operation::Exists { path, watch } | Operation::GetData { path, watch } => {

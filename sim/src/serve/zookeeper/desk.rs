@@ -2,7 +2,8 @@
 
 use super::answer::Dates;
 use super::names::Names;
-use crate::serve::servers::{self, Served};
+use crate::serve::servers::{self, Served, ServerState, SessionOver};
+use crate::serve::watch::record::LinkId;
 use picklock_model::stores::zookeeper::{
     Body, Fired, Outcome, Path, Reply, SessionId, Stat, ZooKeeper, Zxid,
 };
@@ -40,8 +41,21 @@ pub struct Desk {
     seats: BTreeMap<SeatId, Seated>,
     /// The newest connection of each session.
     newest: BTreeMap<SessionId, u32>,
+    /// The sessions that clients have.
+    open: BTreeMap<SessionId, Open>,
     /// What was asked for in vain, each once.
     missing: BTreeSet<String>,
+}
+
+/// A session that its client was told of.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    /// Its newest connection.
+    link: LinkId,
+    /// Which servers have it, a bit each.
+    on: u16,
+    /// Its client has asked for its end.
+    is_closed: bool,
 }
 
 /// Who listens.
@@ -109,6 +123,7 @@ impl Default for Desk {
             next_client: 0,
             seats: BTreeMap::new(),
             newest: BTreeMap::new(),
+            open: BTreeMap::new(),
             missing: BTreeSet::new(),
         }
     }
@@ -152,7 +167,29 @@ impl Served for ZooKeeper {
 
     fn ended(server: u8, desk: &mut Desk) {
         desk.seats.retain(|(of, ..), _| *of != server);
+        // What it has when it starts again is what its disk has: that it lacks a session then ends none.
+        desk.open.values_mut().for_each(|open| open.on &= !bit(server));
     }
+
+    fn sessions_over(&self, server: u8, desk: &mut Desk) -> Vec<SessionOver> {
+        let mut all = Vec::new();
+        desk.open.retain(|session, open| {
+            let (had, has) = (open.on & bit(server) != 0, self.has_session(*session));
+            if has {
+                open.on |= bit(server);
+            }
+            let is_over = had && !has;
+            if is_over {
+                all.push(SessionOver { link: open.link, is_closed: open.is_closed });
+            }
+            !is_over
+        });
+        all
+    }
+}
+
+fn bit(server: u8) -> u16 {
+    1 << server
 }
 
 impl Servers {
@@ -230,6 +267,13 @@ impl Desk {
         }
     }
 
+    /// The client asks for the session's end.
+    pub fn closes(&mut self, session: SessionId) {
+        if let Some(open) = self.open.get_mut(&session) {
+            open.is_closed = true;
+        }
+    }
+
     /// Whether the session goes on on another connection.
     pub fn has_moved(&self, session: SessionId, connection: u32) -> bool {
         self.newest.get(&session).is_some_and(|newest| *newest > connection)
@@ -242,6 +286,18 @@ impl Desk {
 }
 
 impl State {
+    /// The client has the session, and uses it on this connection.
+    pub fn opens(&mut self, session: SessionId, link: LinkId) {
+        let has = |(server, node): (u8, &ServerState<ZooKeeper>)| {
+            let has = node.machine.has_session(session) && !node.condition.is_down();
+            if has { bit(server) } else { 0 }
+        };
+        // Its server may do nothing more until it ends it.
+        let on = (0..).zip(&self.nodes).map(has).sum();
+        let open = self.desk.open.entry(session).or_insert(Open { link, on, is_closed: false });
+        open.link = link;
+    }
+
     /// A new session, of a client of the simulator who has none that any server has open; `None`: all have one.
     pub fn new_session(&mut self, serial: u32) -> Option<SessionId> {
         let is_open =
@@ -259,6 +315,7 @@ impl State {
         let session = SessionId { client: u8::try_from(free).ok()?, serial };
         if let Some(old) = self.desk.sessions[free].replace(session) {
             self.desk.newest.remove(&old);
+            self.desk.open.remove(&old);
         }
         Some(session)
     }

@@ -59,6 +59,7 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
         causes.extend(search.clocks());
     }
     causes.extend(search.written_in_vain());
+    causes.extend(search.left_beside(flights));
     // Where the store told of lost records, that is enough.
     if causes.iter().all(|cause| cause.kind != Kind::Gone) {
         causes.extend(search.missed(flights));
@@ -513,6 +514,61 @@ mod tests {
                 causes.iter().filter(|cause| cause.words.starts_with("B pauses")).count()
             };
             assert_eq!((pauses(1), pauses(1_000)), (0, 1));
+        });
+    }
+
+    #[test]
+    fn who_waits_behind_a_record_of_its_own_is_told_with_the_answer_that_did_not_have_it() {
+        toy::story(toy::patience, |story| {
+            let step = |at_us: i64, node: &str, from: Option<(&str, &str)>, sent: Option<(&str, &str)>| {
+                let mut event = story.events.first().expect("steps").clone();
+                event.what = if from.is_some() { "delivered" } else { "woke" };
+                (event.node, event.at_us, event.wall_us) = (Some(node.to_owned()), at_us, None);
+                (event.stored, event.line) = (None, None);
+                event.from = from.map(|(from, _)| from.to_owned());
+                event.to = from.map(|_| node.to_owned());
+                event.message = from.map(|(_, message)| message.to_owned());
+                event.doing = node.starts_with('B').then_some("waits");
+                let message = |(to, message): (&str, &str)| crate::report::JsonMessage {
+                    to: to.to_owned(),
+                    message: message.to_owned(),
+                };
+                event.sent = sent.map(message).into_iter().collect();
+                event.reported.clear();
+                event.holders.clear();
+                event
+            };
+            let (one, other) = ("/lock/B#1-07 of session B@2", "/lock/B#1-08 of session B@2");
+            let stored = |mut event: JsonEvent, lines: &[&str]| {
+                event.stored = Some(lines.iter().map(|line| (*line).to_owned()).collect());
+                event
+            };
+            let mut events = vec![
+                step(1, "B", None, Some(("s1", "create /lock/B#1-"))),
+                stored(step(2, "s1", Some(("B", "children")), Some(("B", "no children"))), &[]),
+                stored(step(3, "s1", Some(("B", "create /lock/B#1-")), None), &[one]),
+                step(4, "B", Some(("s1", "no children")), Some(("s1", "create /lock/B#1-"))),
+                stored(step(5, "s1", Some(("B", "create /lock/B#1-")), None), &[one, other]),
+                step(6, "B", None, None),
+            ];
+            events[0].reported = vec!["called B lock".to_owned()];
+            events[5].violations = vec![JsonViolation {
+                property: Promise::DeadlockFreedom,
+                client: "B".to_owned(),
+                other: "B".to_owned(),
+                words: "B waits".to_owned(),
+            }];
+            let story = Story { events: &events, shown_for: None, loop_start: None, ..story };
+            let flights = flights(&events, story.time);
+            let told: Vec<String> = why(&story, &flights).into_iter().map(|cause| cause.words).collect();
+            let expected = [
+                "B calls lock",
+                "s1 answers B: no children; it does not have /lock/B#1-07 yet",
+                "s1 stores /lock/B#1-07 of session B@2",
+                "s1 stores /lock/B#1-08 of session B@2 beside it",
+                "B waits",
+            ];
+            assert_eq!(told, expected);
         });
     }
 

@@ -1,8 +1,10 @@
 //! Causes that no fault and no word of a store tells: what a server answered, and what it had and had not stored by then.
 
 use super::{Breaks, Cause, Kind, Search};
+use crate::report::JsonEvent;
 use crate::report::story::Flight;
 use picklock_properties::Reported;
+use std::collections::BTreeSet;
 
 impl Search<'_> {
     /// The answer that lets a client do what breaks the promise.
@@ -68,6 +70,75 @@ impl Search<'_> {
         let server = events[position].node.as_ref()?;
         let words = format!("{server} has something newer, and it changes nothing");
         Some(self.cause(position, Kind::Gone, self.by_message(position, words)))
+    }
+
+    /// Where progress ends: of each client that waits the first and the last of the records that it left beside each other, of which it
+    /// minds one, and the answer upon which it wrote the last, if the first was not there yet.
+    pub(super) fn left_beside(&self, flights: &[Flight]) -> Vec<Cause> {
+        let is_of_progress = self.breaks.as_ref().is_none_or(|breaks| breaks.promise.is_of_progress());
+        let clients = self.clients.iter().filter(|_| is_of_progress);
+        clients.flat_map(|client| self.left_beside_by(client, flights)).collect()
+    }
+
+    fn left_beside_by(&self, client: &str, flights: &[Flight]) -> Vec<Cause> {
+        let granted = self.last_report(client, |reported| reported.is_grant());
+        let called = self.last_report(client, |reported| reported.is_call());
+        if called.is_none() || granted > called {
+            return Vec::new();
+        }
+        let records = self.own_records(client);
+        let [(one_at, server, one), .., (last_at, _, last)] = &records[..] else { return Vec::new() };
+        let stored = |at: usize, words: String| self.cause(at, Kind::Record, words);
+        let mut causes = vec![
+            stored(*one_at, format!("{server} stores {one}")),
+            stored(*last_at, format!("{server} stores {last} beside it")),
+        ];
+        let events = &self.story.events;
+        // A name that the store completes is asked for by its beginning.
+        let is_last = |word: &str| names(word, client) && place_of(last).starts_with(word);
+        let asks = |position: &usize| {
+            let event = &events[*position];
+            let is_sent = || event.sent.iter().any(|sent| sent.message.split(' ').any(is_last));
+            event.node.as_deref() == Some(client) && is_sent()
+        };
+        let upon = (0..*last_at).rev().find(asks).and_then(|asked| self.answer_at(asked, flights));
+        let has_one = |lines: &[String]| lines.iter().any(|line| place_of(line) == place_of(one));
+        let lacks_one =
+            |answer: &&Flight| events[answer.sent].stored.as_deref().is_some_and(|lines| !has_one(lines));
+        if let Some(Flight { from, message, sent, .. }) = upon.filter(lacks_one) {
+            let words = format!("{from} answers {client}: {message}; it does not have {} yet", place_of(one));
+            causes.push(self.cause(*sent, Kind::Milestone, words));
+        }
+        causes
+    }
+
+    /// What a server has at the end that bears the client's name, with where it was stored first; empty if no server has more than one.
+    fn own_records(&self, client: &str) -> Vec<(usize, &str, &str)> {
+        let events = &self.story.events[..=self.end];
+        let of = |event: &'_ JsonEvent, server: &str| {
+            event.node.as_deref() == Some(server) && event.stored.is_some()
+        };
+        let servers: BTreeSet<&str> = events
+            .iter()
+            .filter(|event| event.stored.is_some())
+            .filter_map(|event| event.node.as_deref())
+            .collect();
+        let records_on = |server: &'_ str| {
+            let at_the_end = events.iter().rfind(|event| of(event, server))?;
+            let own = at_the_end.stored.iter().flatten().filter(|line| names(place_of(line), client));
+            let first_stored = |line: &'_ String| {
+                let has = |event: &JsonEvent| {
+                    event.stored.iter().flatten().any(|other| place_of(other) == place_of(line))
+                };
+                events.iter().position(|event| of(event, server) && has(event))
+            };
+            let mut records: Vec<(usize, &str, &str)> = own
+                .filter_map(|line| Some((first_stored(line)?, at_the_end.node.as_deref()?, line.as_str())))
+                .collect();
+            records.sort_unstable();
+            (records.len() > 1).then_some(records)
+        };
+        servers.into_iter().find_map(records_on).unwrap_or_default()
     }
 
     /// What the server does not have of the client's in this step: what it had since the client called, and has lost, or what another
