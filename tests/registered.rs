@@ -105,7 +105,7 @@ fn who_may_take_any_time_is_not_said_to_take_none() {
 /// Whose drops are walked in the short form, too: two stores that replicate, and sessions that a server loses with its power.
 const IN_SHORT: [&str; 3] = ["etcd-mutex-3", "row-probe", "zookeeper-lock"];
 
-/// Everything that a lock can be checked in; in the short form what each is registered with, and all drops of a store that replicates.
+/// Everything that a lock can be checked in; in the short form what each is registered with, and all drops of some (`IN_SHORT`).
 #[test]
 fn what_the_search_sees_of_each_registered_lock_is_what_happens() {
     let is_long = std::env::var_os("PICKLOCK_LONG").is_some();
