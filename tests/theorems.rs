@@ -7,7 +7,6 @@ use crate::scenarios::is_golden;
 use expect_test::expect;
 use picklock_model::claims::{Assumption, Claim, Expected, Judgement, THEOREMS, claims};
 use picklock_model::explore::Limits;
-use picklock_model::world::Budget;
 use picklock_properties::Promise;
 use picklock_sim::registry::{CheckOptions, CheckVerdict, Checked};
 use picklock_sim::report::TextOptions;
@@ -486,8 +485,8 @@ fn nothing_shown(claim: &Claim, checked: &Checked) -> Option<String> {
     if explored.states <= 1 || happened == 0 {
         return Some(format!("kept where nothing happened: {explored:?}"));
     }
-    if claim.space.bounds.budget() != Budget::default() && explored.coverage.faults == 0 {
-        return Some(format!("kept where no fault struck: {explored:?}"));
+    if !checked.never_struck.is_empty() {
+        return Some(format!("kept where some faults never struck: {:?}", checked.never_struck));
     }
     // Without time no pause is a fault of its own: whoever says nothing for long enough is taken for dead.
     let is_managed = claim.space.lock.starts_with("dlm-") && claim.space.bounds.latency_ticks.is_none();

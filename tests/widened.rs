@@ -3,6 +3,7 @@
 use crate::evidence::lock;
 use picklock_model::claims::{FALLS, Judgement, NamedSpace, REPAIRED, Search, Widening, claims, scenarios};
 use picklock_model::explore::Limits;
+use picklock_model::world::Fault;
 use picklock_sim::registry::{CheckVerdict, Checked};
 
 /// Enough for each of these.
@@ -65,5 +66,5 @@ fn when_all_clients_have_crashed_nobody_is_owed_a_grant() {
     let (space, judgement) = repair("C25");
     let checked = wider(&space, &judgement, Widening::Crash);
     assert_eq!(checked.verdict, CheckVerdict::Holds, "{:?}", checked.counterexample);
-    assert!(checked.exploration.coverage.strikes > 0, "nobody crashed");
+    assert!(checked.exploration.coverage.struck[Fault::Crash] > 0, "nobody crashed");
 }

@@ -8,8 +8,10 @@
 //! timed world counts ticks of one second. Time passes only when no live, unpaused node has a deadline that is due, and
 //! no message to one is older than the latency bound (urgency, as in timed automata).
 
+mod budget;
 mod view;
 
+pub use budget::{Budget, Fault, Struck};
 pub(crate) use view::View;
 
 use crate::canonical;
@@ -54,7 +56,8 @@ pub struct Bounds {
     pub power_losses: u8,
     /// How many times a server may crash.
     pub server_crashes: u8,
-    /// Whether it starts again at once, with what a process that is killed leaves behind; if not, it crashes for good.
+    /// Whether it starts again at once, with what a process that is killed leaves behind; if not, it is down for as long as it likes,
+    /// which may be for good.
     pub server_crashes_restart: bool,
     /// Whether what they had just said is lost with them (the machine goes off), or still arrives (only the process ends).
     pub crashes_take_sent: bool,
@@ -163,53 +166,6 @@ pub struct Envelope<Y: System> {
     pub message: Message<Y::Store>,
 }
 
-/// How many faults may still come: [`Bounds`] counted down.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
-pub struct Budget {
-    /// See [`Bounds::losses`].
-    pub losses: u8,
-    /// See [`Bounds::duplicates`].
-    pub duplicates: u8,
-    /// See [`Bounds::pauses`].
-    pub pauses: u8,
-    /// See [`Bounds::crashes`].
-    pub crashes: u8,
-    /// See [`Bounds::power_losses`].
-    pub power_losses: u8,
-    /// See [`Bounds::server_crashes`].
-    pub server_crashes: u8,
-    /// See [`Bounds::resource_restarts`].
-    pub resource_restarts: u8,
-    /// See [`Bounds::server_clock_steps`].
-    pub server_clock_steps: u8,
-    /// See [`Bounds::drifts`].
-    pub drifts: u8,
-    /// See [`Bounds::clock_steps`].
-    pub clock_steps: u8,
-    /// See [`Bounds::freezes`].
-    pub freezes: u8,
-}
-
-impl Bounds {
-    /// What may come in all: less than the bounds say where a fault has no meaning with time, or without.
-    pub fn budget(&self) -> Budget {
-        let is_timed = self.latency_ticks.is_some();
-        Budget {
-            losses: self.losses,
-            duplicates: self.duplicates,
-            pauses: if is_timed { self.pauses } else { 0 },
-            crashes: self.crashes,
-            power_losses: self.power_losses,
-            server_crashes: self.server_crashes,
-            resource_restarts: self.resource_restarts,
-            server_clock_steps: self.server_clock_steps,
-            drifts: if is_timed { self.drifts } else { 0 },
-            clock_steps: self.clock_steps,
-            freezes: if is_timed { 0 } else { self.freezes.min(1) },
-        }
-    }
-}
-
 impl Bounds {
     /// How old a message is a tick later.
     pub(crate) fn a_tick_older(&self, age: u8) -> u8 {
@@ -222,31 +178,6 @@ impl Bounds {
     /// How old the duplicate of a message is.
     pub(crate) fn age_of_twin(&self, age: u8) -> u8 {
         if self.latency_ticks.is_some() { LATE } else { age }
-    }
-}
-
-impl Budget {
-    /// What may still come after this.
-    pub(crate) fn after(mut self, action: Action, bounds: &Bounds) -> Budget {
-        let left = match action {
-            Action::Lose { .. } if bounds.losses == WITHOUT_END => return self,
-            Action::Lose { .. } => &mut self.losses,
-            Action::Duplicate { .. } => &mut self.duplicates,
-            Action::Pause { .. } => &mut self.pauses,
-            Action::Crash { .. } => &mut self.crashes,
-            Action::LosePower { .. } => &mut self.power_losses,
-            Action::CrashServer { .. } => &mut self.server_crashes,
-            Action::RestartResource => &mut self.resource_restarts,
-            Action::StepServerClock { .. } => &mut self.server_clock_steps,
-            Action::DriftingTick { .. } => &mut self.drifts,
-            Action::StepClock { .. } => &mut self.clock_steps,
-            Action::FreezeClock { .. } => &mut self.freezes,
-            Action::Deliver { .. } | Action::Wake { .. } | Action::Tick | Action::Resume { .. } => {
-                return self;
-            }
-        };
-        *left -= 1;
-        self
     }
 }
 
@@ -301,7 +232,7 @@ pub enum Action {
         /// Which.
         server: u8,
     },
-    /// The server crashes for good.
+    /// The server crashes.
     CrashServer {
         /// Which.
         server: u8,
@@ -328,6 +259,11 @@ pub enum Action {
         /// Which.
         client: u8,
     },
+    /// A server that is down starts again.
+    RestartServer {
+        /// Which.
+        server: u8,
+    },
 }
 
 impl Action {
@@ -353,12 +289,13 @@ impl Action {
             | Action::Crash { .. }
             | Action::LosePower { .. }
             | Action::CrashServer { .. }
+            | Action::RestartServer { .. }
             | Action::RestartResource => false,
         }
     }
 
     /// Whether a fair schedule cannot put it off for ever: steps, deliveries and the passing of time are owed, faults
-    /// are not.
+    /// are not, and whoever is down need not come back.
     pub fn is_fair(&self) -> bool {
         match self {
             Action::Deliver { .. } | Action::Wake { .. } | Action::Tick | Action::Resume { .. } => true,
@@ -368,6 +305,7 @@ impl Action {
             | Action::Crash { .. }
             | Action::LosePower { .. }
             | Action::CrashServer { .. }
+            | Action::RestartServer { .. }
             | Action::RestartResource
             | Action::StepServerClock { .. }
             | Action::DriftingTick { .. }
@@ -501,6 +439,7 @@ impl<Y: System> World<Y> {
             | Action::Crash { .. }
             | Action::LosePower { .. }
             | Action::CrashServer { .. }
+            | Action::RestartServer { .. }
             | Action::RestartResource
             | Action::StepServerClock { .. }
             | Action::StepClock { .. }
@@ -642,6 +581,11 @@ impl<Y: System> World<Y> {
                     self.send(node, effects);
                 }
             }
+            Action::RestartServer { server } => {
+                let node = Node::Server(server);
+                self.cluster.restart(node, now, setup, effects, on_violation);
+                self.send(node, effects);
+            }
             Action::RestartResource => {
                 self.cluster.resource.restart(&setup.workload);
                 self.in_flight.retain(|envelope| envelope.to != Node::Resource);
@@ -720,6 +664,7 @@ impl<Y: System> World<Y> {
             Action::CrashServer { server } => {
                 Happening::Crashed { node: Node::Server(server), power_lost: bounds.crashes_take_sent }
             }
+            Action::RestartServer { server } => Happening::Restarted { node: Node::Server(server) },
             Action::RestartResource => Happening::Restarted { node: Node::Resource },
             Action::StepServerClock { server } => Happening::ClockStepped {
                 node: Node::Server(server),

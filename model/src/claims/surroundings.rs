@@ -33,7 +33,7 @@ impl Bounds {
         let server_crashes = if self.server_crashes_restart {
             "a server's process is killed and starts again at once"
         } else {
-            "a server crashes for good"
+            "a server crashes, for good or for a while,"
         };
         let budgets = [
             (self.losses, format!("a message is lost {}", times(self.losses))),

@@ -38,6 +38,7 @@ pub fn label<Y: System>(view: &View<Y>, action: Action, space: &Space<Y>) -> u32
         | Action::Crash { .. }
         | Action::LosePower { .. }
         | Action::CrashServer { .. }
+        | Action::RestartServer { .. }
         | Action::RestartResource
         | Action::StepServerClock { .. }
         | Action::DriftingTick { .. }

@@ -17,7 +17,7 @@ use super::steps::{Numbers, Steps, nodes_of};
 use super::{Path, Space};
 use crate::panics::{self, Panicked, PanickedRun};
 use crate::system::System;
-use crate::world::{Action, World};
+use crate::world::{Action, Struck, World};
 use expanding::{Expand, Expanded, expand};
 use levels::Levels;
 use picklock_properties::{Event, Monitors, PromiseSet, Tally, Tests, Violation};
@@ -114,10 +114,10 @@ pub struct Coverage {
     pub outputs: u64,
     /// Ticks of time.
     pub ticks: u64,
-    /// Faults: messages lost or duplicated, pauses, crashes, power losses, clock steps and freezes.
+    /// Faults of all kinds.
     pub faults: u64,
-    /// Pauses and crashes of clients, which an [aim](crate::world::Aim) may restrict.
-    pub strikes: u64,
+    /// Of each kind.
+    pub struck: Struck,
     /// Transitions that put each promise to the test.
     pub tested: Tests,
 }
@@ -132,25 +132,12 @@ impl Coverage {
         worlds: u64,
     ) {
         self.tested.count_times(tested, worlds);
-        match action {
-            Action::Deliver { .. } | Action::Wake { .. } | Action::Resume { .. } => {}
-            Action::Tick => self.ticks += worlds,
-            Action::DriftingTick { .. } => {
-                self.ticks += worlds;
-                self.faults += worlds;
-            }
-            Action::Pause { .. } | Action::Crash { .. } => {
-                self.faults += worlds;
-                self.strikes += worlds;
-            }
-            Action::Lose { .. }
-            | Action::Duplicate { .. }
-            | Action::LosePower { .. }
-            | Action::CrashServer { .. }
-            | Action::RestartResource
-            | Action::StepServerClock { .. }
-            | Action::StepClock { .. }
-            | Action::FreezeClock { .. } => self.faults += worlds,
+        if action.passes_time() {
+            self.ticks += worlds;
+        }
+        if let Some(fault) = action.fault() {
+            self.faults += worlds;
+            self.struck[fault] += worlds;
         }
         for event in events {
             match event.tally() {
@@ -188,7 +175,7 @@ impl Coverage {
         self.outputs += other.outputs;
         self.ticks += other.ticks;
         self.faults += other.faults;
-        self.strikes += other.strikes;
+        self.struck.add(&other.struck);
         self.tested += other.tested;
     }
 }

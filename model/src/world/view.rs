@@ -119,7 +119,7 @@ impl<'a, Y: System> View<'a, Y> {
             }
         }
         for server in 0..setup.servers {
-            if let Status::Down { .. } = self.condition(Node::Server(server)).status {
+            if self.is_down(server) {
                 continue;
             }
             if self.budget.power_losses > 0 {
@@ -135,6 +135,13 @@ impl<'a, Y: System> View<'a, Y> {
         if self.budget.resource_restarts > 0 {
             actions.push(Action::RestartResource);
         }
+        // Where it starts again at once it is never seen down.
+        let down = (0..setup.servers).filter(|server| self.is_down(*server));
+        actions.extend(down.map(|server| Action::RestartServer { server }));
+    }
+
+    fn is_down(&self, server: u8) -> bool {
+        matches!(self.condition(Node::Server(server)).status, Status::Down { .. })
     }
 
     /// Whether `action` is what the action listed before it is, with another number drawn by a client. (What a server
@@ -153,6 +160,7 @@ impl<'a, Y: System> View<'a, Y> {
             | Action::Crash { .. }
             | Action::LosePower { .. }
             | Action::CrashServer { .. }
+            | Action::RestartServer { .. }
             | Action::RestartResource
             | Action::StepServerClock { .. }
             | Action::DriftingTick { .. }

@@ -12,7 +12,7 @@ use clap::Args;
 use picklock_model::claims::{Assumption, Judgement, NamedSpace};
 use picklock_model::machine::Line;
 use picklock_model::time::Micros;
-use picklock_model::world::{Aim, TICK};
+use picklock_model::world::{Aim, Fault, TICK};
 
 use crate::registry::{AnyLock, Audit, CheckOptions, CheckVerdict, Checked, Locks, Surroundings, goals};
 use crate::report::TextOptions;
@@ -107,6 +107,8 @@ struct Document {
     verdict: CheckVerdict,
     /// Promises that nothing put to the test.
     untested: Vec<Promise>,
+    /// Faults that were let in and never came.
+    never_struck: Vec<Fault>,
     why_incomplete: Option<&'static str>,
     property: Option<Promise>,
     states: u64,
@@ -147,14 +149,9 @@ impl Check {
         };
         let limits = Limits { states_max: self.max_states, stop: watch.stop(), on_progress: &on_progress };
         let stopwatch = Stopwatch::start();
-        let mut checked = pool.install(|| lock.check(&space, &judgement, &limits))?;
+        let checked = pool.install(|| lock.check(&space, &judgement, &limits))?;
         let seconds = stopwatch.seconds();
         drop(progress);
-        // As if nothing had been let in.
-        if at.is_some() && checked.exploration.coverage.strikes == 0 && checked.verdict == CheckVerdict::Holds
-        {
-            checked.verdict = CheckVerdict::Vacuous;
-        }
 
         let surroundings = lock.surroundings(&space)?.without(&options.drop);
         let surroundings = match outstays(lock, &options, &surroundings) {
@@ -460,6 +457,7 @@ impl Document {
             surroundings,
             verdict: checked.verdict,
             untested: checked.untested.iter().collect(),
+            never_struck: checked.never_struck.clone(),
             why_incomplete: why_incomplete(checked),
             property: counterexample.map(|counterexample| counterexample.promise),
             states: exploration.states,
@@ -595,12 +593,14 @@ impl Document {
 
     /// What never happened.
     fn never(&self) -> String {
-        let line = self.at.as_ref().filter(|_| self.coverage.strikes == 0);
-        let line = line.map(|line| format!("  nothing struck: no client ever came to {line}"));
-        let idle = self.coverage.faults == 0 && self.untested.is_empty();
-        let line = line.or(idle.then(|| "  no fault that was let in ever struck".to_owned()));
-        let promises = Some(never(&self.untested)).filter(|text| !text.is_empty());
-        line.into_iter().chain(promises).collect::<Vec<_>>().join("\n")
+        let is_aimed = |fault: &Fault| matches!(fault, Fault::Pause | Fault::Crash);
+        match &self.at {
+            Some(line) if self.never_struck.iter().any(is_aimed) => {
+                let nowhere = format!("  nothing struck: no client ever came to {line}");
+                std::iter::once(nowhere).chain(never(&self.untested, &[])).collect::<Vec<_>>().join("\n")
+            }
+            _ => never(&self.untested, &self.never_struck).join("\n"),
+        }
     }
 
     /// In how many transitions each promise was put to the test.
@@ -613,11 +613,11 @@ impl Document {
     }
 }
 
-/// What never happened, a line for each promise.
-pub fn never(untested: &[Promise]) -> String {
-    let lines: Vec<String> =
-        untested.iter().map(|promise| format!("  {promise}: never {}", promise.tested_by())).collect();
-    lines.join("\n")
+/// What never happened, a line for each fault and each promise.
+pub fn never(untested: &[Promise], never_struck: &[Fault]) -> Vec<String> {
+    let faults = never_struck.iter().map(|fault| format!("  let in, and never came: {}", fault.never()));
+    let promises = untested.iter().map(|promise| format!("  {promise}: never {}", promise.tested_by()));
+    faults.chain(promises).collect()
 }
 
 /// Which limit was hit, if no verdict was reached.

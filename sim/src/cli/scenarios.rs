@@ -216,7 +216,8 @@ pub(super) fn run(
                 states: Some(checked.exploration.states),
                 runs: None,
                 judged: checked.judged,
-                vacuous: is_vacuous(checked.judged, checked.untested, scenario.breaks),
+                vacuous: !checked.never_struck.is_empty()
+                    || is_vacuous(checked.judged, checked.untested, scenario.breaks),
                 space: format!(
                     "{}; set: {}; {}; allowed: {}; not assumed: {}",
                     surroundings.used,

@@ -15,6 +15,7 @@ use clap::Args;
 use leaning::leaning;
 use picklock_model::claims::{Claim, Expected, Fall, THEOREMS, claims, known_falls};
 use picklock_model::explore::{Coverage, Limits, Seen};
+use picklock_model::world::Fault;
 use picklock_properties::Promise;
 use serde::Serialize;
 use std::fmt::Write;
@@ -62,6 +63,7 @@ struct Row {
     surroundings: Surroundings,
     verdict: CheckVerdict,
     untested: Vec<Promise>,
+    never_struck: Vec<Fault>,
     expected: Expected,
     reason: &'static str,
     why_incomplete: Option<&'static str>,
@@ -193,6 +195,7 @@ impl Row {
             surroundings,
             verdict: checked.verdict,
             untested: checked.untested.iter().collect(),
+            never_struck: checked.never_struck.clone(),
             expected: claim.expected,
             reason: claim.reason,
             why_incomplete: why_incomplete(checked),
@@ -210,6 +213,12 @@ impl Row {
         }
     }
 
+    /// What never happened, in one line.
+    fn never(&self) -> String {
+        let lines = never(&self.untested, &self.never_struck);
+        lines.iter().map(|line| line.trim_start()).collect::<Vec<_>>().join("; ")
+    }
+
     /// Whether the verdict is the opposite of the claim.
     fn differs(&self) -> bool {
         self.verdict.contradicts(self.expected)
@@ -225,7 +234,7 @@ impl Row {
         let outcome = match (self.ending(), self.why_incomplete) {
             (Ending::Fine, _) => Outcome::Passed,
             (Ending::Incomplete, why) => Outcome::Unclear(why.unwrap_or("incomplete").to_owned()),
-            (Ending::Vacuous, _) => Outcome::Unclear(never(&self.untested)),
+            (Ending::Vacuous, _) => Outcome::Unclear(self.never()),
             (Ending::Unexpected | Ending::Broken, _) => {
                 Outcome::Failed(format!("{verdict}, which was not expected: {}", self.reason))
             }
@@ -308,7 +317,7 @@ fn line(row: &Row, nth: usize, lay: Lay, paint: Paint) -> String {
         text += &paint.text(Tone::Unclear, &wrapped(&fall.in_words(), Screen::text_width(), "    "));
     }
     if row.verdict == CheckVerdict::Vacuous {
-        let never = format!("{}: this is NOT a pass", never(&row.untested).trim_start());
+        let never = format!("{}: this is NOT a pass", row.never());
         text += &paint.text(Tone::Unclear, &indented(&never, "      "));
     }
     if let Some(why) = row.why_incomplete {

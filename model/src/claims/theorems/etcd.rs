@@ -159,6 +159,14 @@ fn exclusion() -> Vec<Claim> {
         dropped(&[NoCrash, NoExpiry], Holds, "the dead do not work on when their lease ends"),
         dropped(&[MajorityUp], Holds, "without a member nobody is granted anything"),
     ];
+    // Two rounds are 75,751,563 states, and hold.
+    claims.push(in_rounds(
+        1,
+        "one round",
+        &[NoExpiry, MajorityUp],
+        |_| {},
+        "who cannot keep its lease alive stops, and a member that comes back gives every lease its full time again",
+    ));
     // Minutes each, and two rounds are needed; row E4 has the first and the last in less time.
     let unlock = |variant, unlock_errors, guards_unlock, expected, reason| {
         let mut space: Space<EtcdMutex> = without(&PROMISE, &[NoLoss]);
@@ -273,8 +281,13 @@ fn order() -> Vec<Claim> {
         dropped(&[NoPause], Violated, "a waiter's lease ends, and it stands at the end again"),
         dropped(&[NoLoss], Violated, "a waiter's lease ends, and it stands at the end again"),
         dropped(&[NoCrash], Holds, "the dead keep their place"),
+        dropped(&[NoExpiry, MajorityUp], Violated, DOWN_FOR_LONG),
     ]
 }
+
+/// Why nobody keeps a place in the queue for good.
+pub(super) const DOWN_FOR_LONG: &str =
+    "the member is down for longer than a lease lasts, and a waiter begins anew when it comes back";
 
 fn progress() -> Vec<Claim> {
     use Assumption::*;

@@ -4,7 +4,7 @@
 //! is still there; a resignation compares the create revision; and one that has failed is forgotten.
 
 use super::Claim;
-use super::etcd::{careful, one_round_first, without};
+use super::etcd::{DOWN_FOR_LONG, careful, one_round_first, without};
 use crate::claims::etcd::{drop_from_etcd, on_etcd};
 use crate::claims::{Assumption, Expected, Judgement};
 use crate::explore::{Draws, Goal, Space};
@@ -107,6 +107,14 @@ fn exclusion() -> Vec<Claim> {
         dropped(&[NoCrash], Holds, "the key of the dead stays"),
         dropped(&[NoCrash, NoExpiry], Holds, "the dead do not work on when their lease ends"),
         dropped(&[MajorityUp], Holds, "without a member nobody is elected"),
+        // Two rounds have more than 50 million states.
+        variant(
+            "one round",
+            &[NoExpiry, MajorityUp],
+            |space| space.setup.workload.rounds = 1,
+            Holds,
+            "who cannot keep its lease alive stops, and a member that comes back gives every lease its full time again",
+        ),
     ]
 }
 
@@ -134,6 +142,7 @@ fn order() -> Vec<Claim> {
         dropped(&[NoPause], Violated, "a waiter's lease ends, and it stands at the end again"),
         dropped(&[NoLoss], Violated, "a waiter's lease ends, and it stands at the end again"),
         dropped(&[NoCrash], Holds, "the dead keep their place"),
+        dropped(&[NoExpiry, MajorityUp], Violated, DOWN_FOR_LONG),
     ]
 }
 

@@ -193,6 +193,7 @@ impl<'s, Y: System> Memory<'s, Y> {
             | Action::Crash { .. }
             | Action::LosePower { .. }
             | Action::CrashServer { .. }
+            | Action::RestartServer { .. }
             | Action::RestartResource
             | Action::StepServerClock { .. }
             | Action::StepClock { .. }

@@ -353,6 +353,7 @@ impl<Y: System> Memory<'_, Y> {
             Action::Tick
             | Action::LosePower { .. }
             | Action::CrashServer { .. }
+            | Action::RestartServer { .. }
             | Action::RestartResource
             | Action::StepServerClock { .. } => action,
         };

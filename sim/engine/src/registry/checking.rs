@@ -8,7 +8,7 @@ use picklock_model::system::System;
 use picklock_model::time::Micros;
 use picklock_model::trace::{Observer, Step};
 use picklock_model::workload::{Calls, Workload, Writes};
-use picklock_model::world::{Bounds, TICK};
+use picklock_model::world::{Bounds, Fault, TICK};
 use picklock_properties::{ClientId, LockId, Promise, PromiseSet};
 use serde::Serialize;
 
@@ -84,6 +84,8 @@ pub struct Checked {
     pub judged: PromiseSet,
     /// Those of them that nothing put to the test: that nothing broke them proves nothing.
     pub untested: PromiseSet,
+    /// The faults that were let in and never came: nothing is known of what they do.
+    pub never_struck: Vec<Fault>,
     /// The counts.
     pub exploration: Exploration,
     /// The run that breaks the promise.
@@ -101,7 +103,7 @@ pub enum CheckVerdict {
     /// A limit was hit first.
     Incomplete,
     /// The whole space was seen and nothing broken, but a promise was never put to the test
-    /// ([`Promise::tested_by`]).
+    /// ([`Promise::tested_by`]), or a fault that was let in never came.
     Vacuous,
 }
 

@@ -25,7 +25,7 @@ use picklock_model::panics::{self, Panicked, PanickedRun};
 use picklock_model::system::System;
 use picklock_model::time::Micros;
 use picklock_model::workload::Writes;
-use picklock_model::world::{Budget, TICK};
+use picklock_model::world::TICK;
 use picklock_properties::{Promise, PromiseSet};
 use std::ops::Range;
 
@@ -437,13 +437,13 @@ impl<Y: System> AnyLock for Registered<Y> {
         let (exploration, found) = searched.map_err(|panicked| self.panicked_on_path(&space, panicked))?;
         let judged = judgement.of(space.setup.promises);
         let untested = exploration.coverage.tested.untested(judged);
-        let struck = exploration.coverage.faults > 0;
+        let never_struck = exploration.coverage.struck.never(space.bounds.budget());
         let verdict = match (&found, &exploration.verdict) {
             (Some(_), _) => CheckVerdict::Violated,
             (None, Verdict::Incomplete { .. }) => CheckVerdict::Incomplete,
-            // Faults that are let in and never strike are as good as not let in.
+            // A fault that is let in and never strikes is as good as not let in.
             (None, Verdict::Verified | Verdict::Violated { .. })
-                if untested.is_empty() && (struck || space.bounds.budget() == Budget::default()) =>
+                if untested.is_empty() && never_struck.is_empty() =>
             {
                 CheckVerdict::Holds
             }
@@ -455,7 +455,7 @@ impl<Y: System> AnyLock for Registered<Y> {
             Ok::<_, RunError>(Counterexample { promise, steps, token })
         });
         let counterexample = counterexample.transpose()?;
-        Ok(Checked { verdict, judged, untested, exploration, counterexample })
+        Ok(Checked { verdict, judged, untested, never_struck, exploration, counterexample })
     }
 
     fn sweep(
