@@ -3,7 +3,7 @@
 use super::busy::start;
 use super::visit::{Said, Servers, admit, ask};
 use super::watched::Asked;
-use crate::serve::watch::record::LinkId;
+use crate::serve::servers::Connection;
 use bytes::Bytes;
 use std::time::Duration;
 
@@ -11,26 +11,26 @@ use std::time::Duration;
 pub struct Direct {
     servers: Servers,
     id: i64,
-    link: LinkId,
+    connection: Connection,
 }
 
 impl Direct {
     /// A client of the first of these servers.
     pub fn new(servers: &Servers) -> Direct {
-        let link = servers.connect(0, None).expect("it runs").link;
-        Direct { servers: servers.clone(), id: admit(servers, 0, link, Default::default()), link }
+        let connection = servers.connect(0, None).expect("it runs");
+        Direct { servers: servers.clone(), id: admit(servers, &connection, Default::default()), connection }
     }
 
     /// Asks this, and waits for the reply: RESP2, with a blank for the end of a line. `None`: the server has ended.
     pub fn say(&self, words: &[&str]) -> Option<String> {
         let mut words: Vec<Bytes> = words.iter().map(|word| Bytes::from((*word).to_owned())).collect();
         let now = self.servers.now();
-        let mut asked = Asked::new(&self.servers, &mut self.servers.state(), self.link, &words, now);
+        let mut asked = Asked::new(&self.servers, &mut self.servers.state(), &self.connection, &words, now);
         let told = loop {
-            match ask(&self.servers, 0, self.id, words, &mut asked) {
+            match ask(&self.servers, &self.connection, self.id, words, &mut asked) {
                 Said::Reply(told) => break Some(told),
                 Said::Runs(job) => break start(&self.servers, 0, *job).blocking_recv().ok(),
-                Said::Held(held) => {
+                Said::Held(held) | Said::OnTheWay(held) => {
                     words = held;
                     std::thread::sleep(Duration::from_millis(1));
                 }

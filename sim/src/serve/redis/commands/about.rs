@@ -304,7 +304,7 @@ pub fn info(turn: &mut Turn, words: &[Bytes]) -> Replied {
             line("uptime_in_seconds", (turn.cx.monotonic.0 / 1_000_000).to_string()),
         ],
     );
-    let connected = turn.house.sessions.len() + 1;
+    let connected = turn.house.sessions.iter().count() + 1;
     let blocked = turn.house.waiters.len();
     add(
         "Clients",
