@@ -30,6 +30,9 @@ pub trait Served: Store {
     /// The process of a server has ended.
     fn ended(server: u8, desk: &mut Self::Desk);
 
+    /// A server has done by itself what was due.
+    fn acted(_servers: &Servers<Self>, _server: u8) {}
+
     /// The sessions of clients that were open until this server's last step, as far as anybody knew; none where there are no sessions.
     fn sessions_over(&self, _server: u8, _desk: &mut Self::Desk) -> Vec<SessionOver> {
         Vec::new()
@@ -298,6 +301,7 @@ impl<S: Served> Servers<S> {
                         if state.do_what_is_due(self, server, now) {
                             // It may have written to others, who wait for no letters so early.
                             drop(state);
+                            S::acted(self, server);
                             self.0.entered.notify_waiters();
                             return;
                         }

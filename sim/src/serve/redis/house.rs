@@ -1,6 +1,8 @@
 //! What a server's process has for its clients' sake, beside what it stores: gone when the process ends.
 
 use super::busy::Busy;
+use super::events::Wanted;
+use super::glob::matches;
 use super::lua::{Libraries, Scripts};
 use super::queue::Queue;
 use super::reply::Reply;
@@ -35,6 +37,8 @@ pub struct House {
     pub busy: Option<Busy>,
     /// A script may: time is real, and whoever asks for it can wait.
     pub may_be_busy: bool,
+    /// Which events of keys are published.
+    pub events: Wanted,
     /// What `CONFIG SET` has changed.
     pub config: BTreeMap<String, String>,
     pub commands: u64,
@@ -218,6 +222,23 @@ impl House {
         for pattern in std::mem::take(&mut session.patterns) {
             forget(&mut self.patterns, &pattern, session.id);
         }
+    }
+
+    /// Tells who listens; how many that are.
+    pub fn publish(&mut self, channel: &Bytes, message: &Bytes) -> i64 {
+        let before = self.pushes.len();
+        let bulk = |bytes: &Bytes| Reply::Bulk(bytes.clone());
+        for id in self.channels.get(channel).into_iter().flatten() {
+            let push = vec![Reply::bulk("message"), bulk(channel), bulk(message)];
+            self.pushes.push((*id, Sent::Reply(Reply::Push(push))));
+        }
+        for (pattern, clients) in self.patterns.iter().filter(|(pattern, _)| matches(pattern, channel)) {
+            for id in clients {
+                let push = vec![Reply::bulk("pmessage"), bulk(pattern), bulk(channel), bulk(message)];
+                self.pushes.push((*id, Sent::Reply(Reply::Push(push))));
+            }
+        }
+        (self.pushes.len() - before) as i64
     }
 
     /// Somebody asked for what the real server has and this one has not: whoever runs it is told once.

@@ -2,6 +2,7 @@
 
 use super::busy::{Job, holds_up};
 use super::commands::{again, execute};
+use super::events::Class;
 use super::house::{House, Outgoing, Quiet, Sent, Session, Waiter};
 use super::queue::Queue;
 use super::reply::Reply;
@@ -68,6 +69,16 @@ impl Served for Instance {
 
     fn says(&self, _server: u8, _client: u8, reply: Silence, _desk: &mut Desk) {
         match reply {}
+    }
+
+    fn acted(servers: &Servers, server: u8) {
+        servers.step(|state, now| {
+            let expired = state.nodes[usize::from(server)].machine.keyspace.take_expired();
+            let Some(mut house) = state.desk.take(server) else { return };
+            expired.iter().for_each(|place| house.event(Class::Expired, "expired", place));
+            state.push(server, &mut house, now);
+            state.desk.put(server, house);
+        });
     }
 
     fn ended(server: u8, desk: &mut Desk) {
@@ -181,6 +192,9 @@ pub fn ask(
         house.may_be_busy = !is_simulated();
         state.enter(servers, server, now, |instance, cx, effects| {
             instance.begin(cx);
+            for place in instance.keyspace.take_expired() {
+                house.event(Class::Expired, "expired", &place);
+            }
             settle(instance, cx, effects, &mut house, &mut session, &around);
             sight = is_looked_at.then(|| Sight::before(&words, &session, instance, cx));
             let mut turn = Turn {

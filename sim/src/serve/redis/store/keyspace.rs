@@ -50,6 +50,8 @@ pub struct Keyspace {
     disk: Disk,
     /// What was changed in this step, in order.
     touched: Places,
+    /// What has expired, and was not told.
+    expired: Vec<Place>,
 }
 
 /// The server's wall clock, in milliseconds since 1970.
@@ -190,19 +192,38 @@ impl Keyspace {
         let now_ms = unix_ms(cx);
         while let Some((at, slot)) = self.deaths.first().filter(|(at, _)| now_ms > *at).copied() {
             match self.entries.at(slot).map(|(place, _)| place.clone()) {
-                Some(place) => self.remove(&place, cx),
-                None => self.deaths.remove(&(at, slot)),
-            };
+                Some(place) => {
+                    self.remove(&place, cx);
+                    self.expired.push(place);
+                }
+                None => drop(self.deaths.remove(&(at, slot))),
+            }
         }
     }
 
-    /// Evicts the key that was not used for longest; whether there was one.
-    pub fn evict(&mut self, cx: &Context<Settings>) -> bool {
+    /// What has expired since this was asked last.
+    pub fn take_expired(&mut self) -> Vec<Place> {
+        std::mem::take(&mut self.expired)
+    }
+
+    /// Evicts the key that was not used for longest, if there is one.
+    pub fn evict(&mut self, cx: &Context<Settings>) -> Option<Place> {
         let unused = self.entries().min_by_key(|(_, entry)| entry.used);
-        match unused.map(|(place, _)| place.clone()) {
-            Some(place) => self.remove(&place, cx),
-            None => false,
+        let place = unused.map(|(place, _)| place.clone())?;
+        self.remove(&place, cx);
+        Some(place)
+    }
+
+    /// Evicts all keys, or all that die by themselves, the one first that was not used for longest.
+    pub fn evict_all(&mut self, only_mortal: bool, cx: &Context<Settings>) -> Vec<Place> {
+        let all = self.entries().filter(|(_, entry)| !only_mortal || entry.dies.is_some());
+        let mut gone: Vec<(u64, Place)> = all.map(|(place, entry)| (entry.used, place.clone())).collect();
+        gone.sort_unstable();
+        let gone: Vec<Place> = gone.into_iter().map(|(_, place)| place).collect();
+        for place in &gone {
+            self.remove(place, cx);
         }
+        gone
     }
 
     /// The last millisecond in the life of the key that dies next.

@@ -181,6 +181,7 @@ impl Store for Instance {
         }
         self.begin(cx);
         self.keyspace.take_touched();
+        self.keyspace.take_expired();
     }
 
     fn deadline(&self, _settings: &Settings) -> Option<Due> {
