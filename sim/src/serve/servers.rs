@@ -3,6 +3,7 @@
 
 use super::condition::{Condition, Direction};
 use super::watch::Watch;
+use super::watch::claims::Owner;
 use super::watch::record::{Happened, LinkId, What};
 use crate::seeded::dice::{Dice, Stream};
 use crate::seeded::network::Network;
@@ -28,6 +29,9 @@ pub trait Served: Store {
 
     /// The process of a server has ended.
     fn ended(server: u8, desk: &mut Self::Desk);
+
+    /// A server has done by itself what was due.
+    fn acted(_servers: &Servers<Self>, _server: u8) {}
 
     /// The sessions of clients that were open until this server's last step, as far as anybody knew; none where there are no sessions.
     fn sessions_over(&self, _server: u8, _desk: &mut Self::Desk) -> Vec<SessionOver> {
@@ -109,6 +113,13 @@ pub(super) struct Connection {
     pub client: Option<u8>,
     /// What it ends with.
     life: u64,
+}
+
+impl Connection {
+    /// Who is at its other end.
+    pub fn owner(&self) -> Owner {
+        Owner { link: self.link, client: self.client }
+    }
 }
 
 #[derive(Debug)]
@@ -290,6 +301,7 @@ impl<S: Served> Servers<S> {
                         if state.do_what_is_due(self, server, now) {
                             // It may have written to others, who wait for no letters so early.
                             drop(state);
+                            S::acted(self, server);
                             self.0.entered.notify_waiters();
                             return;
                         }
@@ -339,9 +351,8 @@ impl<S: Served> Servers<S> {
         // `None`: the connection has ended.
         let opens = |now: Micros| {
             let state = self.state();
-            let condition = &state.nodes[usize::from(connection.server)].condition;
-            let lives = condition.life_of(connection.client) == connection.life && !condition.is_down();
-            lives.then(|| opens_at(condition, now))
+            let condition = state.condition_of(connection)?;
+            Some(opens_at(condition, now))
         };
         // As almost always: nobody has to be told when that changes.
         let now = self.now();
@@ -411,6 +422,19 @@ impl<S: Served> ServerState<S> {
 impl<S: Served> State<S> {
     pub fn contents(&self, server: u8) -> Vec<String> {
         self.nodes[usize::from(server)].machine.contents()
+    }
+
+    /// What is wrong with a connection's server; `None`: the connection has ended.
+    fn condition_of(&self, connection: &Connection) -> Option<&Condition> {
+        let condition = &self.nodes[usize::from(connection.server)].condition;
+        let lives = condition.life_of(connection.client) == connection.life && !condition.is_down();
+        lives.then_some(condition)
+    }
+
+    /// Whether a connection's requests get through now, to a process that runs.
+    pub fn is_open(&self, connection: &Connection, now: Micros) -> bool {
+        self.condition_of(connection)
+            .is_some_and(|condition| condition.passes_at(connection.client, Direction::Request, now) <= now)
     }
 
     /// Something is to be said of a server.

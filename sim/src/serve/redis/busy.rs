@@ -21,9 +21,10 @@ use super::lua::{Signals, Slow, command};
 use super::reply::Reply;
 use super::turn::{Refusal, Replied, Surroundings, Turn, Within, refuse};
 use super::visit::{Servers, State, settle, unsaid};
-use super::watched::{Asked, Sight, Tells, reply_text};
+use super::watched::{Asked, Sight, Tells, reply_text, show_command};
 use crate::serve::servers::duration;
-use crate::serve::watch::record::{Happened, LinkId, What};
+use crate::serve::watch::claims::Owner;
+use crate::serve::watch::record::What;
 use bytes::Bytes;
 use picklock_model::time::Micros;
 use std::collections::BTreeMap;
@@ -154,7 +155,7 @@ pub fn holds_up(house: Option<&House>) -> bool {
 /// Who has asked for a script, and what is to be said of it.
 struct Asker {
     client: i64,
-    link: LinkId,
+    owner: Owner,
     words: Vec<Bytes>,
     sight: Option<Sight>,
     asked: Asked,
@@ -177,8 +178,8 @@ impl Job {
         asked: &mut Asked,
     ) -> Option<Job> {
         let (slow, signals) = taken_up(house, &words)?;
-        let (client, link, asked) = (session.id, session.link, asked.hand_over());
-        Some(Job { asker: Asker { client, link, words, sight, asked }, signals, slow })
+        let (client, owner, asked) = (session.id, session.owner, asked.hand_over());
+        Some(Job { asker: Asker { client, owner, words, sight, asked }, signals, slow })
     }
 }
 
@@ -193,7 +194,7 @@ fn taken_up(house: &mut House, words: &[Bytes]) -> Option<(Slow, Arc<Signals>)> 
 impl Asker {
     /// The session of a client that is not there any more, or of what it has called.
     fn absent(&self, database: u8) -> Session {
-        Session { database, ..Session::new(self.client, self.link, Micros::ZERO, Arc::default()) }
+        Session { database, ..Session::new(self.client, self.owner, Micros::ZERO, Arc::default()) }
     }
 
     /// What it is told, which is kept, too.
@@ -214,14 +215,13 @@ impl Asker {
         let mut tells = Tells::default();
         if let Some(sight) = self.sight.take() {
             tells.claims = sight.tell(server, &self.words, &mut self.asked, now, &mut state.watch);
-            tells.text = reply_text(&reply).into();
-            let (told, text) = (Some(tells.text.clone()), self.asked.text.clone());
-            let happened =
-                Happened { link: Some(self.link), reply: told, ..Happened::new(now, What::Ran, text) };
-            state.watch.record.add(happened);
+            tells.text = reply_text(&reply);
+            let (record, link) = (&mut state.watch.record, self.owner.link);
+            let text = |to: &mut Vec<u8>| show_command(&self.words, to);
+            record.of_command(now, What::Ran, server, link, text, Some(&tells.text));
         }
         let reply = unsaid(session, Ok(&reply)).unwrap_or(reply);
-        let outgoing = state.outgoing(server, self.link, &reply, session.version, false, now);
+        let outgoing = state.outgoing(server, self.owner, &reply, session.version, false, now);
         Outgoing { tells, ..outgoing }
     }
 }
@@ -237,7 +237,7 @@ pub fn start(servers: &Servers, server: u8, job: Job) -> oneshot::Receiver<Outgo
         servers.step(|state, _| {
             if let Some(mut house) = busy_house(state, server, &signals) {
                 house.busy = None;
-                state.desk.houses.insert(server, house);
+                state.desk.put(server, house);
                 state.nodes[usize::from(server)].machine.let_go();
             }
         });
@@ -270,9 +270,9 @@ fn run(servers: &Servers, server: u8, job: Job, answer: oneshot::Sender<Outgoing
 
 /// The server's house, if this script is still the one that it is busy with. It is to be put back.
 fn busy_house(state: &mut State, server: u8, signals: &Arc<Signals>) -> Option<Box<House>> {
-    let house = state.desk.houses.get(&server)?;
+    let house = state.desk.house(server)?;
     let is_its = house.busy.as_ref().is_some_and(|busy| Arc::ptr_eq(&busy.signals, signals));
-    if is_its { state.desk.houses.remove(&server) } else { None }
+    if is_its { state.desk.take(server) } else { None }
 }
 
 /// A script on its thread, as it calls commands.
@@ -306,7 +306,7 @@ impl Caller<'_> {
         if matches!(within, Within::Script { has_written: true, .. }) {
             signals.has_written.store(true, Ordering::Relaxed);
         }
-        state.desk.houses.insert(*server, house);
+        state.desk.put(*server, house);
         reply
     }
 }
@@ -347,7 +347,7 @@ fn finish(
     while_paused(servers, server, signals);
     servers.step(|state, now| {
         let Some(mut house) = busy_house(state, server, signals) else { return Finished::Gone };
-        let known = house.sessions.remove(&asker.client);
+        let known = house.sessions.take(asker.client);
         let is_there = known.is_some();
         let mut session = known.unwrap_or_else(|| Box::new(asker.absent(slow.database)));
         let around = Surroundings::of(state, servers.settings());
@@ -373,13 +373,13 @@ fn finish(
             }
         };
         if is_there {
-            house.sessions.insert(asker.client, session);
+            house.sessions.put(session);
         }
         state.push(server, &mut house, now);
         for notice in house.notices.drain(..) {
             state.notice(server, now, &notice);
         }
-        state.desk.houses.insert(server, house);
+        state.desk.put(server, house);
         finished
     })
 }
@@ -507,7 +507,7 @@ mod tests {
         let (servers, client) = servers(60_000);
         let script = "for n = 1, 20000 do redis.call('incr', 'n') end";
         let asking = asks(&servers, &["EVAL", script, "0"]);
-        while servers.state().desk.houses.get(&0).is_none_or(|house| house.busy.is_none()) {
+        while servers.state().desk.house(0).is_none_or(|house| house.busy.is_none()) {
             assert!(!asking.is_finished(), "it is over too soon");
         }
         assert_eq!(client.line("GET n"), "$5 20000");

@@ -17,7 +17,7 @@ use crate::serve::Listener;
 use crate::serve::condition::Direction;
 use crate::serve::process::Process;
 use crate::serve::servers::{Connection, duration};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use picklock_model::time::Micros;
 use std::convert::Infallible;
 use std::io;
@@ -30,6 +30,8 @@ use tokio::time::{Instant, sleep};
 
 /// How often `WAIT` looks whether the replicas have come far enough, and a command whether a script is still in its way.
 const LOOK_PERIOD: Duration = Duration::from_millis(1);
+/// How much is read at once at least, if so much is there: each connection has room for it.
+const READ_BYTES: usize = 4 * 1024;
 /// How much of one client's commands may be on the way or wait: more is not read.
 const QUEUED_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -90,7 +92,7 @@ struct Incoming {
 async fn talk<L: Listener>(servers: Servers, server: u8, stream: L::Stream) {
     let Some(connection) = servers.connect(server, L::ends(&stream)) else { return L::reset(stream) };
     let outbox = Arc::new(Queue::default());
-    let client = admit(&servers, server, connection.link, outbox.clone());
+    let client = admit(&servers, &connection, outbox.clone());
     let (is_reset, hung_up) = (AtomicBool::new(true), AtomicBool::new(false));
     let seat = Seat { servers, server, client, connection, is_reset, hung_up, is_closed: Notify::new() };
     let (mut from, mut to) = tokio::io::split(stream);
@@ -121,6 +123,12 @@ async fn talk<L: Listener>(servers: Servers, server: u8, stream: L::Stream) {
     }
 }
 
+/// Reads all that has come, if it is no more than a client usually sends at once.
+async fn read<S: AsyncRead>(from: &mut ReadHalf<S>, to: &mut BytesMut) -> io::Result<usize> {
+    to.reserve(READ_BYTES);
+    from.read_buf(to).await
+}
+
 impl Seat {
     /// Reads what the client sends, when it sends it. What is in the socket is taken out of it though nobody can be told.
     async fn hear<S: AsyncRead>(&self, from: &mut ReadHalf<S>, queue: &Queue<Incoming>) -> Result<(), Gone> {
@@ -131,7 +139,7 @@ impl Seat {
             let words = match requests.next() {
                 Read::Command(words) => Ok(words),
                 Read::Broken(what) => Err(what),
-                Read::Nothing => match from.read_buf(&mut requests.bytes).await {
+                Read::Nothing => match read(from, &mut requests.bytes).await {
                     Ok(1..) => {
                         now = self.servers.now();
                         continue;
@@ -149,13 +157,13 @@ impl Seat {
             if queue.shrinks_to(QUEUED_BYTES_MAX - size).await {
                 now = self.servers.now();
             }
-            let Connection { link, client, .. } = self.connection;
             let is_last = words.is_err();
             let (latency, is_lost, asked) = {
                 let state = &mut *self.servers.state();
-                let (latency, is_lost) = state.fate(self.server, client, Direction::Request, now);
+                let (latency, is_lost) =
+                    state.fate(self.server, self.connection.client, Direction::Request, now);
                 let words = words.as_deref().unwrap_or_default();
-                (latency, is_lost, Asked::new(&self.servers, state, link, words, now))
+                (latency, is_lost, Asked::new(&self.servers, state, &self.connection, words, now))
             };
             queue.add(size, Incoming { due: now + latency, is_lost, words, asked });
             if is_last {
@@ -167,35 +175,35 @@ impl Seat {
 
     /// Has one command run after the other, when it has arrived.
     async fn work(&self, incoming: &Queue<Incoming>, outbox: &Queue<Outgoing>) -> Result<(), Gone> {
-        let Seat { servers, server, client, .. } = self;
+        let Seat { servers, server, client, connection, .. } = self;
         while let Some(Incoming { due, is_lost, words, mut asked }) = incoming.next().await {
             if due > asked.at {
                 self.until(due).await;
             }
-            self.arrives(Direction::Request).await?;
             if is_lost {
+                self.arrives(Direction::Request).await?;
                 return Err(Gone::Reset);
             }
             let said = match words {
-                Ok(words) => {
-                    let mut said = ask(servers, *server, *client, words, &mut asked);
-                    while let Said::Held(words) = said {
-                        sleep(LOOK_PERIOD).await;
-                        self.arrives(Direction::Request).await?;
-                        said = ask(servers, *server, *client, words, &mut asked);
+                Ok(mut words) => loop {
+                    match ask(servers, connection, *client, words, &mut asked) {
+                        Said::OnTheWay(held) => words = held,
+                        Said::Held(held) => {
+                            sleep(LOOK_PERIOD).await;
+                            words = held;
+                        }
+                        said => break said,
                     }
-                    said
+                    self.arrives(Direction::Request).await?;
+                },
+                Err(broken) => {
+                    self.arrives(Direction::Request).await?;
+                    Said::Reply(last_word(servers, connection, format!("ERR Protocol error: {broken}")))
                 }
-                Err(broken) => Said::Reply(last_word(
-                    servers,
-                    *server,
-                    self.connection.link,
-                    format!("ERR Protocol error: {broken}"),
-                )),
             };
             let outgoing = match said {
                 Said::Reply(outgoing) => Some(outgoing),
-                Said::Stranger | Said::Held(_) => return Err(Gone::Closed),
+                Said::Stranger | Said::Held(_) | Said::OnTheWay(_) => return Err(Gone::Closed),
                 Said::Runs(job) => {
                     let told = start(servers, *server, *job).await;
                     self.arrives(Direction::Request).await?;
@@ -227,13 +235,8 @@ impl Seat {
             }
         }
         let now = servers.now();
-        let last = Outgoing {
-            due: now,
-            is_lost: false,
-            bytes: Bytes::new(),
-            is_last: true,
-            tells: Tells::default(),
-        };
+        let last =
+            Outgoing { due: now, is_lost: false, bytes: Vec::new(), is_last: true, tells: Tells::default() };
         outbox.add(0, last);
         Ok(())
     }
@@ -258,7 +261,7 @@ impl Seat {
                 return Err(Gone::Reset);
             }
             // What else has arrived goes with it.
-            let (mut together, mut tells) = (Vec::from(bytes), vec![tells]);
+            let (mut together, mut tells) = (bytes, vec![tells]);
             let now = self.servers.now();
             while !is_last {
                 let Some(more) = outgoing.next_if(|more| more.due <= now && !more.is_lost) else { break };

@@ -1,13 +1,15 @@
 //! What a server's process has for its clients' sake, beside what it stores: gone when the process ends.
 
 use super::busy::Busy;
+use super::events::Wanted;
+use super::glob::matches;
 use super::lua::{Libraries, Scripts};
 use super::queue::Queue;
 use super::reply::Reply;
 use super::stats::Stats;
 use super::store::Place;
 use super::watched::Tells;
-use crate::serve::watch::record::LinkId;
+use crate::serve::watch::claims::Owner;
 use bytes::Bytes;
 use picklock_model::time::Micros;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,8 +19,7 @@ use tokio::sync::oneshot;
 /// What a server's process has for its clients' sake.
 #[derive(Debug, Default)]
 pub struct House {
-    /// Those who are connected, but for whoever is having a command run.
-    pub sessions: BTreeMap<i64, Box<Session>>,
+    pub sessions: Sessions,
     last_id: i64,
     pub scripts: Scripts,
     pub libraries: Libraries,
@@ -36,6 +37,8 @@ pub struct House {
     pub busy: Option<Busy>,
     /// A script may: time is real, and whoever asks for it can wait.
     pub may_be_busy: bool,
+    /// Which events of keys are published.
+    pub events: Wanted,
     /// What `CONFIG SET` has changed.
     pub config: BTreeMap<String, String>,
     pub commands: u64,
@@ -44,6 +47,40 @@ pub struct House {
     pub missing: BTreeSet<String>,
     /// What is to be said to who runs the server.
     pub notices: Vec<String>,
+}
+
+/// Those who are connected. Whoever is having a command run is taken out, and keeps its place.
+#[derive(Debug, Default)]
+pub struct Sessions(BTreeMap<i64, Option<Box<Session>>>);
+
+impl Sessions {
+    /// Takes a client out, until it is put back.
+    pub fn take(&mut self, id: i64) -> Option<Box<Session>> {
+        self.0.get_mut(&id)?.take()
+    }
+
+    /// Puts in a client that is new, or was taken out.
+    pub fn put(&mut self, session: Box<Session>) {
+        self.0.insert(session.id, Some(session));
+    }
+
+    pub fn get(&self, id: i64) -> Option<&Session> {
+        self.0.get(&id)?.as_deref()
+    }
+
+    pub fn get_mut(&mut self, id: i64) -> Option<&mut Session> {
+        self.0.get_mut(&id)?.as_deref_mut()
+    }
+
+    /// A client is gone.
+    pub fn remove(&mut self, id: i64) -> Option<Box<Session>> {
+        self.0.remove(&id)?
+    }
+
+    /// All but those who are taken out.
+    pub fn iter(&self) -> impl Iterator<Item = &Session> {
+        self.0.values().filter_map(Option::as_deref)
+    }
 }
 
 /// What is told to a client who did not ask.
@@ -60,8 +97,8 @@ pub enum Sent {
 pub struct Session {
     /// Its number on this server since the process began.
     pub id: i64,
-    /// The number of its connection, over all servers.
-    pub link: LinkId,
+    /// Its connection, and which client of a trial it is.
+    pub owner: Owner,
     pub name: Bytes,
     pub library: (Bytes, Bytes),
     pub database: u8,
@@ -111,7 +148,7 @@ pub struct Outgoing {
     pub due: Micros,
     /// They do not, and take the connection with them.
     pub is_lost: bool,
-    pub bytes: Bytes,
+    pub bytes: Vec<u8>,
     /// The connection is closed after them.
     pub is_last: bool,
     pub tells: Tells,
@@ -128,10 +165,10 @@ pub struct Waiter {
 }
 
 impl Session {
-    pub fn new(id: i64, link: LinkId, since: Micros, outbox: Arc<Queue<Outgoing>>) -> Session {
+    pub fn new(id: i64, owner: Owner, since: Micros, outbox: Arc<Queue<Outgoing>>) -> Session {
         Session {
             id,
-            link,
+            owner,
             name: Bytes::new(),
             library: Default::default(),
             database: 0,
@@ -156,16 +193,16 @@ impl Session {
 
 impl House {
     /// Somebody has connected; its number.
-    pub fn admit(&mut self, link: LinkId, since: Micros, outbox: Arc<Queue<Outgoing>>) -> i64 {
+    pub fn admit(&mut self, owner: Owner, since: Micros, outbox: Arc<Queue<Outgoing>>) -> i64 {
         self.last_id += 1;
-        let session = Session::new(self.last_id, link, since, outbox);
-        self.sessions.insert(self.last_id, Box::new(session));
+        let session = Session::new(self.last_id, owner, since, outbox);
+        self.sessions.put(Box::new(session));
         self.last_id
     }
 
     /// A client is gone.
     pub fn dismiss(&mut self, id: i64) {
-        let Some(mut session) = self.sessions.remove(&id) else { return };
+        let Some(mut session) = self.sessions.remove(id) else { return };
         self.unwatch(&mut session);
         self.unsubscribe_all(&mut session);
         self.waiters.retain(|_, waiter| waiter.client != id);
@@ -187,6 +224,23 @@ impl House {
         }
     }
 
+    /// Tells who listens; how many that are.
+    pub fn publish(&mut self, channel: &Bytes, message: &Bytes) -> i64 {
+        let before = self.pushes.len();
+        let bulk = |bytes: &Bytes| Reply::Bulk(bytes.clone());
+        for id in self.channels.get(channel).into_iter().flatten() {
+            let push = vec![Reply::bulk("message"), bulk(channel), bulk(message)];
+            self.pushes.push((*id, Sent::Reply(Reply::Push(push))));
+        }
+        for (pattern, clients) in self.patterns.iter().filter(|(pattern, _)| matches(pattern, channel)) {
+            for id in clients {
+                let push = vec![Reply::bulk("pmessage"), bulk(pattern), bulk(channel), bulk(message)];
+                self.pushes.push((*id, Sent::Reply(Reply::Push(push))));
+            }
+        }
+        (self.pushes.len() - before) as i64
+    }
+
     /// Somebody asked for what the real server has and this one has not: whoever runs it is told once.
     pub fn missing(&mut self, what: &str) {
         if self.missing.insert(what.to_owned()) {
@@ -203,9 +257,12 @@ impl House {
 
     /// Keys were changed: who watches them is told when it asks.
     pub fn overtake(&mut self, touched: &[Place], session: &mut Session) {
+        if self.watched.is_empty() {
+            return;
+        }
         for place in touched {
             for id in self.watched.get(place).into_iter().flatten() {
-                match self.sessions.get_mut(id) {
+                match self.sessions.get_mut(*id) {
                     Some(other) => other.is_overtaken = true,
                     None => session.is_overtaken |= session.id == *id,
                 }

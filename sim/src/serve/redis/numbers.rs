@@ -11,7 +11,30 @@ pub fn integer(bytes: &[u8]) -> Option<i64> {
         [first, ..] => (b'1'..=b'9').contains(first),
         [] => false,
     };
-    std::str::from_utf8(bytes).ok().filter(|_| is_printed)?.parse().ok()
+    match bytes {
+        // So few digits are no number too large.
+        [b'0'..=b'9', ..] if is_printed && bytes.len() <= 18 => bytes.iter().try_fold(0, |number, digit| {
+            digit.is_ascii_digit().then(|| 10 * number + i64::from(digit - b'0'))
+        }),
+        _ => std::str::from_utf8(bytes).ok().filter(|_| is_printed)?.parse().ok(),
+    }
+}
+
+/// Writes a number.
+pub fn write_integer(number: i64, to: &mut Vec<u8>) {
+    let (mut digits, mut from, mut rest) = ([0; 20], 20, number.unsigned_abs());
+    loop {
+        from -= 1;
+        digits[from] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        to.push(b'-');
+    }
+    to.extend_from_slice(&digits[from..]);
 }
 
 /// A number with a fraction or without, as `strtod` reads it, and all of it (`src/util.c` `string2d`); no NaN.

@@ -1,7 +1,7 @@
 //! What a server says, in RESP2 or RESP3.
 
-use super::numbers::shortest;
-use bytes::{BufMut, Bytes, BytesMut};
+use super::numbers::{shortest, write_integer};
+use bytes::Bytes;
 
 /// A reply, before it is known which protocol its reader speaks.
 #[derive(Clone, PartialEq, Debug)]
@@ -69,26 +69,26 @@ impl Reply {
     }
 
     /// Writes it in this version of the protocol.
-    pub fn write(&self, version: u8, to: &mut BytesMut) {
+    pub fn write(&self, version: u8, to: &mut Vec<u8>) {
         let is_new = version >= 3;
         match self {
             Reply::Status(text) => line(b'+', text, to),
             Reply::Error(text) => line(b'-', text, to),
-            Reply::Integer(number) => line(b':', number.to_string().as_bytes(), to),
+            Reply::Integer(number) => counted(b':', *number, to),
             Reply::Bulk(text) => {
-                line(b'$', text.len().to_string().as_bytes(), to);
-                to.put_slice(text);
-                to.put_slice(b"\r\n");
+                counted(b'$', text.len() as i64, to);
+                to.extend_from_slice(text);
+                to.extend_from_slice(b"\r\n");
             }
-            Reply::Nil | Reply::NoArray if is_new => to.put_slice(b"_\r\n"),
-            Reply::Nil => to.put_slice(b"$-1\r\n"),
-            Reply::NoArray => to.put_slice(b"*-1\r\n"),
+            Reply::Nil | Reply::NoArray if is_new => to.extend_from_slice(b"_\r\n"),
+            Reply::Nil => to.extend_from_slice(b"$-1\r\n"),
+            Reply::NoArray => to.extend_from_slice(b"*-1\r\n"),
             Reply::Array(replies) => many(b'*', replies, version, to),
             Reply::Set(replies) => many(if is_new { b'~' } else { b'*' }, replies, version, to),
             Reply::Push(replies) => many(if is_new { b'>' } else { b'*' }, replies, version, to),
             Reply::Map(pairs) => {
                 let (sign, count) = if is_new { (b'%', pairs.len()) } else { (b'*', 2 * pairs.len()) };
-                line(sign, count.to_string().as_bytes(), to);
+                counted(sign, count as i64, to);
                 for (name, value) in pairs {
                     name.write(version, to);
                     value.write(version, to);
@@ -97,10 +97,10 @@ impl Reply {
             Reply::Double(number) if is_new => line(b',', shortest(*number).as_bytes(), to),
             Reply::Double(number) => Reply::bulk(shortest(*number)).write(version, to),
             Reply::Verbatim(text) if is_new => {
-                line(b'=', (text.len() + 4).to_string().as_bytes(), to);
-                to.put_slice(b"txt:");
-                to.put_slice(text.as_bytes());
-                to.put_slice(b"\r\n");
+                counted(b'=', text.len() as i64 + 4, to);
+                to.extend_from_slice(b"txt:");
+                to.extend_from_slice(text.as_bytes());
+                to.extend_from_slice(b"\r\n");
             }
             Reply::Verbatim(text) => Reply::bulk(text.clone()).write(version, to),
             Reply::Several(replies) => replies.iter().for_each(|reply| reply.write(version, to)),
@@ -108,14 +108,20 @@ impl Reply {
     }
 }
 
-fn line(sign: u8, text: &[u8], to: &mut BytesMut) {
-    to.put_u8(sign);
-    to.put_slice(text);
-    to.put_slice(b"\r\n");
+fn line(sign: u8, text: &[u8], to: &mut Vec<u8>) {
+    to.push(sign);
+    to.extend_from_slice(text);
+    to.extend_from_slice(b"\r\n");
 }
 
-fn many(sign: u8, replies: &[Reply], version: u8, to: &mut BytesMut) {
-    line(sign, replies.len().to_string().as_bytes(), to);
+fn counted(sign: u8, count: i64, to: &mut Vec<u8>) {
+    to.push(sign);
+    write_integer(count, to);
+    to.extend_from_slice(b"\r\n");
+}
+
+fn many(sign: u8, replies: &[Reply], version: u8, to: &mut Vec<u8>) {
+    counted(sign, replies.len() as i64, to);
     replies.iter().for_each(|reply| reply.write(version, to));
 }
 
@@ -124,7 +130,7 @@ mod tests {
     use super::*;
 
     fn written(reply: &Reply, version: u8) -> String {
-        let mut bytes = BytesMut::new();
+        let mut bytes = Vec::new();
         reply.write(version, &mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     }

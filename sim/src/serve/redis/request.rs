@@ -3,20 +3,26 @@
 
 use super::numbers::integer;
 use bytes::{Buf, Bytes, BytesMut};
+use std::ops::Range;
 
 /// The longest line, and the longest count of anything (`PROTO_INLINE_MAX_SIZE`).
 const LINE_MAX: usize = 64 * 1024;
 /// The longest string (`proto-max-bulk-len`).
 const STRING_MAX: i64 = 512 * 1024 * 1024;
 
+/// Up to this size the words of a command share one copy of it: of a value that lives on so much may lie about.
+const SHARED_MAX: usize = 256;
+
 /// Reads a stream's commands.
 #[derive(Debug, Default)]
 pub struct Requests {
-    /// What has come and was not read yet.
+    /// What has come and was not taken yet.
     pub bytes: BytesMut,
-    /// How many strings the command lacks, and those that are there.
+    /// How many bytes of it were read.
+    read: usize,
+    /// How many strings the command lacks, and where those are that are there.
     missing: i64,
-    words: Vec<Bytes>,
+    strings: Vec<Range<usize>>,
     /// How long the next string is, if that has come.
     length: Option<usize>,
     /// Up to where no line has ended.
@@ -42,7 +48,8 @@ impl Requests {
                 match self.bytes.first() {
                     None => return Read::Nothing,
                     Some(b'*') => match self.count() {
-                        Ok(Some(count)) => self.missing = count.max(0),
+                        Ok(Some(1..)) => {}
+                        Ok(Some(_)) => self.advance(),
                         Ok(None) => return Read::Nothing,
                         Err(broken) => return Read::Broken(broken.to_owned()),
                     },
@@ -56,11 +63,11 @@ impl Requests {
                 continue;
             }
             match self.string() {
-                Ok(Some(word)) => {
-                    self.words.push(word);
+                Ok(Some(string)) => {
+                    self.strings.push(string);
                     self.missing -= 1;
                     if self.missing == 0 {
-                        return Read::Command(std::mem::take(&mut self.words));
+                        return Read::Command(self.take());
                     }
                 }
                 Ok(None) => return Read::Nothing,
@@ -69,14 +76,33 @@ impl Requests {
         }
     }
 
-    /// Takes a line out, and reads it without its end; `None`: it has not ended.
+    /// Takes out the command that was read. Its words are copies: what arrives lies in a larger buffer, which would live as
+    /// long as the shortest value in it.
+    fn take(&mut self) -> Vec<Bytes> {
+        let strings = self.strings.drain(..);
+        let words = if self.read <= SHARED_MAX {
+            let whole = Bytes::copy_from_slice(&self.bytes[..self.read]);
+            strings.map(|string| whole.slice(string)).collect()
+        } else {
+            strings.map(|string| Bytes::copy_from_slice(&self.bytes[string])).collect()
+        };
+        self.advance();
+        words
+    }
+
+    /// What was read is done with.
+    fn advance(&mut self) {
+        self.bytes.advance(self.read);
+        (self.read, self.searched) = (0, 0);
+    }
+
+    /// Reads a line without its end; `None`: it has not ended.
     fn line<T>(&mut self, end: &[u8], read: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        let from = self.searched.min(self.bytes.len());
+        let from = self.searched.max(self.read).min(self.bytes.len());
         match self.bytes[from..].windows(end.len()).position(|bytes| bytes == end) {
             Some(at) => {
-                self.searched = 0;
-                let line = read(&self.bytes[..from + at]);
-                self.bytes.advance(from + at + end.len());
+                let line = read(&self.bytes[self.read..from + at]);
+                self.read = from + at + end.len();
                 Some(line)
             }
             None => {
@@ -86,27 +112,56 @@ impl Requests {
         }
     }
 
+    /// How much has come and was not read.
+    fn unread(&self) -> usize {
+        self.bytes.len() - self.read
+    }
+
+    /// The number in the line after this sign, as almost all are: it has ended, and has few digits.
+    fn header(&mut self, sign: u8) -> Option<i64> {
+        let (first, rest) = self.bytes[self.read..].split_first()?;
+        let digits = rest.iter().take(8).take_while(|byte| byte.is_ascii_digit()).count();
+        let has_zeros = digits > 1 && rest[0] == b'0';
+        if *first != sign || digits == 0 || has_zeros || rest.get(digits..digits + 2) != Some(b"\r\n") {
+            return None;
+        }
+        let number = rest[..digits].iter().fold(0, |number, digit| 10 * number + i64::from(digit - b'0'));
+        self.read += digits + 3;
+        Some(number)
+    }
+
     fn count(&mut self) -> Result<Option<i64>, &'static str> {
+        if let Some(count) = self.header(b'*') {
+            self.missing = count;
+            return Ok(Some(count));
+        }
         match self.line(b"\r\n", |line| integer(&line[1..])) {
-            None if self.bytes.len() > LINE_MAX => Err("too big mbulk count string"),
+            None if self.unread() > LINE_MAX => Err("too big mbulk count string"),
             None => Ok(None),
             Some(count) => match count.filter(|count| *count <= i64::from(i32::MAX)) {
-                Some(count) => Ok(Some(count)),
+                Some(count) => {
+                    self.missing = count.max(0);
+                    Ok(Some(count))
+                }
                 None => Err("invalid multibulk length"),
             },
         }
     }
 
-    fn string(&mut self) -> Result<Option<Bytes>, String> {
+    fn string(&mut self) -> Result<Option<Range<usize>>, String> {
         let length = match self.length {
             Some(length) => length,
             None => {
+                if let Some(length) = self.header(b'$') {
+                    self.length = usize::try_from(length).ok();
+                    return self.string();
+                }
                 let read = |line: &[u8]| match line.first() {
                     Some(b'$') => Ok(integer(&line[1..])),
                     other => Err(other.map_or('\r', |first| char::from(*first))),
                 };
                 let Some(line) = self.line(b"\r\n", read) else {
-                    return match self.bytes.len() > LINE_MAX {
+                    return match self.unread() > LINE_MAX {
                         true => Err("too big bulk count string".to_owned()),
                         false => Ok(None),
                     };
@@ -120,21 +175,23 @@ impl Requests {
                 length
             }
         };
-        if self.bytes.len() < length + 2 {
+        if self.unread() < length + 2 {
             return Ok(None);
         }
         self.length = None;
-        // Its own copy: what arrived is a slice of a larger buffer, which would live as long as the shortest value in it.
-        let word = Bytes::copy_from_slice(&self.bytes[..length]);
-        self.bytes.advance(length + 2);
-        Ok(Some(word))
+        let string = self.read..self.read + length;
+        self.read += length + 2;
+        Ok(Some(string))
     }
 
     fn typed(&mut self) -> Result<Option<Vec<Bytes>>, &'static str> {
         match self.line(b"\n", |line| split(line.strip_suffix(b"\r").unwrap_or(line))) {
-            None if self.bytes.len() > LINE_MAX => Err("too big inline request"),
+            None if self.unread() > LINE_MAX => Err("too big inline request"),
             None => Ok(None),
-            Some(words) => words.map(Some).ok_or("unbalanced quotes in request"),
+            Some(words) => {
+                self.advance();
+                words.map(Some).ok_or("unbalanced quotes in request")
+            }
         }
     }
 }
@@ -247,6 +304,13 @@ mod tests {
             "the last line has not ended"
         );
         assert_eq!(all(b"SET a \"b \\x41\\n\" 'c'\n"), [command(&["SET", "a", "b A\n", "c"])]);
+    }
+
+    #[test]
+    fn a_long_command_is_read_as_a_short_one_is() {
+        let value = "v".repeat(SHARED_MAX);
+        let bytes = format!("*2\r\n$4\r\nECHO\r\n${}\r\n{value}\r\n*1\r\n$4\r\nPING\r\n", value.len());
+        assert_eq!(all(bytes.as_bytes()), [command(&["ECHO", &value]), command(&["PING"])]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A client's command being run: nobody else comes in between.
 
+use super::events::{Class, Wanted};
 use super::house::{House, Session};
 use super::reply::Reply;
 use super::store::{Content, Entry, Instance, Place, Settings, Sorted, unix_micros, unix_ms};
@@ -159,11 +160,40 @@ impl Turn<'_, '_> {
     /// Writes a key anew. Empty collections are not written: the key goes.
     pub fn put(&mut self, key: &Bytes, content: Content, dies: Option<i64>) {
         let place = self.place(key);
-        match content.is_empty() {
-            true => {
-                self.instance.keyspace.remove(&place, self.cx);
-            }
-            false => self.instance.keyspace.put(place, content, dies, self.cx),
+        if content.is_empty() {
+            self.instance.keyspace.remove(&place, self.cx);
+            return;
+        }
+        let is_told = self.house.events.wants(Class::New) && !self.has(key);
+        self.instance.keyspace.put(place, content, dies, self.cx);
+        if is_told {
+            self.event(Class::New, "new", key);
+        }
+    }
+
+    /// Writes what a command has come to, or removes the key if that is nothing.
+    pub fn replace(&mut self, key: &Bytes, content: Content, class: Class, event: &'static str) {
+        if !content.is_empty() {
+            self.put(key, content, None);
+            self.event(class, event, key);
+        } else if self.remove(key) {
+            self.event(Class::Generic, "del", key);
+        }
+    }
+
+    /// Something has happened to a key.
+    pub fn event(&mut self, class: Class, event: &'static str, key: &Bytes) {
+        if self.house.events != Wanted::default() {
+            let place = self.place(key);
+            self.house.event(class, event, &place);
+        }
+    }
+
+    /// A collection has lost something, and with its last element the key is gone.
+    pub fn lost(&mut self, class: Class, event: &'static str, key: &Bytes) {
+        self.event(class, event, key);
+        if self.house.events != Wanted::default() && !self.has(key) {
+            self.event(Class::Generic, "del", key);
         }
     }
 
@@ -172,6 +202,7 @@ impl Turn<'_, '_> {
         let place = self.place(key);
         if !self.has(key) {
             self.instance.keyspace.put(place.clone(), new, None, self.cx);
+            self.event(Class::New, "new", key);
         }
         match self.instance.keyspace.edit(&place, self.cx, change) {
             Some(changed) => changed,

@@ -2,20 +2,22 @@
 
 use super::busy::{Job, holds_up};
 use super::commands::{again, execute};
+use super::events::Class;
 use super::house::{House, Outgoing, Quiet, Sent, Session, Waiter};
 use super::queue::Queue;
 use super::reply::Reply;
 use super::store::{Content, Instance, Place, Settings};
 use super::turn::{Refusal, Surroundings, Turn, Within};
-use super::watched::{Asked, Sight, Tells, reply_text};
+use super::watched::{Asked, Sight, Tells, reply_text, show_command};
 use crate::serve::condition::Direction;
-use crate::serve::servers::{self, Served, ServerState};
-use crate::serve::watch::claims::Claims;
+use crate::serve::servers::{self, Connection, Served, ServerState};
+use crate::serve::watch::claims::{Claims, Owner};
 use crate::serve::watch::record::{Happened, LinkId, What};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use picklock_model::machine::{Context, Effects, Silence};
 use picklock_model::stores::redis::Layout;
 use picklock_model::time::Micros;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,13 +27,41 @@ use tokio::sync::oneshot;
 /// same servers.
 pub type Servers = servers::Servers<Instance>;
 
+/// Most replies are not longer.
+const REPLY_BYTES: usize = 32;
+
 pub(super) type State = servers::State<Instance>;
 
 /// What the servers have for their clients' sake.
 #[derive(Debug, Default)]
 pub struct Desk {
-    pub(super) houses: BTreeMap<u8, Box<House>>,
+    /// Of each server that runs; that in which a command is being run is taken out.
+    houses: Vec<Option<Box<House>>>,
     addresses: Arc<[SocketAddr]>,
+}
+
+impl Desk {
+    /// A server's.
+    pub fn house(&self, server: u8) -> Option<&House> {
+        self.houses.get(usize::from(server))?.as_deref()
+    }
+
+    fn house_mut(&mut self, server: u8) -> Option<&mut House> {
+        self.houses.get_mut(usize::from(server))?.as_deref_mut()
+    }
+
+    /// A server's house is taken out, until it is put back.
+    pub fn take(&mut self, server: u8) -> Option<Box<House>> {
+        self.houses.get_mut(usize::from(server))?.take()
+    }
+
+    pub fn put(&mut self, server: u8, house: Box<House>) {
+        let place = usize::from(server);
+        if self.houses.len() <= place {
+            self.houses.resize_with(place + 1, || None);
+        }
+        self.houses[place] = Some(house);
+    }
 }
 
 impl Served for Instance {
@@ -41,8 +71,18 @@ impl Served for Instance {
         match reply {}
     }
 
+    fn acted(servers: &Servers, server: u8) {
+        servers.step(|state, now| {
+            let expired = state.nodes[usize::from(server)].machine.keyspace.take_expired();
+            let Some(mut house) = state.desk.take(server) else { return };
+            expired.iter().for_each(|place| house.event(Class::Expired, "expired", place));
+            state.push(server, &mut house, now);
+            state.desk.put(server, house);
+        });
+    }
+
     fn ended(server: u8, desk: &mut Desk) {
-        desk.houses.remove(&server);
+        drop(desk.take(server));
     }
 }
 
@@ -69,9 +109,13 @@ impl Servers {
 }
 
 /// Somebody has connected: its number on this server.
-pub fn admit(servers: &Servers, server: u8, link: LinkId, outbox: Arc<Queue<Outgoing>>) -> i64 {
+pub fn admit(servers: &Servers, connection: &Connection, outbox: Arc<Queue<Outgoing>>) -> i64 {
     let now = servers.now();
-    servers.state().desk.houses.entry(server).or_default().admit(link, now, outbox)
+    let desk = &mut servers.state().desk;
+    let mut house = desk.take(connection.server).unwrap_or_default();
+    let id = house.admit(connection.owner(), now, outbox);
+    desk.put(connection.server, house);
+    id
 }
 
 /// A client is gone: it has closed its connection, or that was reset.
@@ -79,7 +123,7 @@ pub fn dismiss(servers: &Servers, server: u8, client: i64, link: LinkId, is_rese
     let now = servers.now();
     let what = if is_reset { What::Reset } else { What::Closed };
     servers.state().watch.record.add(Happened { link: Some(link), ..Happened::new(now, what, "") });
-    if let Some(house) = servers.state().desk.houses.get_mut(&server) {
+    if let Some(house) = servers.state().desk.house_mut(server) {
         house.dismiss(client);
     }
 }
@@ -112,30 +156,47 @@ pub enum Said {
     Runs(Box<Job>),
     /// The server runs a script, and hears nothing until that has ended or is known to take too long: ask again.
     Held(Vec<Bytes>),
+    /// It has not arrived: its link or its server is held up, or has ended.
+    OnTheWay(Vec<Bytes>),
     /// The server does not know this client: it is about to close its connection.
     Stranger,
 }
 
 /// Runs a client's command: one step, in which nobody else comes in.
-pub fn ask(servers: &Servers, server: u8, client: i64, words: Vec<Bytes>, asked: &mut Asked) -> Said {
+pub fn ask(
+    servers: &Servers,
+    connection: &Connection,
+    client: i64,
+    words: Vec<Bytes>,
+    asked: &mut Asked,
+) -> Said {
+    let server = connection.server;
     servers.step(|state, now| {
-        if holds_up(state.desk.houses.get(&server).map(Box::as_ref)) {
+        if !state.is_open(connection, now) {
+            return Said::OnTheWay(words);
+        }
+        if holds_up(state.desk.house(server)) {
             return Said::Held(words);
         }
         let is_watched = state.watch.record.is_on();
         let mut sight = None;
         let around = Surroundings::of(state, servers.settings());
-        let Some(mut house) = state.desk.houses.remove(&server) else { return Said::Stranger };
-        let Some(mut session) = house.sessions.remove(&client) else {
-            state.desk.houses.insert(server, house);
+        let Some(mut house) = state.desk.take(server) else { return Said::Stranger };
+        let Some(mut session) = house.sessions.take(client) else {
+            state.desk.put(server, house);
             return Said::Stranger;
         };
+        let name = session.name.clone();
+        let is_looked_at = is_watched && Sight::is_needed(&words, &session, asked, &state.watch.claims);
         let mut ran = Ok(Reply::Nil);
         house.may_be_busy = !is_simulated();
         state.enter(servers, server, now, |instance, cx, effects| {
             instance.begin(cx);
+            for place in instance.keyspace.take_expired() {
+                house.event(Class::Expired, "expired", &place);
+            }
             settle(instance, cx, effects, &mut house, &mut session, &around);
-            sight = is_watched.then(|| Sight::before(&words, &session, instance, cx));
+            sight = is_looked_at.then(|| Sight::before(&words, &session, instance, cx));
             let mut turn = Turn {
                 instance,
                 cx,
@@ -151,41 +212,42 @@ pub fn ask(servers: &Servers, server: u8, client: i64, words: Vec<Bytes>, asked:
             settle(instance, cx, effects, &mut house, &mut session, &around);
         });
         if ran == Err(Refusal::Runs) {
+            let sight = sight.or_else(|| is_watched.then(Sight::default));
             let job = Job::new(&mut house, &session, words, sight, asked);
-            house.sessions.insert(client, session);
-            state.desk.houses.insert(server, house);
+            house.sessions.put(session);
+            state.desk.put(server, house);
             return job.map_or(Said::Stranger, |job| Said::Runs(Box::new(job)));
         }
         let mut tells = Tells::default();
         if let Some(sight) = sight {
             tells.claims = sight.tell(server, &words, asked, now, &mut state.watch);
+        }
+        if is_watched {
             tells.text = match &ran {
-                Ok(reply) => reply_text(reply).into(),
+                Ok(reply) => reply_text(reply),
                 Err(Refusal::Error(text)) => format!("-{}", crate::serve::watch::shown(text)).into(),
                 Err(Refusal::Block { .. } | Refusal::Replicas { .. } | Refusal::Runs) => "waits".into(),
             };
-            let reply = Some(tells.text.clone());
-            let happened = Happened {
-                link: Some(session.link),
-                reply,
-                ..Happened::new(now, What::Ran, asked.text.clone())
-            };
-            state.watch.record.add(happened);
-            state.watch.record.name(session.link, &String::from_utf8_lossy(&session.name));
+            let (record, link) = (&mut state.watch.record, session.owner.link);
+            let text = |to: &mut Vec<u8>| show_command(&words, to);
+            record.of_command(now, What::Ran, server, link, text, Some(&tells.text));
+            if session.name != name {
+                record.name(link, &String::from_utf8_lossy(&session.name));
+            }
         }
-        let (version, link) = (session.version, session.link);
+        let (version, owner) = (session.version, session.owner);
         if let Some(told) = unsaid(&mut session, ran.as_ref()) {
             ran = Ok(told);
         }
         let is_last = words.first().is_some_and(|name| name.eq_ignore_ascii_case(b"quit"));
-        house.sessions.insert(client, session);
+        house.sessions.put(session);
         let said = match ran {
             Ok(reply) => {
-                let outgoing = state.outgoing(server, link, &reply, version, is_last, now);
+                let outgoing = state.outgoing(server, owner, &reply, version, is_last, now);
                 Said::Reply(Outgoing { tells, ..outgoing })
             }
             Err(Refusal::Error(text)) => {
-                let outgoing = state.outgoing(server, link, &Reply::error(text), version, false, now);
+                let outgoing = state.outgoing(server, owner, &Reply::error(text), version, false, now);
                 Said::Reply(Outgoing { tells, ..outgoing })
             }
             Err(Refusal::Block { places, timeout_ms, in_vain }) => {
@@ -202,7 +264,7 @@ pub fn ask(servers: &Servers, server: u8, client: i64, words: Vec<Bytes>, asked:
         for notice in house.notices.drain(..) {
             state.notice(server, now, &notice);
         }
-        state.desk.houses.insert(server, house);
+        state.desk.put(server, house);
         said
     })
 }
@@ -242,20 +304,21 @@ pub fn late(
 ) -> Option<Outgoing> {
     let now = servers.now();
     let mut state = servers.state();
-    let house = state.desk.houses.get_mut(&server)?;
+    let is_kept = state.watch.record.is_on();
+    let house = state.desk.house_mut(server)?;
     if let Some(ticket) = ticket {
         house.waiters.remove(&ticket);
     }
-    let (version, link) = house.sessions.get(&client).map(|session| (session.version, session.link))?;
-    let text = if state.watch.record.is_on() { reply_text(reply).into() } else { Arc::default() };
-    let outgoing = state.outgoing(server, link, reply, version, false, now);
+    let (version, owner) = house.sessions.get(client).map(|session| (session.version, session.owner))?;
+    let text = if is_kept { reply_text(reply) } else { Cow::default() };
+    let outgoing = state.outgoing(server, owner, reply, version, false, now);
     Some(Outgoing { tells: Tells { text, claims: Vec::new() }, ..outgoing })
 }
 
 /// What is told to a client before its connection is closed.
-pub fn last_word(servers: &Servers, server: u8, link: LinkId, text: String) -> Outgoing {
+pub fn last_word(servers: &Servers, connection: &Connection, text: String) -> Outgoing {
     let now = servers.now();
-    servers.state().outgoing(server, link, &Reply::error(text), 2, true, now)
+    servers.state().outgoing(connection.server, connection.owner(), &Reply::error(text), 2, true, now)
 }
 
 /// How many other servers have come as far as this.
@@ -290,34 +353,36 @@ impl State {
     pub(super) fn outgoing(
         &mut self,
         server: u8,
-        link: LinkId,
+        owner: Owner,
         reply: &Reply,
         version: u8,
         is_last: bool,
         now: Micros,
     ) -> Outgoing {
-        let mut bytes = BytesMut::new();
+        let mut bytes = Vec::with_capacity(REPLY_BYTES);
         reply.write(version, &mut bytes);
         self.tally.commands += 1;
-        self.sent(server, link, bytes.freeze(), is_last, now)
+        self.sent(server, owner, bytes, is_last, now)
     }
 
-    fn sent(&mut self, server: u8, link: LinkId, bytes: Bytes, is_last: bool, now: Micros) -> Outgoing {
-        let client = self.watch.record.client_of(link);
-        let (latency, is_lost) = self.fate(server, client, Direction::Reply, now);
+    fn sent(&mut self, server: u8, owner: Owner, bytes: Vec<u8>, is_last: bool, now: Micros) -> Outgoing {
+        let (latency, is_lost) = self.fate(server, owner.client, Direction::Reply, now);
         Outgoing { due: now + latency, is_lost, bytes, is_last, tells: Tells::default() }
     }
 
     /// Sends what is to be told to those who did not ask.
     pub(super) fn push(&mut self, server: u8, house: &mut House, now: Micros) {
-        for (client, sent) in std::mem::take(&mut house.pushes) {
-            let Some(session) = house.sessions.get(&client) else { continue };
-            let (mut bytes, is_last) = (BytesMut::new(), sent == Sent::Close);
+        if house.pushes.is_empty() {
+            return;
+        }
+        for (client, sent) in house.pushes.drain(..) {
+            let Some(session) = house.sessions.get(client) else { continue };
+            let (mut bytes, is_last) = (Vec::new(), sent == Sent::Close);
             if let Sent::Reply(reply) = &sent {
                 reply.write(session.version, &mut bytes);
             }
             // If its connection has ended, nobody is told.
-            session.outbox.send(self.sent(server, session.link, bytes.freeze(), is_last, now));
+            session.outbox.send(self.sent(server, session.owner, bytes, is_last, now));
         }
     }
 }
@@ -331,7 +396,7 @@ pub(super) fn settle(
     session: &mut Session,
     around: &Surroundings,
 ) {
-    loop {
+    while !instance.is_settled() {
         instance.end(cx, effects);
         let touched = instance.take_unseen();
         if touched.is_empty() {
@@ -351,6 +416,9 @@ fn serve_waiters(
     house: &mut House,
     around: &Surroundings,
 ) {
+    if house.waiters.is_empty() {
+        return;
+    }
     let waits = |(ticket, waiter): (&u64, &Waiter)| waiter.places.contains(place).then_some(*ticket);
     let tickets: Vec<u64> = house.waiters.iter().filter_map(waits).collect();
     for ticket in tickets {
@@ -359,10 +427,10 @@ fn serve_waiters(
             return;
         }
         let Some(waiter) = house.waiters.remove(&ticket) else { continue };
-        let Some(mut session) = house.sessions.remove(&waiter.client) else { continue };
+        let Some(mut session) = house.sessions.take(waiter.client) else { continue };
         let mut turn = Turn { instance, cx, house, session: &mut session, around, within: Within::Itself };
         let got = again(&mut turn, &waiter.words);
-        house.sessions.insert(session.id, session);
+        house.sessions.put(session);
         match got {
             // If it has gone meanwhile, what it got is lost with it, as in the real server.
             Some(reply) => drop(waiter.answer.send(reply)),

@@ -9,14 +9,16 @@ use super::house::Session;
 use super::reply::Reply;
 use super::store::{Content, Instance, Place, unix_ms};
 use super::visit::{Servers, State};
+use crate::serve::servers::Connection;
 use crate::serve::watch::Watch;
-use crate::serve::watch::claims::Owner;
-use crate::serve::watch::record::{Happened, LinkId, What};
+use crate::serve::watch::claims::{Claims, Owner};
+use crate::serve::watch::record::{LinkId, What};
 use crate::serve::watch::{show, shown};
 use bytes::Bytes;
 use picklock_model::machine::Context;
 use picklock_model::time::Micros;
-use std::sync::Arc;
+use smallvec::SmallVec;
+use std::borrow::Cow;
 
 type Settings = super::store::Settings;
 
@@ -33,38 +35,41 @@ const LIFE_MAX_MS: i64 = 1 << 50;
 type Held = Option<(Bytes, Option<i64>)>;
 
 /// The keys of a command that can make, change or end a lock.
+#[derive(Default)]
 pub struct Sight {
     /// With what they held before it was run, and after.
-    keys: Vec<(Place, Held, Held)>,
+    keys: SmallVec<[(Place, Held, Held); 1]>,
     /// It can take a lock.
     takes: bool,
     /// The server's wall clock, in milliseconds since 1970.
     now_ms: i64,
 }
 
-/// A command as one line, not too long.
-pub fn command_text(words: &[Bytes]) -> String {
-    let mut text = String::with_capacity(TEXT_MAX);
+/// Shows a command in one line, not too long.
+pub fn show_command(words: &[Bytes], to: &mut Vec<u8>) {
     for (place, word) in words.iter().enumerate() {
         if place > 0 {
-            text.push(' ');
+            to.push(b' ');
         }
-        show(word, &mut text);
-        if text.len() > TEXT_MAX {
-            return text.chars().take(TEXT_MAX).chain(['…']).collect();
+        show(word, to);
+        if to.len() > TEXT_MAX {
+            let text = String::from_utf8_lossy(to);
+            let text: String = text.chars().take(TEXT_MAX).chain(['…']).collect();
+            *to = text.into();
+            return;
         }
     }
-    text
 }
 
 /// A reply as one line, not too long.
-pub fn reply_text(reply: &Reply) -> String {
-    match reply {
+pub fn reply_text(reply: &Reply) -> Cow<'static, str> {
+    Cow::Owned(match reply {
+        Reply::Status(text) if text.as_ref() == b"OK" => return Cow::Borrowed("OK"),
+        Reply::Nil | Reply::NoArray => return Cow::Borrowed("nil"),
         Reply::Status(text) => shown(text),
         Reply::Error(text) => format!("-{}", shown(text)),
         Reply::Integer(number) => number.to_string(),
         Reply::Bulk(text) => shown(text),
-        Reply::Nil | Reply::NoArray => "nil".to_owned(),
         Reply::Array(replies) | Reply::Set(replies) | Reply::Push(replies) | Reply::Several(replies) => {
             let all = replies.iter().take(8).map(reply_text).collect::<Vec<_>>().join(" ");
             format!("[{}]", all.chars().take(TEXT_MAX).collect::<String>())
@@ -72,7 +77,7 @@ pub fn reply_text(reply: &Reply) -> String {
         Reply::Map(pairs) => format!("{} pairs", pairs.len()),
         Reply::Double(number) => number.to_string(),
         Reply::Verbatim(text) => shown(text.as_bytes()),
-    }
+    })
 }
 
 /// The keys that a command names, of those commands that matter, and whether it can take a lock.
@@ -111,30 +116,40 @@ fn held(instance: &Instance, place: &Place, now_ms: i64) -> Held {
 }
 
 impl Sight {
+    /// Whether this command has to be looked at: most are about keys that nobody has ever locked.
+    pub fn is_needed(words: &[Bytes], session: &Session, asked: &Asked, claims: &Claims) -> bool {
+        if !asked.doubts.is_empty() || session.transaction.is_some() || session.database > 0 {
+            return true;
+        }
+        let (takes, keys) = keys(words);
+        takes || keys.iter().take(KEYS_MAX).any(|key| claims.knows(key))
+    }
+
     /// What the keys of this command hold, before it is run.
     pub fn before(words: &[Bytes], session: &Session, instance: &Instance, cx: &Context<Settings>) -> Sight {
         let now_ms = unix_ms(cx);
-        let queued = session.transaction.iter().flat_map(|transaction| &transaction.commands);
-        let is_exec = words.first().is_some_and(|name| name.eq_ignore_ascii_case(b"exec"));
-        let commands: Vec<&[Bytes]> = match (&session.transaction, is_exec) {
-            (Some(_), true) => queued.map(Vec::as_slice).collect(),
-            // It is kept for later.
-            (Some(_), false) => Vec::new(),
-            (None, _) => vec![words],
-        };
-        let mut sight = Sight { keys: Vec::new(), takes: false, now_ms };
-        for command in commands {
-            let (takes, keys) = keys(command);
-            sight.takes |= takes;
-            for key in keys.iter().take(KEYS_MAX) {
-                let place = (session.database, key.clone());
-                if sight.keys.iter().all(|(known, ..)| *known != place) {
-                    let held = held(instance, &place, now_ms);
-                    sight.keys.push((place, held, None));
-                }
+        let mut sight = Sight { keys: SmallVec::new(), takes: false, now_ms };
+        match &session.transaction {
+            None => sight.add(words, session, instance),
+            Some(transaction) if words.first().is_some_and(|name| name.eq_ignore_ascii_case(b"exec")) => {
+                transaction.commands.iter().for_each(|command| sight.add(command, session, instance));
             }
+            // It is kept for later.
+            Some(_) => {}
         }
         sight
+    }
+
+    fn add(&mut self, command: &[Bytes], session: &Session, instance: &Instance) {
+        let (takes, keys) = keys(command);
+        self.takes |= takes;
+        for key in keys.iter().take(KEYS_MAX) {
+            let place = (session.database, key.clone());
+            if self.keys.iter().all(|(known, ..)| *known != place) {
+                let held = held(instance, &place, self.now_ms);
+                self.keys.push((place, held, None));
+            }
+        }
     }
 
     /// What they hold after it.
@@ -216,22 +231,24 @@ pub struct Asked {
     pub at: Micros,
     /// The claims that it may give up. What never runs has given them up, as far as its client knows.
     pub doubts: Vec<(Bytes, Bytes)>,
-    /// What it says, if that is kept.
-    pub text: Arc<str>,
 }
 
 impl Asked {
     /// A client has sent this.
-    pub fn new(servers: &Servers, state: &mut State, link: LinkId, words: &[Bytes], at: Micros) -> Asked {
-        let watch = &mut state.watch;
-        let owner = Owner { link, client: watch.record.client_of(link) };
-        let mut asked =
-            Asked { servers: servers.clone(), owner, at, doubts: Vec::new(), text: Arc::default() };
+    pub fn new(
+        servers: &Servers,
+        state: &mut State,
+        connection: &Connection,
+        words: &[Bytes],
+        at: Micros,
+    ) -> Asked {
+        let (watch, owner) = (&mut state.watch, connection.owner());
+        let mut asked = Asked { servers: servers.clone(), owner, at, doubts: Vec::new() };
         if !watch.record.is_on() {
             return asked;
         }
-        asked.text = command_text(words).into();
-        watch.record.add(Happened { link: Some(link), ..Happened::new(at, What::Asked, asked.text.clone()) });
+        let text = |to: &mut Vec<u8>| show_command(words, to);
+        watch.record.of_command(at, What::Asked, connection.server, connection.link, text, None);
         let is_script = words
             .first()
             .is_some_and(|name| name.eq_ignore_ascii_case(b"eval") || name.eq_ignore_ascii_case(b"evalsha"));
@@ -248,8 +265,8 @@ impl Asked {
 
     /// It is answered by another one in its place.
     pub fn hand_over(&mut self) -> Asked {
-        let (doubts, text) = (std::mem::take(&mut self.doubts), std::mem::take(&mut self.text));
-        Asked { servers: self.servers.clone(), owner: self.owner, at: self.at, doubts, text }
+        let doubts = std::mem::take(&mut self.doubts);
+        Asked { servers: self.servers.clone(), owner: self.owner, at: self.at, doubts }
     }
 }
 
@@ -268,7 +285,7 @@ impl Drop for Asked {
 /// What a reply that is on its way will tell.
 #[derive(Debug, Default)]
 pub struct Tells {
-    pub text: Arc<str>,
+    pub text: Cow<'static, str>,
     pub claims: Vec<(Bytes, u64)>,
 }
 
@@ -278,7 +295,14 @@ impl Tells {
         if self.text.is_empty() && self.claims.is_empty() {
             return;
         }
-        watch.record.add(Happened { link: Some(link), ..Happened::new(now, What::Told, self.text) });
+        watch.record.of_command(
+            now,
+            What::Told,
+            server,
+            link,
+            |to| to.extend_from_slice(self.text.as_bytes()),
+            None,
+        );
         for (key, number) in &self.claims {
             watch.told(server, key, *number, now);
         }

@@ -18,7 +18,7 @@ const LOCKS_MAX: usize = 10_000;
 const CLAIMS_MAX: usize = 16;
 
 /// Who asks: a connection, and the client of a trial behind it, if there is one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Owner {
     pub link: LinkId,
     pub client: Option<u8>,
@@ -231,6 +231,11 @@ impl Claims {
         };
         self.changed_hands += u64::from(before.is_some_and(is_new));
         (Some(second), overlaps)
+    }
+
+    /// Whether there is a claim on this lock, of whomever.
+    pub fn knows(&self, key: &Bytes) -> bool {
+        self.locks.contains_key(key)
     }
 
     /// A server lets this value live for so long from now on.

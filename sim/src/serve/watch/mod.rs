@@ -428,25 +428,26 @@ fn number_of(name: &str) -> Option<u8> {
 
 /// Bytes of a client as text, and not too much of it.
 pub fn shown(bytes: &[u8]) -> String {
-    let mut text = String::new();
+    let mut text = Vec::new();
     show(bytes, &mut text);
-    text
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Adds bytes of a client to a text, and not too much of them.
-pub fn show(bytes: &[u8], to: &mut String) {
+pub fn show(bytes: &[u8], to: &mut Vec<u8>) {
     const SHOWN_MAX: usize = 48;
     let first = &bytes[..bytes.len().min(SHOWN_MAX)];
-    match std::str::from_utf8(first) {
-        // The usual case, once per word of every command.
-        Ok(text) if first.iter().all(|byte| (b' '..0x7f).contains(byte)) => to.push_str(text),
-        _ => {
-            let text = String::from_utf8_lossy(first);
-            to.extend(text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }));
-        }
+    // The usual case, once per word of every command: to look at all of it is faster than to stop at the first that is not.
+    if first.iter().fold(true, |all, byte| all & (b' '..0x7f).contains(byte)) {
+        to.extend_from_slice(first);
+    } else {
+        let text = String::from_utf8_lossy(first);
+        let text: String =
+            text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+        to.extend_from_slice(text.as_bytes());
     }
     if bytes.len() > SHOWN_MAX {
-        to.push('…');
+        to.extend_from_slice("…".as_bytes());
     }
 }
 

@@ -7,10 +7,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How much is kept in memory: the last minutes of a lock that is used, and little beside the servers themselves.
 const KEPT_MAX: usize = 40_000;
+/// So many are forgotten at once.
+const FORGOTTEN_AT_ONCE: usize = 1_000;
 /// Of how many connections it is kept who they were.
 const LINKS_MAX: usize = 20_000;
 
@@ -88,6 +92,38 @@ impl Happened {
     }
 }
 
+/// One thing that happened, with words that are somebody else's.
+#[derive(Clone, Copy, Debug)]
+struct Fact<'a> {
+    at: Micros,
+    what: What,
+    server: Option<u8>,
+    link: Option<LinkId>,
+    client: Option<&'a str>,
+    /// What is not UTF-8 in it is shown as such.
+    text: &'a [u8],
+    reply: Option<&'a [u8]>,
+    strike: Option<usize>,
+}
+
+/// One thing that happened, as it is kept: every command leaves three of these, so its words lie with all others' in one place, in
+/// this order, and nothing is allocated for it.
+#[derive(Debug)]
+struct Kept {
+    at: Micros,
+    link: Option<NonZeroU64>,
+    strike: Option<NonZeroU64>,
+    /// The lengths of its words in bytes.
+    text: u32,
+    reply: Option<u32>,
+    client: Option<u32>,
+    what: What,
+    server: Option<u8>,
+}
+
+/// Longer words are cut off: lengths are kept in four bytes.
+const WORDS_MAX: usize = 1 << 20;
+
 /// Who is at the other end of a connection.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Link {
@@ -103,7 +139,11 @@ pub struct Link {
 #[derive(Debug, Default)]
 pub struct Record {
     is_on: bool,
-    past: VecDeque<Happened>,
+    past: VecDeque<Kept>,
+    /// What they say, one after the other.
+    words: VecDeque<u8>,
+    /// Where the words of a command are put together.
+    line: Vec<u8>,
     links: BTreeMap<LinkId, Link>,
     last_link: LinkId,
     /// Ports that belong to one client of a trial each.
@@ -202,23 +242,96 @@ impl Record {
     }
 
     /// Something happens.
-    pub fn add(&mut self, mut happened: Happened) {
+    pub fn add(&mut self, happened: Happened) {
+        let Happened { at, what, server, link, client, text, reply, strike } = &happened;
+        let server = server.or_else(|| self.link((*link)?).map(|link| link.server));
+        self.keep(Fact {
+            at: *at,
+            what: *what,
+            server,
+            link: *link,
+            client: client.as_deref(),
+            text: text.as_bytes(),
+            reply: reply.as_deref().map(str::as_bytes),
+            strike: *strike,
+        });
+    }
+
+    /// A connection's command is on its way to this server, is run, or is answered.
+    pub fn of_command(
+        &mut self,
+        at: Micros,
+        what: What,
+        server: u8,
+        link: LinkId,
+        text: impl FnOnce(&mut Vec<u8>),
+        reply: Option<&str>,
+    ) {
         if !self.is_on {
             return;
         }
-        if let Some(link) = happened.link.and_then(|link| self.links.get(&link)) {
-            happened.server = happened.server.or(Some(link.server));
+        let (server, link, mut line) = (Some(server), Some(link), std::mem::take(&mut self.line));
+        line.clear();
+        text(&mut line);
+        let reply = reply.map(str::as_bytes);
+        self.keep(Fact { at, what, server, link, client: None, text: &line, reply, strike: None });
+        self.line = line;
+    }
+
+    fn keep(&mut self, fact: Fact) {
+        if !self.is_on {
+            return;
         }
-        self.write(&happened);
-        if self.past.len() >= KEPT_MAX {
-            self.past.pop_front();
+        self.write(&fact);
+        if self.past.len() >= KEPT_MAX + FORGOTTEN_AT_ONCE {
+            let words: usize = self.past.drain(..FORGOTTEN_AT_ONCE).map(|kept| kept.words()).sum();
+            self.words.drain(..words);
         }
-        self.past.push_back(happened);
+        let mut put = |words: &[u8]| {
+            let words = &words[..words.len().min(WORDS_MAX)];
+            self.words.extend(words);
+            words.len() as u32
+        };
+        let kept = Kept {
+            at: fact.at,
+            link: fact.link.and_then(NonZeroU64::new),
+            strike: fact.strike.and_then(|strike| NonZeroU64::new(strike as u64)),
+            text: put(fact.text),
+            reply: fact.reply.map(&mut put),
+            client: fact.client.map(str::as_bytes).map(&mut put),
+            what: fact.what,
+            server: fact.server,
+        };
+        self.past.push_back(kept);
     }
 
     /// What is kept, the oldest first.
-    pub fn past(&self) -> impl DoubleEndedIterator<Item = &Happened> {
-        self.past.iter()
+    pub fn past(&self) -> impl Iterator<Item = Happened> {
+        let old = self.past.len().saturating_sub(KEPT_MAX);
+        let mut from: usize = self.past.range(..old).map(Kept::words).sum();
+        self.past.range(old..).map(move |kept| {
+            let mut next = |length: u32| {
+                let words = from..from + length as usize;
+                from = words.end;
+                words
+            };
+            Happened {
+                at: kept.at,
+                what: kept.what,
+                server: kept.server,
+                link: kept.link.map(NonZeroU64::get),
+                text: self.read(next(kept.text)).into(),
+                reply: kept.reply.map(|length| self.read(next(length)).into()),
+                client: kept.client.map(|length| self.read(next(length))),
+                strike: kept.strike.map(|strike| strike.get() as usize),
+            }
+        })
+    }
+
+    fn read(&self, words: Range<usize>) -> String {
+        let bytes: Vec<u8> = self.words.range(words).copied().collect();
+        // Only the last letter of words that were cut off may be none.
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Brings on disk what is in the file; what was wrong with that, if anything was.
@@ -227,28 +340,37 @@ impl Record {
         self.failed.take().or(flushed.err())
     }
 
-    fn write(&mut self, happened: &Happened) {
+    fn write(&mut self, happened: &Fact) {
         let Some(file) = &mut self.file else { return };
         let link = happened.link.and_then(|link| self.links.get(&link));
         let of_link = link.and_then(|link| link.client).map(|client| Node::Client(client).to_string());
+        let reply = happened.reply.map(String::from_utf8_lossy);
         let line = Line {
             at_us: happened.at.0,
             unix_us: self.date.saturating_add(happened.at.0),
             what: happened.what,
             server: happened.server.map(|server| Node::Server(server).to_string()),
-            client: happened.client.as_deref().or(of_link.as_deref()),
+            client: happened.client.or(of_link.as_deref()),
             connection: happened.link,
             address: link.and_then(|link| link.address),
             name: link.map(|link| link.name.as_str()).filter(|name| !name.is_empty()),
             fault: happened.strike,
-            text: &happened.text,
-            reply: happened.reply.as_deref(),
+            text: &String::from_utf8_lossy(happened.text),
+            reply: reply.as_deref(),
         };
         let written = serde_json::to_writer(&mut *file, &line).map_err(std::io::Error::from);
         if let Err(error) = written.and_then(|()| file.write_all(b"\n")) {
             self.failed.get_or_insert(error);
             self.file = None;
         }
+    }
+}
+
+impl Kept {
+    /// How many bytes of words are its own.
+    fn words(&self) -> usize {
+        let others = [self.reply, self.client].into_iter().flatten();
+        others.fold(self.text as usize, |sum, length| sum + length as usize)
     }
 }
 
@@ -266,6 +388,23 @@ mod tests {
         }
         assert_eq!(record.past().count(), KEPT_MAX);
         assert_eq!(record.past().next().map(|first| first.at), Some(Micros(10)));
+    }
+
+    #[test]
+    fn everything_that_is_kept_has_its_own_words() {
+        let mut record = Record::default();
+        record.begin(0, None);
+        let all = |at: i64| Happened {
+            server: (at % 3 == 0).then_some(1),
+            link: (at % 4 > 0).then_some(at as u64),
+            client: (at % 5 == 0).then(|| format!("client {at}")),
+            reply: (at % 2 == 0).then(|| format!("reply {at}").into()),
+            strike: (at % 7 > 0).then_some(at as usize),
+            ..Happened::new(Micros(at), What::Ran, format!("text {at}"))
+        };
+        let last = 2 * KEPT_MAX as i64 + 5;
+        (0..last).for_each(|at| record.add(all(at)));
+        assert!(record.past().eq((last - KEPT_MAX as i64..last).map(all)));
     }
 
     #[test]

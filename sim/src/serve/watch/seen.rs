@@ -87,8 +87,11 @@ impl Watch {
             match happened.what {
                 What::Connected => seen.is_connected = true,
                 What::Ran => {
-                    let command = happened.text.split(' ').next().unwrap_or_default().to_owned();
-                    *seen.commands.entry(command).or_default() += 1;
+                    let command = happened.text.split(' ').next().unwrap_or_default();
+                    match seen.commands.get_mut(command) {
+                        Some(times) => *times += 1,
+                        None => drop(seen.commands.insert(command.to_owned(), 1)),
+                    }
                 }
                 _ => {}
             }

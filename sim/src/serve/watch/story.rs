@@ -32,7 +32,7 @@ impl Picture {
     /// The last of the time line, around what was broken first. `again` is what does it again.
     pub fn new(watch: &Watch, servers: u8, title: &str, plan: Vec<String>, again: String) -> Picture {
         let until = watch.broken().next().map(|broken| broken.at);
-        let past: Vec<&Happened> = watch.record.past().collect();
+        let past: Vec<Happened> = watch.record.past().collect();
         let broken_at =
             past.iter().position(|happened| happened.what == What::Broken && Some(happened.at) == until);
         let end = broken_at.map_or(past.len(), |at| (at + 200).min(past.len()));

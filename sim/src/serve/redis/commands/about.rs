@@ -1,6 +1,7 @@
 //! Commands about the server.
 
-use super::{SPECS, Spec, VERSION, unknown_subcommand};
+use super::{SPECS, Spec, VERSION, is_out_of_memory, unknown_subcommand};
+use crate::serve::redis::events::{Class, Wanted};
 use crate::serve::redis::glob::matches;
 use crate::serve::redis::numbers::integer;
 use crate::serve::redis::reply::Reply;
@@ -131,15 +132,18 @@ pub fn config(turn: &mut Turn, words: &[Bytes]) -> Replied {
                         "ERR CONFIG SET failed (possibly related to argument '{name}') - {why}"
                     ));
                 }
-                if name != "maxmemory" && most(&name).is_none() {
+                let mut value = String::from_utf8_lossy(&pair[1]).into_owned();
+                if let Some(events) = Wanted::read(&pair[1]).filter(|_| name == EVENTS) {
+                    (turn.house.events, value) = (events, events.show());
+                } else if !matches!(name.as_str(), "maxmemory" | POLICY) && most(&name).is_none() {
                     turn.house.missing(&format!("the effect of CONFIG SET {name}"));
                 }
-                let value = String::from_utf8_lossy(&pair[1]).into_owned();
                 if let Some(other) = other_name(&name) {
                     turn.house.config.insert(other.to_owned(), value.clone());
                 }
                 turn.house.config.insert(name, value);
             }
+            make_room(turn);
             Ok(Reply::ok())
         }
         ("resetstat", []) => {
@@ -153,6 +157,20 @@ pub fn config(turn: &mut Turn, words: &[Bytes]) -> Replied {
         _ => refuse(unknown_subcommand("CONFIG", &words[1])),
     }
 }
+
+/// Where there is no room for anything, all keys go that may (`src/evict.c` `performEvictions`).
+fn make_room(turn: &mut Turn) {
+    let policy = turn.house.config.get(POLICY).cloned().unwrap_or_default();
+    let (all, mortal) = (policy.starts_with("allkeys"), policy.starts_with("volatile"));
+    if is_out_of_memory(turn) && (all || mortal) {
+        for place in turn.instance.keyspace.evict_all(!all, turn.cx) {
+            turn.house.event(Class::Evicted, "evicted", &place);
+        }
+    }
+}
+
+const POLICY: &str = "maxmemory-policy";
+const EVENTS: &str = "notify-keyspace-events";
 
 /// The most that those numbers may be that change something here (`src/config.c`).
 fn most(name: &str) -> Option<i64> {
@@ -179,6 +197,9 @@ fn is_setting(name: &str, value: &Bytes) -> Result<(), String> {
     if name == "maxmemory" && !value.first().is_some_and(u8::is_ascii_digit) {
         return Err("argument must be a memory value".to_owned());
     }
+    if name == EVENTS && Wanted::read(value).is_none() {
+        return Err("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".to_owned());
+    }
     let Some(most) = most(name) else { return Ok(()) };
     match integer(value) {
         None => Err("argument couldn't be parsed into an integer".to_owned()),
@@ -204,10 +225,10 @@ fn configuration(turn: &Turn) -> Vec<(String, String)> {
         ("appendfsync", fsync),
         ("save", save),
         ("maxmemory", "0"),
-        ("maxmemory-policy", policy),
+        (POLICY, policy),
         ("maxclients", "10000"),
         ("timeout", "0"),
-        ("notify-keyspace-events", ""),
+        (EVENTS, ""),
         ("proto-max-bulk-len", "536870912"),
         ("lua-time-limit", "5000"),
         ("busy-reply-threshold", "5000"),
@@ -304,7 +325,7 @@ pub fn info(turn: &mut Turn, words: &[Bytes]) -> Replied {
             line("uptime_in_seconds", (turn.cx.monotonic.0 / 1_000_000).to_string()),
         ],
     );
-    let connected = turn.house.sessions.len() + 1;
+    let connected = turn.house.sessions.iter().count() + 1;
     let blocked = turn.house.waiters.len();
     add(
         "Clients",

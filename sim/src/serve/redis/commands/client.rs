@@ -178,7 +178,7 @@ fn list(turn: &mut Turn, options: &[Bytes]) -> Replied {
         }
         _ => return refuse(SYNTAX),
     }
-    let others = turn.house.sessions.values().map(Box::as_ref);
+    let others = turn.house.sessions.iter();
     let mut all: Vec<&Session> = others.chain([&*turn.session]).collect();
     all.sort_by_key(|session| session.id);
     let is_asked = |session: &&&Session| asked.as_ref().is_none_or(|asked| asked.contains(&session.id));
@@ -192,7 +192,7 @@ fn kill(turn: &mut Turn, options: &[Bytes]) -> Replied {
             let Some(id) = integer(id).filter(|id| *id > 0) else {
                 return refuse("ERR client-id should be greater than 0");
             };
-            let is_there = turn.house.sessions.contains_key(&id) || turn.session.id == id;
+            let is_there = turn.house.sessions.get(id).is_some() || turn.session.id == id;
             if is_there {
                 turn.house.pushes.push((id, Sent::Close));
             }

@@ -1,6 +1,7 @@
 //! Commands on hashes.
 
 use super::keys::Scan;
+use crate::serve::redis::events::Class;
 use crate::serve::redis::numbers::integer;
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::store::Content;
@@ -29,6 +30,7 @@ pub fn hset(turn: &mut Turn, words: &[Bytes]) -> Replied {
     for pair in words[2..].chunks_exact(2) {
         new += i64::from(write(turn, &words[1], pair[0].clone(), pair[1].clone()).is_none());
     }
+    turn.event(Class::Hash, "hset", &words[1]);
     Ok(if name == "hmset" { Reply::ok() } else { Reply::Integer(new) })
 }
 
@@ -36,6 +38,7 @@ pub fn hsetnx(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let is_free = field(turn, words)?.is_none();
     if is_free {
         write(turn, &words[1], words[2].clone(), words[3].clone());
+        turn.event(Class::Hash, "hset", &words[1]);
     }
     Ok(Reply::truth(is_free))
 }
@@ -61,6 +64,7 @@ pub fn hdel(turn: &mut Turn, words: &[Bytes]) -> Replied {
         Content::Hash(fields) => words[2..].iter().filter(|name| fields.remove(*name).is_some()).count(),
         _ => unreachable!("its type was looked at"),
     });
+    turn.lost(Class::Hash, "hdel", &words[1]);
     Ok(Reply::Integer(gone.unwrap_or(0) as i64))
 }
 
@@ -99,6 +103,7 @@ pub fn hincrby(turn: &mut Turn, words: &[Bytes]) -> Replied {
     };
     let Some(new) = old.checked_add(by) else { return refuse("ERR increment or decrement would overflow") };
     write(turn, &words[1], words[2].clone(), new.to_string().into());
+    turn.event(Class::Hash, "hincrby", &words[1]);
     Ok(Reply::Integer(new))
 }
 

@@ -1,6 +1,7 @@
 //! Commands on keys, whatever they hold.
 
 use super::strings::invalid_time;
+use crate::serve::redis::events::Class;
 use crate::serve::redis::glob::matches;
 use crate::serve::redis::numbers::integer;
 use crate::serve::redis::reply::Reply;
@@ -9,8 +10,14 @@ use crate::serve::redis::turn::{NOT_AN_INTEGER, Refusal, Replied, SYNTAX, Turn, 
 use bytes::Bytes;
 
 pub fn del(turn: &mut Turn, words: &[Bytes]) -> Replied {
-    let gone = words[1..].iter().filter(|key| turn.remove(key)).count();
-    Ok(Reply::Integer(gone as i64))
+    let mut gone = 0;
+    for key in &words[1..] {
+        if turn.remove(key) {
+            turn.event(Class::Generic, "del", key);
+            gone += 1;
+        }
+    }
+    Ok(Reply::Integer(gone))
 }
 
 pub fn exists(turn: &mut Turn, words: &[Bytes]) -> Replied {
@@ -33,8 +40,11 @@ pub fn rename(turn: &mut Turn, words: &[Bytes]) -> Replied {
     if if_absent && is_taken {
         return Ok(Reply::Integer(0));
     }
-    turn.remove(&words[1]);
+    turn.remove(&words[2]);
     turn.put(&words[2], entry.content, entry.dies);
+    turn.remove(&words[1]);
+    turn.event(Class::Generic, "rename_from", &words[1]);
+    turn.event(Class::Generic, "rename_to", &words[2]);
     Ok(said)
 }
 
@@ -78,8 +88,12 @@ pub fn expire(turn: &mut Turn, words: &[Bytes]) -> Replied {
     match at <= turn.now_ms() {
         true => {
             turn.remove(&words[1]);
+            turn.event(Class::Generic, "del", &words[1]);
         }
-        false => turn.instance.keyspace.set_death(&place, Some(at), turn.cx),
+        false => {
+            turn.instance.keyspace.set_death(&place, Some(at), turn.cx);
+            turn.event(Class::Generic, "expire", &words[1]);
+        }
     }
     Ok(Reply::Integer(1))
 }
@@ -106,6 +120,7 @@ pub fn persist(turn: &mut Turn, words: &[Bytes]) -> Replied {
     if is_mortal {
         let place = turn.place(&words[1]);
         turn.instance.keyspace.set_death(&place, None, turn.cx);
+        turn.event(Class::Generic, "persist", &words[1]);
     }
     Ok(Reply::truth(is_mortal))
 }

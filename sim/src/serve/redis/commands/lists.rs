@@ -1,6 +1,7 @@
 //! Commands on lists, and what waits for them.
 
 use super::strings::range;
+use crate::serve::redis::events::Class;
 use crate::serve::redis::numbers::float;
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::store::Content;
@@ -35,6 +36,7 @@ pub fn push(turn: &mut Turn, words: &[Bytes]) -> Replied {
     for value in &words[2..] {
         push_one(turn, &words[1], value.clone(), name.starts_with('l'));
     }
+    turn.event(Class::List, if name.starts_with('l') { "lpush" } else { "rpush" }, &words[1]);
     llen(turn, words)
 }
 
@@ -50,11 +52,24 @@ fn pop_one(turn: &mut Turn, key: &Bytes, is_left: bool) -> Result<Option<Bytes>,
     Ok(popped.flatten())
 }
 
+fn pop_event(is_left: bool) -> &'static str {
+    if is_left { "lpop" } else { "rpop" }
+}
+
+/// Pops one element, of which is told.
+fn taken(turn: &mut Turn, key: &Bytes, is_left: bool) -> Result<Option<Bytes>, Refusal> {
+    let popped = pop_one(turn, key, is_left)?;
+    if popped.is_some() {
+        turn.lost(Class::List, pop_event(is_left), key);
+    }
+    Ok(popped)
+}
+
 /// `LPOP`, `RPOP`.
 pub fn pop(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let is_left = lower(&words[0]) == "lpop";
     match &words[2..] {
-        [] => Ok(pop_one(turn, &words[1], is_left)?.map_or(Reply::Nil, Reply::Bulk)),
+        [] => Ok(taken(turn, &words[1], is_left)?.map_or(Reply::Nil, Reply::Bulk)),
         [count] => {
             let Some(count) = number(count).ok().and_then(|count| usize::try_from(count).ok()) else {
                 return refuse("ERR value is out of range, must be positive");
@@ -66,6 +81,9 @@ pub fn pop(turn: &mut Turn, words: &[Bytes]) -> Replied {
             while popped.len() < count {
                 let Some(value) = pop_one(turn, &words[1], is_left)? else { break };
                 popped.push(value);
+            }
+            if !popped.is_empty() {
+                turn.lost(Class::List, pop_event(is_left), &words[1]);
             }
             Ok(Reply::strings(popped))
         }
@@ -87,6 +105,7 @@ pub fn ltrim(turn: &mut Turn, words: &[Bytes]) -> Replied {
         list.truncate(kept.end);
         list.drain(..kept.start.min(list.len()));
     });
+    turn.lost(Class::List, "ltrim", &words[1]);
     Ok(Reply::ok())
 }
 
@@ -105,6 +124,7 @@ pub fn lset(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let Some(length) = turn.list(&words[1])?.map(VecDeque::len) else { return refuse("ERR no such key") };
     let Some(place) = index(number(&words[2])?, length) else { return refuse("ERR index out of range") };
     edit(turn, &words[1], |list| list[place] = words[3].clone());
+    turn.event(Class::List, "lset", &words[1]);
     Ok(Reply::ok())
 }
 
@@ -120,6 +140,7 @@ pub fn lrem(turn: &mut Turn, words: &[Bytes]) -> Replied {
     if !gone.is_empty() {
         // The last ones first: the places of the others stay.
         edit(turn, &words[1], |list| gone.iter().for_each(|place| drop(list.remove(*place))));
+        turn.lost(Class::List, "lrem", &words[1]);
     }
     Ok(Reply::Integer(gone.len() as i64))
 }
@@ -139,6 +160,8 @@ fn shift(turn: &mut Turn, from: &Bytes, to: &Bytes, sides: (bool, bool)) -> Resu
     turn.list(to)?;
     let Some(value) = pop_one(turn, from, sides.0)? else { return Ok(None) };
     push_one(turn, to, value.clone(), sides.1);
+    turn.event(Class::List, if sides.1 { "lpush" } else { "rpush" }, to);
+    turn.lost(Class::List, pop_event(sides.0), from);
     Ok(Some(value))
 }
 
@@ -170,7 +193,7 @@ pub fn bpop(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let (keys, timeout) = (&words[1..words.len() - 1], &words[words.len() - 1]);
     let timeout_ms = timeout_ms(timeout)?;
     for key in keys {
-        if let Some(value) = pop_one(turn, key, is_left)? {
+        if let Some(value) = taken(turn, key, is_left)? {
             return Ok(Reply::strings([key.clone(), value]));
         }
     }

@@ -19,6 +19,7 @@ mod strings;
 mod table;
 mod transactions;
 
+use super::events::Class;
 use super::reply::Reply;
 use super::turn::{Refusal, Replied, Turn, Within, lower, refuse, wrong_number};
 use bytes::Bytes;
@@ -310,9 +311,10 @@ pub fn allowed(turn: &mut Turn, spec: &Spec) -> Result<(), Refusal> {
     };
     while spec.grows && is_full(turn) {
         let evicts = turn.cx.settings.eviction == Eviction::AllKeysLru;
-        if !evicts || !turn.instance.keyspace.evict(turn.cx) {
+        let Some(place) = evicts.then(|| turn.instance.keyspace.evict(turn.cx)).flatten() else {
             return refuse(NO_MEMORY);
-        }
+        };
+        turn.house.event(Class::Evicted, "evicted", &place);
     }
     Ok(())
 }

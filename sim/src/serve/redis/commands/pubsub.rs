@@ -3,7 +3,7 @@
 
 use super::unknown_subcommand;
 use crate::serve::redis::glob::matches;
-use crate::serve::redis::house::{Sent, forget};
+use crate::serve::redis::house::forget;
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::turn::{Replied, Turn, Within, lower, refuse, wrong_number};
 use bytes::Bytes;
@@ -59,24 +59,7 @@ fn confirmed(name: &str, channel: Reply, turn: &Turn) -> Reply {
 }
 
 pub fn publish(turn: &mut Turn, words: &[Bytes]) -> Replied {
-    let (channel, message) = (&words[1], Reply::Bulk(words[2].clone()));
-    let mut told = Vec::new();
-    for id in turn.house.channels.get(channel).into_iter().flatten() {
-        let push = vec![Reply::bulk("message"), Reply::Bulk(channel.clone()), message.clone()];
-        told.push((*id, Sent::Reply(Reply::Push(push))));
-    }
-    for (pattern, clients) in &turn.house.patterns {
-        if matches(pattern, channel) {
-            for id in clients {
-                let head = [Reply::bulk("pmessage"), Reply::Bulk(pattern.clone())];
-                let push = head.into_iter().chain([Reply::Bulk(channel.clone()), message.clone()]);
-                told.push((*id, Sent::Reply(Reply::Push(push.collect()))));
-            }
-        }
-    }
-    let count = told.len() as i64;
-    turn.house.pushes.extend(told);
-    Ok(Reply::Integer(count))
+    Ok(Reply::Integer(turn.house.publish(&words[1], &words[2])))
 }
 
 pub fn pubsub(turn: &mut Turn, words: &[Bytes]) -> Replied {

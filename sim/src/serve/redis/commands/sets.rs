@@ -1,6 +1,7 @@
 //! Commands on sets.
 
 use super::keys::Scan;
+use crate::serve::redis::events::Class;
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::store::Content;
 use crate::serve::redis::turn::{Refusal, Replied, Turn, lower, number, refuse};
@@ -16,20 +17,27 @@ pub fn sadd(turn: &mut Turn, words: &[Bytes]) -> Replied {
         Content::Set(members) => words[2..].iter().filter(|member| members.insert((*member).clone())).count(),
         _ => unreachable!("its type was looked at"),
     });
+    turn.event(Class::Set, "sadd", &words[1]);
     Ok(Reply::Integer(new as i64))
 }
 
 pub fn srem(turn: &mut Turn, words: &[Bytes]) -> Replied {
-    let known = turn.set(&words[1])?;
-    if !known.is_some_and(|known| words[2..].iter().any(|member| known.contains(member))) {
-        return Ok(Reply::Integer(0));
+    Ok(Reply::Integer(remove(turn, &words[1], &words[2..], "srem")?))
+}
+
+/// How many there were.
+fn remove(turn: &mut Turn, key: &Bytes, gone: &[Bytes], event: &'static str) -> Result<i64, Refusal> {
+    let known = turn.set(key)?;
+    if !known.is_some_and(|known| gone.iter().any(|member| known.contains(member))) {
+        return Ok(0);
     }
-    let place = turn.place(&words[1]);
-    let gone = turn.instance.keyspace.edit(&place, turn.cx, |content| match content {
-        Content::Set(members) => words[2..].iter().filter(|member| members.remove(*member)).count(),
+    let place = turn.place(key);
+    let count = turn.instance.keyspace.edit(&place, turn.cx, |content| match content {
+        Content::Set(members) => gone.iter().filter(|member| members.remove(*member)).count(),
         _ => unreachable!("its type was looked at"),
     });
-    Ok(Reply::Integer(gone.unwrap_or(0) as i64))
+    turn.lost(Class::Set, event, key);
+    Ok(count.unwrap_or(0) as i64)
 }
 
 pub fn sismember(turn: &mut Turn, words: &[Bytes]) -> Replied {
@@ -72,8 +80,7 @@ pub fn some(turn: &mut Turn, words: &[Bytes]) -> Replied {
         _ => members.take(most).cloned().collect(),
     };
     if pops && !shown.is_empty() {
-        let gone = [&[words[0].clone(), words[1].clone()], shown.as_slice()].concat();
-        srem(turn, &gone)?;
+        remove(turn, &words[1], &shown, "spop")?;
     }
     Ok(match count {
         None => shown.into_iter().next().map_or(Reply::Nil, Reply::Bulk),
@@ -103,12 +110,15 @@ pub fn combine(turn: &mut Turn, words: &[Bytes]) -> Replied {
 
 /// `SINTERSTORE`, `SUNIONSTORE`, `SDIFFSTORE`.
 pub fn store(turn: &mut Turn, words: &[Bytes]) -> Replied {
-    let members = combined(turn, lower(&words[0]).trim_end_matches("store"), &words[2..])?;
+    let name = lower(&words[0]);
+    let members = combined(turn, name.trim_end_matches("store"), &words[2..])?;
+    let event = match name.as_str() {
+        "sinterstore" => "sinterstore",
+        "sunionstore" => "sunionstore",
+        _ => "sdiffstore",
+    };
     let count = members.len() as i64;
-    match count {
-        0 => drop(turn.remove(&words[1])),
-        _ => turn.put(&words[1], Content::Set(members), None),
-    }
+    turn.replace(&words[1], Content::Set(members), Class::Set, event);
     Ok(Reply::Integer(count))
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Strings are compared byte by byte, as in the C locale. What is equal by its weight in `ALPHA` stays in its order.
 
+use crate::serve::redis::events::Class;
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::store::Content;
 use crate::serve::redis::turn::{Refusal, Replied, SYNTAX, Turn, WRONG_TYPE, Within, lower, number, refuse};
@@ -191,7 +192,8 @@ pub fn sort(turn: &mut Turn, words: &[Bytes]) -> Replied {
     };
     let count = got.len();
     // If there is nothing, the key goes.
-    turn.put(&store, Content::List(got.into_iter().map(Option::unwrap_or_default).collect()), None);
+    let list = Content::List(got.into_iter().map(Option::unwrap_or_default).collect());
+    turn.replace(&store, list, Class::List, "sortstore");
     Ok(Reply::Integer(count as i64))
 }
 

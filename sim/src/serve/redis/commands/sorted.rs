@@ -3,6 +3,7 @@
 use super::keys::Scan;
 use super::lists::timeout_ms;
 use super::strings::range;
+use crate::serve::redis::events::Class;
 use crate::serve::redis::numbers::{float, shortest};
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::store::{Content, Score, Sorted};
@@ -84,22 +85,27 @@ pub fn zadd(turn: &mut Turn, words: &[Bytes]) -> Replied {
         changed += 1;
         new += i64::from(before.is_none());
     }
+    if changed > 0 {
+        turn.event(Class::Sorted, if how.increases { "zincr" } else { "zadd" }, &words[1]);
+    }
     Ok(match how.increases {
         true => last.map_or(Reply::Nil, said),
         false => Reply::Integer(if how.counts_changes { changed } else { new }),
     })
 }
 
-fn remove(turn: &mut Turn, key: &Bytes, members: &[Bytes]) -> Result<i64, Refusal> {
+fn remove(turn: &mut Turn, key: &Bytes, members: &[Bytes], event: &'static str) -> Result<i64, Refusal> {
     let known = turn.sorted(key)?;
     if !known.is_some_and(|known| members.iter().any(|member| known.score(member).is_some())) {
         return Ok(0);
     }
-    Ok(edit(turn, key, |sorted| members.iter().filter(|member| sorted.remove(member)).count()) as i64)
+    let gone = edit(turn, key, |sorted| members.iter().filter(|member| sorted.remove(member)).count());
+    turn.lost(Class::Sorted, event, key);
+    Ok(gone as i64)
 }
 
 pub fn zrem(turn: &mut Turn, words: &[Bytes]) -> Replied {
-    Ok(Reply::Integer(remove(turn, &words[1], &words[2..])?))
+    Ok(Reply::Integer(remove(turn, &words[1], &words[2..], "zrem")?))
 }
 
 pub fn zscore(turn: &mut Turn, words: &[Bytes]) -> Replied {
@@ -239,7 +245,8 @@ pub fn zremrange(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let by_score = lower(&words[0]).ends_with("byscore");
     let members = ranged(turn, words, &Options { by_score, ..Options::default() })?;
     let members: Vec<Bytes> = members.into_iter().map(|(_, member)| member).collect();
-    Ok(Reply::Integer(remove(turn, &words[1], &members)?))
+    let event = if by_score { "zremrangebyscore" } else { "zremrangebyrank" };
+    Ok(Reply::Integer(remove(turn, &words[1], &members, event)?))
 }
 
 fn popped(turn: &mut Turn, key: &Bytes, is_max: bool, most: usize) -> Result<Vec<(Score, Bytes)>, Refusal> {
@@ -249,7 +256,7 @@ fn popped(turn: &mut Turn, key: &Bytes, is_max: bool, most: usize) -> Result<Vec
         false => sorted.iter().take(most).cloned().collect(),
     };
     let names: Vec<Bytes> = members.iter().map(|(_, member)| member.clone()).collect();
-    remove(turn, key, &names)?;
+    remove(turn, key, &names, if is_max { "zpopmax" } else { "zpopmin" })?;
     Ok(members)
 }
 
@@ -329,10 +336,8 @@ pub fn store(turn: &mut Turn, words: &[Bytes]) -> Replied {
         );
     }
     let count = sorted.len() as i64;
-    match count {
-        0 => drop(turn.remove(&words[1])),
-        _ => turn.put(&words[1], Content::Sorted(sorted), None),
-    }
+    let event = if is_inter { "zinterstore" } else { "zunionstore" };
+    turn.replace(&words[1], Content::Sorted(sorted), Class::Sorted, event);
     Ok(Reply::Integer(count))
 }
 

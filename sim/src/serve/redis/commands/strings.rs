@@ -1,5 +1,6 @@
 //! Commands on strings.
 
+use crate::serve::redis::events::Class;
 use crate::serve::redis::numbers::{float, general, integer};
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::store::Content;
@@ -84,6 +85,10 @@ pub fn set(turn: &mut Turn, words: &[Bytes]) -> Replied {
         dies = turn.dies(&words[1]);
     }
     turn.put(&words[1], Content::Text(words[2].clone()), dies);
+    turn.event(Class::String, "set", &words[1]);
+    if options.time.is_some() {
+        turn.event(Class::Generic, "expire", &words[1]);
+    }
     Ok(if options.returns_old { old } else { Reply::ok() })
 }
 
@@ -91,6 +96,7 @@ pub fn setnx(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let is_free = !turn.has(&words[1]);
     if is_free {
         turn.put(&words[1], Content::Text(words[2].clone()), None);
+        turn.event(Class::String, "set", &words[1]);
     }
     Ok(Reply::truth(is_free))
 }
@@ -100,18 +106,23 @@ pub fn setex(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let option = if name == "setex" { "ex" } else { "px" };
     let dies = death(&name, option, &words[2], turn.now_ms())?;
     turn.put(&words[1], Content::Text(words[3].clone()), Some(dies));
+    turn.event(Class::String, "set", &words[1]);
+    turn.event(Class::Generic, "expire", &words[1]);
     Ok(Reply::ok())
 }
 
 pub fn getset(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let old = get(turn, words)?;
     turn.put(&words[1], Content::Text(words[2].clone()), None);
+    turn.event(Class::String, "set", &words[1]);
     Ok(old)
 }
 
 pub fn getdel(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let old = get(turn, words)?;
-    turn.remove(&words[1]);
+    if turn.remove(&words[1]) {
+        turn.event(Class::Generic, "del", &words[1]);
+    }
     Ok(old)
 }
 
@@ -129,12 +140,17 @@ pub fn getex(turn: &mut Turn, words: &[Bytes]) -> Replied {
             match option.ends_with("at") && at <= now {
                 true => {
                     turn.remove(&words[1]);
+                    turn.event(Class::Generic, "del", &words[1]);
                 }
-                false => turn.instance.keyspace.set_death(&place, Some(at), turn.cx),
+                false => {
+                    turn.instance.keyspace.set_death(&place, Some(at), turn.cx);
+                    turn.event(Class::Generic, "expire", &words[1]);
+                }
             }
         }
         None if options.persists && turn.dies(&words[1]).is_some() => {
             turn.instance.keyspace.set_death(&place, None, turn.cx);
+            turn.event(Class::Generic, "persist", &words[1]);
         }
         None => {}
     }
@@ -157,6 +173,7 @@ pub fn mset(turn: &mut Turn, words: &[Bytes]) -> Replied {
     }
     for pair in pairs {
         turn.put(&pair[0], Content::Text(pair[1].clone()), None);
+        turn.event(Class::String, "set", &pair[0]);
     }
     Ok(if name == "msetnx" { Reply::Integer(1) } else { Reply::ok() })
 }
@@ -170,6 +187,7 @@ pub fn append(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let text = Bytes::from([old, words[2].clone()].concat());
     let length = text.len() as i64;
     turn.put(&words[1], Content::Text(text), dies);
+    turn.event(Class::String, "append", &words[1]);
     Ok(Reply::Integer(length))
 }
 
@@ -204,6 +222,7 @@ pub fn setrange(turn: &mut Turn, words: &[Bytes]) -> Replied {
     text[start..end].copy_from_slice(piece);
     let (dies, length) = (turn.dies(&words[1]), text.len() as i64);
     turn.put(&words[1], Content::Text(text.into()), dies);
+    turn.event(Class::String, "setrange", &words[1]);
     Ok(Reply::Integer(length))
 }
 
@@ -236,6 +255,7 @@ pub fn setbit(turn: &mut Turn, words: &[Bytes]) -> Replied {
         text[byte] = if is_on { text[byte] | mask } else { text[byte] & !mask };
         let dies = turn.dies(&words[1]);
         turn.put(&words[1], Content::Text(text.into()), dies);
+        turn.event(Class::String, "setbit", &words[1]);
     }
     Ok(Reply::truth(was_on))
 }
@@ -271,6 +291,7 @@ pub fn increase(turn: &mut Turn, words: &[Bytes]) -> Replied {
     };
     let dies = turn.dies(&words[1]);
     turn.put(&words[1], Content::Text(new.to_string().into()), dies);
+    turn.event(Class::String, "incrby", &words[1]);
     Ok(Reply::Integer(new))
 }
 
@@ -286,5 +307,6 @@ pub fn incrbyfloat(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let text = if new.abs() < 1e15 { format!("{new}") } else { general(new, 17) };
     let dies = turn.dies(&words[1]);
     turn.put(&words[1], Content::Text(text.clone().into()), dies);
+    turn.event(Class::String, "incrbyfloat", &words[1]);
     Ok(Reply::bulk(text))
 }

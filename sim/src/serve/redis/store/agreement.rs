@@ -5,6 +5,7 @@ use crate::serve::redis::commands::execute;
 use crate::serve::redis::house::House;
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::turn::{Surroundings, Turn, Within};
+use crate::serve::watch::claims::Owner;
 use bytes::Bytes;
 use picklock_model::machine::{Context, Effects, Store};
 use picklock_model::names::Word;
@@ -168,8 +169,8 @@ impl Both {
                 let reply = self.enter(
                     |machine, cx, effects| machine.on_request(0, request, cx, effects),
                     |machine, house, cx, effects| {
-                        let id = house.admit(0, Micros::ZERO, Default::default());
-                        let mut session = house.sessions.remove(&id).expect("just admitted");
+                        let id = house.admit(Owner::default(), Micros::ZERO, Default::default());
+                        let mut session = house.sessions.take(id).expect("just admitted");
                         machine.begin(cx);
                         let around = Surroundings::default();
                         let mut turn = Turn {

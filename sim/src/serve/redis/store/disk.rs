@@ -32,8 +32,13 @@ impl Disk {
         settings.persistence == Persistence::None
     }
 
-    /// A key is about to change.
-    pub fn before_change(&mut self, place: &Place, entry: Option<&Entry>, cx: &Context<Settings>) {
+    /// A key is about to change, which has this entry.
+    pub fn before_change(
+        &mut self,
+        place: &Place,
+        entry: impl FnOnce() -> Option<Entry>,
+        cx: &Context<Settings>,
+    ) {
         match cx.settings.persistence {
             Persistence::None | Persistence::AofAlways => return,
             Persistence::AofEverySecond => {
@@ -49,7 +54,7 @@ impl Disk {
                 self.due = due.map(|due| due.max(cx.monotonic));
             }
         }
-        self.older.entry(place.clone()).or_insert_with(|| entry.cloned());
+        self.older.entry(place.clone()).or_insert_with(entry);
     }
 
     /// Everything was flushed.

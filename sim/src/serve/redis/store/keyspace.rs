@@ -7,6 +7,7 @@ use super::table::{Slot, Table};
 use bytes::Bytes;
 use picklock_model::machine::Context;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many databases there are: the default of the real server.
@@ -14,6 +15,9 @@ pub const DATABASES: u8 = 16;
 
 /// A key of a database.
 pub type Place = (u8, Bytes);
+
+/// Some of them, and most often one.
+pub type Places = SmallVec<[Place; 1]>;
 
 /// A key's content, and what else is known of the key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -45,7 +49,9 @@ pub struct Keyspace {
     uses: u64,
     disk: Disk,
     /// What was changed in this step, in order.
-    touched: Vec<Place>,
+    touched: Places,
+    /// What has expired, and was not told.
+    expired: Vec<Place>,
 }
 
 /// The server's wall clock, in milliseconds since 1970.
@@ -56,6 +62,15 @@ pub fn unix_ms(cx: &Context<Settings>) -> i64 {
 /// The server's wall clock, in microseconds since 1970.
 pub fn unix_micros(cx: &Context<Settings>) -> i64 {
     cx.wall.0.saturating_add(cx.settings.date)
+}
+
+/// These places in order, each once.
+pub fn each_once(mut places: Places) -> Places {
+    if places.len() > 1 {
+        places.sort_unstable();
+        places.dedup();
+    }
+    places
 }
 
 impl Keyspace {
@@ -177,19 +192,38 @@ impl Keyspace {
         let now_ms = unix_ms(cx);
         while let Some((at, slot)) = self.deaths.first().filter(|(at, _)| now_ms > *at).copied() {
             match self.entries.at(slot).map(|(place, _)| place.clone()) {
-                Some(place) => self.remove(&place, cx),
-                None => self.deaths.remove(&(at, slot)),
-            };
+                Some(place) => {
+                    self.remove(&place, cx);
+                    self.expired.push(place);
+                }
+                None => drop(self.deaths.remove(&(at, slot))),
+            }
         }
     }
 
-    /// Evicts the key that was not used for longest; whether there was one.
-    pub fn evict(&mut self, cx: &Context<Settings>) -> bool {
+    /// What has expired since this was asked last.
+    pub fn take_expired(&mut self) -> Vec<Place> {
+        std::mem::take(&mut self.expired)
+    }
+
+    /// Evicts the key that was not used for longest, if there is one.
+    pub fn evict(&mut self, cx: &Context<Settings>) -> Option<Place> {
         let unused = self.entries().min_by_key(|(_, entry)| entry.used);
-        match unused.map(|(place, _)| place.clone()) {
-            Some(place) => self.remove(&place, cx),
-            None => false,
+        let place = unused.map(|(place, _)| place.clone())?;
+        self.remove(&place, cx);
+        Some(place)
+    }
+
+    /// Evicts all keys, or all that die by themselves, the one first that was not used for longest.
+    pub fn evict_all(&mut self, only_mortal: bool, cx: &Context<Settings>) -> Vec<Place> {
+        let all = self.entries().filter(|(_, entry)| !only_mortal || entry.dies.is_some());
+        let mut gone: Vec<(u64, Place)> = all.map(|(place, entry)| (entry.used, place.clone())).collect();
+        gone.sort_unstable();
+        let gone: Vec<Place> = gone.into_iter().map(|(_, place)| place).collect();
+        for place in &gone {
+            self.remove(place, cx);
         }
+        gone
     }
 
     /// The last millisecond in the life of the key that dies next.
@@ -202,12 +236,14 @@ impl Keyspace {
         self.entries.starting_at(0).map(|(_, (place, entry))| (place, entry))
     }
 
+    /// Whether nothing was changed since then.
+    pub fn is_untouched(&self) -> bool {
+        self.touched.is_empty()
+    }
+
     /// What was changed since this was asked last, each key once.
-    pub fn take_touched(&mut self) -> Vec<Place> {
-        let mut touched = std::mem::take(&mut self.touched);
-        touched.sort_unstable();
-        touched.dedup();
-        touched
+    pub fn take_touched(&mut self) -> Places {
+        each_once(std::mem::take(&mut self.touched))
     }
 
     /// How far the disk is.
@@ -236,15 +272,15 @@ impl Keyspace {
     }
 
     fn before_change(&mut self, place: &Place, cx: &Context<Settings>) {
-        self.disk.before_change(place, self.entries.get(place), cx);
+        self.disk.before_change(place, || self.entries.get(place).cloned(), cx);
         self.touched.push(place.clone());
     }
 
     fn keep(&mut self, place: &Place, entry: Entry) {
-        let (dies, before) = (entry.dies, self.entries.get(place).map(|before| before.dies));
-        let slot = self.entries.insert(place, entry);
+        let dies = entry.dies;
+        let (slot, before) = self.entries.insert(place, entry);
         match before {
-            Some(died) => self.dies_not(died, slot),
+            Some(before) => self.dies_not(before.dies, slot),
             None => *self.counts.entry(place.0).or_default() += 1,
         }
         self.deaths.extend(dies.map(|at| (at, slot)));

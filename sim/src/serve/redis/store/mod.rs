@@ -24,6 +24,7 @@ pub use replication::Peer;
 pub use settings::Settings;
 pub use table::Slot;
 
+use keyspace::{Places, each_once};
 use picklock_model::machine::{Context, Effects, Silence, Store, Visitor};
 use picklock_model::stores::redis::Layout;
 use picklock_model::time::{Due, Wall};
@@ -38,7 +39,7 @@ pub struct Instance {
     replication: Option<Box<Replication>>,
     date: i64,
     /// What was touched, and not yet asked for.
-    unseen: Vec<Place>,
+    unseen: Places,
     /// The wall clock in milliseconds since 1970 at which a script began that goes on over several steps.
     held_at: Option<i64>,
 }
@@ -83,12 +84,14 @@ impl Instance {
         }
     }
 
+    /// Whether nothing was touched that was not told and asked for.
+    pub fn is_settled(&self) -> bool {
+        self.unseen.is_empty() && self.keyspace.is_untouched()
+    }
+
     /// Which keys were touched since this was asked last.
-    pub fn take_unseen(&mut self) -> Vec<Place> {
-        let mut unseen = std::mem::take(&mut self.unseen);
-        unseen.sort_unstable();
-        unseen.dedup();
-        unseen
+    pub fn take_unseen(&mut self) -> Places {
+        each_once(std::mem::take(&mut self.unseen))
     }
 
     /// A step ends: replicas are told.
@@ -96,10 +99,11 @@ impl Instance {
         if self.held_at.is_some() {
             return;
         }
+        if self.keyspace.is_untouched() {
+            return;
+        }
         let touched = self.keyspace.take_touched();
-        if let Some(replication) = self.replication.as_mut().filter(|replication| replication.is_master())
-            && !touched.is_empty()
-        {
+        if let Some(replication) = self.replication.as_mut().filter(|replication| replication.is_master()) {
             let became = |place: &Place| {
                 let entry = self.keyspace.peek(place);
                 (place.clone(), entry.map(|entry| (entry.content.clone(), entry.dies)))
@@ -131,7 +135,7 @@ impl Store for Instance {
             keyspace: Keyspace::default(),
             replication,
             date: settings.date,
-            unseen: Vec::new(),
+            unseen: Places::new(),
             held_at: None,
         }
     }
@@ -177,6 +181,7 @@ impl Store for Instance {
         }
         self.begin(cx);
         self.keyspace.take_touched();
+        self.keyspace.take_expired();
     }
 
     fn deadline(&self, _settings: &Settings) -> Option<Due> {

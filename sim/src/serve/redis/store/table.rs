@@ -26,7 +26,10 @@ pub struct Table {
 
 // Where keys are is nobody's business: nothing that is compared, stored or shown depends on it.
 fn hash(place: &Place) -> u64 {
-    FixedState::with_seed(0).hash_one(place)
+    let mut hasher = FixedState::with_seed(0).build_hasher();
+    hasher.write_u8(place.0);
+    hasher.write(&place.1);
+    hasher.finish()
 }
 
 impl Table {
@@ -54,21 +57,19 @@ impl Table {
         self.slots.get(slot as usize)?.as_deref()
     }
 
-    /// A key holds this from now on; its slot.
+    /// A key holds this from now on; its slot, and what it held before.
     ///
     /// # Panics
     /// If there are 2³² keys.
-    pub fn insert(&mut self, place: &Place, mut entry: Entry) -> Slot {
+    pub fn insert(&mut self, place: &Place, mut entry: Entry) -> (Slot, Option<Entry>) {
         if let Content::Text(text) = &mut entry.content
             && text.len() <= COPIED_MAX
         {
             *text = Bytes::copy_from_slice(text);
         }
         if let Some(slot) = self.slot(place) {
-            if let Some(kept) = &mut self.slots[slot as usize] {
-                kept.1 = entry;
-            }
-            return slot;
+            let kept = self.slots[slot as usize].as_mut();
+            return (slot, kept.map(|kept| std::mem::replace(&mut kept.1, entry)));
         }
         let kept = Some(Box::new(((place.0, Bytes::copy_from_slice(&place.1)), entry)));
         let slot = match self.free.pop() {
@@ -84,7 +85,7 @@ impl Table {
         let Table { slots, index, .. } = self;
         let hash_of = |slot: &Slot| slots[*slot as usize].as_ref().map_or(0, |kept| hash(&kept.0));
         index.insert_unique(hash(place), slot, hash_of);
-        slot
+        (slot, None)
     }
 
     /// Removes a key: its slot, and what it held.
@@ -180,7 +181,8 @@ mod tests {
             for (database, key, inserts, text) in steps {
                 let place: Place = (database, Bytes::from(vec![key]));
                 if inserts {
-                    let slot = table.insert(&place, entry(text));
+                    let (slot, before) = table.insert(&place, entry(text));
+                    prop_assert_eq!(before.as_ref(), map.get(&place));
                     prop_assert_eq!(*slots.entry(place.clone()).or_insert(slot), slot);
                     map.insert(place, entry(text));
                 } else {
