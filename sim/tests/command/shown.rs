@@ -322,7 +322,7 @@ fn tables_fit_a_terminal_of_sixty_columns_or_fold() {
         "sweep redlock --faults pause --seeds 0..100 --watch 0",
         "shrink redlock:pause:70",
         "replay R18",
-        "replay F2",
+        "replay redlock:pause:70",
         "replay C1 --instead 12",
     ] {
         for columns in [60, 80] {

@@ -387,7 +387,8 @@ impl Judged {
             return String::new();
         }
         let of = kind.singular();
-        let mut text = format!("\nwho used the {of}, while faults of the row's kind came at random\n");
+        let title = format!("who used the {of}, while faults of the row's kind came at random");
+        let mut text = format!("\n{}", wrapped(&title, Screen::text_width(), ""));
         for (used, locks) in alike {
             text += &wrapped(&format!("{}:", locks.join(", ")), Screen::text_width(), "  ");
             text += &wrapped(used, Screen::text_width(), "      ");
@@ -463,10 +464,10 @@ impl Judged {
     /// Of each row a run that breaks a promise, and what to do with it.
     fn tokens(&self, paint: Paint) -> String {
         let Some(first) = self.telling() else { return String::new() };
-        let mut text = format!(
-            "\n{}\n",
-            paint.text(Tone::Strong, "a run of each row that breaks a promise (--json has all, with tokens)")
-        );
+        let title = "a run of each row that breaks a promise (--json has all, with tokens)";
+        let title = wrapped(title, Screen::text_width(), "");
+        let title: Vec<String> = title.lines().map(|line| paint.text(Tone::Strong, line)).collect();
+        let mut text = format!("\n{}\n", title.join("\n"));
         for name in self.rows.iter().filter_map(|row| row.cells.iter().find_map(Cell::name_of_run)) {
             let _ = writeln!(text, "  {name}");
         }
