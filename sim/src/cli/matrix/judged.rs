@@ -368,9 +368,13 @@ impl Judged {
             |cell: &Cell| matches!(cell.verdict, Verdict::Verified | Verdict::NotSeen | Verdict::Vacuous);
         let kept: Vec<&str> =
             self.rows.iter().filter(|row| row.cells.iter().all(is_kept)).map(|row| row.lock).collect();
-        let names = if kept.is_empty() { "none of these".to_owned() } else { kept.join(", ") };
         let under = if fault == "none" { "without faults".to_owned() } else { format!("under {fault}") };
-        let words = format!("{under} no promise broke, here or in any run that is known, of: {names}");
+        let words = match kept.as_slice() {
+            [] => format!("{under} each of these broke a promise, here or in a run that is known"),
+            kept => {
+                format!("{under} no promise broke, here or in any run that is known, of: {}", kept.join(", "))
+            }
+        };
         wrapped(&words, Screen::text_width(), "") + "\n"
     }
 
