@@ -49,7 +49,7 @@ fn named(locks: &Locks, text: &str) -> Result<Option<Token>, BadCall> {
         return of_seed(locks, (lock, faults, seed), promise.first().copied()).map(Some);
     }
     match name.parse::<Token>() {
-        Err(TokenError::NotAToken) => Err(BadCall(no_name(&name))),
+        Err(TokenError::NotAToken) => Err(BadCall(no_name(locks, &name))),
         token => token.map(Some).map_err(|error| BadCall(error.to_string())),
     }
 }
@@ -69,7 +69,14 @@ fn is_like_a_row(name: &str) -> bool {
 }
 
 /// Neither a token nor a name of one.
-fn no_name(name: &str) -> String {
+fn no_name(locks: &Locks, name: &str) -> String {
+    let (lock, faults) = name.split_once(':').unwrap_or((name, "pause"));
+    if locks.iter().any(|known| known.name().eq_ignore_ascii_case(lock)) {
+        return format!(
+            "{name} is no run, but has many: {lock}:{faults}:3 is that of seed 3, and {} sweep {lock} --faults {faults} finds one that breaks",
+            program()
+        );
+    }
     let forms: Vec<&str> =
         claims::scenarios().iter().map(|row| row.id).filter(|id| is_it(name, id)).collect();
     if !forms.is_empty() {

@@ -97,14 +97,8 @@ impl Row {
 }
 
 fn table(rows: &[Row], screen: &Screen) -> String {
-    let header = [
-        "clients",
-        "watch on",
-        "wake-ups\nper release",
-        "at most",
-        "requests per\nacquisition",
-        "as the\nrow says",
-    ];
+    let header =
+        ["clients", "watch on", "wake-ups\na release", "at\nmost", "requests\na grant", "as the\nrow"];
     let mut table = screen.paint().table(&header);
     for row in rows {
         let number = |text: String| cell(Tone::Plain, &text).set_alignment(CellAlignment::Right);

@@ -21,6 +21,7 @@ pub use judged::{Judged, Row, Verdict};
 pub use kind::Kind;
 use report::Folder;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -60,6 +61,7 @@ const EXAMPLES: &str = "\
 Examples:
   picklock matrix
   picklock matrix --lock cassandra-queue --fault pause --fault clock --seeds 100000
+  picklock matrix --fault partition
   picklock matrix --system objects
   picklock matrix --json --out report
   picklock matrix --lock redlock --accept redlock.json
@@ -165,6 +167,8 @@ impl Matrix {
             let asked = Kind::ALL.into_iter().filter(|kind| kinds.contains(kind));
             chosen.extend(asked.flat_map(|kind| kind.rows(locks).into_iter().map(move |lock| (kind, lock))));
         }
+        let mut named = BTreeSet::new();
+        chosen.retain(|(_, lock)| named.insert(lock.name()));
         let of = |kind: Kind| chosen.iter().copied().filter(move |(own, _)| *own == kind);
         Ok(Kind::ALL.into_iter().flat_map(of).collect())
     }
@@ -180,7 +184,10 @@ impl Matrix {
             ))),
             None => names::find("fault", name, rows.clone(), |row| row.0.to_owned()),
         };
-        self.faults.iter().map(row).collect()
+        let mut chosen = self.faults.iter().map(row).collect::<Result<Vec<_>, BadCall>>()?;
+        let mut named = BTreeSet::new();
+        chosen.retain(|(name, _)| named.insert(*name));
+        Ok(chosen)
     }
 }
 

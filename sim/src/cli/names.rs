@@ -40,7 +40,14 @@ pub fn find<T>(what: &str, name: &str, things: Vec<T>, name_of: impl Fn(&T) -> S
         let instead = match (nearest(name, &names), lister(what)) {
             _ if kin.len() > 1 => format!("these begin so: {}", kin.join(", ")),
             (Some(nearest), _) => format!("the nearest name is {nearest}"),
-            (None, Some(command)) => format!("{} {command} lists them", program()),
+            (None, Some(commands)) => {
+                let commands: Vec<String> =
+                    commands.iter().map(|command| format!("{} {command}", program())).collect();
+                match commands.as_slice() {
+                    [one] => format!("{one} lists them"),
+                    several => format!("{} list them", several.join(" and ")),
+                }
+            }
             (None, None) => {
                 let mut once: Vec<&str> = Vec::new();
                 names.iter().for_each(|name| {
@@ -60,14 +67,15 @@ fn is_of_the_family(known: &str, name: &str) -> bool {
     known.strip_prefix(&name.to_ascii_lowercase()).is_some_and(|rest| rest.starts_with('-'))
 }
 
-/// The command that lists things of this kind.
-fn lister(what: &str) -> Option<&'static str> {
+/// The commands that list things of this kind.
+fn lister(what: &str) -> Option<&'static [&'static str]> {
     match what {
-        "lock" => Some("locks"),
-        "fault" => Some("faults"),
-        "promise" => Some("properties"),
-        "assumption" => Some("assumptions"),
-        "scenario" => Some("scenarios"),
+        "lock" => Some(&["locks"]),
+        "fault" => Some(&["faults"]),
+        "promise" => Some(&["properties"]),
+        "assumption" => Some(&["assumptions"]),
+        "scenario" => Some(&["scenarios"]),
+        "theorem, row or lock" => Some(&["locks", "scenarios", "theorems --quick"]),
         _ => None,
     }
 }

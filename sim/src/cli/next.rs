@@ -33,7 +33,7 @@ pub fn see(name: &str) -> String {
 }
 
 fn draw(name: &str) -> String {
-    format!("  draw it     {} replay {name} --format html --out run.html\n", names::program())
+    format!("  draw it     {} replay {name} --out run.html\n", names::program())
 }
 
 fn shrink(name: &str) -> String {

@@ -3,7 +3,7 @@
 mod instead;
 
 use super::open::open;
-use super::screen::{Paint, Screen, Tone, json, wrapped};
+use super::screen::{Paint, Screen, Tone, fitting, json, wrapped};
 use super::{BadCall, Ending, given, names, next};
 use crate::registry::{Broken, Locks, Replay, other_runs};
 use crate::report::{
@@ -16,10 +16,11 @@ use instead::Instead;
 use picklock_model::claims;
 use picklock_properties::Promise;
 use serde::Serialize;
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::fs::File;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Shows the run of a token again, step by step
 #[derive(Debug, Args)]
@@ -30,16 +31,16 @@ pub struct ReplayToken {
     /// Shows it for this promise, not for the one that the token was printed for
     #[arg(long, value_name = "P")]
     property: Option<String>,
-    /// How it is shown
-    #[arg(long, value_enum, default_value = "text", default_value_if("open", "true", "html"))]
-    format: Format,
+    /// How it is shown; unless given, as the name of --out ends (.html, .svg, .json), a page with --open, else text
+    #[arg(long, value_enum)]
+    format: Option<Format>,
     /// Writes it into this file, not to stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Lists what else could have happened in this step of a run of the exhaustive engine, or, with a number of those, shows that run
     #[arg(long, value_name = "STEP[:N]")]
     instead: Option<Instead>,
-    /// Opens what was written, with what the system opens such files with; a page, if no format is given
+    /// Opens what was written, with what the system opens such files with
     #[arg(long)]
     open: bool,
     /// Shows the last N rows, and of those before them only faults, broken promises and last grants
@@ -59,11 +60,11 @@ pub struct ReplayToken {
 const EXAMPLES: &str = "\
 Examples:
   picklock replay C1
-  picklock replay redlock:pause:70 --format html --out run.html
+  picklock replay redlock:pause:70 --out run.html
   picklock replay redlock:pause:70 --open
   picklock replay @last --all | less
   picklock replay C1 --instead 12
-  picklock replay C1 --instead 12:1 --format html --out run.html
+  picklock replay C1 --instead 12:1 --out run.html
   picklock replay pk5_… --json | jq '.events[] | select(.violations != [])'
 
 A token was printed for a promise: the run is shown for that one, and --property asks for another; a run that nobody asked \
@@ -131,10 +132,11 @@ const OTHERWISE: &str = "this run came out otherwise than when the token was mad
 impl ReplayToken {
     /// Runs it again.
     pub fn run(mut self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
+        let wanted = self.format();
         let Some(mut token) = given::token(locks, &self.token)? else { return Ok(Ending::Incomplete) };
         let lock = names::lock_of(locks, &token)?;
         if let Some(instead) = self.instead {
-            if instead.is_a_list() && (self.out.is_some() || self.open || self.format != Format::Text) {
+            if instead.is_a_list() && (self.out.is_some() || self.open || wanted != Format::Text) {
                 return Err(BadCall(format!(
                     "--instead {instead} is a list, and no run: {instead}:1 is its first run"
                 )));
@@ -149,23 +151,25 @@ impl ReplayToken {
         if let Some(promise) = asked {
             token = token.for_promise(promise);
         }
-        let format = match (screen.wants_json(), self.format) {
+        let format = match (screen.wants_json(), wanted) {
             (false, format) => format,
             (true, Format::Text | Format::Json) => Format::Json,
             (true, Format::Html | Format::Svg | Format::Perfetto | Format::Shiviz) => {
-                return Err(BadCall("--json and --format: it writes the one or the other".to_owned()));
+                return Err(BadCall("--json and another format: it writes the one or the other".to_owned()));
             }
         };
-        let path = self.path(format);
+        let made_up = self.open && self.out.is_none();
+        let path = self.out.clone().or_else(|| made_up.then(|| file_to_open(format)));
         if path.is_none() && Screen::is_terminal() && !matches!(format, Format::Text | Format::Json) {
             return Err(BadCall(
                 "a terminal shows no pictures: name a file with --out, or add --open".to_owned(),
             ));
         }
-        let file = path.as_ref().map(|path| {
-            File::create(path)
-                .map_err(|error| BadCall(format!("--out {}: cannot be written: {error}", path.display())))
-        });
+        let option = if made_up { "--open" } else { "--out" };
+        let unwritten = |path: &Path, error: std::io::Error| {
+            BadCall(format!("{option} {}: cannot be written: {error}", path.display()))
+        };
+        let file = path.as_ref().map(|path| File::create(path).map_err(|error| unwritten(path, error)));
         let mut file = file.transpose()?;
 
         let paint = if file.is_some() { Paint::NONE } else { screen.paint() };
@@ -209,7 +213,8 @@ impl ReplayToken {
             Format::Text => {
                 let why = replay.told(&token, &broken, |story| why_text(&story, options));
                 let about = told_of(&about, options.width);
-                text(&token, &self.token, &replay, &broken, &format!("{about}{why}"), self.all, paint)
+                let why = format!("{about}{why}");
+                text(&token, &self.token, &replay, &broken, &why, self.all, (paint, terminal))
             }
             Format::Html => {
                 let others = |step| other_runs(lock, &token, step).unwrap_or_default();
@@ -232,8 +237,7 @@ impl ReplayToken {
             screen.write(shown.as_bytes());
             return Ok(ending);
         };
-        file.write_all(shown.as_bytes())
-            .map_err(|error| BadCall(format!("--out {}: cannot be written: {error}", path.display())))?;
+        file.write_all(shown.as_bytes()).map_err(|error| unwritten(path, error))?;
         eprintln!("wrote {}", path.display());
         if self.open {
             open(path)?;
@@ -241,11 +245,29 @@ impl ReplayToken {
         Ok(Ending::Fine)
     }
 
-    /// Into which file it is written, if into any.
-    fn path(&self, format: Format) -> Option<PathBuf> {
-        let made_up = || std::env::temp_dir().join(format!("picklock-run.{}", format.extension()));
-        self.out.clone().or_else(|| self.open.then(made_up))
+    /// How it is shown: as was asked for, or else as the name of the file says.
+    fn format(&self) -> Format {
+        let ending =
+            self.out.as_deref().and_then(Path::extension).and_then(OsStr::to_str).map(str::to_lowercase);
+        self.format.unwrap_or_else(|| match ending.as_deref() {
+            Some("html" | "htm") => Format::Html,
+            Some("svg") => Format::Svg,
+            Some("json") => Format::Json,
+            Some(_) => Format::Text,
+            None if self.open => Format::Html,
+            None => Format::Text,
+        })
     }
+}
+
+/// A file for what is opened, and kept nowhere: the first that is not somebody else's.
+fn file_to_open(format: Format) -> PathBuf {
+    let file = |nth: usize| {
+        let number = if nth == 1 { String::new() } else { format!("-{nth}") };
+        std::env::temp_dir().join(format!("picklock-run{number}.{}", format.extension()))
+    };
+    let is_ours = |file: &PathBuf| File::options().create(true).append(true).open(file).is_ok();
+    (1..100).map(file).find(is_ours).unwrap_or_else(|| file(1))
 }
 
 /// What the catalogue says of the row that is called like this, in sentences; nothing, if none is.
@@ -303,7 +325,7 @@ fn text(
     broken: &[Broken],
     why: &str,
     all: bool,
-    paint: Paint,
+    (paint, terminal): (Paint, Option<usize>),
 ) -> String {
     let times: usize = replay.events.iter().map(|event| event.violations.len()).sum();
     let mut text = String::new();
@@ -330,7 +352,9 @@ fn text(
         let _ = writeln!(text, "{}", paint.text(Tone::Good, "no promise was broken"));
     }
     for Broken { property, words, .. } in broken {
-        let _ = writeln!(text, "{}: {words}", paint.text(Tone::Bad, &format!("{property} broken")));
+        let head = format!("{property} broken");
+        let told = fitting(&format!("{head}: {words}"), terminal, "");
+        text += &told.replacen(&head, &paint.text(Tone::Bad, &head), 1);
     }
     let again = times.saturating_sub(broken.len());
     if again > 0 && !all {
@@ -342,9 +366,7 @@ fn text(
     }
     if let Some(plan) = &replay.plan {
         let _ = writeln!(text, "\n{}", paint.text(Tone::Strong, "the plan"));
-        plan.lines().for_each(|line| {
-            let _ = writeln!(text, "  {line}");
-        });
+        plan.lines().for_each(|line| text += &fitting(line, terminal, "  "));
     }
     let _ = writeln!(text, "\ntrace hash {}", replay.trace_hash);
     if broken.iter().any(|broken| token.promise.is_none_or(|promise| promise == broken.property)) {

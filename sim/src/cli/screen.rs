@@ -212,7 +212,13 @@ pub fn cell(tone: Tone, text: &str) -> Cell {
 
 /// The table as lines without blanks at their ends, with a line break at the end of each.
 pub fn lines(table: &Table) -> String {
-    table.lines().map(|line| without_blank_end(&line) + "\n").collect()
+    table.lines().map(|line| without_blank_end(without_overhang(&line)) + "\n").collect()
+}
+
+/// The line under the head is as long as what stands above it: blanks at its end are drawn, too.
+fn without_overhang(line: &str) -> &str {
+    let is_rule = !line.is_empty() && line.chars().all(|letter| letter == '─');
+    line.strip_suffix("──").filter(|_| is_rule).unwrap_or(line)
 }
 
 /// A line without blanks at its end, also where a colour ends after them.
@@ -298,6 +304,14 @@ pub fn rule(columns: usize) -> String {
 /// A line that says what something is, behind its name. A terminal gets lines that fit it.
 pub fn fact(name: &str, what: &str) -> String {
     listed(&[name.to_owned(), what.to_owned()], 8, Screen::width(), Paint::NONE)
+}
+
+/// A line of a list, in lines that fit a terminal of so many columns, indented below the first; in a file it is one.
+pub fn fitting(words: &str, terminal: Option<usize>, indent: &str) -> String {
+    let Some(width) = terminal else { return format!("{indent}{words}\n") };
+    let below = format!("{indent}  ");
+    let lines = wrapped(words, width.max(TEXT_WIDTH_MIN), &below);
+    format!("{indent}{}", lines.trim_start())
 }
 
 /// A sentence, in lines that fit the terminal; in a file it is one.

@@ -5,7 +5,7 @@ mod length;
 
 use super::jobs::Jobs;
 use super::progress::Progress;
-use super::screen::{Screen, Tone, counted, grouped, sentence};
+use super::screen::{Screen, Tone, counted, fitting, grouped, sentence};
 use super::{BadCall, Ending, given, interrupt, last, names, next};
 use crate::plans::shrink::Size;
 use crate::registry::{Locks, Reduced, ShrinkHow};
@@ -41,7 +41,7 @@ pub struct ShrinkToken {
 const EXAMPLES: &str = "\
 Examples:
   picklock shrink redlock:pause:70
-  picklock replay $(picklock shrink redlock:pause:70 --json | jq -r .token) --format html --out run.html
+  picklock replay $(picklock shrink redlock:pause:70 --json | jq -r .token) --out run.html
   picklock shrink --catalogue
 
 Of the catalogue: steps are all that a trace shows, up to the one that breaks the promise; of promises of \
@@ -141,9 +141,7 @@ fn text(document: &Document, name: &str, screen: &Screen) -> String {
         let _ = writeln!(text, "  {}{}", counted(after, what), paint.text(Tone::Faint, &was));
     }
     text.push('\n');
-    document.plan.iter().for_each(|line| {
-        let _ = writeln!(text, "  {line}");
-    });
+    document.plan.iter().for_each(|line| text += &fitting(line, Screen::width(), "  "));
     let _ = write!(text, "\n{}\n\n{}", document.token, next::of_small(name));
     if document.interrupted {
         let _ = writeln!(

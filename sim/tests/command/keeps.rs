@@ -16,6 +16,13 @@ fn accepted(name: &str, seeds: u64) -> String {
     file
 }
 
+#[test]
+fn what_is_named_twice_is_a_row_once() {
+    let cells = |line: &str| super::rows(&format!("{line} --seeds 2")).len();
+    let once = cells("matrix --lock redlock --fault pause");
+    assert_eq!(cells("matrix --lock redlock,Redlock --fault pause --fault pause"), once);
+}
+
 fn edited(file: &str, edit: impl Fn(&str) -> String) {
     let text = std::fs::read_to_string(file).expect("it was written");
     let edited = edit(&text);

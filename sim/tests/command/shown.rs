@@ -99,6 +99,7 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
     // No fault strikes in most of these: what breaks them is an answer, and what its server did not have.
     for (row, of) in [
         ("C1", "A's clock"),
+        ("C1", "s1 hides it, for tA was deleted at 15us"),
         ("C11", "s2 does not have M: tA"),
         ("C16", "s1 answers B: {tA}"),
         ("E11", "B's delete 0/B@1: s1 does not have 0/B@1"),
@@ -315,13 +316,24 @@ fn tables_fit_a_terminal_of_sixty_columns_or_fold() {
         "assumptions",
         "widen lease-key --max-states 1000",
         "hunt C6 --starts 2",
+        "herd --clients 2,8",
+        "matrix --lock redlock --seeds 20",
+        "matrix --system objects --fault loss,crash --seeds 5",
+        "sweep redlock --faults pause --seeds 0..100 --watch 0",
+        "shrink redlock:pause:70",
+        "replay R18",
+        "replay redlock:pause:70",
+        "replay C1 --instead 12",
     ] {
         for columns in [60, 80] {
             let Some(shown) = on_terminal(line, columns, "xterm") else { return };
             assert!(shown.lines().count() > 3, "{line}: {shown}");
-            // A call stays in one piece, to be copied.
-            let is_call =
-                |line: &String| line.contains("picklock replay ") || line.contains("picklock shrink ");
+            // A call stays in one piece, to be copied; so does a token.
+            let is_call = |line: &String| {
+                line.contains("picklock replay ")
+                    || line.contains("picklock shrink ")
+                    || line.starts_with("pk5_")
+            };
             let wide = shown.lines().map(seen).filter(|line| line.chars().count() > usize::from(columns));
             let wide: Vec<String> = wide.filter(|line| !is_call(line)).collect();
             assert!(wide.is_empty(), "{line} at {columns} columns: {wide:#?}");

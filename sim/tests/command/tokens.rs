@@ -159,6 +159,42 @@ fn a_run_that_breaks_a_promise_of_progress_says_so_in_its_head() {
 }
 
 #[test]
+fn who_names_a_lock_in_the_place_of_a_run_is_told_how_to_find_one() {
+    for (line, said) in [
+        ("replay redlock", "redlock is no run, but has many: redlock:pause:3 is that of seed 3, and "),
+        (
+            "shrink Redlock:clock",
+            "Redlock:clock is no run, but has many: Redlock:clock:3 is that of seed 3, and ",
+        ),
+    ] {
+        let ended = run(line);
+        assert_eq!((ended.code, ended.stderr.lines().count()), (2, 1), "{}", ended.stderr);
+        assert!(ended.stderr.contains(said) && ended.stderr.contains(" sweep "), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_file_has_the_format_that_its_name_ends_with() {
+    let folder = folder("formats");
+    for (name, begins) in
+        [("a.html", "<!DOCTYPE html>"), ("a.svg", "<svg "), ("a.json", "{"), ("a.txt", "redlock\n")]
+    {
+        let file = folder.join(name);
+        let ended = run(&format!("replay redlock:pause:70 --out {}", file.display()));
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let written = std::fs::read_to_string(&file).expect("it was written");
+        assert!(written.starts_with(begins), "{name}: {}", &written[..80]);
+    }
+    // What is asked for counts.
+    let file = folder.join("b.svg");
+    let page = run(&format!("replay redlock:pause:70 --format html --out {}", file.display()));
+    assert_eq!(page.code, 0, "{}", page.stderr);
+    assert!(std::fs::read_to_string(&file).expect("it was written").starts_with("<!DOCTYPE html>"));
+    let both = run(&format!("replay redlock:pause:70 --json --out {}", folder.join("c.svg").display()));
+    assert_eq!((both.code, both.stderr.lines().count()), (2, 1), "{}", both.stderr);
+}
+
+#[test]
 fn who_is_shown_a_failure_is_told_what_to_do_with_it() {
     let sweep = run("sweep cassandra-queue --faults clock --seeds 0..200 --watch 0");
     let next = [

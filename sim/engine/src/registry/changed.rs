@@ -87,6 +87,7 @@ impl<Y: System> Registered<Y> {
                 RunError::SetupParts(why) => why,
                 other => other.to_string(),
             };
+            let why = what_it_takes(&why).unwrap_or(why);
             RunError::NotSet(NotSet::Wrong { name: name.to_owned(), value: value.to_owned(), why })
         })?;
         // What was none is seen to be a time when it is there.
@@ -110,6 +111,20 @@ impl<Y: System> Registered<Y> {
             RunError::NotSet(NotSet::NoSuchName { name, lock, known: known.into_iter().collect() })
         })
     }
+}
+
+/// What would have been right, where it is told as a type of Rust's.
+fn what_it_takes(why: &str) -> Option<String> {
+    let (_, expected) = why.rsplit_once(", expected ")?;
+    let most = match expected {
+        "u8" => u64::from(u8::MAX),
+        "u16" => u64::from(u16::MAX),
+        "u32" => u64::from(u32::MAX),
+        "u64" => u64::MAX,
+        "a boolean" => return Some("it is true or false".to_owned()),
+        _ => return None,
+    };
+    Some(format!("it takes a whole number, 0 to {most}"))
 }
 
 /// One of several, by its name.

@@ -310,19 +310,29 @@ impl Judged {
     }
 
     /// The marks of the table, explained.
-    pub fn legend(&self) -> [String; 9] {
+    fn legend(&self) -> String {
         let runs = counted(self.seeds, "run");
-        [
-            format!("✗ 17 ×3  broken: by seed 17 first, by 3 of {runs}"),
-            "✗ R3     known to break by that row of the catalogue; ✗ @5269 by that seed".to_owned(),
-            "✗ known  known to break, and not seen in these runs (--json: why)".to_owned(),
-            "✓        verified: no schedule of a small world breaks it, one to four clients and".to_owned(),
-            "         a fault or two; picklock theorems has each with its bounds (--json: by".to_owned(),
-            "         which one), and picklock widen what lies a step beyond them".to_owned(),
-            format!("·        not seen to break in {runs}; a number: only so many could have"),
-            "–        vacuous: no run could have broken it    ?  some runs did not end".to_owned(),
-            "!        a surprise: what is believed or verified to be kept was broken".to_owned(),
-        ]
+        let marks = [
+            ("✗ 17 ×3", format!("broken: by seed 17 first, by 3 of {runs}")),
+            ("✗ R3", "known to break by that row of the catalogue; ✗ @5269 by that seed".to_owned()),
+            ("✗ known", "known to break, and not seen in these runs (--json: why)".to_owned()),
+            (
+                "✓",
+                "verified: no schedule of a small world breaks it, one to four clients and a fault or two; picklock theorems \
+                 has each with its bounds (--json: by which one), and picklock widen what lies a step beyond them"
+                    .to_owned(),
+            ),
+            ("·", format!("not seen to break in {runs}; a number: only so many could have")),
+            ("–", "vacuous: no run could have broken it".to_owned()),
+            ("?", "some runs did not end".to_owned()),
+            ("!", "a surprise: what is believed or verified to be kept was broken".to_owned()),
+        ];
+        let below = " ".repeat(9);
+        let line = |(mark, words): &(&str, String)| {
+            let words = wrapped(words, Screen::text_width().min(LEGEND_WIDTH_MAX), &below);
+            format!("{mark:<9}{}", words.trim_start())
+        };
+        marks.iter().map(line).collect()
     }
 
     /// As people read it.
@@ -330,7 +340,8 @@ impl Judged {
         let tables = Kind::ALL.map(|kind| self.table(kind, paint));
         let mut text: String =
             tables.iter().filter(|table| !table.is_empty()).map(|table| table.clone() + "\n").collect();
-        self.legend().iter().for_each(|line| text += &format!("{line}\n"));
+        text += &self.survivors();
+        text += &self.legend();
         for kind in Kind::ALL {
             text += &self.used_in_words(kind);
         }
@@ -347,6 +358,26 @@ impl Judged {
         text
     }
 
+    /// What keeps everything under the one fault that was asked for, as far as is known.
+    fn survivors(&self) -> String {
+        let Some(fault) = self.rows.first().map(|row| row.fault) else { return String::new() };
+        if self.rows.len() < 2 || self.rows.iter().any(|row| row.fault != fault) {
+            return String::new();
+        }
+        let is_kept =
+            |cell: &Cell| matches!(cell.verdict, Verdict::Verified | Verdict::NotSeen | Verdict::Vacuous);
+        let kept: Vec<&str> =
+            self.rows.iter().filter(|row| row.cells.iter().all(is_kept)).map(|row| row.lock).collect();
+        let under = if fault == "none" { "without faults".to_owned() } else { format!("under {fault}") };
+        let words = match kept.as_slice() {
+            [] => format!("{under} each of these broke a promise, here or in a run that is known"),
+            kept => {
+                format!("{under} no promise broke, here or in any run that is known, of: {}", kept.join(", "))
+            }
+        };
+        wrapped(&words, Screen::text_width(), "") + "\n"
+    }
+
     /// Who used the locks; those that were used alike together.
     fn used_in_words(&self, kind: Kind) -> String {
         let mut alike: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -360,7 +391,8 @@ impl Judged {
             return String::new();
         }
         let of = kind.singular();
-        let mut text = format!("\nwho used the {of}, while faults of the row's kind came at random\n");
+        let title = format!("who used the {of}, while faults of the row's kind came at random");
+        let mut text = format!("\n{}", wrapped(&title, Screen::text_width(), ""));
         for (used, locks) in alike {
             text += &wrapped(&format!("{}:", locks.join(", ")), Screen::text_width(), "  ");
             text += &wrapped(used, Screen::text_width(), "      ");
@@ -393,24 +425,20 @@ impl Judged {
             true => format!("{}, under\n{fault}", kind.singular()),
             false => format!("{}\n  fault", kind.singular()),
         };
-        let titles: Vec<String> =
-            columns.iter().map(|promise| promise.name().replacen('-', "-\n", 1)).collect();
-        let mut header = vec![first.as_str()];
-        header.extend(titles.iter().map(String::as_str));
-        let mut table = paint.table(&header);
-        for row in &rows {
-            let name = if is_one { row.lock.to_owned() } else { format!("  {}", row.fault) };
-            let mut cells = vec![cell(Tone::Plain, &name)];
-            cells.extend(columns.iter().map(|promise| {
-                let (tone, text) = row.cell(*promise).map_or((Tone::Faint, String::new()), Cell::shown);
-                cell(tone, &text)
-            }));
-            table.add_row(cells);
+        // What is wider than the terminal is several tables, each with some of the columns.
+        let mut parts = vec![columns];
+        let mut tables = Vec::new();
+        while let Some(mut part) = parts.pop() {
+            let table = table_of(&rows, &part, (&first, is_one), paint);
+            let width = table.lines().map(columns_of).max().unwrap_or(0);
+            if Screen::fits(width) || part.len() < 2 {
+                tables.push(table);
+                continue;
+            }
+            let rest = part.split_off(part.len().div_ceil(2));
+            parts.extend([rest, part]);
         }
-        match is_one {
-            true => lines(&table),
-            false => headed(&lines(&table), &rows.iter().map(|row| row.lock).collect::<Vec<_>>(), paint),
-        }
+        tables.join("\n")
     }
 
     /// Everything that was not expected, in a line each.
@@ -440,10 +468,10 @@ impl Judged {
     /// Of each row a run that breaks a promise, and what to do with it.
     fn tokens(&self, paint: Paint) -> String {
         let Some(first) = self.telling() else { return String::new() };
-        let mut text = format!(
-            "\n{}\n",
-            paint.text(Tone::Strong, "a run of each row that breaks a promise (--json has all, with tokens)")
-        );
+        let title = "a run of each row that breaks a promise (--json has all, with tokens)";
+        let title = wrapped(title, Screen::text_width(), "");
+        let title: Vec<String> = title.lines().map(|line| paint.text(Tone::Strong, line)).collect();
+        let mut text = format!("\n{}\n", title.join("\n"));
         for name in self.rows.iter().filter_map(|row| row.cells.iter().find_map(Cell::name_of_run)) {
             let _ = writeln!(text, "  {name}");
         }
@@ -462,6 +490,39 @@ impl Judged {
         text
     }
 }
+
+/// The rows that have something to say of these promises.
+fn table_of(rows: &[&Row], columns: &[Promise], (first, is_one): (&str, bool), paint: Paint) -> String {
+    let titles: Vec<String> = columns.iter().map(|promise| promise.name().replacen('-', "-\n", 1)).collect();
+    let mut header = vec![first];
+    header.extend(titles.iter().map(String::as_str));
+    let mut table = paint.table(&header);
+    let says = |row: &&&Row| columns.iter().any(|promise| row.cell(*promise).is_some());
+    let rows: Vec<&&Row> = rows.iter().filter(says).collect();
+    for row in &rows {
+        let name = if is_one { row.lock.to_owned() } else { format!("  {}", row.fault) };
+        let mut cells = vec![cell(Tone::Plain, &name)];
+        cells.extend(columns.iter().map(|promise| {
+            let (tone, text) = row.cell(*promise).map_or((Tone::Faint, String::new()), Cell::shown);
+            cell(tone, &text)
+        }));
+        table.add_row(cells);
+    }
+    match is_one {
+        true => lines(&table),
+        false => headed(&lines(&table), &rows.iter().map(|row| row.lock).collect::<Vec<_>>(), paint),
+    }
+}
+
+/// How many columns a line takes, whatever its colours.
+fn columns_of(line: &str) -> usize {
+    let mut parts = line.split('\u{1b}');
+    let plain = parts.next().unwrap_or_default().chars().count();
+    plain + parts.map(|part| part.split_once('m').map_or(0, |(_, text)| text.chars().count())).sum::<usize>()
+}
+
+/// As wide as the table mostly is.
+const LEGEND_WIDTH_MAX: usize = 80;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! `--instead`: what else could have happened in a step, and the run that comes of it.
 
-use super::super::screen::{Screen, Tone};
+use super::super::screen::{Screen, Tone, indented, sentence};
 use super::super::{BadCall, names};
 use crate::registry::{AnyLock, other_runs};
 use crate::report::OtherRun;
@@ -97,13 +97,15 @@ fn list(runs: &[OtherRun], step: usize, name: &str, screen: &mut Screen) {
     });
     let listed: Vec<Listed> = listed.collect();
     screen.rows(&listed, true);
-    let mut text =
-        format!("what else could have happened in step {step}, and what became of the run then\n\n");
+    let title = format!("what else could have happened in step {step}, and what became of the run then");
+    let mut text = sentence(&title) + "\n";
     for (Listed { number, words, outcome, .. }, run) in listed.iter().zip(runs) {
         let tone = if run.broken.is_empty() { Tone::Plain } else { Tone::Bad };
         let missing = run.left_out_in_words().map_or_else(String::new, |words| format!("; {words}"));
-        let outcome = screen.paint().text(tone, &format!("{outcome}{missing}"));
-        let _ = writeln!(text, "{number:>4}  {words}\n      {outcome}");
+        let outcome = indented(&format!("{outcome}{missing}"), "      ");
+        let outcome: Vec<String> = outcome.lines().map(|line| screen.paint().text(tone, line)).collect();
+        let _ =
+            writeln!(text, "{number:>4}  {}{}", indented(words, "      ").trim_start(), outcome.join("\n"));
     }
     match runs.is_empty() {
         true => text += "nothing\n",

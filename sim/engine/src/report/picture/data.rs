@@ -255,9 +255,16 @@ fn shown_lines(layout: &Layout, row: Row, lane: Option<usize>) -> Vec<(&'static 
     lines(layout, row).into_iter().filter(|(_, words)| !words.is_empty()).collect()
 }
 
-/// `B, delivered from s1: {tA}. L6:4 one record in the main row?`
+/// `B gets from s1: {tA}. Now: L6:4 one record in the main row?`
 fn sentence(event: &JsonEvent) -> String {
-    let mut words = event.node.clone().map_or_else(String::new, |node| format!("{node}, ")) + event.what;
+    let node = event.node.as_deref();
+    let mut words = match (event.what, node) {
+        ("delivered", Some(node)) => format!("{node} gets"),
+        ("woke", Some(node)) => format!("{node} goes on by itself"),
+        ("ticked", _) => "time passes, and nothing else".to_owned(),
+        (what, Some(node)) => format!("{node}, {}", what.replace('-', " ")),
+        (what, None) => what.replace('-', " "),
+    };
     for (preposition, node) in [(" from ", &event.from), (" to ", &event.to)] {
         if let Some(node) = node.as_ref().filter(|node| Some(*node) != event.node.as_ref()) {
             words = words + preposition + node;

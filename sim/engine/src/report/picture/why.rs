@@ -7,6 +7,7 @@
 //! Each cause is a step of the run, told in the words of its event. Which steps are causes follows from the promise alone, so that no
 //! scenario needs a story of its own: what its parties were last granted, what struck in between, and which records were gone by then.
 
+mod cut;
 mod stored;
 
 use super::layout::opening;
@@ -14,6 +15,7 @@ use super::svg::{duration, is_fault, words};
 use super::times::{self, of_event};
 use crate::report::story::{Flight, Kind, Reason, Story, flights};
 use crate::report::{JsonEvent, TimeColumn};
+use cut::cut_off;
 use picklock_properties::{Promise, Reported};
 use std::collections::BTreeSet;
 use stored::names;
@@ -437,7 +439,15 @@ fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool)
     let counted = |told: Told| match told.times {
         1 => told.cause,
         times => {
-            Cause { words: format!("{}, and {} more like it", told.cause.words, times - 1), ..told.cause }
+            let cut = cut_off(story.events, told.cause.position).filter(|(_, links)| *links <= times);
+            let is_of_links = story.events[told.cause.position].what == "link-cut";
+            let (words, told_of) =
+                cut.filter(|_| is_of_links).unwrap_or_else(|| (told.cause.words.clone(), 1));
+            let words = match times - told_of {
+                0 => words,
+                more => format!("{words}, and {more} more like it"),
+            };
+            Cause { words, ..told.cause }
         }
     };
     chain.into_iter().map(counted).collect()

@@ -87,3 +87,17 @@ fn a_broken_cell_says_how_to_see_it() {
     let text = judged(None, &report(100, 3)).text(Paint::NONE);
     assert!(text.contains("replay lock:fault:17:fifo") && text.contains("by 3 of 100 runs"), "{text}");
 }
+
+#[test]
+fn under_one_fault_the_locks_of_which_nothing_broke_are_named() {
+    let row = |lock: &'static str, entry: Option<Known>, broken: u64| Row {
+        lock,
+        ..judged(entry.map(known), &report(100, broken)).rows.remove(0)
+    };
+    let of = |rows: Vec<Row>| Judged { rows, ..judged(None, &report(100, 0)) }.survivors();
+    let rows = vec![row("one", None, 0), row("two", None, 3), row("three", Some(Known::Broken), 0)];
+    assert_eq!(of(rows), "under fault no promise broke, here or in any run that is known, of: one\n\n");
+    let broken = of(vec![row("one", None, 1), row("two", None, 3)]);
+    assert!(broken.starts_with("under fault each of these broke a promise"), "{broken}");
+    assert_eq!(of(vec![row("one", None, 0)]), "", "one lock is said of by its row");
+}

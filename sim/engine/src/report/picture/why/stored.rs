@@ -68,7 +68,13 @@ impl Search<'_> {
                 && stored_before(*position) == event.stored.as_ref()
         })?;
         let server = events[position].node.as_ref()?;
-        let words = format!("{server} has something newer, and it changes nothing");
+        let newer = events[position].message.as_deref().zip(events[position].stored.as_deref());
+        let newer = newer.and_then(|(message, stored)| newer_than(message, stored));
+        let words = match newer {
+            Some((column, at, true)) => format!("{server} hides it, for {column} was deleted at {at}"),
+            Some((column, at, false)) => format!("{server} keeps {column} at {at}, which is newer"),
+            None => format!("{server} has something newer, and it changes nothing"),
+        };
         Some(self.cause(position, Kind::Gone, self.by_message(position, words)))
     }
 
@@ -205,6 +211,16 @@ fn place_of(line: &str) -> &str {
     line.split([' ', ':', '=']).next().unwrap_or(line)
 }
 
+/// What is stored of the column that `add M[tA] at 1us` would write: which, of what time, and whether it is a deletion.
+fn newer_than<'a>(message: &'a str, stored: &'a [String]) -> Option<(&'a str, &'a str, bool)> {
+    let (row, column) = message.split(' ').find_map(|word| word.strip_suffix(']')?.split_once('['))?;
+    let cells = stored.iter().find_map(|line| line.strip_prefix(row)?.strip_prefix(": "))?;
+    cells.split(", ").find_map(|cell| {
+        let (cell, is_deleted) = cell.strip_prefix('†').map_or((cell, false), |cell| (cell, true));
+        Some((column, cell.strip_prefix(column)?.strip_prefix('@')?, is_deleted))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,5 +237,14 @@ mod tests {
             assert_eq!(place_of(line), place);
         }
         assert!(!names("lock = AB#1", "A"), "another client's name begins so");
+    }
+
+    #[test]
+    fn what_is_newer_is_told_of_the_column_that_was_to_be_written() {
+        let stored = ["M: †tA@15us, tB@12us".to_owned(), "Q: 1us·tA@1us".to_owned()];
+        let newer = |message| newer_than(message, &stored);
+        assert_eq!(newer("add M[tA] at -1s"), Some(("tA", "15us", true)));
+        assert_eq!(newer("add M[tB] at 2us"), Some(("tB", "12us", false)));
+        assert_eq!((newer("add M[tC] at 2us"), newer("add N[tA] at 2us"), newer("ping")), (None, None, None));
     }
 }
