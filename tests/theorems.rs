@@ -169,8 +169,8 @@ fn the_spaces_of_the_theorems_have_their_sizes() {
         min-validity, 2 clients, 3 servers, at once: 131406 states, 491968 transitions, depth 27
         min-validity, 2 clients, 3 servers, in turn, until granted: 81368 states, 239178 transitions, depth 59
         liveness-a, 2 clients, 3 servers, almost surely: 1753 states, 5209 transitions, depth 22
-        liveness-b, 1 clients, 3 servers, almost surely, one client: 81 states, 146 transitions, depth 11
-        liveness-b, 2 clients, 3 servers, almost surely: 6891 states, 21168 transitions, depth 39
+        liveness-b, 1 clients, 3 servers, almost surely, one client: 140 states, 293 transitions, depth 12
+        liveness-b, 2 clients, 3 servers, almost surely: 16633 states, 52860 transitions, depth 41
         readers-writer, 3 clients, 1 server, an entry each: 22125 states, 43334 transitions, depth 24
         readers-writer, 3 clients, 1 server, an entry each, until granted: 35280 states, 71793 transitions, depth 31
         readers-writer, 3 clients, 1 server, counted: 22929 states, 45635 transitions, depth 26

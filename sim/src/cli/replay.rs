@@ -249,7 +249,7 @@ impl ReplayToken {
     fn format(&self) -> Format {
         let ending =
             self.out.as_deref().and_then(Path::extension).and_then(OsStr::to_str).map(str::to_lowercase);
-        self.format.unwrap_or_else(|| match ending.as_deref() {
+        self.format.unwrap_or(match ending.as_deref() {
             Some("html" | "htm") => Format::Html,
             Some("svg") => Format::Svg,
             Some("json") => Format::Json,
