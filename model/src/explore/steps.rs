@@ -11,8 +11,11 @@
 //! transitions: Blom, van de Pol, Weber, CAV 2010.)
 //!
 //! A number is known to one [`Steps`] only, and there is one for each thread: nothing that is found out depends on the numbers.
-//! Where the canonical form needs more than bits, where a process ends or a clock goes wrong, and where several locks are judged
-//! apart, nothing is remembered, and the world as a whole takes the step ([`super::parts`]).
+//! Where the canonical form needs more than bits and a short list, where a clock drifts or stands still, and where several locks are
+//! judged apart, nothing is remembered, and the world as a whole takes the step ([`super::parts`]).
+//!
+//! There is one memory for each way in which clocks differ, and what is remembered holds in that one only: when a clock is set, the next
+//! step is another memory's.
 
 mod changes;
 mod known;
@@ -188,12 +191,7 @@ impl<'s, Y: System> Steps<'s, Y> {
     }
 
     /// Appends what the last step has led to in this place, and says what its hash is.
-    pub fn keep_next(
-        &mut self,
-        place: Place,
-        broken: Option<Violation>,
-        kept: &mut Vec<u32>,
-    ) -> u64 {
+    pub fn keep_next(&mut self, place: Place, broken: Option<Violation>, kept: &mut Vec<u32>) -> u64 {
         let rest = self.rest(place.budget, broken);
         self.memories[place.memory].keep_next(rest, &self.numbers, kept)
     }

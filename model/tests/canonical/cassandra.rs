@@ -59,10 +59,7 @@ fn untimed_lock_with_crashes_and_duplicates() {
     let mut space = queue_lock(3, Calls::Lock, &[Assumption::NoCrash, Assumption::NoDuplicate]);
     space.bounds.duplicates = 3;
     walks_alike(space, |walked| {
-        walked.grants > 100
-            && walked.faults > 500
-            && walked.dismissed > 100
-            && walked.are_mostly_remembered()
+        walked.grants > 100 && walked.faults > 500 && walked.dismissed > 100 && walked.are_mostly_remembered()
     });
 }
 

@@ -110,8 +110,7 @@ impl<Y: System> Memory<'_, Y> {
         let number = self.outcomes.len() as u32;
         // The resource is among what is shared, and whatever is observed changes that.
         let is_step = !matches!(entered, Entered::Ended(_));
-        let is_alone =
-            is_step && outcome.events.is_empty() && outcome.shared == row.shared && slot.is_some();
+        let is_alone = is_step && outcome.events.is_empty() && outcome.shared == row.shared && slot.is_some();
         if is_alone {
             outcome.shared = ANY;
         } else {
