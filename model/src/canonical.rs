@@ -52,13 +52,13 @@ pub struct Buffers {
     recent: Vec<(u64, u64)>,
     /// Per node, which of the serials below 64 are there.
     small: Vec<u64>,
-    /// Whether the two above hold everything.
+    /// Whether the two above hold everything; part by part ([`Ranks`]), everything but the stamps above the floor.
     is_compact: bool,
     /// Part by part, what it holds.
     held: Vec<Held>,
     /// Whose stamps and serials are not their ranks already, if the two above hold everything.
     moved: Held,
-    /// Every stamp once.
+    /// Every stamp once; part by part, every one above the floor.
     stamps: Vec<Stamp>,
     /// Every serial once, with its owner's place.
     serials: Vec<(usize, u32)>,

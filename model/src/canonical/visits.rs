@@ -18,6 +18,14 @@ const COUNTED: i64 = 1;
 /// Stamps that were read are further apart than anybody counts.
 const APART: i64 = 1000;
 
+/// Where a stamp above the floor is put that belongs to the tick with this `end`, by all stamps of its group in that tick.
+pub(super) fn place_ahead(stamp: i64, end: i64, tick_mates: impl Iterator<Item = i64>) -> i64 {
+    let mut up_to: SmallVec<[i64; 8]> = tick_mates.filter(|at| *at <= stamp).collect();
+    up_to.sort_unstable();
+    let steps = up_to.windows(2).map(|pair| pair[1] - pair[0]);
+    end - TICK.0 / 2 + steps.map(|step| if step > COUNTED { APART } else { step }).sum::<i64>()
+}
+
 /// What is being visited.
 pub(super) struct Place {
     clients: usize,
@@ -266,31 +274,25 @@ impl PlacedVisitor for Rewrite<'_> {
 
 impl Visitor for Rewrite<'_> {
     fn stamp(&mut self, group: StampGroup, at: &mut Wall) {
-        if self.buffers.is_compact {
-            let group = self.frame.group_key(group);
+        let stamp = at.0 - self.frame.shift;
+        let group = self.frame.group_key(group);
+        if self.buffers.is_compact && stamp <= self.frame.floor {
             let mut groups = self.buffers.recent.iter().enumerate();
             let Some((number, (_, present))) = groups.find(|(_, (other, _))| *other == group) else {
                 unreachable!("what is rewritten was scanned before");
             };
             if self.buffers.moved.groups & bit_of(number) != 0 {
-                let age = self.frame.floor + self.frame.shift - at.0;
+                let age = self.frame.floor - stamp;
                 let later = (1_u64 << age) - 1;
                 at.0 = self.frame.floor - i64::from((present & later).count_ones());
             }
             return;
         }
-        let stamp = at.0 - self.frame.shift;
         let end = self.frame.tick_end(stamp);
-        let group = self.frame.group_key(group);
         let tick_mates =
             || self.buffers.stamps.iter().filter(|other| other.group == group && other.tick_end == end);
         if end > self.frame.floor && self.frame.frozen.is_none() {
-            let mut up_to: SmallVec<[i64; 8]> =
-                tick_mates().map(|other| other.at).filter(|at| *at <= stamp).collect();
-            up_to.sort_unstable();
-            let steps = up_to.windows(2).map(|pair| pair[1] - pair[0]);
-            at.0 =
-                end - TICK.0 / 2 + steps.map(|step| if step > COUNTED { APART } else { step }).sum::<i64>();
+            at.0 = place_ahead(stamp, end, tick_mates().map(|other| other.at));
             return;
         }
         // A stamp on this side of the frozen reading; equal ones count as later than this side.

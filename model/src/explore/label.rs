@@ -5,9 +5,9 @@ use crate::cluster::Wake;
 use crate::machine::{Node, Owner, StampGroup, Visit, Visitor};
 use crate::system::{Process, System};
 use crate::time::{Due, Micros, Monotonic, Wall};
-use crate::world::{Action, View};
+use crate::world::{Action, Envelope, View};
 use foldhash::fast::FixedState;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 
 /// A name for what `action` does in a world, the same in every state in which the same thing is still owed: the delivery
 /// of this message, this node's deadline, the passing of time. 0 for what is not owed. The ways in which a message can be
@@ -17,21 +17,17 @@ use std::hash::BuildHasher;
 /// fair, and a fair loop for unfair. A space has a few hundred names, so that the odds are about one in a hundred thousand.
 ///
 /// Where nothing makes an application call again, whether it does is up to it: whoever waits must not need that.
-pub fn label<Y: System>(view: &View<Y>, action: Action, space: &Space<Y>) -> u32 {
+///
+/// `debts` has what each message is called ([`debt_of_message`]).
+pub fn label<Y: System>(view: &View<Y>, action: Action, debts: &[u32], space: &Space<Y>) -> u32 {
     if !action.is_fair() || is_another_request(view, action, space) {
         return 0;
     }
-    let hasher = FixedState::with_seed(0x6661_6972);
-    let hash = match action {
-        Action::Deliver { position, .. } => {
-            let mut envelope = view.in_flight[usize::from(position)].clone();
-            envelope.age = 0;
-            envelope.message.visit(&mut Blank);
-            hasher.hash_one(&envelope)
-        }
-        Action::Wake { node, wake, .. } => hasher.hash_one((1_u8, node, wake)),
-        Action::Resume { client } => hasher.hash_one((2_u8, Node::Client(client))),
-        Action::Tick => hasher.hash_one(3_u8),
+    match action {
+        Action::Deliver { position, .. } => debts[usize::from(position)],
+        Action::Wake { node, wake, .. } => name_of(&(1_u8, node, wake)),
+        Action::Resume { client } => name_of(&(2_u8, Node::Client(client))),
+        Action::Tick => name_of(&3_u8),
         Action::Lose { .. }
         | Action::Duplicate { .. }
         | Action::Pause { .. }
@@ -44,8 +40,19 @@ pub fn label<Y: System>(view: &View<Y>, action: Action, space: &Space<Y>) -> u32
         | Action::DriftingTick { .. }
         | Action::StepClock { .. }
         | Action::FreezeClock { .. } => unreachable!("faults are not fair"),
-    };
-    (hash as u32).max(1)
+    }
+}
+
+/// What is owed while this message is under way: that it arrives.
+pub(super) fn debt_of_message<Y: System>(envelope: &Envelope<Y>) -> u32 {
+    let mut envelope = envelope.clone();
+    envelope.age = 0;
+    envelope.message.visit(&mut Blank);
+    name_of(&envelope)
+}
+
+fn name_of(owed: &impl Hash) -> u32 {
+    (FixedState::with_seed(0x6661_6972).hash_one(owed) as u32).max(1)
 }
 
 fn is_another_request<Y: System>(view: &View<Y>, action: Action, space: &Space<Y>) -> bool {

@@ -11,8 +11,11 @@
 //! transitions: Blom, van de Pol, Weber, CAV 2010.)
 //!
 //! A number is known to one [`Steps`] only, and there is one for each thread: nothing that is found out depends on the numbers.
-//! Where the canonical form needs more than bits, where a process ends or a clock goes wrong, and where several locks are judged
-//! apart, nothing is remembered, and the world as a whole takes the step ([`super::parts`]).
+//! Where the canonical form needs more than bits and a short list, where a clock drifts or stands still, and where several locks are
+//! judged apart, nothing is remembered, and the world as a whole takes the step ([`super::parts`]).
+//!
+//! There is one memory for each way in which clocks differ, and what is remembered holds in that one only: when a clock is set, the next
+//! step is another memory's.
 
 mod changes;
 mod known;
@@ -39,6 +42,7 @@ use crate::world::{Action, Budget, STEP, TICK, Workspace, World};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use known::hash_of;
+use memory::Change;
 use picklock_properties::Violation;
 use rows::Rest;
 use smallvec::SmallVec;
@@ -186,15 +190,9 @@ impl<'s, Y: System> Steps<'s, Y> {
         }
     }
 
-    /// Appends what the last step in this place led to, with so many faults left, and says what its hash is.
-    pub fn keep_next(
-        &mut self,
-        place: Place,
-        budget: Budget,
-        broken: Option<Violation>,
-        kept: &mut Vec<u32>,
-    ) -> u64 {
-        let rest = self.rest(budget, broken);
+    /// Appends what the last step has led to in this place, and says what its hash is.
+    pub fn keep_next(&mut self, place: Place, broken: Option<Violation>, kept: &mut Vec<u32>) -> u64 {
+        let rest = self.rest(place.budget, broken);
         self.memories[place.memory].keep_next(rest, &self.numbers, kept)
     }
 
@@ -206,6 +204,50 @@ impl<'s, Y: System> Steps<'s, Y> {
     /// What is remembered there.
     pub fn memory(&mut self, place: Place) -> &mut Memory<'s, Y> {
         &mut self.memories[place.memory]
+    }
+
+    /// What `action` makes of the world of `row`, which is kept in this place: returns the place of that, whose memory has the world as that
+    /// of its last step. `None`: it is not known part by part.
+    pub fn step(&mut self, place: Place, row: &Row, action: Action) -> Option<Place> {
+        let node = match action {
+            Action::StepClock { client } => client,
+            Action::StepServerClock { server } => self.space.setup.workload.processes() + server,
+            Action::Deliver { .. }
+            | Action::Wake { .. }
+            | Action::Tick
+            | Action::Lose { .. }
+            | Action::Duplicate { .. }
+            | Action::Pause { .. }
+            | Action::Resume { .. }
+            | Action::Crash { .. }
+            | Action::LosePower { .. }
+            | Action::CrashServer { .. }
+            | Action::RestartServer { .. }
+            | Action::RestartResource
+            | Action::DriftingTick { .. }
+            | Action::FreezeClock { .. } => {
+                let budget = self.memories[place.memory].step(row, place.budget, action)?;
+                return Some(Place { budget, ..place });
+            }
+        };
+        self.set_clock(place, row, action, node)
+    }
+
+    /// A wall clock is set, and nothing else happens: what is remembered then is that of another way in which clocks differ.
+    fn set_clock(&mut self, place: Place, row: &Row, action: Action, node: u8) -> Option<Place> {
+        // What arrives at once after that is not looked into.
+        if self.space.bounds.colocated {
+            return None;
+        }
+        let rest = self.rest(place.budget.after(action, &self.space.bounds), None);
+        let memory = &mut self.memories[place.memory];
+        let mut next = row.clone();
+        next.shared = memory.changed(row.shared, Change::ClockSet { node });
+        let mut kept = Vec::new();
+        memory.keep_row(&next, rest, &self.numbers, &mut kept);
+        let after = self.place(&kept)?;
+        self.read(after, &kept, &mut next);
+        self.memories[after.memory].begin_after(&next).then_some(after)
     }
 
     /// Puts the world with these bytes, whose parts have these lengths, in the place of all that differ from it in which client is which,
@@ -310,11 +352,11 @@ impl<'s, Y: System> Remembered<'s, Y> {
         let (mut packed, mut lengths) = (Vec::new(), Vec::new());
         pack_parts(world, &mut packed, &mut lengths);
         let place = self.steps.place_of(&packed, &lengths)?;
-        let memory = self.steps.memory(place);
-        memory.read(&packed, &lengths, &mut self.row);
-        let budget = memory.step(&self.row, place.budget, action)?;
+        self.steps.memory(place).read(&packed, &lengths, &mut self.row);
+        let next = self.steps.step(place, &self.row, action)?;
+        let memory = self.steps.memory(next);
         let broken = memory.outcomes().find_map(|outcome| outcome.broken);
-        memory.pack_next(budget, broken, &mut packed, &mut lengths);
+        memory.pack_next(next.budget, broken, &mut packed, &mut lengths);
         Some(packed)
     }
 }

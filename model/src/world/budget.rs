@@ -108,7 +108,9 @@ impl Action {
 }
 
 /// How many faults may still come: [`Bounds`] counted down.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, Deserialize,
+)]
 pub struct Budget {
     /// See [`Bounds::losses`].
     pub losses: u8,

@@ -3,7 +3,7 @@
 use super::shards::{SHARDS, Shard, StateId, Successor, shard_of};
 use super::{Alike, Coverage, Flags};
 use crate::explore::Space;
-use crate::explore::label::label;
+use crate::explore::label::{debt_of_message, label};
 use crate::explore::parts::Parent;
 use crate::explore::steps::{Row, Steps};
 use crate::system::System;
@@ -56,6 +56,8 @@ pub(super) struct Listed {
     /// What a fair schedule owes, and which draw each is one more of, if that is asked for.
     pub labels: Vec<u32>,
     pub are_redrawn: Vec<bool>,
+    /// What a fair schedule owes by each message under way, if that is asked for.
+    debts: Vec<u32>,
 }
 
 pub(super) fn list<Y: System>(view: &View<Y>, space: &Space<Y>, listed: &mut Listed, are_labelled: bool) {
@@ -64,7 +66,8 @@ pub(super) fn list<Y: System>(view: &View<Y>, space: &Space<Y>, listed: &mut Lis
     listed.are_redrawn.clear();
     if are_labelled {
         listed.are_redrawn.extend(listed.actions.iter().map(|action| view.is_redrawn(*action)));
-        listed.labels.extend(listed.actions.iter().map(|action| label(view, *action, space)));
+        let Listed { actions, labels, debts, .. } = listed;
+        labels.extend(actions.iter().map(|action| label(view, *action, debts, space)));
     }
 }
 
@@ -93,29 +96,37 @@ pub(super) fn expand<'s, Y: System>(
         match place {
             Some(place) => {
                 steps.read(place, kept, &mut row);
-                let view = steps.memory(place).view(&row, place.budget, place.broken.is_some());
+                let memory = steps.memory(place);
+                if flags.is_some() {
+                    memory.debts(&row, &mut listed.debts);
+                }
+                let view = memory.view(&row, place.budget, place.broken.is_some());
                 list(&view, space, &mut listed, flags.is_some());
             }
             None => {
                 steps.pack(kept, &mut state, &mut lengths);
                 parent.unpack(&state);
                 is_unpacked = true;
+                listed.debts.clear();
+                if flags.is_some() {
+                    listed.debts.extend(parent.world().in_flight.iter().map(debt_of_message));
+                }
                 list(&parent.world().view(), space, &mut listed, flags.is_some());
             }
         }
         expanded.transitions += worlds * listed.actions.len() as u64;
         for (number, action) in listed.actions.iter().enumerate() {
             expanded.at = (*id, number as u16);
-            let stepped = place.and_then(|place| steps.memory(place).step(&row, place.budget, *action));
+            let stepped = place.and_then(|place| steps.step(place, &row, *action));
             if let (None, false, Some(place)) = (stepped, is_unpacked, place) {
                 steps.pack(kept, &mut state, &mut lengths);
                 parent.restore(&state, &lengths, &row, (place.memory, steps.memory(place)));
                 is_unpacked = true;
             }
             let start = expanded.rows.len();
-            let (messages, broken, seen, worlds_next) = match (stepped, place) {
-                (Some(_), Some(place)) => {
-                    let memory = steps.memory(place);
+            let (messages, broken, seen, worlds_next) = match stepped {
+                Some(next) => {
+                    let memory = steps.memory(next);
                     let (mut tested, mut broken) = (PromiseSet::EMPTY, None);
                     for outcome in memory.outcomes() {
                         tested = tested.union(outcome.tested);
@@ -123,11 +134,11 @@ pub(super) fn expand<'s, Y: System>(
                     }
                     let events = memory.outcomes().flat_map(|outcome| &outcome.events);
                     expanded.coverage.count(*action, events, tested, worlds);
-                    let seen = flags.map(|flags| flags(memory.monitors_next()));
+                    let seen = flags.map(|flags| memory.flags_next(flags));
                     let worlds_next = memory.reduce_next();
                     (memory.messages_next(), broken, seen, worlds_next)
                 }
-                (None, _) | (_, None) => {
+                None => {
                     let successor = parent.begin_successor();
                     successor.apply(*action, &space.setup, &space.bounds, &mut workspace);
                     let effects = &workspace.effects;
@@ -146,9 +157,9 @@ pub(super) fn expand<'s, Y: System>(
             if let (Some(violation), None) = (broken, expanded.broken) {
                 expanded.broken = Some((violation, *id, number as u16));
             }
-            let hash = match (stepped, place) {
-                (Some(budget), Some(place)) => steps.keep_next(place, budget, broken, &mut expanded.rows),
-                (None, _) | (_, None) => {
+            let hash = match stepped {
+                Some(next) => steps.keep_next(next, broken, &mut expanded.rows),
+                None => {
                     assert!(packed.len() <= STATE_BYTES_MAX, "a state takes {} bytes", packed.len());
                     steps.keep(&packed, &lengths, &mut expanded.rows)
                 }
@@ -156,13 +167,13 @@ pub(super) fn expand<'s, Y: System>(
             // Not each time, for it takes longer than all the rest.
             let is_checked = hash.is_multiple_of(if cfg!(debug_assertions) { 32 } else { 512 });
             if let (Some(place), Alike::Renamed, true) = (place, steps.alike(), is_checked) {
-                if let Some(budget) = stepped {
-                    steps.memory(place).pack_next(budget, broken, &mut packed, &mut lengths);
+                if let Some(next) = stepped {
+                    steps.memory(next).pack_next(next.budget, broken, &mut packed, &mut lengths);
                 }
                 steps.check(place, &row, *action, &packed, &mut workspace);
             }
             let is_sampled = hash.is_multiple_of(64) && steps.alike() == Alike::Same;
-            if let (true, true, Some(budget), Some(place)) =
+            if let (true, true, Some(next), Some(place)) =
                 (cfg!(debug_assertions), is_sampled, stepped, place)
             {
                 if !is_unpacked {
@@ -170,9 +181,9 @@ pub(super) fn expand<'s, Y: System>(
                     parent.restore(&state, &lengths, &row, (place.memory, steps.memory(place)));
                     is_unpacked = true;
                 }
-                let memory = steps.memory(place);
-                memory.pack_next(budget, broken, &mut packed, &mut lengths);
-                parent.put_successor(memory, budget, broken);
+                let memory = steps.memory(next);
+                memory.pack_next(next.budget, broken, &mut packed, &mut lengths);
+                parent.put_successor(memory, next.budget, broken);
             }
             debug_assert!(!is_sampled || parent.leads_to_successor(*action, space));
             debug_assert!(!is_sampled || parent.is_packed_into(&packed));

@@ -2,11 +2,12 @@
 
 use super::memory::{Change, Length, Memory, Slot};
 use super::rows::Row;
-use crate::canonical::Ranks;
+use crate::canonical::{Holds, Ranks};
 use crate::cluster::{Condition, Status};
 use crate::explore::packed::pack;
 use crate::system::System;
-use crate::world::{Action, Envelope};
+use crate::time::Micros;
+use crate::world::{Action, Bounds, Envelope, TICK};
 use picklock_properties::Judge;
 
 impl<Y: System> Memory<'_, Y> {
@@ -70,11 +71,13 @@ impl<Y: System> Memory<'_, Y> {
         true
     }
 
+    /// Whether all stamps are of the past and fit into bits, as serials do.
     pub(super) fn is_compact(&self, row: &Row) -> bool {
+        let is_compact = |slot, number| self.holds(slot, number).is_some_and(Holds::is_of_the_past);
         let mut nodes = row.nodes.iter().enumerate();
-        nodes.all(|(at, number)| self.holds(Slot::Node(at), *number).is_some())
-            && self.holds(Slot::Shared, row.shared).is_some()
-            && row.messages.iter().all(|number| self.holds(Slot::Message, *number).is_some())
+        nodes.all(|(at, number)| is_compact(Slot::Node(at), *number))
+            && is_compact(Slot::Shared, row.shared)
+            && row.messages.iter().all(|number| is_compact(Slot::Message, *number))
     }
 
     /// The part a tick later.
@@ -119,6 +122,12 @@ impl<Y: System> Memory<'_, Y> {
                 conditions[usize::from(client)].status = Status::Paused { ticks_left };
             }
             Change::Resumed { client } => conditions[usize::from(client)].status = Status::Up,
+            Change::ClockSet { node } => {
+                let Bounds { clock_step_ticks, server_clock_step_ticks, .. } = self.space.bounds;
+                let is_client = usize::from(node) < self.clients.len();
+                let ticks = if is_client { clock_step_ticks } else { server_clock_step_ticks };
+                conditions[usize::from(node)].clock.step(Micros(i64::from(ticks) * TICK.0));
+            }
             Change::Ticked => {
                 conditions
                     .iter_mut()

@@ -2,16 +2,18 @@
 
 use super::Hashed;
 use super::known::Known;
-use super::outcomes::{ANY, Entered, Outcome, Taken};
+use super::outcomes::{ANY, End, Entered, Outcome, Taken};
 use super::rows::Row;
 use super::settling::Settling;
 use super::symmetry::Symmetry;
 use crate::canonical::{Frame, Holds, Piece, Ranks};
 use crate::cluster::{Shared, Status, dismisses};
+use crate::explore::label::debt_of_message;
 use crate::explore::{Alike, Space};
 use crate::machine::{Effects, Message, Node};
 use crate::system::{Process, System};
 use crate::world::{Action, Budget, Envelope, World};
+use picklock_properties::Monitors;
 use smallvec::SmallVec;
 
 /// How what is shared changes while no node takes a step.
@@ -23,6 +25,8 @@ pub(super) enum Change {
     Paused { client: u8 },
     /// A client goes on.
     Resumed { client: u8 },
+    /// A node's wall clock is set; that is no fault to the judge.
+    ClockSet { node: u8 },
     /// Pauses have a tick less.
     Ticked,
 }
@@ -60,10 +64,16 @@ pub(in crate::explore) struct Memory<'s, Y: System> {
     pub(super) settling: [Vec<Option<Settling>>; 2],
     /// What messages are at another age.
     pub(super) aged: Hashed<(u32, u8), u32>,
+    /// By message: what a fair schedule owes while it is under way, if that was asked for.
+    pub(super) debts: Vec<Option<u32>>,
+    /// By what is shared: what a liveness check wants to know of it.
+    pub(super) flags: Vec<Option<u16>>,
     /// What becomes of what is shared.
     pub(super) changed: Hashed<(u32, Change), u32>,
     /// By kind and part: what it is a tick later.
     pub(super) ticked: Hashed<(u64, u32), u32>,
+    /// By kind and part: what it is in canonical form where all that it holds is in its place.
+    pub(super) in_place: Vec<Vec<u32>>,
     /// By kind, part, and what it sees of the others: what it is in canonical form.
     pub(super) rewritten: Hashed<SmallVec<[u64; 8]>, u32>,
     /// Takes the steps.
@@ -123,8 +133,11 @@ impl<'s, Y: System> Memory<'s, Y> {
             together: Hashed::default(),
             settling: [Vec::new(), Vec::new()],
             aged: Hashed::default(),
+            debts: Vec::new(),
+            flags: Vec::new(),
             changed: Hashed::default(),
             ticked: Hashed::default(),
+            in_place: vec![Vec::new(); nodes + 2],
             rewritten: Hashed::default(),
             world,
             effects: Effects::default(),
@@ -189,12 +202,18 @@ impl<'s, Y: System> Memory<'s, Y> {
             Action::Lose { .. } | Action::Duplicate { .. } | Action::Pause { .. } | Action::Resume { .. } => {
                 self.interfere(row, next, action)
             }
-            Action::DriftingTick { .. }
-            | Action::Crash { .. }
+            Action::Crash { .. }
             | Action::LosePower { .. }
             | Action::CrashServer { .. }
+            | Action::RestartResource => match End::of(action, &self.space.bounds) {
+                // What arrives at once after that is not looked into.
+                Some((node, end)) if !is_colocated => self.enter(row, next, node, Entered::Ended(end), 0),
+                Some(_) | None => false,
+            },
+            // A clock is put wrong: another memory is of that ([`super::Steps::step`]). Where a server may be down for a while its return is
+            // one step among many.
+            Action::DriftingTick { .. }
             | Action::RestartServer { .. }
-            | Action::RestartResource
             | Action::StepServerClock { .. }
             | Action::StepClock { .. }
             | Action::FreezeClock { .. } => false,
@@ -221,6 +240,44 @@ impl<'s, Y: System> Memory<'s, Y> {
         true
     }
 
+    /// Makes the world of a row the one that the last step led to, in which a clock was set that is this memory's now: nothing of it need be
+    /// in canonical form yet. `false`: bits are not enough for that.
+    pub(super) fn begin_after(&mut self, row: &Row) -> bool {
+        self.came.clear();
+        let mut next = std::mem::take(&mut self.next);
+        next.clone_from(row);
+        self.strike_out_of_all(&mut next);
+        self.settle(&mut next, Length::Step);
+        self.forget_holds(&mut next);
+        let is_known = self.rewrite_all(&mut next);
+        self.next = next;
+        is_known
+    }
+
+    /// What `flags` says of what was observed up to the last step. It is always the same that is asked.
+    pub fn flags_next(&mut self, flags: &dyn Fn(&[Monitors]) -> u16) -> u16 {
+        let number = self.next.shared;
+        let at = number as usize;
+        if self.flags.len() <= at {
+            self.flags.resize(at + 1, None);
+        }
+        let shared = &self.shared;
+        *self.flags[at].get_or_insert_with(|| flags(&shared.value(number).2))
+    }
+
+    /// What a fair schedule owes by each message of a row, one after the other.
+    pub fn debts(&mut self, row: &Row, debts: &mut Vec<u32>) {
+        debts.clear();
+        for message in &row.messages {
+            let at = *message as usize;
+            if self.debts.len() <= at {
+                self.debts.resize(at + 1, None);
+            }
+            let messages = &self.messages;
+            debts.push(*self.debts[at].get_or_insert_with(|| debt_of_message(messages.value(*message))));
+        }
+    }
+
     fn due_at_once(&self, row: &Row) -> Option<usize> {
         self.view(row, Budget::default(), false).due_at_once(&self.space.setup)
     }
@@ -236,6 +293,13 @@ impl<'s, Y: System> Memory<'s, Y> {
         }
         next.shared = if *shared == ANY { row.shared } else { *shared };
         let sends = sends.clone();
+        if let Entered::Ended(End { restarts, takes_sent, .. }) = entered {
+            let messages = &self.messages;
+            next.messages.retain(|message| {
+                let Envelope { from, to, .. } = messages.value(*message);
+                !(restarts && *to == node || takes_sent && *from == node)
+            });
+        }
         // To nobody else has anything happened that would make him dismiss what he did not before.
         let mut at = 0;
         while let Some(message) = next.messages.get(at) {
@@ -260,9 +324,10 @@ impl<'s, Y: System> Memory<'s, Y> {
             self.forget_holds(next);
         }
         // A client counts its requests and its holds, each for itself, and both are put in order together: by what they are after the
-        // step as a whole.
+        // step as a whole. And two readings of a clock that is ahead are as far apart as they are within the step as a whole.
         self.rewrite(next, slot, row.shared, before)
-            && !(goes_on && self.ranks.lowers_serials_of(self.clients.len()))
+            && !(goes_on
+                && (self.ranks.lowers_serials_of(self.clients.len()) || !self.ranks.are_of_the_past()))
     }
 
     pub(super) fn frame(&self, length: Length) -> &Frame {

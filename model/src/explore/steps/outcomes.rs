@@ -6,15 +6,61 @@ use crate::cluster::{Entry, Wake};
 use crate::explore::packed::pack;
 use crate::machine::Node;
 use crate::system::System;
-use crate::world::{Envelope, STEP};
-use picklock_properties::{Event, PromiseSet, Violation};
+use crate::world::{Action, Bounds, Envelope, STEP};
+use picklock_properties::{Event, Judge, PromiseSet, Violation};
 use smallvec::SmallVec;
 
-/// What enters a node: a message by its number, or a deadline.
+/// What enters a node: a message by its number, a deadline, or the end of its process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Entered {
     Message(u32),
     Woken(Wake),
+    Ended(End),
+}
+
+/// How a process ends, and whether it starts again.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct End {
+    /// Power is lost, not the process alone.
+    power_lost: bool,
+    pub(super) restarts: bool,
+    /// What it had just said is lost with it.
+    pub(super) takes_sent: bool,
+}
+
+impl End {
+    /// Whose process ends by this action, and how; `None` if none does.
+    pub(super) fn of(action: Action, bounds: &Bounds) -> Option<(Node, End)> {
+        match action {
+            Action::Crash { client } => {
+                let end = End { power_lost: true, restarts: bounds.crashes_restart, takes_sent: false };
+                Some((Node::Client(client), end))
+            }
+            Action::LosePower { server } => {
+                Some((Node::Server(server), End { power_lost: true, restarts: true, takes_sent: false }))
+            }
+            Action::CrashServer { server } => {
+                let takes_sent = bounds.crashes_take_sent;
+                let restarts = bounds.server_crashes_restart;
+                Some((Node::Server(server), End { power_lost: takes_sent, restarts, takes_sent }))
+            }
+            Action::RestartResource => {
+                Some((Node::Resource, End { power_lost: false, restarts: true, takes_sent: false }))
+            }
+            Action::Deliver { .. }
+            | Action::Wake { .. }
+            | Action::Tick
+            | Action::Lose { .. }
+            | Action::Duplicate { .. }
+            | Action::Pause { .. }
+            | Action::Resume { .. }
+            | Action::RestartServer { .. }
+            | Action::StepServerClock { .. }
+            | Action::DriftingTick { .. }
+            | Action::StepClock { .. }
+            | Action::FreezeClock { .. } => None,
+        }
+    }
 }
 
 /// A step of a node that is known.
@@ -64,7 +110,8 @@ impl<Y: System> Memory<'_, Y> {
         self.check_symmetry(row, node, entered, choice, &outcome);
         let number = self.outcomes.len() as u32;
         // The resource is among what is shared, and whatever is observed changes that.
-        let is_alone = outcome.events.is_empty() && outcome.shared == row.shared && slot.is_some();
+        let is_step = !matches!(entered, Entered::Ended(_));
+        let is_alone = is_step && outcome.events.is_empty() && outcome.shared == row.shared && slot.is_some();
         if is_alone {
             outcome.shared = ANY;
         } else {
@@ -98,17 +145,27 @@ impl<Y: System> Memory<'_, Y> {
             Node::Resource => {}
         }
         cluster.set_shared(self.shared.value(row.shared).clone());
-        let entry = match entered {
+        let (mut broken, effects) = (None, &mut self.effects);
+        let mut on_violation = |violation: Violation| {
+            broken.get_or_insert(violation);
+        };
+        match entered {
             Entered::Message(number) => {
                 let Envelope { from, message, .. } = self.messages.value(number).clone();
-                Entry::Message { from, message }
+                let entry = Entry::Message { from, message };
+                cluster.step(node, entry, u32::from(choice), STEP, setup, effects, &mut on_violation);
             }
-            Entered::Woken(wake) => wake.entry(),
-        };
-        let mut broken = None;
-        cluster.step(node, entry, u32::from(choice), STEP, setup, &mut self.effects, &mut |violation| {
-            broken.get_or_insert(violation);
-        });
+            Entered::Woken(wake) => {
+                cluster.step(node, wake.entry(), u32::from(choice), STEP, setup, effects, &mut on_violation);
+            }
+            Entered::Ended(End { power_lost, restarts, .. }) => {
+                cluster.judge.struck();
+                cluster.crash(node, power_lost, setup, effects, &mut on_violation);
+                if restarts {
+                    cluster.restart(node, STEP, setup, effects, &mut on_violation);
+                }
+            }
+        }
         let mut packed = std::mem::take(&mut self.packed);
         let part = match node {
             Node::Client(client) => {

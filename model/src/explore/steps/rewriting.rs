@@ -1,5 +1,6 @@
 //! Rows in canonical form.
 
+use super::known::UNKNOWN;
 use super::memory::{Length, Memory, Slot};
 use super::rows::Row;
 use crate::canonical::{Holds, Piece, Ranks};
@@ -21,17 +22,19 @@ impl<Y: System> Memory<'_, Y> {
         ranks.begin(row.nodes.len(), self.groups.len());
         let is_known = self.add_all(row, &mut ranks);
         if is_known {
-            ranks.end();
+            ranks.end(&self.frame);
+            // Where everything is in its place, only what is of the step is another part.
+            let moves_some = !ranks.are_in_place();
             for at in 0..row.nodes.len() {
-                if Some(at) == slot || self.moves(&ranks, Slot::Node(at), row.nodes[at]) {
+                if Some(at) == slot || moves_some && self.moves(&ranks, Slot::Node(at), row.nodes[at]) {
                     row.nodes[at] = self.rewritten(&ranks, Slot::Node(at), row.nodes[at]);
                 }
             }
-            if row.shared != shared_before || self.moves(&ranks, Slot::Shared, row.shared) {
+            if row.shared != shared_before || moves_some && self.moves(&ranks, Slot::Shared, row.shared) {
                 row.shared = self.rewritten(&ranks, Slot::Shared, row.shared);
             }
             let mut is_sorted = before == row.messages.len();
-            for at in 0..row.messages.len() {
+            for at in if moves_some { 0 } else { before }..row.messages.len() {
                 if at >= before || self.moves(&ranks, Slot::Message, row.messages[at]) {
                     row.messages[at] = self.rewritten(&ranks, Slot::Message, row.messages[at]);
                     is_sorted = false;
@@ -45,16 +48,33 @@ impl<Y: System> Memory<'_, Y> {
         is_known
     }
 
-    pub(super) fn add_all(&self, row: &Row, ranks: &mut Ranks) -> bool {
-        let nodes = row.nodes.iter().enumerate().map(|(at, number)| (Slot::Node(at), *number));
-        let messages = row.messages.iter().map(|number| (Slot::Message, *number));
-        for (slot, number) in nodes.chain([(Slot::Shared, row.shared)]).chain(messages) {
-            match self.holds(slot, number) {
-                Some(holds) => ranks.add(holds),
-                None => return false,
+    /// The same for a row of which nothing was in canonical form before.
+    pub(super) fn rewrite_all(&mut self, row: &mut Row) -> bool {
+        let mut ranks = std::mem::take(&mut self.ranks);
+        ranks.begin(row.nodes.len(), self.groups.len());
+        let is_known = self.add_all(row, &mut ranks);
+        if is_known {
+            ranks.end(&self.frame);
+            for at in 0..row.nodes.len() {
+                row.nodes[at] = self.rewritten(&ranks, Slot::Node(at), row.nodes[at]);
             }
+            row.shared = self.rewritten(&ranks, Slot::Shared, row.shared);
+            for at in 0..row.messages.len() {
+                row.messages[at] = self.rewritten(&ranks, Slot::Message, row.messages[at]);
+            }
+            self.sort_messages(row);
         }
-        true
+        self.ranks = ranks;
+        is_known
+    }
+
+    pub(super) fn add_all(&self, row: &Row, ranks: &mut Ranks) -> bool {
+        let (clients, servers) = row.nodes.split_at(self.clients.len());
+        let mut add = |holds: Option<&Holds>| holds.map(|holds| ranks.add(holds)).is_some();
+        self.clients.iter().zip(clients).all(|(known, number)| add(known.holds(*number)))
+            && self.servers.iter().zip(servers).all(|(known, number)| add(known.holds(*number)))
+            && add(self.shared.holds(row.shared))
+            && row.messages.iter().all(|number| add(self.messages.holds(*number)))
     }
 
     pub(super) fn holds(&self, slot: Slot, number: u32) -> Option<&Holds> {
@@ -74,6 +94,19 @@ impl<Y: System> Memory<'_, Y> {
 
     /// The part in canonical form.
     pub(super) fn rewritten(&mut self, ranks: &Ranks, slot: Slot, number: u32) -> u32 {
+        if ranks.are_in_place() || !self.moves(ranks, slot, number) {
+            let (place, at) = (self.kind(slot), number as usize);
+            if let Some(after) = self.in_place[place].get(at).filter(|after| **after != UNKNOWN) {
+                return *after;
+            }
+            let after = self.rewritten_in(slot, number, ranks, Length::Step);
+            let of_place = &mut self.in_place[place];
+            if of_place.len() <= at {
+                of_place.resize(at + 1, UNKNOWN);
+            }
+            of_place[at] = after;
+            return after;
+        }
         let mut key: SmallVec<[u64; 8]> = SmallVec::new();
         key.push(slot.number() << 32 | u64::from(number));
         if let Some(holds) = self.holds(slot, number) {

@@ -7,7 +7,7 @@ use super::numbers::{Numbers, RowHash};
 use crate::explore::packed::append;
 use crate::system::System;
 use crate::world::{Budget, View, World};
-use picklock_properties::{Monitors, Violation};
+use picklock_properties::Violation;
 use smallvec::SmallVec;
 
 /// A world by the numbers of its parts.
@@ -131,7 +131,7 @@ impl<Y: System> Memory<'_, Y> {
     }
 
     /// Which kind of part belongs there, among those of all threads.
-    fn kind(&self, slot: Slot) -> usize {
+    pub(super) fn kind(&self, slot: Slot) -> usize {
         match slot {
             Slot::Node(at) => at,
             Slot::Shared => self.clients.len() + self.servers.len(),
@@ -141,7 +141,15 @@ impl<Y: System> Memory<'_, Y> {
 
     /// Appends what the last step led to as a row of numbers for all threads, with what belongs to no part, and says what its hash is.
     pub fn keep_next(&mut self, rest: Rest, numbers: &Numbers, kept: &mut Vec<u32>) -> u64 {
-        let Memory { next, clients, servers, shared, messages, .. } = self;
+        let next = std::mem::take(&mut self.next);
+        let hash = self.keep_row(&next, rest, numbers, kept);
+        self.next = next;
+        hash
+    }
+
+    /// The same for the world of a row.
+    pub fn keep_row(&mut self, next: &Row, rest: Rest, numbers: &Numbers, kept: &mut Vec<u32>) -> u64 {
+        let Memory { clients, servers, shared, messages, .. } = self;
         let nodes = clients.len() + servers.len();
         let mut hash = RowHash::default();
         hash.add(rest.hash);
@@ -212,11 +220,6 @@ impl<Y: System> Memory<'_, Y> {
     /// The world that the last step led to, in place of another one.
     pub fn restore_next(&self, world: &mut World<Y>) {
         self.restore(&self.next, None, world);
-    }
-
-    /// What was observed up to the last step.
-    pub fn monitors_next(&self) -> &[Monitors] {
-        &self.shared.value(self.next.shared).2
     }
 
     /// How many messages are under way after the last step.

@@ -7,6 +7,7 @@ use crate::canonical;
 use crate::explore::packed::pack;
 use crate::machine::{Message, Store};
 use crate::system::{Process, System};
+use crate::time::Wall;
 use smallvec::SmallVec;
 
 /// Servers together, or messages.
@@ -16,13 +17,18 @@ pub(super) type Numbers = SmallVec<[u32; 4]>;
 pub(super) enum Settling {
     /// Nothing, whatever is under way.
     Still,
-    /// It depends on the messages under way.
-    Beside {
-        /// Whether less is settled because of this message.
-        kept_for: SmallVec<[(u32, bool); 6]>,
-        /// What the servers are, beside these messages and no other ones because of which less is settled.
-        settled: Vec<(Numbers, Numbers)>,
-    },
+    /// It depends on the messages under way, and on the earliest timestamp that a client still holds: of clients nothing else is asked
+    /// ([`canonical::settle_servers`]).
+    Beside(SmallVec<[(Option<Wall>, Beside); 1]>),
+}
+
+/// What becomes of servers beside messages.
+#[derive(Default)]
+pub(super) struct Beside {
+    /// Whether less is settled because of this message.
+    kept_for: SmallVec<[(u32, bool); 6]>,
+    /// What the servers are, beside these messages and no other ones because of which less is settled.
+    settled: Vec<(Numbers, Numbers)>,
 }
 
 impl<Y: System> Memory<'_, Y> {
@@ -38,14 +44,16 @@ impl<Y: System> Memory<'_, Y> {
             Some(settling) => settling,
             None => self.begin_settling(&row.nodes[first..], length),
         };
-        if let Settling::Beside { kept_for, settled } = &mut settling {
+        if let Settling::Beside(by_earliest) = &mut settling {
             let settings = &self.space.setup.lock;
-            let is_early = |client: &Y::Process| client.earliest_timestamp(settings).is_some();
-            let is_any_early = values(&self.clients, &row.nodes[..first]).any(is_early);
-            let after = match is_any_early {
-                true => self.settle_beside(row, &row.messages, length),
-                false => self.settle_remembered(row, kept_for, settled, length),
-            };
+            let kept = values(&self.clients, &row.nodes[..first]);
+            let earliest = kept.filter_map(|client| client.earliest_timestamp(settings)).min();
+            let known = by_earliest.iter().position(|(other, _)| *other == earliest);
+            let known = known.unwrap_or_else(|| {
+                by_earliest.push((earliest, Beside::default()));
+                by_earliest.len() - 1
+            });
+            let after = self.settle_remembered(row, &mut by_earliest[known].1, length);
             row.nodes[first..].copy_from_slice(&after);
         }
         self.settling[length as usize][number] = Some(settling);
@@ -54,8 +62,7 @@ impl<Y: System> Memory<'_, Y> {
     pub(super) fn settle_remembered(
         &mut self,
         row: &Row,
-        kept_for: &mut SmallVec<[(u32, bool); 6]>,
-        settled: &mut Vec<(Numbers, Numbers)>,
+        Beside { kept_for, settled }: &mut Beside,
         length: Length,
     ) -> Numbers {
         let mut messages: Numbers = SmallVec::new();
@@ -107,7 +114,7 @@ impl<Y: System> Memory<'_, Y> {
         let after = self.settled_servers(servers, nobody, &mut std::iter::empty(), length);
         match values(&self.servers, servers).eq(&after) {
             true => Settling::Still,
-            false => Settling::Beside { kept_for: SmallVec::new(), settled: Vec::new() },
+            false => Settling::Beside(SmallVec::new()),
         }
     }
 

@@ -161,8 +161,7 @@ impl<Y: System> Memory<'_, Y> {
     }
 
     fn reduce_by(&mut self, symmetry: &mut Symmetry, row: &mut Row) -> u16 {
-        let looks: SmallVec<[u64; CLIENTS_MAX as usize]> =
-            (0..symmetry.clients).map(|client| self.look_of(symmetry, row, client)).collect();
+        let looks = self.looks_of(symmetry, row);
         let mut order: SmallVec<[usize; CLIENTS_MAX as usize]> = (0..symmetry.clients).collect();
         sort_few(&mut order, |one, other| looks[*one] < looks[*other]);
         let is_tied = |places: &[usize]| looks[places[0]] == looks[places[1]];
@@ -200,13 +199,31 @@ impl<Y: System> Memory<'_, Y> {
         symmetry.orbit(stabiliser)
     }
 
-    /// What a client is beside its number, with what is under way to it and from it.
-    fn look_of(&mut self, symmetry: &mut Symmetry, row: &Row, client: usize) -> u64 {
-        let mut look = self.look(symmetry, Slot::Node(client), row.nodes[client], client);
-        for message in &row.messages {
-            look = look.wrapping_add(self.look(symmetry, Slot::Message, *message, client));
+    /// What each client is beside its number, with what is under way to it and from it.
+    fn looks_of(&mut self, symmetry: &mut Symmetry, row: &Row) -> SmallVec<[u64; CLIENTS_MAX as usize]> {
+        let clients = symmetry.clients;
+        let mut looks: SmallVec<[u64; CLIENTS_MAX as usize]> = SmallVec::new();
+        for (client, number) in row.nodes[..clients].iter().enumerate() {
+            looks.push(self.look(symmetry, Slot::Node(client), *number, client));
         }
-        look
+        let place = symmetry.place(Slot::Message);
+        for message in &row.messages {
+            let first = *message as usize * clients;
+            let known = symmetry.looks[place].get(first..first + clients);
+            match known.filter(|known| known.iter().all(Option::is_some)) {
+                Some(known) => {
+                    looks.iter_mut().zip(known.iter().flatten()).for_each(|(look, of_message)| {
+                        *look = look.wrapping_add(*of_message);
+                    });
+                }
+                None => {
+                    for (client, look) in looks.iter_mut().enumerate() {
+                        *look = look.wrapping_add(self.look(symmetry, Slot::Message, *message, client));
+                    }
+                }
+            }
+        }
+        looks
     }
 
     fn look(&mut self, symmetry: &mut Symmetry, slot: Slot, number: u32, client: usize) -> u64 {
@@ -440,7 +457,7 @@ impl<Y: System> Memory<'_, Y> {
         });
         let message = match entered {
             Entered::Message(number) => Some(self.messages.bytes_of(number)),
-            Entered::Woken(_) => None,
+            Entered::Woken(_) | Entered::Ended(_) => None,
         };
         let of = |bytes: Option<&[u8]>| bytes.map_or(0, hash_of);
         (of(part) ^ of(message).rotate_left(32)) as usize
@@ -461,7 +478,7 @@ impl<Y: System> Memory<'_, Y> {
         let other = self.renumber_row(symmetry, way, row);
         let entered = match entered {
             Entered::Message(number) => Entered::Message(self.renumber(symmetry, way, Slot::Message, number)),
-            Entered::Woken(wake) => Entered::Woken(wake),
+            Entered::Woken(_) | Entered::Ended(_) => entered,
         };
         let again = self.take(&other, to, entered, choice);
         let part = match self.slot(node) {
