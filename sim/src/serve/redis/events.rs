@@ -128,4 +128,18 @@ mod tests {
             heard.map(|(channel, message)| event(channel, message)).concat().trim_end()
         );
     }
+
+    #[test]
+    fn a_list_that_is_moved_onto_itself_stays_the_key_that_it_is() {
+        let servers = Servers::new(1, Default::default());
+        servers.restart(0);
+        let (listener, writer) = (Direct::new(&servers), Direct::new(&servers));
+        writer.line("RPUSH l 1");
+        writer.line("PEXPIRE l 60000");
+        writer.line("CONFIG SET notify-keyspace-events Kn");
+        listener.line("PSUBSCRIBE __key*");
+        assert_eq!(writer.line("LMOVE l l LEFT RIGHT"), "$1 1");
+        assert_eq!(listener.pushed(), "");
+        assert_ne!(writer.line("PTTL l"), ":-1");
+    }
 }

@@ -153,13 +153,28 @@ fn side(word: &Bytes) -> Result<bool, Refusal> {
     }
 }
 
+/// Moves an element from one end of a list to one of its ends. The list is never empty meanwhile: the key and its time to live stay.
+fn turned(list: &mut VecDeque<Bytes>, (from_left, to_left): (bool, bool)) -> Option<Bytes> {
+    let value = if from_left { list.pop_front()? } else { list.pop_back()? };
+    match to_left {
+        true => list.push_front(value.clone()),
+        false => list.push_back(value.clone()),
+    }
+    Some(value)
+}
+
 fn shift(turn: &mut Turn, from: &Bytes, to: &Bytes, sides: (bool, bool)) -> Result<Option<Bytes>, Refusal> {
     if turn.list(from)?.is_none() {
         return Ok(None);
     }
     turn.list(to)?;
-    let Some(value) = pop_one(turn, from, sides.0)? else { return Ok(None) };
-    push_one(turn, to, value.clone(), sides.1);
+    let moved = if from == to {
+        edit(turn, from, |list| turned(list, sides)).flatten()
+    } else {
+        let popped = pop_one(turn, from, sides.0)?;
+        popped.inspect(|value| push_one(turn, to, value.clone(), sides.1))
+    };
+    let Some(value) = moved else { return Ok(None) };
     turn.event(Class::List, if sides.1 { "lpush" } else { "rpush" }, to);
     turn.lost(Class::List, pop_event(sides.0), from);
     Ok(Some(value))
