@@ -57,7 +57,8 @@ pub struct Bounds {
     /// How many times a server may crash.
     pub server_crashes: u8,
     /// Whether it starts again at once, with what a process that is killed leaves behind; if not, it is down for as long as it likes,
-    /// which may be for good.
+    /// which may be for good. Either way what is under way to it is lost, as with a connection that ends: left out is a request that was
+    /// sent to it while it was down and reaches it when it is back.
     pub server_crashes_restart: bool,
     /// Whether what they had just said is lost with them (the machine goes off), or still arrives (only the process ends).
     pub crashes_take_sent: bool,

@@ -166,7 +166,7 @@ fn two_clients_of_redlock_on_two_nodes() {
 }
 
 #[test]
-fn a_master_that_dies_and_a_replica_whose_clock_is_ahead() {
+fn a_master_that_dies_and_comes_back_and_a_replica_whose_clock_is_ahead() {
     let mut space = redis::redis_single(2, Calls::Lock, &[Promise::MutualExclusion]);
     space.setup.servers = 2;
     space.setup.store.layout = Layout::Replicated { ping_period: TICK, down_after: Micros(2 * TICK.0) };
@@ -176,7 +176,10 @@ fn a_master_that_dies_and_a_replica_whose_clock_is_ahead() {
     space.bounds.unhurried = false;
     (space.bounds.power_losses, space.bounds.drifts) = (0, 0);
     space.bounds.server_crashes = 1;
+    agrees_that_it_breaks(&space);
+    space.bounds.server_crashes_restart = true;
     agrees_that_nothing_breaks(&space);
+    space.bounds.server_crashes_restart = false;
     space.bounds.last_server_ahead_ticks = 9;
     agrees_that_it_breaks(&space);
 }

@@ -332,7 +332,7 @@ fn timed_lock_with_clocks_that_drift_and_servers_whose_clocks_step() {
 }
 
 #[test]
-fn timed_lock_on_replicas_of_which_one_crashes_for_good() {
+fn timed_lock_on_replicas_of_which_one_crashes() {
     let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoLoss]);
     space.setup.servers = 3;
     space.bounds.losses = picklock_model::world::WITHOUT_END;

@@ -5,7 +5,7 @@
 //! microsecond for each step and a second for each tick, serial numbers as they were drawn, and every tombstone. Both are
 //! led along the same random path; after each step both must have sent and reported the same, must have the same messages
 //! under way, and the same deadlines due. A message that the world dropped as dismissed is delivered in the telling, sooner
-//! or later, and must change nothing there.
+//! or later, and must change nothing there; but for what was under way to a node that is down, which is lost with its connections.
 //!
 //! And beside both goes what the search remembers of local steps, from walk to walk ([`Remembered`]): where it knows a step, it
 //! leads to the world that the step leads to, byte for byte.
@@ -197,12 +197,11 @@ fn walk_along<L: Walkable>(
         compare(space, &again, walker.telling())?;
 
         dismissed.extend(walker.telling().take_dismissed());
+        let status = |envelope: &Envelope<L>| again.cluster.condition(envelope.to).status;
+        dismissed.retain(|envelope| !matches!(status(envelope), Status::Down { .. }));
         if *delivers_dismissed {
-            let is_down = |envelope: &Envelope<L>| {
-                let status = again.cluster.condition(envelope.to).status;
-                matches!(status, Status::Down { .. } | Status::Paused { .. })
-            };
-            let (later, now) = dismissed.drain(..).partition(is_down);
+            let is_paused = |envelope: &Envelope<L>| matches!(status(envelope), Status::Paused { .. });
+            let (later, now) = dismissed.drain(..).partition(is_paused);
             dismissed = later;
             walked.dismissed += now.len() as u64;
             for envelope in now {

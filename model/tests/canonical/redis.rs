@@ -437,7 +437,7 @@ fn moments_long_overdue_when_a_wall_clock_is_set_back() {
 }
 
 #[test]
-fn nodes_of_which_one_crashes_for_good() {
+fn nodes_of_which_one_crashes() {
     for crashes_take_sent in [false, true] {
         for contact in [Contact::InTurn, Contact::AtOnce] {
             let space = many(|space| {
