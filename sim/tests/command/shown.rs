@@ -340,7 +340,7 @@ fn tables_fit_a_terminal_of_sixty_columns_or_fold() {
         }
     }
     // What has no room beside the numbers stands below them, and is not lost.
-    let Some(shown) = on_terminal("theorems lemma-1 transfer --quick", 60, "xterm") else { return };
+    let Some(shown) = on_terminal("theorems lemma-1 transfer variable --quick", 60, "xterm") else { return };
     let shown: Vec<String> = shown.lines().map(seen).collect();
     assert!(shown.contains(&"    without quorums-meet".to_owned()), "{shown:#?}");
     assert!(shown.iter().any(|line| line.starts_with("  leans on ")), "{shown:#?}");
