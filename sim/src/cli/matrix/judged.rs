@@ -366,10 +366,17 @@ impl Judged {
         }
         let is_kept =
             |cell: &Cell| matches!(cell.verdict, Verdict::Verified | Verdict::NotSeen | Verdict::Vacuous);
-        let kept: Vec<&str> =
-            self.rows.iter().filter(|row| row.cells.iter().all(is_kept)).map(|row| row.lock).collect();
+        // Of which nothing could have broken, nothing is known.
+        let is_tried = |cell: &Cell| cell.verdict != Verdict::Vacuous;
+        let survives = |row: &&Row| row.cells.iter().all(is_kept) && row.cells.iter().any(is_tried);
+        let kept: Vec<&str> = self.rows.iter().filter(survives).map(|row| row.lock).collect();
         let under = if fault == "none" { "without faults".to_owned() } else { format!("under {fault}") };
         let words = match kept.as_slice() {
+            [] if self.rows.iter().any(|row| !row.cells.iter().any(is_tried)) => {
+                format!(
+                    "{under} each of these broke a promise, here or in a run that is known, or nothing could have broken it"
+                )
+            }
             [] => format!("{under} each of these broke a promise, here or in a run that is known"),
             kept => {
                 format!("{under} no promise broke, here or in any run that is known, of: {}", kept.join(", "))
