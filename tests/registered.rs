@@ -96,9 +96,11 @@ fn theorem_3_is_checked_with_a_lock_that_is_free_at_the_start_unless_that_is_dro
 fn who_may_take_any_time_is_not_said_to_take_none() {
     let timed = of("redlock", &[], &[]);
     assert!(timed.used.contains("hold for as long as they like, ask when they like; "), "{timed:?}");
+    let fenced = of("redlock", &[], &[Promise::FencedResource]);
+    assert!(fenced.used.contains(" and write to the resource, ask when they like; "), "{fenced:?}");
     let registered = locks().into_iter().find(|lock| lock.name() == "redlock").unwrap();
     let seeded = registered.use_in_words(&registered.setup(None)).unwrap();
-    assert!(seeded.contains(", hold 3s, think 2s; "), "{seeded}");
+    assert!(seeded.contains(", hold 3s and write to the resource, think 2s; "), "{seeded}");
     assert!(seeded.ends_with("; each seed draws its own numbers and lengths around these"), "{seeded}");
 }
 

@@ -7,7 +7,7 @@ use picklock_model::explore::Space;
 use picklock_model::machine::Store;
 use picklock_model::system::System;
 use picklock_model::time::Micros;
-use picklock_model::workload::{Calls, ROUNDS_WITHOUT_END, Workload};
+use picklock_model::workload::{Calls, ROUNDS_WITHOUT_END, Workload, Writes};
 use picklock_model::world::Bounds;
 use serde::Serialize;
 
@@ -129,8 +129,16 @@ fn used_in<Y: System>(workload: &Workload, servers: u8, bounds: &Bounds) -> Stri
         true => "ask when they like".to_owned(),
         false => format!("think {}", workload.think),
     };
+    let writes = match (workload.writes, workload.resource_checks) {
+        (Writes::None, _) => "",
+        (Writes::Store, _) => " and write in the store",
+        (Writes::Resource, false) => " and write to the resource",
+        (Writes::Resource, true) => " and write to the resource (it checks tokens)",
+        (Writes::ReadModifyWrite { .. }, false) => " and read and write the resource",
+        (Writes::ReadModifyWrite { .. }, true) => " and read and write the resource (it checks tokens)",
+    };
     format!(
-        "{} calling {calls} {rounds}, {hold}, {think}; {}",
+        "{} calling {calls} {rounds}, {hold}{writes}, {think}; {}",
         some(workload.clients, "client"),
         some(servers, "server"),
     )
