@@ -268,7 +268,7 @@ mod seeded {
         let promises = PromiseSet::from_iter([Promise::DeadlockFreedom]);
         let setup = matrix_setup(promises, |lock| lock.waiters_renew = true);
         for fault in USUAL_FAULTS {
-            let report = sweep(AS_WRITTEN, &setup, FaultSet::from(fault), seeds(400), true);
+            let report = sweep(AS_WRITTEN, &setup, FaultSet::from(fault), seeds(100), true);
             assert_clean(AS_WRITTEN, &setup, FaultSet::from(fault), &report);
         }
     }
@@ -283,7 +283,7 @@ mod seeded {
         });
         for fault in USUAL_FAULTS {
             if !matches!(fault, FaultKind::Pause | FaultKind::Clock) {
-                let report = sweep(AS_WRITTEN, &setup, FaultSet::from(fault), seeds(400), true);
+                let report = sweep(AS_WRITTEN, &setup, FaultSet::from(fault), seeds(100), true);
                 assert_clean(AS_WRITTEN, &setup, FaultSet::from(fault), &report);
             }
         }

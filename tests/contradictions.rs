@@ -108,7 +108,7 @@ fn broken_by(lock: &dyn AnyLock, fault: Option<FaultKind>, seeds: u64) -> Vec<(P
 fn what_check_calls_kept_no_random_run_breaks() {
     let (rounds, states_max, seeds, least) = match std::env::var_os("PICKLOCK_LONG") {
         Some(_) => (2, STATES_MAX, 2_000, 100),
-        None => (2, 20_000, 100, 30),
+        None => (2, 10_000, 40, 20),
     };
     let compared = AtomicUsize::new(0);
     let names: Vec<&str> = locks().iter().filter(|lock| lock.is_lock()).map(|lock| lock.name()).collect();
@@ -195,7 +195,7 @@ fn a_write_under_way_when_the_lease_ends_is_overtaken_without_any_fault() {
 fn what_check_breaks_the_matrix_knows_to_be_broken() {
     let (states_max, least) = match std::env::var_os("PICKLOCK_LONG") {
         Some(_) => (200_000, 300),
-        None => (5_000, 50),
+        None => (2_000, 50),
     };
     let names: Vec<&str> = locks().iter().filter(|lock| lock.is_lock()).map(|lock| lock.name()).collect();
     let faults = || std::iter::once(None).chain(FaultKind::USUAL.into_iter().map(Some));

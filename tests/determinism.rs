@@ -64,9 +64,8 @@ fn a_sweep_reports_the_same_with_any_number_of_threads() {
 fn an_exhaustive_search_finds_the_same_with_any_number_of_threads() {
     let with = |threads: usize, claim: &Claim| -> Checked {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let check = || {
-            lock(claim.space.lock).check(&claim.space, &claim.judgement, &Limits::states(1_000_000)).unwrap()
-        };
+        let check =
+            || lock(claim.space.lock).check(&claim.space, &claim.judgement, &Limits::states(30_000)).unwrap();
         pool.install(check)
     };
     let (mut held, mut broken, mut lassos) = (0, 0, 0);

@@ -38,6 +38,40 @@ pub fn lock(name: &str) -> Box<dyn AnyLock> {
 /// same ones.
 static EXPLORED: Mutex<BTreeMap<String, Arc<OnceLock<Checked>>>> = Mutex::new(BTreeMap::new());
 
+/// Spaces in which more states are kept are explored with `PICKLOCK_LONG=1` alone.
+const LARGE: u64 = 200_000;
+
+/// What each space of a claim or of a repair came to, a line each, that of `NAME` beginning with `NAME: `.
+const SIZES: &str = include_str!("golden/sizes.txt");
+
+/// Whether everything is to be explored, however long it takes.
+pub fn is_long() -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    is_set("PICKLOCK_LONG") || is_set("PICKLOCK_UPDATE_GOLDEN")
+}
+
+/// What the space of this name came to when it was last explored, if it is too large for every day.
+pub fn left_for_long(name: &str) -> Option<&'static str> {
+    let line =
+        SIZES.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(": ")))?;
+    let kept = line.split(", ").find_map(|part| part.strip_suffix(" kept"))?;
+    let kept: u64 = kept.parse().unwrap_or_else(|error| panic!("{line}: {error}"));
+    (kept > LARGE && !is_long()).then_some(line)
+}
+
+/// The line of a space that was explored.
+pub fn size(name: &str, checked: &Checked) -> String {
+    let explored = &checked.exploration;
+    format!(
+        "{name}: {}, {} states, {} kept, {} transitions, depth {}",
+        checked.verdict.name(),
+        explored.states,
+        explored.kept,
+        explored.transitions,
+        explored.depth
+    )
+}
+
 /// Explores the whole space, the first time that it is asked for.
 pub fn check(space: &NamedSpace, judgement: &Judgement) -> Checked {
     let name = format!("{space:?} {judgement:?}");

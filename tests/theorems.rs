@@ -2,10 +2,11 @@
 //! Locks with Redis*, and the ZooKeeper article, *ZooKeeper, or writing a distributed lock service*, say of theirs: the verdict that each
 //! claim expects, and that it was not had for nothing.
 
-use crate::evidence::{breaks, check, evidence, lock, replay};
-use crate::scenarios::is_golden;
-use expect_test::expect;
-use picklock_model::claims::{Assumption, Claim, Expected, Judgement, THEOREMS, claims};
+use crate::evidence::{breaks, check, evidence, left_for_long, lock, replay, size};
+use crate::scenarios::{is_golden, is_golden_file, repaired};
+use picklock_model::claims::{
+    Assumption, Claim, Expected, Judgement, NamedSpace, Search, THEOREMS, claims, scenarios,
+};
 use picklock_model::explore::Limits;
 use picklock_properties::Promise;
 use picklock_sim::registry::{CheckOptions, CheckVerdict, Checked};
@@ -130,122 +131,28 @@ fn every_theorem_is_claimed_with_all_its_assumptions_and_with_some_dropped() {
     }
 }
 
-/// A change of these numbers is a change of the model: of a machine, the store, the canonical form, or the bounds.
+/// A change of these numbers is a change of the model: of a machine, the store, the canonical form, or the bounds. Of the large spaces
+/// only what they came to last time is there, without `PICKLOCK_LONG=1`.
 #[test]
-fn the_spaces_of_the_theorems_have_their_sizes() {
+fn the_spaces_of_the_theorems_and_of_the_repairs_have_their_sizes() {
     let mut table = String::new();
-    for claim in claims().iter().filter(|claim| claim.dropped.is_empty() && !claim.long) {
-        let explored = check(&claim.space, &claim.judgement).exploration;
-        table += &format!(
-            "{}: {} states, {} transitions, depth {}\n",
-            title(claim),
-            explored.states,
-            explored.transitions,
-            explored.depth
-        );
+    let mut left = 0;
+    let mut line = |name: &str, space: &NamedSpace, judgement: &Judgement| {
+        let known = left_for_long(name);
+        left += u32::from(known.is_some());
+        let line = known.map_or_else(|| size(name, &check(space, judgement)), str::to_owned);
+        table += &(line + "\n");
+    };
+    let claims: Vec<Claim> = claims().into_iter().filter(|claim| !claim.long).collect();
+    claims.iter().for_each(|claim| line(&title(claim), &claim.space, &claim.judgement));
+    for row in scenarios() {
+        if let Search::Space { space, judgement } = &row.fix_search {
+            line(&repaired(row.id), space, judgement);
+        }
     }
-    expect![[r#"
-        lemma-1, 3 clients, 1 server: 744 states, 1584 transitions, depth 15
-        lemma-1, 2 clients, 3 servers, W=2 R=2 of 3: 5732 states, 17416 transitions, depth 22
-        lemma-1, 2 clients, 3 servers, W=3 R=1 of 3: 232 states, 534 transitions, depth 18
-        theorem-1, 3 clients, 1 server: 57020 states, 195546 transitions, depth 42
-        theorem-1, 2 clients, 1 server, called twice: 3477 states, 8092 transitions, depth 56
-        theorem-2, 3 clients, 1 server: 74314 states, 248973 transitions, depth 48
-        theorem-2, 2 clients, 1 server, called twice: 6141 states, 13776 transitions, depth 59
-        theorem-3, 3 clients, 1 server, not all are refused: 21033 states, 57804 transitions, depth 36
-        theorem-3, 3 clients, 1 server, contention leads to a grant: 24471 states, 67513 transitions, depth 44
-        progress, 3 clients, 1 server, nobody waits for ever: 62637 states, 213791 transitions, depth 42
-        progress, 2 clients, 1 server, nobody waits for ever, called twice: 3477 states, 8092 transitions, depth 56
-        old-lock, 3 clients, 1 server, lock: 5960 states, 16632 transitions, depth 48
-        old-lock, 3 clients, 1 server, try_lock: 6903 states, 18186 transitions, depth 48
-        old-lock-progress, 2 clients, 1 server, almost surely: 437 states, 830 transitions, depth 34
-        old-lock-progress, 2 clients, 1 server, whatever is drawn: 437 states, 830 transitions, depth 34
-        old-lock-progress, 2 clients, 1 server, somebody, in endless use: 1521 states, 3058 transitions, depth 54
-        old-lock-progress, 2 clients, 1 server, everybody, in endless use: 1521 states, 3058 transitions, depth 54
-        redlock, 2 clients, 3 servers, in turn: 38514 states, 109701 transitions, depth 27
-        redlock, 2 clients, 3 servers, at once: 131406 states, 491968 transitions, depth 27
-        redlock, 2 clients, 3 servers, in turn, until granted: 81368 states, 239178 transitions, depth 59
-        min-validity, 2 clients, 3 servers, in turn: 38514 states, 109701 transitions, depth 27
-        min-validity, 2 clients, 3 servers, at once: 131406 states, 491968 transitions, depth 27
-        min-validity, 2 clients, 3 servers, in turn, until granted: 81368 states, 239178 transitions, depth 59
-        liveness-a, 2 clients, 3 servers, almost surely: 1753 states, 5209 transitions, depth 22
-        liveness-b, 1 clients, 3 servers, almost surely, one client: 140 states, 293 transitions, depth 12
-        liveness-b, 2 clients, 3 servers, almost surely: 16633 states, 52860 transitions, depth 41
-        readers-writer, 3 clients, 1 server, an entry each: 22125 states, 43334 transitions, depth 24
-        readers-writer, 3 clients, 1 server, an entry each, until granted: 35280 states, 71793 transitions, depth 31
-        readers-writer, 3 clients, 1 server, counted: 22929 states, 45635 transitions, depth 26
-        readers-writer, 3 clients, 1 server, counted, until granted: 28180 states, 57843 transitions, depth 31
-        semaphore, 3 clients, 1 server, the server's clock: 34025 states, 66582 transitions, depth 23
-        semaphore, 3 clients, 1 server, the server's clock, until granted: 37547 states, 74850 transitions, depth 23
-        semaphore, 3 clients, 1 server, the clients' clocks: 26950 states, 54127 transitions, depth 23
-        zookeeper, 3 clients, 1 server, lock: 9275 states, 23394 transitions, depth 38
-        zookeeper, 3 clients, 1 server, try_lock: 6746 states, 17565 transitions, depth 30
-        zookeeper, 2 clients, 3 servers, followers lag: 57615 states, 280935 transitions, depth 39
-        zookeeper-fifo, 3 clients, 1 server, one server: 9275 states, 23394 transitions, depth 38
-        zookeeper-fifo, 2 clients, 3 servers, followers lag: 57615 states, 280935 transitions, depth 39
-        zookeeper-progress, 3 clients, 1 server, one server: 9275 states, 23394 transitions, depth 38
-        zookeeper-progress, 2 clients, 3 servers, followers lag: 57615 states, 280935 transitions, depth 39
-        inside, 2 clients, 1 server: 432 states, 738 transitions, depth 28
-        etcd, 3 clients, 1 server, lock: 166219 states, 442494 transitions, depth 57
-        etcd, 3 clients, 1 server, try_lock: 208726 states, 521838 transitions, depth 42
-        etcd-fifo, 3 clients, 1 server: 166219 states, 442494 transitions, depth 57
-        etcd-progress, 3 clients, 1 server: 166219 states, 442494 transitions, depth 57
-        etcd-fencing, 2 clients, 1 server: 1178 states, 2156 transitions, depth 39
-        election, 3 clients, 1 server, lock: 171913 states, 458514 transitions, depth 54
-        election, 2 clients, 1 server, try_lock: 2032 states, 3652 transitions, depth 36
-        election-fifo, 3 clients, 1 server: 171913 states, 458514 transitions, depth 54
-        election-progress, 3 clients, 1 server: 171913 states, 458514 transitions, depth 54
-        election-fencing, 2 clients, 1 server: 1324 states, 2430 transitions, depth 44
-        lease-key, 3 clients, 1 server, lock: 44845 states, 159210 transitions, depth 43
-        lease-key, 3 clients, 1 server, try_lock: 28988 states, 73836 transitions, depth 42
-        lease-key-progress, 3 clients, 1 server, watch from the answer on: 107629 states, 453504 transitions, depth 44
-        lease-key-progress, 2 clients, 1 server, watch from its arrival on: 541 states, 1000 transitions, depth 28
-        lease-key-fencing, 2 clients, 1 server: 770 states, 1424 transitions, depth 36
-        chubby, 3 clients, 1 server, lock: 5791 states, 14538 transitions, depth 42
-        chubby, 3 clients, 1 server, try_lock: 16958 states, 43491 transitions, depth 42
-        chubby, 3 clients, 1 server, one writes, two read: 11678 states, 29858 transitions, depth 42
-        chubby-fencing, 2 clients, 1 server: 490 states, 832 transitions, depth 36
-        chubby-progress, 3 clients, 1 server: 5791 states, 14538 transitions, depth 42
-        consul, 2 clients, 1 server: 3647 states, 8289 transitions, depth 91
-        consul, 2 clients, 1 server, stops by its own count: 3647 states, 8289 transitions, depth 91
-        consul-fencing, 2 clients, 1 server: 2256 states, 6109 transitions, depth 30
-        variable, 2 clients, 1 server, ideal store: 18471 states, 43722 transitions, depth 22
-        variable, 2 clients, 1 server, Redis: 18435 states, 43668 transitions, depth 22
-        variable, 2 clients, 1 server, Cassandra: 19307 states, 45782 transitions, depth 22
-        variable, 2 clients, 1 server, ZooKeeper: 14811 states, 35298 transitions, depth 26
-        variable, 2 clients, 2 servers, ZooKeeper, a follower that lags: 27861 states, 78748 transitions, depth 17
-        variable, 2 clients, 2 servers, ZooKeeper, a follower that lags, sync: 196664 states, 592669 transitions, depth 52
-        variable, 2 clients, 1 server, etcd, with deletes, by VERSION: 170655 states, 373649 transitions, depth 20
-        variable, 2 clients, 1 server, etcd, with deletes, by MOD: 218018 states, 520899 transitions, depth 28
-        transfer, 1 clients, 2 servers, as written: 77 states, 116 transitions, depth 29
-        transfer, 1 clients, 2 servers, intents: 162 states, 244 transitions, depth 58
-        queue, 3 clients, 1 server, as written: 16336 states, 46838 transitions, depth 27
-        queue, 3 clients, 1 server, marks: 18332 states, 52650 transitions, depth 29
-        queue, 3 clients, 1 server, marks, of the index: 619959 states, 1862643 transitions, depth 55
-        queue, 3 clients, 1 server, index set in any case: 136891 states, 370455 transitions, depth 28
-        exactly-once, 2 clients, 2 servers, naive, two: 1015 states, 1977 transitions, depth 16
-        exactly-once, 2 clients, 2 servers, at once, two: 30308 states, 67938 transitions, depth 46
-        lock-manager, 3 clients, 1 server, modes, Linux: 93457 states, 255768 transitions, depth 18
-        lock-manager, 3 clients, 1 server, modes, VMS: 114565 states, 311796 transitions, depth 18
-        lock-manager, 3 clients, 1 server, upgrade, Linux: 1558 states, 3675 transitions, depth 24
-        lock-manager, 3 clients, 1 server, two resources, VMS: 13227 states, 34358 transitions, depth 36
-        lock-manager, 3 clients, 1 server, standby, Linux: 1324 states, 3396 transitions, depth 24
-        lock-manager, 2 clients, 1 server, pages, VMS: 1068 states, 1980 transitions, depth 20
-        lock-manager, 2 clients, 1 server, upgrade, Linux, CONVDEADLK: 100 states, 154 transitions, depth 16
-        lock-manager, 2 clients, 1 server, upgrade, Linux, CONVDEADLK, reads on: 60 states, 92 transitions, depth 9
-        lock-manager-progress, 2 clients, 1 server, modes, Linux: 7201 states, 18700 transitions, depth 24
-        lock-manager-progress, 3 clients, 1 server, standby, Linux: 1324 states, 3396 transitions, depth 24
-        lock-manager-progress, 2 clients, 1 server, pages, VMS: 1068 states, 1980 transitions, depth 20
-        lock-manager-progress, 2 clients, 1 server, upgrade, Linux until 2007: 82 states, 128 transitions, depth 16
-        lock-manager-progress, 3 clients, 1 server, upgrade, Linux: 1558 states, 3675 transitions, depth 24
-        lock-manager-progress, 3 clients, 1 server, upgrade, VMS: 1896 states, 4499 transitions, depth 25
-        lock-manager-progress, 2 clients, 1 server, upgrade, Linux, NODLCKWT: 82 states, 128 transitions, depth 16
-        lock-manager-progress, 2 clients, 1 server, two resources, Linux: 351 states, 584 transitions, depth 20
-        lock-manager-progress, 3 clients, 1 server, two resources, VMS: 13227 states, 34358 transitions, depth 36
-        cache, 2 clients, 1 server: 10853 states, 24047 transitions, depth 53
-        cache, 2 clients, 1 server, the lock first: 2324 states, 4468 transitions, depth 18
-    "#]]
-    .assert_eq(&table);
+    is_golden_file("sizes.txt", &table);
+    let spaces = table.lines().count() as u32;
+    assert!(left * 5 < spaces, "{left} of {spaces} spaces are not explored every day");
 }
 
 #[test]
@@ -415,8 +322,10 @@ fn an_incomplete_search_is_no_pass() {
     }
 }
 
+/// Those of every day.
 fn short_claims(theorem: &str) -> Vec<Claim> {
-    claims().into_iter().filter(|claim| claim.theorem == theorem && !claim.long).collect()
+    let is_short = |claim: &Claim| !claim.long && left_for_long(&title(claim)).is_none();
+    claims().into_iter().filter(|claim| claim.theorem == theorem && is_short(claim)).collect()
 }
 
 fn comes_out_as_claimed(theorem: &str) {

@@ -5,7 +5,6 @@ use picklock_model::claims::dlm::{
     journaled_variable, managed, modes, queues_in_order, readers_and_writers, standby, two_conversions,
     two_resources, upgrades, whose_master_dies,
 };
-use picklock_model::claims::{Expected, Judgement, claims, unpack_setup};
 use picklock_model::explore::{Draws, Exploration, Goal, Limits, Space, Verdict, check_liveness, search};
 use picklock_model::managed::{Believes, Chosen, Managed, Program};
 use picklock_model::objects::cells::{CacheSettings, GivesUp, Validity};
@@ -23,11 +22,17 @@ fn explored(what: &str, space: &Space<Managed>) -> Exploration {
     explored
 }
 
-fn assert_holds(what: &str, space: &Space<Managed>) {
+fn assert_holds(what: &str, space: &Space<Managed>) -> Exploration {
     let explored = explored(what, space);
     assert_eq!(explored.verdict, Verdict::Verified, "{what}");
     let untested = explored.coverage.tested.untested(space.setup.promises);
     assert!(untested.is_empty(), "{what}: nothing put {untested:?} to the test");
+    explored
+}
+
+/// Whether spaces are to be explored that take a minute or gigabytes.
+fn is_long() -> bool {
+    std::env::var_os("PICKLOCK_LONG").is_some()
 }
 
 fn goes_on(what: &str, space: &Space<Managed>) -> bool {
@@ -236,10 +241,11 @@ fn who_is_taken_for_dead_is_switched_off_first_or_goes_on_beside_the_next_one() 
         ("readers and writers", readers_and_writers as fn(_, _, &[Promise]) -> _, 3_353),
         ("modes", modes, 30_549),
     ] {
-        assert_holds(what, &space(of, true));
-        assert_eq!(explored(what, &space(of, true)).states, states, "{what}");
+        assert_eq!(assert_holds(what, &space(of, true)).states, states, "{what}");
         assert!(matches!(explored(what, &space(of, false)).verdict, Verdict::Violated { .. }));
-        assert_holds("a new master", &whose_master_dies(space(of, true), asks(2), 1));
+        if what == "readers and writers" || is_long() {
+            assert_holds("a new master", &whose_master_dies(space(of, true), asks(2), 1));
+        }
     }
 }
 
@@ -252,6 +258,10 @@ fn several_nodes_master_resources_and_one_of_them_may_die() {
         ("two resources", two_resources),
     ] {
         for (nodes, deaths) in [(3, 0), (2, 1)] {
+            // Of these there are 1.2 million states.
+            if what.starts_with("two") && deaths > 0 && !is_long() {
+                continue;
+            }
             let space = |promises| among(of(Settings::LINUX, (2, 1), promises), nodes, deaths);
             let what = format!("{what}, {nodes} nodes, {deaths} deaths");
             assert_holds(&what, &space(EXCLUDES));
@@ -269,7 +279,7 @@ fn several_nodes_master_resources_and_one_of_them_may_die() {
 /// One reads and one writes, on three nodes of which one dies; and both want to write what they have read.
 #[test]
 fn three_nodes_master_resources_and_one_of_them_may_die() {
-    if std::env::var_os("PICKLOCK_LONG").is_none() {
+    if !is_long() {
         return eprintln!("skipped without PICKLOCK_LONG=1: it takes minutes and gigabytes");
     }
     let programs = [Mode::Ex, Mode::Pr].map(Program::holds);
@@ -306,7 +316,7 @@ fn nodes_that_take_each_other_for_dead_need_a_quorum_or_a_fence() {
         (Verdict::Verified, 248_906),
         "nobody goes on before the other is off"
     );
-    if std::env::var_os("PICKLOCK_LONG").is_some() {
+    if is_long() {
         let removed_after = Some(Micros::seconds(20));
         let store = Settings { quorum: false, fences: true, removed_after, ..Settings::LINUX };
         assert_holds("readers and writers", &among(readers_and_writers(store, (2, 1), EXCLUDES), 2, 0));
@@ -322,22 +332,4 @@ fn a_circle_over_two_masters_is_found_when_they_tell_each_other_who_waits() {
     assert!(!goes_on("Linux", &space(Settings::LINUX, GOES_ON)));
     assert!(goes_on("VMS", &space(Settings::VMS, GOES_ON)));
     assert_holds("VMS", &space(Settings::VMS, EXCLUDES));
-}
-
-#[test]
-fn what_is_claimed_of_lock_managers_comes_out() {
-    let of_managers = claims().into_iter().filter(|claim| claim.space.lock.starts_with("dlm-"));
-    let mut judged = 0;
-    for claim in of_managers {
-        let setup = unpack_setup::<Managed>(&claim.space.setup).expect("a claim's setup is one");
-        let space = Space { setup, bounds: claim.space.bounds.clone() };
-        let what = format!("{} {} {}", claim.theorem, claim.space.lock, claim.variant);
-        let holds = match claim.judgement {
-            Judgement::Safety => explored(&what, &space).verdict == Verdict::Verified,
-            Judgement::Progress { .. } => goes_on(&what, &space),
-        };
-        assert_eq!(holds, claim.expected == Expected::Holds, "{what}");
-        judged += 1;
-    }
-    assert!(judged > 15, "{judged}");
 }

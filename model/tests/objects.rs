@@ -174,12 +174,17 @@ fn two_naive_handlers_overwrite_each_other() {
     assert_holds("at once", &space);
 }
 
+/// Whether spaces of millions of states are to be explored.
+fn is_long() -> bool {
+    std::env::var_os("PICKLOCK_LONG").is_some()
+}
+
 #[test]
 fn a_handler_that_decides_in_one_compare_and_set_runs_once_though_two_run_and_crash() {
     let mut space = handler(2, 2, &[Promise::ExactlyOnce]);
     space.setup.lock.object.commit = Commit::AtOnce;
-    space.bounds.crashes = 2;
-    assert_holds("two handlers, two crashes", &space);
+    space.bounds.crashes = if is_long() { 2 } else { 1 };
+    assert_holds("two handlers, crashes", &space);
     // One that has crashed does not come back: the other one goes on.
     space.setup.workload.rounds = 1;
     space.bounds.crashes = 1;
@@ -190,7 +195,8 @@ fn a_handler_that_decides_in_one_compare_and_set_runs_once_though_two_run_and_cr
 #[test]
 fn a_handler_over_the_queue_runs_once_though_two_run_and_others_push() {
     // One number, which is handled a second time; and one that a message may be lost about.
-    for (what, crashes, losses) in [("a crash", 1, 0), ("a crash and a loss", 1, 1)] {
+    let both = is_long().then_some(("a crash and a loss", 1, 1));
+    for (what, crashes, losses) in std::iter::once(("a crash", 1, 0)).chain(both) {
         let mut space = stream(3, 1, 2, &[Promise::ExactlyOnce]);
         space.setup.lock.object.queue.marks = Marks::Last;
         (space.bounds.crashes, space.bounds.losses) = (crashes, losses);

@@ -7,6 +7,7 @@
 
 use super::Assumption;
 use super::cassandra::workload;
+use super::surroundings::majority_down;
 use crate::cluster::Setup;
 use crate::explore::Space;
 use crate::locks::chubby_lock::{self, ChubbyLock, OnJeopardy, Wait};
@@ -106,7 +107,7 @@ pub fn drop_from_chubby(space: &mut Space<ChubbyLock>, assumption: Assumption) {
             with_repeats(space);
             space.bounds.power_losses = 1;
         }
-        Assumption::MajorityUp => space.bounds.server_crashes = 1,
+        Assumption::MajorityUp => space.bounds.server_crashes = majority_down(space.setup.servers),
         // The base has two rounds.
         Assumption::FreeAtStart
         | Assumption::UniqueIds
@@ -155,6 +156,10 @@ pub fn drop_from_consul(space: &mut Space<ChubbyLock>, assumption: Assumption) {
     drop_from_chubby(space, assumption);
     if matches!(assumption, Assumption::NoPause | Assumption::NoSuspend) {
         space.bounds.pause_ticks = CONSUL_LONG_TICKS;
+    }
+    if assumption == Assumption::BoundedDrift {
+        // What the leader keeps a session for, in ticks.
+        space.bounds.drifts = (2 * TTL.0 / TICK.0) as u8;
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::Assumption;
 use super::cassandra::workload;
+use super::surroundings::majority_down;
 use crate::cluster::Setup;
 use crate::explore::Space;
 use crate::locks::etcd_election::{self, EtcdElection};
@@ -202,7 +203,7 @@ pub fn drop_from_etcd<L: InSession>(space: &mut Space<L>, assumption: Assumption
             space.setup.store.log = Log::Unsynced;
             space.bounds.power_losses = 1;
         }
-        Assumption::MajorityUp => space.bounds.server_crashes = 1,
+        Assumption::MajorityUp => space.bounds.server_crashes = majority_down(space.setup.servers),
         // The base has two rounds.
         Assumption::FreeAtStart
         | Assumption::UniqueIds

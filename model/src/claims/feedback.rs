@@ -7,6 +7,7 @@
 
 use super::Assumption;
 use super::cassandra::workload;
+use super::surroundings::majority_down;
 use crate::cluster::Setup;
 use crate::explore::Space;
 use crate::locks::feedback_lock::{self, FeedbackLock};
@@ -93,7 +94,7 @@ pub fn drop_from_feedback_lock(space: &mut Space<FeedbackLock>, assumption: Assu
             space.setup.store.log = Log::Unsynced;
             space.bounds.power_losses = 1;
         }
-        Assumption::MajorityUp => space.bounds.server_crashes = 1,
+        Assumption::MajorityUp => space.bounds.server_crashes = majority_down(space.setup.servers),
         Assumption::UniqueIds
         | Assumption::NoClockFreeze
         | Assumption::QuorumsMeet

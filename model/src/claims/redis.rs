@@ -7,6 +7,7 @@
 
 use super::Assumption;
 use super::cassandra::workload;
+use super::surroundings::majority_down;
 use crate::cluster::Setup;
 use crate::explore::Space;
 use crate::locks::redis_readers_writer::{self, READ, RedisReadersWriter, WRITE};
@@ -71,7 +72,7 @@ pub fn drop_from_redlock(space: &mut Space<Redlock>, assumption: Assumption) {
     match assumption {
         Assumption::StopsInTime => setup.lock.minds_validity = false,
         Assumption::KeysExpire => setup.lock.ttl = None,
-        assumption => drop_from_redis(bounds, &mut setup.store, assumption),
+        assumption => drop_from_redis(bounds, &mut setup.store, setup.servers, assumption),
     }
 }
 
@@ -108,7 +109,7 @@ pub fn drop_from_redis_single(space: &mut Space<RedisSingle>, assumption: Assump
             setup.lock.request_timeout = Some(Micros(2 * TICK.0));
             bounds.losses = 1;
         }
-        assumption => drop_from_redis(bounds, &mut setup.store, assumption),
+        assumption => drop_from_redis(bounds, &mut setup.store, setup.servers, assumption),
     }
 }
 
@@ -147,7 +148,7 @@ pub fn drop_from_readers_writer(space: &mut Space<RedisReadersWriter>, assumptio
             setup.lock.request_timeout = Some(Micros(2 * TICK.0));
             bounds.losses = 1;
         }
-        assumption => drop_from_redis(bounds, &mut setup.store, assumption),
+        assumption => drop_from_redis(bounds, &mut setup.store, setup.servers, assumption),
     }
 }
 
@@ -182,11 +183,11 @@ pub fn drop_from_semaphore(space: &mut Space<RedisSemaphore>, assumption: Assump
         }
         // The server's clock agrees with itself; clients' clocks are compared with each other.
         Assumption::ClocksAgree => bounds.last_client_ahead_ticks = LONG_TICKS as i8,
-        assumption => drop_from_redis(bounds, &mut setup.store, assumption),
+        assumption => drop_from_redis(bounds, &mut setup.store, setup.servers, assumption),
     }
 }
 
-fn drop_from_redis(bounds: &mut Bounds, store: &mut store::Settings, assumption: Assumption) {
+fn drop_from_redis(bounds: &mut Bounds, store: &mut store::Settings, servers: u8, assumption: Assumption) {
     match assumption {
         Assumption::NoPause | Assumption::NoSuspend => {
             bounds.pauses_suspend |= assumption == Assumption::NoSuspend;
@@ -203,7 +204,7 @@ fn drop_from_redis(bounds: &mut Bounds, store: &mut store::Settings, assumption:
             store.tenant = Some(Tenant { period: Micros(3 * TICK.0), does: TenantDoes::FlushesAll });
         }
         Assumption::NoCrash => bounds.crashes = 1,
-        Assumption::MajorityUp => bounds.server_crashes = 2,
+        Assumption::MajorityUp => bounds.server_crashes = majority_down(servers),
         Assumption::NoLoss => bounds.losses = 1,
         Assumption::NoDuplicate => bounds.duplicates = 1,
         Assumption::NoClockStep => {

@@ -3,6 +3,11 @@
 use super::Assumption;
 use crate::world::{Aim, Bounds, WITHOUT_END};
 
+/// How many of so many servers have to be down so that those that are up are no majority.
+pub(super) fn majority_down(servers: u8) -> u8 {
+    servers.div_ceil(2)
+}
+
 impl Bounds {
     /// What may go wrong in these bounds, and how often, each in a phrase.
     pub fn allowed(&self) -> Vec<String> {
@@ -81,13 +86,13 @@ impl Bounds {
     }
 
     /// Drops an assumption about nodes, network or clocks: its fault may come once. What lasts, or is off, is so for
-    /// `ticks`, which should be longer than whatever it is to outlast. An untimed world becomes a timed one where the
+    /// `ticks`, which should be longer than whatever it is to outlast; of `servers`, as many crash as leave no majority. An untimed world becomes a timed one where the
     /// assumption is about time.
     ///
     /// Without effect for the assumptions about locks and stores, which theirs have to drop: unique ids, no expiry, free
     /// at the start, stops in time, quorums meet, read after acknowledgement, keys kept. A clock that stands still is for
     /// untimed worlds only.
-    pub fn drop_assumption(&mut self, assumption: Assumption, ticks: u8) {
+    pub fn drop_assumption(&mut self, assumption: Assumption, ticks: u8, servers: u8) {
         let far = ticks.min(100) as i8;
         let mut about_time = true;
         match assumption {
@@ -103,7 +108,7 @@ impl Bounds {
             Assumption::ClocksAgree => self.last_server_ahead_ticks = far,
             about_no_time => {
                 about_time = false;
-                self.drop_untimed(about_no_time);
+                self.drop_untimed(about_no_time, servers);
             }
         }
         if about_time {
@@ -111,10 +116,10 @@ impl Bounds {
         }
     }
 
-    fn drop_untimed(&mut self, assumption: Assumption) {
+    fn drop_untimed(&mut self, assumption: Assumption, servers: u8) {
         match assumption {
             Assumption::NoCrash => self.crashes = 1,
-            Assumption::MajorityUp => self.server_crashes = 1,
+            Assumption::MajorityUp => self.server_crashes = majority_down(servers),
             Assumption::NoLoss => self.losses = 1,
             Assumption::NoDuplicate => self.duplicates = 1,
             Assumption::Durable => self.power_losses = 1,

@@ -7,6 +7,7 @@
 
 use super::Assumption;
 use super::cassandra::workload;
+use super::surroundings::majority_down;
 use crate::cluster::Setup;
 use crate::explore::Space;
 use crate::locks::znode_probe::{self, ZnodeProbe};
@@ -126,7 +127,7 @@ pub fn drop_from_zookeeper(space: &mut Space<ZookeeperLock>, assumption: Assumpt
         }
         Assumption::MajorityUp => {
             with_sessions(space);
-            space.bounds.server_crashes = space.setup.servers.div_ceil(2);
+            space.bounds.server_crashes = majority_down(space.setup.servers);
         }
         Assumption::UniqueIds
         | Assumption::NoClockFreeze

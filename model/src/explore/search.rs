@@ -402,7 +402,9 @@ impl Graph {
             }
         }
         if is_flooded {
-            return Some(Verdict::Incomplete { reason: "messages pile up without end" });
+            return Some(Verdict::Incomplete {
+                reason: "messages, or what a server remembers, pile up without end",
+            });
         }
         // A liveness check judges the whole graph; a broken state is an end in it.
         if let (Some((violation, parent, action)), false) = (broken, keep_edges) {

@@ -253,7 +253,7 @@ impl EtcdElection {
         };
         (self.key, self.revision) = (None, None);
         self.proposal = match cx.settings.proposal {
-            Proposal::Name => Value::Text(cx.me.into()),
+            Proposal::Name => Value::Name(cx.me),
             Proposal::DrawnAnew => Value::Drawn { client: cx.me, serial: self.session.draw() },
         };
         let next = if self.session.goes_on(&here(cx)) { Phase::Campaign } else { Phase::Open };

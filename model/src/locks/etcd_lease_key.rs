@@ -199,7 +199,7 @@ impl EtcdLeaseKey {
         match phase {
             Phase::Open => self.session.open(&here, out),
             Phase::Put => {
-                let put = Put { key, value: Value::Text(cx.me.into()), lease: self.session.lease() };
+                let put = Put { key, value: Value::Name(cx.me), lease: self.session.lease() };
                 let txn = Txn {
                     compare: smallvec![is_created_at(key, Revision::ZERO)],
                     success: smallvec![Step::Put(put)],

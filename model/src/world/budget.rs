@@ -78,7 +78,7 @@ impl Fault {
             Fault::ServerClockStep => "no server's clock was set",
             Fault::Drift => "no clock drifted",
             Fault::ClockStep => "no client's clock was set",
-            Fault::Freeze => "no client's clock stopped",
+            Fault::Freeze => "no client's clock stopped (none does where time passes in ticks)",
         }
     }
 }
@@ -137,21 +137,32 @@ pub struct Budget {
 }
 
 impl Bounds {
-    /// What may come in all: less than the bounds say where a fault has no meaning with time, or without.
+    /// What may come in all: less than the bounds say ([`Self::let_in`]) where a fault has no meaning with time, or without.
     pub fn budget(&self) -> Budget {
         let is_timed = self.latency_ticks.is_some();
+        let let_in = self.let_in();
+        Budget {
+            pauses: if is_timed { self.pauses } else { 0 },
+            drifts: if is_timed { self.drifts } else { 0 },
+            freezes: if is_timed { 0 } else { self.freezes.min(1) },
+            ..let_in
+        }
+    }
+
+    /// What the bounds say may come, whether or not it can.
+    pub fn let_in(&self) -> Budget {
         Budget {
             losses: self.losses,
             duplicates: self.duplicates,
-            pauses: if is_timed { self.pauses } else { 0 },
+            pauses: self.pauses,
             crashes: self.crashes,
             power_losses: self.power_losses,
             server_crashes: self.server_crashes,
             resource_restarts: self.resource_restarts,
             server_clock_steps: self.server_clock_steps,
-            drifts: if is_timed { self.drifts } else { 0 },
+            drifts: self.drifts,
             clock_steps: self.clock_steps,
-            freezes: if is_timed { 0 } else { self.freezes.min(1) },
+            freezes: self.freezes,
         }
     }
 }

@@ -374,7 +374,7 @@ fn value(value: Value) -> String {
     match value {
         Value::Empty => String::new(),
         Value::Text(number) => base64(format!("{number:05}").as_bytes()),
-        Value::Drawn { .. } => unreachable!("nothing is drawn here"),
+        Value::Drawn { .. } | Value::Name(_) => unreachable!("nothing is drawn here, and nobody named"),
     }
 }
 

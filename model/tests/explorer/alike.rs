@@ -3,6 +3,7 @@
 use super::queue_lock;
 use picklock_model::claims::{Assumption, cassandra_lwt, cassandra_shadow, etcd, redis, zookeeper};
 use picklock_model::explore::{Alike, Exploration, Limits, Space, Verdict, search, search_alike};
+use picklock_model::locks::{EtcdElection, EtcdLeaseKey};
 use picklock_model::machine::Lock;
 use picklock_model::workload::Calls;
 use picklock_properties::Promise;
@@ -67,6 +68,9 @@ fn clients_of_other_locks() {
     counts_the_same(&etcd::etcd_mutex(3, Calls::Lock, &[Promise::MutualExclusion]));
     counts_the_same(&etcd::etcd_leases(2, Calls::Lock, &[Promise::MutualExclusion]));
     let exclusive = [Promise::MutualExclusion];
+    // A candidate proposes its name, and a key with a lease holds one: a name is read like any number of a client.
+    counts_the_same(&etcd::on_etcd::<EtcdElection>(2, Calls::Lock, &exclusive));
+    counts_the_same(&etcd::on_etcd::<EtcdLeaseKey>(2, Calls::Lock, &exclusive));
     counts_the_same(&cassandra_lwt::lwt_lock(3, 1, Calls::TryLock, &exclusive));
     counts_the_same(&cassandra_shadow::shadow_lock(3, 1, Calls::TryLock, &exclusive));
     counts_the_same(&redis::redis_single(3, Calls::TryLock, &[Promise::MutualExclusion]));

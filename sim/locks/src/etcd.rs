@@ -172,6 +172,8 @@ fn space<L: InSession>(options: &CheckOptions, mut lock: L::Settings) -> Space<L
     let writes = Writes::judged_by(options.promises);
     space.setup.workload.writes = writes;
     space.setup.workload.resource_checks = writes != Writes::None && is_fenced;
+    // How many have to be down for a majority to be lost.
+    space.setup.servers = options.servers;
     options.drop.iter().for_each(|assumption| spaces::drop_from_etcd(&mut space, *assumption));
     if options.servers > 1 {
         spaces::among(options.servers, &mut space);

@@ -12,6 +12,7 @@ use clap::Args;
 use picklock_model::claims::{Assumption, Judgement, NamedSpace};
 use picklock_model::machine::Line;
 use picklock_model::time::Micros;
+use picklock_model::workload::ROUNDS_WITHOUT_END;
 use picklock_model::world::{Aim, Fault, TICK};
 
 use crate::registry::{AnyLock, Audit, CheckOptions, CheckVerdict, Checked, Locks, Surroundings, goals};
@@ -33,8 +34,9 @@ pub struct Check {
     /// How many servers, 1 to 5; unless given, as many as the lock is judged with: picklock locks says how many
     #[arg(long, value_name = "N")]
     servers: Option<u8>,
-    /// How often each client asks for the lock, or how many operations it does; twice, unless what is judged takes more
-    #[arg(long, value_name = "K")]
+    /// How often each client asks for the lock, or how many operations it does; twice, unless what is judged takes more. For locks also "endless":
+    /// with --progress, whether somebody may be overtaken again and again
+    #[arg(long, value_name = "K", value_parser = rounds)]
     rounds: Option<u8>,
     /// The clients call try_lock, not lock
     #[arg(long)]
@@ -81,10 +83,19 @@ Examples:
   picklock check redlock --drop no-loss --times 3 --hold 2 --set ttl=4999ms
   picklock check naive-handler --clients 1 --drop no-crash --at L1:12
   picklock check cassandra-queue --try-lock --progress --property theorem-3
+  picklock check redis-single --progress --rounds endless
   picklock check cassandra-queue --junit junit.xml --github
 
 Exits 0 if every promise holds, 1 if one is violated, 3 if the search did not end, 4 if it is vacuous: nothing was broken, \
 but what puts a promise to the test never happened (picklock properties says what that is).";
+
+/// A number of rounds, or "endless".
+fn rounds(text: &str) -> Result<u8, String> {
+    match text {
+        "endless" => Ok(ROUNDS_WITHOUT_END),
+        number => number.parse().map_err(|_| "it takes a number from 1 on, or endless".to_owned()),
+    }
+}
 
 const STATES_MAX: u64 = 50_000_000;
 /// A state has room to judge so many goals.
@@ -192,6 +203,9 @@ impl Check {
         let servers = self.servers.unwrap_or(lock.usual_servers());
         within("--servers", servers.into(), 5)?;
         let rounds = self.rounds.unwrap_or(lock.usual_rounds());
+        if rounds == ROUNDS_WITHOUT_END && !lock.is_lock() {
+            return Err(BadCall(format!("--rounds endless: {} is not a lock", lock.name())));
+        }
         within("--rounds", rounds.into(), lock.rounds_max().into())?;
         states_within(self.max_states)?;
         let promises = names::promises(&self.properties)?;
@@ -496,7 +510,9 @@ impl Document {
     fn verdict(&self) -> (Tone, String) {
         let promises = self.properties.join(", ");
         let (tone, mut verdict) = match (self.verdict, self.property) {
-            (CheckVerdict::Holds, _) => (Tone::Good, format!("✓ holds: {promises}")),
+            (CheckVerdict::Holds, _) => {
+                (Tone::Good, format!("✓ holds: {promises}{}", self.while_others_ask()))
+            }
             (CheckVerdict::Violated, Some(promise)) => {
                 (Tone::Bad, format!("✗ violated: {promise}, in {} steps", self.steps.unwrap_or(0)))
             }
@@ -517,6 +533,19 @@ impl Document {
             verdict += "; the search ended with it: of the others it says nothing";
         }
         (tone, verdict)
+    }
+
+    /// Nobody is overtaken more often than the others ask, which a promise to serve everybody in the end does not mind.
+    fn while_others_ask(&self) -> String {
+        let is_owed = self.properties.contains(&Promise::StarvationFreedom.name());
+        match is_owed && self.clients > 1 && self.rounds != ROUNDS_WITHOUT_END {
+            true => {
+                let times =
+                    if self.rounds == 1 { "once".to_owned() } else { format!("{} times", self.rounds) };
+                format!(", where each asks {times} (--rounds endless: again and again)")
+            }
+            false => String::new(),
+        }
     }
 
     fn assumed_in_words(&self) -> String {

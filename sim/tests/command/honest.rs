@@ -29,9 +29,61 @@ fn an_assumption_that_is_not_made_cannot_be_dropped() {
         assert_eq!((ended.code, ended.stderr), (2, why));
     }
     // One server meets itself.
-    let ended = run("check cassandra-queue --drop quorums-meet");
-    assert_eq!(ended.code, 2, "{}", ended.stdout);
-    assert!(ended.stderr.contains("dropping it would change nothing"), "{}", ended.stderr);
+    for lock in ["cassandra-queue", "cassandra-kept", "cassandra-timed"] {
+        let ended = run(&format!("check {lock} --drop quorums-meet"));
+        assert_eq!(ended.code, 2, "{}", ended.stdout);
+        assert!(ended.stderr.contains("dropping it would change nothing"), "{}", ended.stderr);
+    }
+}
+
+/// A clock that stops is for worlds without time, and a pause brings time in.
+#[test]
+fn a_fault_that_cannot_come_in_this_world_is_no_pass() {
+    let found = document("check cassandra-shadow --rounds 1 --drop no-clock-freeze");
+    assert_eq!(found["verdict"], "violated");
+    let ended = run("check cassandra-shadow --rounds 1 --drop no-clock-freeze --drop no-pause");
+    assert_eq!(ended.code, 4, "{}", ended.stdout);
+    assert!(ended.stdout.contains("never came: no client's clock stopped"), "{}", ended.stdout);
+}
+
+#[test]
+fn to_be_served_in_the_end_is_not_to_be_overtaken_at_most_twice() {
+    let twice = run("check redis-single --progress");
+    let said = "starvation-freedom, where each asks 2 times (--rounds endless: again and again)";
+    assert!(twice.code == 0 && twice.stdout.contains(said), "{}", twice.stdout);
+    for lock in ["redis-single", "cassandra-lwt"] {
+        let endless = document(&format!("check {lock} --progress --rounds endless"));
+        assert_eq!(
+            (&endless["verdict"], &endless["property"]),
+            (&"violated".into(), &"starvation-freedom".into()),
+            "{lock}"
+        );
+    }
+    let queue = run("check cassandra-queue --progress --rounds endless");
+    assert!(queue.code == 0 && !queue.stdout.contains("where each asks"), "{}", queue.stdout);
+    assert_eq!(run("check transfer --rounds endless").code, 2);
+}
+
+#[test]
+fn clocks_drift_further_than_consul_allows_for() {
+    for lock in ["consul-lock", "consul-lock-repaired"] {
+        let found = document(&format!("check {lock} --rounds 1 --drop bounded-drift"));
+        assert_eq!(found["verdict"], "violated", "{lock}");
+    }
+}
+
+#[test]
+fn as_many_servers_may_crash_as_leave_no_majority() {
+    for (servers, times) in [(3, "up to 2 times"), (5, "up to 3 times")] {
+        let line = format!(
+            "check redlock --servers {servers} --clients 1 --rounds 1 --drop majority-up --max-states 1000"
+        );
+        let allowed = document(&line)["allowed"].to_string();
+        assert!(
+            allowed.contains(&format!("a server crashes, for good or for a while, {times}")),
+            "{allowed}"
+        );
+    }
 }
 
 /// Beside a keeper messages take no time at all; where something is to happen to them they do.

@@ -161,7 +161,7 @@ pub const THEOREMS: [Theorem; 40] = [
     },
     Theorem {
         name: "lease-key-progress",
-        statement: "whoever waits for the key to be deleted puts it in the end",
+        statement: "whoever waits for the key to be deleted puts it once the others ask no more",
         source: "the exactly-once article, \"CAS\", with a lease; ours",
     },
     Theorem {
@@ -181,7 +181,7 @@ pub const THEOREMS: [Theorem; 40] = [
     },
     Theorem {
         name: "chubby-progress",
-        statement: "whoever waits for a lock of a Chubby cell gets it in the end",
+        statement: "whoever waits for a lock of a Chubby cell gets it once the others ask no more",
         source: "M. Burrows, OSDI 2006, section 2.6, Acquire; not proved there, and no order is promised",
     },
     Theorem {

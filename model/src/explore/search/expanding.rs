@@ -159,10 +159,12 @@ pub(super) fn expand<'s, Y: System>(
             }
             let hash = match stepped {
                 Some(next) => steps.keep_next(next, broken, &mut expanded.rows),
-                None => {
-                    assert!(packed.len() <= STATE_BYTES_MAX, "a state takes {} bytes", packed.len());
-                    steps.keep(&packed, &lengths, &mut expanded.rows)
+                // A store that remembers more and more: this space never closes, either.
+                None if packed.len() > STATE_BYTES_MAX => {
+                    expanded.is_flooded = true;
+                    return;
                 }
+                None => steps.keep(&packed, &lengths, &mut expanded.rows),
             };
             // Not each time, for it takes longer than all the rest.
             let is_checked = hash.is_multiple_of(if cfg!(debug_assertions) { 32 } else { 512 });

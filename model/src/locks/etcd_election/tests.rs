@@ -46,7 +46,7 @@ fn who_is_alone_takes_a_lease_a_transaction_and_a_look_at_the_queue() {
     let line = |listing, number| Line { listing, number };
     assert_eq!(lines, [line(3, 50), line(1, 77), line(2, 52)]);
     let key = pair.client.own_key();
-    assert_eq!(pair.member.get(key).map(|kv| kv.value), Some(Value::Text(0)));
+    assert_eq!(pair.member.get(key).map(|kv| kv.value), Some(Value::Name(0)));
     pair.release();
     assert_eq!(pair.settle(), Some(Answer::Released));
     assert!(pair.member.get(key).is_none());

@@ -32,7 +32,7 @@ fn who_finds_no_key_puts_it_and_holds() {
     assert_eq!(pair.acquire(Mode::Lock), None);
     assert_eq!(pair.settle(), GRANTED);
     let kv = *pair.member.get(pair.client.key()).expect("it is there");
-    assert_eq!((kv.value, kv.lease), (Value::Text(0), pair.client.session.lease()));
+    assert_eq!((kv.value, kv.lease), (Value::Name(0), pair.client.session.lease()));
     pair.release();
     assert_eq!(pair.settle(), Some(Answer::Released));
     assert!(!is_there(&pair));

@@ -45,7 +45,7 @@ impl InEtcd {
     fn content(value: etcd::Value) -> Option<u32> {
         match value {
             etcd::Value::Text(content) => Some(content),
-            etcd::Value::Empty | etcd::Value::Drawn { .. } => None,
+            etcd::Value::Empty | etcd::Value::Drawn { .. } | etcd::Value::Name(_) => None,
         }
     }
 }

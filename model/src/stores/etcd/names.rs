@@ -134,6 +134,8 @@ pub enum Value {
         /// From this client's counter.
         serial: u32,
     },
+    /// The name of a client. Names are compared for equality alone: which of two is the larger text is nothing to go by.
+    Name(u8),
 }
 
 impl Value {
@@ -142,6 +144,7 @@ impl Value {
         match self {
             Value::Empty | Value::Text(_) => {}
             Value::Drawn { client, serial } => visitor.serial_of(client, serial),
+            Value::Name(client) => visitor.client(client),
         }
     }
 }
@@ -152,6 +155,7 @@ impl Display for Value {
             Value::Empty => f.write_str("\"\""),
             Value::Text(number) => write!(f, "{number}"),
             Value::Drawn { client, serial } => write!(f, "{}#{serial}", ClientId(*client)),
+            Value::Name(client) => write!(f, "{}", ClientId(*client)),
         }
     }
 }

@@ -42,7 +42,7 @@ impl CheckOptions {
         let lasts = lease_ticks.unwrap_or(1) + 1;
         let mut bounds =
             Bounds { latency_ticks: lease_ticks.map(|_| 0), unhurried: true, ..Bounds::default() };
-        self.drop.iter().for_each(|assumption| bounds.drop_assumption(*assumption, lasts));
+        self.drop.iter().for_each(|assumption| bounds.drop_assumption(*assumption, lasts, setup.servers));
         let promises = match self.promises.is_empty() {
             true => [Promise::MutualExclusion].into_iter().collect(),
             false => self.promises,

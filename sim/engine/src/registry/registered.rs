@@ -437,7 +437,7 @@ impl<Y: System> AnyLock for Registered<Y> {
         let (exploration, found) = searched.map_err(|panicked| self.panicked_on_path(&space, panicked))?;
         let judged = judgement.of(space.setup.promises);
         let untested = exploration.coverage.tested.untested(judged);
-        let never_struck = exploration.coverage.struck.never(space.bounds.budget());
+        let never_struck = exploration.coverage.struck.never(space.bounds.let_in());
         let verdict = match (&found, &exploration.verdict) {
             (Some(_), _) => CheckVerdict::Violated,
             (None, Verdict::Incomplete { .. }) => CheckVerdict::Incomplete,

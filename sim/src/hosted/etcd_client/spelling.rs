@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 /// As whose draws the keys, values and leases of everybody else go about in the machine: no thread has this number.
 const FOREIGN: u8 = u8::MAX;
 
+/// How the value begins that is a client's name.
+const CLIENT: &str = "client-";
+
 /// One client's names.
 #[derive(Debug)]
 pub(super) struct Spelling {
@@ -78,6 +81,7 @@ impl Spelling {
             Value::Drawn { client, serial } => {
                 Bytes::from(format!("{}:{client}:{serial}", self.names.signature))
             }
+            Value::Name(client) => Bytes::from(format!("{CLIENT}{client}")),
         }
     }
 
@@ -134,9 +138,12 @@ impl Spelling {
         let text = std::str::from_utf8(bytes).unwrap_or_default();
         let number = || text.parse().ok().map(Value::Text);
         let drawn = || self.drawn(text).map(|(client, serial)| Value::Drawn { client, serial });
+        let named = || text.strip_prefix(CLIENT)?.parse().ok().map(Value::Name);
         match bytes.is_empty() {
             true => Value::Empty,
-            false => drawn().or_else(number).unwrap_or(Value::Drawn { client: FOREIGN, serial: 0 }),
+            false => {
+                drawn().or_else(number).or_else(named).unwrap_or(Value::Drawn { client: FOREIGN, serial: 0 })
+            }
         }
     }
 
@@ -178,7 +185,7 @@ mod tests {
             assert_eq!(spelling.key(key), text);
             assert_eq!(spelling.read_key(&Bytes::from(text)), key);
         }
-        for value in [Value::Empty, Value::Text(12), Value::Drawn { client: 2, serial: 3 }] {
+        for value in [Value::Empty, Value::Text(12), Value::Name(3), Value::Drawn { client: 2, serial: 3 }] {
             let bytes = spelling.value(value);
             assert_eq!(spelling.read_value(&bytes), value);
         }

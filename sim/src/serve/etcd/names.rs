@@ -77,7 +77,7 @@ impl Names {
     pub fn bytes_of_value(&self, value: Value) -> Bytes {
         match value {
             Value::Drawn { serial, .. } => self.values.thing(serial).unwrap_or_default(),
-            Value::Empty | Value::Text(_) => Bytes::new(),
+            Value::Empty | Value::Text(_) | Value::Name(_) => Bytes::new(),
         }
     }
 
