@@ -9,6 +9,8 @@ const OUTLIVED: &str = "the holder outlives its session and the lock-delay while
 const UNSHOWN: &str =
     "no sequencer is shown: the write of a holder that has outlived the lock-delay is accepted (rows H2, H3)";
 
+const DRIFTING: &str = "two TTLs and the lock-delay are over by the leader's clock before one TTL is by the holder's";
+
 /// What is known.
 pub(super) const CELLS: &[Cell] = &{
     use Promise::*;
@@ -21,9 +23,11 @@ pub(super) const CELLS: &[Cell] = &{
         broken("chubby-lock-unmodified", "all", FencedResource, UNSHOWN),
         broken("consul-lock", "pause", MutualExclusion, OUTLIVED),
         broken("consul-lock", "pause", FencedResource, UNSHOWN),
+        broken("consul-lock", "clock", MutualExclusion, DRIFTING),
         broken("consul-lock", "all", MutualExclusion, OUTLIVED),
         broken("consul-lock", "all", FencedResource, UNSHOWN),
         broken("consul-lock-repaired", "pause", MutualExclusion, OUTLIVED),
+        broken("consul-lock-repaired", "clock", MutualExclusion, DRIFTING),
         broken("consul-lock-repaired", "all", MutualExclusion, OUTLIVED),
     ]
 };

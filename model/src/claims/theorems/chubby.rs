@@ -410,6 +410,11 @@ fn consul() -> Vec<Claim> {
             "the holder is told when it goes on, before anybody else has the lock",
         ),
         written(&[NoLoss], Holds, "a renewal that is lost is said again within the TTL"),
+        written(
+            &[BoundedDrift],
+            Violated,
+            "the leader's two TTLs are over before the holder's clock says that one is",
+        ),
         written(&[Durable], Holds, "a new leader gives each session its full time"),
         with(
             "renewer stops at the first error",
@@ -432,6 +437,7 @@ fn consul() -> Vec<Claim> {
         ),
         stops(&[], Holds, "a holder counts one TTL where the leader counts two"),
         stops(&[NoLoss], Holds, "a holder counts one TTL where the leader counts two"),
+        stops(&[BoundedDrift], Violated, "two TTLs by the leader's clock are less than one by the holder's"),
         stops(&[Durable], Holds, "a holder counts one TTL where the leader counts two"),
         with(
             "renewer stops at the first error, stops by its own count",
