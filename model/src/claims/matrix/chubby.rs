@@ -9,7 +9,8 @@ const OUTLIVED: &str = "the holder outlives its session and the lock-delay while
 const UNSHOWN: &str =
     "no sequencer is shown: the write of a holder that has outlived the lock-delay is accepted (rows H2, H3)";
 
-const DRIFTING: &str = "two TTLs and the lock-delay are over by the leader's clock before one TTL is by the holder's";
+const DRIFTING: &str =
+    "two TTLs and the lock-delay are over by the leader's clock before one TTL is by the holder's";
 
 /// What is known.
 pub(super) const CELLS: &[Cell] = &{
