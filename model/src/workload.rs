@@ -219,6 +219,12 @@ impl Workload {
         self.rounds == ROUNDS_WITHOUT_END || rounds_left < self.rounds
     }
 
+    /// Whether somebody is to be granted the lock, come what may: nobody is refused, and all ask at least once. In endless use nobody has
+    /// to ask at all.
+    pub fn somebody_is_owed(&self) -> bool {
+        !self.may_be_refused() && self.rounds != ROUNDS_WITHOUT_END
+    }
+
     /// Clients and attendants together.
     pub fn processes(&self) -> u8 {
         self.clients + self.attendants

@@ -1,5 +1,6 @@
 //! What users of the lock managers of VMS and Linux may rely on, in every order in which things can happen.
 
+use crate::is_long;
 use picklock_model::claims::dlm::{
     CachedVariable, LINUX_2006, among, asks, cached_variable, cached_whose_master_dies, hierarchy,
     journaled_variable, managed, modes, queues_in_order, readers_and_writers, standby, two_conversions,
@@ -28,11 +29,6 @@ fn assert_holds(what: &str, space: &Space<Managed>) -> Exploration {
     let untested = explored.coverage.tested.untested(space.setup.promises);
     assert!(untested.is_empty(), "{what}: nothing put {untested:?} to the test");
     explored
-}
-
-/// Whether spaces are to be explored that take a minute or gigabytes.
-fn is_long() -> bool {
-    std::env::var_os("PICKLOCK_LONG").is_some()
 }
 
 fn goes_on(what: &str, space: &Space<Managed>) -> bool {

@@ -11,3 +11,8 @@ mod objects_on_stores;
 mod seams;
 mod shared_locks;
 mod zookeeper;
+
+/// Whether spaces are to be explored that take a minute or gigabytes.
+fn is_long() -> bool {
+    std::env::var_os("PICKLOCK_LONG").is_some()
+}

@@ -1,6 +1,7 @@
 //! What the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*, says of objects over
 //! compare-and-set, sentence by sentence.
 
+use crate::is_long;
 use picklock_model::claims::objects::{accounts, etcd_variable, handler, queue, stream, variable};
 use picklock_model::explore::{Draws, Exploration, Goal, Limits, Space, Verdict, check_liveness, search};
 use picklock_model::machine::Line;
@@ -172,11 +173,6 @@ fn two_naive_handlers_overwrite_each_other() {
     assert_broken("apart", &space);
     space.setup.lock.object.commit = Commit::AtOnce;
     assert_holds("at once", &space);
-}
-
-/// Whether spaces of millions of states are to be explored.
-fn is_long() -> bool {
-    std::env::var_os("PICKLOCK_LONG").is_some()
 }
 
 #[test]

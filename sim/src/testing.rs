@@ -84,7 +84,8 @@ pub struct World {
     pub clients: u8,
     /// How many servers, 1 to 5; `None`: as many as the lock is registered with.
     pub servers: Option<u8>,
-    /// How often each client asks for the lock.
+    /// How often each client asks for the lock. Nobody is overtaken more often than the others ask: whether somebody starves in endless use
+    /// is judged with 255, which stands for no end.
     pub rounds: u8,
     /// They call `try_lock`, not `lock`.
     pub try_lock: bool,
@@ -275,7 +276,8 @@ pub fn verified(lock: &dyn AnyLock, promise: Promise, world: &World) -> Result<E
     let judgement = match promise.is_liveness() {
         false => Judgement::Safety,
         true => {
-            let mut goals = goals(world.clients, 1, world.try_lock, [promise].into_iter().collect());
+            let mut goals =
+                goals(world.clients, 1, options(&[]).somebody_is_owed(), [promise].into_iter().collect());
             goals.retain(|goal| goal.promise() == promise);
             Judgement::Progress { goals, draws: Draws::Dice }
         }

@@ -86,8 +86,8 @@ impl Bounds {
     }
 
     /// Drops an assumption about nodes, network or clocks: its fault may come once. What lasts, or is off, is so for
-    /// `ticks`, which should be longer than whatever it is to outlast; of `servers`, as many crash as leave no majority. An untimed world becomes a timed one where the
-    /// assumption is about time.
+    /// `ticks`, which should be longer than whatever it is to outlast; of `servers`, as many crash as leave no majority. An untimed world
+    /// becomes a timed one where the assumption is about time.
     ///
     /// Without effect for the assumptions about locks and stores, which theirs have to drop: unique ids, no expiry, free
     /// at the start, stops in time, quorums meet, read after acknowledgement, keys kept. A clock that stands still is for

@@ -231,7 +231,10 @@ impl Check {
             return Ok(options);
         }
         // What is judged is named, for whoever makes the space.
-        let promises = goals(clients, 1, self.try_lock, promises).iter().map(|goal| goal.promise()).collect();
+        let promises = goals(clients, 1, options.somebody_is_owed(), promises)
+            .iter()
+            .map(|goal| goal.promise())
+            .collect();
         Ok(CheckOptions { promises, ..options })
     }
 
@@ -342,7 +345,7 @@ impl Check {
                 "--progress with --servers {servers}: progress is judged with one server, whose links are unbounded"
             )));
         }
-        let mut goals = goals(options.clients, 1, options.try_lock, options.promises);
+        let mut goals = goals(options.clients, 1, options.somebody_is_owed(), options.promises);
         if !options.promises.is_empty() {
             goals.retain(|goal| options.promises.contains(goal.promise()));
         }

@@ -7,7 +7,7 @@ use picklock_model::explore::{Exploration, Goal, NoSuchPath, Space};
 use picklock_model::system::System;
 use picklock_model::time::Micros;
 use picklock_model::trace::{Observer, Step};
-use picklock_model::workload::{Calls, Workload, Writes};
+use picklock_model::workload::{Calls, ROUNDS_WITHOUT_END, Workload, Writes};
 use picklock_model::world::{Bounds, Fault, TICK};
 use picklock_properties::{ClientId, LockId, Promise, PromiseSet};
 use serde::Serialize;
@@ -30,6 +30,11 @@ pub struct CheckOptions {
 }
 
 impl CheckOptions {
+    /// [`Workload::somebody_is_owed`], of such clients.
+    pub fn somebody_is_owed(&self) -> bool {
+        !self.try_lock && self.rounds != ROUNDS_WITHOUT_END
+    }
+
     /// The space that these options ask for, of a lock in this setup: its clients ask as often as they should, when they
     /// like, and hold for as long as they like. Time passes if the lock has a lease ([`System::lease_of`]), or an
     /// assumption about time is dropped; else every deadline may come at any moment, which covers every speed of
@@ -152,7 +157,7 @@ pub(super) fn never_served<Y: System>(
         walker.step(*action, &mut ())?;
     }
     let Workload { clients, locks, .. } = space.setup.workload;
-    let mut goals = goals(clients, locks, space.setup.workload.may_be_refused(), space.setup.promises);
+    let mut goals = goals(clients, locks, space.setup.workload.somebody_is_owed(), space.setup.promises);
     goals.retain(|goal| {
         let (owed, served) = goal.owed_and_served(space, walker.world());
         owed && !served
@@ -194,9 +199,9 @@ impl<Y: System> Observer<Y> for Steps {
     }
 }
 
-/// What can be owed to so many clients of so many locks, who ask until they are granted, or may be refused: then nothing is owed to them
-/// any more.
-pub fn goals(clients: u8, locks: u8, may_be_refused: bool, promises: PromiseSet) -> Vec<Goal> {
+/// What can be owed to so many clients of so many locks: to who waits, and, if somebody is owed a grant whatever happens
+/// ([`Workload::somebody_is_owed`]), to all of them.
+pub fn goals(clients: u8, locks: u8, somebody_is_owed: bool, promises: PromiseSet) -> Vec<Goal> {
     let mut goals = vec![Goal::DeadlockFreedom];
     goals.extend((1..locks).map(|lock| Goal::DeadlockFreedomOf(LockId(lock))));
     goals.extend((0..clients).map(|client| Goal::StarvationFreedom(ClientId(client))));
@@ -206,7 +211,7 @@ pub fn goals(clients: u8, locks: u8, may_be_refused: bool, promises: PromiseSet)
     if promises.contains(Promise::Theorem3) {
         goals.push(Goal::Theorem3);
     }
-    if !may_be_refused {
+    if somebody_is_owed {
         goals.push(Goal::SomebodyIsGranted);
     }
     goals
