@@ -176,7 +176,12 @@ mod tests {
             ["redis-single", "zookeeper-lock"].map(|name| locks.named(name)).into_iter().flatten().collect();
         let (cases, runs) = (Cell::new(0), Cell::new(0));
         let plans = (select(HowPlansAreDrawn::ALL.to_vec()), any::<u64>(), vec(changes(), 1..4));
-        let passed = TestRunner::new(Config::with_cases(1024)).run(&plans, |(how, seed, changes)| {
+        let mut config = Config::default();
+        // More than usual, if nobody says how many.
+        if std::env::var_os("PROPTEST_CASES").is_none() {
+            config.cases = 1024;
+        }
+        let passed = TestRunner::new(config).run(&plans, |(how, seed, changes)| {
             let scale = Scale {
                 clients: 2,
                 servers: 1,

@@ -23,7 +23,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinSet;
 use told::{Outcome, Told};
 
@@ -229,7 +229,7 @@ impl Wrong {
             };
             let address = SocketAddr::new(listen.ip(), port);
             let cannot = |error| BadCall(format!("nobody can listen on {address} here: {error}"));
-            let listener = TcpListener::bind(address).await.map_err(cannot)?;
+            let listener = bound(address).map_err(cannot)?;
             listening.push(listener.local_addr().map_err(cannot)?);
             listeners.push(listener);
         }
@@ -243,7 +243,7 @@ impl Wrong {
         let mut witness = None;
         if let Some(address) = watched.witness {
             let cannot = |error| BadCall(format!("nobody can listen on {address} here: {error}"));
-            let listener = TcpListener::bind(address).await.map_err(cannot)?;
+            let listener = bound(address).map_err(cannot)?;
             let address = listener.local_addr().map_err(cannot)?;
             processes.spawn(watch::listen(servers.clone(), listener, None));
             announce(screen, &format!("the witness listens on {address}\n"));
@@ -322,6 +322,26 @@ impl Wrong {
 pub fn runtime() -> Result<tokio::runtime::Runtime, BadCall> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| BadCall(format!("the network cannot be used: {error}")))
+}
+
+/// How many connections may be made before they are taken, as on the real Redis (`tcp-backlog`). Whoever comes after them is
+/// dropped, and tries again a second later.
+const BACKLOG: u32 = 511;
+
+/// A port that is open.
+///
+/// # Errors
+/// Nobody can listen there.
+///
+/// # Panics
+/// Outside of tokio's runtime.
+pub fn bound(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // There it would let two listen on one port.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Waits until something is broken.
@@ -427,4 +447,21 @@ pub fn unix_micros() -> i64 {
     #[allow(clippy::disallowed_types, reason = "not a run: real clients, who have a date")]
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_of_connections_does_not_wait() {
+        runtime().expect("a runtime").block_on(async {
+            let port = bound(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a free port");
+            let address = port.local_addr().expect("it has one");
+            // Nobody takes them.
+            let connect = |_| std::net::TcpStream::connect_timeout(&address, Duration::from_millis(500));
+            let connections: Result<Vec<_>, _> = (0..300).map(connect).collect();
+            assert!(connections.is_ok(), "{connections:?}");
+        });
+    }
 }

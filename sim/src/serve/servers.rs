@@ -261,11 +261,7 @@ impl<S: Served> Servers<S> {
 
     /// The process of a server ends.
     pub(super) fn crash(&self, server: u8, power_lost: bool) {
-        self.change(|state| {
-            let node = &mut state.nodes[usize::from(server)];
-            node.condition.crash(power_lost);
-            S::ended(server, &mut state.desk);
-        });
+        self.change(|state| state.crash(server, power_lost));
     }
 
     /// What a server that is down has stored is gone.
@@ -435,6 +431,12 @@ impl<S: Served> State<S> {
     pub fn is_open(&self, connection: &Connection, now: Micros) -> bool {
         self.condition_of(connection)
             .is_some_and(|condition| condition.passes_at(connection.client, Direction::Request, now) <= now)
+    }
+
+    /// The process of a server ends: those who wait for it are to be woken ([`Servers::change`]).
+    pub fn crash(&mut self, server: u8, power_lost: bool) {
+        self.nodes[usize::from(server)].condition.crash(power_lost);
+        S::ended(server, &mut self.desk);
     }
 
     /// Something is to be said of a server.

@@ -62,9 +62,10 @@ fn messages_reach_who_listens_and_nobody_else() {
     assert_eq!(said(&mut listener, "SUBSCRIBE news"), confirmed);
     let confirmed = Said::Many('*', vec![text("psubscribe"), text("n*"), line(":2")]);
     assert_eq!(said(&mut listener, "PSUBSCRIBE n*"), confirmed);
-    assert!(
-        matches!(said(&mut listener, "GET a"), Said::Line(error) if error.starts_with("-ERR Can't execute 'get'"))
-    );
+    for (command, name) in [("GET a", "get"), ("CLIENT ID", "client|id")] {
+        let refused = format!("-ERR Can't execute '{name}'");
+        assert!(matches!(said(&mut listener, command), Said::Line(error) if error.starts_with(&refused)));
+    }
     assert_eq!(said(&mut speaker, "PUBLISH other x"), line(":0"));
     assert_eq!(said(&mut speaker, "PUBLISH news x"), line(":2"));
     assert_eq!(listener.hear(), Said::Many('*', vec![text("message"), text("news"), text("x")]));
@@ -90,6 +91,11 @@ fn who_waits_for_a_list_first_gets_what_comes_first() {
     let asked = Instant::now();
     assert_eq!(said(&mut giver, "BLPOP other 0.2"), Said::Nothing("*-1".to_owned()));
     assert!(asked.elapsed() >= Duration::from_millis(199));
+    assert_eq!(said(&mut giver, "BRPOPLPUSH other to 0.02"), Said::Nothing("*-1".to_owned()));
+    for (command, reply) in [("MULTI", "+OK"), ("BLMOVE other to LEFT RIGHT 0.02", "+QUEUED")] {
+        assert_eq!(said(&mut giver, command), line(reply));
+    }
+    assert_eq!(said(&mut giver, "EXEC"), Said::Many('*', vec![Said::Nothing("$-1".to_owned())]));
 }
 
 #[test]
@@ -158,6 +164,24 @@ fn a_script_goes_on_without_its_client_and_keeps_only_its_own_server_busy() {
     assert!(
         matches!(said(&mut first, "SCRIPT KILL"), Said::Line(error) if error.starts_with("-UNKILLABLE Sorry"))
     );
+}
+
+#[test]
+fn a_server_that_is_told_to_end_is_down_from_then_on() {
+    use std::io::{ErrorKind, Read, Write};
+    let served = Served::start(&["--servers", "2"]);
+    let mut other = Spoken::to(served.ports()[1]);
+    let mut asking = std::net::TcpStream::connect(("127.0.0.1", served.port())).expect("it listens");
+    asking.set_read_timeout(Some(Duration::from_secs(20))).expect("a time-out is set");
+    asking.write_all(b"PING\r\nSHUTDOWN NOSAVE\r\nPING\r\n").expect("it reads");
+    let mut heard = Vec::new();
+    // The end of a process may come as one of the connection, or as a reset, and take with it what it has said.
+    let is_over =
+        asking.read_to_end(&mut heard).err().is_none_or(|error| error.kind() == ErrorKind::ConnectionReset);
+    assert!(is_over && matches!(heard.as_slice(), b"" | b"+PONG\r\n"), "{heard:?}");
+    assert_eq!(said(&mut other, "PING"), line("+PONG"));
+    let output = served.stop();
+    assert!(output.contains("s1 has ended, as a client has told it to (SHUTDOWN)"), "{output}");
 }
 
 #[test]
@@ -258,6 +282,16 @@ fn who_wants_no_replies_gets_none_but_what_it_listens_to() {
         quiet.send(&words(command));
     }
     assert_eq!(said(&mut quiet, "ECHO after"), text("after"));
+    // Nor if the reply comes later.
+    for waits in ["BLPOP l 0.02", "WAIT 1 20", "RESET"] {
+        quiet.send(&words("CLIENT REPLY SKIP"));
+        quiet.send(&words(waits));
+        assert_eq!(said(&mut quiet, "ECHO later"), text("later"), "{waits}");
+    }
+    for command in ["CLIENT REPLY OFF", "BLPOP l 0.02", "WAIT 1 20"] {
+        quiet.send(&words(command));
+    }
+    assert_eq!(said(&mut quiet, "CLIENT REPLY ON"), line("+OK"));
     for command in ["CLIENT REPLY OFF", "SET a 1", "SUBSCRIBE news"] {
         quiet.send(&words(command));
     }

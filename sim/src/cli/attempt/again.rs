@@ -102,7 +102,6 @@ impl Round<'_> {
     fn aimed(&self, hold: &Hold, planned: &Planned) -> Option<Planned> {
         let struck = match planned.when {
             When::At(at) => self.began + at,
-            When::Trigger { delay: Micros::ZERO, .. } => return None,
             When::Trigger { .. } => self.strikes.iter().find(|strike| is_that(strike, &planned.fault))?.at,
         };
         if struck < hold.since {
@@ -114,6 +113,8 @@ impl Round<'_> {
                 let until = Micros((after + length).0.max(self.lease.0 * 3 / 2));
                 (Micros::ZERO, Fault::Pause { node: Target::Struck, length: until })
             }
+            // It strikes as soon as it can already.
+            _ if matches!(planned.when, When::Trigger { delay: Micros::ZERO, .. }) => return None,
             Fault::ClockStep { node, by } => {
                 let matters = Micros((self.lease - by).0.clamp(0, after.0));
                 (matters, Fault::ClockStep { node, by })
@@ -202,13 +203,17 @@ mod tests {
     }
 
     fn again(drawn: &Plan, strikes: &[Strike]) -> Vec<(When, Fault)> {
+        again_if(drawn, strikes, &BTreeSet::new())
+    }
+
+    /// `fired`: the places of those faults that were aimed, and have struck.
+    fn again_if(drawn: &Plan, strikes: &[Strike], fired: &BTreeSet<usize>) -> Vec<(When, Fault)> {
         let entered = [(Micros(1_500_000), 0), (Micros(1_900_000), 1), (Micros(3_000_000), 0)];
         let broken = broken(4_300_000);
-        let fired = BTreeSet::new();
         let round = Round {
             broken: &broken,
             strikes,
-            fired: &fired,
+            fired,
             entered: &entered,
             began: Micros(1_000_000),
             lease: LEASE,
@@ -227,6 +232,24 @@ mod tests {
             [strike(1_300_000, pause(500_000), Some(0)), strike(3_250_400, pause(900_000), Some(0))];
         let held = Fault::Pause { node: Target::Struck, length: Micros(1_500_000) };
         assert_eq!(again(&drawn, &strikes), [(when_a_enters(1, 0), held)]);
+    }
+
+    #[test]
+    fn a_pause_that_was_aimed_already_outlasts_the_lease_too() {
+        let aimed = |length| Fault::Pause { node: Target::Struck, length: Micros(length) };
+        let drawn = plan(vec![(when_a_enters(2, 0), aimed(700_000))]);
+        let strikes = [strike(3_000_300, pause(700_000), Some(0))];
+        let fired = BTreeSet::from([0]);
+        assert_eq!(again_if(&drawn, &strikes, &fired), [(when_a_enters(1, 0), aimed(1_500_000))]);
+    }
+
+    #[test]
+    fn what_strikes_as_the_holder_enters_stays_as_it_was() {
+        let loss = Fault::PowerLoss { node: Target::Server(2), restart_after: Some(Micros(100)) };
+        let drawn = plan(vec![(when_a_enters(1, 0), loss.clone())]);
+        let fired = BTreeSet::from([0]);
+        let strikes = [strike(3_000_300, loss.clone(), None)];
+        assert_eq!(again_if(&drawn, &strikes, &fired), [(when_a_enters(1, 0), loss)]);
     }
 
     #[test]

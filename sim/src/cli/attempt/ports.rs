@@ -1,9 +1,10 @@
 //! The ports of a round: each client has its own at each server, and one at the witness.
 
 use crate::cli::BadCall;
+use crate::cli::serve::bound;
 use crate::serve::Doors;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use tokio::net::TcpListener;
 
 /// Ports that are open, and that nobody answers on yet.
@@ -48,6 +49,6 @@ impl Ports {
 /// One that is free.
 async fn port() -> Result<(SocketAddr, TcpListener), BadCall> {
     let cannot = |error| BadCall(format!("nobody can listen on 127.0.0.1 here: {error}"));
-    let listener = TcpListener::bind("127.0.0.1:0").await.map_err(cannot)?;
+    let listener = bound(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).map_err(cannot)?;
     Ok((listener.local_addr().map_err(cannot)?, listener))
 }

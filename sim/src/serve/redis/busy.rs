@@ -528,6 +528,20 @@ mod tests {
     }
 
     #[test]
+    fn shutdown_ends_a_script_that_has_written() {
+        let (servers, client) = servers(20);
+        let asking = asks(&servers, &["EVAL", "redis.call('set', 'a', '1') while true do end", "0"]);
+        until_busy(&client);
+        assert_eq!(client.line("SCRIPT KILL"), format!("-{UNKILLABLE}"));
+        assert_eq!(client.line("SHUTDOWN"), format!("-{BUSY_EVAL}"));
+        assert_eq!(client.say(&["SHUTDOWN", "NOSAVE"]), None);
+        assert_eq!(asking.join().expect("no panic"), None);
+        assert!(servers.connect(0, None).is_none(), "its process has ended");
+        servers.restart(0);
+        assert_eq!(Direct::new(&servers).line("PING"), "+PONG");
+    }
+
+    #[test]
     fn a_function_is_killed_as_one() {
         let (servers, client) = servers(20);
         let library = "#!lua name=one\nredis.register_function('f', function() while true do end end)";

@@ -203,6 +203,7 @@ impl Seat {
             };
             let outgoing = match said {
                 Said::Reply(outgoing) => Some(outgoing),
+                Said::Ended => return Err(Gone::Reset),
                 Said::Stranger | Said::Held(_) | Said::OnTheWay(_) => return Err(Gone::Closed),
                 Said::Runs(job) => {
                     let told = start(servers, *server, *job).await;

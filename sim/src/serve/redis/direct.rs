@@ -44,7 +44,7 @@ impl Direct {
                     words = held;
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                Said::Waits { .. } | Said::Replicas { .. } | Said::Stranger => break None,
+                Said::Waits { .. } | Said::Replicas { .. } | Said::Stranger | Said::Ended => break None,
             }
         };
         told.map(|told| shown(&told.bytes))

@@ -43,8 +43,10 @@ pub struct House {
     pub config: BTreeMap<String, String>,
     pub commands: u64,
     pub stats: Stats,
-    /// What the real server has and this one has not, as it was asked for: each once.
-    pub missing: BTreeSet<String>,
+    /// The process is about to end.
+    pub ends: bool,
+    /// What was asked for in vain, as it was said: each once.
+    in_vain: BTreeSet<String>,
     /// What is to be said to who runs the server.
     pub notices: Vec<String>,
 }
@@ -243,8 +245,17 @@ impl House {
 
     /// Somebody asked for what the real server has and this one has not: whoever runs it is told once.
     pub fn missing(&mut self, what: &str) {
-        if self.missing.insert(what.to_owned()) {
-            self.notices.push(format!("was asked for {what}, which a real server has and this one has not"));
+        self.say_once(format!("was asked for {what}, which a real server has and this one has not"));
+    }
+
+    /// Somebody asked for what this server does not know: whoever runs it is told once.
+    pub fn unknown(&mut self, what: &str) {
+        self.say_once(format!("was asked for {what}, which it does not know"));
+    }
+
+    fn say_once(&mut self, what: String) {
+        if self.in_vain.insert(what.clone()) {
+            self.notices.push(what);
         }
     }
 

@@ -332,12 +332,34 @@ mod tests {
 
     #[test]
     fn no_bytes_whatever_make_the_reader_panic() {
-        proptest::proptest!(|(bytes in proptest::collection::vec(
-            proptest::sample::select(b"*$:+-\r\n019aPING\"'\\x".to_vec()), 0..200
-        ))| {
+        use proptest::collection::vec;
+        use proptest::prelude::{Strategy, any, prop_oneof};
+        use proptest::sample::{Index, select};
+        let letter = || prop_oneof![select(b"*$:+-\r\n019aPING\"'\\x".to_vec()), any::<u8>()];
+        let word =
+            |word: Vec<u8>| [format!("${}\r\n", word.len()).into_bytes(), word, b"\r\n".to_vec()].concat();
+        let words = vec(vec(letter(), 0..20).prop_map(word), 1..5);
+        let whole =
+            words.prop_map(|words| [format!("*{}\r\n", words.len()).into_bytes(), words.concat()].concat());
+        let commands = vec(whole, 1..5);
+        let (cases, seen) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
+        proptest::proptest!(|(commands in commands, changes in vec((any::<Index>(), letter()), 0..4))| {
+            let mut bytes = commands.concat();
+            for (at, letter) in &changes {
+                let at = at.index(bytes.len());
+                bytes[at] = *letter;
+            }
             let mut requests = Requests::default();
             requests.bytes.extend_from_slice(&bytes);
-            while let Read::Command(_) = requests.next() {}
+            let mut read = 0;
+            while let Read::Command(_) = requests.next() {
+                read += 1;
+            }
+            proptest::prop_assert!(!changes.is_empty() || read == commands.len());
+            cases.set(cases.get() + 1);
+            seen.set(seen.get() + read);
         });
+        let (cases, seen) = (cases.get(), seen.get());
+        assert!(seen >= cases / 4, "{seen} commands in {cases} cases");
     }
 }

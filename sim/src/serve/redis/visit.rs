@@ -160,10 +160,27 @@ pub enum Said {
     OnTheWay(Vec<Bytes>),
     /// The server does not know this client: it is about to close its connection.
     Stranger,
+    /// It has ended the server's process.
+    Ended,
 }
 
 /// Runs a client's command: one step, in which nobody else comes in.
 pub fn ask(
+    servers: &Servers,
+    connection: &Connection,
+    client: i64,
+    words: Vec<Bytes>,
+    asked: &mut Asked,
+) -> Said {
+    let said = step(servers, connection, client, words, asked);
+    if matches!(said, Said::Ended) {
+        // Whoever is connected is to hear of it.
+        servers.change(|_| ());
+    }
+    said
+}
+
+fn step(
     servers: &Servers,
     connection: &Connection,
     client: i64,
@@ -224,6 +241,7 @@ pub fn ask(
         }
         if is_watched {
             tells.text = match &ran {
+                Ok(_) if house.ends => "the process ends".into(),
                 Ok(reply) => reply_text(reply),
                 Err(Refusal::Error(text)) => format!("-{}", crate::serve::watch::shown(text)).into(),
                 Err(Refusal::Block { .. } | Refusal::Replicas { .. } | Refusal::Runs) => "waits".into(),
@@ -234,6 +252,13 @@ pub fn ask(
             if session.name != name {
                 record.name(link, &String::from_utf8_lossy(&session.name));
             }
+        }
+        if house.ends {
+            // What it is busy with ends with it.
+            drop(house);
+            state.crash(server, false);
+            state.notice(server, now, "has ended, as a client has told it to (SHUTDOWN)");
+            return Said::Ended;
         }
         let (version, owner) = (session.version, session.owner);
         if let Some(told) = unsaid(&mut session, ran.as_ref()) {
@@ -277,8 +302,12 @@ pub(super) fn is_simulated() -> bool {
     return false;
 }
 
-/// What is told instead of a reply to who wants none: nothing, but for what it listens to.
+/// What is told instead of a reply to who wants none: nothing, but for what it listens to. A reply that is still to come counts
+/// when it comes.
 pub(super) fn unsaid(session: &mut Session, ran: Result<&Reply, &Refusal>) -> Option<Reply> {
+    if matches!(ran, Err(Refusal::Block { .. } | Refusal::Replicas { .. } | Refusal::Runs)) {
+        return None;
+    }
     let is_quiet = session.quiet != Quiet::No;
     session.quiet = match session.quiet {
         Quiet::ThisAndNext => Quiet::Next,
@@ -289,8 +318,8 @@ pub(super) fn unsaid(session: &mut Session, ran: Result<&Reply, &Refusal>) -> Op
     match ran {
         _ if !is_quiet => None,
         Ok(Reply::Several(replies)) if replies.iter().all(is_push) => None,
-        Ok(Reply::Push(_)) | Err(Refusal::Block { .. } | Refusal::Replicas { .. } | Refusal::Runs) => None,
-        Ok(_) | Err(Refusal::Error(_)) => Some(Reply::Several(Vec::new())),
+        Ok(Reply::Push(_)) => None,
+        Ok(_) | Err(_) => Some(Reply::Several(Vec::new())),
     }
 }
 
@@ -309,9 +338,10 @@ pub fn late(
     if let Some(ticket) = ticket {
         house.waiters.remove(&ticket);
     }
-    let (version, owner) = house.sessions.get(client).map(|session| (session.version, session.owner))?;
+    let session = house.sessions.get_mut(client)?;
+    let (version, owner, unsaid) = (session.version, session.owner, unsaid(session, Ok(reply)));
     let text = if is_kept { reply_text(reply) } else { Cow::default() };
-    let outgoing = state.outgoing(server, owner, reply, version, false, now);
+    let outgoing = state.outgoing(server, owner, unsaid.as_ref().unwrap_or(reply), version, false, now);
     Some(Outgoing { tells: Tells { text, claims: Vec::new() }, ..outgoing })
 }
 

@@ -53,6 +53,8 @@ pub struct Claim {
     there: BTreeMap<u8, There>,
     /// Since when enough servers have said so.
     pub handed_out: Option<Micros>,
+    /// Since when its owner has heard it from so many servers, be it too late.
+    heard: Option<Micros>,
     given_up: Option<Micros>,
     /// By whom else than its owner it was deleted, server by server.
     pub taken: Vec<Taken>,
@@ -177,6 +179,7 @@ impl Claims {
             ends: end(asked, life),
             there: BTreeMap::from([(server, there)]),
             handed_out: None,
+            heard: None,
             given_up: None,
             taken: Vec::new(),
             in_doubt: 0,
@@ -204,6 +207,9 @@ impl Claims {
         let claim = &mut claims[at];
         if let Some(there) = claim.there.get_mut(&server) {
             there.told = true;
+        }
+        if claim.there.values().filter(|there| there.told).count() >= enough {
+            claim.heard.get_or_insert(now);
         }
         let has = claim.there.values().filter(|there| there.told && there.gone.is_none()).count();
         if claim.handed_out.is_some() || has < enough || !claim.is_open(now) {
@@ -294,10 +300,10 @@ impl Claims {
         }
     }
 
-    /// The claims that these two clients of a trial had handed out last, on any one lock.
+    /// The claims that these two clients of a trial have heard of last, on any one lock: in time, or when they were over already.
     pub fn between(&self, first: u8, second: u8) -> Option<(&Claim, &Claim)> {
         let last = |claims: &VecDeque<Claim>, client: u8| {
-            let is_theirs = |claim: &&Claim| claim.owner.client == Some(client) && claim.handed_out.is_some();
+            let is_theirs = |claim: &&Claim| claim.owner.client == Some(client) && claim.heard.is_some();
             claims.iter().rev().find(is_theirs).map(|claim| claim.number)
         };
         let pairs = self.locks.values().filter_map(|claims| {
@@ -305,7 +311,7 @@ impl Claims {
             let claim = |number| claims.iter().find(|claim| claim.number == number);
             claim(numbers.0).zip(claim(numbers.1))
         });
-        pairs.max_by_key(|(_, second)| second.handed_out)
+        pairs.max_by_key(|(_, second)| second.heard)
     }
 
     /// Who has this lock now.

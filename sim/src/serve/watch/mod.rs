@@ -320,6 +320,8 @@ impl Watch {
         let mut because: Vec<Because> = entered.into_iter().collect();
         let (mut moved, mut taken) = (Vec::new(), Vec::new());
         let claims = numbers.0.zip(numbers.1).and_then(|(first, second)| self.claims.between(first, second));
+        // What was over before the first holder asked is of an earlier hold.
+        let claims = claims.filter(|(first, _)| first.ends().is_none_or(|ends| ends >= since));
         if let Some((first, second)) = claims {
             (moved, taken) = (first.moved_to(second), first.taken.clone());
             if let Some(ends) = first.ends().filter(|ends| *ends <= at) {
@@ -509,6 +511,42 @@ mod tests {
         assert!(before.fault.is_none(), "{before}");
         let nothing = Because::NothingStruck { client: "A".to_owned(), since: Micros(10) };
         assert!(before.because.contains(&nothing), "{before}");
+    }
+
+    #[test]
+    fn an_answer_that_comes_after_the_lease_is_a_cause_and_the_lease_of_an_earlier_hold_is_none() {
+        use bytes::Bytes;
+        for (is_told, over) in [(true, vec![Micros(12_978_000)]), (false, Vec::new())] {
+            let mut watch = Watch::default();
+            watch.record.begin(0, None);
+            watch.claims = Claims::new(1);
+            let key = Bytes::from_static(b"orders");
+            // Each asks for two seconds.
+            let takes = |watch: &mut Watch, client: u8, asked: i64, told: Option<i64>| {
+                let (asked, life) = (Micros::seconds(asked), Some(Micros::seconds(2)));
+                let (value, owner) =
+                    (Bytes::from(asked.to_string()), Owner { link: 0, client: Some(client) });
+                let number = watch.claims.took(0, &key, &value, life, owner, asked, asked);
+                if let Some(told) = told {
+                    watch.told(0, &key, number, Micros::seconds(told));
+                }
+            };
+            takes(&mut watch, 0, 1, Some(1));
+            takes(&mut watch, 0, 11, is_told.then_some(80));
+            takes(&mut watch, 1, 82, Some(82));
+            for (at, client, line) in
+                [(10, "A", "want orders"), (81, "A", "enter orders"), (83, "B", "enter orders")]
+            {
+                let client = watch.witness.client(Some(client)).expect("there is room");
+                watch.hears(client, line, Micros::seconds(at)).expect("a line");
+            }
+            let broken = watch.broken().next().expect("two hold").clone();
+            let ends = |because: &Because| match because {
+                Because::LeaseOver { client, at } if client == "A" => Some(*at),
+                _ => None,
+            };
+            assert_eq!(broken.because.iter().filter_map(ends).collect::<Vec<_>>(), over, "{broken}");
+        }
     }
 
     #[test]

@@ -146,7 +146,7 @@ impl Drawing<'_> {
                 event.node = client;
             }
             What::SessionOver => {
-                event.node = server;
+                (event.node, event.doing) = (server, Some("ends a session"));
                 event.reported = vec![happened.text.to_string()];
             }
             What::Broken => return self.broken(happened),
@@ -272,4 +272,22 @@ fn messages(to: Option<String>, message: &str) -> Vec<JsonMessage> {
 /// Without a token.
 fn lock_of(text: &str) -> String {
     text.split(' ').next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::servers::SessionOver;
+
+    #[test]
+    fn a_server_that_ends_a_session_is_shown_doing_that() {
+        let mut watch = Watch::default();
+        watch.record.begin(0, None);
+        let link = watch.record.connect(Micros(1), 1, None);
+        watch.session_over(Micros(5), 1, &SessionOver { link, is_closed: false });
+        let picture = Picture::new(&watch, 3, "", Vec::new(), String::new());
+        let seen = |event: &JsonEvent| (event.at_us, event.node.clone(), event.doing);
+        let over = (5, Some("s2".to_owned()), Some("ends a session"));
+        assert_eq!(picture.events.iter().map(seen).collect::<Vec<_>>(), [over]);
+    }
 }

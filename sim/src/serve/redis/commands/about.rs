@@ -7,7 +7,9 @@ use crate::serve::redis::numbers::integer;
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::stats::{Calls, Stats};
 use crate::serve::redis::store::DATABASES;
-use crate::serve::redis::turn::{Refusal, Replied, Turn, Within, lower, number, refuse, wrong_number};
+use crate::serve::redis::turn::{
+    Refusal, Replied, SYNTAX, Turn, Within, lower, number, refuse, wrong_number,
+};
 use bytes::Bytes;
 use picklock_model::stores::redis::{Eviction, Persistence};
 use std::fmt::Write;
@@ -103,6 +105,34 @@ pub fn wait(turn: &mut Turn, words: &[Bytes]) -> Replied {
     }
 }
 
+/// `CLUSTER`, `ASKING`, `READONLY`, `READWRITE`: no server is part of a cluster.
+pub fn cluster(_: &mut Turn, _: &[Bytes]) -> Replied {
+    refuse("ERR This instance has cluster support disabled")
+}
+
+/// `src/db.c` `shutdownCommand`. The process ends as by a crash, but for a snapshot that is taken before.
+pub fn shutdown(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let options: Vec<String> = words[1..].iter().map(lower).collect();
+    let has = |option: &str| options.iter().any(|has| has == option);
+    let is_known = |option: &String| matches!(option.as_str(), "nosave" | "save" | "now" | "force" | "abort");
+    let is_only_abort = options.iter().all(|option| option == "abort");
+    if !options.iter().all(is_known) || (has("abort") && !is_only_abort) || (has("save") && has("nosave")) {
+        return refuse(SYNTAX);
+    }
+    if has("abort") {
+        return refuse("ERR No shutdown in progress.");
+    }
+    if let Some(busy) = turn.house.busy.as_ref().filter(|_| !has("nosave")) {
+        return refuse(busy.says());
+    }
+    let saves = turn.cx.settings.persistence == Persistence::Rdb && !has("nosave");
+    if saves {
+        turn.instance.keyspace.sync(turn.cx);
+    }
+    turn.house.ends = true;
+    Ok(Reply::ok())
+}
+
 pub fn config(turn: &mut Turn, words: &[Bytes]) -> Replied {
     match (lower(&words[1]).as_str(), &words[2..]) {
         ("get", patterns @ [_, ..]) => {
@@ -121,7 +151,7 @@ pub fn config(turn: &mut Turn, words: &[Bytes]) -> Replied {
             for pair in pairs.chunks_exact(2) {
                 let name = lower(&pair[0]);
                 if !known.contains(&name) {
-                    turn.house.missing(&format!("CONFIG SET {name}"));
+                    turn.house.unknown(&format!("CONFIG SET {name}"));
                     let shown = String::from_utf8_lossy(&pair[0]);
                     return refuse(format!(
                         "ERR Unknown option or number of arguments for CONFIG SET - '{shown}'"
@@ -272,7 +302,7 @@ pub fn command(turn: &mut Turn, words: &[Bytes]) -> Replied {
         Some("count") => Ok(Reply::Integer(SPECS.len() as i64)),
         Some("info") if words.len() == 2 => Ok(Reply::Array(SPECS.iter().map(said).collect())),
         Some("info") => {
-            let asked = words[2..].iter().map(|name| super::spec_of(name).map_or(Reply::NoArray, said));
+            let asked = words[2..].iter().map(|name| super::spec_of(name).map_or(Reply::Nil, said));
             Ok(Reply::Array(asked.collect()))
         }
         // What a client does with it is colour and help.
@@ -398,4 +428,51 @@ fn replication(turn: &Turn) -> Vec<(String, String)> {
 /// `QUIT` is the connection's affair; here it is agreed to.
 pub fn quit(_: &mut Turn, _: &[Bytes]) -> Replied {
     Ok(Reply::ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::serve::redis::direct::Direct;
+    use crate::serve::redis::{Servers, Settings};
+    use picklock_model::stores::redis::Persistence;
+
+    #[test]
+    fn a_server_of_no_cluster_says_so() {
+        let client = Direct::new(&Servers::new(1, Settings::default()));
+        for command in ["CLUSTER INFO", "READONLY", "READWRITE", "ASKING"] {
+            assert_eq!(client.line(command), "-ERR This instance has cluster support disabled");
+        }
+        let unknown = "-ERR unknown subcommand 'NOSUCH'. Try CLUSTER HELP.";
+        assert_eq!(client.line("CLUSTER NOSUCH"), unknown);
+    }
+
+    #[test]
+    fn what_no_server_has_is_not_said_to_be_missing_here() {
+        let servers = Servers::new(1, Settings::default());
+        let client = Direct::new(&servers);
+        assert_eq!(client.line("COMMAND INFO nosuch"), "*1 $-1");
+        let refused = "-ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'";
+        assert_eq!(client.line("CONFIG SET nosuch 1"), refused);
+        let notices: Vec<String> = servers.take_notices().into_iter().map(|(_, text)| text).collect();
+        assert_eq!(notices, ["s1 was asked for CONFIG SET nosuch, which it does not know"]);
+    }
+
+    #[test]
+    fn shutdown_takes_a_snapshot_unless_it_is_told_not_to() {
+        let servers = Servers::new(1, Settings { persistence: Persistence::Rdb, ..Settings::default() });
+        for (value, command, kept) in
+            [("1", "SHUTDOWN", "$1 1"), ("2", "SHUTDOWN NOSAVE", "$1 1"), ("3", "SHUTDOWN SAVE NOW", "$1 3")]
+        {
+            let client = Direct::new(&servers);
+            assert_eq!(client.line(&format!("SET a {value}")), "+OK");
+            assert_eq!(client.line("SHUTDOWN SAVE NOSAVE"), "-ERR syntax error");
+            assert_eq!(client.line("SHUTDOWN ABORT"), "-ERR No shutdown in progress.");
+            assert_eq!(client.say(&command.split(' ').collect::<Vec<_>>()), None, "{command}");
+            servers.restart(0);
+            assert_eq!(Direct::new(&servers).line("GET a"), kept, "{command}");
+        }
+        let client = Direct::new(&servers);
+        assert_eq!(client.line("MULTI"), "+OK");
+        assert_eq!(client.line("SHUTDOWN"), "-ERR Command not allowed inside a transaction");
+    }
 }

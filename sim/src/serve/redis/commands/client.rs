@@ -69,7 +69,10 @@ pub fn reset(turn: &mut Turn, _: &[Bytes]) -> Replied {
     turn.house.unsubscribe_all(turn.session);
     (turn.session.database, turn.session.version) = (0, 2);
     turn.session.name = Bytes::new();
-    turn.session.quiet = Quiet::No;
+    // Who has skipped the reply to this has skipped it (`src/networking.c` `clearClientConnectionState`).
+    if turn.session.quiet != Quiet::Next {
+        turn.session.quiet = Quiet::No;
+    }
     Ok(Reply::status("RESET"))
 }
 

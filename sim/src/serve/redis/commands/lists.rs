@@ -5,7 +5,7 @@ use crate::serve::redis::events::Class;
 use crate::serve::redis::numbers::float;
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::store::Content;
-use crate::serve::redis::turn::{Refusal, Replied, SYNTAX, Turn, lower, number, refuse};
+use crate::serve::redis::turn::{Refusal, Replied, SYNTAX, Turn, Within, lower, number, refuse};
 use bytes::Bytes;
 use std::collections::VecDeque;
 
@@ -198,7 +198,9 @@ pub fn blmove(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let timeout_ms = timeout_ms(timeout)?;
     match shift(turn, &words[1], &words[2], sides)? {
         Some(value) => Ok(Reply::Bulk(value)),
-        None => turn.block(&words[1..2], timeout_ms, Reply::Nil),
+        // Whoever waits in vain is told so as by `BLPOP` (`src/blocked.c` `replyToBlockedClientOnTimeout`).
+        None if turn.within == Within::Itself => turn.block(&words[1..2], timeout_ms, Reply::NoArray),
+        None => Ok(Reply::Nil),
     }
 }
 

@@ -209,7 +209,7 @@ fn admitted(
             turn.house.missing(&name.to_uppercase());
         }
         if MISSING_IN_TRANSACTIONS.contains(&name) && turn.session.transaction.is_some() {
-            return refuse("ERR Command not allowed inside a transaction");
+            return refuse(NOT_IN_TRANSACTIONS);
         }
         return refuse(unknown(words));
     };
@@ -221,6 +221,9 @@ fn admitted(
     {
         return refuse(unknown_subcommand(&name.to_uppercase(), what));
     }
+    if name == "shutdown" && turn.session.transaction.is_some() {
+        return refuse(NOT_IN_TRANSACTIONS);
+    }
     let listens = turn.session.version < 3 && turn.session.subscriptions() > 0;
     let is_listeners = matches!(
         name,
@@ -229,8 +232,9 @@ fn admitted(
     allowed(turn, spec)?;
     if listens && !is_listeners {
         return refuse(format!(
-            "ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in \
-             this context"
+            "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in \
+             this context",
+            full_name(spec, words)
         ));
     }
     if let Some(busy) = turn.house.busy.as_ref().filter(|_| !is_for_busy(name, words)) {
@@ -243,7 +247,7 @@ fn admitted(
 fn is_for_busy(name: &str, words: &[Bytes]) -> bool {
     let is_second = |known: &[&str]| words.get(1).is_some_and(|what| known.contains(&lower(what).as_str()));
     match name {
-        "auth" | "hello" | "quit" | "reset" | "multi" | "discard" | "watch" | "unwatch" => true,
+        "auth" | "hello" | "quit" | "reset" | "shutdown" | "multi" | "discard" | "watch" | "unwatch" => true,
         "script" => is_second(&["kill"]),
         "function" => is_second(&["kill", "stats"]),
         _ => false,
@@ -273,6 +277,35 @@ fn subcommands(name: &str) -> Option<&'static [&'static str]> {
             "unblock",
             "unpause",
         ],
+        "cluster" => &[
+            "addslots",
+            "addslotsrange",
+            "bumpepoch",
+            "count-failure-reports",
+            "countkeysinslot",
+            "delslots",
+            "delslotsrange",
+            "failover",
+            "flushslots",
+            "forget",
+            "getkeysinslot",
+            "help",
+            "info",
+            "keyslot",
+            "links",
+            "meet",
+            "myid",
+            "nodes",
+            "replicas",
+            "replicate",
+            "reset",
+            "saveconfig",
+            "set-config-epoch",
+            "setslot",
+            "shards",
+            "slaves",
+            "slots",
+        ],
         "command" => &["count", "docs", "getkeys", "getkeysandflags", "help", "info", "list"],
         "config" => &["get", "help", "resetstat", "rewrite", "set"],
         "function" => &["delete", "dump", "flush", "help", "kill", "list", "load", "restore", "stats"],
@@ -282,6 +315,7 @@ fn subcommands(name: &str) -> Option<&'static [&'static str]> {
     })
 }
 
+const NOT_IN_TRANSACTIONS: &str = "ERR Command not allowed inside a transaction";
 pub const NO_REPLICAS: &str = "NOREPLICAS Not enough good replicas to write.";
 pub const NO_MEMORY: &str = "OOM command not allowed when used memory > 'maxmemory'.";
 

@@ -31,6 +31,7 @@ const fn alone(name: &'static str, arity: i64, keys: (i64, i64, i64), run: super
 /// By name. Arity and keys as `COMMAND INFO` has them: the command's name counts, and below zero it is the least number.
 pub const SPECS: &[Spec] = &[
     grows("append", 3, (1, 1, 1), strings::append),
+    reads("asking", 1, (0, 0, 0), about::cluster),
     outside("auth", -2, (0, 0, 0), client::auth),
     alone("blmove", 6, (1, 2, 1), lists::blmove),
     alone("blpop", -3, (1, -2, 1), lists::bpop),
@@ -39,6 +40,7 @@ pub const SPECS: &[Spec] = &[
     alone("bzpopmax", -3, (1, -2, 1), sorted::bzpop),
     alone("bzpopmin", -3, (1, -2, 1), sorted::bzpop),
     outside("client", -2, (0, 0, 0), client::client),
+    reads("cluster", -2, (0, 0, 0), about::cluster),
     reads("command", -1, (0, 0, 0), about::command),
     outside("config", -2, (0, 0, 0), about::config),
     reads("dbsize", 1, (0, 0, 0), keys::dbsize),
@@ -115,6 +117,8 @@ pub const SPECS: &[Spec] = &[
     outside("punsubscribe", -1, (0, 0, 0), pubsub::unsubscribe),
     outside("quit", -1, (0, 0, 0), about::quit),
     reads("randomkey", 1, (0, 0, 0), keys::randomkey),
+    reads("readonly", 1, (0, 0, 0), about::cluster),
+    reads("readwrite", 1, (0, 0, 0), about::cluster),
     writes("rename", 3, (1, 2, 1), keys::rename),
     writes("renamenx", 3, (1, 2, 1), keys::rename),
     outside("reset", 1, (0, 0, 0), client::reset),
@@ -136,6 +140,7 @@ pub const SPECS: &[Spec] = &[
     grows("setex", 4, (1, 1, 1), strings::setex),
     grows("setnx", 3, (1, 1, 1), strings::setnx),
     grows("setrange", 4, (1, 1, 1), strings::setrange),
+    outside("shutdown", -1, (0, 0, 0), about::shutdown),
     reads("sinter", -2, (1, -1, 1), sets::combine),
     grows("sinterstore", -3, (1, -1, 1), sets::store),
     reads("sismember", 3, (1, 1, 1), sets::sismember),
@@ -187,12 +192,10 @@ pub const SPECS: &[Spec] = &[
 /// Those of the missing ones that scripts cannot call on the real server either.
 pub const MISSING_IN_SCRIPTS: &[&str] = &[
     "acl",
-    "asking",
     "bgrewriteaof",
     "bgsave",
     "blmpop",
     "bzmpop",
-    "cluster",
     "debug",
     "failover",
     "latency",
@@ -203,7 +206,6 @@ pub const MISSING_IN_SCRIPTS: &[&str] = &[
     "replconf",
     "replicaof",
     "save",
-    "shutdown",
     "slaveof",
     "slowlog",
     "ssubscribe",
@@ -212,12 +214,11 @@ pub const MISSING_IN_SCRIPTS: &[&str] = &[
 ];
 
 /// Those of the missing ones that no transaction can hold on the real server either.
-pub const MISSING_IN_TRANSACTIONS: &[&str] = &["monitor", "psync", "save", "shutdown", "sync"];
+pub const MISSING_IN_TRANSACTIONS: &[&str] = &["monitor", "psync", "save", "sync"];
 
 /// Commands of the real server (7.0) that are not here.
 pub const MISSING: &[&str] = &[
     "acl",
-    "asking",
     "bgrewriteaof",
     "bgsave",
     "bitcount",
@@ -227,7 +228,6 @@ pub const MISSING: &[&str] = &[
     "bitpos",
     "blmpop",
     "bzmpop",
-    "cluster",
     "copy",
     "debug",
     "dump",
@@ -262,14 +262,11 @@ pub const MISSING: &[&str] = &[
     "pfmerge",
     "pfselftest",
     "psync",
-    "readonly",
-    "readwrite",
     "replconf",
     "replicaof",
     "restore",
     "restore-asking",
     "save",
-    "shutdown",
     "sintercard",
     "slaveof",
     "slowlog",

@@ -78,5 +78,20 @@ impl Display for Asked {
 
 /// What a znode holds, and not too much of it.
 pub fn held(data: Option<&[u8]>) -> String {
-    data.map_or_else(|| "null".to_owned(), shown)
+    match data {
+        None => "null".to_owned(),
+        Some([]) => "\"\"".to_owned(),
+        Some(data) => shown(data),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::held;
+
+    #[test]
+    fn what_is_empty_is_seen() {
+        let shown = [None, Some(&b""[..]), Some(&b"x"[..])].map(held);
+        assert_eq!(shown, ["null", "\"\"", "x"]);
+    }
 }
