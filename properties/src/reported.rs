@@ -51,7 +51,7 @@ impl<'a> Reported<'a> {
             "refused" => format!("{client} is refused"),
             "left" => format!("{client} leaves"),
             "lost" => format!("{client} loses its lease and leaves"),
-            "released" => format!("{client}'s release is done"),
+            "released" => format!("{client} takes its release for done"),
             "renewed" => format!("{client}'s lease is prolonged"),
             "crashed" => format!("{client} crashes"),
             "resource-read" => format!("{client} reads"),
@@ -87,6 +87,11 @@ impl<'a> Reported<'a> {
     /// Whether the client began to hold.
     pub fn is_grant(&self) -> bool {
         self.what == "granted"
+    }
+
+    /// Whether the client is done with giving back, as far as it can know.
+    pub fn is_release(&self) -> bool {
+        self.what == "released"
     }
 
     /// Whether a store was to write the client's record.

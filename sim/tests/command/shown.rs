@@ -74,7 +74,7 @@ fn the_order_of_the_clock_s_step_decides_whether_the_first_row_of_the_catalogue_
             .map(|other| super::text_of(&other["outcome"]).to_owned())
             .unwrap_or_else(|| panic!("{words}: {others:?}"))
     };
-    assert!(outcome("the clock of A steps back 1s").starts_with("nothing is broken in this run"));
+    assert!(outcome("A's clock steps back 1s").starts_with("nothing is broken in this run"));
 }
 
 #[test]
@@ -99,7 +99,12 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
     // No fault strikes in most of these: what breaks them is an answer, and what its server did not have.
     for (row, of) in [
         ("C1", "A's clock"),
-        ("C1", "s1 hides it, for tA was deleted at 15us"),
+        ("C1", "A's delete M[tA] at 15us: s1 keeps a tombstone of tA"),
+        ("C1", "A's record is written, and hidden by its tombstone of 15us"),
+        ("C1", "s1 answers {tB}, which is B's and not A's"),
+        ("R1", "A's record expired on s1, s2, s3 at 4s"),
+        ("R18", "A's record is at most on 1 of 2 servers (s1), B's on 1 (s2)"),
+        ("Z4", "s1 ends a session that was silent for its whole timeout: A's record is gone on s1"),
         ("C11", "s2 does not have M: tA"),
         ("C16", "s1 answers B: {tA}"),
         ("E11", "B's delete 0/B@1: s1 does not have 0/B@1"),

@@ -108,7 +108,8 @@ fn z4() -> Scenario {
     };
     Scenario {
         id: "Z4",
-        story: "the holder is cut off, sees only CONNECTIONLOSS, and goes on; the ensemble has ended its session",
+        story: "the holder's sign of life is lost: the holder sees only CONNECTIONLOSS, and goes on, and the server ends its session, of which it heard \
+                nothing",
         breaks: Promise::MutualExclusion,
         search: space(OnConnectionLoss::GoOn),
         fix: "stop when the connection is lost: that is noticed after two thirds of the time",

@@ -215,6 +215,7 @@ impl Store for ZooKeeper {
         if self.leads()
             && let Some(session) = self.tracker.expired(cx)
         {
+            out.remark = Some("ends a session that was silent for its whole timeout");
             self.tracker.set_closing(session);
             self.order(session, None, Action::CloseSession, cx, out);
         }

@@ -6,6 +6,7 @@
 
 mod hash;
 mod json;
+mod newer;
 mod operations;
 mod others;
 mod perfetto;

@@ -2,7 +2,7 @@
 
 use super::JsonEvent;
 use picklock_model::time::Micros;
-use picklock_properties::Promise;
+use picklock_properties::{Promise, Reported};
 
 /// A run that is another one from a step on.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,9 +59,10 @@ pub fn happens(event: &JsonEvent) -> String {
         "duplicated" => format!("{from}'s {message} to {to} is doubled"),
         "woke" => {
             let did = event.remark.or(event.doing).map_or_else(String::new, |did| format!(": {did}"));
-            match event.wake {
-                Some("app") => format!("{node} goes on by itself{did}"),
-                _ => format!("{node}'s timer goes off{did}"),
+            match (event.wake, calls(event)) {
+                (Some("app"), Some(call)) => call + &did,
+                (Some("app"), None) => format!("{node} goes on by itself{did}"),
+                (_, _) => format!("{node}'s timer goes off{did}"),
             }
         }
         "ticked" => "time passes".to_owned(),
@@ -73,12 +74,18 @@ pub fn happens(event: &JsonEvent) -> String {
         "crashed" if event.power_lost == Some(true) => format!("{node} loses power"),
         "crashed" => format!("{node} crashes"),
         "restarted" => format!("{node} starts again"),
-        "clock-stepped" if by.0 < 0 => format!("the clock of {node} steps back {length}"),
-        "clock-stepped" => format!("the clock of {node} steps forward {length}"),
-        "clock-froze" => format!("the clock of {node} stops"),
+        "clock-stepped" if by.0 < 0 => format!("{node}'s clock steps back {length}"),
+        "clock-stepped" => format!("{node}'s clock steps forward {length}"),
+        "clock-froze" => format!("{node}'s clock stops"),
         "clocks-froze" => "all clients' clocks stop, and show the same".to_owned(),
         other => format!("{node}: {other}"),
     }
+}
+
+/// What a client asks for in a step in which it goes on by itself, in a sentence: `A calls lock`.
+pub(super) fn calls(event: &JsonEvent) -> Option<String> {
+    let mut reported = event.reported.iter().filter_map(|report| Reported::parse(report));
+    reported.find(Reported::is_call).map(|call| call.sentence())
 }
 
 fn of_name(node: &str) -> &str {

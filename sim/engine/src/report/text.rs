@@ -27,6 +27,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use super::message_words;
 use cell::Lines;
 #[cfg(feature = "report")]
 pub use page::why_text;
@@ -293,7 +294,11 @@ impl TextTrace {
             }
             Some(Node::Client(_)) | None => {}
             Some(node @ (Node::Server(_) | Node::Resource)) => {
-                changed = self.add_stored(node, contents(step.cluster, node), &mut lines);
+                let contents = contents(step.cluster, node);
+                if let Happening::Delivered { message, .. } = step.happening {
+                    lines.mark_hidden(&message_words(message, Y::WORDS), &contents, &step.effects.events);
+                }
+                changed = self.add_stored(node, contents, &mut lines);
                 // That the resource answers goes without saying.
                 if node != Node::Resource {
                     lines.add_sends(&step.effects.sends, Y::WORDS);

@@ -7,6 +7,7 @@ use super::arrows::{fate, flight_words};
 use super::layout::{Lasting, Layout, Row, Span};
 use super::svg::{between, duration, is_fault, lines, reported};
 use super::times::{in_column, time_name};
+use crate::report::others;
 use crate::report::story::Flight;
 use crate::report::{JsonEvent, TimeColumn};
 use picklock_model::time::{Micros, Wall};
@@ -260,7 +261,11 @@ fn sentence(event: &JsonEvent) -> String {
     let node = event.node.as_deref();
     let mut words = match (event.what, node) {
         ("delivered", Some(node)) => format!("{node} gets"),
-        ("woke", Some(node)) => format!("{node} goes on by itself"),
+        ("woke", Some(node)) => match (others::calls(event), event.remark) {
+            (Some(call), _) => call,
+            (None, Some(remark)) => format!("{node}: {remark}"),
+            (None, None) => format!("{node} goes on by itself"),
+        },
         ("ticked", _) => "time passes, and nothing else".to_owned(),
         (what, Some(node)) => format!("{node}, {}", what.replace('-', " ")),
         (what, None) => what.replace('-', " "),

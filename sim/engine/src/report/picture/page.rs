@@ -215,8 +215,9 @@ fn keys(has_others: bool) -> Markup {
 }
 
 /// Words of the steps and stores that no other place explains.
-const WORDS: [(&str, &str); 3] = [
+const WORDS: [(&str, &str); 4] = [
     ("L6:4", "where a client stands: in line 4 of listing 6 of its lock's source"),
+    ("step 4", "beside a client the same, where the source has numbered steps; elsewhere a step of this run"),
     ("unsynced", "the server has not brought all that it stores to its disk: a loss of power takes the rest"),
     ("†", "a tombstone: the column was deleted, and the mark keeps older writes of it away"),
 ];

@@ -5,6 +5,7 @@ use super::bars::{Bar, Bars};
 use super::labels::{broken, label, shortened};
 use super::layout::{BAND, BROKEN, Lasting, Layout, ROW, Row, Span, TOP, Window};
 use super::times::{in_column, time_name};
+use crate::report::newer::{HIDDEN, is_hidden};
 use crate::report::operations::Operation;
 use crate::report::story::Story;
 use crate::report::{JsonEvent, TimeColumn};
@@ -296,27 +297,31 @@ pub(super) fn between(layout: &Layout, row: Row, event: &JsonEvent) -> String {
 
 /// A step's two lines: what arrived or struck; and what the node does then.
 pub(super) fn words(event: &JsonEvent) -> (String, String) {
-    let clock = || event.by_us.map_or_else(String::new, |by| format!(" by {}", duration(by, true)));
+    let by = event.by_us.unwrap_or(0);
+    let length = || duration(by.abs(), false);
     let message = || event.message.clone().unwrap_or_default();
     let said = match event.what {
         "delivered" => message(),
         "lost" => format!("lost: {}", message()),
         "duplicated" => format!("doubled: {}", message()),
-        "woke" if event.doing.is_none() => "wakes".to_owned(),
+        "woke" if event.doing.is_none() => event.remark.unwrap_or("wakes").to_owned(),
         "woke" | "ticked" | "healed" => String::new(),
         "crashed" if event.power_lost == Some(true) => "loses power".to_owned(),
         "crashed" => "crashes".to_owned(),
         "restarted" => "starts again".to_owned(),
         "paused" => "pauses".to_owned(),
         "suspended" => "is suspended".to_owned(),
-        "clock-coarse" => format!("clock in steps of {}", duration(event.by_us.unwrap_or(0), false)),
+        "clock-coarse" => format!("clock in steps of {}", length()),
         "connection-reset" => format!("connection to {} reset", event.from.clone().unwrap_or_default()),
         "disk-lost" => "loses its disk".to_owned(),
         "resumed" => "goes on".to_owned(),
-        "clock-stepped" | "ticked-unevenly" => format!("clock is set{}", clock()),
+        "clock-stepped" if by < 0 => format!("clock steps back {}", length()),
+        "clock-stepped" => format!("clock steps forward {}", length()),
+        "ticked-unevenly" if by < 0 => format!("clock misses {} of a tick", length()),
+        "ticked-unevenly" => format!("clock counts {} too much in a tick", length()),
         "clock-drifts" => format!("clock drifts {} ppm", event.ppm.unwrap_or(0)),
-        "clock-froze" => "clock stands still".to_owned(),
-        "clocks-froze" => "all clients' clocks stand still".to_owned(),
+        "clock-froze" => "clock stops".to_owned(),
+        "clocks-froze" => "all clients' clocks stop".to_owned(),
         "clock-thawed" => "clock goes on".to_owned(),
         "link-cut" => format!("cut off from {}", event.from.clone().unwrap_or_default()),
         "link-mended" => format!("hears {} again", event.from.clone().unwrap_or_default()),
@@ -338,7 +343,11 @@ pub(super) fn words(event: &JsonEvent) -> (String, String) {
 /// What the step told the monitors, in sentences.
 pub(super) fn reported(event: &JsonEvent) -> impl Iterator<Item = String> + '_ {
     let in_words = |report: &String| {
-        Reported::parse(report).map_or_else(|| report.clone(), |reported| reported.sentence())
+        let Some(reported) = Reported::parse(report) else { return report.clone() };
+        let stored = event.message.as_deref().zip(event.stored.as_deref());
+        let is_hidden = stored.is_some_and(|(message, stored)| is_hidden(message, stored));
+        let hidden = if reported.is_written() && is_hidden { HIDDEN } else { "" };
+        reported.sentence() + hidden
     };
     event.reported.iter().map(in_words)
 }

@@ -8,7 +8,9 @@
 //! scenario needs a story of its own: what its parties were last granted, what struck in between, and which records were gone by then.
 
 mod cut;
+mod gone;
 mod stored;
+mod waits;
 
 use super::layout::opening;
 use super::svg::{duration, is_fault, words};
@@ -18,7 +20,6 @@ use crate::report::{JsonEvent, TimeColumn};
 use cut::cut_off;
 use picklock_properties::{Promise, Reported};
 use std::collections::BTreeSet;
-use stored::names;
 
 /// A step that what broke is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +37,9 @@ pub struct Cause {
 /// With more causes than these, faults of one kind at one node are told together.
 const CAUSES_MAX: usize = 12;
 
+/// What lasts for less than this part of all that happens until the promise is broken is a trifle.
+const SHORT_PART: i64 = 1_000;
+
 /// The chain of causes; empty if no promise is broken.
 pub fn why_of(story: &Story) -> Vec<Cause> {
     why(story, &flights(story.events, story.time))
@@ -51,17 +55,27 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     let clients = clients.filter_map(|event| event.node.as_deref()).collect();
     let search = Search { story, end, breaks, clients };
     let mut causes = search.milestones();
-    causes.extend(search.records_gone());
+    // Where hardly anybody is granted anything, what is stored for a moment is nobody's cause.
+    let too_late = search.too_late(flights);
+    if too_late.is_none() {
+        causes.extend(search.records_gone());
+    }
     let start = causes.iter().map(|cause| cause.position).chain(search.calls()).min().unwrap_or(end);
     // What an object answers may rest on a call of long ago.
     let start = if story.events.iter().any(|event| !event.operations.is_empty()) { 0 } else { start };
     causes.extend(search.faults(start));
-    causes.extend(search.late(start, flights));
+    causes.extend(too_late.map_or_else(|| search.late(start, flights), |cause| vec![cause]));
     if causes.iter().all(|cause| cause.kind != Kind::Fault) {
         causes.extend(search.clocks());
     }
-    causes.extend(search.written_in_vain());
+    let in_vain = search.written_in_vain();
+    if !in_vain.is_empty() {
+        causes.extend(search.answer_of_others(flights));
+    }
+    causes.extend(in_vain);
     causes.extend(search.left_beside(flights));
+    causes.extend(search.left_behind());
+    causes.extend(search.shared_out());
     // Where the store told of lost records, that is enough.
     if causes.iter().all(|cause| cause.kind != Kind::Gone) {
         causes.extend(search.missed(flights));
@@ -175,8 +189,12 @@ impl Search<'_> {
 
     /// Of progress counts who waits since when, and who held last: nothing that came before a client's last call or grant.
     fn is_over(&self, reported: &Reported, later: &[Reported]) -> bool {
-        let is_of_progress = self.breaks.as_ref().is_none_or(|breaks| breaks.promise.is_of_progress());
-        is_of_progress && later.iter().any(|later| reported.is_settled_by(later))
+        self.is_of_progress() && later.iter().any(|later| reported.is_settled_by(later))
+    }
+
+    /// Whether what breaks is that something never comes.
+    fn is_of_progress(&self) -> bool {
+        self.breaks.as_ref().is_none_or(|breaks| breaks.promise.is_of_progress())
     }
 
     /// In a loop, and where somebody waits, everybody has a part.
@@ -185,48 +203,6 @@ impl Search<'_> {
             Some(Breaks { promise, parties, .. }) if !promise.is_of_progress() => parties.contains(client),
             _ => true,
         }
-    }
-
-    /// Of each party where it lost the records that its last grant rests on, and the first of these as it was stored.
-    fn records_gone(&self) -> Vec<Cause> {
-        let Some(Breaks { parties, .. }) = &self.breaks else { return Vec::new() };
-        let mut causes = Vec::new();
-        for client in parties {
-            let granted = self.last_report(client, |reported| reported.is_grant()).unwrap_or(0);
-            let gone: Vec<(usize, &str)> = self.story.events[..=self.end]
-                .iter()
-                .enumerate()
-                .skip(granted)
-                .flat_map(|(position, event)| event.reported.iter().map(move |report| (position, report)))
-                .filter_map(|(position, report)| {
-                    let reported = Reported::parse(report).filter(|reported| reported.client == *client)?;
-                    Some((position, reported.lost_on()?))
-                })
-                .collect();
-            let Some((position, _)) = gone.first() else { continue };
-            let servers: BTreeSet<&str> = gone.iter().map(|(_, server)| *server).collect();
-            let servers = servers.into_iter().collect::<Vec<_>>().join(", ");
-            let gone = format!("{client}'s record is gone on {servers}");
-            causes.push(self.cause(*position, Kind::Gone, self.by_message(*position, gone)));
-            causes.extend(self.record(*position, client));
-        }
-        causes
-    }
-
-    /// Where the record was stored that is gone after this step of a server.
-    fn record(&self, gone: usize, client: &str) -> Option<Cause> {
-        let events = &self.story.events;
-        let server = events[gone].node.as_ref()?;
-        let after = events[gone].stored.as_ref()?;
-        let stored = |position: usize| {
-            let event = &events[position];
-            event.stored.as_ref().filter(|_| event.node.as_ref() == Some(server))
-        };
-        let steps = || (0..gone).rev().filter_map(|position| Some((position, stored(position)?)));
-        let (_, before) = steps().next()?;
-        let line = before.iter().find(|line| !after.contains(line) && names(line, client))?;
-        let (position, _) = steps().take_while(|(_, lines)| lines.contains(line)).last()?;
-        Some(self.cause(position, Kind::Record, format!("{server} stores {line}")))
     }
 
     /// What struck since the first of the other causes, and what struck a clock before.
@@ -245,8 +221,6 @@ impl Search<'_> {
 
     /// A pause that is over before anybody could mind, and its end; and ends of what struck others.
     fn is_trifle(&self, position: usize, event: &JsonEvent) -> bool {
-        // Beside all that happens until the promise is broken.
-        const SHORT_PART: i64 = 1_000;
         let events = &self.story.events;
         let whole = events[self.end].at_us - events[0].at_us;
         let is_short = |from: usize, to: usize| events[to].at_us - events[from].at_us < whole / SHORT_PART;
@@ -336,16 +310,27 @@ impl Search<'_> {
         })
     }
 
-    /// ` for 2.799 s`, if the run has its end.
+    /// ` for 2.799 s`, ` for 2 ticks`: as long as it lasts, or as the run does. Nothing where time does not pass.
     fn pause_length(&self, position: usize, paused: &JsonEvent) -> String {
-        let later = self.story.events[position + 1..].iter();
-        let resumed = later.clone().find(|event| event.what == "resumed" && event.node == paused.node);
-        match (resumed, self.story.time) {
-            (Some(resumed), TimeColumn::Seconds) => {
-                format!(" for {}", duration(resumed.at_us - paused.at_us, false))
-            }
-            _ => String::new(),
+        let later = &self.story.events[position + 1..];
+        let resumed = later.iter().find(|event| event.what == "resumed" && event.node == paused.node);
+        let until = resumed.or(later.last()).unwrap_or(paused).at_us;
+        if until == paused.at_us {
+            return String::new();
         }
+        let length = match self.story.time {
+            TimeColumn::Seconds => duration(until - paused.at_us, false),
+            TimeColumn::Ticks { length } => {
+                let ticks = |at_us: i64| at_us.div_euclid(length.0.max(1));
+                match ticks(until) - ticks(paused.at_us) {
+                    1 => "1 tick".to_owned(),
+                    ticks => format!("{ticks} ticks"),
+                }
+            }
+            TimeColumn::Hidden => return String::new(),
+        };
+        let more = if resumed.is_some() { "" } else { " and longer" };
+        format!(" for {length}{more}")
     }
 
     /// Messages of the parties that took much longer than others.
@@ -355,7 +340,7 @@ impl Search<'_> {
             |flight: &&Flight| parties.contains(flight.from.as_str()) || parties.contains(flight.to.as_str());
         flights
             .iter()
-            .filter(|flight| flight.is_late)
+            .filter(|flight| flight.is_late && !self.is_short(flight))
             .filter(of_party)
             .filter_map(|flight| {
                 let arrived = flight.ended.filter(|ended| (start..=self.end).contains(ended))?;
@@ -363,6 +348,16 @@ impl Search<'_> {
                 Some(self.cause(arrived, Kind::Fault, format!("{from} to {to}: {message} arrives late")))
             })
             .collect()
+    }
+
+    /// Whether a message took no time beside that for which somebody has waited in vain.
+    fn is_short(&self, flight: &Flight) -> bool {
+        let events = &self.story.events;
+        let whole = events[self.end].at_us - events[0].at_us;
+        let took = |ended: usize| events[ended].at_us - events[flight.sent].at_us;
+        self.is_of_progress()
+            && self.story.time == TimeColumn::Seconds
+            && flight.ended.is_some_and(|ended| took(ended) < whole / SHORT_PART)
     }
 
     /// What breaks, or what goes round for ever while it never comes.

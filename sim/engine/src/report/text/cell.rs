@@ -1,6 +1,7 @@
 //! What stands in one cell: what the node got, did, stores and sent, line by line.
 
 use super::super::message_words;
+use super::super::newer::{HIDDEN, is_hidden};
 use super::super::operations::labelled;
 use super::TimeColumn;
 use picklock_model::cluster::Wake;
@@ -95,7 +96,10 @@ impl Lines {
             Happening::Crashed { power_lost: false, .. } => "✗ crashed".to_owned(),
             Happening::Crashed { power_lost: true, .. } => "✗ power lost".to_owned(),
             Happening::Restarted { .. } => "▶ restarted".to_owned(),
-            Happening::ClockStepped { by, .. } => format!("clock {}", signed(*by)),
+            Happening::ClockStepped { by: Micros(by), .. } if *by < 0 => {
+                format!("clock steps back {}", Micros(-by))
+            }
+            Happening::ClockStepped { by, .. } => format!("clock steps forward {by}"),
             Happening::ClockDrifts { ppm: 0, .. } => "clock runs true".to_owned(),
             Happening::ClockDrifts { ppm, .. } => format!("clock runs {ppm:+} ppm"),
             Happening::ClockFroze { .. } => "clock stopped".to_owned(),
@@ -131,6 +135,15 @@ impl Lines {
                 Some(CallPart::Unknown) => self.add_outcome(asked.remove(&client), None, false),
                 None => {}
             }
+        }
+    }
+
+    /// Says of a record that was written by a message that what is stored then hides it.
+    pub(super) fn mark_hidden(&mut self, message: &str, stored: &[String], events: &[Event]) {
+        let is_written = events.iter().any(|event| matches!(event, Event::RecordWritten { .. }));
+        if is_written && is_hidden(message, stored) {
+            let written = self.0.iter_mut().find(|line| line.text.ends_with("record is written"));
+            written.into_iter().for_each(|line| line.text.push_str(HIDDEN));
         }
     }
 

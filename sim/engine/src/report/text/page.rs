@@ -2,7 +2,7 @@
 
 use super::super::{program, violation_words};
 use super::cell::{Line, Style, UNBROKEN};
-use super::row::Lane;
+use super::row::{Lane, Row};
 use super::{TextOptions, TextTrace};
 #[cfg(feature = "report")]
 use crate::report::{Cause, Kind, Story, why_of};
@@ -120,6 +120,7 @@ impl Page {
             (true, "← got"),
             (true, "→ sent"),
             (true, "= stores now"),
+            (trace.rows.iter().any(Row::is_at_step), "step N in a column: the algorithm's own"),
         ];
         let marks: Vec<&str> = marks.into_iter().filter(|(seen, _)| *seen).map(|(_, mark)| mark).collect();
         self.fact("marks", &marks.join(", "), Style::Faint);

@@ -1,6 +1,6 @@
 //! One row of a trace, and what becomes of several that are not worth one each.
 
-use super::cell::Line;
+use super::cell::{Line, Style};
 use picklock_model::cluster::{Cluster, Status};
 use picklock_model::machine::Node;
 use picklock_model::system::{InMode, Process, System};
@@ -90,6 +90,14 @@ impl Row {
             violations: smallvec![],
             granted: None,
         }
+    }
+
+    /// Whether it says at which numbered step of its algorithm a client stands: such numbers are not those of the rows.
+    pub(super) fn is_at_step(&self) -> bool {
+        let is_it = |line: &Line| {
+            line.text.starts_with("step ") || line.text.contains(" step ") && line.style == Style::Holds
+        };
+        self.cell.iter().flat_map(|(_, lines)| lines).any(is_it)
     }
 
     /// Takes another row into a fold or a gap.

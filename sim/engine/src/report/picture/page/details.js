@@ -36,6 +36,7 @@ function show(row, { opens = false, scrolls = true, says = true } = {}) {
   draw(false);
   if (scrolls) bringIntoSight(itemOf[row]);
   mark();
+  document.querySelector(".why [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   const item = items[itemOf[row]];
   details.replaceChildren(...(isClosed(item) ? foldDetails(item) : stepDetails(row)));
   details.parentElement.scrollTop = 0;

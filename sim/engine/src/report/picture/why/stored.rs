@@ -2,6 +2,7 @@
 
 use super::{Breaks, Cause, Kind, Search};
 use crate::report::JsonEvent;
+use crate::report::newer::{HIDDEN, Newer, newer_than};
 use crate::report::story::Flight;
 use picklock_properties::Reported;
 use std::collections::BTreeSet;
@@ -11,6 +12,26 @@ impl Search<'_> {
     pub(super) fn answer(&self, flights: &[Flight]) -> Option<Cause> {
         let Flight { from, to, message, sent, .. } = self.answer_at(self.end, flights)?;
         Some(self.cause(*sent, Kind::Milestone, format!("{from} answers {to}: {message}")))
+    }
+
+    /// The same where it names others that have a part in it, and not who it is for: nobody can tell what others there were.
+    pub(super) fn answer_of_others(&self, flights: &[Flight]) -> Option<Cause> {
+        let Breaks { parties, .. } = self.breaks.as_ref()?;
+        let Flight { from, to, message, sent, .. } = self.answer_at(self.end, flights)?;
+        let named: Vec<&str> = parties.iter().copied().filter(|party| names(message, party)).collect();
+        if self.is_of_progress() || named.is_empty() || named.contains(&to.as_str()) {
+            return None;
+        }
+        let mut before = self.story.events[..*sent].iter().rev();
+        let asking = before.find(|event| event.node.as_deref() == Some(to)).and_then(|event| event.doing);
+        let asked = asking.filter(|doing| doing.ends_with('?'));
+        let named = named.join("'s and ");
+        let answer = match asked {
+            Some(doing) => format!("{to} asks \"{doing}\", and {from} answers {message}"),
+            None => format!("{from} answers {to}: {message}"),
+        };
+        let words = format!("{answer}, which is {named}'s and not {to}'s");
+        Some(self.cause(*sent, Kind::Milestone, words))
     }
 
     /// The answer of a server that a client was told in this step.
@@ -41,13 +62,13 @@ impl Search<'_> {
     }
 
     /// Of each party the last record that a server was asked by it to write, and that changed nothing there: what is stored counts
-    /// as newer.
+    /// as newer; and what brought that.
     pub(super) fn written_in_vain(&self) -> Vec<Cause> {
         let Some(Breaks { parties, .. }) = &self.breaks else { return Vec::new() };
-        parties.iter().filter_map(|client| self.written_in_vain_by(client)).collect()
+        parties.iter().filter_map(|client| self.written_in_vain_by(client)).flatten().collect()
     }
 
-    fn written_in_vain_by(&self, client: &str) -> Option<Cause> {
+    fn written_in_vain_by(&self, client: &str) -> Option<Vec<Cause>> {
         let events = &self.story.events;
         let is_written = |report: &String| {
             Reported::parse(report).is_some_and(|reported| reported.client == client && reported.is_written())
@@ -71,11 +92,34 @@ impl Search<'_> {
         let newer = events[position].message.as_deref().zip(events[position].stored.as_deref());
         let newer = newer.and_then(|(message, stored)| newer_than(message, stored));
         let words = match newer {
-            Some((column, at, true)) => format!("{server} hides it, for {column} was deleted at {at}"),
-            Some((column, at, false)) => format!("{server} keeps {column} at {at}, which is newer"),
+            Some(Newer { at, is_deleted: true, .. }) => {
+                format!("{client}'s record is written{HIDDEN} of {at}")
+            }
+            Some(Newer { column, at, is_deleted: false }) => {
+                format!("{server} keeps {column} at {at}, which is newer")
+            }
             None => format!("{server} has something newer, and it changes nothing"),
         };
-        Some(self.cause(position, Kind::Gone, self.by_message(position, words)))
+        let in_vain = self.cause(position, Kind::Gone, self.by_message(position, words));
+        let deletion = newer.filter(|newer| newer.is_deleted);
+        let buried = deletion.and_then(|deletion| self.buried(position, deletion));
+        Some(buried.into_iter().chain([in_vain]).collect())
+    }
+
+    /// The step in which the server of this one was told that a column is deleted.
+    fn buried(&self, position: usize, deletion: Newer) -> Option<Cause> {
+        let events = &self.story.events;
+        let message = events[position].message.as_deref()?;
+        let server = events[position].node.as_deref()?;
+        let stored = |earlier: &usize| events[*earlier].stored.as_deref();
+        let of_server = |earlier: &usize| events[*earlier].node.as_deref() == Some(server);
+        let steps = (0..position).rev().filter(|earlier| of_server(earlier) && stored(earlier).is_some());
+        let is_there = |earlier: &usize| {
+            stored(earlier).is_some_and(|stored| newer_than(message, stored) == Some(deletion))
+        };
+        let first = steps.take_while(is_there).last()?;
+        let words = self.by_message(first, format!("{server} keeps a tombstone of {}", deletion.column));
+        Some(self.cause(first, Kind::Record, words))
     }
 
     /// Where progress ends: of each client that waits the first and the last of the records that it left beside each other, of which it
@@ -207,18 +251,8 @@ fn words_of(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Where it is stored: the key, the row, the node.
-fn place_of(line: &str) -> &str {
+pub(super) fn place_of(line: &str) -> &str {
     line.split([' ', ':', '=']).next().unwrap_or(line)
-}
-
-/// What is stored of the column that `add M[tA] at 1us` would write: which, of what time, and whether it is a deletion.
-fn newer_than<'a>(message: &'a str, stored: &'a [String]) -> Option<(&'a str, &'a str, bool)> {
-    let (row, column) = message.split(' ').find_map(|word| word.strip_suffix(']')?.split_once('['))?;
-    let cells = stored.iter().find_map(|line| line.strip_prefix(row)?.strip_prefix(": "))?;
-    cells.split(", ").find_map(|cell| {
-        let (cell, is_deleted) = cell.strip_prefix('†').map_or((cell, false), |cell| (cell, true));
-        Some((column, cell.strip_prefix(column)?.strip_prefix('@')?, is_deleted))
-    })
 }
 
 #[cfg(test)]
@@ -237,14 +271,5 @@ mod tests {
             assert_eq!(place_of(line), place);
         }
         assert!(!names("lock = AB#1", "A"), "another client's name begins so");
-    }
-
-    #[test]
-    fn what_is_newer_is_told_of_the_column_that_was_to_be_written() {
-        let stored = ["M: †tA@15us, tB@12us".to_owned(), "Q: 1us·tA@1us".to_owned()];
-        let newer = |message| newer_than(message, &stored);
-        assert_eq!(newer("add M[tA] at -1s"), Some(("tA", "15us", true)));
-        assert_eq!(newer("add M[tB] at 2us"), Some(("tB", "12us", false)));
-        assert_eq!((newer("add M[tC] at 2us"), newer("add N[tA] at 2us"), newer("ping")), (None, None, None));
     }
 }

@@ -1,0 +1,149 @@
+//! Records that a grant rests on, and that are gone by the time it counts: where they were stored, what took them, and when.
+
+use super::stored::{names, place_of};
+use super::{Breaks, Cause, Kind, Search};
+use crate::report::JsonEvent;
+use picklock_properties::Reported;
+use std::collections::BTreeSet;
+
+impl Search<'_> {
+    /// Of each party where it lost the records that its last grant rests on, and the first of these as it was stored.
+    pub(super) fn records_gone(&self) -> Vec<Cause> {
+        let Some(Breaks { parties, .. }) = &self.breaks else { return Vec::new() };
+        parties.iter().flat_map(|client| self.records_gone_of(client)).collect()
+    }
+
+    fn records_gone_of(&self, client: &str) -> Vec<Cause> {
+        let granted = self.last_report(client, |reported| reported.is_grant()).unwrap_or(0);
+        let gone: Vec<(usize, &str)> = self.story.events[..=self.end]
+            .iter()
+            .enumerate()
+            .skip(granted)
+            .flat_map(|(position, event)| event.reported.iter().map(move |report| (position, report)))
+            .filter_map(|(position, report)| {
+                let reported = Reported::parse(report).filter(|reported| reported.client == client)?;
+                Some((position, reported.lost_on()?))
+            })
+            .collect();
+        let Some((first, _)) = gone.first().copied() else { return Vec::new() };
+        let servers: BTreeSet<&str> = gone.iter().map(|(_, server)| *server).collect();
+        let servers = servers.into_iter().collect::<Vec<_>>().join(", ");
+        let expired: Option<Vec<&str>> =
+            gone.iter().map(|(position, _)| self.expired_at(*position, client)).collect();
+        let words = match expired.as_deref() {
+            // Whoever asks next finds it so: that is not what took it.
+            Some([at, others @ ..]) if others.iter().all(|other| other == at) => {
+                format!("{client}'s record expired on {servers} at {at}")
+            }
+            Some([at, ..]) => format!("{client}'s record expired on {servers}, first at {at}"),
+            Some([]) | None => {
+                let gone = format!("{client}'s record is gone on {servers}");
+                self.by_message(first, self.by_remark(first, gone))
+            }
+        };
+        let mut causes = vec![self.cause(first, Kind::Gone, words)];
+        causes.extend(self.remark_before(granted, first));
+        causes.extend(self.record(first, client));
+        causes
+    }
+
+    /// Where the record was stored that is gone after this step of a server.
+    fn record(&self, gone: usize, client: &str) -> Option<Cause> {
+        let server = self.story.events[gone].node.as_ref()?;
+        let line = self.line_gone(gone, client)?;
+        let (position, _) = self.stored_before(gone).take_while(|(_, lines)| lines.contains(line)).last()?;
+        Some(self.cause(position, Kind::Record, format!("{server} stores {}", in_short(line, client))))
+    }
+
+    /// What a server stores of a client's until this step.
+    fn line_gone(&self, gone: usize, client: &str) -> Option<&String> {
+        let after = self.story.events[gone].stored.as_ref()?;
+        let (_, before) = self.stored_before(gone).next()?;
+        before.iter().find(|line| !after.contains(line) && names(line, client))
+    }
+
+    /// What the server of this step stored after earlier ones, the last one first.
+    fn stored_before(&self, position: usize) -> impl Iterator<Item = (usize, &Vec<String>)> {
+        let events = &self.story.events;
+        let stored = move |earlier: usize| {
+            let event = &events[earlier];
+            event.stored.as_ref().filter(|_| event.node == events[position].node)
+        };
+        (0..position).rev().filter_map(move |earlier| Some((earlier, stored(earlier)?)))
+    }
+
+    /// The moment to which what is gone after this step was to live, if that is over by the server's own clock.
+    fn expired_at(&self, gone: usize, client: &str) -> Option<&str> {
+        let event: &JsonEvent = &self.story.events[gone];
+        let (_, at) = self.line_gone(gone, client)?.rsplit_once(", dies at ")?;
+        (micros(at)? <= event.wall_us.unwrap_or(event.at_us)).then_some(at)
+    }
+
+    /// What comes of what a server does of its own accord, after the remark that says so.
+    fn by_remark(&self, position: usize, what: String) -> String {
+        let event = &self.story.events[position];
+        match (event.remark, &event.node) {
+            // It has a subject of its own.
+            (Some(remark), _) if remark.contains(": ") => format!("{remark}: {what}"),
+            (Some(remark), Some(server)) => format!("{server} {remark}: {what}"),
+            (_, _) => what,
+        }
+    }
+
+    /// What a server has done of its own accord, if it tells the others of it before the record is gone.
+    fn remark_before(&self, granted: usize, gone: usize) -> Option<Cause> {
+        let events = &self.story.events;
+        let is_told = |event: &JsonEvent| {
+            event.from.as_deref().is_some_and(|from| !self.clients.contains(from)) && event.remark.is_none()
+        };
+        let of = Some(&events[gone]).filter(|event| is_told(event))?;
+        let remarked = (granted..gone).rev().find(|position| {
+            let event = &events[*position];
+            event.remark.is_some() && (event.node == of.from || event.node == of.node)
+        })?;
+        let (server, remark) = (events[remarked].node.as_ref()?, events[remarked].remark?);
+        Some(self.cause(remarked, Kind::Gone, format!("{server} {remark}")))
+    }
+}
+
+/// A record without what a store notes of it, if it names its client all the same.
+fn in_short<'a>(line: &'a str, client: &str) -> &'a str {
+    let place = line.split_once(": ").map_or(line, |(place, _)| place);
+    if names(place_of(place), client) { place } else { line }
+}
+
+/// `10.002s`, `11ms`, `7us` in microseconds.
+fn micros(length: &str) -> Option<i64> {
+    let digits = length.find(|letter: char| letter.is_alphabetic())?;
+    let (number, unit) = length.split_at(digits);
+    let unit_us = match unit {
+        "us" => 1.0,
+        "ms" => 1e3,
+        "s" => 1e6,
+        _ => return None,
+    };
+    Some((number.parse::<f64>().ok()? * unit_us).round() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_told_by_its_place_where_that_names_its_client() {
+        for (line, short) in [
+            ("/lock/A#1-02 of session A@2: data 0, version 0", "/lock/A#1-02 of session A@2"),
+            ("M: tA@5us", "M: tA@5us"),
+            ("lock = A#1, dies at 4s", "lock = A#1, dies at 4s"),
+        ] {
+            assert_eq!(in_short(line, "A"), short);
+        }
+    }
+
+    #[test]
+    fn lengths_are_read_as_they_are_written() {
+        let read = ["4s", "10.002s", "11ms", "1.500ms", "7us", "-2s"].map(micros);
+        assert_eq!(read, [4_000_000, 10_002_000, 11_000, 1_500, 7, -2_000_000].map(Some));
+        assert_eq!((micros("0"), micros("soon")), (None, None));
+    }
+}

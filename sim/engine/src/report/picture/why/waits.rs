@@ -1,0 +1,284 @@
+//! Why somebody waits for ever, where no single fault says it: answers that come too late, servers that are shared out among those who
+//! want most of them, and what is left of who has gone.
+
+use super::stored::{names, place_of};
+use super::{Cause, Kind, Search};
+use crate::report::picture::svg::duration;
+use crate::report::story::Flight;
+use crate::report::{JsonEvent, TimeColumn};
+use picklock_properties::Reported;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An answer that reached a client.
+struct Answer {
+    /// Position of the step in which it did.
+    at: usize,
+    /// How long after the request that was.
+    took_us: i64,
+    /// How long after the request the client had gone on without it, if it had.
+    given_up_us: Option<i64>,
+}
+
+impl Search<'_> {
+    /// Where many answers take longer than clients wait for them: one cause, instead of each of these messages.
+    pub(super) fn too_late(&self, flights: &[Flight]) -> Option<Cause> {
+        // Of fewer it is the single ones that count.
+        const FEWEST: usize = 10;
+        const PART: usize = 4;
+        if !self.is_of_progress() || self.story.time != TimeColumn::Seconds {
+            return None;
+        }
+        let answers = self.answers(flights);
+        let late: Vec<&Answer> = answers.iter().filter(|answer| answer.given_up_us.is_some()).collect();
+        if late.len() < FEWEST || late.len() * PART < answers.len() {
+            return None;
+        }
+        let mut waited: Vec<i64> = late.iter().filter_map(|answer| answer.given_up_us).collect();
+        waited.sort_unstable();
+        let longest = late.iter().map(|answer| answer.took_us).max()?;
+        let words = format!(
+            "answers take up to {}, and clients go on without them after {}: {} of {} come too late",
+            duration(longest, false),
+            duration(waited[waited.len() / 2], false),
+            late.len(),
+            answers.len()
+        );
+        Some(self.cause(late.first()?.at, Kind::Fault, words))
+    }
+
+    /// What servers answer to clients at once, in the order of the requests.
+    fn answers(&self, flights: &[Flight]) -> Vec<Answer> {
+        let events = &self.story.events;
+        let arrived = |flight: &Flight| flight.ended.filter(|ended| !flight.is_lost && *ended <= self.end);
+        let mut sent_in: BTreeMap<usize, Vec<&Flight>> = BTreeMap::new();
+        for flight in flights.iter().filter(|flight| self.clients.contains(flight.to.as_str())) {
+            sent_in.entry(flight.sent).or_default().push(flight);
+        }
+        let mut timers: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (position, event) in events[..=self.end].iter().enumerate() {
+            if let (Some(node), Some("machine")) = (event.node.as_deref(), event.wake) {
+                timers.entry(node).or_default().push(position);
+            }
+        }
+        let answer = |request: &Flight| {
+            let client = request.from.as_str();
+            let answers = sent_in.get(&arrived(request)?)?;
+            let at = answers.iter().find(|answer| answer.to == client).and_then(|answer| arrived(answer))?;
+            let since = |position: usize| events[position].at_us - events[request.sent].at_us;
+            let timers = timers.get(client).map_or(&[][..], Vec::as_slice);
+            let next = timers.get(timers.partition_point(|position| *position <= request.sent));
+            let given_up_us = next.filter(|woke| **woke < at).map(|woke| since(*woke));
+            Some(Answer { at, took_us: since(at), given_up_us })
+        };
+        let is_request = |flight: &&Flight| self.clients.contains(flight.from.as_str());
+        flights.iter().filter(is_request).filter_map(answer).collect()
+    }
+
+    /// What servers still have of clients that take their release for done, where somebody asks for it who waits.
+    pub(super) fn left_behind(&self) -> Vec<Cause> {
+        let clients = self.clients.iter().filter(|_| self.is_of_progress());
+        clients.filter_map(|client| self.left_behind_by(client)).collect()
+    }
+
+    fn left_behind_by(&self, client: &str) -> Option<Cause> {
+        let last = |is_it: fn(&Reported) -> bool| self.last_report(client, is_it);
+        let released = last(|reported| reported.is_release())?;
+        if last(|reported| reported.is_call()) > Some(released) {
+            return None;
+        }
+        let events = &self.story.events[..=self.end];
+        let waits = |other: &str| {
+            let called = self.last_report(other, |reported| reported.is_call());
+            called.is_some() && called > self.last_report(other, |reported| reported.is_grant())
+        };
+        let waiting: BTreeSet<&str> = self.clients.iter().copied().filter(|other| waits(other)).collect();
+        let lines = self.stored_at_the_end();
+        let own = lines.iter().flat_map(|(server, lines)| lines.iter().map(move |line| (server, line)));
+        own.filter(|(_, line)| names(line, client)).find_map(|(server, line)| {
+            let asks = |event: &JsonEvent| {
+                let is_of_it = |message: &str| message.split(' ').any(|word| word == place_of(line));
+                event.sent.iter().any(|sent| sent.to == *server && is_of_it(&sent.message))
+            };
+            let is_asked = |position: &usize| {
+                let event = &events[*position];
+                event.node.as_deref().is_some_and(|node| waiting.contains(node)) && asks(event)
+            };
+            let asked = (released..events.len()).find(is_asked)?;
+            let waiter = events[asked].node.as_ref()?;
+            let words = format!("{server} still stores {line}, and {waiter} waits behind it");
+            Some(self.cause(asked, Kind::Record, words))
+        })
+    }
+
+    /// What each server has after the last step.
+    fn stored_at_the_end(&self) -> BTreeMap<&str, &[String]> {
+        let servers = self.story.events[..=self.end].iter().filter(|event| !is_resource(event));
+        servers.filter_map(|event| Some((event.node.as_deref()?, event.stored.as_deref()?))).collect()
+    }
+
+    /// Of a loop, how many servers each client gets at best, where no server is had by two of them.
+    pub(super) fn shared_out(&self) -> Option<Cause> {
+        let start = self.story.loop_start?;
+        let mut stored: BTreeMap<&str, &[String]> = BTreeMap::new();
+        let mut best: BTreeMap<&str, (usize, BTreeSet<&str>)> = BTreeMap::new();
+        for (position, event) in self.story.events.iter().enumerate() {
+            let Some((server, lines)) = event.node.as_deref().zip(event.stored.as_deref()) else { continue };
+            if is_resource(event) {
+                continue;
+            }
+            stored.insert(server, lines);
+            for client in self.clients.iter().filter(|_| position >= start) {
+                let has = |lines: &[String]| lines.iter().any(|line| names(line, client));
+                let own: BTreeSet<&str> =
+                    stored.iter().filter(|(_, lines)| has(lines)).map(|(server, _)| *server).collect();
+                if own.len() > best.get(client).map_or(0, |(_, most)| most.len()) {
+                    best.insert(client, (position, own));
+                }
+            }
+        }
+        let shares: usize = best.values().map(|(_, own)| own.len()).sum();
+        let had: BTreeSet<&str> = best.values().flat_map(|(_, own)| own.iter().copied()).collect();
+        if best.len() < 2 || shares > had.len() {
+            return None;
+        }
+        let at = best.values().map(|(position, _)| *position).max()?;
+        let servers = stored.len();
+        let mut words = String::new();
+        for (client, (_, own)) in &best {
+            let (count, named) = (own.len(), own.iter().copied().collect::<Vec<_>>().join(", "));
+            words += &match words.is_empty() {
+                true => format!("{client}'s record is at most on {count} of {servers} servers ({named})"),
+                false => format!(", {client}'s on {count} ({named})"),
+            };
+        }
+        Some(self.cause(at, Kind::Record, words))
+    }
+}
+
+fn is_resource(event: &JsonEvent) -> bool {
+    event.node.as_deref() == Some("resource")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::picture::why::why_of;
+    use crate::report::{JsonEvent, JsonMessage, JsonViolation, Story, toy};
+    use picklock_properties::Promise;
+
+    /// A step of a node, to which nothing has been said of it yet.
+    fn step(at_us: i64, node: &str) -> JsonEvent {
+        let mut events = Vec::new();
+        toy::story(toy::overlap, |story| events.extend(story.events.first().cloned()));
+        let mut event = events.remove(0);
+        (event.at_us, event.wall_us, event.line, event.stored) = (at_us, None, None, None);
+        (event.what, event.wake, event.node) = ("woke", Some("machine"), Some(node.to_owned()));
+        event.doing = ["A", "B"].contains(&node).then_some("waits");
+        event.sent.clear();
+        event.reported.clear();
+        event.holders.clear();
+        event
+    }
+
+    fn sends(mut event: JsonEvent, to: &str, message: &str) -> JsonEvent {
+        event.sent.push(JsonMessage { to: to.to_owned(), message: message.to_owned() });
+        event
+    }
+
+    fn gets(mut event: JsonEvent, from: &str, message: &str) -> JsonEvent {
+        (event.what, event.wake, event.to) = ("delivered", None, event.node.clone());
+        (event.from, event.message) = (Some(from.to_owned()), Some(message.to_owned()));
+        event
+    }
+
+    fn reports(mut event: JsonEvent, report: &str) -> JsonEvent {
+        event.reported.push(report.to_owned());
+        event
+    }
+
+    fn stores(mut event: JsonEvent, lines: &[&str]) -> JsonEvent {
+        event.stored = Some(lines.iter().map(|line| (*line).to_owned()).collect());
+        event
+    }
+
+    fn waits_for_ever(mut event: JsonEvent) -> JsonEvent {
+        event.violations = vec![JsonViolation {
+            property: Promise::DeadlockFreedom,
+            client: "A".to_owned(),
+            other: "A".to_owned(),
+            words: "A waits".to_owned(),
+        }];
+        event
+    }
+
+    fn told(events: &[JsonEvent], loop_start: Option<usize>) -> Vec<String> {
+        let mut told = Vec::new();
+        toy::story_of(events, |story| {
+            let causes = why_of(&Story { loop_start, ..story });
+            told = causes.into_iter().map(|cause| cause.words).collect();
+        });
+        told
+    }
+
+    #[test]
+    fn answers_that_nobody_waits_for_any_more_are_one_cause() {
+        let mut events = vec![reports(step(0, "A"), "called A lock")];
+        for at in (1..=20).map(|round| round * 1_000_000) {
+            let (ask, answer) = (format!("ask {at}"), format!("answer {at}"));
+            events.push(sends(step(at, "A"), "s1", &ask));
+            events.push(sends(gets(step(at + 10_000, "s1"), "A", &ask), "A", &answer));
+            if at > 5_000_000 {
+                events.push(step(at + 50_000, "A"));
+            }
+            events.push(gets(step(at + 90_000, "A"), "s1", &answer));
+        }
+        events.push(waits_for_ever(step(30_000_000, "A")));
+        let expected = [
+            "A calls lock",
+            "answers take up to 90 ms, and clients go on without them after 50 ms: 15 of 20 come too late",
+            "A waits",
+        ];
+        assert_eq!(told(&events, None), expected);
+    }
+
+    #[test]
+    fn what_is_left_of_who_has_gone_is_told_with_who_waits_behind_it() {
+        let kept = &["0/B@1 (created at 2)", "0/A@1 (created at 3)"][..];
+        let run = |at_the_end: &[&str]| {
+            vec![
+                stores(step(1, "s1"), kept),
+                reports(step(2, "A"), "called A lock"),
+                reports(step(3, "B"), "released B"),
+                sends(step(4, "A"), "s1", "watch 0/B@1 from 3"),
+                stores(gets(step(5, "s1"), "A", "watch 0/B@1 from 3"), at_the_end),
+                waits_for_ever(step(6, "A")),
+            ]
+        };
+        let expected = [
+            "A calls lock",
+            "B takes its release for done",
+            "s1 still stores 0/B@1 (created at 2), and A waits behind it",
+            "A waits",
+        ];
+        assert_eq!(told(&run(kept), None), expected);
+        let gone = told(&run(&kept[1..]), None);
+        assert!(gone.iter().all(|words| !words.contains("still stores")), "{gone:?}");
+    }
+
+    #[test]
+    fn of_a_loop_it_is_told_who_has_which_servers_unless_two_have_the_same() {
+        let run = |of_b: &str| {
+            vec![
+                reports(step(0, "A"), "called A lock"),
+                reports(step(0, "B"), "called B lock"),
+                stores(step(0, "s1"), &["lock = A#1"]),
+                stores(step(0, "s2"), &[of_b]),
+                stores(step(0, "s1"), &[]),
+                stores(step(0, "s2"), &[]),
+            ]
+        };
+        let split = "A's record is at most on 1 of 2 servers (s1), B's on 1 (s2)";
+        assert!(told(&run("lock = B#1"), Some(2)).contains(&split.to_owned()));
+        let both = told(&run("lock = A#1, B#1"), Some(2));
+        assert!(both.iter().all(|words| !words.contains(" servers ")), "{both:?}");
+    }
+}
