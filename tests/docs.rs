@@ -221,7 +221,7 @@ fn columns(lock: &str) -> [String; 4] {
         let named: Vec<String> = faults.iter().filter_map(named).collect();
         match named.len() {
             0 => "–".to_owned(),
-            all if all == faults.len() => "any, even none".to_owned(),
+            all if all == faults.len() => "always, even without faults".to_owned(),
             _ => named.join(", "),
         }
     };
@@ -333,7 +333,9 @@ fn the_book_s_table_of_widenings_says_of_each_claim_that_falls_what_the_claims_s
 #[test]
 fn the_readme_counts_what_there_is() {
     let count = locks().iter().filter(|lock| lock.is_lock()).count();
-    let matrix = format!("{count}0,000 runs of {count} locks, 1,000 under each of eight kinds of faults");
+    let matrix = format!(
+        "{count}0,000 runs of {count} locks: 1,000 runs of each lock under each of eight kinds of fault"
+    );
     let catalogue = format!("the catalogue of {} known failures", scenarios().len());
     for said in [matrix, catalogue] {
         assert!(README.contains(&said), "the README should say: {said}");

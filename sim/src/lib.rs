@@ -44,4 +44,4 @@ pub mod testing;
 #[path = "../engine/src/toy.rs"]
 mod toy;
 
-pub use picklock_engine::{plans, report, seeded, sweep, token};
+pub use picklock_engine::{files, plans, report, seeded, sweep, token};

@@ -135,7 +135,7 @@ fn a_wrong_call_exits_2_after_one_line_that_says_what_would_be_right() {
         ("hunt C999", "C"),
         ("hunt C6 --system casandra", "cassandra"),
         ("hunt C6 --starts 0", "1 to"),
-        ("hunt C6 --starts 18446744073710", "1 to 18446744073709"),
+        ("hunt C6 --starts 100001", "1 to 100000"),
         ("hunt C6 --seeds-max 0", "1 to 1000000"),
         ("hunt C6 --seeds-max 1000001", "1 to 1000000"),
         ("hunt C6 --jobs 0", "1 to"),
@@ -652,11 +652,31 @@ fn an_interrupted_check_says_what_it_has_and_is_no_pass() {
 #[cfg(target_os = "linux")]
 #[test]
 fn commands_that_take_long_stop_early_with_what_they_have_and_pass_nothing() {
-    for line in ["widen theorem-1 --max-states 100000000", "herd --clients 100,110,120,128"] {
+    let lines = [
+        "widen theorem-1 --max-states 100000000",
+        "herd --clients 100,110,120,128",
+        "shrink --catalogue --starts 3",
+    ];
+    for line in lines {
         let ended = interrupted(line, std::time::Duration::from_millis(1500));
         assert_eq!((ended.code, ended.stderr.as_str()), (3, ""), "{line}: {}", ended.stdout);
         assert!(ended.stdout.contains("NOT a pass"), "{line}: {}", ended.stdout);
     }
+}
+
+/// What is stopped before anything is finished says so, and nothing of what it has not.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_matrix_that_is_stopped_tells_of_the_locks_that_it_came_to() {
+    let ended = interrupted("matrix --seeds 1000000 --jobs 1", std::time::Duration::from_millis(1500));
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(
+        ended.stdout.contains("interrupted after ") && !ended.stdout.contains("dlm-pages"),
+        "{}",
+        ended.stdout
+    );
+    let shrunk = interrupted("shrink --catalogue --starts 3", std::time::Duration::from_millis(1500)).stdout;
+    assert!(shrunk.contains("stopped after ") && !shrunk.contains('✗'), "{shrunk}");
 }
 
 #[test]

@@ -10,6 +10,7 @@
 //! Nothing here knows a lock or a store. The same setup, plan and seed give the same run, byte for byte, in debug and release, on one
 //! thread or many.
 
+pub mod files;
 pub mod plans;
 pub mod registry;
 pub mod report;

@@ -109,7 +109,7 @@ PICKLOCK_WITNESS where it says what \
 it does, PICKLOCK_CLIENT its name, PICKLOCK_LEASE_MS how long its lock should live.
 
 To the witness it says `enter NAME [TOKEN]` when it has the lock, `leave NAME` before it gives \
-it back, `want NAME` before it asks and `write NAME TOKEN` when it writes: a line each, \
+it back, `want NAME` before it asks and `write NAME [TOKEN]` when it writes: a line each, \
 and for each it waits for the line that comes back. Pauses stop its process where it \
 is; other faults strike the servers. What an etcd and a ZooKeeper have handed out they do \
 not tell: there the verdict is the clients', and without the witness there is none.";
@@ -237,9 +237,9 @@ impl Trial<'_> {
             let plan = plans.of(seed);
             let is_drawn = matches!(plans, Plans::Drawn { .. });
             let of = if is_drawn { format!(", seed {seed}") } else { String::new() };
-            announce(screen, &format!("\nround {round}{of}\n{plan}\n\n"));
+            let head = format!("\nround {round}{of}\n{}\n\n", in_order(&plan));
             let round_began = Instant::now();
-            let (told, ended) = self.round(round, &plan, screen).await?;
+            let (told, ended) = self.round((round, &head), &plan, screen).await?;
             let seconds = round_began.elapsed().as_secs_f64();
             let is_broken = told.verdict == Verdict::Violated;
             lines.push(RoundLine { round, seed: is_drawn.then_some(seed), seconds, told });
@@ -289,8 +289,13 @@ impl Trial<'_> {
         Ok(ending)
     }
 
-    /// One round: new servers, new clients, one plan.
-    async fn round(&self, number: u64, plan: &Plan, screen: &mut Screen) -> Result<(Told, Over), BadCall> {
+    /// One round: new servers, new clients, one plan. `head` is said once the clients are there.
+    async fn round(
+        &self,
+        (number, head): (u64, &str),
+        plan: &Plan,
+        screen: &mut Screen,
+    ) -> Result<(Told, Over), BadCall> {
         let record = self.record.as_ref().map(File::try_clone).transpose();
         let record = record.map_err(|error| BadCall(format!("--record: it cannot be written: {error}")))?;
         let ports = Ports::open(self.servers, self.clients).await?;
@@ -303,7 +308,7 @@ impl Trial<'_> {
                 servers.watch(date, record, doors);
                 let process =
                     |servers, server, doors| async move { redis::serve(&servers, server, doors).await };
-                self.round_on(&servers, process, ports, (number, plan), screen).await
+                self.round_on(&servers, process, ports, (number, head), plan, screen).await
             }
             Store::Etcd => {
                 let servers = etcd::Servers::new(count, Default::default());
@@ -311,7 +316,7 @@ impl Trial<'_> {
                 servers.watch(date, record, doors);
                 let process =
                     |servers, member, doors| async move { etcd::serve(&servers, member, doors).await };
-                self.round_on(&servers, process, ports, (number, plan), screen).await
+                self.round_on(&servers, process, ports, (number, head), plan, screen).await
             }
             Store::ZooKeeper => {
                 let servers = zookeeper::Servers::new(count, zookeeper::settings());
@@ -320,7 +325,7 @@ impl Trial<'_> {
                 servers.watch(date, record, doors);
                 let process =
                     |servers, server, doors| async move { zookeeper::serve(&servers, server, doors).await };
-                self.round_on(&servers, process, ports, (number, plan), screen).await
+                self.round_on(&servers, process, ports, (number, head), plan, screen).await
             }
         }
     }
@@ -331,7 +336,8 @@ impl Trial<'_> {
         servers: &Servers<S>,
         process: impl Fn(Servers<S>, u8, Doors) -> P,
         ports: Ports,
-        (number, plan): (u64, &Plan),
+        (number, head): (u64, &str),
+        plan: &Plan,
         screen: &mut Screen,
     ) -> Result<(Told, Over), BadCall>
     where
@@ -348,7 +354,7 @@ impl Trial<'_> {
         let (listener, mut deeds) = unbounded_channel();
         servers.watched(|watch, _| watch.listener = Some(listener));
         let mut children = Children::start(self.call.command.clone(), environments, self.call.verbose)?;
-        let over = self.play(plan, servers, &mut children, &mut deeds, processes, screen).await;
+        let over = self.play((head, plan), servers, &mut children, &mut deeds, processes, screen).await;
         children.stop().await;
         let (over, seen) = over?;
         let told = self.judge((number, plan), &seen, servers, screen)?;
@@ -393,7 +399,7 @@ impl Trial<'_> {
     /// Lets the plan happen.
     async fn play<S: Served>(
         &self,
-        plan: &Plan,
+        (head, plan): (&str, &Plan),
         servers: &Servers<S>,
         children: &mut Children,
         deeds: &mut UnboundedReceiver<Deed>,
@@ -409,6 +415,7 @@ impl Trial<'_> {
             asked = asked_to_stop() => return Ok((stopped(asked)?, Seen::default())),
             begun = self.begun(servers, children) => begun?,
         }
+        announce(screen, head);
         // What they did before the plan began counts for nothing that is aimed.
         while deeds.try_recv().is_ok() {}
         let began = Instant::now();
@@ -525,6 +532,16 @@ impl Trial<'_> {
         let words = self.call.command.iter().map(|word| word.to_string_lossy().into_owned());
         words.collect::<Vec<_>>().join(" ")
     }
+}
+
+/// The plan as it is shown: what strikes at a time first, the earliest first, then what waits for somebody.
+fn in_order(plan: &Plan) -> Plan {
+    let mut shown = plan.clone();
+    shown.faults.sort_by_key(|planned| match planned.when {
+        When::At(at) => (false, at),
+        When::Trigger { .. } => (true, Micros::ZERO),
+    });
+    shown
 }
 
 /// A client has ended before it did anything.

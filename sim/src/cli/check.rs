@@ -34,8 +34,8 @@ pub struct Check {
     /// How many servers, 1 to 5; unless given, as many as the lock is judged with: picklock locks says how many
     #[arg(long, value_name = "N")]
     servers: Option<u8>,
-    /// How often each client asks for the lock, or how many operations it does; twice, unless what is judged takes more. For locks also "endless":
-    /// with --progress, whether somebody may be overtaken again and again
+    /// How often each client asks for the lock, or how many operations it does: 1 to 255, of objects 1 to 15; twice, unless what is judged takes more.
+    /// For locks also "endless": with --progress, whether somebody may be overtaken again and again
     #[arg(long, value_name = "K", value_parser = rounds)]
     rounds: Option<u8>,
     /// The clients call try_lock, not lock
@@ -393,7 +393,10 @@ fn minds_what_it_is_asked(lock: &dyn AnyLock, options: &CheckOptions) -> Result<
     let asked = lock.space(options);
     let name = lock.name();
     let usual = lock.usual_servers();
-    if options.servers != usual && asked == lock.space(&CheckOptions { servers: usual, ..options.clone() }) {
+    // A lock on one server never asks another one.
+    let is_on_one = lock.is_lock() && usual == 1 && lock.swept_servers() == 1;
+    let is_alike = || asked == lock.space(&CheckOptions { servers: usual, ..options.clone() });
+    if options.servers != usual && (is_on_one || is_alike()) {
         return Err(BadCall(format!(
             "--servers {}: {name} is not checked with another number of servers than {usual}: leave it out",
             options.servers
@@ -648,7 +651,8 @@ impl Document {
 /// What never happened, a line for each fault and each promise.
 pub fn never(untested: &[Promise], never_struck: &[Fault]) -> Vec<String> {
     let faults = never_struck.iter().map(|fault| format!("  let in, and never came: {}", fault.never()));
-    let promises = untested.iter().map(|promise| format!("  {promise}: never {}", promise.tested_by()));
+    let promises =
+        untested.iter().map(|promise| format!("  {promise}: this never happened: {}", promise.tested_by()));
     faults.chain(promises).collect()
 }
 

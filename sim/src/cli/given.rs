@@ -21,14 +21,20 @@ A token is pk5_…, as the commands print it; white space in it does not matter.
   @last, @last:2         of what was printed last
   -                      what stands on standard input";
 
+/// No token has so many, and what has no end is none.
+const BYTES_MAX: u64 = 64 << 20;
+
 /// The token that is given as `text`. `None`: it has to be searched for, and a limit or ^C came first, as was said on stderr.
 pub fn token(locks: &Locks, text: &str) -> Result<Option<Token>, BadCall> {
     if text.trim() != "-" {
         return named(locks, text);
     }
     let mut read = String::new();
-    let stdin = std::io::stdin().lock().read_to_string(&mut read);
+    let stdin = std::io::stdin().lock().take(BYTES_MAX + 1).read_to_string(&mut read);
     stdin.map_err(|error| BadCall(format!("standard input cannot be read: {error}")))?;
+    if read.len() as u64 > BYTES_MAX {
+        return Err(BadCall(format!("standard input is no token: it has more than {BYTES_MAX} bytes")));
+    }
     match read.trim() {
         "" => Err(BadCall("there is no token on standard input".to_owned())),
         read => named(locks, read),
@@ -68,10 +74,22 @@ fn is_like_a_row(name: &str) -> bool {
         && number.chars().all(|c| c.is_ascii_digit())
 }
 
+/// A lock, its faults, a seed and a promise.
+const PARTS_MAX: usize = 4;
+
 /// Neither a token nor a name of one.
 fn no_name(locks: &Locks, name: &str) -> String {
     let (lock, faults) = name.split_once(':').unwrap_or((name, "pause"));
     if locks.iter().any(|known| known.name().eq_ignore_ascii_case(lock)) {
+        let parts: Vec<&str> = name.split(':').collect();
+        if let [known @ .., _] = parts.as_slice()
+            && known.len() >= PARTS_MAX
+        {
+            let meant = parts[..PARTS_MAX].join(":");
+            return format!(
+                "{name} has too many parts: a run is LOCK:FAULTS:SEED or LOCK:FAULTS:SEED:PROMISE, such as {meant}"
+            );
+        }
         return format!(
             "{name} is no run, but has many: {lock}:{faults}:3 is that of seed 3, and {} sweep {lock} --faults {faults} finds one that breaks",
             program()

@@ -27,6 +27,9 @@ picklock man sweep | man -l - shows a page; a folder man1 belongs into one of th
 impl Manual {
     /// Prints or writes them.
     pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+        if screen.wants_json() && self.out.is_none() {
+            return Err(BadCall("man prints a manual page: --json has nothing to say about it, but with --out which files were written".to_owned()));
+        }
         let program = names::name();
         let mut whole = CommandLine::command().name(program.clone()).disable_help_subcommand(true);
         // Each command gets its full name, and the options of the whole.

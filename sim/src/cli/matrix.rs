@@ -110,6 +110,9 @@ impl Matrix {
         for (kind, lock) in &chosen {
             let promises = kind.watched(*lock);
             let setup = lock.setup(Some(promises));
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
             uses.push((*kind, lock.name(), lock.use_in_words(&setup)?));
             for (name, faults) in &faults {
                 if stop.load(Ordering::Relaxed) {

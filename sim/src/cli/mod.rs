@@ -81,31 +81,32 @@ struct CommandLine {
 
 const EXAMPLES: &str = "\
 Examples:
-  picklock                                       which lock survives what, on one screen
-  picklock matrix                                the same with every promise, and 1,000 runs each
-  picklock theorems theorem-1                    is it true, and what does it lean on
+  picklock                                    all locks on one screen
+  picklock matrix                             every promise, 1,000 runs each
+  picklock theorems theorem-1                 is it true, what does it lean on
   picklock check cassandra-queue --drop no-pause --drop no-expiry
   picklock sweep cassandra-queue --faults pause,clock --seeds 0..100000
-  picklock replay C1                             a run again, step by step: by its token, or a short name
-  picklock shrink redlock:pause:70                as little of it as still breaks the promise
-  picklock hunt C6                               how many random plans until the failure shows
-  picklock serve redis --faults pause,clock      a Redis for your own client to fail on
-  picklock serve etcd --members 3 --faults crash  an etcd, likewise
-  picklock serve zookeeper --servers 3           a ZooKeeper, likewise
-  picklock new my-lock                           a crate with a lock of your own to begin with
-  picklock try -- python3 worker.py              a client of yours, and faults until two of it hold at once
-  picklock try zookeeper -- python3 worker.py    the same on a ZooKeeper, or an etcd
+  picklock replay C1                          a run again, step by step
+  picklock shrink redlock:pause:70            as little of it as still breaks
+  picklock hunt C6                            how many random plans find it
+  picklock serve redis --faults pause,clock   a Redis for your own client
+  picklock serve etcd --members 3             an etcd, likewise
+  picklock serve zookeeper --servers 3        a ZooKeeper, likewise
+  picklock new my-lock                        a crate with a lock to begin with
+  picklock try -- python3 worker.py           your client, until two of it hold
+  picklock try etcd -- python3 worker.py      the same on an etcd
 
 Exit codes:
   0  kept: every promise that was asked for, each put to the test
   1  violated: a promise was broken (replay and shrink: the run breaks one)
   2  the call was wrong; one line says what would be right
   3  incomplete: a limit or ^C came before a verdict
-  4  vacuous: nothing was broken, and nothing that would give that a meaning ever happened
-  5  unexpected: a verdict differs from the expected one (overview, matrix, theorems, scenarios, hunt, herd,
-     ttl, widen, shrink --catalogue), or a repeated run from the first (sweep).
-     What is known to break is expected to, and is no failure there. Also: a difference from
-     the file of matrix --expect, or of diff
+  4  vacuous: nothing broke, and nothing that gives that a meaning happened
+  5  unexpected: see below
+
+Exit code 5 says that a verdict differs from the expected one (overview, matrix, theorems, scenarios, hunt, herd, ttl, widen, \
+shrink --catalogue), that matrix differs from the file of --expect, that diff found a difference, or that a repeated run differs from \
+the first (sweep). What is known to break is expected to, and is no failure there.
 
 ^C prints what was found so far; a second ^C ends at once.";
 

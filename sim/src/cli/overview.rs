@@ -4,13 +4,14 @@ use super::jobs::Jobs;
 use super::matrix::{Judged, Kind, Row, Verdict, rows_of_faults};
 use super::names::{self, program};
 use super::progress::Progress;
-use super::screen::{Paint, Screen, Tone, counted};
+use super::screen::{Paint, Screen, Tone, counted, wrapped};
 use super::tokens::{Plans, Tokens, UNCHANGED};
 use super::{BadCall, Ending, interrupt, last, next};
 use crate::plans::strategy::Strategy;
 use crate::registry::{AnyLock, Locks, SweepHow};
 use clap::Args;
 use picklock_properties::Promise;
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 /// Shows all locks on one screen: which of them breaks under which fault
@@ -48,7 +49,7 @@ const LETTERS: [(Promise, char, &str); 4] = [
     (Promise::MutualExclusion, 'm', "two hold at once"),
     (Promise::FencedResource, 'w', "a late write is taken"),
     (Promise::DeadlockFreedom, 'd', "all wait for ever"),
-    (Promise::StarvationFreedom, 's', "one does"),
+    (Promise::StarvationFreedom, 's', "one client waits for ever"),
 ];
 
 /// The column of each fault: what it is called, and how wide it is.
@@ -79,7 +80,7 @@ impl Overview {
             return Err(BadCall("--seeds 0 shows nothing; it takes at least 1".to_owned()));
         }
         let planned = chosen.len() * COLUMNS.len();
-        let page = Page { paint: screen.paint(), names: Page::names(&chosen) };
+        let page = Page { paint: screen.paint(), names: Page::names(&chosen), terminal: Page::narrow() };
         let progress = Progress::runs(planned as u64 * self.seeds);
         let on_progress = |runs| progress.add(runs);
         let stop = interrupt::flag();
@@ -109,7 +110,11 @@ impl Overview {
 
     fn chosen_locks<'a>(&self, locks: &'a Locks) -> Result<Vec<&'a dyn AnyLock>, BadCall> {
         if !self.locks.is_empty() {
-            return self.locks.iter().map(|name| names::real_lock(locks, name)).collect();
+            let mut chosen: Vec<&dyn AnyLock> =
+                self.locks.iter().map(|name| names::real_lock(locks, name)).collect::<Result<_, _>>()?;
+            let mut named = BTreeSet::new();
+            chosen.retain(|lock| named.insert(lock.name()));
+            return Ok(chosen);
         }
         let all = Kind::Locks.rows(locks);
         let is_variant = |lock: &dyn AnyLock| all.iter().any(|other| base_of(lock, *other).is_some());
@@ -138,9 +143,19 @@ struct Page {
     paint: Paint,
     /// What each line begins with.
     names: Vec<String>,
+    /// How many columns the terminal has for it; `None`: as many as it takes.
+    terminal: Option<usize>,
 }
 
+/// As wide as the text below the table is set.
+const TEXT_WIDTH: usize = 80;
+
 impl Page {
+    /// The columns of a terminal that has not room for the text as it is set.
+    fn narrow() -> Option<usize> {
+        (!Screen::fits(TEXT_WIDTH)).then(Screen::text_width)
+    }
+
     /// The locks' names; of a variant that stands below what it is one of, what is behind that name.
     fn names(locks: &[&dyn AnyLock]) -> Vec<String> {
         let mut base: Option<&dyn AnyLock> = None;
@@ -162,6 +177,25 @@ impl Page {
         self.names.iter().map(|name| name.chars().count()).max().unwrap_or(0) + 2
     }
 
+    /// Whether a name stands on a line of its own, above its cells: beside each other they are too wide.
+    fn is_folded(&self) -> bool {
+        let cells: usize = COLUMNS.iter().map(|(.., width)| width).sum();
+        self.terminal.is_some_and(|terminal| self.width() + cells > terminal)
+    }
+
+    /// What stands before the cells.
+    fn before_cells(&self) -> usize {
+        if self.is_folded() { 2 } else { self.width() }
+    }
+
+    /// A sentence of the text, in lines that fit.
+    fn told(&self, words: &str) -> String {
+        match self.terminal {
+            Some(terminal) => wrapped(words, terminal, ""),
+            None => format!("{words}\n"),
+        }
+    }
+
     fn head(&self, locks: usize, seeds: u64) -> String {
         let said = format!(
             "{}, 8 kinds of faults, {} of each with faults at random moments",
@@ -169,12 +203,15 @@ impl Page {
             counted(seeds, "run"),
         );
         let heads: String = COLUMNS.iter().map(|(_, head, width)| format!("{head:width$}")).collect();
-        let heads = format!("{:width$}{}", "", heads.trim_end(), width = self.width());
-        format!("{said}\n\n{}\n", self.paint.text(Tone::Strong, &heads))
+        let heads = format!("{:width$}{}", "", heads.trim_end(), width = self.before_cells());
+        format!("{}\n{}\n", self.told(&said), self.paint.text(Tone::Strong, &heads))
     }
 
     fn line(&self, number: usize, rows: &[Row]) -> String {
-        let name = format!("{:width$}", self.names[number], width = self.width());
+        let name = match self.is_folded() {
+            true => format!("{}\n  ", self.names[number]),
+            false => format!("{:width$}", self.names[number], width = self.width()),
+        };
         let cells: String = COLUMNS
             .iter()
             .zip(rows)
@@ -191,18 +228,29 @@ impl Page {
         let mut text = "\n".to_owned();
         if !judged.is_complete() {
             let note = format!(
-                "interrupted after {} of {} cells: what is missing is NOT a pass\n\n",
+                "interrupted after {} of {} cells: what is missing is NOT a pass",
                 judged.rows.len(),
                 judged.planned
             );
+            let note = self.told(&note) + "\n";
             text += &self.paint.text(Tone::Unclear, &note);
         }
         let meaning =
             |(_, letter, what): &(Promise, char, &str)| format!("{} {what}", letter.to_ascii_uppercase());
-        text += &format!("{}\n", LETTERS.iter().map(meaning).collect::<Vec<_>>().join("   "));
-        text += "M: a run here broke it.  m: known to break, not met here.  ·: not seen to break,\n";
-        text += "which is no proof.  ✓: no two hold at once in any schedule of a small world\n";
-        text += "(one to four clients, a fault or two: picklock theorems says which).\n";
+        let letters = LETTERS.iter().map(meaning).collect::<Vec<_>>();
+        let marks = "M: a run here broke it.  m: known to break, not met here.  ·: not seen to break,\n\
+                     which is no proof.  ✓: no two hold at once in any schedule of a small world\n\
+                     (one to four clients, a fault or two: picklock theorems says which).";
+        match self.terminal {
+            None => {
+                letters.chunks(2).for_each(|letters| text += &format!("{}\n", letters.join("   ")));
+                text += &format!("{marks}\n");
+            }
+            Some(_) => {
+                letters.iter().for_each(|letter| text += &self.told(letter));
+                text += &self.told(&marks.replace('\n', " "));
+            }
+        }
         for line in judged.surprises_listed() {
             text += &self.paint.text(Tone::Bad, &format!("! {line}\n"));
         }

@@ -1,6 +1,7 @@
 //! `--plan FILE`: the same faults at the same moments for every seed.
 
 use super::BadCall;
+use crate::files;
 use crate::plans::plan::Plan;
 use crate::registry::{AnyLock, RunError, SweepHow};
 use crate::seeded::outcome::Outcome;
@@ -23,7 +24,7 @@ impl PlanFile {
     /// Reads a plan.
     pub fn read(path: &Path) -> Result<PlanFile, BadCall> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path)
+        let text = files::read_text(path)
             .map_err(|error| BadCall(format!("the plan {shown} cannot be read: {error}")))?;
         PlanFile::parse(&text).map_err(|why| BadCall(format!("the plan {shown} {why}")))
     }

@@ -19,7 +19,7 @@ use serde::Serialize;
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Shows the run of a token again, step by step
@@ -43,7 +43,7 @@ pub struct ReplayToken {
     /// Opens what was written, with what the system opens such files with
     #[arg(long)]
     open: bool,
-    /// Shows the last N rows, and of those before them only faults, broken promises and last grants
+    /// Shows the last N rows, 0 or more, and of those before them only faults, broken promises and last grants
     #[arg(long, value_name = "N", default_value_t = 60)]
     last: usize,
     /// Shows all rows
@@ -132,7 +132,7 @@ const OTHERWISE: &str = "this run came out otherwise than when the token was mad
 impl ReplayToken {
     /// Runs it again.
     pub fn run(mut self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
-        let wanted = self.format();
+        let wanted = self.format(screen)?;
         let Some(mut token) = given::token(locks, &self.token)? else { return Ok(Ending::Incomplete) };
         let lock = names::lock_of(locks, &token)?;
         if let Some(instead) = self.instead {
@@ -159,7 +159,10 @@ impl ReplayToken {
             }
         };
         let made_up = self.open && self.out.is_none();
-        let path = self.out.clone().or_else(|| made_up.then(|| file_to_open(format)));
+        let path = match made_up {
+            true => Some(file_to_open(format)?),
+            false => self.out.clone(),
+        };
         if path.is_none() && Screen::is_terminal() && !matches!(format, Format::Text | Format::Json) {
             return Err(BadCall(
                 "a terminal shows no pictures: name a file with --out, or add --open".to_owned(),
@@ -246,28 +249,52 @@ impl ReplayToken {
     }
 
     /// How it is shown: as was asked for, or else as the name of the file says.
-    fn format(&self) -> Format {
+    fn format(&self, screen: &Screen) -> Result<Format, BadCall> {
         let ending =
             self.out.as_deref().and_then(Path::extension).and_then(OsStr::to_str).map(str::to_lowercase);
-        self.format.unwrap_or(match ending.as_deref() {
+        if let Some(format) = self.format {
+            return Ok(format);
+        }
+        Ok(match ending.as_deref() {
             Some("html" | "htm") => Format::Html,
             Some("svg") => Format::Svg,
             Some("json") => Format::Json,
-            Some(_) => Format::Text,
+            Some("txt" | "text" | "log") => Format::Text,
+            // It is a document, whatever its file is called.
+            Some(_) if screen.wants_json() => Format::Json,
+            Some(other) => {
+                let file = self.out.as_deref().unwrap_or(Path::new("")).display();
+                return Err(BadCall(format!(
+                    "--out {file}: nothing is written as .{other}: .html, .svg, .json and .txt are, and --format says what else is meant"
+                )));
+            }
             None if self.open => Format::Html,
             None => Format::Text,
         })
     }
 }
 
-/// A file for what is opened, and kept nowhere: the first that is not somebody else's.
-fn file_to_open(format: Format) -> PathBuf {
-    let file = |nth: usize| {
+/// So many pictures may lie about before somebody has to clear them away.
+const OPENED_MAX: usize = 10_000;
+
+/// A new file for what is opened, and kept nowhere else: what was opened before stays.
+fn file_to_open(format: Format) -> Result<PathBuf, BadCall> {
+    let folder = std::env::temp_dir();
+    for nth in 1..=OPENED_MAX {
         let number = if nth == 1 { String::new() } else { format!("-{nth}") };
-        std::env::temp_dir().join(format!("picklock-run{number}.{}", format.extension()))
-    };
-    let is_ours = |file: &PathBuf| File::options().create(true).append(true).open(file).is_ok();
-    (1..100).map(file).find(is_ours).unwrap_or_else(|| file(1))
+        let file = folder.join(format!("picklock-run{number}.{}", format.extension()));
+        match File::create_new(&file) {
+            Ok(_) => return Ok(file),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                return Err(BadCall(format!("--open {}: cannot be written: {error}", file.display())));
+            }
+        }
+    }
+    Err(BadCall(format!(
+        "--open: {} has {OPENED_MAX} runs of earlier calls: --out names another file",
+        folder.display()
+    )))
 }
 
 /// What the catalogue says of the row that is called like this, in sentences; nothing, if none is.

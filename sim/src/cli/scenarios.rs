@@ -179,13 +179,25 @@ fn closing(rows: &[Row], chosen: usize, paint: Paint) -> String {
     let of_another = count(|row| row.fix_holds && row.held_to_another().is_some());
     let all = rows.len() as u64;
     let tone = if (found, hold) == (all, all) { Tone::Good } else { Tone::Bad };
-    let mut words =
-        format!("{} of {} found, {} of their repairs hold", grouped(found), grouped(all), grouped(hold));
+    let repairs = match (all, hold) {
+        (1, 0) => "its repair does not hold".to_owned(),
+        (1, _) => "its repair holds".to_owned(),
+        (_, 1) => "1 of their repairs holds".to_owned(),
+        (_, hold) => format!("{} of their repairs hold", grouped(hold)),
+    };
+    let mut words = format!("{} of {} found, {repairs}", grouped(found), grouped(all));
     if rows.len() < chosen {
         words += " so far";
     }
     if of_another > 0 {
-        let _ = write!(words, ", {} of these another promise than the row breaks", grouped(of_another));
+        let _ = match all {
+            1 => write!(words, ", held to another promise than the row breaks"),
+            _ => write!(
+                words,
+                ", {} of these held to another promise than the row breaks",
+                grouped(of_another)
+            ),
+        };
     }
     format!("\n{}", paint.text(tone, &sentence(&words)))
 }

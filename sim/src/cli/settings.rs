@@ -9,7 +9,7 @@ use picklock_model::claims::NamedSpace;
 #[derive(Debug, Args)]
 pub struct Set {
     /// Sets a part of the lock, of its store (store.NAME), or of its use (clients, rounds, hold, think, servers), as `check` and `sweep` tell it:
-    /// ttl=5s, store.persistence=None; may be repeated
+    /// ttl=5s, store.persistence=None; may be repeated. Each seed of a sweep draws its own use around what is set, unless varies=false is
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
 }
@@ -17,7 +17,25 @@ pub struct Set {
 /// What `check` has options for.
 const OPTIONS: [&str; 4] = ["clients", "servers", "rounds", "hold"];
 
+/// Of which each seed of a sweep draws its own, around those that are set.
+const DRAWN: [&str; 4] = ["clients", "rounds", "hold", "think"];
+
+/// The name in `NAME=VALUE`, as a use calls it.
+fn name_of(given: &str) -> &str {
+    let name = given.split('=').next().unwrap_or_default().trim();
+    name.strip_prefix("workload.").unwrap_or(name)
+}
+
 impl Set {
+    /// Who uses the lock then, if that was set and each seed draws it anew around what was asked for.
+    pub fn drawn_around(&self, lock: &dyn AnyLock, setup: &[u8]) -> Result<Option<String>, BadCall> {
+        if !self.set.iter().any(|given| DRAWN.contains(&name_of(given))) || !lock.varies(setup)? {
+            return Ok(None);
+        }
+        let used = lock.use_in_words(setup)?;
+        Ok(Some(format!("{used}; there are two clients or more, and with --set varies=false exactly these")))
+    }
+
     /// All of it, as it was asked for.
     pub fn given(self) -> Vec<String> {
         self.set
@@ -43,10 +61,7 @@ impl Set {
 
     /// The space, with all of it set, but for what `check` has options for: what these say is what it says.
     pub fn in_space(&self, lock: &dyn AnyLock, space: NamedSpace) -> Result<NamedSpace, BadCall> {
-        let has_option = |given: &&String| {
-            let name = given.split('=').next().unwrap_or_default().trim();
-            OPTIONS.contains(&name.strip_prefix("workload.").unwrap_or(name))
-        };
+        let has_option = |given: &&String| OPTIONS.contains(&name_of(given));
         if let Some(given) = self.set.iter().find(has_option) {
             let options: Vec<String> = OPTIONS.iter().map(|name| format!("--{name}")).collect();
             return Err(BadCall(format!("--set {given}: check has options for it, {}", options.join(", "))));

@@ -31,7 +31,7 @@ pub struct ShrinkToken {
     /// Measures it: shrinks what random plans find of each row of the catalogue that has a hunt
     #[arg(long, conflicts_with_all = ["token", "property"])]
     catalogue: bool,
-    /// With --catalogue: from how many starting points each failure is looked for; start K, from 0, begins at seed K × 1000000
+    /// With --catalogue: from how many starting points each failure is looked for, 1 to 100000; start K, from 0, begins at seed K × 1000000
     #[arg(long, value_name = "N", default_value_t = 3, requires = "catalogue")]
     starts: u64,
     #[command(flatten)]

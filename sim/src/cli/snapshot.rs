@@ -6,6 +6,7 @@
 use super::BadCall;
 use super::matrix::Verdict;
 use super::screen::{SCHEMA, counted};
+use crate::files;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
@@ -194,8 +195,7 @@ pub fn accepted(was: &[Shown], is: &[Shown]) -> Vec<Shown> {
 /// The cells of a file: a snapshot, or what `matrix`, `overview`, `sweep` or `merge` printed with `--json`.
 pub fn read(path: &Path) -> Result<Vec<Shown>, BadCall> {
     let file = path.display();
-    let text =
-        std::fs::read_to_string(path).map_err(|error| BadCall(format!("{file} cannot be read: {error}")))?;
+    let text = files::read_text(path).map_err(|error| BadCall(format!("{file} cannot be read: {error}")))?;
     cells(&text).map_err(|why| BadCall(format!("{file}: {why}")))
 }
 

@@ -115,6 +115,9 @@ pub struct Document {
     /// What is set otherwise than it is registered, as it was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     set: Vec<String>,
+    /// Around which use each seed draws its own, if that is not what was asked for.
+    #[serde(skip)]
+    used: Option<String>,
     strategy: Option<Strategy>,
     plan: Option<Plan>,
     seeds: [u64; 2],
@@ -268,6 +271,7 @@ impl Sweep {
             seconds,
             violations,
         );
+        document.used = self.set.drawn_around(lock, &setup)?;
         document.set = self.set.given();
         if self.watch > 0 && plan.is_none() && !document.interrupted {
             let mut repeated: Vec<u64> = watch::chosen(seen, self.watch).collect();
@@ -369,6 +373,7 @@ impl Document {
             untested: untested.iter().collect(),
             faults: faults.iter().collect(),
             set: Vec::new(),
+            used: None,
             strategy,
             plan,
             seeds: [seeds.start, seeds.end],

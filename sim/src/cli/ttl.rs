@@ -13,13 +13,13 @@ use serde::Serialize;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Ttl {
-    /// By how many seconds the coordinators' clocks differ, at most
+    /// By how many seconds the coordinators' clocks differ, at most: 0 to 9
     #[arg(long, value_name = "SECONDS", default_value_t = 3)]
     skew: u8,
-    /// For how many seconds a client may pause, at most
+    /// For how many seconds a client may pause, at most: 0 to 9
     #[arg(long, value_name = "SECONDS", default_value_t = 3)]
     pause: u8,
-    /// For how many seconds a message between servers may be under way
+    /// For how many seconds a message between servers may be under way: 0 to 9
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     latency: u8,
     /// Gives up a TTL whose space has more states; an incomplete search is no number

@@ -7,17 +7,32 @@ use crate::registry::Locks;
 use clap::{ColorChoice, Command, CommandFactory, FromArgMatches};
 use meant::meant;
 use std::ffi::OsString;
+use std::io::{ErrorKind, Write};
 
 /// The arguments of this process. Help and version are printed, and end it.
 pub(super) fn command_line(locks: &Locks) -> Result<CommandLine, BadCall> {
-    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let arguments = without_help_of_help(std::env::args_os().collect());
     let command = taking_negative_numbers(CommandLine::command().color(colour(&arguments)));
     let matches = command.clone().try_get_matches_from(&arguments);
     match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(command_line) => Ok(command_line),
         Err(error) if error.use_stderr() => Err(BadCall(refusal(&error, &command, &arguments, locks))),
-        Err(help) => help.exit(),
+        Err(help) => {
+            let printed = help.print().and_then(|()| std::io::stdout().flush());
+            match printed.map_err(|error| (error.kind(), error)) {
+                Ok(()) | Err((ErrorKind::BrokenPipe, _)) => std::process::exit(help.exit_code()),
+                Err((_, error)) => Err(BadCall(format!("the output cannot be written: {error}"))),
+            }
+        }
     }
+}
+
+/// `help --help` and `help sweep --help` are what `help` and `help sweep` are.
+fn without_help_of_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.get(1).is_some_and(|command| command == "help") {
+        arguments.retain(|argument| argument != "--help" && argument != "-h");
+    }
+    arguments
 }
 
 /// What was wrong, and what would be right as far as that can be told.
@@ -85,6 +100,18 @@ mod tests {
         assert_eq!(of("picklock --color=always sweep --help"), ColorChoice::Always);
         for line in ["picklock", "picklock --color", "picklock --color=x", "picklock --colors never"] {
             assert_eq!(of(line), ColorChoice::Auto, "{line}");
+        }
+    }
+
+    #[test]
+    fn help_needs_no_help() {
+        for (line, read) in [
+            ("picklock help --help", "picklock help"),
+            ("picklock help sweep -h", "picklock help sweep"),
+            ("picklock sweep --help", "picklock sweep --help"),
+        ] {
+            let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+            assert_eq!(without_help_of_help(words(line)), words(read));
         }
     }
 

@@ -58,6 +58,13 @@ impl Judging {
 fn two_clients_that_say_they_are_in_end_it_at_once() {
     let served = Judging::start("witness", &["--until-broken"]);
     let (mut one, mut other) = (connect(&served.witness), connect(&served.witness));
+    for wrong in ["client ", "client payments 7"] {
+        let answer = ask(&mut one, wrong);
+        assert!(
+            answer.as_deref().is_some_and(|answer| answer.starts_with("error: client takes ")),
+            "{answer:?}"
+        );
+    }
     assert_eq!(ask(&mut one, "client payments").as_deref(), Some("ok"));
     assert_eq!(ask(&mut one, "enter orders 1").as_deref(), Some("ok"));
     assert_eq!(ask(&mut other, "enter").as_deref().map(|answer| answer.starts_with("error: ")), Some(true));
@@ -108,7 +115,7 @@ fn a_server_that_forgets_hands_a_lock_out_twice() {
     let (code, said) = served.end();
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("the servers hand lock out to"), "{said}");
-    assert!(said.contains("by the fault  s1 crashes and starts again after 10ms"), "{said}");
+    assert!(said.contains("cause: s1 crashes and starts again after 10ms"), "{said}");
 }
 
 #[test]

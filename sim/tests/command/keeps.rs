@@ -92,13 +92,38 @@ fn files_that_hold_nothing_are_refused() {
     assert_eq!(none.code, 2);
     assert!(none.stderr.contains("there is no such file; --accept"), "{}", none.stderr);
     std::fs::write(path("theorems.json"), "{\"rows\": [{\"theorem\": \"lemma-1\"}]}").expect("it is written");
+    let here = path(".");
     for line in [
+        format!("{MATRIX} --expect {here}"),
+        format!("{MATRIX} --accept {here}"),
+        format!("sweep redlock --seeds 0..2 --plan {here}"),
+        format!("sweep redlock --seeds 0..2 --results {here}"),
+        format!("merge {here}"),
         format!("{MATRIX} --expect {}", path("theorems.json")),
         format!("diff {0} {0}", path("theorems.json")),
         format!("diff {0} {0}", path("none.json")),
     ] {
         let ended = run(&line);
         assert_eq!((ended.code, ended.stderr.lines().count()), (2, 1), "{line}: {}", ended.stderr);
+    }
+}
+
+/// What has no end would be read for ever.
+#[cfg(target_os = "linux")]
+#[test]
+fn devices_are_no_files() {
+    for line in [
+        "sweep redlock --seeds 0..2 --results /dev/full",
+        "sweep redlock --seeds 0..2 --results /dev/zero",
+        "sweep redlock --seeds 0..2 --plan /dev/zero",
+        "matrix --lock redlock --fault none --seeds 2 --expect /dev/zero",
+        "matrix --lock redlock --fault none --seeds 2 --accept /dev/full",
+        "merge /dev/zero",
+        "diff /dev/zero /dev/zero",
+    ] {
+        let ended = run(line);
+        assert_eq!((ended.code, ended.stderr.lines().count()), (2, 1), "{line}: {}", ended.stderr);
+        assert!(ended.stderr.contains("it is a device or a pipe, not a file"), "{line}: {}", ended.stderr);
     }
 }
 

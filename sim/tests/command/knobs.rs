@@ -29,6 +29,18 @@ fn what_is_set_is_what_runs() {
     assert!(set.as_array().expect("a list").contains(&json!("ttl=2999000")), "{set}");
 }
 
+/// Each seed of a sweep has its own use, unless it is told not to.
+#[test]
+fn a_sweep_says_that_its_seeds_have_not_exactly_the_use_that_was_set() {
+    let swept =
+        |more: &str| run(&format!("sweep redlock --faults none --seeds 0..2 --watch 0 {more}")).stdout;
+    let drawn = swept("--set clients=1");
+    assert!(drawn.contains("\nuse       1 client") && drawn.contains("--set varies=false"), "{drawn}");
+    for exact in ["", "--set ttl=5s", "--set clients=2 --set varies=false"] {
+        assert!(!swept(exact).contains("\nuse "), "{exact}");
+    }
+}
+
 #[test]
 fn a_space_has_the_holds_the_latency_and_the_losses_that_are_asked_for() {
     let explored = |more: &str| document(&format!("check redis-single --drop no-loss {more}"));
@@ -59,8 +71,20 @@ fn what_cannot_be_set_is_refused_in_a_sentence() {
         ("sweep redlock --set ttl=soon", "--set ttl=soon: it is a time"),
         ("sweep redlock --set clients=2s", "--set clients=2s: it is no time, but counts"),
         ("sweep redlock --set clients=0", "--set clients=0: "),
-        ("sweep redlock --set clients=1000", "--set clients=1000: it takes a whole number, 0 to 255"),
-        ("sweep redlock --set clients=many", "--set clients=many: it takes a whole number, 0 to 255"),
+        ("sweep redlock --set clients=1000", "--set clients=1000: it takes a whole number, 1 to 128"),
+        ("sweep redlock --set clients=many", "--set clients=many: it takes a whole number, 1 to 128"),
+        ("sweep redlock --set servers=999", "--set servers=999: it takes a whole number, 1 to 9"),
+        ("sweep redlock --set servers=0", "--set servers=0: 0 servers: a store has 1 to 9"),
+        ("sweep redlock --set hold=none", "--set hold=none: it is a time: 5s"),
+        ("sweep redlock --set ttl=99999999999999999s", "it may be a day at most, 86400s"),
+        ("check redis-single --servers 2", "--servers 2: redis-single is not checked with another number"),
+        ("check redlock --rounds 9999999", "1 to 255"),
+        ("ttl --skew 1000", "0 to 9"),
+        ("ttl --skew 1.5", "0 to 9"),
+        ("replay redlock:pause:70 --last -1", "0 or more"),
+        ("replay redlock:pause:3:fifo:x", "has too many parts: a run is LOCK:FAULTS:SEED"),
+        ("replay redlock:pause:70 --out x.pdf", "--out x.pdf: nothing is written as .pdf"),
+        ("man --json", "--json has nothing to say about it"),
         ("sweep redlock --set releases=maybe", "--set releases=maybe: it is true or false"),
         ("sweep redlock --set store.persistence=Sometimes", "--set store.persistence=Sometimes: "),
         ("sweep redlock --set promises=none", "--set promises=none: redlock has no setting promises"),

@@ -40,6 +40,12 @@ fn variants_stand_below_what_they_are_variants_of() {
 }
 
 #[test]
+fn a_lock_that_is_named_twice_is_shown_once() {
+    let shown = run("overview --lock redlock,Redlock --seeds 1").stdout;
+    assert!(shown.starts_with("1 lock, ") && shown.matches("\nredlock ").count() == 1, "{shown}");
+}
+
+#[test]
 fn a_few_seeds_know_what_others_broke_and_name_one_that_did() {
     let cells = rows("matrix --lock redlock --fault delay --seeds 1");
     let cell = cells.iter().find(|cell| cell["property"] == "fenced-resource").expect("it is watched");

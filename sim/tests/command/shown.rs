@@ -302,6 +302,9 @@ fn tables_fit_a_terminal_of_eighty_columns() {
         "ttl --skew 1 --pause 0 --max-states 1000",
         "herd --clients 2,128",
         "diff --help",
+        "--help",
+        "serve zookeeper --help",
+        "overview --seeds 1",
     ] {
         let Some(shown) = on_terminal(line, 80, "xterm") else { return };
         assert!(shown.lines().count() > 3, "{line}: {shown}");
@@ -323,6 +326,7 @@ fn tables_fit_a_terminal_of_sixty_columns_or_fold() {
         "hunt C6 --starts 2",
         "herd --clients 2,8",
         "matrix --lock redlock --seeds 20",
+        "overview --lock redlock,cassandra-queue-repaired --seeds 2",
         "matrix --system objects --fault loss,crash --seeds 5",
         "sweep redlock --faults pause --seeds 0..100 --watch 0",
         "shrink redlock:pause:70",

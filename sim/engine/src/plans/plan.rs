@@ -304,10 +304,25 @@ impl Display for When {
                     Some(client) => write!(f, "{} {event}", ClientId(client))?,
                     None => write!(f, "a client {event}")?,
                 }
-                if nth > 1 { write!(f, " (time {nth})") } else { Ok(()) }
+                if nth > 1 { write!(f, " for the {} time", ordinal(nth)) } else { Ok(()) }
             }
         }
     }
+}
+
+/// `third`, `21st`.
+fn ordinal(number: u16) -> String {
+    const WORDS: [&str; 10] =
+        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+    let word = number.checked_sub(1).and_then(|place| WORDS.get(usize::from(place)));
+    let ending = match (number % 100, number % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        (_, _) => "th",
+    };
+    word.map_or_else(|| format!("{number}{ending}"), |word| (*word).to_owned())
 }
 
 impl Display for Trigger {
@@ -461,12 +476,21 @@ mod tests {
             lines,
             [
                 "network: 200us to 2ms",
-                "3ms after a client is granted (time 2): that client pauses for 45s",
+                "3ms after a client is granted for the second time: that client pauses for 45s",
                 "B reaches L6:4: s3 crashes for good",
                 "at 0: A's wall clock steps back by 1.500ms",
                 "at 1ms: cut from s1 and s2 to everybody, one way, for 5s",
                 "at 60s: heals",
             ]
+        );
+    }
+
+    #[test]
+    fn times_are_counted_as_people_count() {
+        let told = [1, 3, 10, 11, 12, 21, 22, 23, 40, 111, 113].map(ordinal);
+        assert_eq!(
+            told,
+            ["first", "third", "tenth", "11th", "12th", "21st", "22nd", "23rd", "40th", "111th", "113th"]
         );
     }
 

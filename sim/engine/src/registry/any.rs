@@ -196,6 +196,8 @@ pub trait AnyLock: Send + Sync {
     fn surroundings(&self, space: &NamedSpace) -> Result<Surroundings, RunError>;
     /// What a packed setup is like, for seeded runs, in a line.
     fn use_in_words(&self, setup: &[u8]) -> Result<String, RunError>;
+    /// Whether each seed draws its own workload around a packed setup's.
+    fn varies(&self, setup: &[u8]) -> Result<bool, RunError>;
     /// What a packed setup sets otherwise than the registered one, of the lock and of its store, as one phrase.
     fn settings_in_words(&self, setup: &[u8]) -> Result<String, RunError>;
     /// What a packed setup watches.

@@ -79,7 +79,8 @@ impl<Y: System> Registered<Y> {
             let parts = parts.keys().map(|part| format!("{name}.{part}")).collect();
             return Err(RunError::NotSet(NotSet::HasParts { name: name.to_owned(), parts }));
         }
-        let meant = value_of(name, value, place, times.contains(&path))?;
+        let is_time = times.contains(&path);
+        let meant = value_of(name, value, place, is_time)?;
         let is_bare = value.parse().is_ok_and(|number: f64| number != 0.0);
         *place = meant;
         let setup: Setup<Y> = setup_from(whole).map_err(|error| {
@@ -87,7 +88,11 @@ impl<Y: System> Registered<Y> {
                 RunError::SetupParts(why) => why,
                 other => other.to_string(),
             };
-            let why = what_it_takes(&why).unwrap_or(why);
+            // Of a time that has to be one.
+            if is_time && value == NONE {
+                return RunError::NotSet(NotSet::NoTime { name: name.to_owned(), value: value.to_owned() });
+            }
+            let why = what_it_takes(&path, &why).unwrap_or(why);
             RunError::NotSet(NotSet::Wrong { name: name.to_owned(), value: value.to_owned(), why })
         })?;
         // What was none is seen to be a time when it is there.
@@ -114,9 +119,13 @@ impl<Y: System> Registered<Y> {
 }
 
 /// What would have been right, where it is told as a type of Rust's.
-fn what_it_takes(why: &str) -> Option<String> {
+fn what_it_takes(path: &str, why: &str) -> Option<String> {
     let (_, expected) = why.rsplit_once(", expected ")?;
+    // These have bounds of their own, as a setup that is out of them is told.
+    let least = u64::from(matches!(path, "servers" | "workload.clients"));
     let most = match expected {
+        "u8" if path == "servers" => 9,
+        "u8" if path == "workload.clients" => 128,
         "u8" => u64::from(u8::MAX),
         "u16" => u64::from(u16::MAX),
         "u32" => u64::from(u32::MAX),
@@ -124,7 +133,7 @@ fn what_it_takes(why: &str) -> Option<String> {
         "a boolean" => return Some("it is true or false".to_owned()),
         _ => return None,
     };
-    Some(format!("it takes a whole number, 0 to {most}"))
+    Some(format!("it takes a whole number, {least} to {most}"))
 }
 
 /// One of several, by its name.
@@ -152,10 +161,13 @@ fn leaves(name: &str, value: &Value, known: &mut BTreeSet<String>) {
 /// Plans take a multiple of what a lease takes, and have an end.
 const TIME_MAX: Micros = Micros::seconds(86_400);
 
+/// No value, where there may be none.
+const NONE: &str = "none";
+
 /// What is meant by `value`, in the place of what is there now.
 fn value_of(name: &str, value: &str, now: &Value, is_time: bool) -> Result<Value, RunError> {
     let (name, text) = (name.to_owned(), value.to_owned());
-    if value == "none" {
+    if value == NONE {
         return Ok(Value::Null);
     }
     if let Some(time) = time(value) {
@@ -168,6 +180,10 @@ fn value_of(name: &str, value: &str, now: &Value, is_time: bool) -> Result<Value
             return Ok(Value::from(time.0));
         }
         return Err(RunError::NotSet(NotSet::NoCount { name, value: text }));
+    }
+    if is_time && is_too_long(value) {
+        let why = format!("it may be a day at most, {TIME_MAX}");
+        return Err(RunError::NotSet(NotSet::Wrong { name, value: text, why }));
     }
     match serde_json::from_str(value) {
         Ok(Value::Number(number)) if is_time && number.as_i64() != Some(0) => {
@@ -196,6 +212,12 @@ fn time(text: &str) -> Option<Micros> {
     let scale = 10_i64.pow(fraction.len() as u32);
     let part = of_fraction * unit;
     (part % scale == 0).then_some(Micros(whole * unit + part / scale))
+}
+
+/// Whether it is a time with more digits than any that can be set has.
+fn is_too_long(text: &str) -> bool {
+    let number = ["us", "ms", "s"].into_iter().find_map(|unit| text.strip_suffix(unit));
+    number.is_some_and(|number| number.len() > 9 && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]

@@ -385,6 +385,10 @@ impl<Y: System> AnyLock for Registered<Y> {
         Ok(surroundings::use_in_words(&unpack_setup::<Y>(setup)?))
     }
 
+    fn varies(&self, setup: &[u8]) -> Result<bool, RunError> {
+        Ok(unpack_setup::<Y>(setup)?.workload.varies)
+    }
+
     fn settings_in_words(&self, setup: &[u8]) -> Result<String, RunError> {
         Ok(surroundings::in_words(&self.settings_set_in(&unpack_setup::<Y>(setup)?).told))
     }

@@ -13,6 +13,7 @@
 //! bears with the end of the process, not with a machine's loss of power.
 
 use super::SweepReport;
+use crate::files;
 use crate::plans::fault::FaultSet;
 use crate::plans::strategy::Strategy;
 use crate::token::FORMAT_VERSION;
@@ -224,6 +225,8 @@ impl Results {
     /// If it cannot be written, or holds something else, or another process is writing it.
     pub fn open(path: &Path, question: &Question) -> Result<Results, ResultsError> {
         let io = |error| ResultsError::Io { path: path.to_owned(), error };
+        // A device, once opened to be read, may have no end.
+        files::refuse_other_than_files(path).map_err(io)?;
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
         match file.try_lock() {
@@ -327,7 +330,7 @@ pub struct Merged {
 pub fn merge(paths: &[PathBuf]) -> Result<Option<Merged>, ResultsError> {
     let mut parts = Vec::new();
     for path in paths {
-        let text = std::fs::read(path).map_err(|error| ResultsError::Io { path: path.clone(), error })?;
+        let text = files::read(path).map_err(|error| ResultsError::Io { path: path.clone(), error })?;
         // A sweep that was killed before it began has nothing to say.
         parts.extend(Told::read(path, &text)?);
     }

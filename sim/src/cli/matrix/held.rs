@@ -4,6 +4,7 @@ use super::judged::Judged;
 use crate::cli::screen::{Paint, Tone, counted};
 use crate::cli::snapshot::{self, Change, Differences, Shown, accepted, differences};
 use crate::cli::{BadCall, Ending};
+use crate::files;
 use crate::plans::fault::FaultSet;
 use crate::registry::Locks;
 use std::fmt::Write;
@@ -39,6 +40,7 @@ impl Held {
             )));
         }
         if accepts {
+            files::refuse_other_than_files(path).map_err(|error| unwritable(path, &error))?;
             let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
             opened.map_err(|error| unwritable(path, &error))?;
         }

@@ -341,7 +341,9 @@ impl Judged {
         let mut text: String =
             tables.iter().filter(|table| !table.is_empty()).map(|table| table.clone() + "\n").collect();
         text += &self.survivors();
-        text += &self.legend();
+        if !self.rows.is_empty() {
+            text += &self.legend();
+        }
         for kind in Kind::ALL {
             text += &self.used_in_words(kind);
         }

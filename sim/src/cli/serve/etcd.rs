@@ -29,9 +29,9 @@ pub(super) struct Etcd {
 
 const EXAMPLES: &str = "\
 Examples:
-  picklock serve etcd                                    an etcd on 127.0.0.1:2379, no faults
+  picklock serve etcd                      an etcd on 127.0.0.1:2379, no faults
+  picklock serve etcd --members 3          three members, 2379 to 2381
   picklock serve etcd --members 3 --faults pause,partition,crash
-                                                         three members, 2379 to 2381
   picklock serve etcd --members 5 --faults pause,clock --seed 7 --lease 5000
   picklock serve etcd --members 3 --faults pause --witness 127.0.0.1:7000 --until-broken
   etcdctl --endpoints 127.0.0.1:2379 lock mine

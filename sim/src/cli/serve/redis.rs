@@ -37,8 +37,9 @@ pub(super) struct Redis {
 
 const EXAMPLES: &str = "\
 Examples:
-  picklock serve redis                                   a Redis on 127.0.0.1:6379, no faults
-  picklock serve redis --servers 5 --faults pause,clock  five masters for Redlock, 6379 to 6383
+  picklock serve redis                     a Redis on 127.0.0.1:6379, no faults
+  picklock serve redis --servers 5         five masters for Redlock, 6379 to 6383
+  picklock serve redis --servers 5 --faults pause,clock
   picklock serve redis --servers 3 --replicated --faults crash,power-loss --seed 7
   picklock serve redis --servers 5 --faults pause,clock --witness 127.0.0.1:7000 --until-broken
   redis-cli -p 6379 SET lock mine NX PX 10000

@@ -33,17 +33,16 @@ pub(super) struct ZooKeeper {
 
 const EXAMPLES: &str = "\
 Examples:
-  picklock serve zookeeper                               a ZooKeeper on 127.0.0.1:2181, no faults
+  picklock serve zookeeper                 a ZooKeeper on 127.0.0.1:2181, no faults
+  picklock serve zookeeper --servers 3     an ensemble, 2181 to 2183
   picklock serve zookeeper --servers 3 --faults pause,partition --session 10000
-                                                         an ensemble, 2181 to 2183
-  picklock serve zookeeper --servers 5 --faults pause,clock --seed 7 --witness 127.0.0.1:7000 --until-broken
+  picklock serve zookeeper --faults pause --witness 127.0.0.1:7000 --until-broken
   echo srvr | nc 127.0.0.1 2181
 
-It says what strikes when it strikes; ^C ends it, with a verdict of what clients
-told the witness: it exits with 0 if that is kept, 1 if it is broken, and with
---witness or --until-broken 4 if nobody ever asked for what another one had.
-Elections, sessions and logs are those of the simulator. Access lists but world:anyone, znodes with a time to live, and
-persistent watches are refused. A message that is lost takes its connection with it.";
+It says what strikes when it strikes; ^C ends it, with a verdict of what clients told the witness: it exits with 0 if that is kept, 1 \
+if it is broken, and with --witness or --until-broken 4 if nobody ever asked for what another one had. Elections, sessions and logs are \
+those of the simulator. Access lists but world:anyone, znodes with a time to live, and persistent watches are refused. A message that is \
+lost takes its connection with it.";
 
 /// A day.
 const SESSION_MAX_MS: u64 = 86_400_000;

@@ -2,6 +2,7 @@
 //! shortest ones, which the exhaustive search finds.
 
 use super::length::Length;
+use crate::cli::hunt::STARTS_MAX;
 use crate::cli::progress::{Progress, Stopwatch};
 use crate::cli::screen::{Paint, Rows, Screen, Tone, grouped};
 use crate::cli::seeded::Seeded;
@@ -64,13 +65,19 @@ struct Summary {
 
 /// Shrinks what each row's hunt finds from so many starts.
 pub fn run(locks: &Locks, starts: u64, jobs: &Jobs, screen: &mut Screen) -> Result<Ending, BadCall> {
-    if !(1..=u64::MAX / STRIDE).contains(&starts) {
-        return Err(BadCall(format!("--starts {starts}: it takes 1 to {} starts", u64::MAX / STRIDE)));
+    if !(1..=STARTS_MAX).contains(&starts) {
+        return Err(BadCall(format!("--starts {starts}: it takes 1 to {STARTS_MAX} starts")));
     }
     let (threads, pool, paint) = (jobs.count()?, jobs.pool()?, screen.paint());
     screen.text(&header(paint));
     let (mut rows, mut missing): (Vec<Row>, Vec<String>) = (Vec::new(), Vec::new());
-    for (scenario, hunt) in hunted() {
+    let hunted = hunted();
+    let planned = hunted.len() as u64 * starts;
+    for (scenario, hunt) in hunted {
+        if interrupt::happened() || screen.is_closed() {
+            missing.extend((0..starts).map(|start| format!("{} from start {start}", scenario.id)));
+            continue;
+        }
         let progress = Progress::seeds();
         progress.begin(scenario.id.to_owned());
         let exhaustive = pool.install(|| exhaustive(locks, &scenario, &progress))?;
@@ -89,10 +96,14 @@ pub fn run(locks: &Locks, starts: u64, jobs: &Jobs, screen: &mut Screen) -> Resu
         }
     }
     let summary = Summary::of(&rows);
-    screen.text(&closing(&summary, &missing, paint));
+    let is_stopped = interrupt::happened() || screen.is_closed();
+    let closing = match is_stopped && !missing.is_empty() {
+        true => stopped(&summary, planned, paint),
+        false => closing(&summary, &missing, paint),
+    };
+    screen.text(&closing);
     let differs = !summary.is_fine() || !rows.iter().all(|row| row.breaks_the_same);
     // What is missing was not found, or not looked for.
-    let is_stopped = interrupt::happened() || screen.is_closed();
     let ending = match (missing.is_empty(), is_stopped) {
         (false, true) => Ending::Incomplete,
         (false, false) => Ending::Unexpected,
@@ -234,15 +245,38 @@ fn line(row: &Row, paint: Paint) -> String {
     )
 }
 
+/// Of a search that was stopped: no verdict, for the rows that are missing might change it.
+fn stopped(summary: &Summary, planned: u64, paint: Paint) -> String {
+    let note = format!("stopped after {} of {planned} rows: the rest is NOT a pass\n", summary.of);
+    let finished = match summary.of {
+        0 => String::new(),
+        1 => format!("of the one that was finished: {}", averages(summary)),
+        finished => format!("of the {finished} that were finished: {}", averages(summary)),
+    };
+    format!("\n{}{finished}", paint.text(Tone::Unclear, &note))
+}
+
 fn closing(summary: &Summary, missing: &[String], paint: Paint) -> String {
-    let shown = |ratio: Option<f64>| ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}"));
     let verdict = match (summary.is_fine(), missing.is_empty()) {
         (true, true) => paint.text(Tone::Good, "✓ at most half is left"),
         (true, false) => paint.text(Tone::Unclear, "? at most half is left of those that were shrunk"),
         (false, _) => paint.text(Tone::Bad, "✗ more than half is left"),
     };
-    let mut text = format!(
-        "\n{verdict}: in the middle {} of the steps and {} of the faults; at most half of the steps in {} of {} runs\n\
+    let mut text = format!("\n{verdict}: {}", averages(summary));
+    if !missing.is_empty() {
+        const NAMED: usize = 5;
+        let (named, others) = missing.split_at(missing.len().min(NAMED));
+        let others = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+        let note = format!("without {}{others}: not found\n", named.join(", "));
+        text += &paint.text(Tone::Unclear, &note);
+    }
+    text
+}
+
+fn averages(summary: &Summary) -> String {
+    let shown = |ratio: Option<f64>| ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}"));
+    format!(
+        "in the middle {} of the steps and {} of the faults; at most half of the steps in {} of {} runs\n\
          beside the exhaustive search: {} times its steps, {} with what is repeated counted once\n",
         shown(summary.steps_median),
         shown(summary.faults_median),
@@ -250,13 +284,5 @@ fn closing(summary: &Summary, missing: &[String], paint: Paint) -> String {
         summary.of,
         shown(summary.entries_to_exhaustive_median),
         shown(summary.once_to_exhaustive_median),
-    );
-    if !missing.is_empty() {
-        const NAMED: usize = 5;
-        let (named, others) = missing.split_at(missing.len().min(NAMED));
-        let others = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-        let note = format!("without {}{others}: not found, or stopped before\n", named.join(", "));
-        text += &paint.text(Tone::Unclear, &note);
-    }
-    text
+    )
 }

@@ -35,6 +35,9 @@ impl Document {
         if !self.set.is_empty() {
             text += &fact("set", &self.set.join(", "));
         }
+        if let Some(used) = &self.used {
+            text += &fact("use", used);
+        }
         text += &fact("seeds", &format!("{}..{}", self.seeds[0], self.seeds[1]));
         let ran = format!(
             "{}, {} in {:.1} s, {} a second; {came}",

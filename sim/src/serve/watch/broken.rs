@@ -80,7 +80,7 @@ impl Because {
             Because::Struck { fault, at } => {
                 let is_it =
                     blamed.is_some_and(|strike| strike.at == *at && strike.fault.to_string() == *fault);
-                (Kind::Fault, if is_it { format!("by this fault: {fault}") } else { fault.clone() })
+                (Kind::Fault, if is_it { format!("cause: {fault}") } else { fault.clone() })
             }
             Because::Deleted { by, server, whose, .. } => {
                 (Kind::Gone, format!("{by} deletes on {} what is {whose}'s", Node::Server(*server)))
@@ -172,7 +172,7 @@ impl Display for Broken {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "{} broken at {}: {}", self.property, self.at, self.words)?;
         if let Some(strike) = &self.fault {
-            writeln!(f, "  by the fault  {}, struck at {}", strike.fault, strike.at)?;
+            writeln!(f, "  cause: {}, struck at {}", strike.fault, strike.at)?;
         }
         self.because.iter().try_for_each(|line| writeln!(f, "  {line}"))
     }

@@ -1,5 +1,6 @@
 //! The witness behind its port: a line comes, a line goes.
 
+use super::witness::read;
 use crate::serve::servers::{Served, Servers};
 use picklock_model::machine::Node;
 use picklock_properties::ClientId;
@@ -86,7 +87,9 @@ async fn talk<S: Served>(servers: Servers<S>, mut stream: TcpStream, client: Opt
         }
         let line = String::from_utf8_lossy(&line);
         let is_name = line.trim_start().to_ascii_lowercase().starts_with("client ");
+        let misnamed = if is_name { read(&line).err() } else { None };
         let reply = match &mut seat {
+            _ if misnamed.is_some() => Err(misnamed.unwrap_or_default()),
             None => {
                 // Who says its name first is called so from the beginning.
                 let first = if is_name && client.is_none() {

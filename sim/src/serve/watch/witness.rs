@@ -81,8 +81,10 @@ pub fn read(line: &str) -> Result<Said, String> {
     let token = match (word, rest.as_slice()) {
         (_, []) => None,
         (Some(Word::Enter | Word::Write), [token]) => match token.parse() {
-            Ok(token) => Some(token),
-            Err(_) => return Err(format!("a token is a whole number, and not {token:?}")),
+            Ok(token @ 0..) => Some(token),
+            Ok(_) | Err(_) => {
+                return Err(format!("a token is a whole number, 0 or more, and not {token:?}"));
+            }
         },
         (Some(Word::Enter | Word::Write), _) => return Err(format!("{verb} takes a name and one token")),
         _ => return Err(format!("{verb} takes no more than a name here")),
@@ -437,7 +439,9 @@ mod tests {
             ("", "a line begins with client, want, enter, leave, lost or write"),
             ("enter", "enter takes a name of 1 to 100 bytes that can be shown, as in enter orders"),
             ("want \u{1b}[31m", "want takes a name of 1 to 100 bytes that can be shown, as in want orders"),
-            ("enter orders x", "a token is a whole number, and not \"x\""),
+            ("enter orders x", "a token is a whole number, 0 or more, and not \"x\""),
+            ("enter orders -1", "a token is a whole number, 0 or more, and not \"-1\""),
+            ("client A b", "client takes no more than a name here"),
             ("leave orders 1", "leave takes no more than a name here"),
         ] {
             assert_eq!(read(line), Err(what.to_owned()));

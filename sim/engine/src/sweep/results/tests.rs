@@ -155,3 +155,20 @@ fn a_sweep_that_was_killed_before_its_first_line_has_nothing_to_say() {
     assert!(merge(std::slice::from_ref(&path)).unwrap().is_none());
     assert_eq!(go_on(&path, OF, 2, usize::MAX), at_once());
 }
+
+/// A device has no end to be read to, and a folder holds no lines.
+#[test]
+fn what_is_no_file_is_refused_before_it_is_read() {
+    let folder = folder("no-file");
+    let mut refused = vec![(folder.clone(), "it is a folder, not a file")];
+    if cfg!(target_os = "linux") {
+        let devices = ["/dev/full", "/dev/zero"].map(PathBuf::from);
+        refused.extend(devices.map(|path| (path, "it is a device or a pipe, not a file")));
+    }
+    for (path, why) in refused {
+        let errors = [Results::open(&path, &question(OF)).err(), merge(std::slice::from_ref(&path)).err()];
+        for error in errors.map(|error| error.map(|error| error.to_string()).unwrap_or_default()) {
+            assert_eq!(error, format!("{}: {why}", path.display()));
+        }
+    }
+}
