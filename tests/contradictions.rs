@@ -8,6 +8,8 @@
 //! And where `check` breaks a promise, the matrix must know that it breaks, though no run of it may have met the failure. A drop that is
 //! made by setting the store otherwise than the matrix has it says nothing of the matrix's store, and is left out.
 //!
+//! And the exhaustive engine against itself: what breaks without one assumption breaks without that one and another, too.
+//!
 //! `PICKLOCK_LONG=1` goes through larger worlds and more seeds.
 
 use crate::evidence::{STATES_MAX, lock};
@@ -249,4 +251,70 @@ fn what_check_breaks_the_matrix_knows_to_be_broken() {
     }
     let judged = judged.into_inner();
     assert!(judged >= least, "only {judged} spaces were judged: they are too large for {states_max} states");
+}
+
+/// Where a second assumption that is dropped takes away what breaks the promise without the first, and why that is right.
+const MENDED_BY_A_SECOND: &[(&str, Promise, Assumption, Assumption, &str)] = &[];
+
+/// What is let in more can be left undone, so a world with more faults has every run of the one with fewer.
+#[test]
+fn what_breaks_without_one_assumption_breaks_without_a_second_one() {
+    // Every day one pair of many: others for other locks and promises.
+    let (states_max, each, least) = match std::env::var_os("PICKLOCK_LONG") {
+        Some(_) => (20_000, 1, 500),
+        None => (2_000, 17, 20),
+    };
+    let names: Vec<&str> = locks().iter().filter(|lock| lock.is_lock()).map(|lock| lock.name()).collect();
+    let cells = names.iter().flat_map(|name| PROMISES.map(|promise| (*name, promise)));
+    let cells: Vec<_> = cells.enumerate().collect();
+    let compared = AtomicUsize::new(0);
+    let mended_in = |&(place, (name, promise)): &(usize, (&'static str, Promise))| {
+        let lock = lock(name);
+        let space = |drop: &[Assumption]| lock.space(&options(lock.as_ref(), drop, promise, 1));
+        let whole = space(&[]);
+        let matters = |assumption: &Assumption| space(&[*assumption]) != whole;
+        let meant: Vec<Assumption> = Assumption::ALL.into_iter().filter(matters).collect();
+        let is_broken = |drop: &[Assumption]| verdict(lock.as_ref(), &space(drop), states_max);
+        let mut mended = Vec::new();
+        for (row, first) in meant.iter().enumerate() {
+            let is_chosen =
+                |column: &usize| *column != row && (place + row * meant.len() + column) % each == 0;
+            let chosen: Vec<Assumption> =
+                (0..meant.len()).filter(is_chosen).map(|column| meant[column]).collect();
+            if chosen.is_empty() || is_broken(&[*first]) != Some(CheckVerdict::Violated) {
+                continue;
+            }
+            for second in chosen {
+                match is_broken(&[*first, second]) {
+                    Some(CheckVerdict::Violated) => {
+                        compared.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Some(verdict @ (CheckVerdict::Holds | CheckVerdict::Vacuous)) => {
+                        mended.push((name, promise, *first, second, verdict));
+                    }
+                    Some(CheckVerdict::Incomplete) | None => {}
+                }
+            }
+        }
+        mended
+    };
+    let mended: Vec<_> = cells.par_iter().map(mended_in).collect::<Vec<_>>().concat();
+    let is_explained = |name: &str, promise: Promise, first: Assumption, second: Assumption| {
+        MENDED_BY_A_SECOND
+            .iter()
+            .any(|cell| (cell.0, cell.1, cell.2, cell.3) == (name, promise, first, second))
+    };
+    let unexplained: Vec<String> = mended
+        .iter()
+        .filter(|(name, promise, first, second, _)| !is_explained(name, *promise, *first, *second))
+        .map(|(name, promise, first, second, verdict)| {
+            format!("{name} · {promise}: broken without {first}, and without {second} too it is {verdict:?}")
+        })
+        .collect();
+    assert!(unexplained.is_empty(), "{}", unexplained.join("\n"));
+    let compared = compared.into_inner();
+    assert!(
+        compared >= least,
+        "only {compared} pairs were compared: worlds are too large for {states_max} states"
+    );
 }

@@ -221,7 +221,7 @@ fn columns(lock: &str) -> [String; 4] {
         let named: Vec<String> = faults.iter().filter_map(named).collect();
         match named.len() {
             0 => "–".to_owned(),
-            all if all == faults.len() => "always, even without faults".to_owned(),
+            all if all == faults.len() => "any fault, or none".to_owned(),
             _ => named.join(", "),
         }
     };

@@ -53,5 +53,5 @@ fn a_late_look_or_an_early_step_of_the_clock_breaks_nothing_where_the_first_row_
         }
     }
     is_golden_file("c1-instead.txt", &told);
-    assert!(told.contains("12: the clock of A steps back 1s: nothing is broken in this run"), "{told}");
+    assert!(told.contains("12: A's clock steps back 1s: nothing is broken in this run"), "{told}");
 }

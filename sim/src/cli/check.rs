@@ -34,7 +34,7 @@ pub struct Check {
     /// How many servers, 1 to 5; unless given, as many as the lock is judged with: picklock locks says how many
     #[arg(long, value_name = "N")]
     servers: Option<u8>,
-    /// How often each client asks for the lock, or how many operations it does: 1 to 255, of objects 1 to 15; twice, unless what is judged takes more.
+    /// How often each client asks for the lock, or how many operations it does: 1 to 254, of objects 1 to 15; twice, unless what is judged takes more.
     /// For locks also "endless": with --progress, whether somebody may be overtaken again and again
     #[arg(long, value_name = "K", value_parser = rounds)]
     rounds: Option<u8>,
@@ -93,7 +93,10 @@ but what puts a promise to the test never happened (picklock properties says wha
 fn rounds(text: &str) -> Result<u8, String> {
     match text {
         "endless" => Ok(ROUNDS_WITHOUT_END),
-        number => number.parse().map_err(|_| "it takes a number from 1 on, or endless".to_owned()),
+        number => match number.parse() {
+            Ok(rounds) if (1..ROUNDS_WITHOUT_END).contains(&rounds) => Ok(rounds),
+            Ok(_) | Err(_) => Err("it takes 1 to 254, or endless".to_owned()),
+        },
     }
 }
 

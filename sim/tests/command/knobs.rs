@@ -78,7 +78,10 @@ fn what_cannot_be_set_is_refused_in_a_sentence() {
         ("sweep redlock --set hold=none", "--set hold=none: it is a time: 5s"),
         ("sweep redlock --set ttl=99999999999999999s", "it may be a day at most, 86400s"),
         ("check redis-single --servers 2", "--servers 2: redis-single is not checked with another number"),
-        ("check redlock --rounds 9999999", "1 to 255"),
+        ("check redlock --rounds 9999999", "1 to 254, or endless"),
+        // The number that stands for no end.
+        ("check redlock --rounds 255", "1 to 254, or endless"),
+        ("check redlock --rounds 0", "1 to 254, or endless"),
         ("ttl --skew 1000", "0 to 9"),
         ("ttl --skew 1.5", "0 to 9"),
         ("replay redlock:pause:70 --last -1", "0 or more"),
