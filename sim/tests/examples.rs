@@ -1,17 +1,22 @@
 //! Every example that a `--help`, the README or the book in `docs/` shows is a call that the command takes.
 //!
 //! Each is started in a folder of its own, with what it needs. A wrong call ends at once, with exit code 2; what is still running
-//! after [`PATIENCE`] was understood, and is ended. `PICKLOCK_LONG=1` lets each run to its end, but for servers, which have
-//! none.
+//! after [`PATIENCE`] was understood, and is ended; some run at once. `PICKLOCK_LONG=1` lets each run to its end, but for servers,
+//! which have none.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const PICKLOCK: &str = env!("CARGO_BIN_EXE_picklock");
 const README: &str = include_str!("../../README.md");
 const PATIENCE: Duration = Duration::from_millis(700);
+
+/// How many run at once.
+const AT_ONCE: usize = 6;
 
 /// These run until somebody ends them.
 const ENDLESS: &str = "serve ";
@@ -181,14 +186,22 @@ fn refusal(call: &str, token: &str, folder: &Path) -> Option<String> {
 
 fn all_are_taken(name: &str, calls: &[String]) {
     let token = token();
-    let refused: Vec<String> = calls
-        .iter()
-        .enumerate()
-        .filter_map(|(nth, call)| {
-            let why = refusal(call, &token, &folder(&format!("{name}-{nth}")))?;
-            Some(format!("picklock {call}\n  {why}"))
-        })
-        .collect();
+    let (next, refused) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let take_one_after_the_other = || {
+        loop {
+            let nth = next.fetch_add(1, Ordering::Relaxed);
+            let Some(call) = calls.get(nth) else { return };
+            if let Some(why) = refusal(call, &token, &folder(&format!("{name}-{nth}"))) {
+                refused.lock().expect("no thread has panicked").push(format!("picklock {call}\n  {why}"));
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(take_one_after_the_other);
+        }
+    });
+    let refused = refused.into_inner().expect("no thread has panicked");
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 

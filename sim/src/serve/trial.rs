@@ -10,7 +10,7 @@ use picklock_model::time::Micros;
 /// clients strikes servers, and what waits for anything else strikes at a time drawn from the seed, before the horizon.
 ///
 /// A pause of a process is drawn anew, from half a lease to three: real seconds pass here, and a pause that no lease notices
-/// teaches nothing.
+/// teaches nothing. Nor do seconds in which most servers are down for good: whatever ends starts again, after three leases at most.
 pub fn for_trial(
     plan: Plan,
     seed: u64,
@@ -28,6 +28,16 @@ pub fn for_trial(
         let mut fault = of_client.unwrap_or(turned.fault);
         if let Fault::Pause { node: Target::Client(_) | Target::Struck, length } = &mut fault {
             *length = Micros(dice.between(lease.0 / 2, 3 * lease.0));
+        }
+        if let Fault::Crash { restart_after, .. }
+        | Fault::PowerLoss { restart_after, .. }
+        | Fault::Replace { restart_after, .. } = &mut fault
+        {
+            let longest = 3 * lease.0;
+            *restart_after = Some(match *restart_after {
+                Some(drawn) => Micros(drawn.0.min(longest)),
+                None => Micros(dice.between(0, longest)),
+            });
         }
         Planned { when, fault }
     });
@@ -114,6 +124,9 @@ mod tests {
                 if let Fault::Isolate { node, .. } = fault {
                     cut_off += usize::from(matches!(node, Target::Client(_) | Target::Struck));
                     assert!(is_aimed(*when) || *node != Target::Struck);
+                }
+                if let Fault::Crash { restart_after, .. } | Fault::PowerLoss { restart_after, .. } = fault {
+                    assert!(restart_after.is_some_and(|after| after <= Micros::seconds(3)), "{fault}");
                 }
                 if let Fault::ClockStep { node, .. } = fault {
                     assert!(matches!(node, Target::Server(_)), "{fault}");

@@ -33,6 +33,9 @@ struct Hold {
     since: Micros,
 }
 
+/// At how many later holds what struck is aimed too, every other one, where the holder is not kept in by it.
+const LATER_HOLDS: u16 = 3;
+
 impl Round<'_> {
     /// This round's plan without what did not strike until then, or was over before the first holder entered; what struck while it
     /// held is aimed at its hold.
@@ -40,6 +43,9 @@ impl Round<'_> {
     /// A pause of the holder begins as it enters, and ends when it ended, or half a lease after the lease if that was sooner: how long
     /// a client stays in is its own affair, and a pause that the next client just got in by is a matter of luck. What takes a lock away
     /// from a server, or sets its clock forward, strikes as soon as that can matter.
+    ///
+    /// What does not keep the holder in breaks the lock only if the next client comes before it leaves, and that is luck: so it strikes
+    /// at some later holds, too.
     pub fn plan(&self, plan: &Plan) -> Plan {
         let mut plan = plan.clone();
         let until = self.broken.at - self.began;
@@ -53,6 +59,8 @@ impl Round<'_> {
         });
         let Some(hold) = self.hold() else { return plan };
         plan.faults.retain(|planned| !self.was_over(&hold, planned));
+        let struck_it: Vec<bool> =
+            plan.faults.iter().map(|planned| self.struck(planned) >= Some(hold.since)).collect();
         for planned in &mut plan.faults {
             if let Some(aimed) = self.aimed(&hold, planned) {
                 *planned = aimed;
@@ -69,7 +77,37 @@ impl Round<'_> {
                 }
             }
         }
+        let keeps_it_in =
+            |planned: &Planned| matches!(planned.fault, Fault::Pause { node: Target::Struck, .. });
+        let aimed: Vec<Planned> = plan
+            .faults
+            .iter()
+            .zip(struck_it)
+            .filter(|(_, struck)| *struck)
+            .map(|(planned, _)| planned.clone())
+            .collect();
+        if !aimed.iter().any(keeps_it_in) {
+            let later = (1..=LATER_HOLDS).flat_map(|later| aimed.iter().map(move |planned| (later, planned)));
+            plan.faults.extend(later.filter_map(|(later, planned)| {
+                let mut planned = planned.clone();
+                let When::Trigger { event: Trigger::Granted, nth, .. } = &mut planned.when else {
+                    return None;
+                };
+                *nth = nth.checked_add(2 * later)?;
+                Some(planned)
+            }));
+        }
         plan
+    }
+
+    /// When this struck, if it did.
+    fn struck(&self, planned: &Planned) -> Option<Micros> {
+        match planned.when {
+            When::At(at) => Some(self.began + at),
+            When::Trigger { .. } => {
+                Some(self.strikes.iter().find(|strike| is_that(strike, &planned.fault))?.at)
+            }
+        }
     }
 
     fn hold(&self) -> Option<Hold> {
@@ -85,10 +123,14 @@ impl Round<'_> {
         Some(Hold { client, nth: times.len().try_into().ok()?, since })
     }
 
-    /// Whether this struck by the clock, was over before the hold began, and leaves nothing behind.
+    /// Whether this struck by the clock, was over before the hold began, and leaves nothing behind that matters to it.
     fn was_over(&self, hold: &Hold, planned: &Planned) -> bool {
         let When::At(at) = planned.when else { return false };
         let length = match &planned.fault {
+            // What a server has lost is missed by whoever was asking then.
+            Fault::Crash { restart_after: Some(length), .. }
+            | Fault::PowerLoss { restart_after: Some(length), .. }
+            | Fault::Replace { restart_after: Some(length), .. } => *length + self.lease,
             Fault::Pause { length, .. }
             | Fault::Cut { length, .. }
             | Fault::Isolate { length, .. }
@@ -100,10 +142,7 @@ impl Round<'_> {
 
     /// The same fault, aimed at the hold, if it struck while that was.
     fn aimed(&self, hold: &Hold, planned: &Planned) -> Option<Planned> {
-        let struck = match planned.when {
-            When::At(at) => self.began + at,
-            When::Trigger { .. } => self.strikes.iter().find(|strike| is_that(strike, &planned.fault))?.at,
-        };
+        let struck = self.struck(planned)?;
         if struck < hold.since {
             return None;
         }
@@ -202,6 +241,11 @@ mod tests {
         When::Trigger { client: Some(0), event: Trigger::Granted, nth, delay: Micros(delay) }
     }
 
+    /// From A's `nth` hold on, at every other one.
+    fn at_holds(nth: u16, delay: i64, fault: &Fault) -> Vec<(When, Fault)> {
+        (0..=LATER_HOLDS).map(|later| (when_a_enters(nth + 2 * later, delay), fault.clone())).collect()
+    }
+
     fn again(drawn: &Plan, strikes: &[Strike]) -> Vec<(When, Fault)> {
         again_if(drawn, strikes, &BTreeSet::new())
     }
@@ -244,29 +288,38 @@ mod tests {
     }
 
     #[test]
-    fn what_strikes_as_the_holder_enters_stays_as_it_was() {
+    fn what_strikes_as_the_holder_enters_does_so_again() {
         let loss = Fault::PowerLoss { node: Target::Server(2), restart_after: Some(Micros(100)) };
         let drawn = plan(vec![(when_a_enters(1, 0), loss.clone())]);
         let fired = BTreeSet::from([0]);
         let strikes = [strike(3_000_300, loss.clone(), None)];
-        assert_eq!(again_if(&drawn, &strikes, &fired), [(when_a_enters(1, 0), loss)]);
+        assert_eq!(again_if(&drawn, &strikes, &fired), at_holds(1, 0, &loss));
+    }
+
+    #[test]
+    fn what_a_server_lost_before_the_holder_asked_is_left_out() {
+        let loss = |after| Fault::PowerLoss { node: Target::Server(2), restart_after: Some(Micros(after)) };
+        let drawn =
+            plan(vec![(at(100_000), loss(100)), (at(1_500_000), loss(200)), (at(2_500_000), loss(300))]);
+        let again = again(&drawn, &[]);
+        assert_eq!(again[0], (at(1_500_000), loss(200)));
+        assert_eq!(again[1], (when_a_enters(2, 0), loss(300)));
+        assert!(!again.iter().any(|(_, fault)| *fault == loss(100)), "{again:?}");
     }
 
     #[test]
     fn what_struck_before_the_hold_and_may_still_matter_stays_where_it_was() {
         let step = |by| Fault::ClockStep { node: Target::Server(1), by: Micros(by) };
         let drawn = plan(vec![(at(300_000), step(700_000)), (at(2_600_000), step(800_000))]);
-        assert_eq!(
-            again(&drawn, &[]),
-            [(at(300_000), step(700_000)), (when_a_enters(2, 200_000), step(800_000))],
-            "as soon as so big a step can matter"
-        );
+        let again = again(&drawn, &[]);
+        assert_eq!(again[0], (at(300_000), step(700_000)));
+        assert_eq!(again[1..], at_holds(2, 200_000, &step(800_000)), "as soon as so big a step can matter");
     }
 
     #[test]
     fn a_power_loss_of_a_server_comes_as_the_holder_enters() {
         let loss = Fault::PowerLoss { node: Target::Server(2), restart_after: Some(Micros(100)) };
         let drawn = plan(vec![(at(2_600_000), loss.clone())]);
-        assert_eq!(again(&drawn, &[]), [(when_a_enters(1, 0), loss)]);
+        assert_eq!(again(&drawn, &[]), at_holds(1, 0, &loss));
     }
 }
