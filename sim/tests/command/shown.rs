@@ -316,7 +316,6 @@ fn tables_fit_a_terminal_of_eighty_columns() {
 #[test]
 fn tables_fit_a_terminal_of_sixty_columns_or_fold() {
     for line in [
-        "theorems lemma-1 transfer --quick",
         "scenarios R18 V8",
         "locks",
         "faults",

@@ -116,11 +116,11 @@ fn the_last_tokens_are_kept_for_whoever_wants_them() {
 #[test]
 fn a_run_is_shown_for_the_promise_that_its_token_was_printed_for() {
     let sweep = document(
-        "sweep cassandra-queue --faults clock --seeds 0..200 --keep-going --watch 0 \
+        "sweep cassandra-queue --faults clock --seeds 0..80 --keep-going --watch 0 \
                           --property mutual-exclusion,fifo,lease-loss",
     );
     let violations = sweep["violations"].as_array().expect("an array");
-    assert!(violations.len() > 10, "{}", violations.len());
+    assert!(violations.len() >= 4, "{}", violations.len());
     for violation in violations.iter().take(4) {
         let token = text_of(&violation["token"]);
         let replay = document(&format!("replay {token}"));

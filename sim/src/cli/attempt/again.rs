@@ -33,8 +33,21 @@ struct Hold {
     since: Micros,
 }
 
-/// At how many later holds what struck is aimed too, every other one, where the holder is not kept in by it.
+/// At how many holds before the one that was broken what struck it is aimed, too, every other one: no two rounds go alike.
+const EARLIER_HOLDS: u16 = 2;
+/// At how many later ones, where the holder is not kept in by it.
 const LATER_HOLDS: u16 = 3;
+
+/// The same fault at other holds than the one it is aimed at, if it is aimed at one.
+fn at_other_holds(planned: &Planned, later: u16) -> Vec<Planned> {
+    let When::Trigger { client, event: Trigger::Granted, nth, delay } = planned.when else {
+        return Vec::new();
+    };
+    let earlier = (1..=EARLIER_HOLDS).filter_map(|before| nth.checked_sub(2 * before)).filter(|nth| *nth > 0);
+    let later = (1..=later).filter_map(|after| nth.checked_add(2 * after));
+    let when = |nth| When::Trigger { client, event: Trigger::Granted, nth, delay };
+    earlier.chain(later).map(|nth| Planned { when: when(nth), fault: planned.fault.clone() }).collect()
+}
 
 impl Round<'_> {
     /// This round's plan without what did not strike until then, or was over before the first holder entered; what struck while it
@@ -44,8 +57,8 @@ impl Round<'_> {
     /// a client stays in is its own affair, and a pause that the next client just got in by is a matter of luck. What takes a lock away
     /// from a server, or sets its clock forward, strikes as soon as that can matter.
     ///
-    /// What does not keep the holder in breaks the lock only if the next client comes before it leaves, and that is luck: so it strikes
-    /// at some later holds, too.
+    /// No two rounds go alike, so it strikes at some holds before that one, too. And what does not keep the holder in breaks the lock
+    /// only if the next client comes before it leaves, which is luck: so it strikes at some later holds, too.
     pub fn plan(&self, plan: &Plan) -> Plan {
         let mut plan = plan.clone();
         let until = self.broken.at - self.began;
@@ -67,8 +80,9 @@ impl Round<'_> {
             }
         }
         let by_clock = |planned: &Planned| matches!(planned.when, When::At(_));
-        if !plan.faults.iter().any(by_clock) {
-            // Nothing that came before has to have been: any hold will do.
+        let any_hold_will_do = !plan.faults.iter().any(by_clock);
+        if any_hold_will_do {
+            // Nothing that came before has to have been.
             for Planned { when, .. } in &mut plan.faults {
                 if let When::Trigger { client: Some(client), nth, .. } = when
                     && (*client, *nth) == (hold.client, hold.nth)
@@ -77,26 +91,12 @@ impl Round<'_> {
                 }
             }
         }
+        let aimed = plan.faults.iter().zip(struck_it).filter(|(_, struck)| *struck);
+        let aimed: Vec<Planned> = aimed.map(|(planned, _)| planned.clone()).collect();
         let keeps_it_in =
             |planned: &Planned| matches!(planned.fault, Fault::Pause { node: Target::Struck, .. });
-        let aimed: Vec<Planned> = plan
-            .faults
-            .iter()
-            .zip(struck_it)
-            .filter(|(_, struck)| *struck)
-            .map(|(planned, _)| planned.clone())
-            .collect();
-        if !aimed.iter().any(keeps_it_in) {
-            let later = (1..=LATER_HOLDS).flat_map(|later| aimed.iter().map(move |planned| (later, planned)));
-            plan.faults.extend(later.filter_map(|(later, planned)| {
-                let mut planned = planned.clone();
-                let When::Trigger { event: Trigger::Granted, nth, .. } = &mut planned.when else {
-                    return None;
-                };
-                *nth = nth.checked_add(2 * later)?;
-                Some(planned)
-            }));
-        }
+        let later = if aimed.iter().any(keeps_it_in) { 0 } else { LATER_HOLDS };
+        plan.faults.extend(aimed.iter().flat_map(|planned| at_other_holds(planned, later)));
         plan
     }
 
@@ -294,6 +294,21 @@ mod tests {
         let fired = BTreeSet::from([0]);
         let strikes = [strike(3_000_300, loss.clone(), None)];
         assert_eq!(again_if(&drawn, &strikes, &fired), at_holds(1, 0, &loss));
+    }
+
+    #[test]
+    fn at_every_other_hold_around_the_one_that_was_broken_it_strikes_too() {
+        let loss = Fault::PowerLoss { node: Target::Server(2), restart_after: Some(Micros(100)) };
+        let holds = |nth, later| -> Vec<When> {
+            let planned = Planned { when: when_a_enters(nth, 7), fault: loss.clone() };
+            at_other_holds(&planned, later).into_iter().map(|planned| planned.when).collect()
+        };
+        let expected = [4, 2, 8, 10, 12].map(|nth| when_a_enters(nth, 7));
+        assert_eq!(holds(6, 3), expected);
+        assert_eq!(holds(6, 0), expected[..2]);
+        assert_eq!(holds(1, 0), []);
+        assert_eq!(holds(u16::MAX, 3).len(), 2);
+        assert_eq!(at_other_holds(&Planned { when: at(5), fault: loss }, 3), []);
     }
 
     #[test]
