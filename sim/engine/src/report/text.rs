@@ -296,7 +296,7 @@ impl TextTrace {
             Some(node @ (Node::Server(_) | Node::Resource)) => {
                 let contents = contents(step.cluster, node);
                 if let Happening::Delivered { message, .. } = step.happening {
-                    lines.mark_hidden(&message_words(message, Y::WORDS), &contents, &step.effects.events);
+                    lines.mark_hidden(&message_words(message, Y::WORDS), &contents);
                 }
                 changed = self.add_stored(node, contents, &mut lines);
                 // That the resource answers goes without saying.

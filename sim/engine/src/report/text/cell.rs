@@ -139,11 +139,10 @@ impl Lines {
     }
 
     /// Says of a record that was written by a message that what is stored then hides it.
-    pub(super) fn mark_hidden(&mut self, message: &str, stored: &[String], events: &[Event]) {
-        let is_written = events.iter().any(|event| matches!(event, Event::RecordWritten { .. }));
-        if is_written && is_hidden(message, stored) {
-            let written = self.0.iter_mut().find(|line| line.text.ends_with("record is written"));
-            written.into_iter().for_each(|line| line.text.push_str(HIDDEN));
+    pub(super) fn mark_hidden(&mut self, message: &str, stored: &[String]) {
+        let written = self.0.iter_mut().find(|line| line.text.ends_with("record is written"));
+        if let Some(line) = written.filter(|_| is_hidden(message, stored)) {
+            line.text.push_str(HIDDEN);
         }
     }
 
