@@ -186,3 +186,17 @@ pub(super) fn merge_into(columns: &mut Columns, column: Column, ties: TieRules) 
         Err(at) => columns.insert(at, column),
     }
 }
+
+/// Adds columns in the order of their names to others in that order, as [`merge_into`] does one by one.
+pub(super) fn merge_all(columns: &mut Columns, ordered: impl IntoIterator<Item = Column>, ties: TieRules) {
+    let mut at = 0;
+    for column in ordered {
+        at += columns[at..].iter().take_while(|probe| probe.name < column.name).count();
+        match columns.get_mut(at) {
+            Some(there) if there.name == column.name => {
+                there.cell = reconcile(&there.cell, &column.cell, ties);
+            }
+            _ => columns.insert(at, column),
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! A server as coordinator: it takes a client's request, sends it to the replicas, itself among them, and answers when
 //! as many as the consistency level asks for have done their part.
 
-use super::cell::{Cell, Column, Columns, Content, merge_into};
+use super::cell::{Cell, Column, Columns, Content, merge_all, merge_into};
 use super::paxos::Ballot;
 use super::peer::Peer;
 use super::pending::{Awaited, Pending, RowAcks, Servers};
@@ -186,7 +186,9 @@ impl Cassandra {
         // `create`).
         let now_seconds = now_seconds.unwrap_or(cx.wall.whole_seconds());
         let mut merged = Columns::new();
-        found.iter().for_each(|(_, column)| merge_into(&mut merged, *column, cx.settings.ties));
+        for of_one in found.chunk_by(|(server, _), (next, _)| server == next) {
+            merge_all(&mut merged, of_one.iter().map(|(_, column)| *column), cx.settings.ties);
+        }
         let result = live_columns(&merged, count, now_seconds);
         // It is merged until the limit is reached (`db/filter/DataLimits.java` `Counter`): what lies behind is not repaired.
         let is_last = |column: &Column| Some(column.name) == result.last().map(|(name, _)| *name);
@@ -198,8 +200,16 @@ impl Cassandra {
         let mut missing = Servers::default();
         match cx.settings.read_repair {
             ReadRepair::Blocking => {
+                let mut rest = &found[..];
                 for server in (0..cx.servers).filter(|&server| answered.contains(server)) {
-                    let lacks = |column: &&Column| found.binary_search(&(server, **column)).is_err();
+                    let own;
+                    (own, rest) = rest.split_at(rest.partition_point(|(of, _)| *of <= server));
+                    // Both are in the order of names.
+                    let mut own = own.iter().map(|(_, column)| column).peekable();
+                    let lacks = |column: &&Column| {
+                        while own.next_if(|own| own.name < column.name).is_some() {}
+                        own.next_if(|own| own == column).is_none()
+                    };
                     let columns: Columns = merged[..merged_until].iter().filter(lacks).copied().collect();
                     if columns.is_empty() {
                         continue;

@@ -1,5 +1,6 @@
 //! Which of two cells wins, when a cell is live, and in which order names stand.
 
+use super::cell::{Column, Columns, merge_all, merge_into};
 use super::*;
 use proptest::prelude::*;
 
@@ -11,6 +12,15 @@ fn any_cell() -> impl Strategy<Value = Cell> {
         (0..3i64).prop_map(|local_deletion_seconds| Content::Tombstone { local_deletion_seconds });
     (0..3i64, prop_oneof![live, tombstone])
         .prop_map(|(timestamp, content)| Cell { timestamp: Wall(timestamp), content })
+}
+
+/// Some of few columns, in order.
+fn any_columns() -> impl Strategy<Value = Columns> {
+    let columns = prop::collection::btree_map(0..6u16, any_cell(), 0..6);
+    let name = |thread| ColumnName { prefix: Prefix::None, thread: ThreadId(thread) };
+    columns.prop_map(move |columns| {
+        columns.into_iter().map(|(thread, cell)| Column { name: name(thread), cell }).collect()
+    })
 }
 
 fn any_ties() -> impl Strategy<Value = TieRules> {
@@ -55,6 +65,16 @@ proptest! {
     fn the_winner_is_the_one_that_the_source_picks(a in any_cell(), b in any_cell()) {
         let expected = if left_wins_as_the_source_says(&a, &b) { a } else { b };
         prop_assert_eq!(reconcile(&a, &b, TieRules::V4), expected);
+    }
+
+    #[test]
+    fn columns_in_order_are_merged_at_once_as_one_by_one(
+        there in any_columns(), other in any_columns(), ties in any_ties(),
+    ) {
+        let (mut at_once, mut one_by_one) = (there.clone(), there);
+        merge_all(&mut at_once, other.iter().copied(), ties);
+        other.iter().for_each(|column| merge_into(&mut one_by_one, *column, ties));
+        prop_assert_eq!(at_once, one_by_one);
     }
 
     #[test]
