@@ -288,7 +288,7 @@ fn what_breaks_without_one_assumption_breaks_without_a_second_one() {
         let mut mended = Vec::new();
         for (row, first) in meant.iter().enumerate() {
             let is_chosen =
-                |column: &usize| *column != row && (place + row * meant.len() + column) % each == 0;
+                |column: &usize| *column != row && (place + row * meant.len() + column).is_multiple_of(each);
             let chosen: Vec<Assumption> =
                 (0..meant.len()).filter(is_chosen).map(|column| meant[column]).collect();
             if chosen.is_empty() || is_broken(&[*first]) != Some(CheckVerdict::Violated) {
