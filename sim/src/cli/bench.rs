@@ -4,6 +4,7 @@ use super::jobs::Jobs;
 use super::progress::Progress;
 use super::screen::{Screen, Tone, cell, counted, headed, lines, wrapped};
 use super::{BadCall, Ending, interrupt, names, seeds};
+use crate::files;
 use crate::measures::bench::{
     Contestant, Grid, LATENCY, POLL_INTERVAL, Point, Spread, TTL_SECONDS, WARM_UP, contestants, plot,
 };
@@ -89,6 +90,7 @@ impl Bench {
         let pool = self.jobs.pool()?;
         if let Some(file) = &self.svg {
             // Not at the end, when all is measured. What is there stays until then.
+            files::refuse_other_than_files(file).map_err(|error| unwritable(file, &error))?;
             File::options().append(true).create(true).open(file).map_err(|error| unwritable(file, &error))?;
         }
         let progress = Progress::runs(grid.runs());

@@ -135,6 +135,9 @@ impl ReplayToken {
         let wanted = self.format(screen)?;
         let Some(mut token) = given::token(locks, &self.token)? else { return Ok(Ending::Incomplete) };
         let lock = names::lock_of(locks, &token)?;
+        // What never comes in a run is not judged in another one that ends.
+        let is_unjudged =
+            self.instead.is_some() && token.promise.is_some_and(|promise| promise.is_of_progress());
         if let Some(instead) = self.instead {
             if instead.is_a_list() && (self.out.is_some() || self.open || wanted != Format::Text) {
                 return Err(BadCall(format!(
@@ -204,6 +207,7 @@ impl ReplayToken {
         let ending = match token.promise {
             _ if replay.panicked.is_some() => Ending::Incomplete,
             Some(promise) if is_untested(promise) => Ending::Vacuous,
+            None if is_unjudged && !replay.breaks(None) => Ending::Vacuous,
             promise => Ending::broken_if(replay.breaks(promise)),
         };
         let otherwise = replay.came_out_otherwise;

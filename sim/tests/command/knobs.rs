@@ -87,6 +87,8 @@ fn what_cannot_be_set_is_refused_in_a_sentence() {
         ("replay redlock:pause:70 --last -1", "0 or more"),
         ("replay redlock:pause:3:fifo:x", "has too many parts: a run is LOCK:FAULTS:SEED"),
         ("replay redlock:pause:70 --out x.pdf", "--out x.pdf: nothing is written as .pdf"),
+        ("bench --svg /dev/null", "--svg /dev/null: it cannot be written: it is a device or a pipe"),
+        ("try --record /dev/null -- true", "--record /dev/null: cannot be written: it is a device or a pipe"),
         ("man --json", "--json has nothing to say about it"),
         ("sweep redlock --set releases=maybe", "--set releases=maybe: it is true or false"),
         ("sweep redlock --set store.persistence=Sometimes", "--set store.persistence=Sometimes: "),

@@ -187,6 +187,17 @@ fn a_lock_whose_holder_outstays_its_lease_is_not_said_to_leave_in_time() {
     assert_eq!(run("check cassandra-lwt --drop no-expiry --drop stops-in-time").code, 1);
 }
 
+/// What goes round for ever in the one run is not looked for in another, which ends: that is no pass.
+#[test]
+fn of_another_run_than_one_that_waits_for_ever_no_progress_is_judged() {
+    let list = run("replay R18 --instead 1").stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let unjudged = "whether anybody waits for ever in it is not judged";
+    assert!(list.contains(&format!("no step breaks a promise, 17 steps; {unjudged}")), "{list}");
+    let one = run("replay R18 --instead 1:1");
+    assert_eq!(one.code, 4, "{}", one.stdout);
+    assert!(one.stderr.contains(&format!("note: {unjudged}")), "{}", one.stderr);
+}
+
 #[test]
 fn another_step_of_a_run_that_has_none_is_refused_in_one_sentence() {
     for (line, why) in [

@@ -53,6 +53,7 @@ fn action_of<Y: System>(space: &Space<Y>, actions: &[u16], step: usize) -> Resul
 /// If the token's run is one of a seed, or has no such step.
 pub fn other_runs(lock: &dyn AnyLock, token: &Token, step: usize) -> Result<Vec<OtherRun>, RunError> {
     let shown = TextOptions { last: Some(0), ..TextOptions::default() };
+    let of_progress = token.promise.is_some_and(|promise| promise.is_of_progress());
     let mut runs = Vec::new();
     for Other { token, left_out } in lock.others(token, step)? {
         let replay = lock.replay(&token, &shown)?;
@@ -65,6 +66,7 @@ pub fn other_runs(lock: &dyn AnyLock, token: &Token, step: usize) -> Result<Vec<
             token: token.encode(),
             broken: broken.collect(),
             shown_for: replay.shown_for,
+            of_progress,
             events: replay.events,
         });
     }

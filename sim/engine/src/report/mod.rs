@@ -22,7 +22,7 @@ mod toy;
 pub use hash::TraceHash;
 pub use json::{JsonEvent, JsonEvents, JsonMessage, JsonMode, JsonViolation};
 pub use operations::{JsonOperation, Operation, operations};
-pub use others::{OtherRun, happens};
+pub use others::{OtherRun, WAITS_UNJUDGED, happens};
 pub use perfetto::perfetto;
 #[cfg(feature = "report")]
 pub use picture::{Cause, Others, STYLE, Window, page, page_with_others, svg, why_of};

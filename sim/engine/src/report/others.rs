@@ -19,9 +19,14 @@ pub struct OtherRun {
     pub broken: Vec<String>,
     /// Of these the promise that it is shown for.
     pub shown_for: Option<Promise>,
+    /// Whether it is another run than one in which something never comes: of this one that is not judged.
+    pub of_progress: bool,
     /// Its steps, from the beginning.
     pub events: Vec<JsonEvent>,
 }
+
+/// What is said of a run that ends, where the first one went round for ever.
+pub const WAITS_UNJUDGED: &str = "whether anybody waits for ever in it is not judged";
 
 impl OtherRun {
     /// What the one run shows: `nothing is broken in this run, 31 steps`.
@@ -31,6 +36,9 @@ impl OtherRun {
         };
         match (self.shown_for, self.events.iter().find(breaks)) {
             (Some(promise), Some(event)) => format!("breaks {promise} in step {}", event.step),
+            (_, _) if self.of_progress => {
+                format!("no step breaks a promise, {}; {WAITS_UNJUDGED}", steps(self.events.len()))
+            }
             (_, _) => format!("nothing is broken in this run, {}", steps(self.events.len())),
         }
     }

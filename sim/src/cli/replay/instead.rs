@@ -3,7 +3,7 @@
 use super::super::screen::{Screen, Tone, indented, sentence};
 use super::super::{BadCall, names};
 use crate::registry::{AnyLock, other_runs};
-use crate::report::OtherRun;
+use crate::report::{OtherRun, WAITS_UNJUDGED};
 use crate::token::Token;
 use serde::Serialize;
 use std::fmt::Write;
@@ -80,6 +80,9 @@ impl Instead {
             )));
         };
         eprintln!("note: in step {step} {}", run.words);
+        if run.of_progress {
+            eprintln!("note: {WAITS_UNJUDGED}");
+        }
         let token = run.token.parse::<Token>().map_err(|error| BadCall(error.to_string()))?;
         Ok(Some(token))
     }

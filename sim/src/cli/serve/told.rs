@@ -2,6 +2,7 @@
 
 use super::Watched;
 use crate::cli::{BadCall, Ending, names};
+use crate::files;
 use crate::plans::plan::{Plan, Planned, When};
 use crate::report::{Window, page};
 use crate::serve::watch::{BrokenLine, Picture, Verdict, Watch};
@@ -53,7 +54,8 @@ pub fn witness_address(at: &str) -> Result<SocketAddr, BadCall> {
 
 /// The file of a record.
 pub fn created(path: &Path) -> Result<File, BadCall> {
-    File::create(path)
+    files::refuse_other_than_files(path)
+        .and_then(|()| File::create(path))
         .map_err(|error| BadCall(format!("--record {}: cannot be written: {error}", path.display())))
 }
 

@@ -53,6 +53,22 @@ pub struct Strike {
     pub client: Option<u8>,
 }
 
+impl Strike {
+    /// Whether it ended processes of servers that were down already, and took nothing more along: nothing came of it.
+    fn is_vain<'a>(&self, mut earlier: impl Iterator<Item = &'a Strike>) -> bool {
+        let takes_along =
+            |strike: &Strike| matches!(strike.fault, Fault::PowerLoss { .. } | Fault::Replace { .. });
+        let may_be_vain = |other: &Strike| match self.fault {
+            Fault::Crash { .. } => matches!(other.fault, Fault::Crash { .. }) || takes_along(other),
+            Fault::PowerLoss { .. } => takes_along(other),
+            _ => false,
+        };
+        let is_down = |other: &Strike| other.over.is_none_or(|over| over > self.at);
+        let of_same = |other: &Strike| !self.servers.is_empty() && other.servers == self.servers;
+        earlier.any(|other| may_be_vain(other) && is_down(other) && of_same(other))
+    }
+}
+
 /// What a client of a trial does, for whoever aims faults at it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Deed {
@@ -389,7 +405,13 @@ impl Watch {
         let active = |strike: &&Strike| strike.over.is_none_or(|over| over >= began);
         let of_first = |strike: &&Strike| first.is_some() && strike.client == first;
         let of_moved = |strike: &&Strike| moved.iter().any(|(server, _)| strike.servers.contains(server));
-        let active: Vec<&Strike> = self.strikes.iter().filter(active).filter(|_| !is_all_deleted).collect();
+        let struck = self
+            .strikes
+            .iter()
+            .enumerate()
+            .filter(|(place, strike)| !strike.is_vain(self.strikes.iter().take(*place)));
+        let active: Vec<&Strike> =
+            struck.map(|(_, strike)| strike).filter(active).filter(|_| !is_all_deleted).collect();
         let last = |strikes: Vec<&Strike>| strikes.last().map(|strike| (*strike).clone());
         let cause = last(active.iter().copied().filter(of_first).collect())
             .or_else(|| last(active.iter().copied().filter(of_moved).collect()))
@@ -511,6 +533,40 @@ mod tests {
         assert!(before.fault.is_none(), "{before}");
         let nothing = Because::NothingStruck { client: "A".to_owned(), since: Micros(10) };
         assert!(before.because.contains(&nothing), "{before}");
+    }
+
+    #[test]
+    fn a_server_that_is_down_loses_nothing_more() {
+        use crate::plans::plan::Target;
+        let node = Target::Server(0);
+        let strike = |at, over, fault, server| Strike {
+            number: 1,
+            at: Micros(at),
+            over,
+            fault,
+            servers: vec![server],
+            client: None,
+        };
+        let loss = Fault::PowerLoss { node, restart_after: None };
+        let crash = Fault::Crash { node, restart_after: None };
+        let lost = [strike(5, Some(Micros(15)), loss.clone(), 0)];
+        let crashed = [strike(5, None, crash.clone(), 0)];
+        for (fault, earlier, at, server, is_vain) in [
+            (&loss, &lost, 10, 0, true),
+            (&crash, &lost, 10, 0, true),
+            (&crash, &crashed, 10, 0, true),
+            // What was only in memory is gone now.
+            (&loss, &crashed, 10, 0, false),
+            // It was there again, or is another server.
+            (&loss, &lost, 15, 0, false),
+            (&loss, &lost, 10, 1, false),
+        ] {
+            assert_eq!(
+                strike(at, None, fault.clone(), server).is_vain(earlier.iter()),
+                is_vain,
+                "{fault} at {at}"
+            );
+        }
     }
 
     #[test]
