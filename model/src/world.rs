@@ -60,7 +60,9 @@ pub struct Bounds {
     /// which may be for good. Either way what is under way to it is lost, as with a connection that ends: left out is a request that was
     /// sent to it while it was down and reaches it when it is back.
     pub server_crashes_restart: bool,
-    /// Whether what they had just said is lost with them (the machine goes off), or still arrives (only the process ends).
+    /// Whether what they had just said is lost with them in any case (the machine goes off). If not (only the process ends), it may be
+    /// lost, as with a connection that is reset, and it may still arrive. Whoever else crashes or loses power, its last words may be lost,
+    /// all of them together, and may still arrive; seeded runs lose them always.
     pub crashes_take_sent: bool,
     /// How many times the resource may crash; it starts again at once.
     pub resource_restarts: u8,
@@ -112,9 +114,9 @@ impl Bounds {
 }
 
 impl Bounds {
-    /// Lets every fault that may strike do so this many times, or as often as it may if that is more. A clock that stops for good has no
-    /// second time, and drifts are as many as a lock allows for.
-    pub fn strike_times(&mut self, times: u8) {
+    /// Lets every fault that may strike do so this many times; whether there is one. A clock that stops for good has no second time, and
+    /// drifts are as many as a lock allows for.
+    pub fn strike_times(&mut self, times: u8) -> bool {
         let budgets = [
             &mut self.losses,
             &mut self.duplicates,
@@ -126,10 +128,12 @@ impl Bounds {
             &mut self.server_clock_steps,
             &mut self.clock_steps,
         ];
-        budgets
-            .into_iter()
-            .filter(|budget| (1..times).contains(&**budget))
-            .for_each(|budget| *budget = times);
+        let mut strikes = false;
+        for budget in budgets.into_iter().filter(|budget| **budget > 0) {
+            *budget = times;
+            strikes = true;
+        }
+        strikes
     }
 }
 
@@ -265,9 +269,78 @@ pub enum Action {
         /// Which.
         server: u8,
     },
+    /// The client's process ends, and what it had said and has not arrived is lost with it.
+    CrashUnheard {
+        /// Which.
+        client: u8,
+    },
+    /// The server loses power and starts again, and what it had said and has not arrived is lost with it.
+    LosePowerUnheard {
+        /// Which.
+        server: u8,
+    },
+    /// The server crashes, and what it had said and has not arrived is lost with it.
+    CrashServerUnheard {
+        /// Which.
+        server: u8,
+    },
+}
+
+/// How a process ends, and whether it starts again.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct End {
+    /// Power is lost, not the process alone.
+    pub power_lost: bool,
+    /// It starts again at once; what is under way to it is lost, as with a connection that ends.
+    pub restarts: bool,
+    /// What it had said and has not arrived is lost with it.
+    pub takes_sent: bool,
+}
+
+impl End {
+    /// Whether this message is lost when the process of `node` ends so.
+    pub fn takes<Y: System>(&self, node: Node, envelope: &Envelope<Y>) -> bool {
+        self.restarts && envelope.to == node || self.takes_sent && envelope.from == node
+    }
 }
 
 impl Action {
+    /// Whose process ends by it, and how; `None` if none does.
+    pub(crate) fn end(&self, bounds: &Bounds) -> Option<(Node, End)> {
+        let of_client = |client, takes_sent| {
+            (Node::Client(client), End { power_lost: true, restarts: bounds.crashes_restart, takes_sent })
+        };
+        let of_power =
+            |server, takes_sent| (Node::Server(server), End { power_lost: true, restarts: true, takes_sent });
+        let of_server = |server, takes_sent| {
+            let power_lost = bounds.crashes_take_sent;
+            (Node::Server(server), End { power_lost, restarts: bounds.server_crashes_restart, takes_sent })
+        };
+        match *self {
+            Action::Crash { client } => Some(of_client(client, false)),
+            Action::CrashUnheard { client } => Some(of_client(client, true)),
+            Action::LosePower { server } => Some(of_power(server, false)),
+            Action::LosePowerUnheard { server } => Some(of_power(server, true)),
+            Action::CrashServer { server } => Some(of_server(server, bounds.crashes_take_sent)),
+            Action::CrashServerUnheard { server } => Some(of_server(server, true)),
+            Action::RestartResource => {
+                Some((Node::Resource, End { power_lost: false, restarts: true, takes_sent: false }))
+            }
+            Action::Deliver { .. }
+            | Action::Wake { .. }
+            | Action::Tick
+            | Action::Lose { .. }
+            | Action::Duplicate { .. }
+            | Action::Pause { .. }
+            | Action::Resume { .. }
+            | Action::RestartServer { .. }
+            | Action::StepServerClock { .. }
+            | Action::DriftingTick { .. }
+            | Action::StepClock { .. }
+            | Action::FreezeClock { .. } => None,
+        }
+    }
+
     /// Whether it takes a tick of true time; everything else takes no time that counts.
     pub fn passes_time(&self) -> bool {
         matches!(self, Action::Tick | Action::DriftingTick { .. })
@@ -290,6 +363,9 @@ impl Action {
             | Action::Crash { .. }
             | Action::LosePower { .. }
             | Action::CrashServer { .. }
+            | Action::CrashUnheard { .. }
+            | Action::LosePowerUnheard { .. }
+            | Action::CrashServerUnheard { .. }
             | Action::RestartServer { .. }
             | Action::RestartResource => false,
         }
@@ -306,6 +382,9 @@ impl Action {
             | Action::Crash { .. }
             | Action::LosePower { .. }
             | Action::CrashServer { .. }
+            | Action::CrashUnheard { .. }
+            | Action::LosePowerUnheard { .. }
+            | Action::CrashServerUnheard { .. }
             | Action::RestartServer { .. }
             | Action::RestartResource
             | Action::StepServerClock { .. }
@@ -440,6 +519,9 @@ impl<Y: System> World<Y> {
             | Action::Crash { .. }
             | Action::LosePower { .. }
             | Action::CrashServer { .. }
+            | Action::CrashUnheard { .. }
+            | Action::LosePowerUnheard { .. }
+            | Action::CrashServerUnheard { .. }
             | Action::RestartServer { .. }
             | Action::RestartResource
             | Action::StepServerClock { .. }
@@ -554,30 +636,17 @@ impl<Y: System> World<Y> {
                 self.set_status(client, Status::Paused { ticks_left: bounds.pause_ticks });
             }
             Action::Resume { client } => self.set_status(client, Status::Up),
-            Action::Crash { client } => {
-                let node = Node::Client(client);
-                self.cluster.crash(node, true, setup, effects, on_violation);
-                if bounds.crashes_restart {
-                    self.in_flight.retain(|envelope| envelope.to != node);
-                    self.cluster.restart(node, now, setup, effects, on_violation);
-                }
-            }
-            Action::LosePower { server } => {
-                let node = Node::Server(server);
-                self.cluster.crash(node, true, setup, effects, on_violation);
-                self.in_flight.retain(|envelope| envelope.to != node);
-                self.cluster.restart(node, now, setup, effects, on_violation);
-                self.send(node, effects);
-            }
-            Action::CrashServer { server } => {
-                let node = Node::Server(server);
-                self.cluster.crash(node, bounds.crashes_take_sent, setup, effects, on_violation);
-                if bounds.crashes_take_sent {
-                    // What it had said and what arrives nevertheless might as well have arrived before.
-                    self.in_flight.retain(|envelope| envelope.from != node);
-                }
-                if bounds.server_crashes_restart {
-                    self.in_flight.retain(|envelope| envelope.to != node);
+            Action::Crash { .. }
+            | Action::LosePower { .. }
+            | Action::CrashServer { .. }
+            | Action::CrashUnheard { .. }
+            | Action::LosePowerUnheard { .. }
+            | Action::CrashServerUnheard { .. }
+            | Action::RestartResource => {
+                let Some((node, end)) = action.end(bounds) else { unreachable!("a process ends") };
+                self.cluster.crash(node, end.power_lost, setup, effects, on_violation);
+                self.in_flight.retain(|envelope| !end.takes(node, envelope));
+                if end.restarts {
                     self.cluster.restart(node, now, setup, effects, on_violation);
                     self.send(node, effects);
                 }
@@ -586,10 +655,6 @@ impl<Y: System> World<Y> {
                 let node = Node::Server(server);
                 self.cluster.restart(node, now, setup, effects, on_violation);
                 self.send(node, effects);
-            }
-            Action::RestartResource => {
-                self.cluster.resource.restart(&setup.workload);
-                self.in_flight.retain(|envelope| envelope.to != Node::Resource);
             }
             Action::StepServerClock { server } => {
                 let by = Micros(i64::from(bounds.server_clock_step_ticks) * TICK.0);
@@ -658,11 +723,13 @@ impl<Y: System> World<Y> {
             }
             Action::Pause { client } => Happening::Paused { node: Node::Client(client) },
             Action::Resume { client } => Happening::Resumed { node: Node::Client(client) },
-            Action::Crash { client } => Happening::Crashed { node: Node::Client(client), power_lost: true },
-            Action::LosePower { server } => {
+            Action::Crash { client } | Action::CrashUnheard { client } => {
+                Happening::Crashed { node: Node::Client(client), power_lost: true }
+            }
+            Action::LosePower { server } | Action::LosePowerUnheard { server } => {
                 Happening::Crashed { node: Node::Server(server), power_lost: true }
             }
-            Action::CrashServer { server } => {
+            Action::CrashServer { server } | Action::CrashServerUnheard { server } => {
                 Happening::Crashed { node: Node::Server(server), power_lost: bounds.crashes_take_sent }
             }
             Action::RestartServer { server } => Happening::Restarted { node: Node::Server(server) },

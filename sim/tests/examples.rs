@@ -32,6 +32,7 @@ fn output(line: &str, folder: &Path) -> String {
     let output = Command::new(PICKLOCK)
         .args(line.split_whitespace())
         .current_dir(folder)
+        .env("PICKLOCK_CACHE", "")
         .output()
         .expect("the binary runs");
     String::from_utf8(output.stdout).expect("the output is UTF-8")
@@ -142,6 +143,7 @@ fn started(arguments: &[String], folder: &Path) -> Child {
     Command::new(PICKLOCK)
         .args(arguments)
         .current_dir(folder)
+        .env("PICKLOCK_CACHE", folder)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -152,6 +154,8 @@ fn started(arguments: &[String], folder: &Path) -> Child {
 #[expect(clippy::disallowed_methods, reason = "a real process is given some real time")]
 fn refusal(call: &str, token: &str, folder: &Path) -> Option<String> {
     std::fs::write(folder.join("plan.json"), PLAN).expect("the plan is written");
+    // What `@last` stands for: each call has a folder of its own, for calls run side by side.
+    std::fs::write(folder.join("last"), format!("{token}\n")).expect("the last token is written");
     if call.starts_with("merge") {
         for part in 1..=2 {
             output(

@@ -85,6 +85,7 @@ pub fn drop_from_queue_lock(space: &mut Space<CassandraQueue>, assumption: Assum
         | Assumption::StopsInTime
         | Assumption::KeysExpire
         | Assumption::KeysKept
+        | Assumption::NoFailOver
         | Assumption::MajorityUp => {}
     }
 }
@@ -145,6 +146,7 @@ pub(super) fn drop_from_surroundings(
         | Assumption::StopsInTime
         | Assumption::KeysExpire
         | Assumption::KeysKept
+        | Assumption::NoFailOver
         | Assumption::MajorityUp => {}
     }
 }
@@ -218,6 +220,7 @@ pub fn drop_from_row(space: &mut Space<RowProbe>, assumption: Assumption) {
         | Assumption::StopsInTime
         | Assumption::KeysExpire
         | Assumption::KeysKept
+        | Assumption::NoFailOver
         | Assumption::MajorityUp => {}
     }
 }

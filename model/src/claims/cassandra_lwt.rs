@@ -79,6 +79,7 @@ pub fn drop_from_lwt_lock(space: &mut Space<CassandraLwt>, assumption: Assumptio
         | Assumption::StopsInTime
         | Assumption::KeysExpire
         | Assumption::KeysKept
+        | Assumption::NoFailOver
         | Assumption::MajorityUp => {}
     }
 }

@@ -77,6 +77,7 @@ pub fn drop_from_served(space: &mut Space<CassandraServed>, assumption: Assumpti
         | Assumption::StopsInTime
         | Assumption::KeysExpire
         | Assumption::KeysKept
+        | Assumption::NoFailOver
         | Assumption::MajorityUp => {}
     }
 }

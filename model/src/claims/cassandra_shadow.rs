@@ -62,6 +62,7 @@ pub fn drop_from_shadow_lock(space: &mut Space<CassandraShadow>, assumption: Ass
         | Assumption::StopsInTime
         | Assumption::KeysExpire
         | Assumption::KeysKept
+        | Assumption::NoFailOver
         | Assumption::MajorityUp => {}
     }
 }

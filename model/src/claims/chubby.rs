@@ -101,8 +101,8 @@ pub fn drop_from_chubby(space: &mut Space<ChubbyLock>, assumption: Assumption) {
             space.bounds.drifts = 3;
             space.bounds.drift_ticks = 1;
         }
-        // The database is on more than one disk: what is lost is the master's memory.
-        Assumption::Durable => {
+        // The database is on more than one disk, and is kept: what is lost is the master's memory.
+        Assumption::NoFailOver => {
             with_leases(space);
             with_repeats(space);
             space.bounds.power_losses = 1;
@@ -110,6 +110,7 @@ pub fn drop_from_chubby(space: &mut Space<ChubbyLock>, assumption: Assumption) {
         Assumption::MajorityUp => space.bounds.server_crashes = majority_down(space.setup.servers),
         // The base has two rounds.
         Assumption::FreeAtStart
+        | Assumption::Durable
         | Assumption::UniqueIds
         | Assumption::NoClockFreeze
         | Assumption::QuorumsMeet

@@ -163,7 +163,8 @@ pub fn drop_from_managed(space: &mut Space<Managed>, assumption: Assumption) {
         Assumption::NoPause | Assumption::NoSuspend => {
             space.setup.store.removed_after = Some(Micros::seconds(20));
         }
-        Assumption::Durable => {
+        // It has no disk: what is lost is the master's memory.
+        Assumption::NoFailOver => {
             space.bounds.power_losses = 1;
             space.setup.store.new_master = asks(members);
         }

@@ -211,7 +211,8 @@ pub fn drop_from_etcd<L: InSession>(space: &mut Space<L>, assumption: Assumption
         | Assumption::QuorumsMeet
         | Assumption::ReadAfterAck
         | Assumption::KeysExpire
-        | Assumption::KeysKept => {}
+        | Assumption::KeysKept
+        | Assumption::NoFailOver => {}
     }
 }
 

@@ -100,7 +100,8 @@ pub fn drop_from_feedback_lock(space: &mut Space<FeedbackLock>, assumption: Assu
         | Assumption::QuorumsMeet
         | Assumption::ReadAfterAck
         | Assumption::KeysExpire
-        | Assumption::KeysKept => {}
+        | Assumption::KeysKept
+        | Assumption::NoFailOver => {}
     }
 }
 

@@ -212,11 +212,13 @@ pub enum Assumption {
     NoSuspend,
     /// What a client leaves behind expires: keys have a TTL.
     KeysExpire,
+    /// No master is replaced by another, and none begins again.
+    NoFailOver,
 }
 
 impl Assumption {
     /// All of them, in the order of the tables.
-    pub const ALL: [Assumption; 20] = [
+    pub const ALL: [Assumption; 21] = [
         Assumption::UniqueIds,
         Assumption::NoClockStep,
         Assumption::NoClockFreeze,
@@ -237,6 +239,7 @@ impl Assumption {
         Assumption::MajorityUp,
         Assumption::NoSuspend,
         Assumption::KeysExpire,
+        Assumption::NoFailOver,
     ];
 
     /// The name it goes by on the command line.
@@ -262,6 +265,7 @@ impl Assumption {
             Assumption::MajorityUp => "majority-up",
             Assumption::NoSuspend => "no-suspend",
             Assumption::KeysExpire => "keys-expire",
+            Assumption::NoFailOver => "no-fail-over",
         }
     }
 
@@ -288,6 +292,7 @@ impl Assumption {
             Assumption::MajorityUp => "a majority of the servers is up",
             Assumption::NoSuspend => "no client's machine is suspended: its clock counts every pause",
             Assumption::KeysExpire => "what a client leaves behind expires: keys have a TTL",
+            Assumption::NoFailOver => "no master is replaced by another",
         }
     }
 }

@@ -192,52 +192,87 @@ pub fn drop_from_objects(bounds: &mut Bounds, assumption: Assumption) {
         | Assumption::BoundedDrift
         | Assumption::MajorityUp
         | Assumption::KeysExpire
-        | Assumption::KeysKept => {}
+        | Assumption::KeysKept
+        | Assumption::NoFailOver => {}
     }
 }
 
-/// The same of an object in any store: also what this store may lose, and what it takes to get over it.
+/// How an assumption is dropped that a store makes: what it may lose, and what it takes to get over it.
+pub type DropInStore<C> =
+    fn(&mut Bounds, &mut <C as Cells>::Settings, &mut <<C as Cells>::Store as Store>::Settings, Assumption);
+
+/// The same of an object in any store.
 pub fn drop_from_object<O: Object, C: Cells>(
     space: &mut Space<Shared<O, C>>,
     assumption: Assumption,
-    in_store: fn(&mut C::Settings, &mut <C::Store as Store>::Settings, Assumption),
+    in_store: DropInStore<C>,
 ) {
     drop_from_objects(&mut space.bounds, assumption);
-    in_store(&mut space.setup.lock.cells, &mut space.setup.store, assumption);
-    space.bounds.power_losses |= u8::from(assumption == Assumption::Durable);
+    in_store(&mut space.bounds, &mut space.setup.lock.cells, &mut space.setup.store, assumption);
 }
 
-/// Nothing can be dropped from the ideal store, and of etcd nothing is.
-pub fn in_ideal_store<C, S>(_cells: &mut C, _store: &mut S, _assumption: Assumption) {}
+/// Nothing can be dropped from the ideal store: it loses nothing.
+pub fn in_ideal_store<C, S>(_bounds: &mut Bounds, _cells: &mut C, _store: &mut S, _assumption: Assumption) {}
+
+/// etcd acknowledges before it syncs (`--unsafe-no-fsync`).
+pub fn of_etcd(
+    bounds: &mut Bounds,
+    _cells: &mut EtcdVersions,
+    store: &mut etcd::Settings,
+    assumption: Assumption,
+) {
+    if assumption == Assumption::Durable {
+        store.log = etcd::Log::Unsynced;
+        bounds.power_losses = 1;
+    }
+}
 
 /// Redis keeps nothing on its disk.
-pub fn of_redis(_cells: &mut AsItIs, store: &mut redis::Settings, assumption: Assumption) {
+pub fn of_redis(
+    bounds: &mut Bounds,
+    _cells: &mut AsItIs,
+    store: &mut redis::Settings,
+    assumption: Assumption,
+) {
     if assumption == Assumption::Durable {
         store.persistence = Persistence::None;
+        bounds.power_losses = 1;
     }
 }
 
 /// Cassandra writes to its disk now and then.
 pub fn of_cassandra(
+    bounds: &mut Bounds,
     _cells: &mut CassandraReads,
     store: &mut crate::stores::cassandra::Settings,
     assumption: Assumption,
 ) {
     if assumption == Assumption::Durable {
         store.commit_log = CommitLog::LOST_WITH_POWER;
+        bounds.power_losses = 1;
     }
 }
 
 /// A connection that has lost a message is found out by its silence, and silence is measured: sessions may end. Long ones, for
 /// messages take up to a tick.
-pub fn of_zookeeper(cells: &mut ZooKeeperReads, store: &mut zookeeper::Settings, assumption: Assumption) {
+pub fn of_zookeeper(
+    bounds: &mut Bounds,
+    cells: &mut ZooKeeperReads,
+    store: &mut zookeeper::Settings,
+    assumption: Assumption,
+) {
     match assumption {
-        Assumption::NoLoss | Assumption::NoDuplicate | Assumption::NoExpiry | Assumption::NoPause => {
+        Assumption::NoLoss
+        | Assumption::NoDuplicate
+        | Assumption::NoExpiry
+        | Assumption::NoPause
+        | Assumption::NoSuspend => {
             cells.session.timeout = Some(Micros(9 * TICK.0));
         }
         Assumption::Durable => {
             cells.session.timeout = Some(Micros(9 * TICK.0));
             store.log = zookeeper::Log::Unsynced;
+            bounds.power_losses = 1;
         }
         _ => {}
     }

@@ -152,6 +152,10 @@ pub fn drop_from_readers_writer(space: &mut Space<RedisReadersWriter>, assumptio
     }
 }
 
+/// How long an entry of a semaphore is good for. In whole ticks, other than [`TTL`]: entries are compared with what clocks show later, and
+/// those show whole ticks (`crate::canonical`).
+const ENTRY: Micros = Micros(4 * TICK.0);
+
 /// A semaphore of two permits on one instance, with clients that mind their validity.
 pub fn semaphore(
     lock: redis_semaphore::Settings,
@@ -160,8 +164,8 @@ pub fn semaphore(
     promises: &[Promise],
 ) -> Space<RedisSemaphore> {
     let lock = redis_semaphore::Settings {
-        timeout: TTL,
-        validity_margin: Some(DRIFT_MARGIN),
+        timeout: ENTRY,
+        validity_margin: Some(Micros(2 * TICK.0)),
         request_timeout: None,
         retry_delay: TICK,
         retry_choices: 1,
@@ -220,6 +224,7 @@ fn drop_from_redis(bounds: &mut Bounds, store: &mut store::Settings, servers: u8
         | Assumption::UniqueIds
         | Assumption::NoClockFreeze
         | Assumption::QuorumsMeet
-        | Assumption::ReadAfterAck => {}
+        | Assumption::ReadAfterAck
+        | Assumption::NoFailOver => {}
     }
 }

@@ -90,7 +90,7 @@ impl Bounds {
     /// becomes a timed one where the assumption is about time.
     ///
     /// Without effect for the assumptions about locks and stores, which theirs have to drop: unique ids, no expiry, free
-    /// at the start, stops in time, quorums meet, read after acknowledgement, keys kept. A clock that stands still is for
+    /// at the start, stops in time, quorums meet, read after acknowledgement, keys kept, no fail-over. A clock that stands still is for
     /// untimed worlds only.
     pub fn drop_assumption(&mut self, assumption: Assumption, ticks: u8, servers: u8) {
         let far = ticks.min(100) as i8;
@@ -132,7 +132,8 @@ impl Bounds {
             | Assumption::QuorumsMeet
             | Assumption::ReadAfterAck
             | Assumption::KeysExpire
-            | Assumption::KeysKept => {}
+            | Assumption::KeysKept
+            | Assumption::NoFailOver => {}
             Assumption::NoPause
             | Assumption::NoSuspend
             | Assumption::BoundedDrift

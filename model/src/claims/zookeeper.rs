@@ -134,7 +134,8 @@ pub fn drop_from_zookeeper(space: &mut Space<ZookeeperLock>, assumption: Assumpt
         | Assumption::QuorumsMeet
         | Assumption::ReadAfterAck
         | Assumption::KeysExpire
-        | Assumption::KeysKept => {}
+        | Assumption::KeysKept
+        | Assumption::NoFailOver => {}
     }
 }
 

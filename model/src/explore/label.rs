@@ -34,6 +34,9 @@ pub fn label<Y: System>(view: &View<Y>, action: Action, debts: &[u32], space: &S
         | Action::Crash { .. }
         | Action::LosePower { .. }
         | Action::CrashServer { .. }
+        | Action::CrashUnheard { .. }
+        | Action::LosePowerUnheard { .. }
+        | Action::CrashServerUnheard { .. }
         | Action::RestartServer { .. }
         | Action::RestartResource
         | Action::StepServerClock { .. }

@@ -222,6 +222,9 @@ impl<'s, Y: System> Steps<'s, Y> {
             | Action::Crash { .. }
             | Action::LosePower { .. }
             | Action::CrashServer { .. }
+            | Action::CrashUnheard { .. }
+            | Action::LosePowerUnheard { .. }
+            | Action::CrashServerUnheard { .. }
             | Action::RestartServer { .. }
             | Action::RestartResource
             | Action::DriftingTick { .. }

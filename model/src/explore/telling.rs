@@ -265,24 +265,12 @@ fn taken_along<Y: System>(
         })
         .collect()
     };
-    match action {
-        Action::LosePower { server } => {
-            let node = Node::Server(server);
-            (lost(&|envelope| envelope.to == node), Some(node))
+    match action.end(bounds) {
+        None => (Vec::new(), None),
+        Some((node, end)) => {
+            let starts_again = end.restarts && node != Node::Resource;
+            (lost(&|envelope| end.takes(node, envelope)), starts_again.then_some(node))
         }
-        Action::Crash { client } if bounds.crashes_restart => {
-            let node = Node::Client(client);
-            (lost(&|envelope| envelope.to == node), Some(node))
-        }
-        Action::CrashServer { server } => {
-            let (node, restarts) = (Node::Server(server), bounds.server_crashes_restart);
-            let is_lost = |envelope: &Envelope<Y>| {
-                bounds.crashes_take_sent && envelope.from == node || restarts && envelope.to == node
-            };
-            (lost(&is_lost), restarts.then_some(node))
-        }
-        Action::RestartResource => (lost(&|envelope| envelope.to == Node::Resource), None),
-        _ => (Vec::new(), None),
     }
 }
 

@@ -108,6 +108,9 @@ impl<'a, Y: System> View<'a, Y> {
             }
             if hit && self.budget.crashes > 0 {
                 actions.push(Action::Crash { client });
+                if self.is_to_be_heard(Node::Client(client)) {
+                    actions.push(Action::CrashUnheard { client });
+                }
             }
             // A clock that stands still is not set: whoever sets it would set it going.
             let frozen = self.condition(Node::Client(client)).clock.frozen.is_some();
@@ -124,9 +127,15 @@ impl<'a, Y: System> View<'a, Y> {
             }
             if self.budget.power_losses > 0 {
                 actions.push(Action::LosePower { server });
+                if self.is_to_be_heard(Node::Server(server)) {
+                    actions.push(Action::LosePowerUnheard { server });
+                }
             }
             if self.budget.server_crashes > 0 {
                 actions.push(Action::CrashServer { server });
+                if !bounds.crashes_take_sent && self.is_to_be_heard(Node::Server(server)) {
+                    actions.push(Action::CrashServerUnheard { server });
+                }
             }
             if self.budget.server_clock_steps > 0 {
                 actions.push(Action::StepServerClock { server });
@@ -138,6 +147,11 @@ impl<'a, Y: System> View<'a, Y> {
         // Where it starts again at once it is never seen down.
         let down = (0..setup.servers).filter(|server| self.is_down(*server));
         actions.extend(down.map(|server| Action::RestartServer { server }));
+    }
+
+    /// Whether anything that the node has said is under way.
+    fn is_to_be_heard(&self, node: Node) -> bool {
+        self.in_flight.iter().any(|envelope| envelope.from == node)
     }
 
     fn is_down(&self, server: u8) -> bool {
@@ -160,6 +174,9 @@ impl<'a, Y: System> View<'a, Y> {
             | Action::Crash { .. }
             | Action::LosePower { .. }
             | Action::CrashServer { .. }
+            | Action::CrashUnheard { .. }
+            | Action::LosePowerUnheard { .. }
+            | Action::CrashServerUnheard { .. }
             | Action::RestartServer { .. }
             | Action::RestartResource
             | Action::StepServerClock { .. }

@@ -1,7 +1,6 @@
 //! The shared objects of the exactly-once article, *Heterogeneous concurrent exactly-once processing of data in real time*.
 
 use picklock_engine::registry::{AnyLock, CheckOptions, Registered};
-use picklock_model::claims::Assumption;
 use picklock_model::claims::objects as spaces;
 use picklock_model::claims::objects::{
     CassandraVariable, EtcdVariable, MemoryAccounts, MemoryHandler, MemoryQueue, MemoryStream,
@@ -10,7 +9,6 @@ use picklock_model::claims::objects::{
 use picklock_model::claims::zookeeper::ELECTION;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
-use picklock_model::machine::Store;
 use picklock_model::objects::accounts::Intents;
 use picklock_model::objects::cells::{Cells, EtcdField, Reads};
 use picklock_model::objects::content::Marks;
@@ -45,13 +43,19 @@ pub(crate) fn objects() -> Vec<Box<dyn AnyLock>> {
             "etcd-variable",
             "the same as written, in etcd and with deletes, compared by VERSION",
             || in_time(etcd_variable(3, 3, EtcdField::Version)),
-            |options| asked(etcd_variable(options.clients, options.rounds, EtcdField::Version), options),
+            |options| {
+                let space = etcd_variable(options.clients, options.rounds, EtcdField::Version);
+                asked_of(space, options, spaces::of_etcd)
+            },
         ),
         registered(
             "etcd-variable-mod",
             "the same, compared by MOD",
             || in_time(etcd_variable(3, 3, EtcdField::ModRevision)),
-            |options| asked(etcd_variable(options.clients, options.rounds, EtcdField::ModRevision), options),
+            |options| {
+                let space = etcd_variable(options.clients, options.rounds, EtcdField::ModRevision);
+                asked_of(space, options, spaces::of_etcd)
+            },
         ),
         registered(
             "redis-variable",
@@ -362,7 +366,7 @@ fn asked<O: Object, C: Cells>(space: Space<Shared<O, C>>, options: &CheckOptions
 fn asked_of<O: Object, C: Cells>(
     mut space: Space<Shared<O, C>>,
     options: &CheckOptions,
-    in_store: fn(&mut C::Settings, &mut <C::Store as Store>::Settings, Assumption),
+    in_store: spaces::DropInStore<C>,
 ) -> Space<Shared<O, C>> {
     space.setup.servers = options.servers;
     if !options.promises.is_empty() {

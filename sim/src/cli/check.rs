@@ -229,6 +229,7 @@ impl Check {
         }
         let options = CheckOptions { clients, servers, rounds, try_lock: self.try_lock, drop, promises };
         minds_what_it_is_asked(lock, &options)?;
+        pauses_one_way(&options)?;
         leans_on_what_it_drops(lock, &options)?;
         if !self.progress || !promises.is_empty() {
             return Ok(options);
@@ -275,11 +276,18 @@ impl Check {
                 return Err(BadCall(format!("--times {times}: it takes 1 to 8")));
             }
             Some(times) => {
-                let before = space.bounds.clone();
-                space.bounds.strike_times(times);
-                if space.bounds == before && times > 1 {
+                let crashes = options.servers.div_ceil(2);
+                if options.drop.contains(&Assumption::MajorityUp) && times < crashes {
                     return Err(BadCall(format!(
-                        "--times {times}: no fault that can strike more than once is let in: --drop an assumption"
+                        "--times {times} with --drop {}: with {} servers it takes {crashes} crashes",
+                        Assumption::MajorityUp,
+                        options.servers
+                    )));
+                }
+                if !space.bounds.strike_times(times) {
+                    return Err(BadCall(format!(
+                        "--times {times}: nothing is let in that strikes a number of times: --drop an assumption (how much clocks drift is \
+                         the lock's affair, and a clock that stops stops once)"
                     )));
                 }
             }
@@ -370,7 +378,7 @@ fn shows_what_it_keeps(lock: &dyn AnyLock, space: &NamedSpace) -> Result<(), Bad
     last::keep(Some(token.as_str()));
     Err(BadCall(format!(
         "{name} cannot be checked: after {} the search sees something else than what happens, {what} differs; its visit, or its \
-         store's, leaves out a time or a number that they keep\n{}",
+         store's, leaves out a time or a number that they keep, or picklock has a defect\n{}",
         counted(steps as u64, "step"),
         next::see(&token).trim_end()
     )))
@@ -407,6 +415,18 @@ fn minds_what_it_is_asked(lock: &dyn AnyLock, options: &CheckOptions) -> Result<
     }
     if options.try_lock && asked == lock.space(&CheckOptions { try_lock: false, ..options.clone() }) {
         return Err(BadCall(format!("--try-lock: {name} has no such call: leave it out")));
+    }
+    Ok(())
+}
+
+/// Whoever pauses in a space is suspended with its machine, or is not.
+fn pauses_one_way(options: &CheckOptions) -> Result<(), BadCall> {
+    let both = [Assumption::NoPause, Assumption::NoSuspend];
+    if both.iter().all(|assumption| options.drop.contains(assumption)) {
+        let [pause, suspend] = both;
+        return Err(BadCall(format!(
+            "--drop {pause} and --drop {suspend}: they are two ways to pause, of which a check lets in one: check each by itself"
+        )));
     }
     Ok(())
 }

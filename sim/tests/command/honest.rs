@@ -257,3 +257,66 @@ fn limits_of_nothing_are_refused() {
         "error: no system is called \"nope\"; there are cassandra, redis, zookeeper, etcd, objects, dlm, chubby\n"
     );
 }
+
+/// Random runs lose with a server what it has said, and a check that delivered it all the same passed what they break.
+#[test]
+fn a_server_that_loses_power_may_take_its_last_words_with_it() {
+    for call in [
+        "check redis-variable --drop durable --set store.persistence=AofAlways",
+        "check etcd-variable-mod --drop durable --set store.log=Synced",
+        "check etcd-lease-key --drop durable --set store.log=Synced",
+    ] {
+        let found = document(call);
+        assert_eq!(found["verdict"], "violated", "{call}");
+    }
+}
+
+#[test]
+fn what_a_store_cannot_lose_cannot_be_dropped() {
+    let durable = document("check etcd-variable-mod --drop durable");
+    assert_eq!((&durable["verdict"], &durable["steps"]), (&"violated".into(), &10.into()));
+    // The ideal store keeps what it has acknowledged, and so does the database of a cell, whichever master it has.
+    for lock in ["cas-variable", "transfer", "lock-free-queue", "chubby-lock", "consul-lock"] {
+        let ended = run(&format!("check {lock} --drop durable"));
+        assert_eq!(ended.code, 2, "{}", ended.stdout);
+        assert!(ended.stderr.contains("--drop durable: it has no meaning"), "{}", ended.stderr);
+    }
+    assert_eq!(document("check chubby-lock --drop no-fail-over --rounds 1")["verdict"], "holds");
+}
+
+#[test]
+fn two_ways_to_pause_are_not_let_in_together() {
+    for lock in ["transfer", "lock-free-queue", "redis-single"] {
+        let ended = run(&format!("check {lock} --drop no-pause --drop no-suspend"));
+        assert_eq!(ended.code, 2, "{}", ended.stdout);
+        assert!(ended.stderr.contains("two ways to pause"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn how_often_a_fault_may_strike_is_what_was_asked_for() {
+    let allowed = |times| {
+        document(&format!("check etcd-lease-key --rounds 1 --drop no-expiry --drop no-loss --times {times}"))["allowed"]
+            .clone()
+    };
+    assert_eq!(allowed(1), serde_json::json!(["a message is lost once"]));
+    assert_eq!(allowed(2), serde_json::json!(["a message is lost up to 2 times"]));
+    let too_few = run("check redlock --drop majority-up --times 1");
+    assert_eq!(
+        too_few.stderr,
+        "error: --times 1 with --drop majority-up: with 3 servers it takes 2 crashes\n"
+    );
+    assert_eq!(run("check redlock --times 1").code, 0);
+    assert_eq!(run("check etcd-mutex --times 1").code, 2);
+}
+
+/// Entries of a semaphore are compared with what clocks show later: in a world of ticks they are good for whole ones.
+#[test]
+fn a_semaphore_is_checked_with_two_clocks_that_are_set() {
+    for call in [
+        "check redis-semaphore --drop no-clock-step --drop no-server-clock-step",
+        "check redis-semaphore --drop no-clock-step --latency 2",
+    ] {
+        assert_eq!(document(call)["verdict"], "violated", "{call}");
+    }
+}

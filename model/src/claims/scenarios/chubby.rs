@@ -127,7 +127,7 @@ fn h4() -> Scenario {
 fn h5() -> Scenario {
     let space = |fail_over| {
         let mut space = chubby_leases(2, Calls::Lock, &[Promise::MutualExclusion]);
-        drop_from_chubby(&mut space, Assumption::Durable);
+        drop_from_chubby(&mut space, Assumption::NoFailOver);
         space.setup.store.fail_over = fail_over;
         space.setup.store.load = Some(Load { one_in: 2, lease: Micros(5 * TICK.0) });
         space.setup.workload.rounds = 1;
@@ -152,7 +152,7 @@ fn h5() -> Scenario {
 fn h6() -> Scenario {
     let space = |unanswered| {
         let mut space = consul_lock(2, Calls::Lock, &[Promise::MutualExclusion], Settings::consul());
-        drop_from_consul(&mut space, Assumption::Durable);
+        drop_from_consul(&mut space, Assumption::NoFailOver);
         space.setup.workload.hold = Micros(4 * TTL.0);
         space.setup.lock.session.unanswered = unanswered;
         safety("consul-lock", &space)

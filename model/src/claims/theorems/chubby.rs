@@ -178,39 +178,39 @@ fn exclusion() -> Vec<Claim> {
             "a client whose clock is slow learns of its jeopardy when the session is over",
         ),
         dropped(
-            &[Durable],
+            &[NoFailOver],
             Holds,
             "a new master keeps each session for as long as the old one may have promised",
         ),
         variant(
             "two fail-overs",
-            &[Durable],
+            &[NoFailOver],
             &|space| space.bounds.power_losses = 2,
             Holds,
             "a new master keeps each session for as long as the old one may have promised",
         ),
         variant(
             "leases forgotten",
-            &[Durable],
+            &[NoFailOver],
             &|space| space.setup.store.fail_over = FailOver::Forgotten,
             Violated,
             "the new master ends a session whose client counts on what the old one promised",
         ),
         dropped(
-            &[Durable, StopsInTime],
+            &[NoFailOver, StopsInTime],
             Holds,
             "that is what the grace period is for: the new master knows the session",
         ),
         variant(
             "lock-delay of five ticks",
-            &[NoPause, Durable],
+            &[NoPause, NoFailOver],
             &rests(5),
             Holds,
             "the lock-delay goes on under the new master",
         ),
         variant(
             "lock-delay of five ticks, forgotten",
-            &[NoPause, Durable],
+            &[NoPause, NoFailOver],
             &|space| {
                 rests(5)(space);
                 space.setup.store.delays = Delays::Forgotten;
@@ -290,7 +290,7 @@ fn fencing() -> Vec<Claim> {
             Holds,
             "it does not matter who holds on",
         ),
-        fenced(&[Durable], Holds, "generations are in the database"),
+        fenced(&[NoFailOver], Holds, "generations are in the database"),
         variant(
             "a resource in the cell, no sequencer",
             Writes::Store,
@@ -362,7 +362,7 @@ fn progress() -> Vec<Claim> {
             Holds,
             "a request that is not answered is said again, by the same handle",
         ),
-        with("", 2, &[Durable], none, Holds, "who waited asks the new master"),
+        with("", 2, &[NoFailOver], none, Holds, "who waited asks the new master"),
         with("", 2, &[MajorityUp], none, Violated, "without a master nobody is granted anything"),
     ]
 }
@@ -415,11 +415,11 @@ fn consul() -> Vec<Claim> {
             Violated,
             "the leader's two TTLs are over before the holder's clock says that one is",
         ),
-        written(&[Durable], Holds, "a new leader gives each session its full time"),
+        written(&[NoFailOver], Holds, "a new leader gives each session its full time"),
         with(
             "renewer stops at the first error",
             Settings::consul(),
-            &[Durable],
+            &[NoFailOver],
             &gives_up,
             Violated,
             "the session ends, and the lock is another's before its holder is told (row H6)",
@@ -427,7 +427,7 @@ fn consul() -> Vec<Claim> {
         with(
             "renewer stops at the first error, lock-delay of two ticks",
             Settings::consul(),
-            &[Durable],
+            &[NoFailOver],
             &|space| {
                 gives_up(space);
                 space.setup.lock.lock_delay = ticks(2);
@@ -438,11 +438,11 @@ fn consul() -> Vec<Claim> {
         stops(&[], Holds, "a holder counts one TTL where the leader counts two"),
         stops(&[NoLoss], Holds, "a holder counts one TTL where the leader counts two"),
         stops(&[BoundedDrift], Violated, "two TTLs by the leader's clock are less than one by the holder's"),
-        stops(&[Durable], Holds, "a holder counts one TTL where the leader counts two"),
+        stops(&[NoFailOver], Holds, "a holder counts one TTL where the leader counts two"),
         with(
             "renewer stops at the first error, stops by its own count",
             Settings::consul_repaired(),
-            &[Durable],
+            &[NoFailOver],
             &gives_up,
             Holds,
             "the holder stops a whole TTL before the leader ends the session",

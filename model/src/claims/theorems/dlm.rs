@@ -33,7 +33,7 @@ fn compatible_holders() -> Vec<Claim> {
         ..Claim::of(lock, "lock-manager", &space, dropped, expected)
     };
     let without = |assumption| {
-        let rounds = if assumption == Assumption::Durable { 1 } else { 2 };
+        let rounds = if assumption == Assumption::NoFailOver { 1 } else { 2 };
         let mut space = readers_and_writers(Settings::LINUX, (2, rounds), EXCLUDES);
         drop_from_managed(&mut space, assumption);
         space
@@ -105,8 +105,8 @@ fn compatible_holders() -> Vec<Claim> {
         claim(
             "dlm-readers-writer",
             "readers and writers, a new master that asks",
-            without(Assumption::Durable),
-            &[Assumption::Durable],
+            without(Assumption::NoFailOver),
+            &[Assumption::NoFailOver],
             Holds,
             "owners know what they have",
         ),
@@ -114,7 +114,7 @@ fn compatible_holders() -> Vec<Claim> {
             "dlm-readers-writer",
             "readers and writers, a new master that does not ask",
             whose_master_dies(readers_and_writers(Settings::LINUX, (2, 1), EXCLUDES), NewMaster::HasNone, 1),
-            &[Assumption::Durable],
+            &[Assumption::NoFailOver],
             Violated,
             "it knows of no locks, and grants them again",
         ),
@@ -138,7 +138,7 @@ fn compatible_holders() -> Vec<Claim> {
             "dlm-upgrade",
             "upgrade, two nodes of which one dies",
             among(upgrades(Settings::LINUX, Flags::NONE, (2, 1), EXCLUDES), 2, 1),
-            &[Assumption::Durable],
+            &[Assumption::NoFailOver],
             Holds,
             "in a view nothing is granted before all of its nodes and all processes have spoken",
         ),

@@ -6,8 +6,8 @@
 
 use super::Claim;
 use crate::claims::objects::{
-    accounts, drop_from_object, handler, in_cassandra, in_etcd, in_ideal_store, in_redis, in_zookeeper,
-    of_cassandra, of_redis, of_zookeeper, queue, stream, variable,
+    DropInStore, accounts, drop_from_object, handler, in_cassandra, in_etcd, in_ideal_store, in_redis,
+    in_zookeeper, of_cassandra, of_redis, of_zookeeper, queue, stream, variable,
 };
 use crate::claims::{Assumption, Expected};
 use crate::explore::Space;
@@ -50,7 +50,7 @@ fn variables() -> Vec<Claim> {
         mut space: Space<Shared<Variable, C>>,
         marks: Marks,
         assumption: Assumption,
-        in_store: fn(&mut C::Settings, &mut <C::Store as crate::machine::Store>::Settings, Assumption),
+        in_store: DropInStore<C>,
     ) -> Space<Shared<Variable, C>> {
         space.setup.lock.object.marks = marks;
         drop_from_object(&mut space, assumption, in_store);

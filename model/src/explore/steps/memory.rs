@@ -2,7 +2,7 @@
 
 use super::Hashed;
 use super::known::Known;
-use super::outcomes::{ANY, End, Entered, Outcome, Taken};
+use super::outcomes::{ANY, Entered, Outcome, Taken};
 use super::rows::Row;
 use super::settling::Settling;
 use super::symmetry::Symmetry;
@@ -205,7 +205,10 @@ impl<'s, Y: System> Memory<'s, Y> {
             Action::Crash { .. }
             | Action::LosePower { .. }
             | Action::CrashServer { .. }
-            | Action::RestartResource => match End::of(action, &self.space.bounds) {
+            | Action::CrashUnheard { .. }
+            | Action::LosePowerUnheard { .. }
+            | Action::CrashServerUnheard { .. }
+            | Action::RestartResource => match action.end(&self.space.bounds) {
                 // What arrives at once after that is not looked into.
                 Some((node, end)) if !is_colocated => self.enter(row, next, node, Entered::Ended(end), 0),
                 Some(_) | None => false,
@@ -293,12 +296,9 @@ impl<'s, Y: System> Memory<'s, Y> {
         }
         next.shared = if *shared == ANY { row.shared } else { *shared };
         let sends = sends.clone();
-        if let Entered::Ended(End { restarts, takes_sent, .. }) = entered {
+        if let Entered::Ended(end) = entered {
             let messages = &self.messages;
-            next.messages.retain(|message| {
-                let Envelope { from, to, .. } = messages.value(*message);
-                !(restarts && *to == node || takes_sent && *from == node)
-            });
+            next.messages.retain(|message| !end.takes(node, messages.value(*message)));
         }
         // To nobody else has anything happened that would make him dismiss what he did not before.
         let mut at = 0;

@@ -6,7 +6,7 @@ use crate::cluster::{Entry, Wake};
 use crate::explore::packed::pack;
 use crate::machine::Node;
 use crate::system::System;
-use crate::world::{Action, Bounds, Envelope, STEP};
+use crate::world::{End, Envelope, STEP};
 use picklock_properties::{Event, Judge, PromiseSet, Violation};
 use smallvec::SmallVec;
 
@@ -16,51 +16,6 @@ pub(super) enum Entered {
     Message(u32),
     Woken(Wake),
     Ended(End),
-}
-
-/// How a process ends, and whether it starts again.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct End {
-    /// Power is lost, not the process alone.
-    power_lost: bool,
-    pub(super) restarts: bool,
-    /// What it had just said is lost with it.
-    pub(super) takes_sent: bool,
-}
-
-impl End {
-    /// Whose process ends by this action, and how; `None` if none does.
-    pub(super) fn of(action: Action, bounds: &Bounds) -> Option<(Node, End)> {
-        match action {
-            Action::Crash { client } => {
-                let end = End { power_lost: true, restarts: bounds.crashes_restart, takes_sent: false };
-                Some((Node::Client(client), end))
-            }
-            Action::LosePower { server } => {
-                Some((Node::Server(server), End { power_lost: true, restarts: true, takes_sent: false }))
-            }
-            Action::CrashServer { server } => {
-                let takes_sent = bounds.crashes_take_sent;
-                let restarts = bounds.server_crashes_restart;
-                Some((Node::Server(server), End { power_lost: takes_sent, restarts, takes_sent }))
-            }
-            Action::RestartResource => {
-                Some((Node::Resource, End { power_lost: false, restarts: true, takes_sent: false }))
-            }
-            Action::Deliver { .. }
-            | Action::Wake { .. }
-            | Action::Tick
-            | Action::Lose { .. }
-            | Action::Duplicate { .. }
-            | Action::Pause { .. }
-            | Action::Resume { .. }
-            | Action::RestartServer { .. }
-            | Action::StepServerClock { .. }
-            | Action::DriftingTick { .. }
-            | Action::StepClock { .. }
-            | Action::FreezeClock { .. } => None,
-        }
-    }
 }
 
 /// A step of a node that is known.

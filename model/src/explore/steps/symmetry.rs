@@ -361,6 +361,9 @@ impl<Y: System> Memory<'_, Y> {
             Action::Pause { client } => Action::Pause { client: symmetry.ways[way][usize::from(client)] },
             Action::Resume { client } => Action::Resume { client: symmetry.ways[way][usize::from(client)] },
             Action::Crash { client } => Action::Crash { client: symmetry.ways[way][usize::from(client)] },
+            Action::CrashUnheard { client } => {
+                Action::CrashUnheard { client: symmetry.ways[way][usize::from(client)] }
+            }
             Action::StepClock { client } => {
                 Action::StepClock { client: symmetry.ways[way][usize::from(client)] }
             }
@@ -370,6 +373,8 @@ impl<Y: System> Memory<'_, Y> {
             Action::Tick
             | Action::LosePower { .. }
             | Action::CrashServer { .. }
+            | Action::LosePowerUnheard { .. }
+            | Action::CrashServerUnheard { .. }
             | Action::RestartServer { .. }
             | Action::RestartResource
             | Action::StepServerClock { .. } => action,

@@ -173,7 +173,8 @@ fn not_in_force<Y: System>(space: &Space<Y>) -> Vec<Assumption> {
             | Assumption::ReadAfterAck
             | Assumption::BoundedDrift
             | Assumption::StopsInTime
-            | Assumption::KeysExpire => false,
+            | Assumption::KeysExpire
+            | Assumption::NoFailOver => false,
             Assumption::KeysKept => !Y::Store::keeps_keys(&setup.store),
         })
         .collect()
