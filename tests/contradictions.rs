@@ -303,7 +303,8 @@ fn what_breaks_without_one_assumption_breaks_without_a_second_one() {
         Some(_) => (20_000, 1, 500),
         None => (2_000, 17, 20),
     };
-    let promises_of = |name| promises(lock(name).as_ref()).iter().map(move |promise| (name, promise)).collect();
+    let promises_of =
+        |name| promises(lock(name).as_ref()).iter().map(move |promise| (name, promise)).collect();
     let cells = all_names().into_iter().flat_map(|name| -> Vec<(&str, Promise)> { promises_of(name) });
     let cells: Vec<_> = cells.enumerate().collect();
     let compared = AtomicUsize::new(0);

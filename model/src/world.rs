@@ -60,9 +60,9 @@ pub struct Bounds {
     /// which may be for good. Either way what is under way to it is lost, as with a connection that ends: left out is a request that was
     /// sent to it while it was down and reaches it when it is back.
     pub server_crashes_restart: bool,
-    /// Whether what they had just said is lost with them in any case (the machine goes off). If not (only the process ends), it may be
-    /// lost, as with a connection that is reset, and it may still arrive. Whoever else crashes or loses power, its last words may be lost,
-    /// all of them together, and may still arrive; seeded runs lose them always.
+    /// Whether what they had just said is lost with them in any case: the machine goes off. If it says nothing of that and
+    /// [`Self::crashes_keep_sent`] neither, it may be lost, all of it together, or arrive, as with the last words of whoever else crashes or
+    /// loses power. Seeded runs lose them always.
     pub crashes_take_sent: bool,
     /// How many times the resource may crash; it starts again at once.
     pub resource_restarts: u8,
@@ -101,6 +101,9 @@ pub struct Bounds {
     /// Whether who pauses is suspended with its whole machine: its monotonic clock does not count the pause, its wall clock is
     /// right again afterwards.
     pub pauses_suspend: bool,
+    /// Whether what a server that crashes had just said arrives in any case: only the process ends, and the machine sends what it was
+    /// given.
+    pub crashes_keep_sent: bool,
 }
 
 impl Bounds {

@@ -182,14 +182,17 @@ pub const FALLS: &[Fall] = &[
         ..of_chubby("lock-delay of four ticks, two rounds", "no-pause", Widening::Pause)
     },
     Fall { why: PAUSES_ADD_UP, ..of_chubby("lock-delay of four ticks", "no-suspend", Widening::Pause) },
-    Fall { why: PAUSES_ADD_UP, ..of_chubby("lock-delay of five ticks", "no-pause+durable", Widening::Pause) },
+    Fall {
+        why: PAUSES_ADD_UP,
+        ..of_chubby("lock-delay of five ticks", "no-pause+no-fail-over", Widening::Pause)
+    },
     Fall {
         name: "consul",
         why: PAUSES_ADD_UP,
         ..of_chubby("lock-delay as long as the pause", "no-pause", Widening::Pause)
     },
     Fall { why: MARGIN_IS_SPENT, ..of_chubby("", "bounded-drift", Widening::Latency) },
-    Fall { why: ASKS_TOO_LATE, ..of_chubby("", "durable+stops-in-time", Widening::Latency) },
+    Fall { why: ASKS_TOO_LATE, ..of_chubby("", "no-fail-over+stops-in-time", Widening::Latency) },
     slower("theorem-1", "holds shorter than the TTL", Some("no-expiry"), OUTLASTS_ITS_RECORD),
     Fall {
         widening: Widening::Hold,

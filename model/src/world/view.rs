@@ -108,9 +108,6 @@ impl<'a, Y: System> View<'a, Y> {
             }
             if hit && self.budget.crashes > 0 {
                 actions.push(Action::Crash { client });
-                if self.is_to_be_heard(Node::Client(client)) {
-                    actions.push(Action::CrashUnheard { client });
-                }
             }
             // A clock that stands still is not set: whoever sets it would set it going.
             let frozen = self.condition(Node::Client(client)).clock.frozen.is_some();
@@ -127,15 +124,9 @@ impl<'a, Y: System> View<'a, Y> {
             }
             if self.budget.power_losses > 0 {
                 actions.push(Action::LosePower { server });
-                if self.is_to_be_heard(Node::Server(server)) {
-                    actions.push(Action::LosePowerUnheard { server });
-                }
             }
             if self.budget.server_crashes > 0 {
                 actions.push(Action::CrashServer { server });
-                if !bounds.crashes_take_sent && self.is_to_be_heard(Node::Server(server)) {
-                    actions.push(Action::CrashServerUnheard { server });
-                }
             }
             if self.budget.server_clock_steps > 0 {
                 actions.push(Action::StepServerClock { server });
@@ -147,11 +138,34 @@ impl<'a, Y: System> View<'a, Y> {
         // Where it starts again at once it is never seen down.
         let down = (0..setup.servers).filter(|server| self.is_down(*server));
         actions.extend(down.map(|server| Action::RestartServer { server }));
+        self.last_words(setup, bounds, actions);
     }
 
-    /// Whether anything that the node has said is under way.
-    fn is_to_be_heard(&self, node: Node) -> bool {
-        self.in_flight.iter().any(|envelope| envelope.from == node)
+    /// Crashes and losses of power that take along what had just been said.
+    fn last_words(&self, setup: &Setup<Y>, bounds: &Bounds, actions: &mut Vec<Action>) {
+        let Budget { crashes, power_losses, server_crashes, .. } = self.budget;
+        if crashes == 0 && power_losses == 0 && server_crashes == 0 {
+            return;
+        }
+        let is_to_be_heard = |node| self.in_flight.iter().any(|envelope| envelope.from == node);
+        for client in 0..setup.workload.processes() {
+            let node = Node::Client(client);
+            let is_up = self.handles_now(node) && !self.is_done(client, setup);
+            if crashes > 0 && is_up && self.is_aimed_at(client, bounds.aim) && is_to_be_heard(node) {
+                actions.push(Action::CrashUnheard { client });
+            }
+        }
+        for server in 0..setup.servers {
+            if self.is_down(server) || !is_to_be_heard(Node::Server(server)) {
+                continue;
+            }
+            if power_losses > 0 {
+                actions.push(Action::LosePowerUnheard { server });
+            }
+            if server_crashes > 0 && !bounds.crashes_take_sent && !bounds.crashes_keep_sent {
+                actions.push(Action::CrashServerUnheard { server });
+            }
+        }
     }
 
     fn is_down(&self, server: u8) -> bool {

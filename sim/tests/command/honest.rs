@@ -296,7 +296,8 @@ fn two_ways_to_pause_are_not_let_in_together() {
 #[test]
 fn how_often_a_fault_may_strike_is_what_was_asked_for() {
     let allowed = |times| {
-        document(&format!("check etcd-lease-key --rounds 1 --drop no-expiry --drop no-loss --times {times}"))["allowed"]
+        document(&format!("check etcd-lease-key --rounds 1 --drop no-expiry --drop no-loss --times {times}"))
+            ["allowed"]
             .clone()
     };
     assert_eq!(allowed(1), serde_json::json!(["a message is lost once"]));

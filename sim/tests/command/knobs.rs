@@ -98,7 +98,7 @@ fn what_cannot_be_set_is_refused_in_a_sentence() {
         ("check redis-single --hold 21", "--hold 21: it takes 0 to 20 ticks"),
         ("check redis-single --latency 6", "--latency 6: it takes 0 to 5 ticks"),
         ("check redis-single --times 9", "--times 9: it takes 1 to 8"),
-        ("check cassandra-queue --times 2", "--times 2: no fault that can strike more than once is let in"),
+        ("check cassandra-queue --times 2", "--times 2: nothing is let in that strikes a number of times"),
         ("check cas-variable --hold 2", "--hold 2: cas-variable is not a lock"),
     ] {
         refused(line, said);

@@ -246,6 +246,7 @@ fn r7() -> Scenario {
 fn r8() -> Scenario {
     // The master's process ends, but what it has said arrives: row R7 does not happen here.
     let mut space = failing_over(Promise::MutualExclusion);
+    space.bounds.crashes_keep_sent = true;
     space.bounds.last_server_ahead_ticks = FAILOVER_LONG_TICKS;
     let mut masters = on_three_nodes(without_faults);
     masters.bounds.server_crashes = 1;
