@@ -550,13 +550,17 @@ impl Document {
                 let why = self.why_incomplete.unwrap_or("a limit was hit");
                 (Tone::Unclear, format!("? incomplete: {promises}; {why}: this is NOT a pass"))
             }
-            (CheckVerdict::Vacuous, _) => (
-                Tone::Unclear,
-                format!(
-                    "– vacuous: nothing was broken, nothing could be; this is NOT a pass\n{}",
-                    self.never(),
-                ),
-            ),
+            (CheckVerdict::Vacuous, _) => {
+                let why = if self.untested.is_empty() {
+                    "and not all came that was let in"
+                } else {
+                    "nothing could be"
+                };
+                (
+                    Tone::Unclear,
+                    format!("– vacuous: nothing was broken, {why}; this is NOT a pass\n{}", self.never()),
+                )
+            }
         };
         if self.verdict == CheckVerdict::Violated && self.properties.len() > 1 {
             verdict += "; the search ended with it: of the others it says nothing";

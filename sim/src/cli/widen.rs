@@ -15,6 +15,7 @@ use picklock_model::claims::{
     known_fall, scenarios,
 };
 use picklock_model::explore::{Limits, Seen};
+use picklock_model::world::Fault;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,6 +37,9 @@ pub struct Widen {
     /// Takes the claims along that take longer than a few seconds themselves
     #[arg(long)]
     long: bool,
+    /// Only claims whose space lets in one of these faults: losses, crashes, power_losses, ...
+    #[arg(long, value_name = "FAULTS", value_delimiter = ',')]
+    let_in: Vec<String>,
     /// Writes the table there, as Markdown
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -47,6 +51,7 @@ const EXAMPLES: &str = "\
 Examples:
   picklock widen theorem-3
   picklock widen C9 Z2 redlock --seconds 60
+  picklock widen --let-in crashes,power_losses --seconds 10
   picklock widen --max-states 3000000 --out widening.md
 
 A fault that a claim leaves out altogether is an assumption of it, and no bound: picklock theorems drops those.
@@ -218,11 +223,23 @@ impl Widen {
                 });
             }
         }
+        let let_in = self.let_in.iter().map(|name| {
+            names::find("kind of fault", name, Fault::ALL.to_vec(), |fault| fault.name().to_owned())
+        });
+        let let_in: Vec<Fault> = let_in.collect::<Result<_, _>>()?;
         let is_chosen = |claim: &Verified| {
             let is_named = self.names.iter().any(|name| is(claim, name));
-            (self.names.is_empty() || is_named) && (self.long || !claim.long)
+            let budget = claim.space.bounds.let_in();
+            let is_struck = let_in.iter().any(|fault| budget.allows(*fault));
+            (self.names.is_empty() || is_named)
+                && (self.let_in.is_empty() || is_struck)
+                && (self.long || !claim.long)
         };
-        Ok(all.into_iter().filter(is_chosen).collect())
+        let chosen: Vec<Verified> = all.into_iter().filter(is_chosen).collect();
+        match chosen.is_empty() && !self.let_in.is_empty() {
+            true => Err(BadCall(format!("--let-in {}: no such claim has these", self.let_in.join(",")))),
+            false => Ok(chosen),
+        }
     }
 }
 

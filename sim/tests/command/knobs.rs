@@ -100,9 +100,22 @@ fn what_cannot_be_set_is_refused_in_a_sentence() {
         ("check redis-single --times 9", "--times 9: it takes 1 to 8"),
         ("check cassandra-queue --times 2", "--times 2: nothing is let in that strikes a number of times"),
         ("check cas-variable --hold 2", "--hold 2: cas-variable is not a lock"),
+        (
+            "widen lease-key --let-in losse",
+            "no kind of fault is called \"losse\"; the nearest name is losses",
+        ),
+        ("widen lemma-1 --let-in drifts", "--let-in drifts: no such claim has these"),
     ] {
         refused(line, said);
     }
+}
+
+#[test]
+fn only_claims_that_a_fault_strikes_are_widened_if_so_wished() {
+    let widened = super::rows("widen lemma-1 --let-in crashes,losses --max-states 100 -j 1");
+    let dropped: std::collections::BTreeSet<&str> =
+        widened.iter().filter_map(|row| row["dropped"].as_str()).collect();
+    assert_eq!(dropped.into_iter().collect::<Vec<_>>(), ["no-crash", "no-loss"]);
 }
 
 #[test]
