@@ -176,16 +176,22 @@ impl Matrix {
         Ok(Kind::ALL.into_iter().flat_map(of).collect())
     }
 
+    /// One that was asked for, to show how another command is called.
+    fn a_lock(&self) -> &str {
+        self.locks.first().map_or("redlock", String::as_str)
+    }
+
     fn chosen_faults(&self) -> Result<Vec<(&'static str, FaultSet)>, BadCall> {
         let rows = rows_of_faults();
         if self.faults.is_empty() {
             return Ok(rows);
         }
         let row = |name: &String| match kind_without_row(name) {
-            Some(kind) => Err(BadCall(format!(
-                "--fault {kind}: the matrix has no row for it; sweep --faults {kind} strikes with it"
-            ))),
-            None => names::find("fault", name, rows.clone(), |row| row.0.to_owned()),
+            Some(kind) => {
+                let sweep = format!("{} sweep {} --faults {kind}", names::program(), self.a_lock());
+                Err(BadCall(format!("--fault {kind}: the matrix has no row for it; {sweep} strikes with it")))
+            }
+            None => names::find("fault of the matrix", name, rows.clone(), |row| row.0.to_owned()),
         };
         let mut chosen = self.faults.iter().map(row).collect::<Result<Vec<_>, BadCall>>()?;
         let mut named = BTreeSet::new();

@@ -138,6 +138,16 @@ mod tests {
                 "picklock matrix redlock",
                 "picklock matrix takes no redlock without an option: type picklock matrix --lock redlock",
             ),
+            (
+                "picklock matrix --seeds 0..100",
+                "--seeds 0..100 will not do: type --seeds 100; picklock matrix",
+            ),
+            ("picklock matrix --seeds 9..3", "type --seeds 1000; "),
+            ("picklock hunt C6 --starts 0..3", "type --starts 3; "),
+            ("picklock herd --clients x", "type --clients 2,4,8,16,32; picklock herd --help says \"How many"),
+            ("picklock herd --clients 0..8", "type --clients 2,4,8,16,32; "),
+            ("picklock herd --clients 2,,4", "--clients \"\" will not do: type --clients 2,4,8,16,32; "),
+            ("picklock widen C9 --seconds x", "--seconds x will not do: picklock widen --help says"),
             ("picklock sweep redlock pause", "type picklock sweep redlock --faults pause"),
             ("picklock theorems --drop x", "unexpected argument '--drop' found"),
         ] {
