@@ -24,7 +24,7 @@ mod tokens;
 mod valid;
 
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 const PICKLOCK: &str = env!("CARGO_BIN_EXE_picklock");
@@ -217,6 +217,21 @@ fn a_wrong_call_exits_2_after_one_line_that_says_what_would_be_right() {
         ("replay @lost", "begins with pk5_"),
         ("replay @last:0", "@last:2"),
         ("replay pk9_abc", "format 9"),
+        ("replay C1 --out -", "- is no name of a file"),
+        ("widen lemma-1 --out -", "- is no name of a file"),
+        ("sweep redlock --results -", "- is no name of a file"),
+        ("sweep redlock --junit -", "- is no name of a file"),
+        ("matrix --accept -", "- is no name of a file"),
+        ("matrix --out -", "- is no name of a file"),
+        ("bench --svg -", "- is no name of a file"),
+        ("man --out -", "- is no name of a file"),
+        ("serve redis --record -", "- is no name of a file"),
+        ("serve redis --out -", "- is no name of a file"),
+        ("try --record - -- true", "- is no name of a file"),
+        ("try --out - -- true", "- is no name of a file"),
+        ("replay C1 --format json --out x.html", "leave --format json out, or let it end in .json"),
+        ("replay C1 --format svg --out x.TXT", "leave --format svg out, or let it end in .svg"),
+        ("replay C1 --json --out x.txt", "leave --json out, or let it end in .json"),
     ];
     for (line, right) in wrong {
         let Ended { code, stdout, stderr } = run(line);
@@ -224,6 +239,7 @@ fn a_wrong_call_exits_2_after_one_line_that_says_what_would_be_right() {
         assert!(stderr.starts_with("error: ") && stderr.lines().count() == 1, "{line}: {stderr}");
         assert!(stderr.contains(right), "{line}: {stderr}");
     }
+    assert!(!["-", "x.html", "x.TXT", "x.txt"].iter().any(|file| Path::new(file).exists()));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::serve::told::{self, Told};
 use super::serve::{
     ROUND_MAX_S, announce, asked_to_stop, broken, in_range, runtime, unix_micros, unservable,
 };
-use super::{BadCall, Ending, names};
+use super::{BadCall, Ending, names, written};
 use crate::cli::plan_file::PlanFile;
 use crate::plans::fault::{FaultKind, FaultSet};
 use crate::plans::plan::{Plan, Planned, Target, When};
@@ -79,11 +79,11 @@ pub struct Try {
     #[arg(long)]
     keep_going: bool,
     /// Everything that happens, a line of JSON each: commands, replies, faults and their ends, who holds
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_parser = written::named(), value_name = "FILE")]
     record: Option<PathBuf>,
     /// Where the plan and the picture go when something broke, numbered if some are there; with --keep-going, a folder in there for
     /// each such round. Without it, into a new folder among temporary files
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_parser = written::named(), value_name = "DIR")]
     out: Option<PathBuf>,
     /// Shows what the clients print
     #[arg(long)]

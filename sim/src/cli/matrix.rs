@@ -11,7 +11,7 @@ use super::progress::Progress;
 use super::screen::{Rows, Screen};
 use super::snapshot::Difference;
 use super::tokens::{Plans, Tokens, UNCHANGED};
-use super::{BadCall, Ending, interrupt, last, names};
+use super::{BadCall, Ending, interrupt, last, names, written};
 use crate::plans::fault::{FaultKind, FaultSet};
 use crate::plans::strategy::Strategy;
 use crate::registry::{AnyLock, Locks, SweepHow};
@@ -45,13 +45,13 @@ pub struct Matrix {
     jobs: Jobs,
     /// Writes the report into this folder: index.html, with the picture of a small run for each broken promise, and
     /// report.txt and report.json
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_parser = written::named(), value_name = "DIR")]
     out: Option<PathBuf>,
     /// Expects what this file has, which --accept has written, and nothing else: says what differs, and exits 5 for that alone
     #[arg(long, value_name = "FILE", conflicts_with = "accept")]
     expect: Option<PathBuf>,
     /// Writes what was seen into this file, for --expect; what it has and these runs do not contradict stays
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_parser = written::named(), value_name = "FILE")]
     accept: Option<PathBuf>,
     #[command(flatten)]
     ci: Ci,

@@ -47,6 +47,7 @@ mod ttl;
 mod typed;
 mod watch;
 mod widen;
+mod written;
 
 use crate::registry::{CheckVerdict, Locks, RunError};
 use crate::token::Token;
