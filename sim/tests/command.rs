@@ -613,6 +613,17 @@ fn quick_theorems_say_what_they_left_out_and_what_each_leans_on() {
 }
 
 #[test]
+fn a_document_of_quick_theorems_is_complete_only_if_nothing_was_left_out() {
+    let quick = document("theorems lemma-1 theorem-2 --quick");
+    let left_out: Vec<String> =
+        quick["left_out"].as_array().expect("what was left out").iter().map(text_of).collect();
+    assert!(left_out.iter().any(|claim| claim.starts_with("theorem-2, 4 threads")), "{left_out:?}");
+    assert_eq!(quick["complete"], false);
+    let whole = document("theorems lemma-1 --quick");
+    assert_eq!((&whole["complete"], &whole["left_out"]), (&true.into(), &Value::Array(Vec::new())));
+}
+
+#[test]
 fn what_is_not_a_terminal_gets_neither_colours_nor_progress() {
     for line in ["matrix --seeds 3 --fault clock", "check cassandra-queue --drop unique-ids", "locks"] {
         let Ended { stdout, stderr, .. } = run(line);
