@@ -366,6 +366,19 @@ fn tables_fit_a_terminal_of_sixty_columns_or_fold() {
 }
 
 #[test]
+#[test]
+fn progress_is_one_line_of_the_terminal() {
+    let line = "matrix --lock zookeeper-lock-repaired --fault power-loss --seeds 300";
+    for columns in [40, 60, 80, 120] {
+        let Some(shown) = on_terminal(line, columns, "xterm") else { return };
+        let drawn = shown.split(['\r', '\n']).map(seen).filter(|drawn| drawn.contains(" of 300"));
+        let drawn: Vec<String> = drawn.collect();
+        assert!(!drawn.is_empty(), "{columns}: {shown}");
+        let wide = drawn.iter().find(|drawn| drawn.trim_end().chars().count() > usize::from(columns));
+        assert_eq!(wide, None, "{columns} columns");
+    }
+}
+
 fn a_dumb_terminal_gets_neither_colours_nor_bars() {
     let line = "sweep redis-single --faults pause --seeds 0..200 --watch 0";
     let (Some(dumb), Some(able)) = (on_terminal(line, 80, "dumb"), on_terminal(line, 80, "xterm")) else {
