@@ -237,7 +237,7 @@ impl Trial<'_> {
             let plan = plans.of(seed);
             let is_drawn = matches!(plans, Plans::Drawn { .. });
             let of = if is_drawn { format!(", seed {seed}") } else { String::new() };
-            let head = format!("\nround {round}{of}\n{}\n\n", in_order(&plan));
+            let head = format!("\nround {round}{of}\n{}\n\n", told::in_order(&plan));
             let round_began = Instant::now();
             let (told, ended) = self.round((round, &head), &plan, screen).await?;
             let seconds = round_began.elapsed().as_secs_f64();
@@ -532,16 +532,6 @@ impl Trial<'_> {
         let words = self.call.command.iter().map(|word| word.to_string_lossy().into_owned());
         words.collect::<Vec<_>>().join(" ")
     }
-}
-
-/// The plan as it is shown: what strikes at a time first, the earliest first, then what waits for somebody.
-fn in_order(plan: &Plan) -> Plan {
-    let mut shown = plan.clone();
-    shown.faults.sort_by_key(|planned| match planned.when {
-        When::At(at) => (false, at),
-        When::Trigger { .. } => (true, Micros::ZERO),
-    });
-    shown
 }
 
 /// A client has ended before it did anything.
