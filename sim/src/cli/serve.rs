@@ -72,7 +72,7 @@ struct Watching {
     /// theirs is the verdict
     #[arg(long, value_name = "IP:PORT")]
     witness: Option<String>,
-    /// Stops when a promise is broken, and says by which fault
+    /// Stops when a promise is broken, and says which fault is suspected
     #[arg(long)]
     until_broken: bool,
     /// Where the plan and the picture go when something broke, numbered if some are there. Without it, into a new folder among
