@@ -101,9 +101,10 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("C1", "A's clock"),
         ("C1", "A's delete M[tA] at 15us: s1 keeps a tombstone of tA"),
         ("C1", "A's record is written, and hidden by its tombstone of 15us"),
-        ("C1", "s1 answers {tB}, which is B's and not A's"),
+        ("C1", "s1 answers {tB}, which is B's and not A's; in L6:4 that is enough"),
         ("R1", "A's record expired on s1, s2, s3 at 4s"),
         ("R18", "A's record is at most on 1 of 2 servers (s1), B's on 1 (s2)"),
+        ("R18", "A and B wait equally long, 1 tick, and go on at the same time"),
         ("Z4", "s1 ends a session that was silent for its whole timeout: A's record is gone on s1"),
         ("C11", "s2 does not have M: tA"),
         ("C16", "s1 answers B: {tA}"),
@@ -366,7 +367,6 @@ fn tables_fit_a_terminal_of_sixty_columns_or_fold() {
 }
 
 #[test]
-#[test]
 fn progress_is_one_line_of_the_terminal() {
     let line = "matrix --lock zookeeper-lock-repaired --fault power-loss --seeds 300";
     for columns in [40, 60, 80, 120] {
@@ -379,6 +379,7 @@ fn progress_is_one_line_of_the_terminal() {
     }
 }
 
+#[test]
 fn a_dumb_terminal_gets_neither_colours_nor_bars() {
     let line = "sweep redis-single --faults pause --seeds 0..200 --watch 0";
     let (Some(dumb), Some(able)) = (on_terminal(line, 80, "dumb"), on_terminal(line, 80, "xterm")) else {
