@@ -47,12 +47,12 @@ Examples:
   picklock theorems theorem-3 --quick
   picklock theorems lemma-1 --junit junit.xml --github
 
+Behind a theorem's name stands its variant: \"in turn\" asks one server after the other, \"at once\" all of them together. Below a \
+verdict stands the world it is about; \"not assumed\" are assumptions (picklock assumptions) that are not made in it, dropped or not.
+
 Exits 5 if a verdict differs from the expected one, 3 if none was reached, 4 if nothing could have broken a theorem \
 (\"vacuous\": what would put it to the test never happened).";
 
-/// A claim that was checked.
-#[derive(Serialize)]
-struct Row {
 /// The claims that were checked, and those that --quick left out.
 #[derive(Serialize)]
 struct Document<'a> {
@@ -61,6 +61,9 @@ struct Document<'a> {
     left_out: Vec<String>,
 }
 
+/// A claim that was checked.
+#[derive(Serialize)]
+struct Row {
     theorem: &'static str,
     lock: &'static str,
     clients: u8,
