@@ -145,7 +145,7 @@ fn a_client_that_pauses_while_it_holds_breaks_the_lock_and_its_plan_breaks_it_ag
     let page = std::fs::read_to_string(round["picture"].as_str().expect("a picture")).expect("it is there");
     assert!(page.contains("while") && page.contains("pauses"), "{page}");
     // It gives the reasons that the text gives, and offers nothing that there is not.
-    assert!(page.contains("cause: ") && page.contains(" enters</span>"), "{page}");
+    assert!(page.contains("suspect: ") && page.contains(" enters</span>"), "{page}");
     assert!(!page.contains(": --all draws them") && !page.contains("with --all they are"));
     let lines = std::fs::read_to_string(&record).expect("a record");
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

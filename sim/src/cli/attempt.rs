@@ -11,7 +11,7 @@ use super::serve::told::{self, Told};
 use super::serve::{
     ROUND_MAX_S, announce, asked_to_stop, broken, in_range, runtime, unix_micros, unservable,
 };
-use super::{BadCall, Ending, names};
+use super::{BadCall, Ending, names, written};
 use crate::cli::plan_file::PlanFile;
 use crate::plans::fault::{FaultKind, FaultSet};
 use crate::plans::plan::{Plan, Planned, Target, When};
@@ -79,11 +79,11 @@ pub struct Try {
     #[arg(long)]
     keep_going: bool,
     /// Everything that happens, a line of JSON each: commands, replies, faults and their ends, who holds
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_parser = written::named(), value_name = "FILE")]
     record: Option<PathBuf>,
     /// Where the plan and the picture go when something broke, numbered if some are there; with --keep-going, a folder in there for
     /// each such round. Without it, into a new folder among temporary files
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_parser = written::named(), value_name = "DIR")]
     out: Option<PathBuf>,
     /// Shows what the clients print
     #[arg(long)]
@@ -237,7 +237,7 @@ impl Trial<'_> {
             let plan = plans.of(seed);
             let is_drawn = matches!(plans, Plans::Drawn { .. });
             let of = if is_drawn { format!(", seed {seed}") } else { String::new() };
-            let head = format!("\nround {round}{of}\n{}\n\n", in_order(&plan));
+            let head = format!("\nround {round}{of}\n{}\n\n", told::in_order(&plan));
             let round_began = Instant::now();
             let (told, ended) = self.round((round, &head), &plan, screen).await?;
             let seconds = round_began.elapsed().as_secs_f64();
@@ -532,16 +532,6 @@ impl Trial<'_> {
         let words = self.call.command.iter().map(|word| word.to_string_lossy().into_owned());
         words.collect::<Vec<_>>().join(" ")
     }
-}
-
-/// The plan as it is shown: what strikes at a time first, the earliest first, then what waits for somebody.
-fn in_order(plan: &Plan) -> Plan {
-    let mut shown = plan.clone();
-    shown.faults.sort_by_key(|planned| match planned.when {
-        When::At(at) => (false, at),
-        When::Trigger { .. } => (true, Micros::ZERO),
-    });
-    shown
 }
 
 /// A client has ended before it did anything.

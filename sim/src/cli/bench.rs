@@ -3,7 +3,7 @@
 use super::jobs::Jobs;
 use super::progress::Progress;
 use super::screen::{Screen, Tone, cell, counted, headed, lines, wrapped};
-use super::{BadCall, Ending, interrupt, names, seeds};
+use super::{BadCall, Ending, interrupt, names, seeds, written};
 use crate::files;
 use crate::measures::bench::{
     Contestant, Grid, LATENCY, POLL_INTERVAL, Point, Spread, TTL_SECONDS, WARM_UP, contestants, plot,
@@ -36,7 +36,7 @@ pub struct Bench {
     #[arg(long, value_name = "S", default_value_t = 20)]
     seconds: u64,
     /// Draws a plot into this file (SVG)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_parser = written::named(), value_name = "FILE")]
     svg: Option<PathBuf>,
     #[command(flatten)]
     jobs: Jobs,

@@ -3,7 +3,7 @@
 //! What fails is what the exit code speaks of: what is known to break, and breaks, passes where the command exits with 0.
 
 use super::screen::{Screen, counted};
-use super::{BadCall, Ending, names};
+use super::{BadCall, Ending, names, written};
 use clap::Args;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, Args)]
 pub struct Ci {
     /// Writes the verdicts into this file as JUnit XML, for a build server
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_parser = written::named(), value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Prints what fails as annotations of GitHub Actions, and adds a summary to the file that $GITHUB_STEP_SUMMARY names
     #[arg(long)]

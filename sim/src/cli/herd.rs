@@ -12,7 +12,7 @@ use serde::Serialize;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Herd {
-    /// How many clients ask at the same time, each once
+    /// How many clients ask at the same time, each once, 2 to 128
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [2, 4, 8, 16, 32])]
     clients: Vec<u64>,
 }

@@ -42,15 +42,16 @@ pub fn token(nth: &str) -> Result<String, BadCall> {
 }
 
 fn file() -> Option<PathBuf> {
-    let variable = |name| std::env::var_os(name);
+    let variable = |name| std::env::var_os(name).map(PathBuf::from);
+    let given = |name| variable(name).filter(|path| !path.as_os_str().is_empty());
     let folder = match variable(FOLDER_VARIABLE) {
-        Some(folder) => Some(PathBuf::from(folder)).filter(|folder| !folder.as_os_str().is_empty())?,
-        None => [("XDG_CACHE_HOME", ""), ("LOCALAPPDATA", ""), ("HOME", ".cache")]
-            .into_iter()
-            .find_map(|(name, inner)| {
-                Some(PathBuf::from(variable(name).filter(|path| !path.is_empty())?).join(inner))
-            })?
-            .join("picklock"),
+        Some(_) => given(FOLDER_VARIABLE)?,
+        None => match given("XDG_CACHE_HOME").or_else(|| given("LOCALAPPDATA")) {
+            Some(caches) => caches,
+            // Who has no home is given none.
+            None => given("HOME").filter(|home| home.is_dir())?.join(".cache"),
+        }
+        .join("picklock"),
     };
     Some(folder.join("last"))
 }

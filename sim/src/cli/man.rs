@@ -1,7 +1,7 @@
 //! `picklock man`: the manual pages, made from the help texts.
 
 use super::screen::Screen;
-use super::{BadCall, CommandLine, Ending, names};
+use super::{BadCall, CommandLine, Ending, names, written};
 use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub struct Manual {
     /// Which command's page; that of the whole unless given
     command: Option<String>,
     /// Writes the pages of all commands into this folder
-    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    #[arg(long, value_parser = written::named(), value_name = "DIR", conflicts_with = "command")]
     out: Option<PathBuf>,
 }
 

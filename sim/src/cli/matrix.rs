@@ -11,7 +11,7 @@ use super::progress::Progress;
 use super::screen::{Rows, Screen};
 use super::snapshot::Difference;
 use super::tokens::{Plans, Tokens, UNCHANGED};
-use super::{BadCall, Ending, interrupt, last, names};
+use super::{BadCall, Ending, interrupt, last, names, written};
 use crate::plans::fault::{FaultKind, FaultSet};
 use crate::plans::strategy::Strategy;
 use crate::registry::{AnyLock, Locks, SweepHow};
@@ -45,13 +45,13 @@ pub struct Matrix {
     jobs: Jobs,
     /// Writes the report into this folder: index.html, with the picture of a small run for each broken promise, and
     /// report.txt and report.json
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_parser = written::named(), value_name = "DIR")]
     out: Option<PathBuf>,
     /// Expects what this file has, which --accept has written, and nothing else: says what differs, and exits 5 for that alone
     #[arg(long, value_name = "FILE", conflicts_with = "accept")]
     expect: Option<PathBuf>,
     /// Writes what was seen into this file, for --expect; what it has and these runs do not contradict stays
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_parser = written::named(), value_name = "FILE")]
     accept: Option<PathBuf>,
     #[command(flatten)]
     ci: Ci,
@@ -176,16 +176,22 @@ impl Matrix {
         Ok(Kind::ALL.into_iter().flat_map(of).collect())
     }
 
+    /// One that was asked for, to show how another command is called.
+    fn a_lock(&self) -> &str {
+        self.locks.first().map_or("redlock", String::as_str)
+    }
+
     fn chosen_faults(&self) -> Result<Vec<(&'static str, FaultSet)>, BadCall> {
         let rows = rows_of_faults();
         if self.faults.is_empty() {
             return Ok(rows);
         }
         let row = |name: &String| match kind_without_row(name) {
-            Some(kind) => Err(BadCall(format!(
-                "--fault {kind}: the matrix has no row for it; sweep --faults {kind} strikes with it"
-            ))),
-            None => names::find("fault", name, rows.clone(), |row| row.0.to_owned()),
+            Some(kind) => {
+                let sweep = format!("{} sweep {} --faults {kind}", names::program(), self.a_lock());
+                Err(BadCall(format!("--fault {kind}: the matrix has no row for it; {sweep} strikes with it")))
+            }
+            None => names::find("fault of the matrix", name, rows.clone(), |row| row.0.to_owned()),
         };
         let mut chosen = self.faults.iter().map(row).collect::<Result<Vec<_>, BadCall>>()?;
         let mut named = BTreeSet::new();

@@ -47,6 +47,7 @@ mod ttl;
 mod typed;
 mod watch;
 mod widen;
+mod written;
 
 use crate::registry::{CheckVerdict, Locks, RunError};
 use crate::token::Token;
@@ -103,6 +104,7 @@ Exit codes:
   3  incomplete: a limit or ^C came before a verdict
   4  vacuous: nothing broke, and nothing that gives that a meaning happened
   5  unexpected: see below
+  141  none: nobody read the output to its end, as in picklock | head -1
 
 Exit code 5 says that a verdict differs from the expected one (overview, matrix, theorems, scenarios, hunt, herd, ttl, widen, \
 shrink --catalogue), that matrix differs from the file of --expect, that diff found a difference, or that a repeated run differs from \
@@ -291,8 +293,8 @@ pub fn main(locks: &Locks) -> ExitCode {
         // Where nobody could say more of it.
         Err(Panicked { what, .. }) => Err(BadCall(format!("a machine panicked: {what}"))),
     };
-    match ended.and_then(|ending| screen.finish().map(|()| ending)) {
-        Ok(ending) => ExitCode::from(ending.exit_code()),
+    match ended.and_then(|ending| screen.finish(ending)) {
+        Ok(code) => ExitCode::from(code),
         Err(BadCall(what)) => {
             complain(&what);
             ExitCode::from(2)

@@ -103,7 +103,14 @@ fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
 
 /// A registered lock.
 pub fn lock<'a>(locks: &'a Locks, name: &str) -> Result<&'a dyn AnyLock, BadCall> {
-    find("lock", name, locks.iter().collect(), |lock| lock.name().to_owned())
+    let found = find("lock", name, locks.iter().collect(), |lock| lock.name().to_owned());
+    let fault = FaultKind::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name));
+    match (found, fault) {
+        (Err(_), Some(fault)) => {
+            Err(BadCall(format!("{fault} is a fault, and no lock; {} locks lists the locks", program())))
+        }
+        (found, _) => found,
+    }
 }
 
 /// A registered lock that is one: what is there to probe a store does not count.

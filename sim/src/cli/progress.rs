@@ -1,12 +1,47 @@
 //! How far it is, on stderr, if that is a terminal.
 
 use super::screen::grouped;
+use comfy_table::Table;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use picklock_model::explore::Seen;
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+/// Columns on which a bar has room beside everything else.
+const WIDE: usize = 100;
+/// What takes no more than so many columns: a short bar, the count of a million runs, and how long they take.
+const MIDDLING: usize = 60;
+/// The same of the count alone.
+const NARROW: usize = 30;
+/// The same of the time and the spinner.
+const SPINNER: usize = 7;
+/// Columns of a terminal that does not say how many it has.
+const COLUMNS_UNTOLD: usize = 80;
+
+/// The line that it is drawn on.
+struct Line {
+    columns: usize,
+    /// Whether the terminal says how wide it is: then what is drawn follows it, however that changes.
+    is_told: bool,
+}
+
+impl Line {
+    fn of_stderr() -> Line {
+        let told = Table::new().use_stderr().width().filter(|width| *width > 0).map(usize::from);
+        let variable = || std::env::var("COLUMNS").ok()?.parse().ok();
+        Line { columns: told.or_else(variable).unwrap_or(COLUMNS_UNTOLD), is_told: told.is_some() }
+    }
+
+    /// What is being done, cut to the columns that are left.
+    fn message(&self, taken: usize) -> String {
+        match self.is_told {
+            true => "{wide_msg}".to_owned(),
+            false => format!("{{msg:{}!}}", self.columns.saturating_sub(taken)),
+        }
+    }
+}
 
 /// A bar or a spinner, or nothing where nobody watches.
 pub struct Progress {
@@ -20,12 +55,20 @@ pub struct Progress {
 impl Progress {
     /// A bar for so many runs.
     pub fn runs(total: u64) -> Progress {
-        Progress::new(Some(total), "{elapsed:>4} [{wide_bar}] {count} of {total} runs, {eta} to go {msg}")
+        Progress::new(Some(total), |line| match line.columns {
+            WIDE.. => "{elapsed:>4} [{wide_bar}] {count} of {total} runs, {eta} to go {msg}".to_owned(),
+            MIDDLING.. => {
+                let said = line.message(MIDDLING);
+                format!("{{elapsed:>4}} [{{bar:10}}] {{count}} of {{total}} runs, {{eta}} to go {said}")
+            }
+            _ => format!("{{elapsed:>4}} {{count}} of {{total}} {}", line.message(NARROW)),
+        })
     }
 
     /// A spinner for a search whose size nobody knows.
     pub fn states() -> Progress {
-        let progress = Progress::new(None, "{elapsed:>4} {spinner} {wide_msg}");
+        let progress =
+            Progress::new(None, |line| format!("{{elapsed:>4}} {{spinner}} {}", line.message(SPINNER)));
         *progress.name() = Some(String::new());
         progress.bar.enable_steady_tick(Duration::from_millis(100));
         progress
@@ -33,18 +76,20 @@ impl Progress {
 
     /// A spinner for runs up to one that nobody knows.
     pub fn seeds() -> Progress {
-        let progress = Progress::new(None, "{elapsed:>4} {spinner} {count} runs {wide_msg}");
+        let progress = Progress::new(None, |line| {
+            format!("{{elapsed:>4}} {{spinner}} {{count}} runs {}", line.message(NARROW))
+        });
         progress.bar.enable_steady_tick(Duration::from_millis(100));
         progress
     }
 
-    fn new(total: Option<u64>, template: &str) -> Progress {
+    fn new(total: Option<u64>, template: impl FnOnce(Line) -> String) -> Progress {
         // A terminal that cannot go back in its line would get a line for each step of the bar.
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         if is_dumb || !std::io::stderr().is_terminal() {
             return Progress::of(ProgressBar::hidden());
         }
-        let style = match ProgressStyle::with_template(template) {
+        let style = match ProgressStyle::with_template(&template(Line::of_stderr())) {
             Ok(style) => style,
             Err(error) => unreachable!("the templates are those above: {error}"),
         };

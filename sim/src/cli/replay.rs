@@ -4,7 +4,7 @@ mod instead;
 
 use super::open::open;
 use super::screen::{Paint, Screen, Tone, fitting, json, wrapped};
-use super::{BadCall, Ending, given, names, next};
+use super::{BadCall, Ending, given, names, next, written};
 use crate::registry::{Broken, Locks, Replay, other_runs};
 use crate::report::{
     Cause, JsonEvent, Story, TextOptions, TimeColumn, Window, page, page_with_others, perfetto, shiviz, svg,
@@ -35,7 +35,7 @@ pub struct ReplayToken {
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Writes it into this file, not to stdout
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_parser = written::named(), value_name = "FILE")]
     out: Option<PathBuf>,
     /// Lists what else could have happened in this step of a run of the exhaustive engine, or, with a number of those, shows that run
     #[arg(long, value_name = "STEP[:N]")]
@@ -88,6 +88,32 @@ enum Format {
 }
 
 impl Format {
+    /// What files are called that hold nothing else; `None`: one that is called otherwise may hold anything.
+    fn of_file(path: &Path) -> Option<Format> {
+        match path.extension().and_then(OsStr::to_str).map(str::to_lowercase)?.as_str() {
+            "html" | "htm" => Some(Format::Html),
+            "svg" => Some(Format::Svg),
+            "json" => Some(Format::Json),
+            "txt" | "text" | "log" => Some(Format::Text),
+            _ => None,
+        }
+    }
+
+    /// Whether the files of both may be called alike.
+    fn is_called_like(self, other: Format) -> bool {
+        let kind = |format| match format {
+            Format::Json | Format::Perfetto => Format::Json,
+            Format::Text | Format::Shiviz => Format::Text,
+            Format::Html | Format::Svg => format,
+        };
+        kind(self) == kind(other)
+    }
+
+    /// What --format calls it.
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
     fn extension(self) -> &'static str {
         match self {
             Format::Text => "txt",
@@ -161,6 +187,7 @@ impl ReplayToken {
                 return Err(BadCall("--json and another format: it writes the one or the other".to_owned()));
             }
         };
+        self.refuse_another_name(format, screen)?;
         let made_up = self.open && self.out.is_none();
         let path = match made_up {
             true => Some(file_to_open(format)?),
@@ -254,20 +281,18 @@ impl ReplayToken {
 
     /// How it is shown: as was asked for, or else as the name of the file says.
     fn format(&self, screen: &Screen) -> Result<Format, BadCall> {
-        let ending =
-            self.out.as_deref().and_then(Path::extension).and_then(OsStr::to_str).map(str::to_lowercase);
         if let Some(format) = self.format {
             return Ok(format);
         }
-        Ok(match ending.as_deref() {
-            Some("html" | "htm") => Format::Html,
-            Some("svg") => Format::Svg,
-            Some("json") => Format::Json,
-            Some("txt" | "text" | "log") => Format::Text,
+        let out = self.out.as_deref();
+        if let Some(format) = out.and_then(Format::of_file) {
+            return Ok(format);
+        }
+        Ok(match out.and_then(Path::extension).map(OsStr::to_string_lossy) {
             // It is a document, whatever its file is called.
             Some(_) if screen.wants_json() => Format::Json,
             Some(other) => {
-                let file = self.out.as_deref().unwrap_or(Path::new("")).display();
+                let file = out.unwrap_or(Path::new("")).display();
                 return Err(BadCall(format!(
                     "--out {file}: nothing is written as .{other}: .html, .svg, .json and .txt are, and --format says what else is meant"
                 )));
@@ -275,6 +300,20 @@ impl ReplayToken {
             None if self.open => Format::Html,
             None => Format::Text,
         })
+    }
+
+    /// Refuses a file whose name says that something else is in it.
+    fn refuse_another_name(&self, format: Format, screen: &Screen) -> Result<(), BadCall> {
+        let Some(path) = &self.out else { return Ok(()) };
+        if Format::of_file(path).is_none_or(|named| named.is_called_like(format)) {
+            return Ok(());
+        }
+        let asked =
+            if screen.wants_json() { "--json".to_owned() } else { format!("--format {}", format.name()) };
+        let (file, extension) = (path.display(), format.extension());
+        Err(BadCall(format!(
+            "{asked} --out {file}: the name says something else than the format; leave {asked} out, or let it end in .{extension}"
+        )))
     }
 }
 

@@ -92,16 +92,19 @@ impl Screen {
         self.failed.is_some()
     }
 
-    /// Says whether everything could be printed. A reader who has read enough (`| head`) is no error.
-    pub fn finish(self) -> Result<(), BadCall> {
+    /// The code to exit with, if everything could be printed. A reader who has read enough (`| head`) is no error.
+    pub fn finish(self, ending: Ending) -> Result<u8, BadCall> {
         match self.failed {
-            Some(error) if error.kind() != ErrorKind::BrokenPipe => {
-                Err(BadCall(format!("the output cannot be written: {error}")))
-            }
-            Some(_) | None => Ok(()),
+            None => Ok(ending.exit_code()),
+            Some(error) if error.kind() == ErrorKind::BrokenPipe => Ok(READ_NO_MORE),
+            Some(error) => Err(BadCall(format!("the output cannot be written: {error}"))),
         }
     }
 }
+
+/// Exits with this where nobody reads on: what a shell says of a program that the signal of a broken pipe has ended, as it ends git or
+/// grep. It is neither a pass nor a failure.
+pub const READ_NO_MORE: u8 = 128 + 13;
 
 /// Rows on their way to another program: with the version that wrote them, so that fields can be added, and whether they
 /// are all that was asked for.

@@ -15,9 +15,12 @@ pub fn range(text: &str) -> Result<Range<u64>, BadCall> {
             "--seeds {text} is empty, for the second number does not count; {first}..{} is one seed",
             first.saturating_add(1)
         ))),
-        Some((Err(_), _) | (_, Err(_))) | None => {
-            Err(BadCall(format!("--seeds {text:?} is no range of seeds; 0..1000 is one")))
-        }
+        Some((Err(_), _) | (_, Err(_))) | None => Err(BadCall(match text.parse::<u64>() {
+            Ok(count @ 1..) => {
+                format!("--seeds {text} is a number, and here it takes a range of seeds: --seeds 0..{count}")
+            }
+            Ok(0) | Err(_) => format!("--seeds {text:?} is no range of seeds; 0..1000 is one"),
+        })),
     }
 }
 
@@ -28,12 +31,13 @@ pub fn shard(seeds: Range<u64>, text: &str) -> Result<Range<u64>, BadCall> {
         return Err(BadCall(format!("--shard {text:?} is no part of a whole; 1/4 is the first of four")));
     };
     if part == 0 || part > parts {
-        let right = if parts == 0 {
-            "1/4 is the first of four".to_owned()
-        } else {
-            format!("1/{parts} is the first")
-        };
-        return Err(BadCall(format!("--shard {text}: there is no such part; {right}")));
+        return Err(BadCall(match parts {
+            0 => format!("--shard {text}: there is no part of no parts; 1/4 is the first of four"),
+            1 => format!("--shard {text}: there is no part {part} of one; it is 1/1"),
+            _ => format!(
+                "--shard {text}: there is no part {part} of {parts}; they are 1/{parts} to {parts}/{parts}"
+            ),
+        }));
     }
     let length = u128::from(seeds.end - seeds.start);
     let until = |part: u64| seeds.start + (length * u128::from(part) / u128::from(parts)) as u64;
@@ -70,8 +74,11 @@ mod tests {
             assert!(error.contains(text) && error.matches("..").count() > 0, "{error}");
         }
         assert_eq!(range("9..3").unwrap_err().to_string(), "--seeds 9..3 runs backwards; 3..9 would do");
+        assert!(range("100").unwrap_err().to_string().ends_with(": --seeds 0..100"));
         for text in ["", "0/4", "5/4", "1/0", "0/0", "x/4", "4", "1/11"] {
             assert!(shard(0..10, text).unwrap_err().to_string().contains(text), "{text}");
         }
+        let error = shard(0..10, "5/4").unwrap_err().to_string();
+        assert_eq!(error, "--shard 5/4: there is no part 5 of 4; they are 1/4 to 4/4");
     }
 }

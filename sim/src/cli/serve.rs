@@ -7,7 +7,7 @@ mod zookeeper;
 
 use super::plan_file::PlanFile;
 use super::screen::{Screen, counted};
-use super::{BadCall, Ending, names};
+use super::{BadCall, Ending, names, written};
 use crate::plans::fault::FaultSet;
 use crate::plans::plan::{Fault, Plan, Planned, When};
 use crate::plans::swarm::Scale;
@@ -66,18 +66,18 @@ struct Wrong {
 #[derive(Debug, Args)]
 struct Watching {
     /// Everything that happens, a line of JSON each: commands, replies, faults and their ends, who holds
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_parser = written::named(), value_name = "FILE")]
     record: Option<PathBuf>,
     /// Where clients say what they do, a line each: want LOCK, enter LOCK [TOKEN], write LOCK [TOKEN], leave LOCK, lost LOCK; then
     /// theirs is the verdict
     #[arg(long, value_name = "IP:PORT")]
     witness: Option<String>,
-    /// Stops when a promise is broken, and says by which fault
+    /// Stops when a promise is broken, and says which fault is suspected
     #[arg(long)]
     until_broken: bool,
     /// Where the plan and the picture go when something broke, numbered if some are there. Without it, into a new folder among
     /// temporary files
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_parser = written::named(), value_name = "DIR")]
     out: Option<PathBuf>,
 }
 

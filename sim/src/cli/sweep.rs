@@ -12,7 +12,7 @@ use super::screen::Screen;
 use super::settings::Set;
 use super::tokens::{Plans, Tokens};
 use super::watch::{self, Watched};
-use super::{BadCall, Ending, interrupt, last, names, seeds};
+use super::{BadCall, Ending, interrupt, last, names, seeds, written};
 use crate::plans::fault::{FaultKind, FaultSet};
 use crate::plans::plan::Plan;
 use crate::plans::strategy::Strategy;
@@ -58,7 +58,7 @@ pub struct Sweep {
     until_tested: Option<u64>,
     /// Writes the results into this file, and goes on where it ends if it is there: for sweeps that may be killed, and
     /// for shards, which picklock merge puts together. Goes on after broken promises, too
-    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    #[arg(long, value_parser = written::named(), value_name = "FILE", conflicts_with = "plan")]
     results: Option<PathBuf>,
     /// Repeats one seed of so many in a second process and compares the runs step by step; 0: none
     #[arg(long, value_name = "N", default_value_t = watch::SHARE, conflicts_with = "plan")]

@@ -8,7 +8,7 @@ use super::jobs::Jobs;
 use super::memory::{self, MaxMemory};
 use super::names::program;
 use super::progress::{Progress, Stopwatch};
-use super::screen::{Paint, Screen, Tone, counted, grouped, indented, rule, sentence, wrapped};
+use super::screen::{Paint, Rows, Screen, Tone, counted, grouped, indented, rule, sentence, wrapped};
 use super::{BadCall, Ending, STATES_MAX, interrupt, last, names, next};
 use crate::registry::{CheckVerdict, Checked, Locks, Surroundings};
 use clap::Args;
@@ -30,7 +30,7 @@ pub struct Theorems {
     /// lease-key-fencing; chubby, chubby-fencing, chubby-progress, consul, consul-fencing; variable, transfer, queue, exactly-once;
     /// lock-manager, lock-manager-progress, cache. All unless given
     names: Vec<String>,
-    /// Leaves out every claim that takes longer than a few seconds by itself
+    /// Leaves out every claim that takes longer than a few seconds by itself, and says which; the document is not complete then
     #[arg(long)]
     quick: bool,
     #[command(flatten)]
@@ -47,8 +47,19 @@ Examples:
   picklock theorems theorem-3 --quick
   picklock theorems lemma-1 --junit junit.xml --github
 
+Behind a theorem's name stands its variant: \"in turn\" asks one server after the other, \"at once\" all of them together. Below a \
+verdict stands the world it is about; \"not assumed\" are assumptions (picklock assumptions) that are not made in it, dropped or not.
+
 Exits 5 if a verdict differs from the expected one, 3 if none was reached, 4 if nothing could have broken a theorem \
 (\"vacuous\": what would put it to the test never happened).";
+
+/// The claims that were checked, and those that --quick left out.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    rows: Rows<'a, Row>,
+    left_out: Vec<String>,
+}
 
 /// A claim that was checked.
 #[derive(Serialize)]
@@ -132,9 +143,10 @@ impl Theorems {
         }
         screen.text(&self.remarks(&rows, chosen.len(), &long, paint));
         last::keep(rows.iter().filter_map(|row| row.token.as_deref()));
-        let complete = rows.len() == chosen.len();
-        screen.rows(&rows, complete);
-        let missing = Ending::Incomplete.or_fine(!complete);
+        let is_cut_short = rows.len() < chosen.len();
+        let left_out: Vec<String> = long.iter().map(name).collect();
+        screen.document(&Document { rows: Rows::new(&rows, !is_cut_short && long.is_empty()), left_out });
+        let missing = Ending::Incomplete.or_fine(is_cut_short);
         let ending = rows.iter().map(Row::ending).fold(missing, Ending::max);
         self.ci.report("theorems", rows.iter().map(Row::case).collect(), ending, screen)?;
         Ok(ending)

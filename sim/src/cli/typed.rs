@@ -2,6 +2,7 @@
 
 mod meant;
 
+use super::screen::READ_NO_MORE;
 use super::{BadCall, CommandLine};
 use crate::registry::Locks;
 use clap::{ColorChoice, Command, CommandFactory, FromArgMatches};
@@ -19,9 +20,12 @@ pub(super) fn command_line(locks: &Locks) -> Result<CommandLine, BadCall> {
         Err(error) if error.use_stderr() => Err(BadCall(refusal(&error, &command, &arguments, locks))),
         Err(help) => {
             let printed = help.print().and_then(|()| std::io::stdout().flush());
-            match printed.map_err(|error| (error.kind(), error)) {
-                Ok(()) | Err((ErrorKind::BrokenPipe, _)) => std::process::exit(help.exit_code()),
-                Err((_, error)) => Err(BadCall(format!("the output cannot be written: {error}"))),
+            match printed {
+                Ok(()) => std::process::exit(help.exit_code()),
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                    std::process::exit(READ_NO_MORE.into())
+                }
+                Err(error) => Err(BadCall(format!("the output cannot be written: {error}"))),
             }
         }
     }
@@ -134,6 +138,16 @@ mod tests {
                 "--clients -2 will not do: picklock check --help says \"How many clients, 1 to 8; ",
             ),
             ("picklock check redlock --clients 1000", "--clients 1000 will not do: "),
+            (
+                "picklock matrix --seeds 0..100",
+                "--seeds 0..100 will not do: type --seeds 100; picklock matrix",
+            ),
+            ("picklock matrix --seeds 9..3", "type --seeds 1000; "),
+            ("picklock hunt C6 --starts 0..3", "type --starts 3; "),
+            ("picklock herd --clients x", "type --clients 2,4,8,16,32; picklock herd --help says \"How many"),
+            ("picklock herd --clients 0..8", "type --clients 2,4,8,16,32; "),
+            ("picklock herd --clients 2,,4", "--clients \"\" will not do: type --clients 2,4,8,16,32; "),
+            ("picklock widen C9 --seconds x", "--seconds x will not do: picklock widen --help says"),
             (
                 "picklock matrix redlock",
                 "picklock matrix takes no redlock without an option: type picklock matrix --lock redlock",

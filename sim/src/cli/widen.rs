@@ -7,7 +7,7 @@ use super::jobs::Jobs;
 use super::memory::{self, MaxMemory};
 use super::progress::{Progress, Stopwatch};
 use super::screen::Screen;
-use super::{BadCall, Ending, interrupt, last, names, next, states_within};
+use super::{BadCall, Ending, interrupt, last, names, next, states_within, written};
 use crate::registry::{AnyLock, CheckVerdict, Locks};
 use clap::Args;
 use picklock_model::claims::{
@@ -41,7 +41,7 @@ pub struct Widen {
     #[arg(long, value_name = "FAULTS", value_delimiter = ',')]
     let_in: Vec<String>,
     /// Writes the table there, as Markdown
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_parser = written::named(), value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
     jobs: Jobs,

@@ -115,7 +115,7 @@ fn a_server_that_forgets_hands_a_lock_out_twice() {
     let (code, said) = served.end();
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("the servers hand lock out to"), "{said}");
-    assert!(said.contains("cause: s1 crashes and starts again after 10ms"), "{said}");
+    assert!(said.contains("suspect: s1 crashes and starts again after 10ms"), "{said}");
 }
 
 #[test]

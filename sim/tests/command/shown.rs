@@ -101,9 +101,10 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("C1", "A's clock"),
         ("C1", "A's delete M[tA] at 15us: s1 keeps a tombstone of tA"),
         ("C1", "A's record is written, and hidden by its tombstone of 15us"),
-        ("C1", "s1 answers {tB}, which is B's and not A's"),
+        ("C1", "s1 answers {tB}, which is B's and not A's; in L6:4 that is enough"),
         ("R1", "A's record expired on s1, s2, s3 at 4s"),
         ("R18", "A's record is at most on 1 of 2 servers (s1), B's on 1 (s2)"),
+        ("R18", "A and B wait equally long, 1 tick, and go on at the same time"),
         ("Z4", "s1 ends a session that was silent for its whole timeout: A's record is gone on s1"),
         ("C11", "s2 does not have M: tA"),
         ("C16", "s1 answers B: {tA}"),
@@ -363,6 +364,19 @@ fn tables_fit_a_terminal_of_sixty_columns_or_fold() {
     let shown: Vec<String> = shown.lines().map(seen).collect();
     assert!(shown.contains(&"    without quorums-meet".to_owned()), "{shown:#?}");
     assert!(shown.iter().any(|line| line.starts_with("  leans on ")), "{shown:#?}");
+}
+
+#[test]
+fn progress_is_one_line_of_the_terminal() {
+    let line = "matrix --lock zookeeper-lock-repaired --fault power-loss --seeds 300";
+    for columns in [40, 60, 80, 120] {
+        let Some(shown) = on_terminal(line, columns, "xterm") else { return };
+        let drawn = shown.split(['\r', '\n']).map(seen).filter(|drawn| drawn.contains(" of 300"));
+        let drawn: Vec<String> = drawn.collect();
+        assert!(!drawn.is_empty(), "{columns}: {shown}");
+        let wide = drawn.iter().find(|drawn| drawn.trim_end().chars().count() > usize::from(columns));
+        assert_eq!(wide, None, "{columns} columns");
+    }
 }
 
 #[test]

@@ -114,6 +114,22 @@ fn the_last_tokens_are_kept_for_whoever_wants_them() {
 }
 
 #[test]
+fn who_has_no_home_is_given_none() {
+    let home = folder("homes").join("of-nobody");
+    let check = || {
+        let mut command = Command::new(PICKLOCK);
+        for variable in ["PICKLOCK_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"] {
+            command.env_remove(variable);
+        }
+        let line = "check redis-single --drop no-pause";
+        ended(command.env("HOME", &home).args(line.split(' ')).output().expect("the binary runs")).code
+    };
+    assert_eq!((check(), home.exists()), (1, false));
+    std::fs::create_dir(&home).expect("the folder is ours");
+    assert_eq!((check(), home.join(".cache/picklock/last").exists()), (1, true));
+}
+
+#[test]
 fn a_run_is_shown_for_the_promise_that_its_token_was_printed_for() {
     let sweep = document(
         "sweep cassandra-queue --faults clock --seeds 0..80 --keep-going --watch 0 \

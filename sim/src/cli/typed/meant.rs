@@ -162,20 +162,45 @@ impl<'a> Chosen<'a> {
     /// Of a number that is none, or too large. What says more than that is left as it is.
     fn value(&self, error: &Error) -> Option<String> {
         let why = error.source()?.to_string();
-        if !["is not in", "too large to fit", "too small to fit", "invalid digit"]
-            .iter()
-            .any(|said| why.contains(said))
-        {
+        let of_numbers = [
+            "is not in",
+            "too large to fit",
+            "too small to fit",
+            "invalid digit",
+            "empty string",
+            "invalid float",
+        ];
+        if !of_numbers.iter().any(|said| why.contains(said)) {
             return None;
         }
         let (argument, value) =
             (told(error, ContextKind::InvalidArg)?, told(error, ContextKind::InvalidValue)?);
         let name = argument.split(' ').next().unwrap_or_default();
         let is_it = |own: &&Arg| own.get_long().is_some_and(|long| name == format!("--{long}"));
-        let help = self.command.get_arguments().find(is_it)?.get_help()?.to_string();
+        let own = self.command.get_arguments().find(is_it)?;
+        let help = own.get_help()?.to_string();
         let help: Vec<&str> = help.split_whitespace().collect();
         let help = help.join(" ");
-        Some(format!("{name} {value} will not do: {} --help says \"{help}\"", self.path))
+        let typed = good_value(own, &value).map_or_else(String::new, |good| format!("type {name} {good}; "));
+        let value = if value.is_empty() { "\"\"" } else { &value };
+        Some(format!("{name} {value} will not do: {typed}{} --help says \"{help}\"", self.path))
+    }
+}
+
+/// What an option that takes a number could be given: of a range of seeds, how many they are; else what it is unless given.
+fn good_value(option: &Arg, value: &str) -> Option<String> {
+    let count = |range: &str| {
+        let (first, end) = range.split_once("..")?;
+        end.parse::<u64>().ok()?.checked_sub(first.parse().ok()?).filter(|count| *count > 0)
+    };
+    match (option.get_value_delimiter(), count(value)) {
+        (None, Some(count)) => Some(count.to_string()),
+        (delimiter, _) => {
+            let usual: Vec<_> =
+                option.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+            let between = delimiter.map_or_else(String::new, String::from);
+            (!usual.is_empty()).then(|| usual.join(&between))
+        }
     }
 }
 

@@ -35,7 +35,8 @@ pub struct Broken {
     pub words: String,
     /// What led to it.
     pub because: Vec<Because>,
-    /// The fault that led to it, as far as that can be told: the last one that struck the first holder, or where the lock was.
+    /// The fault that may have led to it: the last one that struck the first holder, or where the lock was. Whether it breaks without it
+    /// nobody has tried.
     pub fault: Option<Strike>,
 }
 
@@ -69,7 +70,7 @@ impl Because {
         }
     }
 
-    /// The same for a picture, which has the time beside it. `blamed`: what struck then is what led to it.
+    /// The same for a picture, which has the time beside it. `blamed`: what is suspected.
     fn reason(&self, blamed: Option<&Strike>) -> Reason {
         let (kind, words) = match self {
             Because::Entered { client, .. } => (Kind::Milestone, format!("{client} enters")),
@@ -80,7 +81,7 @@ impl Because {
             Because::Struck { fault, at } => {
                 let is_it =
                     blamed.is_some_and(|strike| strike.at == *at && strike.fault.to_string() == *fault);
-                (Kind::Fault, if is_it { format!("cause: {fault}") } else { fault.clone() })
+                (Kind::Fault, if is_it { format!("suspect: {fault}") } else { fault.clone() })
             }
             Because::Deleted { by, server, whose, .. } => {
                 (Kind::Gone, format!("{by} deletes on {} what is {whose}'s", Node::Server(*server)))
@@ -168,11 +169,11 @@ impl From<&Broken> for BrokenLine {
 }
 
 impl Display for Broken {
-    /// A few lines: what broke, by which fault, and what led to it.
+    /// A few lines: what broke, which fault is suspected, and what came before it.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "{} broken at {}: {}", self.property, self.at, self.words)?;
         if let Some(strike) = &self.fault {
-            writeln!(f, "  cause: {}, struck at {}", strike.fault, strike.at)?;
+            writeln!(f, "  suspect: {}, struck at {}", strike.fault, strike.at)?;
         }
         self.because.iter().try_for_each(|line| writeln!(f, "  {line}"))
     }

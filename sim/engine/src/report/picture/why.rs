@@ -75,7 +75,11 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     causes.extend(in_vain);
     causes.extend(search.left_beside(flights));
     causes.extend(search.left_behind());
-    causes.extend(search.shared_out());
+    if let Some(shared) = search.shared_out() {
+        // It takes both for them to meet again and again.
+        causes.push(shared);
+        causes.extend(search.wait_alike());
+    }
     // Where the store told of lost records, that is enough.
     if causes.iter().all(|cause| cause.kind != Kind::Gone) {
         causes.extend(search.missed(flights));

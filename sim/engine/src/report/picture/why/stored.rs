@@ -30,8 +30,21 @@ impl Search<'_> {
             Some(doing) => format!("{to} asks \"{doing}\", and {from} answers {message}"),
             None => format!("{from} answers {to}: {message}"),
         };
-        let words = format!("{answer}, which is {named}'s and not {to}'s");
+        let enough =
+            self.is_enough_for(to).map_or_else(String::new, |line| format!("; in {line} that is enough"));
+        let words = format!("{answer}, which is {named}'s and not {to}'s{enough}");
         Some(self.cause(*sent, Kind::Milestone, words))
+    }
+
+    /// In which line a client stood when it was told what breaks the promise, if that was what it needed to be granted what it asked for.
+    fn is_enough_for(&self, client: &str) -> Option<&str> {
+        let (before, end) = (&self.story.events[..self.end], &self.story.events[self.end]);
+        let is_grant = |report: &String| {
+            Reported::parse(report).is_some_and(|reported| reported.client == client && reported.is_grant())
+        };
+        let is_of_it = |event: &&JsonEvent| event.node.as_deref() == Some(client);
+        let earlier = before.iter().rfind(is_of_it)?;
+        earlier.line.as_deref().filter(|_| is_of_it(&end) && end.reported.iter().any(is_grant))
     }
 
     /// The answer of a server that a client was told in this step.

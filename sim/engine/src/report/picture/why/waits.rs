@@ -153,6 +153,38 @@ impl Search<'_> {
         }
         Some(self.cause(at, Kind::Record, words))
     }
+
+    /// Of a loop, whether all who wait in it for some time begin and end that at the same time, so that they meet again.
+    pub(super) fn wait_alike(&self) -> Option<Cause> {
+        let TimeColumn::Ticks { length } = self.story.time else { return None };
+        let tick = |position: usize| self.story.events[position].at_us.div_euclid(length.0.max(1));
+        let start = self.story.loop_start?;
+        let mut last: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut waits: BTreeMap<&str, Vec<(i64, i64)>> = BTreeMap::new();
+        let mut at = start;
+        for (position, event) in self.story.events.iter().enumerate().skip(start) {
+            let Some(client) = event.node.as_deref().filter(|node| self.clients.contains(node)) else {
+                continue;
+            };
+            let since = last.insert(client, position).map(tick);
+            let waited = since.map(|since| (since, tick(position))).filter(|(since, until)| since < until);
+            if let Some(waited) = waited.filter(|_| event.wake == Some("machine")) {
+                waits.entry(client).or_default().push(waited);
+                at = position;
+            }
+        }
+        let mut alike = waits.values();
+        let first = alike.next()?;
+        if waits.len() < 2 || alike.any(|other| other != first) {
+            return None;
+        }
+        let who = waits.keys().copied().collect::<Vec<_>>().join(" and ");
+        let ticks: Vec<String> = first.iter().map(|(since, until)| (until - since).to_string()).collect();
+        let word = if ticks == ["1"] { "tick" } else { "ticks" };
+        let words =
+            format!("{who} wait equally long, {} {word}, and go on at the same time", ticks.join(" and "));
+        Some(self.cause(at, Kind::Milestone, words))
+    }
 }
 
 fn is_resource(event: &JsonEvent) -> bool {
@@ -162,7 +194,8 @@ fn is_resource(event: &JsonEvent) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::report::picture::why::why_of;
-    use crate::report::{JsonEvent, JsonMessage, JsonViolation, Story, toy};
+    use crate::report::{JsonEvent, JsonMessage, JsonViolation, Story, TimeColumn, toy};
+    use picklock_model::time::Micros;
     use picklock_properties::Promise;
 
     /// A step of a node, to which nothing has been said of it yet.
@@ -280,5 +313,34 @@ mod tests {
         assert!(told(&run("lock = B#1"), Some(2)).contains(&split.to_owned()));
         let both = told(&run("lock = A#1, B#1"), Some(2));
         assert!(both.iter().all(|words| !words.contains(" servers ")), "{both:?}");
+    }
+
+    #[test]
+    fn of_a_loop_it_is_told_that_all_wait_equally_long_if_they_do() {
+        let run = |of_b: i64| {
+            vec![
+                reports(step(0, "A"), "called A lock"),
+                reports(step(0, "B"), "called B lock"),
+                stores(step(0, "s1"), &["lock = A#1"]),
+                stores(step(0, "s2"), &["lock = B#1"]),
+                gets(step(1, "A"), "s1", "nil"),
+                gets(step(2, "B"), "s1", "nil"),
+                step(2_000_000, "A"),
+                step(of_b * 1_000_000 + 1, "B"),
+            ]
+        };
+        let in_ticks = |events: &[JsonEvent]| {
+            let mut told = Vec::new();
+            toy::story_of(events, |story| {
+                let time = TimeColumn::Ticks { length: Micros::seconds(1) };
+                let causes = why_of(&Story { loop_start: Some(2), time, ..story });
+                told = causes.into_iter().map(|cause| cause.words).collect();
+            });
+            told
+        };
+        let alike = "A and B wait equally long, 2 ticks, and go on at the same time".to_owned();
+        assert!(in_ticks(&run(2)).contains(&alike), "{:?}", in_ticks(&run(2)));
+        let apart: Vec<String> = in_ticks(&run(3));
+        assert!(apart.iter().all(|words| !words.contains("equally")), "{apart:?}");
     }
 }
