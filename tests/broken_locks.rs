@@ -222,8 +222,8 @@ impl<L: Spoil> Lock for Spoilt<L> {
         self.0.visit(&settings.settings, visitor);
     }
 
-    fn carries_stamps_over(settings: &Settings<L>) -> bool {
-        L::carries_stamps_over(&settings.settings)
+    fn carries_stamps_over(settings: &Settings<L>, clocks_err: bool) -> bool {
+        L::carries_stamps_over(&settings.settings, clocks_err)
     }
 
     fn earliest_timestamp(&self, settings: &Settings<L>) -> Option<Wall> {

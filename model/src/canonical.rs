@@ -11,7 +11,8 @@
 //!   ([`Store::looks_back_seconds`]);
 //! - *stamps* keep only what comparisons can see. Later readings of any wall clock are above `floor`, the smallest
 //!   present reading (less what clocks may still step back). Stamps at or below it can be compared only with their own
-//!   group, so their order within the group is kept and nothing else. Stamps above it will be passed by a slower clock
+//!   group, so their order within the group is kept and nothing else; in an untimed world in which a clock stands still, or
+//!   may yet be set back or stop, with room between any two that were read, for who counts on there. Stamps above it will be passed by a slower clock
 //!   some ticks from now: those keep their tick, and within it the order in their group, from its middle on, with room between
 //!   any two that were read, so that each may be counted on from, as in `max(last + 1, now)`, without meeting the next or leaving
 //!   the tick. A lock that carries stamps from one group over into another has one group;
@@ -115,7 +116,7 @@ pub fn rewrite<Y: System>(
     buffers.is_compact = true;
     buffers.held.clear();
     visit(world, setup, &mut Scan { frame: &frame, place: Place::new(clients), buffers });
-    let step = step.filter(|_| buffers.is_compact && frame.frozen.is_none());
+    let step = step.filter(|_| buffers.is_compact && frame.is_compact());
     if buffers.is_compact {
         buffers.find_moved(step.map(|_| now));
     } else {
@@ -193,6 +194,9 @@ pub(crate) struct Frame {
     frozen: Option<i64>,
     /// All stamps are one group.
     one_group: bool,
+    /// Stamps up to the floor are put down with room between any two that were read: without time, where clients count on from the last
+    /// stamp that they gave, and a clock stands still or may yet do so or be set back, so that they do it among later stamps of others.
+    has_room: bool,
     /// Offsets of the nodes' wall clocks.
     offsets: SmallVec<[i64; 8]>,
     /// What the nodes' monotonic clocks have gained in this step.
@@ -222,6 +226,11 @@ impl Frame {
                 + back_ticks(bounds.server_clock_step_ticks, budget.server_clock_steps));
         let lowest = offsets.iter().copied().min().unwrap_or(0);
         let timed = bounds.latency_ticks.is_some();
+        let clocks_err = bounds.freezes > 0
+            || bounds.clock_steps > 0 && bounds.clock_step_ticks < 0
+            || bounds.server_clock_steps > 0 && bounds.server_clock_step_ticks < 0;
+        let counts_on = !timed && Y::has_one_stamp_group(&setup.lock, true);
+        let has_room = counts_on && (back > 0 || budget.freezes > 0 || frozen.is_some());
         let moving = lowest - back + now.0 + 1;
         let looks_back = bounds.latency_ticks.map_or(0, |ticks| {
             let latency = Micros(i64::from(ticks) * TICK.0);
@@ -235,7 +244,8 @@ impl Frame {
             floor: if timed { lowest - back } else { lowest },
             floor_seconds: (lowest - back).div_euclid(TICK.0) - looks_back,
             frozen: frozen.map(|reading| reading.0 - now.0),
-            one_group: Y::has_one_stamp_group(&setup.lock),
+            one_group: Y::has_one_stamp_group(&setup.lock, clocks_err),
+            has_room,
             back,
             offsets,
             gained,
@@ -247,9 +257,9 @@ impl Frame {
         self.horizon
     }
 
-    /// Whether a clock stands still.
-    pub fn is_frozen(&self) -> bool {
-        self.frozen.is_some()
+    /// Whether the stamps of a world fit into bits if they are recent: if not, their ranks are not all that is kept of them.
+    pub fn is_compact(&self) -> bool {
+        self.frozen.is_none() && !self.has_room
     }
 
     /// The tick that a stamp (relative to the new now) belongs to, named by its last moment.

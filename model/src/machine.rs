@@ -371,8 +371,9 @@ pub trait Lock: Data {
     fn visit<V: Visitor>(&mut self, settings: &Self::Settings, visitor: &mut V);
 
     /// Whether machines of this variant carry stamps from one group over into another (a time read from a cell becomes
-    /// part of a name, say). Then all stamps are kept in one order, which costs states.
-    fn carries_stamps_over(_settings: &Self::Settings) -> bool {
+    /// part of a name, say). Then all stamps are kept in one order, which costs states. `clocks_err`: a clock may be set back or stop, so that
+    /// the last stamp that somebody gave may be later than what it shows; whoever counts on from there carries it over.
+    fn carries_stamps_over(_settings: &Self::Settings, _clocks_err: bool) -> bool {
         false
     }
 

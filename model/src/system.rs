@@ -57,7 +57,7 @@ pub trait System: Data {
     }
 
     /// Whether stamps of one group are carried over into another ([`Lock::carries_stamps_over`]).
-    fn has_one_stamp_group(_settings: &Self::Settings) -> bool {
+    fn has_one_stamp_group(_settings: &Self::Settings, _clocks_err: bool) -> bool {
         false
     }
 
@@ -241,8 +241,8 @@ impl<L: Lock> System for L {
         L::modes(settings)
     }
 
-    fn has_one_stamp_group(settings: &L::Settings) -> bool {
-        L::carries_stamps_over(settings)
+    fn has_one_stamp_group(settings: &L::Settings, clocks_err: bool) -> bool {
+        L::carries_stamps_over(settings, clocks_err)
     }
 
     fn lease_of(settings: &L::Settings) -> Option<Micros> {

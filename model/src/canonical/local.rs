@@ -68,7 +68,7 @@ impl Holds {
     ) -> Option<Holds> {
         let place = Place::new(usize::from(setup.workload.processes()));
         let mut found =
-            Find { frame, place, groups, holds: Holds::default(), is_compact: !frame.is_frozen() };
+            Find { frame, place, groups, holds: Holds::default(), is_compact: frame.is_compact() };
         piece.visit(setup, &mut found);
         found.is_compact.then_some(found.holds)
     }

@@ -20,10 +20,15 @@ const APART: i64 = 1000;
 
 /// Where a stamp above the floor is put that belongs to the tick with this `end`, by all stamps of its group in that tick.
 pub(super) fn place_ahead(stamp: i64, end: i64, tick_mates: impl Iterator<Item = i64>) -> i64 {
-    let mut up_to: SmallVec<[i64; 8]> = tick_mates.filter(|at| *at <= stamp).collect();
-    up_to.sort_unstable();
-    let steps = up_to.windows(2).map(|pair| pair[1] - pair[0]);
-    end - TICK.0 / 2 + steps.map(|step| if step > COUNTED { APART } else { step }).sum::<i64>()
+    end - TICK.0 / 2 + with_room(tick_mates.filter(|at| *at <= stamp))
+}
+
+/// How far the last of these stamps is from the first if any two that were read are [`APART`].
+fn with_room(stamps: impl Iterator<Item = i64>) -> i64 {
+    let mut stamps: SmallVec<[i64; 8]> = stamps.collect();
+    stamps.sort_unstable();
+    let steps = stamps.windows(2).map(|pair| pair[1] - pair[0]);
+    steps.map(|step| if step > COUNTED { APART } else { step }).sum()
 }
 
 /// What is being visited.
@@ -166,7 +171,7 @@ impl Scan<'_> {
 impl Visitor for Scan<'_> {
     fn stamp(&mut self, group: StampGroup, at: &mut Wall) {
         let age = self.frame.floor + self.frame.shift - at.0;
-        if !(0..64).contains(&age) || self.frame.frozen.is_some() {
+        if !(0..64).contains(&age) || !self.frame.is_compact() {
             self.buffers.is_compact = false;
             return;
         }
@@ -298,10 +303,20 @@ impl Visitor for Rewrite<'_> {
         // A stamp on this side of the frozen reading; equal ones count as later than this side.
         let is_near =
             |later: i64| self.frame.frozen.is_none_or(|frozen| !(stamp <= frozen && frozen < later));
-        // The rank among the group's stamps of the same tick, counted from the latest.
-        let rank = tick_mates().filter(|other| other.at > stamp && is_near(other.at)).count() as i64;
+        // How far it is from the latest of the group's stamps of the same tick: as its rank among them, or with room between them.
+        let later = tick_mates().filter(|other| other.at > stamp && is_near(other.at)).map(|other| other.at);
+        let rank = match self.frame.has_room {
+            true => with_room(later.chain([stamp])),
+            false => later.count() as i64,
+        };
+        // Counted on from the frozen reading, by nobody else than those whose clock stands still.
+        let is_counted = |frozen: i64| {
+            let up_to = tick_mates().map(|other| other.at).filter(|at| (frozen..=stamp).contains(at));
+            self.frame.has_room && stamp > frozen && with_room(up_to.chain([frozen])) == stamp - frozen
+        };
         at.0 = match (self.frame.frozen, self.frame.standstill()) {
             (Some(frozen), Some(standstill)) if stamp == frozen => standstill,
+            (Some(frozen), Some(standstill)) if is_counted(frozen) => standstill + stamp - frozen,
             // Stamps equal to the frozen reading are counted above as later than this one, or are not there.
             (Some(frozen), Some(standstill)) if stamp < frozen && end == self.frame.tick_end(frozen) => {
                 standstill - 1 - rank

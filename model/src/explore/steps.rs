@@ -321,7 +321,7 @@ impl<'s, Y: System> Steps<'s, Y> {
         let (_, conditions, ..): Shared<Y::Judge> = unpack(&of_shared);
         let (budget, broken): (Budget, Option<Violation>) = unpack(&of_rest);
         let frame = Frame::new(&conditions, &budget, STEP, setup, bounds);
-        if frame.is_frozen() {
+        if !frame.is_compact() {
             return None;
         }
         let known = self.memories.iter().position(|memory| memory.frame == frame);

@@ -599,8 +599,8 @@ impl Lock for CassandraQueue {
             .for_each(|since| visitor.since(since, ttl));
     }
 
-    fn carries_stamps_over(settings: &Settings) -> bool {
-        settings.timestamps.are_the_services()
+    fn carries_stamps_over(settings: &Settings, clocks_err: bool) -> bool {
+        settings.timestamps.are_the_services() || clocks_err && settings.timestamps.count_on()
     }
 
     fn earliest_timestamp(&self, settings: &Settings) -> Option<Wall> {

@@ -197,10 +197,10 @@ impl Lock for CassandraServed {
         }
     }
 
-    fn carries_stamps_over(settings: &Settings) -> bool {
+    fn carries_stamps_over(settings: &Settings, clocks_err: bool) -> bool {
         // What a keeper saw as a value becomes the timestamp of its deletion.
         let keeps = settings.queue.expiry == Expiry::Keeper && settings.leases.tombstones == Tombstones::Seen;
-        keeps || CassandraQueue::carries_stamps_over(&settings.queue)
+        keeps || CassandraQueue::carries_stamps_over(&settings.queue, clocks_err)
     }
 
     fn earliest_timestamp(&self, settings: &Settings) -> Option<Wall> {

@@ -571,6 +571,10 @@ impl Lock for CassandraShadow {
             .for_each(|since| visitor.since(since, ttl));
     }
 
+    fn carries_stamps_over(settings: &Settings, clocks_err: bool) -> bool {
+        clocks_err && settings.timestamps.count_on()
+    }
+
     fn line(&self) -> Line {
         let number = match self.phase {
             Phase::CheckOwner => 1,

@@ -75,6 +75,14 @@ impl Timestamps {
             Timestamps::ClientWall | Timestamps::ClientMonotonic | Timestamps::Coordinator => false,
         }
     }
+
+    /// Whether who gives them counts on from the last one where a clock is behind it.
+    pub const fn count_on(self) -> bool {
+        match self {
+            Timestamps::ClientMonotonic | Timestamps::ServiceMonotonic | Timestamps::Coordinator => true,
+            Timestamps::ClientWall | Timestamps::ServiceAdds | Timestamps::Service => false,
+        }
+    }
 }
 
 /// Who ends a lease that is not renewed.
