@@ -138,6 +138,9 @@ struct Document {
     /// Whether the lock has a lease that it is checked without.
     #[serde(skip)]
     lease_comes_back: bool,
+    /// Whether it was given one, and nothing ever expired.
+    #[serde(skip)]
+    nothing_ended: bool,
 }
 
 impl Check {
@@ -163,7 +166,7 @@ impl Check {
         };
         let limits = Limits { states_max: self.max_states, stop: watch.stop(), on_progress: &on_progress };
         let stopwatch = Stopwatch::start();
-        let checked = pool.install(|| lock.check(&space, &judgement, &limits))?;
+        let mut checked = pool.install(|| lock.check(&space, &judgement, &limits))?;
         let seconds = stopwatch.seconds();
         drop(progress);
 
@@ -172,7 +175,12 @@ impl Check {
             true => surroundings.without(&[Assumption::StopsInTime]),
             false => surroundings,
         };
+        let nothing_ended = nothing_ended(&space, &surroundings, &checked);
+        if nothing_ended {
+            checked.verdict = CheckVerdict::Vacuous;
+        }
         let mut document = Document::new(lock, &options, at, surroundings, &judgement, &checked, seconds);
+        document.nothing_ended = nothing_ended;
         if document.why_incomplete.is_some() && watch.is_too_much() {
             document.why_incomplete = Some(memory::REACHED);
         }
@@ -431,6 +439,14 @@ fn pauses_one_way(options: &CheckOptions) -> Result<(), BadCall> {
     Ok(())
 }
 
+/// Whether leases are not for good, and yet nothing expired, for no time passes in this space.
+fn nothing_ended(space: &NamedSpace, surroundings: &Surroundings, checked: &Checked) -> bool {
+    space.bounds.latency_ticks.is_none()
+        && checked.verdict == CheckVerdict::Holds
+        && surroundings.not_in_force.contains(&Assumption::NoExpiry.name())
+        && checked.exploration.coverage.records_gone == 0
+}
+
 /// A drop that changes nothing would seem to show that the lock does not need the assumption.
 fn leans_on_what_it_drops(lock: &dyn AnyLock, options: &CheckOptions) -> Result<(), BadCall> {
     let dropping = |drop: Vec<Assumption>| lock.space(&CheckOptions { drop, ..options.clone() });
@@ -513,6 +529,7 @@ impl Document {
             token: counterexample.map(|counterexample| counterexample.token.encode()),
             seconds,
             lease_comes_back: has_a_lease_to_bring_back(lock, options),
+            nothing_ended: false,
         }
     }
 
@@ -660,6 +677,12 @@ impl Document {
             Some(line) if self.never_struck.iter().any(is_aimed) => {
                 let nowhere = format!("  nothing struck: no client ever came to {line}");
                 std::iter::once(nowhere).chain(never(&self.untested, &[])).collect::<Vec<_>>().join("\n")
+            }
+            _ if self.nothing_ended => {
+                let drop = Assumption::NoExpiry;
+                format!(
+                    "  nothing ever expired, for no time passes here: --drop {drop} brings in both where a lock has a lease"
+                )
             }
             _ => never(&self.untested, &self.never_struck).join("\n"),
         }

@@ -311,6 +311,24 @@ fn how_often_a_fault_may_strike_is_what_was_asked_for() {
     assert_eq!(run("check etcd-mutex --times 1").code, 2);
 }
 
+/// A lease that is set where no time passes ends for nobody.
+#[test]
+fn where_nothing_can_expire_a_lease_that_is_set_is_no_pass() {
+    for lock in ["cassandra-queue --rounds 1", "cassandra-shadow"] {
+        let ended = run(&format!("check {lock} --set ttl_seconds=4"));
+        assert_eq!(ended.code, 4, "{}", ended.stdout);
+        assert!(ended.stdout.contains("nothing ever expired"), "{}", ended.stdout);
+    }
+    assert_eq!(run("check etcd-mutex --set session.ttl=4s --rounds 1").code, 1);
+    assert_eq!(run("check cassandra-queue --rounds 1").code, 0);
+}
+
+#[test]
+fn that_nobody_comes_between_a_request_and_its_answer_is_said() {
+    let time = document("check cassandra-kept --rounds 1")["time"].clone();
+    assert!(time.as_str().is_some_and(|time| time.ends_with("arrives within the same step")), "{time}");
+}
+
 /// Entries of a semaphore are compared with what clocks show later: in a world of ticks they are good for whole ones.
 #[test]
 fn a_semaphore_is_checked_with_two_clocks_that_are_set() {

@@ -39,9 +39,17 @@ impl Surroundings {
             Some(1) => "in ticks of a second; messages take up to a tick".to_owned(),
             Some(ticks) => format!("in ticks of a second; messages take up to {ticks} ticks"),
         };
+        // Nobody comes between a request and its answer there.
+        let at_once = match (bounds.colocated, setup.servers) {
+            (false, _) => "",
+            (true, 1) => "; what clients and the server say to each other arrives within the same step",
+            (true, _) => {
+                "; what a client and the server beside it say to each other arrives within the same step"
+            }
+        };
         Surroundings {
             used: used_in::<Y>(&setup.workload, setup.servers, bounds),
-            time,
+            time: time + at_once,
             settings: Vec::new(),
             settings_told: Vec::new(),
             allowed: [bounds.allowed(), Y::Store::surroundings(&setup.store)].concat(),
