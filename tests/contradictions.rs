@@ -288,7 +288,7 @@ fn why_mended(
         ("redis-single" | "redis-single-fenced", _, Assumption::KeysExpire, CheckVerdict::Holds) => {
             Some("a key without an end is given to nobody else, whatever befalls its holder")
         }
-        ("cassandra-shadow", Assumption::NoClockFreeze, _, CheckVerdict::Vacuous) => {
+        ("cassandra-queue" | "cassandra-shadow", Assumption::NoClockFreeze, _, CheckVerdict::Vacuous) => {
             Some("the second brings time in, in which no clock stops: the verdict is no pass, and says so")
         }
         _ => None,

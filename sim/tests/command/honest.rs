@@ -329,6 +329,18 @@ fn that_nobody_comes_between_a_request_and_its_answer_is_said() {
     assert!(time.as_str().is_some_and(|time| time.ends_with("arrives within the same step")), "{time}");
 }
 
+/// Who stamps past his last stamp counts on among those of others when his clock is behind. The search, which looks at itself first, has to
+/// see that as it is.
+#[test]
+fn stamps_that_are_counted_on_are_searched_where_clocks_stop_or_are_set_back() {
+    for lock in ["cassandra-queue-repaired", "cassandra-shadow-repaired"] {
+        for clock in ["no-clock-step", "no-clock-freeze"] {
+            let found = document(&format!("check {lock} --drop unique-ids --drop {clock}"));
+            assert_eq!(found["verdict"], "violated", "{lock} without {clock}");
+        }
+    }
+}
+
 /// Entries of a semaphore are compared with what clocks show later: in a world of ticks they are good for whole ones.
 #[test]
 fn a_semaphore_is_checked_with_two_clocks_that_are_set() {
