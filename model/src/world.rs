@@ -60,9 +60,9 @@ pub struct Bounds {
     /// which may be for good. Either way what is under way to it is lost, as with a connection that ends: left out is a request that was
     /// sent to it while it was down and reaches it when it is back.
     pub server_crashes_restart: bool,
-    /// Whether what they had just said is lost with them in any case: the machine goes off. If it says nothing of that and
-    /// [`Self::crashes_keep_sent`] neither, it may be lost, all of it together, or arrive, as with the last words of whoever else crashes or
-    /// loses power. Seeded runs lose them always.
+    /// Whether what they had just said is lost with them in any case: the machine goes off. If neither this nor
+    /// [`Self::crashes_keep_sent`] is set, it may be lost, all of it together, or arrive, as with the last words of whoever else crashes or
+    /// loses power. Left out: that a part of it is lost. Seeded runs lose all of it always.
     pub crashes_take_sent: bool,
     /// How many times the resource may crash; it starts again at once.
     pub resource_restarts: u8,
