@@ -225,6 +225,7 @@ pub const FALLS: &[Fall] = &[
     slower("zookeeper", "", Some("no-loss"), A_THIRD_OF_THE_LEASE),
     slower("zookeeper", "power loss, log synced", Some("no-expiry"), A_THIRD_OF_THE_LEASE),
     slower("zookeeper", "a tick of drift", Some("no-expiry"), A_THIRD_OF_THE_LEASE),
+    slower("zookeeper", "", Some("majority-up"), A_THIRD_OF_THE_LEASE),
     slower("zookeeper-fifo", "", Some("no-expiry"), A_THIRD_OF_THE_LEASE),
     slower("etcd", "", Some("no-expiry"), A_THIRD_OF_THE_LEASE),
     slower("etcd", "one round", Some("no-server-clock-step"), A_THIRD_OF_THE_LEASE),
