@@ -76,7 +76,12 @@ pub struct ManagedProcess {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(super) enum Phase {
     /// Will begin its program.
-    Thinks { until: Monotonic },
+    Thinks {
+        /// When.
+        until: Monotonic,
+        /// Whether it has asked already in this round, and was refused.
+        again: bool,
+    },
     /// Has started again, and will say so.
     Starts,
     /// Has said that it has started again.
@@ -204,14 +209,17 @@ impl ManagedProcess {
             let is_counted = cx.workload.rounds != ROUNDS_WITHOUT_END;
             self.rounds_left -= u8::from(is_counted && self.rounds_left > 0);
         }
-        self.think(cx);
+        self.think(again, cx);
     }
 
-    pub(super) fn think(&mut self, cx: &Cx) {
+    pub(super) fn think(&mut self, again: bool, cx: &Cx) {
         let round = self.round(cx.workload);
         self.phase = match self.rounds_left {
             0 => Phase::Done,
-            _ => Phase::Thinks { until: cx.machine.monotonic + cx.workload.think_of(cx.machine.me, round) },
+            _ => {
+                let until = cx.machine.monotonic + cx.workload.think_of(cx.machine.me, round);
+                Phase::Thinks { until, again }
+            }
         };
         // It has nothing that anybody could want.
         (self.alive_at, self.asked) = (None, None);
@@ -242,7 +250,7 @@ impl ManagedProcess {
         self.asked = None;
         self.locks.iter_mut().for_each(|own| own.wants = None);
         match (self.phase, tell) {
-            (Phase::Joins, Tell::Joined) => self.think(cx),
+            (Phase::Joins, Tell::Joined) => self.think(false, cx),
             (
                 Phase::Asks { .. },
                 Tell::Ast { number, notice: Notice::Completed { status: Status::Granted, granted, .. } },
@@ -314,7 +322,7 @@ impl Process<Managed> for ManagedProcess {
         let rounds_left = if me < workload.clients { workload.rounds } else { 0 };
         let phase = match rounds_left {
             0 => Phase::Done,
-            _ => Phase::Thinks { until: start + workload.think_of(me, 0) },
+            _ => Phase::Thinks { until: start + workload.think_of(me, 0), again: false },
         };
         ManagedProcess {
             phase,
@@ -409,7 +417,7 @@ impl Process<Managed> for ManagedProcess {
     fn app_deadline(&self, _workload: &Workload) -> Option<Due> {
         match self.phase {
             _ if self.is_unheard() || self.finds.is_some() => None,
-            Phase::Thinks { until } | Phase::Works { until } => Some(Due::Monotonic(until)),
+            Phase::Thinks { until, .. } | Phase::Works { until } => Some(Due::Monotonic(until)),
             Phase::Starts => Some(Due::Monotonic(Monotonic::default())),
             Phase::Joins | Phase::LooksUp | Phase::Asks { .. } | Phase::GivesBack { .. } | Phase::Done => {
                 None
@@ -448,7 +456,7 @@ impl Process<Managed> for ManagedProcess {
         self.was_off.iter_mut().for_each(|serial| visitor.serial(Owner::Me, serial));
         self.alive_at.iter_mut().for_each(|at| visitor.wake(at));
         match &mut self.phase {
-            Phase::Thinks { until } | Phase::Works { until } => visitor.wake(until),
+            Phase::Thinks { until, .. } | Phase::Works { until } => visitor.wake(until),
             Phase::Starts
             | Phase::Joins
             | Phase::LooksUp
@@ -467,7 +475,9 @@ impl Process<Managed> for ManagedProcess {
     }
 
     fn may_stop_asking(&self, workload: &Workload) -> bool {
-        matches!(self.phase, Phase::Thinks { .. }) && workload.is_past_first_round(self.rounds_left)
+        // Who was refused still wants what it asked for.
+        matches!(self.phase, Phase::Thinks { again: false, .. })
+            && workload.is_past_first_round(self.rounds_left)
     }
 
     fn is_working(&self) -> bool {
