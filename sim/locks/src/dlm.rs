@@ -83,9 +83,9 @@ fn cached_space(options: &CheckOptions) -> Space<CachedVariable> {
     }
     for assumption in &options.drop {
         match assumption {
-            // Nobody is taken for dead for its silence.
-            Assumption::NoPause | Assumption::NoSuspend => {}
-            Assumption::Durable => space = spaces::cached_whose_master_dies(space, Recovery::LINUX),
+            // Nobody is taken for dead for its silence; what a master that dies takes along is no matter of its disk.
+            Assumption::NoPause | Assumption::NoSuspend | Assumption::Durable => {}
+            Assumption::NoFailOver => space = spaces::cached_whose_master_dies(space, Recovery::LINUX),
             assumption => spaces::drop_from_bounds(&mut space.bounds, *assumption),
         }
     }
