@@ -301,7 +301,7 @@ fn what_breaks_without_one_assumption_breaks_without_a_second_one() {
     // Every day one pair of many: others for other locks and promises.
     let (states_max, each, least) = match std::env::var_os("PICKLOCK_LONG") {
         Some(_) => (20_000, 1, 500),
-        None => (2_000, 17, 20),
+        None => (4_000, 17, 20),
     };
     let promises_of =
         |name| promises(lock(name).as_ref()).iter().map(move |promise| (name, promise)).collect();

@@ -104,6 +104,17 @@ pub struct Bounds {
     /// Whether what a server that crashes had just said arrives in any case: only the process ends, and the machine sends what it was
     /// given.
     pub crashes_keep_sent: bool,
+    /// The same as [`Self::colocated`] for attendants alone: what one of them and the server beside it say to each other arrives at once,
+    /// and what clients say takes its time. Left out: whatever comes between two requests of one pass of an attendant, and that what it
+    /// says is lost, doubled or late.
+    pub attendants_colocated: bool,
+}
+
+impl Bounds {
+    /// Whether messages of some nodes arrive within the step in which they are sent.
+    pub fn delivers_at_once(&self) -> bool {
+        self.colocated || self.attendants_colocated
+    }
 }
 
 impl Bounds {
@@ -510,7 +521,7 @@ impl<Y: System> World<Y> {
     /// The node whose step the action is, if it is no more than that.
     fn stepping(&self, action: Action, bounds: &Bounds) -> Option<Node> {
         match action {
-            Action::Deliver { .. } | Action::Wake { .. } if bounds.colocated => None,
+            Action::Deliver { .. } | Action::Wake { .. } if bounds.delivers_at_once() => None,
             Action::Deliver { position, .. } => Some(self.in_flight[usize::from(position)].to),
             Action::Wake { node, .. } => Some(node),
             Action::Tick
@@ -572,8 +583,8 @@ impl<Y: System> World<Y> {
         };
         let Workspace { effects, at_once, .. } = workspace;
         let mut now = self.happen(action, Micros::ZERO, setup, bounds, effects, &mut on_violation);
-        if bounds.colocated {
-            while let Some(position) = self.due_at_once(setup) {
+        if bounds.delivers_at_once() {
+            while let Some(position) = self.due_at_once(setup, bounds) {
                 now = self.deliver_at_once(position, now, setup, at_once, &mut on_violation);
                 effects.sends.append(&mut at_once.sends);
                 effects.events.append(&mut at_once.events);
@@ -679,8 +690,8 @@ impl<Y: System> World<Y> {
     }
 
     /// The next message between colocated nodes that arrives within the step in which it was sent ([`Bounds::colocated`]).
-    pub(crate) fn due_at_once(&self, setup: &Setup<Y>) -> Option<usize> {
-        self.view().due_at_once(setup)
+    pub(crate) fn due_at_once(&self, setup: &Setup<Y>, bounds: &Bounds) -> Option<usize> {
+        self.view().due_at_once(setup, bounds)
     }
 
     /// Delivers that message, which takes a microsecond; says what time it is then.

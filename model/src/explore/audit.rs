@@ -37,7 +37,7 @@ impl<Y: System> Space<Y> {
     ///
     /// With a [`Panicked`], if a machine panics.
     pub fn audit(&self, walks: u32) -> Option<Apart> {
-        if self.bounds.colocated {
+        if self.bounds.delivers_at_once() {
             return None;
         }
         (0..walks).find_map(|walk| {

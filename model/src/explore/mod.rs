@@ -64,7 +64,7 @@ impl<Y: System> Space<Y> {
             && workload.clients == workload.processes()
             && workload.has_clients_alike()
             && (bounds.freezes, bounds.last_client_ahead_ticks) == (0, 0)
-            && !bounds.colocated
+            && !bounds.delivers_at_once()
     }
 
     /// A walker at the first state.

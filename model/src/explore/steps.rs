@@ -239,7 +239,7 @@ impl<'s, Y: System> Steps<'s, Y> {
     /// A wall clock is set, and nothing else happens: what is remembered then is that of another way in which clocks differ.
     fn set_clock(&mut self, place: Place, row: &Row, action: Action, node: u8) -> Option<Place> {
         // What arrives at once after that is not looked into.
-        if self.space.bounds.colocated {
+        if self.space.bounds.delivers_at_once() {
             return None;
         }
         let rest = self.rest(place.budget.after(action, &self.space.bounds), None);

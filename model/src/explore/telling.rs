@@ -180,7 +180,7 @@ impl<'a, Y: System> Telling<'a, Y> {
             }
             receivers.extend(effects.sends.iter().map(|(to, _)| *to));
             events.extend(effects.events.iter().map(without_stamps::<Y>));
-            at_once = if bounds.colocated { told.due_at_once(setup) } else { None };
+            at_once = if bounds.delivers_at_once() { told.due_at_once(setup, bounds) } else { None };
             let Some(position) = at_once else { break };
             let Envelope { from, to, message, .. } = told.in_flight[position].clone();
             happening = Happening::Delivered { from, to, message };

@@ -261,11 +261,12 @@ impl<'a, Y: System> View<'a, Y> {
         }
     }
 
-    /// The next message between colocated nodes that arrives within the step in which it was sent ([`Bounds::colocated`]).
-    pub fn due_at_once(&self, setup: &Setup<Y>) -> Option<usize> {
+    /// The next message between colocated nodes that arrives within the step in which it was sent ([`Bounds::colocated`],
+    /// [`Bounds::attendants_colocated`]).
+    pub fn due_at_once(&self, setup: &Setup<Y>, bounds: &Bounds) -> Option<usize> {
         let are_neighbours = |from: Node, to: Node| match (from, to) {
             (Node::Client(client), Node::Server(server)) | (Node::Server(server), Node::Client(client)) => {
-                client % setup.servers == server
+                (bounds.colocated || client >= setup.workload.clients) && client % setup.servers == server
             }
             _ => false,
         };

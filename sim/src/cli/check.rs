@@ -657,7 +657,7 @@ impl Document {
             false => String::new(),
         };
         format!(
-            "{}, which it has in seeded runs: what they would mend is not mended here{lease}",
+            "{}, which it has in seeded runs: what they mend, and what they break, is not seen here{lease}",
             parts.join(", ")
         )
     }

@@ -131,6 +131,7 @@ fn what_a_space_does_not_mind_is_refused() {
         ),
         ("check chubby-lock --servers 3", "--servers 3: chubby-lock is not checked with another number"),
         ("check dlm-two --try-lock", "--try-lock: dlm-two has no such call"),
+        ("check cached-variable --drop durable", "--drop durable: it has no meaning for cached-variable"),
         ("check cached-variable --drop no-pause", "--drop no-pause: it has no meaning for cached-variable"),
         ("check dlm-upgrade --drop no-pause --progress", "dlm-upgrade is checked without time"),
         ("check dlm-two --drop no-suspend --progress", "picklock sweep dlm-two --faults pause --property"),
@@ -325,8 +326,37 @@ fn where_nothing_can_expire_a_lease_that_is_set_is_no_pass() {
 
 #[test]
 fn that_nobody_comes_between_a_request_and_its_answer_is_said() {
-    let time = document("check cassandra-kept --rounds 1")["time"].clone();
+    let time = document("check cassandra-queue --servers 3 --rounds 1 --max-states 1000")["time"].clone();
     assert!(time.as_str().is_some_and(|time| time.ends_with("arrives within the same step")), "{time}");
+}
+
+/// A lock with its keeper on one server: what clients say to it takes its time, too, or none of them would ever meet another.
+#[test]
+fn clients_meet_between_a_request_and_its_answer_where_a_keeper_stands_beside_them() {
+    for lock in ["cassandra-kept", "cassandra-kept-repaired"] {
+        for call in ["", " --try-lock", " --rounds 2"] {
+            let found = document(&format!("check {lock} --drop unique-ids{call}"));
+            assert_eq!(found["verdict"], "violated", "{lock}{call}");
+        }
+        let allowed =
+            document(&format!("check {lock} --drop clocks-agree --max-states 1000"))["allowed"].clone();
+        assert_eq!(
+            allowed[0], "a client's clock is set forward by 1 tick once",
+            "anybody's, not the keeper's alone"
+        );
+    }
+}
+
+/// Who is refused as the victim of a deadlock has been let down, and still wants what it asked for: it owes that it asks again, in every
+/// round.
+#[test]
+fn who_is_refused_by_a_lock_manager_asks_again_in_every_round() {
+    for lock in ["dlm-two", "dlm-upgrade"] {
+        for rounds in 1..=3 {
+            let found = document(&format!("check {lock} --progress --rounds {rounds}"));
+            assert_eq!(found["verdict"], "holds", "{lock}, {rounds} rounds");
+        }
+    }
 }
 
 /// Who stamps past his last stamp counts on among those of others when his clock is behind. The search, which looks at itself first, has to

@@ -34,7 +34,7 @@ impl<Y: System> Memory<'_, Y> {
         self.settle(next, Length::Step);
         self.forget_holds(next);
         let is_known = self.rewrite(next, None, row.shared, before);
-        if self.space.bounds.colocated {
+        if self.space.bounds.delivers_at_once() {
             self.sort_messages(next);
         }
         is_known

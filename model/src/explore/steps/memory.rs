@@ -190,7 +190,7 @@ impl<'s, Y: System> Memory<'s, Y> {
     }
 
     fn happen(&mut self, row: &Row, next: &mut Row, action: Action) -> bool {
-        let is_colocated = self.space.bounds.colocated;
+        let is_colocated = self.space.bounds.delivers_at_once();
         let is_known = match action {
             Action::Deliver { position, choice } => {
                 let message = next.messages.remove(usize::from(position));
@@ -282,7 +282,7 @@ impl<'s, Y: System> Memory<'s, Y> {
     }
 
     fn due_at_once(&self, row: &Row) -> Option<usize> {
-        self.view(row, Budget::default(), false).due_at_once(&self.space.setup)
+        self.view(row, Budget::default(), false).due_at_once(&self.space.setup, &self.space.bounds)
     }
 
     /// Something enters a node. `false`: what comes of it is not known part by part.
@@ -318,7 +318,7 @@ impl<'s, Y: System> Memory<'s, Y> {
             }
         }
         // Nothing is forgotten while messages still arrive within the step: a read among them could tell.
-        let goes_on = self.space.bounds.colocated && self.due_at_once(next).is_some();
+        let goes_on = self.space.bounds.delivers_at_once() && self.due_at_once(next).is_some();
         if !goes_on {
             self.settle(next, Length::Step);
             self.forget_holds(next);

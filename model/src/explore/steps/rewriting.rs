@@ -40,7 +40,7 @@ impl<Y: System> Memory<'_, Y> {
                     is_sorted = false;
                 }
             }
-            if !is_sorted && !self.space.bounds.colocated {
+            if !is_sorted && !self.space.bounds.delivers_at_once() {
                 self.sort_messages(row);
             }
         }

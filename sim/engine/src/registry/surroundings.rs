@@ -41,6 +41,9 @@ impl Surroundings {
         };
         // Nobody comes between a request and its answer there.
         let at_once = match (bounds.colocated, setup.servers) {
+            (false, _) if bounds.attendants_colocated => {
+                "; what the lock's own services and the server beside them say to each other arrives within the same step"
+            }
             (false, _) => "",
             (true, 1) => "; what clients and the server say to each other arrives within the same step",
             (true, _) => {

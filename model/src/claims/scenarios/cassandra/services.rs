@@ -113,7 +113,8 @@ fn c32() -> Scenario {
         space.setup.lock.queue.queue_order = QueueOrder::Service;
         space.setup.lock.queue.timestamps = timestamps;
         space.setup.lock.queue.own_id_check = true;
-        space.bounds.colocated = true;
+        space.bounds.attendants_colocated = true;
+        space.bounds.unhurried = false;
         space.bounds.crashes = 1;
         space.bounds.aim = Aim::At(REPLICA_SLEEPS);
         safety(space, |lock| lock)
@@ -178,7 +179,8 @@ fn c34() -> Scenario {
         search: space(1),
         fix: "a second keeper: they need not know of each other",
         fix_search: space(2),
-        note: "with a TTL the store does the keeper's work, and it is replicated",
+        note: "with a TTL the store does the keeper's work, and it is replicated. Here all that somebody does \
+               between two of its waits is one step: nobody dies in the middle of it",
         hunt: Some(hunts::c34()),
         ..CASSANDRA
     }
