@@ -296,6 +296,9 @@ pub fn verified(lock: &dyn AnyLock, promise: Promise, world: &World) -> Result<E
         (CheckVerdict::Incomplete, _) => Err(format!(
             "{name}{without}: {states} states were seen and {promise} was not broken, but there are more, which is no pass"
         )),
+        (CheckVerdict::Vacuous, _) if checked.nothing_expired => Err(format!(
+            "{name}{without}: the lock has a lease, and no time passes in {states} states, so that it never ended, which is no pass"
+        )),
         (CheckVerdict::Vacuous, _) => Err(format!(
             "{name}{without}: nothing in {states} states put {promise} to the test, which is no pass"
         )),

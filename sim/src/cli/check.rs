@@ -123,6 +123,8 @@ struct Document {
     untested: Vec<Promise>,
     /// Faults that were let in and never came.
     never_struck: Vec<Fault>,
+    /// Whether the lock was given a lease in a world without time.
+    nothing_expired: bool,
     why_incomplete: Option<&'static str>,
     property: Option<Promise>,
     states: u64,
@@ -138,9 +140,6 @@ struct Document {
     /// Whether the lock has a lease that it is checked without.
     #[serde(skip)]
     lease_comes_back: bool,
-    /// Whether it was given one, and nothing ever expired.
-    #[serde(skip)]
-    nothing_ended: bool,
 }
 
 impl Check {
@@ -166,7 +165,7 @@ impl Check {
         };
         let limits = Limits { states_max: self.max_states, stop: watch.stop(), on_progress: &on_progress };
         let stopwatch = Stopwatch::start();
-        let mut checked = pool.install(|| lock.check(&space, &judgement, &limits))?;
+        let checked = pool.install(|| lock.check(&space, &judgement, &limits))?;
         let seconds = stopwatch.seconds();
         drop(progress);
 
@@ -175,12 +174,7 @@ impl Check {
             true => surroundings.without(&[Assumption::StopsInTime]),
             false => surroundings,
         };
-        let nothing_ended = nothing_ended(&space, &surroundings, &checked);
-        if nothing_ended {
-            checked.verdict = CheckVerdict::Vacuous;
-        }
         let mut document = Document::new(lock, &options, at, surroundings, &judgement, &checked, seconds);
-        document.nothing_ended = nothing_ended;
         if document.why_incomplete.is_some() && watch.is_too_much() {
             document.why_incomplete = Some(memory::REACHED);
         }
@@ -439,14 +433,6 @@ fn pauses_one_way(options: &CheckOptions) -> Result<(), BadCall> {
     Ok(())
 }
 
-/// Whether leases are not for good, and yet nothing expired, for no time passes in this space.
-fn nothing_ended(space: &NamedSpace, surroundings: &Surroundings, checked: &Checked) -> bool {
-    space.bounds.latency_ticks.is_none()
-        && checked.verdict == CheckVerdict::Holds
-        && surroundings.not_in_force.contains(&Assumption::NoExpiry.name())
-        && checked.exploration.coverage.records_gone == 0
-}
-
 /// A drop that changes nothing would seem to show that the lock does not need the assumption.
 fn leans_on_what_it_drops(lock: &dyn AnyLock, options: &CheckOptions) -> Result<(), BadCall> {
     let dropping = |drop: Vec<Assumption>| lock.space(&CheckOptions { drop, ..options.clone() });
@@ -517,6 +503,7 @@ impl Document {
             verdict: checked.verdict,
             untested: checked.untested.iter().collect(),
             never_struck: checked.never_struck.clone(),
+            nothing_expired: checked.nothing_expired,
             why_incomplete: why_incomplete(checked),
             property: counterexample.map(|counterexample| counterexample.promise),
             states: exploration.states,
@@ -529,7 +516,6 @@ impl Document {
             token: counterexample.map(|counterexample| counterexample.token.encode()),
             seconds,
             lease_comes_back: has_a_lease_to_bring_back(lock, options),
-            nothing_ended: false,
         }
     }
 
@@ -676,15 +662,12 @@ impl Document {
         match &self.at {
             Some(line) if self.never_struck.iter().any(is_aimed) => {
                 let nowhere = format!("  nothing struck: no client ever came to {line}");
-                std::iter::once(nowhere).chain(never(&self.untested, &[])).collect::<Vec<_>>().join("\n")
+                std::iter::once(nowhere)
+                    .chain(never(&self.untested, &[], false))
+                    .collect::<Vec<_>>()
+                    .join("\n")
             }
-            _ if self.nothing_ended => {
-                let drop = Assumption::NoExpiry;
-                format!(
-                    "  nothing ever expired, for no time passes here: --drop {drop} brings in both where a lock has a lease"
-                )
-            }
-            _ => never(&self.untested, &self.never_struck).join("\n"),
+            _ => never(&self.untested, &self.never_struck, self.nothing_expired).join("\n"),
         }
     }
 
@@ -699,11 +682,15 @@ impl Document {
 }
 
 /// What never happened, a line for each fault and each promise.
-pub fn never(untested: &[Promise], never_struck: &[Fault]) -> Vec<String> {
+pub fn never(untested: &[Promise], never_struck: &[Fault], nothing_expired: bool) -> Vec<String> {
     let faults = never_struck.iter().map(|fault| format!("  let in, and never came: {}", fault.never()));
     let promises =
         untested.iter().map(|promise| format!("  {promise}: this never happened: {}", promise.tested_by()));
-    faults.chain(promises).collect()
+    let drop = Assumption::NoExpiry;
+    let expired = nothing_expired.then(|| {
+        format!("  nothing ever expired, for no time passes here: --drop {drop} brings in both where a lock has a lease")
+    });
+    faults.chain(promises).chain(expired).collect()
 }
 
 /// Which limit was hit, if no verdict was reached.

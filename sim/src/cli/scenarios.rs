@@ -228,7 +228,8 @@ pub(super) fn run(
                 states: Some(checked.exploration.states),
                 runs: None,
                 judged: checked.judged,
-                vacuous: !checked.never_struck.is_empty()
+                vacuous: checked.nothing_expired
+                    || !checked.never_struck.is_empty()
                     || is_vacuous(checked.judged, checked.untested, scenario.breaks),
                 space: format!(
                     "{}; set: {}; {}; allowed: {}; not assumed: {}",

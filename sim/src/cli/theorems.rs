@@ -75,6 +75,7 @@ struct Row {
     verdict: CheckVerdict,
     untested: Vec<Promise>,
     never_struck: Vec<Fault>,
+    nothing_expired: bool,
     expected: Expected,
     reason: &'static str,
     why_incomplete: Option<&'static str>,
@@ -208,6 +209,7 @@ impl Row {
             verdict: checked.verdict,
             untested: checked.untested.iter().collect(),
             never_struck: checked.never_struck.clone(),
+            nothing_expired: checked.nothing_expired,
             expected: claim.expected,
             reason: claim.reason,
             why_incomplete: why_incomplete(checked),
@@ -227,7 +229,7 @@ impl Row {
 
     /// What never happened, in one line.
     fn never(&self) -> String {
-        let lines = never(&self.untested, &self.never_struck);
+        let lines = never(&self.untested, &self.never_struck, self.nothing_expired);
         lines.iter().map(|line| line.trim_start()).collect::<Vec<_>>().join("; ")
     }
 

@@ -91,6 +91,8 @@ pub struct Checked {
     pub untested: PromiseSet,
     /// The faults that were let in and never came: nothing is known of what they do.
     pub never_struck: Vec<Fault>,
+    /// Whether a lock has a lease in a world without time, in which it never ended: nothing is known of what its end does.
+    pub nothing_expired: bool,
     /// The counts.
     pub exploration: Exploration,
     /// The run that breaks the promise.
@@ -108,7 +110,7 @@ pub enum CheckVerdict {
     /// A limit was hit first.
     Incomplete,
     /// The whole space was seen and nothing broken, but a promise was never put to the test
-    /// ([`Promise::tested_by`]), or a fault that was let in never came.
+    /// ([`Promise::tested_by`]), a fault that was let in never came, or a lease could not end.
     Vacuous,
 }
 

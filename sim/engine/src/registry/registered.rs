@@ -442,12 +442,15 @@ impl<Y: System> AnyLock for Registered<Y> {
         let judged = judgement.of(space.setup.promises);
         let untested = exploration.coverage.tested.untested(judged);
         let never_struck = exploration.coverage.struck.never(space.bounds.let_in());
+        let nothing_expired = space.bounds.latency_ticks.is_none()
+            && Y::lease_of(&space.setup.lock).is_some()
+            && exploration.coverage.records_gone == 0;
         let verdict = match (&found, &exploration.verdict) {
             (Some(_), _) => CheckVerdict::Violated,
             (None, Verdict::Incomplete { .. }) => CheckVerdict::Incomplete,
             // A fault that is let in and never strikes is as good as not let in.
             (None, Verdict::Verified | Verdict::Violated { .. })
-                if untested.is_empty() && never_struck.is_empty() =>
+                if untested.is_empty() && never_struck.is_empty() && !nothing_expired =>
             {
                 CheckVerdict::Holds
             }
@@ -459,7 +462,7 @@ impl<Y: System> AnyLock for Registered<Y> {
             Ok::<_, RunError>(Counterexample { promise, steps, token })
         });
         let counterexample = counterexample.transpose()?;
-        Ok(Checked { verdict, judged, untested, never_struck, exploration, counterexample })
+        Ok(Checked { verdict, judged, untested, never_struck, nothing_expired, exploration, counterexample })
     }
 
     fn sweep(
