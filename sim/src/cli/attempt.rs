@@ -9,7 +9,8 @@ mod store;
 use super::screen::{Screen, counted};
 use super::serve::told::{self, Told};
 use super::serve::{
-    ROUND_MAX_S, announce, asked_to_stop, broken, in_range, runtime, unix_micros, unservable,
+    ROUND_MAX_S, announce, asked_to_stop, at_last, broken, in_range, listen_for_it, runtime, unix_micros,
+    unservable,
 };
 use super::{BadCall, Ending, names, written};
 use crate::cli::plan_file::PlanFile;
@@ -229,6 +230,8 @@ impl Plans {
 
 impl Trial<'_> {
     async fn run(&self, plans: &Plans, rounds: u64, screen: &mut Screen) -> Result<Ending, BadCall> {
+        at_last(children::kill_all);
+        listen_for_it().map_err(|error| BadCall(format!("^C cannot be caught here: {error}")))?;
         let began = Instant::now();
         let mut lines: Vec<RoundLine> = Vec::new();
         let mut over = Over::Done;
@@ -494,11 +497,13 @@ impl Trial<'_> {
                 let plan = round.plan(plan);
                 let again = self.again();
                 let title = format!("picklock try: {}", self.command());
-                let out = self.folder(number)?;
-                text += &told::write(watch, self.servers, &title, Some(&plan), &out, &again, &mut told)?;
+                let written = self.folder(number).and_then(|out| {
+                    told::write(watch, self.servers, &title, Some(&plan), &out, &again, &mut told)
+                });
+                text += &written.unwrap_or_else(|error| told::unwritten(&error));
             }
             if let Some(error) = watch.record.finish() {
-                return Err(BadCall(format!("--record: it cannot be written to any more: {error}")));
+                text += &told::lost_record(told.verdict, &error)?;
             }
             announce(screen, &text);
             Ok(told)

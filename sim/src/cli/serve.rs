@@ -2,6 +2,7 @@
 
 mod etcd;
 mod redis;
+mod stop;
 pub mod told;
 mod zookeeper;
 
@@ -23,6 +24,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+pub use stop::{asked_to_stop, at_last, listen_for_it};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinSet;
 use told::{Outcome, Told};
@@ -351,21 +353,6 @@ pub async fn broken<S: Served>(servers: &Servers<S>) {
     }
 }
 
-/// ^C, or SIGTERM. Also where a shell has them ignored, as in scripts that start this in the background.
-pub async fn asked_to_stop() -> std::io::Result<()> {
-    #[cfg(unix)]
-    {
-        let mut asked = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-        tokio::select! {
-            biased;
-            stopped = tokio::signal::ctrl_c() => stopped,
-            _ = asked.recv() => Ok(()),
-        }
-    }
-    #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await
-}
-
 /// Why servers cannot be given this plan.
 pub fn unservable(plan: &Plan, count: u8) -> Option<String> {
     // Clients of a plan are nobody here, and their faults are left out.
@@ -411,9 +398,9 @@ async fn follow<S: Served>(servers: &Servers<S>, plan: &Plan, screen: &RefCell<&
     say("healed: links are whole, processes run, clocks are right\n");
 }
 
-/// Says what the servers do of their own accord, and what they are asked for in vain, for ever.
+/// Says what the servers do of their own accord, and what they are asked for in vain, for as long as anybody reads it.
 async fn say_notices<S: Served>(servers: &Servers<S>, screen: &RefCell<&mut Screen>) {
-    loop {
+    while !screen.borrow().is_closed() {
         say_now(servers, screen);
         tokio::time::sleep(NOTICE_PERIOD).await;
     }

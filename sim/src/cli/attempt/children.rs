@@ -4,7 +4,7 @@ use crate::cli::BadCall;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use picklock_model::machine::Node;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -18,6 +18,17 @@ const LAST_WORDS: usize = 3;
 /// How long a client may take to end when it is asked to.
 const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK_PERIOD: Duration = Duration::from_millis(10);
+
+/// The groups of all clients that run: they do not outlive this process, however it ends.
+static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+/// Kills them all, without waiting for their ends.
+pub fn kill_all() {
+    for id in RUNNING.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        // Who has ended meanwhile hears no signal.
+        let _ended = killpg(Pid::from_raw(*id), Signal::SIGKILL);
+    }
+}
 
 /// A client's process.
 struct Process {
@@ -72,6 +83,7 @@ impl Children {
             .process_group(0)
             .spawn()
             .map_err(|error| BadCall(format!("{} cannot be started: {error}", program.display())))?;
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).extend(i32::try_from(child.id()));
         let last_words = Arc::new(Mutex::new(VecDeque::new()));
         let name = Node::Client(client).to_string();
         if let Some(output) = child.stdout.take() {
@@ -110,6 +122,9 @@ impl Children {
         if let Some(process) = &mut self.processes[usize::from(client)] {
             // It was killed, and ends: if the system does not say how, it is gone all the same.
             process.ended = process.child.wait().ok().or(process.ended);
+            if let Ok(id) = i32::try_from(process.child.id()) {
+                RUNNING.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+            }
         }
         self.processes[usize::from(client)] = None;
     }
@@ -134,6 +149,9 @@ impl Children {
             let Some(process) = process.as_mut().filter(|process| process.ended.is_none()) else { continue };
             if let Ok(Some(status)) = process.child.try_wait() {
                 process.ended = Some(status);
+                if let Ok(id) = i32::try_from(process.child.id()) {
+                    RUNNING.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+                }
                 all.push(Ended { client, status, last_words: last_words(&process.last_words) });
             }
         }

@@ -192,6 +192,20 @@ pub fn in_order(plan: &Plan) -> Plan {
     shown
 }
 
+/// What broke is told, though nothing can be written of it.
+pub fn unwritten(error: &BadCall) -> String {
+    format!("  neither the plan nor the picture is written: {error}\n")
+}
+
+/// A record that is not whole is an error, unless there is a worse one.
+pub fn lost_record(verdict: Verdict, error: &std::io::Error) -> Result<String, BadCall> {
+    let what = format!("--record: it cannot be written to any more: {error}");
+    match verdict {
+        Verdict::Violated => Ok(format!("  {what}\n")),
+        Verdict::Kept | Verdict::Vacuous => Err(BadCall(what)),
+    }
+}
+
 impl Outcome {
     /// How it came out; what broke is drawn.
     pub(super) fn of<S: Served>(
@@ -207,11 +221,14 @@ impl Outcome {
             let plan = plan.map(|plan| applied(plan, until - began));
             if told.verdict == Verdict::Violated {
                 let again = format!("{} {} --plan PLAN", names::program(), watched.again);
-                let out = watched.out.clone().map_or_else(|| new_folder("serve"), Ok)?;
-                text += &write(watch, count, &watched.title, plan.as_ref(), &out, &again, &mut told)?;
+                let out = watched.out.clone().map_or_else(|| new_folder("serve"), Ok);
+                let written = out.and_then(|out| {
+                    write(watch, count, &watched.title, plan.as_ref(), &out, &again, &mut told)
+                });
+                text += &written.unwrap_or_else(|error| unwritten(&error));
             }
             if let Some(error) = watch.record.finish() {
-                return Err(BadCall(format!("--record: it cannot be written to any more: {error}")));
+                text += &lost_record(told.verdict, &error)?;
             }
             // Who only wants a server was not asking for a verdict.
             let asks = watched.until_broken || watched.witness.is_some();

@@ -80,6 +80,7 @@ where
         async move {
             seat.note(What::Asked, &path);
             seat.travel(Direction::Request).await;
+            seat.note(What::Ran, &path);
             let answered = answer(seat.clone(), request.into_inner()).await;
             seat.travel(Direction::Reply).await;
             seat.note(What::Told, &path);

@@ -104,7 +104,9 @@ impl Drawing<'_> {
                 (event.node, event.what) = (server.clone(), "delivered");
                 (event.from, event.to) = (client.clone(), server);
                 event.message = Some(happened.text.to_string());
-                event.sent = messages(client, happened.reply.as_deref().unwrap_or_default());
+                // Of some stores it is not kept what they answer.
+                let reply = happened.reply.as_deref();
+                event.sent = reply.map_or_else(Vec::new, |reply| messages(client, reply));
             }
             What::Told => {
                 (event.node, event.what) = (client.clone(), "delivered");

@@ -55,13 +55,17 @@ fn bad_number(name: &str, value: &Value) -> Option<String> {
     match value {
         Value::Number(number) => {
             let number = number.as_i64()?;
-            if number.unsigned_abs() > LENGTH_MAX.0.unsigned_abs() {
-                let most = LENGTH_MAX.0;
-                return Some(format!("{number} is more than {most} microseconds, which are 30 days"));
-            }
+            let most = LENGTH_MAX.0;
+            let may_be_negative = matches!(name, "by" | "ppm");
             match name {
-                "by" | "ppm" => None,
-                _ if number < 0 => Some(format!("{number} is less than nothing")),
+                _ if number < 0 && !may_be_negative => Some(format!("{number} is less than nothing")),
+                _ if number > most => {
+                    Some(format!("{number} is more than {most} microseconds, which are 30 days"))
+                }
+                _ if number < -most => {
+                    Some(format!("{number} is less than -{most} microseconds, which are 30 days"))
+                }
+                _ if may_be_negative => None,
                 "nth" if number == 0 => Some("nth 0: the first time is 1".to_owned()),
                 _ if name.ends_with("_per_mille") && number > 1000 => {
                     Some(format!("{name} {number}: it takes 0 to 1000, of a thousand messages"))
