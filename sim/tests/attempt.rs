@@ -188,3 +188,28 @@ fn a_client_that_cannot_begin_is_told_in_one_sentence() {
     assert_eq!(nobody.status.code(), Some(2));
     assert!(said(&nobody).contains("/no/such/client cannot be started"), "{}", said(&nobody));
 }
+
+/// With its terminal it ends, and so do its clients.
+#[test]
+fn clients_do_not_outlive_the_terminal() {
+    let pids = folder("terminal").join("pids");
+    let client = format!("echo $$ >> {}; exec sleep 300", pids.display());
+    let mut trial = Command::new(env!("CARGO_BIN_EXE_picklock"))
+        .args(["try", "--servers", "1", "--clients", "2", "--", "sh", "-c", &client])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("the binary runs");
+    let started = || std::fs::read_to_string(&pids).unwrap_or_default();
+    while started().lines().count() < 2 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let signal = |signal: &str, id: &str| {
+        let kill = Command::new("kill").args([signal, id]).stderr(std::process::Stdio::null()).status();
+        kill.expect("there is a kill").success()
+    };
+    assert!(signal("-HUP", &trial.id().to_string()));
+    assert_eq!(trial.wait().expect("it ends").code(), Some(3));
+    for id in started().lines() {
+        assert!(!signal("-0", id), "client {id} runs on");
+    }
+}

@@ -22,14 +22,16 @@ impl Drop for Judging {
 
 impl Judging {
     fn start(name: &str, arguments: &[&str]) -> Judging {
-        let out = folder(name);
-        let mut process = Command::new(env!("CARGO_BIN_EXE_picklock"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
+        command
             .args(["serve", "redis", "--listen", "127.0.0.1:0", "--witness", "127.0.0.1:0", "--out"])
-            .arg(out)
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the binary runs");
+            .arg(folder(name))
+            .args(arguments);
+        Judging::by(command)
+    }
+
+    fn by(mut command: Command) -> Judging {
+        let mut process = command.stdout(Stdio::piped()).spawn().expect("the binary runs");
         let mut output = BufReader::new(process.stdout.take().expect("it is piped"));
         let mut address = || {
             let mut line = String::new();
@@ -48,9 +50,13 @@ impl Judging {
     }
 
     fn interrupt(self) -> (Option<i32>, String) {
-        let id = self.process.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().expect("there is a kill").success());
+        self.signal("-TERM");
         self.end()
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().expect("there is a kill").success());
     }
 }
 
@@ -129,6 +135,85 @@ fn what_is_given_back_before_may_be_handed_out_again() {
     let (code, said) = served.interrupt();
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("not broken: the servers handed locks out twice"), "{said}");
+}
+
+/// Whose connection it is that takes a lock's key away, nobody can say: as with `DEL`, it may be the owner's.
+#[test]
+fn who_empties_a_database_or_renames_a_lock_has_given_it_back() {
+    let served = Judging::start("emptied", &[]);
+    let (mut one, mut other) = (connect(&served.redis), connect(&served.redis));
+    for (round, gives_back) in ["FLUSHALL", "FLUSHDB", "RENAME lock old"].iter().enumerate() {
+        let takes = |value: &str| format!("SET lock {value}{round} NX PX 30000");
+        assert_eq!(ask(&mut one, &takes("one")).as_deref(), Some("+OK"), "{gives_back}");
+        assert_eq!(ask(&mut other, &takes("two")).as_deref(), Some("$-1"), "{gives_back}");
+        let answer = ask(&mut one, gives_back);
+        assert!(answer.is_some_and(|answer| !answer.starts_with('-')), "{gives_back}");
+        assert_eq!(ask(&mut other, &takes("two")).as_deref(), Some("+OK"), "{gives_back}");
+        assert_eq!(ask(&mut other, "DEL lock").as_deref(), Some(":1"), "{gives_back}");
+    }
+    let (code, said) = served.interrupt();
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn what_broke_is_told_though_nothing_can_be_written_of_it() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
+    command.args(["serve", "redis", "--listen", "127.0.0.1:0", "--witness", "127.0.0.1:0", "--until-broken"]);
+    let served = Judging::by({
+        command.env("TMPDIR", "/dev/null/nowhere");
+        command
+    });
+    let (mut one, mut other) = (connect(&served.witness), connect(&served.witness));
+    ask(&mut one, "enter orders");
+    ask(&mut other, "enter orders");
+    let (code, said) = served.end();
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("mutual-exclusion broken"), "{said}");
+    assert!(said.contains("neither the plan nor the picture is written: "), "{said}");
+}
+
+/// One call of a pattern is one step of a script, however long it takes: nobody else is heard meanwhile but who ends the process.
+#[test]
+fn who_asks_twice_ends_servers_that_are_busy_with_a_script() {
+    let served = Judging::start("busy", &[]);
+    let mut client = connect(&served.redis);
+    let pattern = "EVAL \"return string.find(string.rep('a', 3000000), '.-b')\" 0\r\n";
+    std::io::Write::write_all(client.get_mut(), pattern.as_bytes()).expect("it listens");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    served.signal("-TERM");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    served.signal("-INT");
+    let (code, said) = served.end();
+    assert_eq!(code, Some(130), "{said}");
+}
+
+#[test]
+fn servers_of_whom_nobody_reads_on_end() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
+    command.args([
+        "serve",
+        "redis",
+        "--listen",
+        "127.0.0.1:0",
+        "--witness",
+        "127.0.0.1:0",
+        "--faults",
+        "pause",
+    ]);
+    let mut served = Judging::by(command);
+    served.output = BufReader::new(
+        Command::new("true")
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it is there")
+            .stdout
+            .take()
+            .expect("piped"),
+    );
+    // What it says next is of the plan.
+    let mut client = connect(&served.redis);
+    ask(&mut client, "NOSUCH");
+    assert_eq!(served.process.wait().expect("it ends").code(), Some(141));
 }
 
 #[test]

@@ -253,6 +253,11 @@ impl House {
         self.say_once(format!("was asked for {what}, which it does not know"));
     }
 
+    /// Somebody spoke HTTP, and is heard no more: whoever runs the server is told once.
+    pub fn attacked(&mut self) {
+        self.say_once("was spoken to in HTTP (POST or Host:), and closes such connections".to_owned());
+    }
+
     fn say_once(&mut self, what: String) {
         if self.in_vain.insert(what.clone()) {
             self.notices.push(what);

@@ -27,7 +27,8 @@
 //!
 //! - Replicated servers answer `SENTINEL`, each as a Sentinel on its machine would.
 //!
-//! Left out: streams, geo, bitmaps, HyperLogLog, access lists, cluster, modules, `CLIENT PAUSE`, `CLIENT TRACKING`, `MONITOR`.
+//! Left out: streams, geo, HyperLogLog, access lists, cluster, modules, `CLIENT PAUSE`, `CLIENT TRACKING`, `MONITOR`, of bitmaps
+//! all but `SETBIT`, `GETBIT` and `BITCOUNT`, and some more that `commands/table.rs` names.
 //! Published messages stay on their server. Replicas tell of no events of keys, and nobody of misses (`m`).
 //! Functions are not on disk and not on replicas. `CONFIG SET` is remembered and has no effect, but for
 //! `busy-reply-threshold`, `min-replicas-to-write`, `notify-keyspace-events`, and a `maxmemory` below what an empty server

@@ -39,15 +39,146 @@ pub fn write_integer(number: i64, to: &mut Vec<u8>) {
 
 /// A number with a fraction or without, as `strtod` reads it, and all of it (`src/util.c` `string2d`); no NaN.
 pub fn float(bytes: &[u8]) -> Option<f64> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let is_number = unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.');
-    match unsigned.to_ascii_lowercase().as_str() {
-        "inf" | "infinity" if text.starts_with('-') => Some(f64::NEG_INFINITY),
-        "inf" | "infinity" => Some(f64::INFINITY),
-        _ if is_number => text.parse().ok(),
-        _ => None,
+    let first = bytes.first().filter(|first| !is_space(**first));
+    first.and(float_of_length(bytes, bytes.len())).filter(|number| !number.is_nan())
+}
+
+/// A number as `strtod` reads it from a C string (`src/t_zset.c` `zslParseRange`): nothing at all is zero, and there may be
+/// blanks in front; no NaN.
+pub fn float_of_text(bytes: &[u8]) -> Option<f64> {
+    float_of_length(bytes, text_length(bytes)).filter(|number| !number.is_nan())
+}
+
+/// The number that `strtod` reads if it reads so many bytes.
+fn float_of_length(bytes: &[u8], length: usize) -> Option<f64> {
+    let (number, read) = float_in_front(bytes);
+    (read == length).then_some(number)
+}
+
+/// A number as `strtoul` reads it from a C string, if it starts with no blank (`src/db.c` `parseScanCursorOrReply`): nothing at
+/// all is zero, and what is below zero is counted back from the end.
+pub fn cursor(bytes: &[u8]) -> Option<u64> {
+    let bytes = &bytes[..text_length(bytes)];
+    if bytes.is_empty() {
+        return Some(0);
     }
+    let (is_negative, digits) = signed(bytes);
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let number: u64 = std::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()?;
+    Some(if is_negative { number.wrapping_neg() } else { number })
+}
+
+/// What C's `isspace` says.
+fn is_space(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == 0x0b
+}
+
+/// How long this is as a C string: up to the first NUL.
+fn text_length(bytes: &[u8]) -> usize {
+    count(bytes, |byte| *byte != 0)
+}
+
+/// How many bytes in front are such.
+fn count(bytes: &[u8], is_such: fn(&u8) -> bool) -> usize {
+    bytes.iter().take_while(|byte| is_such(byte)).count()
+}
+
+/// Whether there is a minus in front, and what follows the sign.
+fn signed(bytes: &[u8]) -> (bool, &[u8]) {
+    match bytes {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, bytes),
+    }
+}
+
+/// The number that C's `strtod` reads from the front, and how many bytes that is: 0 if there is none.
+pub fn float_in_front(bytes: &[u8]) -> (f64, usize) {
+    let blanks = count(bytes, |byte| is_space(*byte));
+    let (is_negative, rest) = signed(&bytes[blanks..]);
+    let starts = |word: &[u8]| rest.get(..word.len()).is_some_and(|front| front.eq_ignore_ascii_case(word));
+    let (number, read) = if starts(b"infinity") {
+        (f64::INFINITY, 8)
+    } else if starts(b"inf") {
+        (f64::INFINITY, 3)
+    } else if starts(b"nan") {
+        (f64::NAN, 3)
+    } else if starts(b"0x") {
+        // Without a digit behind it, it is a zero before an `x`.
+        hexadecimal(&rest[2..]).map_or((0.0, 1), |(number, read)| (number, read + 2))
+    } else {
+        decimal(rest)
+    };
+    match read {
+        0 => (0.0, 0),
+        read => (if is_negative { -number } else { number }, bytes.len() - rest.len() + read),
+    }
+}
+
+fn decimal(bytes: &[u8]) -> (f64, usize) {
+    let digits = mantissa(bytes, u8::is_ascii_digit);
+    if digits == 0 {
+        return (0.0, 0);
+    }
+    let read = digits + exponent(&bytes[digits..], b'e');
+    let number = std::str::from_utf8(&bytes[..read]).ok().and_then(|text| text.parse().ok());
+    (number.unwrap_or(0.0), read)
+}
+
+/// What follows `0x`.
+fn hexadecimal(bytes: &[u8]) -> Option<(f64, usize)> {
+    let digits = mantissa(bytes, u8::is_ascii_hexdigit);
+    if digits == 0 {
+        return None;
+    }
+    let places = bytes[..digits].iter().position(|byte| *byte == b'.').map_or(0, |point| digits - point - 1);
+    let values = bytes[..digits].iter().filter_map(|byte| char::from(*byte).to_digit(16));
+    let number = values.fold(0.0, |number, value| number * 16.0 + f64::from(value));
+    let length = exponent(&bytes[digits..], b'p');
+    let power = bytes[digits..digits + length].get(1..).and_then(|power| std::str::from_utf8(power).ok());
+    let power: i32 = power.and_then(|power| power.parse().ok()).unwrap_or(0);
+    let power = power.clamp(-4_000, 4_000).saturating_sub(4 * places as i32);
+    Some((number * 2_f64.powi(power), digits + length))
+}
+
+/// How long the digits are in front, with a point among them or none; 0: there is no digit.
+fn mantissa(bytes: &[u8], is_digit: fn(&u8) -> bool) -> usize {
+    let whole = count(bytes, is_digit);
+    let fraction = match bytes.get(whole) {
+        Some(b'.') => 1 + count(&bytes[whole + 1..], is_digit),
+        _ => 0,
+    };
+    if whole == 0 && fraction <= 1 { 0 } else { whole + fraction }
+}
+
+/// How long the exponent is in front, with its letter; 0: there is none.
+fn exponent(bytes: &[u8], letter: u8) -> usize {
+    if !bytes.first().is_some_and(|first| first.eq_ignore_ascii_case(&letter)) {
+        return 0;
+    }
+    let sign = usize::from(matches!(bytes.get(1), Some(b'+' | b'-')));
+    match count(&bytes[1 + sign..], u8::is_ascii_digit) {
+        0 => 0,
+        digits => 1 + sign + digits,
+    }
+}
+
+/// As `INCRBYFLOAT` writes it (`src/util.c` `ld2string`): without an exponent, and with 17 places at most. The real server has
+/// numbers of 80 bits; of one of 64 the shortest text that reads as the same number is the nearest to what it writes.
+pub fn human(number: f64) -> String {
+    const PLACES_MAX: usize = 17;
+    // 2^53: from here on no number has a fraction.
+    const WHOLE: f64 = 9_007_199_254_740_992.0;
+    if number.abs() >= WHOLE {
+        return format!("{number:.0}");
+    }
+    let shortest = number.to_string();
+    let places = shortest.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    let text = match places > PLACES_MAX {
+        true => trimmed(&format!("{number:.PLACES_MAX$}")).to_owned(),
+        false => shortest,
+    };
+    if text == "-0" { "0".to_owned() } else { text }
 }
 
 /// As `addReplyDouble` of 7.0 writes it: `%.17g`, and `inf` (`src/networking.c`).
@@ -102,6 +233,73 @@ mod tests {
         assert_eq!(integer(b"-7"), Some(-7));
         for text in ["", "+7", "007", "7 ", "-0", "9223372036854775808", "x"] {
             assert_eq!(integer(text.as_bytes()), None, "{text}");
+        }
+    }
+    #[test]
+    fn a_float_is_read_as_c_reads_it() {
+        for (text, number) in [
+            ("1", 1.0),
+            ("-1.5", -1.5),
+            ("+.5", 0.5),
+            ("5.", 5.0),
+            ("1e3", 1_000.0),
+            ("1E-2", 0.01),
+            ("0x10", 16.0),
+            ("-0x1.8p1", -3.0),
+            ("0xa", 10.0),
+            ("inf", f64::INFINITY),
+            ("-Infinity", f64::NEG_INFINITY),
+        ] {
+            assert_eq!(float(text.as_bytes()), Some(number), "{text}");
+            assert_eq!(float_of_text(format!("\t {text}\0x").as_bytes()), Some(number), "{text}");
+        }
+        for text in
+            ["", " 1", "1 ", "1x", "1e", "1e+", "0x", "0xg", ".", "-", "+", "nan", "infinite", "--1", "1\0"]
+        {
+            assert_eq!(float(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(float_of_text(b""), Some(0.0));
+        for text in [" ", "1 ", "nan", "-", "."] {
+            assert_eq!(float_of_text(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(float_in_front(b"12,13"), (12.0, 2));
+        assert_eq!(float_in_front(b"1e+x"), (1.0, 1));
+        assert_eq!(float_in_front(b"0xg"), (0.0, 1));
+        assert_eq!(float_in_front(b"x"), (0.0, 0));
+    }
+
+    #[test]
+    fn a_cursor_is_read_as_c_reads_it() {
+        for (text, number) in [
+            ("", 0),
+            ("0", 0),
+            ("+5", 5),
+            ("007", 7),
+            ("-1", u64::MAX),
+            ("18446744073709551615", u64::MAX),
+            ("7\0x", 7),
+        ] {
+            assert_eq!(cursor(text.as_bytes()), Some(number), "{text}");
+        }
+        for text in ["-", "+", " 1", "1x", "0x1", "--1", "18446744073709551616", "-18446744073709551616"] {
+            assert_eq!(cursor(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_sum_is_written_without_an_exponent() {
+        for (number, text) in [
+            (10.6, "10.6"),
+            (5e3, "5000"),
+            (1e17, "100000000000000000"),
+            (1e20, "100000000000000000000"),
+            (1e-5, "0.00001"),
+            (1e-20, "0"),
+            (-0.0, "0"),
+            (-1e-20, "0"),
+            (-1.5, "-1.5"),
+        ] {
+            assert_eq!(human(number), text, "{number}");
         }
     }
 }

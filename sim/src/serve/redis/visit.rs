@@ -158,7 +158,7 @@ pub enum Said {
     Held(Vec<Bytes>),
     /// It has not arrived: its link or its server is held up, or has ended.
     OnTheWay(Vec<Bytes>),
-    /// The server does not know this client: it is about to close its connection.
+    /// The server does not know this client, or wants to hear no more of it: it is about to close its connection.
     Stranger,
     /// It has ended the server's process.
     Ended,
@@ -199,12 +199,24 @@ fn step(
         let mut sight = None;
         let around = Surroundings::of(state, servers.settings());
         let Some(mut house) = state.desk.take(server) else { return Said::Stranger };
+        if is_http(&words) {
+            house.attacked();
+            for notice in house.notices.drain(..) {
+                state.notice(server, now, &notice);
+            }
+            state.desk.put(server, house);
+            return Said::Stranger;
+        }
         let Some(mut session) = house.sessions.take(client) else {
             state.desk.put(server, house);
             return Said::Stranger;
         };
         let name = session.name.clone();
         let is_looked_at = is_watched && Sight::is_needed(&words, &session, asked, &state.watch.claims);
+        let emptied = match is_looked_at {
+            true => Sight::emptied(&words, &session, &state.watch.claims),
+            false => Vec::new(),
+        };
         let mut ran = Ok(Reply::Nil);
         house.may_be_busy = !is_simulated();
         state.enter(servers, server, now, |instance, cx, effects| {
@@ -213,7 +225,7 @@ fn step(
                 house.event(Class::Expired, "expired", &place);
             }
             settle(instance, cx, effects, &mut house, &mut session, &around);
-            sight = is_looked_at.then(|| Sight::before(&words, &session, instance, cx));
+            sight = is_looked_at.then(|| Sight::before(&words, &session, instance, emptied, cx));
             let mut turn = Turn {
                 instance,
                 cx,
@@ -292,6 +304,13 @@ fn step(
         state.desk.put(server, house);
         said
     })
+}
+
+/// Whether this is a line of HTTP: somebody's browser is made to speak to the server, and what it says next is not to be run
+/// (`src/server.c` `processCommand`).
+fn is_http(words: &[Bytes]) -> bool {
+    let is_line = |word: &Bytes| word.eq_ignore_ascii_case(b"post") || word.eq_ignore_ascii_case(b"host:");
+    words.first().is_some_and(is_line)
 }
 
 /// Whether time is virtual: what depends on the real one would make two runs differ.
@@ -466,5 +485,27 @@ fn serve_waiters(
             Some(reply) => drop(waiter.answer.send(reply)),
             None => drop(house.waiters.insert(ticket, waiter)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Servers;
+    use crate::serve::redis::direct::Direct;
+
+    #[test]
+    fn who_speaks_http_is_heard_no_more() {
+        let servers = Servers::new(1, Default::default());
+        for first in ["POST", "post", "Host:"] {
+            let client = Direct::new(&servers);
+            assert_eq!(client.say(&[first, "x"]), None, "{first}");
+        }
+        let client = Direct::new(&servers);
+        assert_eq!(client.line("MULTI"), "+OK");
+        assert_eq!(client.say(&["POST"]), None);
+        let other = Direct::new(&servers);
+        assert_eq!(other.line("hosts: x"), "-ERR unknown command 'hosts:', with args beginning with: 'x'");
+        let notices: Vec<String> = servers.take_notices().into_iter().map(|(_, text)| text).collect();
+        assert_eq!(notices, ["s1 was spoken to in HTTP (POST or Host:), and closes such connections"]);
     }
 }

@@ -97,9 +97,37 @@ fn keys(words: &[Bytes]) -> (bool, &[Bytes]) {
         }
         "del" | "unlink" => (false, &words[1..]),
         "getdel" | "expire" | "pexpire" | "expireat" | "pexpireat" | "persist" | "getset" | "setex"
-        | "psetex" | "getex" | "hdel" => (false, one),
+        | "psetex" | "getex" | "hdel" | "move" => (false, one),
+        "rename" | "renamenx" => (false, &words[1..words.len().min(3)]),
         _ => (false, &[]),
     }
+}
+
+/// Which keys go with this command, if it empties databases: `Some(None)` for those of all.
+fn emptied(words: &[Bytes], session: &Session) -> Option<Option<u8>> {
+    match words.first().and_then(spec_of)?.name {
+        "flushall" => Some(None),
+        "flushdb" => Some(Some(session.database)),
+        _ => None,
+    }
+}
+
+/// A lock's key as claims know it: databases are apart from each other.
+fn name_of((database, key): &Place) -> Bytes {
+    match database {
+        0 => key.clone(),
+        other => Bytes::from([key.as_ref(), format!("@{other}").as_bytes()].concat()),
+    }
+}
+
+/// The keys that may go by this name: a key of the first database may look like one of another.
+fn places_of(name: &Bytes) -> impl Iterator<Item = Place> {
+    let at = name.iter().rposition(|byte| *byte == b'@');
+    let other = at.and_then(|at| {
+        let database = std::str::from_utf8(&name[at + 1..]).ok()?.parse().ok().filter(|other| *other > 0)?;
+        Some((database, name.slice(..at)))
+    });
+    std::iter::once((0, name.clone())).chain(other)
 }
 
 fn held(instance: &Instance, place: &Place, now_ms: i64) -> Held {
@@ -122,13 +150,39 @@ impl Sight {
             return true;
         }
         let (takes, keys) = keys(words);
-        takes || keys.iter().take(KEYS_MAX).any(|key| claims.knows(key))
+        takes || emptied(words, session).is_some() || keys.iter().take(KEYS_MAX).any(|key| claims.knows(key))
+    }
+
+    /// The keys of locks that this command empties databases of.
+    pub fn emptied(words: &[Bytes], session: &Session, claims: &Claims) -> Vec<Place> {
+        let commands = session.transaction.iter().flat_map(|transaction| &transaction.commands);
+        let mut all = Vec::new();
+        for command in std::iter::once(words).chain(commands.map(Vec::as_slice)) {
+            if let Some(emptied) = emptied(command, session) {
+                let is_in = |(database, _): &Place| emptied.is_none_or(|emptied| *database == emptied);
+                all.extend(claims.locks().flat_map(places_of).filter(is_in));
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     /// What the keys of this command hold, before it is run.
-    pub fn before(words: &[Bytes], session: &Session, instance: &Instance, cx: &Context<Settings>) -> Sight {
+    pub fn before(
+        words: &[Bytes],
+        session: &Session,
+        instance: &Instance,
+        emptied: Vec<Place>,
+        cx: &Context<Settings>,
+    ) -> Sight {
         let now_ms = unix_ms(cx);
         let mut sight = Sight { keys: SmallVec::new(), takes: false, now_ms };
+        for place in emptied {
+            if let held @ Some(_) = held(instance, &place, now_ms) {
+                sight.keys.push((place, held, None));
+            }
+        }
         match &session.transaction {
             None => sight.add(words, session, instance),
             Some(transaction) if words.first().is_some_and(|name| name.eq_ignore_ascii_case(b"exec")) => {
@@ -170,12 +224,8 @@ impl Sight {
     ) -> Vec<(Bytes, u64)> {
         let now_ms = self.now_ms;
         let mut taken = Vec::new();
-        for ((database, key), before, after) in self.keys {
-            // Databases are apart from each other.
-            let name = match database {
-                0 => key.clone(),
-                other => Bytes::from([key.as_ref(), format!("@{other}").as_bytes()].concat()),
-            };
+        for (place, before, after) in self.keys {
+            let name = name_of(&place);
             let life = |dies: Option<i64>| {
                 dies.map(|dies| Micros::millis(dies.saturating_sub(now_ms).clamp(0, LIFE_MAX_MS)))
             };

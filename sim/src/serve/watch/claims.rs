@@ -239,6 +239,11 @@ impl Claims {
         (Some(second), overlaps)
     }
 
+    /// The locks on which there is a claim, be it over.
+    pub fn locks(&self) -> impl Iterator<Item = &Bytes> {
+        self.locks.keys()
+    }
+
     /// Whether there is a claim on this lock, of whomever.
     pub fn knows(&self, key: &Bytes) -> bool {
         self.locks.contains_key(key)

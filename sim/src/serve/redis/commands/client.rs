@@ -115,12 +115,13 @@ pub fn client(turn: &mut Turn, words: &[Bytes]) -> Replied {
         }
         ("getredir", []) => Ok(Reply::Integer(-1)),
         ("unpause", []) => Ok(Reply::ok()),
+        ("unblock", [_] | [_, _]) => unblock(turn, &words[2..]),
         (
             "id" | "getname" | "setname" | "setinfo" | "info" | "no-evict" | "no-touch" | "getredir"
-            | "unpause" | "reply",
+            | "unpause" | "unblock" | "reply",
             _,
         ) => refuse(wrong_number(&format!("client|{what}"))),
-        ("pause" | "unblock" | "tracking" | "caching" | "trackinginfo", _) => {
+        ("pause" | "tracking" | "caching" | "trackinginfo", _) => {
             turn.house.missing(&format!("CLIENT {}", what.to_uppercase()));
             refuse(unknown_subcommand("CLIENT", &words[1]))
         }
@@ -204,5 +205,50 @@ fn kill(turn: &mut Turn, options: &[Bytes]) -> Replied {
         [_] => refuse("ERR No such client"),
         [] => refuse(wrong_number("client|kill")),
         _ => refuse(SYNTAX),
+    }
+}
+
+/// Who waits for keys is told that it was in vain, or an error (`src/networking.c` `clientCommand`). Who waits for replicas goes
+/// on waiting.
+fn unblock(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let is_error = match words.get(1).map(lower).as_deref() {
+        None | Some("timeout") => false,
+        Some("error") => true,
+        Some(_) => return refuse("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"),
+    };
+    let id = number(&words[0])?;
+    let waiters = &mut turn.house.waiters;
+    let ticket = waiters.iter().find(|(_, waiter)| waiter.client == id).map(|(ticket, _)| *ticket);
+    let Some(waiter) = ticket.and_then(|ticket| waiters.remove(&ticket)) else {
+        return Ok(Reply::Integer(0));
+    };
+    // If it hears nothing, it has waited in vain; if it has gone meanwhile, nobody hears it.
+    if is_error {
+        drop(waiter.answer.send(Reply::error("UNBLOCKED client unblocked via CLIENT UNBLOCK")));
+    }
+    Ok(Reply::Integer(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::serve::redis::Servers;
+    use crate::serve::redis::direct::Direct;
+
+    #[test]
+    fn who_waits_for_keys_is_let_go() {
+        let servers = Servers::new(1, Default::default());
+        let (waiting, other) = (Direct::new(&servers), Direct::new(&servers));
+        assert_eq!(waiting.line("CLIENT ID"), ":1");
+        assert_eq!(waiting.say(&["BLPOP", "l", "0"]), None, "it waits");
+        for (line, said) in [
+            ("CLIENT UNBLOCK 9", ":0"),
+            ("CLIENT UNBLOCK x", "-ERR value is not an integer or out of range"),
+            ("CLIENT UNBLOCK 1 FOO", "-ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"),
+            ("CLIENT UNBLOCK", "-ERR wrong number of arguments for 'client|unblock' command"),
+            ("CLIENT UNBLOCK 1 ERROR", ":1"),
+            ("CLIENT UNBLOCK 1", ":0"),
+        ] {
+            assert_eq!(other.line(line), said, "{line}");
+        }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::keys::Scan;
 use crate::serve::redis::events::Class;
-use crate::serve::redis::numbers::integer;
+use crate::serve::redis::numbers::{float, human, integer};
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::store::Content;
-use crate::serve::redis::turn::{Replied, Turn, lower, number, refuse, wrong_number};
+use crate::serve::redis::turn::{NOT_A_FLOAT, Replied, Turn, lower, number, refuse, wrong_number};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
@@ -107,10 +107,58 @@ pub fn hincrby(turn: &mut Turn, words: &[Bytes]) -> Replied {
     Ok(Reply::Integer(new))
 }
 
+/// `HINCRBYFLOAT` (`src/t_hash.c` `hincrbyfloatCommand`); of the numbers `INCRBYFLOAT` says more.
+pub fn hincrbyfloat(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let Some(by) = float(&words[3]) else { return refuse(NOT_A_FLOAT) };
+    if !by.is_finite() {
+        return refuse("ERR value is NaN or Infinity");
+    }
+    let old = match field(turn, words)?.map(|value| float(&value)) {
+        None => 0.0,
+        Some(Some(old)) => old,
+        Some(None) => return refuse("ERR hash value is not a float"),
+    };
+    if !(old + by).is_finite() {
+        return refuse("ERR increment would produce NaN or Infinity");
+    }
+    let text = Bytes::from(human(old + by));
+    write(turn, &words[1], words[2].clone(), text.clone());
+    turn.event(Class::Hash, "hincrbyfloat", &words[1]);
+    Ok(Reply::Bulk(text))
+}
+
 /// All of it at once, as the real server shows a small one.
 pub fn hscan(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let scan = Scan::read(&words[2], &words[3..], false)?;
     let fields = turn.hash(&words[1])?.into_iter().flatten().filter(|(name, _)| scan.admits(name));
     let shown = Reply::strings(fields.flat_map(|(name, value)| [name.clone(), value.clone()]));
     Ok(Reply::Array(vec![Reply::bulk("0"), shown]))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::serve::redis::Servers;
+    use crate::serve::redis::direct::Direct;
+
+    #[test]
+    fn a_field_is_increased_by_a_fraction() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        for (line, said) in [
+            ("HSET h f 10.5 t abc", ":2"),
+            ("HINCRBYFLOAT h f 0.1", "$4 10.6"),
+            ("HGET h f", "$4 10.6"),
+            ("HINCRBYFLOAT h g 5.0e3", "$4 5000"),
+            ("HINCRBYFLOAT h q 1e20", "$21 100000000000000000000"),
+            ("HINCRBYFLOAT h z 1e-5", "$7 0.00001"),
+            ("HINCRBYFLOAT h y 3.00", "$1 3"),
+            ("HINCRBYFLOAT h f x", "-ERR value is not a valid float"),
+            ("HINCRBYFLOAT h f nan", "-ERR value is not a valid float"),
+            ("HINCRBYFLOAT h f inf", "-ERR value is NaN or Infinity"),
+            ("HINCRBYFLOAT h t 1", "-ERR hash value is not a float"),
+            ("SET s 1", "+OK"),
+            ("HINCRBYFLOAT s t 1", "-WRONGTYPE Operation against a key holding the wrong kind of value"),
+        ] {
+            assert_eq!(client.line(line), said, "{line}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use super::strings::invalid_time;
 use crate::serve::redis::events::Class;
 use crate::serve::redis::glob::matches;
-use crate::serve::redis::numbers::integer;
+use crate::serve::redis::numbers::{self, integer};
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::store::{DATABASES, Slot};
 use crate::serve::redis::turn::{NOT_AN_INTEGER, Refusal, Replied, SYNTAX, Turn, lower, number, refuse};
@@ -155,8 +155,7 @@ pub struct Scan {
 
 impl Scan {
     pub fn read(cursor: &Bytes, options: &[Bytes], of_keys: bool) -> Result<Scan, Refusal> {
-        let number_of = |text: &Bytes| std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-        let Some(cursor) = number_of(cursor) else { return refuse("ERR invalid cursor") };
+        let Some(cursor) = numbers::cursor(cursor) else { return refuse("ERR invalid cursor") };
         let mut scan = Scan { cursor, pattern: None, count: 10, kind: None };
         let mut rest = options.chunks(2);
         for option in &mut rest {
@@ -228,14 +227,107 @@ pub fn swap(turn: &mut Turn, words: &[Bytes]) -> Replied {
 }
 
 pub fn select(turn: &mut Turn, words: &[Bytes]) -> Replied {
-    // Read as a C `int` (`src/db.c` `selectCommand`).
-    let database = integer(&words[1]).and_then(|number| i32::try_from(number).ok());
-    let Some(database) = database else { return refuse("ERR value is not an integer or out of range") };
+    turn.session.database = database(&words[1])?;
+    Ok(Reply::ok())
+}
+
+/// Read as a C `int` (`src/db.c` `selectCommand`).
+fn database(word: &Bytes) -> Result<u8, Refusal> {
+    let Ok(database) = i32::try_from(number(word)?) else {
+        return refuse("ERR value is out of range, value must between -2147483648 and 2147483647");
+    };
     match u8::try_from(database).ok().filter(|database| *database < DATABASES) {
-        Some(database) => {
-            turn.session.database = database;
-            Ok(Reply::ok())
-        }
+        Some(database) => Ok(database),
         None => refuse("ERR DB index is out of range"),
+    }
+}
+
+/// `COPY` (`src/db.c` `copyCommand`).
+pub fn copy(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let home = turn.session.database;
+    let (mut to, mut replaces) = (home, false);
+    let mut rest = words[3..].iter();
+    while let Some(option) = rest.next() {
+        match lower(option).as_str() {
+            "replace" => replaces = true,
+            "db" => match rest.next() {
+                Some(word) => to = database(word)?,
+                None => return refuse(SYNTAX),
+            },
+            _ => return refuse(SYNTAX),
+        }
+    }
+    if words[1] == words[2] && home == to {
+        return refuse("ERR source and destination objects are the same");
+    }
+    let Some(entry) = turn.find(&words[1]).cloned() else { return Ok(Reply::Integer(0)) };
+    turn.session.database = to;
+    let is_copied = replaces || !turn.has(&words[2]);
+    if is_copied {
+        turn.remove(&words[2]);
+        turn.put(&words[2], entry.content, entry.dies);
+        turn.event(Class::Generic, "copy_to", &words[2]);
+    }
+    turn.session.database = home;
+    Ok(Reply::truth(is_copied))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::serve::redis::Servers;
+    use crate::serve::redis::direct::Direct;
+
+    #[test]
+    fn a_key_is_copied_with_its_time_to_live() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        assert_eq!(client.line("SET a 1"), "+OK");
+        for (line, said) in [
+            ("COPY a b", ":1"),
+            ("GET b", "$1 1"),
+            ("COPY a b", ":0"),
+            ("COPY a b REPLACE", ":1"),
+            ("COPY none c", ":0"),
+            ("COPY a a", "-ERR source and destination objects are the same"),
+            ("COPY a a DB 0", "-ERR source and destination objects are the same"),
+            ("COPY a a DB 1", ":1"),
+            ("COPY a a DB 1", ":0"),
+            ("COPY a a REPLACE DB 0 DB 2", ":1"),
+            ("DBSIZE", ":2"),
+            ("COPY a b DB 16", "-ERR DB index is out of range"),
+            ("COPY a b DB -1", "-ERR DB index is out of range"),
+            ("COPY a b DB x", "-ERR value is not an integer or out of range"),
+            (
+                "COPY a b DB 99999999999",
+                "-ERR value is out of range, value must between -2147483648 and 2147483647",
+            ),
+            ("COPY a b DB", "-ERR syntax error"),
+            ("COPY a b FOO", "-ERR syntax error"),
+            ("RPUSH l x y", ":2"),
+            ("EXPIREAT l 99999999999", ":1"),
+            ("COPY l m", ":1"),
+            ("LRANGE m 0 -1", "*2 $1 x $1 y"),
+            ("EXPIRETIME m", ":99999999999"),
+            ("SELECT 2", "+OK"),
+            ("GET a", "$1 1"),
+        ] {
+            assert_eq!(client.line(line), said, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_cursor_below_zero_is_behind_all_keys() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        assert_eq!(client.line("SET a 1"), "+OK");
+        for (line, said) in [
+            ("SCAN 0", "*2 $1 0 *1 $1 a"),
+            ("SCAN ", "*2 $1 0 *1 $1 a"),
+            ("SCAN -1", "*2 $1 0 *0"),
+            ("SCAN +5", "*2 $1 0 *0"),
+            ("SCAN x", "-ERR invalid cursor"),
+            ("SCAN 1x", "-ERR invalid cursor"),
+            ("SSCAN none -1", "*2 $1 0 *0"),
+        ] {
+            assert_eq!(client.line(line), said, "{line}");
+        }
     }
 }

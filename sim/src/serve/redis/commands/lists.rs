@@ -145,6 +145,88 @@ pub fn lrem(turn: &mut Turn, words: &[Bytes]) -> Replied {
     Ok(Reply::Integer(gone.len() as i64))
 }
 
+/// `LINSERT` (`src/t_list.c` `linsertCommand`).
+pub fn linsert(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let behind = match lower(&words[2]).as_str() {
+        "before" => 0,
+        "after" => 1,
+        _ => return refuse(SYNTAX),
+    };
+    let Some(list) = turn.list(&words[1])? else { return Ok(Reply::Integer(0)) };
+    let Some(place) = list.iter().position(|value| *value == words[3]) else {
+        return Ok(Reply::Integer(-1));
+    };
+    edit(turn, &words[1], |list| list.insert(place + behind, words[4].clone()));
+    turn.event(Class::List, "linsert", &words[1]);
+    llen(turn, words)
+}
+
+/// What `LPOS` can be told.
+struct Sought {
+    /// With which match it begins, from 1 on; below zero they are counted from the back.
+    rank: i64,
+    /// How many are wanted (0: all); `None`: one, and not in an array.
+    count: Option<usize>,
+    /// How many elements are looked at (0: all).
+    looked_at_max: usize,
+}
+
+impl Sought {
+    fn read(options: &[Bytes]) -> Result<Sought, Refusal> {
+        let mut sought = Sought { rank: 1, count: None, looked_at_max: 0 };
+        let positive = |word: &Bytes, name: &str| match number(word).map(usize::try_from) {
+            Ok(Ok(count)) => Ok(count),
+            _ => refuse(format!("ERR {name} can't be negative")),
+        };
+        for option in options.chunks(2) {
+            let [name, value] = option else { return refuse(SYNTAX) };
+            match lower(name).as_str() {
+                "rank" => sought.rank = number(value)?,
+                "count" => sought.count = Some(positive(value, "COUNT")?),
+                "maxlen" => sought.looked_at_max = positive(value, "MAXLEN")?,
+                _ => return refuse(SYNTAX),
+            }
+            if sought.rank == 0 {
+                return refuse(
+                    "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use \
+                     negative to start from the end of the list",
+                );
+            }
+        }
+        Ok(sought)
+    }
+
+    /// The places of an element.
+    fn places_of(&self, element: &Bytes, list: &VecDeque<Bytes>) -> Vec<Reply> {
+        let most = |count: usize| if count == 0 { usize::MAX } else { count };
+        let skipped = usize::try_from(self.rank.unsigned_abs() - 1).unwrap_or(usize::MAX);
+        let place = |place: usize| Reply::Integer(place as i64);
+        let is_it = |(_, value): &(usize, &Bytes)| *value == element;
+        let (looked_at, taken) = (most(self.looked_at_max), most(self.count.unwrap_or(1)));
+        let all = list.iter().enumerate();
+        match self.rank < 0 {
+            true => {
+                let found = all.rev().take(looked_at).filter(is_it).skip(skipped).take(taken);
+                found.map(|(at, _)| place(at)).collect()
+            }
+            false => {
+                let found = all.take(looked_at).filter(is_it).skip(skipped).take(taken);
+                found.map(|(at, _)| place(at)).collect()
+            }
+        }
+    }
+}
+
+/// `LPOS` (`src/t_list.c` `lposCommand`).
+pub fn lpos(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let sought = Sought::read(&words[3..])?;
+    let found = turn.list(&words[1])?.map_or_else(Vec::new, |list| sought.places_of(&words[2], list));
+    Ok(match sought.count {
+        Some(_) => Reply::Array(found),
+        None => found.into_iter().next().unwrap_or(Reply::Nil),
+    })
+}
+
 fn side(word: &Bytes) -> Result<bool, Refusal> {
     match lower(word).as_str() {
         "left" => Ok(true),
@@ -224,5 +306,64 @@ pub fn timeout_ms(word: &Bytes) -> Result<u64, Refusal> {
         Some(ms) if ms < i64::MAX as f64 => Ok(ms as u64),
         Some(_) => refuse("ERR timeout is out of range"),
         None => refuse("ERR timeout is not a float or out of range"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::serve::redis::Servers;
+    use crate::serve::redis::direct::Direct;
+
+    #[test]
+    fn an_element_is_put_beside_another() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        assert_eq!(client.line("RPUSH l a b c b"), ":4");
+        assert_eq!(client.line("SET s 1"), "+OK");
+        for (line, said) in [
+            ("LINSERT l BEFORE b x", ":5"),
+            ("LINSERT l after c y", ":6"),
+            ("LRANGE l 0 -1", "*6 $1 a $1 x $1 b $1 c $1 y $1 b"),
+            ("LINSERT l BEFORE none x", ":-1"),
+            ("LINSERT none BEFORE a x", ":0"),
+            ("LINSERT none MIDDLE a x", "-ERR syntax error"),
+            ("LINSERT s BEFORE a x", "-WRONGTYPE Operation against a key holding the wrong kind of value"),
+        ] {
+            assert_eq!(client.line(line), said, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_element_is_found() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        assert_eq!(client.line("RPUSH l a x b c y b"), ":6");
+        for (line, said) in [
+            ("LPOS l b", ":2"),
+            ("LPOS l b RANK 2", ":5"),
+            ("LPOS l b RANK -1", ":5"),
+            ("LPOS l b RANK 3", "$-1"),
+            ("LPOS l b RANK 3 COUNT 2", "*0"),
+            ("LPOS l b COUNT 0", "*2 :2 :5"),
+            ("LPOS l b COUNT 1", "*1 :2"),
+            ("LPOS l b RANK -1 COUNT 0", "*2 :5 :2"),
+            ("LPOS l b MAXLEN 2", "$-1"),
+            ("LPOS l b MAXLEN 3", ":2"),
+            ("LPOS l b RANK -1 MAXLEN 1", ":5"),
+            ("LPOS l none", "$-1"),
+            ("LPOS l none COUNT 0", "*0"),
+            ("LPOS none b", "$-1"),
+            ("LPOS none b COUNT 1", "*0"),
+            ("LPOS l b COUNT -1", "-ERR COUNT can't be negative"),
+            ("LPOS l b MAXLEN x", "-ERR MAXLEN can't be negative"),
+            ("LPOS l b RANK x", "-ERR value is not an integer or out of range"),
+            (
+                "LPOS none b RANK 0",
+                "-ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use \
+                 negative to start from the end of the list",
+            ),
+            ("LPOS l b RANK", "-ERR syntax error"),
+            ("LPOS l b FOO 1", "-ERR syntax error"),
+        ] {
+            assert_eq!(client.line(line), said, "{line}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! Said of the real server: version 7.0.
 
 mod about;
+mod bounds;
 mod client;
 mod function;
 mod hashes;

@@ -5,15 +5,12 @@ use super::unknown_subcommand;
 use crate::serve::redis::glob::matches;
 use crate::serve::redis::house::forget;
 use crate::serve::redis::reply::Reply;
-use crate::serve::redis::turn::{Replied, Turn, Within, lower, refuse, wrong_number};
+use crate::serve::redis::turn::{Replied, Turn, lower, refuse, wrong_number};
 use bytes::Bytes;
 
 /// `SUBSCRIBE`, `PSUBSCRIBE`.
 pub fn subscribe(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let name = lower(&words[0]);
-    if turn.within == Within::Transaction && turn.session.version < 3 {
-        return refuse(format!("ERR {} isn't allowed inside MULTI", name.to_uppercase()));
-    }
     let is_pattern = name == "psubscribe";
     let mut said = Vec::new();
     for channel in &words[1..] {
@@ -78,5 +75,30 @@ pub fn pubsub(turn: &mut Turn, words: &[Bytes]) -> Replied {
         ("shardchannels" | "shardnumsub", _) => Ok(Reply::Array(Vec::new())),
         (name @ ("channels" | "numpat"), _) => refuse(wrong_number(&format!("pubsub|{name}"))),
         _ => refuse(unknown_subcommand("PUBSUB", &words[1])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::serve::redis::Servers;
+    use crate::serve::redis::direct::Direct;
+
+    #[test]
+    fn a_transaction_subscribes_when_it_is_run() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        assert_eq!(client.line("MULTI"), "+OK");
+        for line in ["SUBSCRIBE a b", "PING", "GET x", "PUBLISH a hi", "UNSUBSCRIBE a", "PSUBSCRIBE p*"] {
+            assert_eq!(client.line(line), "+QUEUED", "{line}");
+        }
+        assert_eq!(
+            client.line("EXEC"),
+            "*6 *3 $9 subscribe $1 a :1 *3 $9 subscribe $1 b :2 *2 $4 pong $0  $-1 \
+             *3 $7 message $1 a $2 hi :1 *3 $11 unsubscribe $1 a :1 *3 $10 psubscribe $2 p* :2"
+        );
+        assert_eq!(client.pushed(), "");
+        let refused = "-ERR Can't execute 'get': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are \
+                       allowed in this context";
+        assert_eq!(client.line("GET x"), refused);
+        assert_eq!(client.line("PUNSUBSCRIBE"), "*3 $12 punsubscribe $2 p* :1");
     }
 }

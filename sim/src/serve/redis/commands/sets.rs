@@ -9,16 +9,34 @@ use bytes::Bytes;
 use std::collections::BTreeSet;
 
 pub fn sadd(turn: &mut Turn, words: &[Bytes]) -> Replied {
-    let known = turn.set(&words[1])?;
-    if known.is_some_and(|known| words[2..].iter().all(|member| known.contains(member))) {
-        return Ok(Reply::Integer(0));
+    Ok(Reply::Integer(add(turn, &words[1], &words[2..])?))
+}
+
+/// How many there were not.
+fn add(turn: &mut Turn, key: &Bytes, new: &[Bytes]) -> Result<i64, Refusal> {
+    let known = turn.set(key)?;
+    if known.is_some_and(|known| new.iter().all(|member| known.contains(member))) {
+        return Ok(0);
     }
-    let new = turn.edit(&words[1], Content::Set(BTreeSet::new()), |content| match content {
-        Content::Set(members) => words[2..].iter().filter(|member| members.insert((*member).clone())).count(),
+    let count = turn.edit(key, Content::Set(BTreeSet::new()), |content| match content {
+        Content::Set(members) => new.iter().filter(|member| members.insert((*member).clone())).count(),
         _ => unreachable!("its type was looked at"),
     });
-    turn.event(Class::Set, "sadd", &words[1]);
-    Ok(Reply::Integer(new as i64))
+    turn.event(Class::Set, "sadd", key);
+    Ok(count as i64)
+}
+
+/// `SMOVE` (`src/t_set.c` `smoveCommand`).
+pub fn smove(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let (from, to, member) = (&words[1], &words[2], &words[3..4]);
+    let Some(known) = turn.set(from)? else { return Ok(Reply::Integer(0)) };
+    let is_there = known.contains(&member[0]);
+    turn.set(to)?;
+    if is_there && from != to {
+        remove(turn, from, member, "srem")?;
+        add(turn, to, member)?;
+    }
+    Ok(Reply::truth(is_there))
 }
 
 pub fn srem(turn: &mut Turn, words: &[Bytes]) -> Replied {
@@ -127,4 +145,37 @@ pub fn sscan(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let scan = Scan::read(&words[2], &words[3..], false)?;
     let members = turn.set(&words[1])?.into_iter().flatten().filter(|member| scan.admits(member));
     Ok(Reply::Array(vec![Reply::bulk("0"), Reply::strings(members.cloned())]))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::serve::redis::Servers;
+    use crate::serve::redis::direct::Direct;
+
+    #[test]
+    fn a_member_goes_to_another_set() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        let wrong = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+        for (line, said) in [
+            ("SADD a 1 2 3", ":3"),
+            ("SADD b 3 4", ":2"),
+            ("SET s 1", "+OK"),
+            ("SMOVE a b 1", ":1"),
+            ("SMOVE a b 9", ":0"),
+            ("SMOVE none b 1", ":0"),
+            ("SMOVE none s 1", ":0"),
+            ("SMOVE a a 2", ":1"),
+            ("SMOVE a a 9", ":0"),
+            ("SMOVE a s 9", wrong),
+            ("SMOVE s a 2", wrong),
+            ("SMOVE a b 3", ":1"),
+            ("SMEMBERS a", "*1 $1 2"),
+            ("SMEMBERS b", "*3 $1 1 $1 3 $1 4"),
+            ("SMOVE a c 2", ":1"),
+            ("EXISTS a", ":0"),
+            ("SMEMBERS c", "*1 $1 2"),
+        ] {
+            assert_eq!(client.line(line), said, "{line}");
+        }
+    }
 }

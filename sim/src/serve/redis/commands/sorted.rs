@@ -1,5 +1,6 @@
 //! Commands on sorted sets.
 
+use super::bounds::{Names, Scores};
 use super::keys::Scan;
 use super::lists::timeout_ms;
 use super::strings::range;
@@ -131,32 +132,6 @@ pub fn zrank(turn: &mut Turn, words: &[Bytes]) -> Replied {
     Ok(rank.map_or(Reply::Nil, |rank| Reply::Integer(rank as i64)))
 }
 
-/// From a score to a score.
-struct Scores {
-    min: (f64, bool),
-    max: (f64, bool),
-}
-
-impl Scores {
-    fn read(min: &Bytes, max: &Bytes) -> Result<Scores, Refusal> {
-        let bound = |word: &Bytes| {
-            let (text, is_open) = match word.strip_prefix(b"(") {
-                Some(rest) => (rest, true),
-                None => (&word[..], false),
-            };
-            let number = float(text).filter(|number| !number.is_nan());
-            number.map_or_else(|| refuse("ERR min or max is not a float"), |number| Ok((number, is_open)))
-        };
-        Ok(Scores { min: bound(min)?, max: bound(max)? })
-    }
-
-    fn admit(&self, score: Score) -> bool {
-        let score = score.get();
-        let above = if self.min.1 { score > self.min.0 } else { score >= self.min.0 };
-        above && if self.max.1 { score < self.max.0 } else { score <= self.max.0 }
-    }
-}
-
 fn listed(members: Vec<(Score, Bytes)>, with_scores: bool, turn: &Turn) -> Reply {
     let is_new = turn.session.version >= 3;
     let mut shown = Vec::new();
@@ -170,23 +145,40 @@ fn listed(members: Vec<(Score, Bytes)>, with_scores: bool, turn: &Turn) -> Reply
     Reply::Array(shown)
 }
 
+/// What the ends of a range are.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum By {
+    #[default]
+    Rank,
+    Score,
+    Name,
+}
+
+/// As the command's name has it.
+fn by(command: &str) -> By {
+    if command.ends_with("byscore") {
+        By::Score
+    } else if command.ends_with("bylex") {
+        By::Name
+    } else {
+        By::Rank
+    }
+}
+
 /// What a range can be told.
 #[derive(Default)]
 struct Options {
-    by_score: bool,
+    by: By,
     is_back: bool,
     with_scores: bool,
     limit: Option<(i64, i64)>,
 }
 
-/// `ZRANGE`, `ZREVRANGE`, `ZRANGEBYSCORE`, `ZREVRANGEBYSCORE`. `BYLEX` is not here.
+/// `ZRANGE`, `ZREVRANGE`, `ZRANGEBYSCORE`, `ZREVRANGEBYSCORE`, `ZRANGEBYLEX`, `ZREVRANGEBYLEX` (`src/t_zset.c`
+/// `zrangeGenericCommand`).
 pub fn zrange(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let name = lower(&words[0]);
-    let mut how = Options {
-        by_score: name.ends_with("byscore"),
-        is_back: name.starts_with("zrev"),
-        ..Options::default()
-    };
+    let mut how = Options { by: by(&name), is_back: name.starts_with("zrev"), ..Options::default() };
     let mut rest = words[4..].iter();
     while let Some(word) = rest.next() {
         match lower(word).as_str() {
@@ -195,42 +187,62 @@ pub fn zrange(turn: &mut Turn, words: &[Bytes]) -> Replied {
                 (Some(offset), Some(count)) => how.limit = Some((number(offset)?, number(count)?)),
                 _ => return refuse(SYNTAX),
             },
-            "byscore" if name == "zrange" => how.by_score = true,
-            "rev" if name == "zrange" => how.is_back = true,
+            "byscore" if name == "zrange" && how.by == By::Rank => how.by = By::Score,
+            "bylex" if name == "zrange" && how.by == By::Rank => how.by = By::Name,
+            "rev" if name == "zrange" && !how.is_back => how.is_back = true,
             _ => return refuse(SYNTAX),
         }
     }
-    if how.limit.is_some() && !how.by_score {
+    if how.limit.is_some_and(|(_, count)| count != -1) && how.by == By::Rank {
         return refuse(
             "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX",
         );
+    }
+    if how.with_scores && how.by == By::Name {
+        return refuse("ERR syntax error, WITHSCORES not supported in combination with BYLEX");
     }
     let members = ranged(turn, words, &how)?;
     Ok(listed(members, how.with_scores, turn))
 }
 
 fn ranged(turn: &mut Turn, words: &[Bytes], how: &Options) -> Result<Vec<(Score, Bytes)>, Refusal> {
-    if how.by_score {
-        let (min, max) = if how.is_back { (3, 2) } else { (2, 3) };
-        let scores = Scores::read(&words[min], &words[max])?;
-        let Some(sorted) = turn.sorted(&words[1])? else { return Ok(Vec::new()) };
-        let mut members: Vec<_> = sorted.iter().filter(|(score, _)| scores.admit(*score)).cloned().collect();
-        if how.is_back {
-            members.reverse();
+    // Backwards the last one is said first.
+    let (first, last) = if how.is_back { (&words[3], &words[2]) } else { (&words[2], &words[3]) };
+    match how.by {
+        By::Rank => {
+            let (start, end) = (number(&words[2])?, number(&words[3])?);
+            let Some(sorted) = turn.sorted(&words[1])? else { return Ok(Vec::new()) };
+            let range = range(start, end, sorted.len());
+            let (skipped, taken) = (range.start, range.len());
+            Ok(match how.is_back {
+                true => sorted.iter().rev().skip(skipped).take(taken).cloned().collect(),
+                false => sorted.iter().skip(skipped).take(taken).cloned().collect(),
+            })
         }
-        let (offset, count) = how.limit.unwrap_or((0, -1));
-        let Ok(offset) = usize::try_from(offset) else { return Ok(Vec::new()) };
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
-        return Ok(members.into_iter().skip(offset).take(count).collect());
+        By::Score => {
+            let scores = Scores::read(first, last)?;
+            let Some(sorted) = turn.sorted(&words[1])? else { return Ok(Vec::new()) };
+            Ok(limited(sorted.iter().filter(|(score, _)| scores.admit(*score)), how))
+        }
+        By::Name => {
+            let names = Names::read(first, last)?;
+            let Some(sorted) = turn.sorted(&words[1])? else { return Ok(Vec::new()) };
+            Ok(limited(names.of(sorted), how))
+        }
     }
-    let (start, end) = (number(&words[2])?, number(&words[3])?);
-    let Some(sorted) = turn.sorted(&words[1])? else { return Ok(Vec::new()) };
-    let range = range(start, end, sorted.len());
-    let (skipped, taken) = (range.start, range.len());
-    Ok(match how.is_back {
-        true => sorted.iter().rev().skip(skipped).take(taken).cloned().collect(),
-        false => sorted.iter().skip(skipped).take(taken).cloned().collect(),
-    })
+}
+
+fn limited<'a>(
+    members: impl DoubleEndedIterator<Item = &'a (Score, Bytes)>,
+    how: &Options,
+) -> Vec<(Score, Bytes)> {
+    let (offset, count) = how.limit.unwrap_or((0, -1));
+    let Ok(offset) = usize::try_from(offset) else { return Vec::new() };
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    match how.is_back {
+        true => members.rev().skip(offset).take(count).cloned().collect(),
+        false => members.skip(offset).take(count).cloned().collect(),
+    }
 }
 
 pub fn zcount(turn: &mut Turn, words: &[Bytes]) -> Replied {
@@ -240,12 +252,22 @@ pub fn zcount(turn: &mut Turn, words: &[Bytes]) -> Replied {
     Ok(Reply::Integer(count as i64))
 }
 
-/// `ZREMRANGEBYSCORE`, `ZREMRANGEBYRANK`.
+pub fn zlexcount(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let names = Names::read(&words[2], &words[3])?;
+    let sorted = turn.sorted(&words[1])?;
+    Ok(Reply::Integer(sorted.map_or(0, |sorted| names.of(sorted).count() as i64)))
+}
+
+/// `ZREMRANGEBYSCORE`, `ZREMRANGEBYRANK`, `ZREMRANGEBYLEX`.
 pub fn zremrange(turn: &mut Turn, words: &[Bytes]) -> Replied {
-    let by_score = lower(&words[0]).ends_with("byscore");
-    let members = ranged(turn, words, &Options { by_score, ..Options::default() })?;
+    let by = by(&lower(&words[0]));
+    let members = ranged(turn, words, &Options { by, ..Options::default() })?;
     let members: Vec<Bytes> = members.into_iter().map(|(_, member)| member).collect();
-    let event = if by_score { "zremrangebyscore" } else { "zremrangebyrank" };
+    let event = match by {
+        By::Rank => "zremrangebyrank",
+        By::Score => "zremrangebyscore",
+        By::Name => "zremrangebylex",
+    };
     Ok(Reply::Integer(remove(turn, &words[1], &members, event)?))
 }
 
@@ -263,6 +285,9 @@ fn popped(turn: &mut Turn, key: &Bytes, is_max: bool, most: usize) -> Result<Vec
 /// `ZPOPMIN`, `ZPOPMAX`.
 pub fn zpop(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let is_max = lower(&words[0]) == "zpopmax";
+    if words.len() > 3 {
+        return refuse(SYNTAX);
+    }
     match words.get(2) {
         None => {
             let members = popped(turn, &words[1], is_max, 1)?;
@@ -404,4 +429,84 @@ pub fn zscan(turn: &mut Turn, words: &[Bytes]) -> Replied {
         }
     }
     Ok(Reply::Array(vec![Reply::bulk("0"), Reply::Array(shown)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::serve::redis::Servers;
+    use crate::serve::redis::direct::Direct;
+
+    const NO_NAME: &str = "-ERR min or max not valid string range item";
+
+    #[test]
+    fn ranges_of_names_have_open_and_closed_ends() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        assert_eq!(client.line("ZADD z 0 a 0 b 0 c 0 d 0 e"), ":5");
+        assert_eq!(client.line("SET s 1"), "+OK");
+        for (line, said) in [
+            ("ZLEXCOUNT z - +", ":5"),
+            ("ZLEXCOUNT z [b [d", ":3"),
+            ("ZLEXCOUNT z (b (d", ":1"),
+            ("ZLEXCOUNT z [b [b", ":1"),
+            ("ZLEXCOUNT z (b [b", ":0"),
+            ("ZLEXCOUNT z [d [b", ":0"),
+            ("ZLEXCOUNT z + -", ":0"),
+            ("ZLEXCOUNT z - -", ":0"),
+            ("ZLEXCOUNT z ( [", ":0"),
+            ("ZLEXCOUNT none - +", ":0"),
+            ("ZLEXCOUNT none b +", NO_NAME),
+            ("ZLEXCOUNT z - +x", NO_NAME),
+            ("ZRANGEBYLEX z - (c LIMIT 1 1", "*1 $1 b"),
+            ("ZRANGEBYLEX z - + LIMIT -1 1", "*0"),
+            ("ZREVRANGEBYLEX z [c -", "*3 $1 c $1 b $1 a"),
+            ("ZREVRANGEBYLEX z - +", "*0"),
+            ("ZRANGE z + - BYLEX REV LIMIT 1 2", "*2 $1 d $1 c"),
+            (
+                "ZRANGE z - + BYLEX WITHSCORES",
+                "-ERR syntax error, WITHSCORES not supported in combination with BYLEX",
+            ),
+            ("ZRANGE z - + BYLEX BYSCORE", "-ERR syntax error"),
+            ("ZRANGEBYSCORE z 0 1 BYLEX", "-ERR syntax error"),
+            ("ZRANGE z 0 1 BYLEX", NO_NAME),
+            ("ZRANGE s - + BYLEX", "-WRONGTYPE Operation against a key holding the wrong kind of value"),
+            ("ZREMRANGEBYLEX z [b (d", ":2"),
+            ("ZRANGE z 0 -1", "*3 $1 a $1 d $1 e"),
+            ("ZREMRANGEBYLEX z - +", ":3"),
+            ("EXISTS z", ":0"),
+        ] {
+            assert_eq!(client.line(line), said, "{line}");
+        }
+    }
+
+    #[test]
+    fn bounds_are_read_as_c_reads_them() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        assert_eq!(client.line("ZADD z 0 a 1 b 0x10 c"), ":3");
+        for (min, said) in [
+            ("", ":3"),
+            ("(", ":2"),
+            (" 1", ":2"),
+            ("0x10", ":1"),
+            ("1 ", "-ERR min or max is not a float"),
+            ("1x", "-ERR min or max is not a float"),
+            ("nan", "-ERR min or max is not a float"),
+        ] {
+            assert_eq!(client.say(&["ZCOUNT", "z", min, "+inf"]).as_deref(), Some(said), "{min}");
+        }
+    }
+
+    #[test]
+    fn one_count_is_popped() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        assert_eq!(client.line("ZADD z 0 a 1 b"), ":2");
+        for (line, said) in [
+            ("ZPOPMIN z 1 x", "-ERR syntax error"),
+            ("ZPOPMAX z x y", "-ERR syntax error"),
+            ("ZPOPMIN none 1 2 3", "-ERR syntax error"),
+            ("ZPOPMIN z -1", "-ERR value is out of range, must be positive"),
+            ("ZPOPMAX z 1", "*2 $1 b $1 1"),
+        ] {
+            assert_eq!(client.line(line), said, "{line}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Commands on strings.
 
 use crate::serve::redis::events::Class;
-use crate::serve::redis::numbers::{float, general, integer};
+use crate::serve::redis::numbers::{float, human, integer};
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::store::Content;
 use crate::serve::redis::turn::{
@@ -260,6 +260,40 @@ pub fn setbit(turn: &mut Turn, words: &[Bytes]) -> Replied {
     Ok(Reply::truth(was_on))
 }
 
+/// `BITCOUNT` (`src/bitops.c` `bitcountCommand`).
+pub fn bitcount(turn: &mut Turn, words: &[Bytes]) -> Replied {
+    let Some(text) = turn.text(&words[1])? else { return Ok(Reply::Integer(0)) };
+    // The first place and the last one, and how many bits a place has.
+    let (first, last, bits) = match &words[2..] {
+        [] => (0, -1, 8),
+        [first, last, unit @ ..] if unit.len() < 2 => {
+            let (first, last) = (number(first)?, number(last)?);
+            if first < 0 && last < 0 && first > last {
+                return Ok(Reply::Integer(0));
+            }
+            match unit {
+                [] => (first, last, 8),
+                [unit] if unit.eq_ignore_ascii_case(b"byte") => (first, last, 8),
+                [unit] if unit.eq_ignore_ascii_case(b"bit") => (first, last, 1),
+                _ => return refuse(SYNTAX),
+            }
+        }
+        _ => return refuse(SYNTAX),
+    };
+    let length = text.len() as i64 * 8 / bits;
+    let from_front = |place: i64| if place < 0 { place.saturating_add(length).max(0) } else { place };
+    let (first, last) = (from_front(first), from_front(last).min(length - 1));
+    if first > last {
+        return Ok(Reply::Integer(0));
+    }
+    let (first, last) = ((first * bits) as usize, (last * bits + bits - 1) as usize);
+    let bytes = &text[first / 8..=last / 8];
+    let front = bytes[0] & !(0xff_u8 >> (first % 8));
+    let back = bytes[bytes.len() - 1] & (0x7f_u8 >> (last % 8));
+    let all: i64 = bytes.iter().map(|byte| i64::from(byte.count_ones())).sum();
+    Ok(Reply::Integer(all - i64::from(front.count_ones()) - i64::from(back.count_ones())))
+}
+
 /// Places from the front, or from the back if below zero; the last one is in it.
 pub fn range(start: i64, end: i64, length: usize) -> std::ops::Range<usize> {
     let length = length as i64;
@@ -295,7 +329,7 @@ pub fn increase(turn: &mut Turn, words: &[Bytes]) -> Replied {
     Ok(Reply::Integer(new))
 }
 
-/// The real server adds numbers of 80 bits and writes 17 digits; here they have 64, and are written as `%.17g` of that.
+/// The real server adds numbers of 80 bits; here they have 64, so that the last digits may differ.
 pub fn incrbyfloat(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let read = |text: &Bytes| float(text).map_or_else(|| refuse(NOT_A_FLOAT), Ok);
     let old = turn.text(&words[1])?.map_or(Ok(0.0), |text| read(&text))?;
@@ -303,10 +337,45 @@ pub fn incrbyfloat(turn: &mut Turn, words: &[Bytes]) -> Replied {
     if !new.is_finite() {
         return refuse("ERR increment would produce NaN or Infinity");
     }
-    // The shortest that reads as the same number.
-    let text = if new.abs() < 1e15 { format!("{new}") } else { general(new, 17) };
+    let text = human(new);
     let dies = turn.dies(&words[1]);
     turn.put(&words[1], Content::Text(text.clone().into()), dies);
     turn.event(Class::String, "incrbyfloat", &words[1]);
     Ok(Reply::bulk(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::serve::redis::Servers;
+    use crate::serve::redis::direct::Direct;
+
+    #[test]
+    fn bits_are_counted() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        assert_eq!(client.line("SET s foobar"), "+OK");
+        for (line, said) in [
+            ("BITCOUNT s", ":26"),
+            ("BITCOUNT s 0 0", ":4"),
+            ("BITCOUNT s 1 1 BYTE", ":6"),
+            ("BITCOUNT s 5 30 BIT", ":17"),
+            ("BITCOUNT s 5 -5 bit", ":23"),
+            ("BITCOUNT s -3 -1", ":10"),
+            ("BITCOUNT s -100 -50", ":4"),
+            ("BITCOUNT s -2 -100", ":0"),
+            ("BITCOUNT s 3 1", ":0"),
+            ("BITCOUNT s 100 200", ":0"),
+            ("BITCOUNT s 0 -100 BIT", ":0"),
+            ("BITCOUNT s 47 47 BIT", ":0"),
+            ("BITCOUNT s 48 50 BIT", ":0"),
+            ("BITCOUNT s 0", "-ERR syntax error"),
+            ("BITCOUNT s 0 1 FOO", "-ERR syntax error"),
+            ("BITCOUNT s -1 -2 BIT 3", "-ERR syntax error"),
+            ("BITCOUNT s 0 x", "-ERR value is not an integer or out of range"),
+            ("BITCOUNT none 0 x", ":0"),
+            ("RPUSH l a", ":1"),
+            ("BITCOUNT l", "-WRONGTYPE Operation against a key holding the wrong kind of value"),
+        ] {
+            assert_eq!(client.line(line), said, "{line}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! `MULTI`, `EXEC`, `DISCARD`, `WATCH`, `UNWATCH`.
 
 use super::run;
-use crate::serve::redis::house::Transaction;
+use crate::serve::redis::house::{Sent, Transaction};
 use crate::serve::redis::reply::Reply;
 use crate::serve::redis::turn::{Refusal, Replied, Turn, Within, refuse};
 use bytes::Bytes;
@@ -46,12 +46,34 @@ impl Rest {
         });
         self
     }
+
+    /// This has told its own client something, as `PUBLISH` does: that stands before its reply.
+    fn telling(mut self, mut told: Vec<Reply>) -> Rest {
+        if !told.is_empty() {
+            told.extend(self.replies.pop());
+            self.replies.push(Reply::Several(told));
+        }
+        self
+    }
+}
+
+/// Takes out what the client was told since there were so many pushes.
+fn told_itself(turn: &mut Turn, before: usize) -> Vec<Reply> {
+    let mut told = Vec::new();
+    for (id, sent) in turn.house.pushes.split_off(before) {
+        match sent {
+            Sent::Reply(reply) if id == turn.session.id => told.push(reply),
+            sent => turn.house.pushes.push((id, sent)),
+        }
+    }
+    told
 }
 
 /// Runs it. A script that takes too long comes in between: then the rest waits for its end.
 pub fn go_on(turn: &mut Turn, mut rest: Rest) -> Replied {
     let outside = std::mem::replace(&mut turn.within, Within::Transaction);
     while let Some(words) = rest.commands.pop_front() {
+        let before = turn.house.pushes.len();
         match run(turn, &words) {
             Err(Refusal::Runs) => {
                 turn.within = outside;
@@ -60,7 +82,7 @@ pub fn go_on(turn: &mut Turn, mut rest: Rest) -> Replied {
                 }
                 return Err(Refusal::Runs);
             }
-            ran => rest = rest.after(ran),
+            ran => rest = rest.after(ran).telling(told_itself(turn, before)),
         }
     }
     turn.within = outside;

@@ -125,7 +125,7 @@ fn of_table(table: &Table, version: u8, depth: usize) -> Reply {
 
 /// A number without its fraction. What fits into no integer, and what is no number, is the least one: C leaves it open what a
 /// cast makes of these, and this is what x86 and the real server on it do (`src/script_lua.c` `luaReplyToRedisReply`).
-fn whole(number: f64) -> i64 {
+pub fn whole(number: f64) -> i64 {
     // 2^63 is the first number that is too large; what is less than -2^63 saturates to that.
     if number.is_nan() || number >= -(i64::MIN as f64) { i64::MIN } else { number as i64 }
 }

@@ -1,12 +1,11 @@
-//! `cjson`: its rules about tables over the reader of `serde_json`.
+//! `cjson`: its options, and how it writes values (`deps/lua/src/lua_cjson.c`).
 //!
-//! Of its options, `encode_keep_buffer`, `encode_number_precision` and `decode_invalid_numbers` are remembered and change
-//! nothing. Errors in a text that is no JSON are `serde_json`'s words, and such a text is at most 128 deep.
+//! `encode_keep_buffer` and `encode_number_precision` are taken and change nothing.
 
+use super::decode::decode;
 use super::misused;
 use crate::serve::redis::numbers::general;
-use mlua::{LightUserData, Lua, Table, Value};
-use serde_json::Value as Json;
+use mlua::{LightUserData, Lua, MultiValue, Table, Value};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Tables in tables: more are neither encoded nor decoded, whatever the options say.
@@ -23,6 +22,8 @@ struct Options {
     sparse_ratio: i64,
     sparse_safe: i64,
     invalid: Invalid,
+    /// Whether numbers are decoded that JSON has not.
+    decodes_invalid: bool,
 }
 
 /// What becomes of numbers that JSON has not.
@@ -41,6 +42,7 @@ const DEFAULTS: Options = Options {
     sparse_ratio: 2,
     sparse_safe: 10,
     invalid: Invalid::Error,
+    decodes_invalid: true,
 };
 
 type Shared = Arc<Mutex<Options>>;
@@ -49,7 +51,8 @@ fn read_options(options: &Shared) -> MutexGuard<'_, Options> {
     options.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn null() -> Value {
+/// What `null` is in Lua.
+pub fn null() -> Value {
     Value::LightUserData(LightUserData(std::ptr::null_mut()))
 }
 
@@ -66,20 +69,53 @@ pub fn library(lua: &Lua) -> mlua::Result<Table> {
     };
     table.set("encode", lua.create_function(encode)?)?;
     let options = shared.clone();
-    let decode = move |lua: &Lua, text: mlua::LuaString| {
-        let depth_max = read_options(&options).decode_depth_max;
-        decode(lua, &text, depth_max)
+    let decode = move |lua: &Lua, given: MultiValue| {
+        let options = *read_options(&options);
+        let text = one_text(lua, given)?;
+        decode(lua, &text, options.decode_depth_max.min(DEPTH_MAX), options.decodes_invalid)
     };
     table.set("decode", lua.create_function(decode)?)?;
     set_options(lua, &table, &shared)?;
     Ok(table)
 }
 
+/// The one argument of `decode`.
+fn one_text(lua: &Lua, given: MultiValue) -> mlua::Result<mlua::LuaString> {
+    let Ok([given]) = <[Value; 1]>::try_from(given.into_vec()) else {
+        return Err(misused(lua, "bad argument #1 to 'decode' (expected 1 argument)"));
+    };
+    let kind = match &given {
+        Value::LightUserData(_) => "userdata",
+        other => other.type_name(),
+    };
+    let wrong = || misused(lua, &format!("bad argument #1 to 'decode' (string expected, got {kind})"));
+    lua.coerce_string(given)?.ok_or_else(wrong)
+}
+
 /// The functions that set something, and return what is set.
 fn set_options(lua: &Lua, table: &Table, shared: &Shared) -> mlua::Result<()> {
-    for option in ["encode_keep_buffer", "encode_number_precision", "decode_invalid_numbers"] {
-        table.set(option, lua.create_function(|_, given: mlua::MultiValue| Ok(given))?)?;
+    for option in ["encode_keep_buffer", "encode_number_precision"] {
+        table.set(option, lua.create_function(|_, given: MultiValue| Ok(given))?)?;
     }
+    let options = shared.clone();
+    let decode_invalid = move |lua: &Lua, given: Value| {
+        let mut options = read_options(&options);
+        let asked = match &given {
+            Value::Nil => options.decodes_invalid,
+            Value::Boolean(is_on) => *is_on,
+            Value::String(text) => match &*text.as_bytes() {
+                b"off" => false,
+                b"on" => true,
+                _ => {
+                    return Err(misused(lua, "bad argument #1 to 'decode_invalid_numbers' (invalid option)"));
+                }
+            },
+            _ => return Err(misused(lua, "bad argument #1 to 'decode_invalid_numbers' (string expected)")),
+        };
+        options.decodes_invalid = asked;
+        Ok(asked)
+    };
+    table.set("decode_invalid_numbers", lua.create_function(decode_invalid)?)?;
     let options = shared.clone();
     let encode_depth = move |lua: &Lua, given: Option<i64>| {
         let mut options = read_options(&options);
@@ -254,36 +290,4 @@ fn quoted(bytes: &[u8], text: &mut Vec<u8>) {
         }
     }
     text.push(b'"');
-}
-
-fn decode(lua: &Lua, text: &mlua::LuaString, depth_max: usize) -> mlua::Result<Value> {
-    let json: Json =
-        serde_json::from_slice(&text.as_bytes()).map_err(|error| misused(lua, &error.to_string()))?;
-    read(lua, &json, depth_max)
-}
-
-fn read(lua: &Lua, json: &Json, depth_left: usize) -> mlua::Result<Value> {
-    Ok(match json {
-        Json::Null => null(),
-        Json::Bool(is_true) => Value::Boolean(*is_true),
-        Json::Number(number) => Value::Number(number.as_f64().unwrap_or(f64::NAN)),
-        Json::String(string) => Value::String(lua.create_string(string)?),
-        Json::Array(_) | Json::Object(_) if depth_left == 0 => {
-            return Err(misused(lua, "Found too many nested data structures"));
-        }
-        Json::Array(values) => {
-            let table = lua.create_table()?;
-            for (place, value) in (1..).zip(values) {
-                table.raw_set(place, read(lua, value, depth_left - 1)?)?;
-            }
-            Value::Table(table)
-        }
-        Json::Object(members) => {
-            let table = lua.create_table()?;
-            for (name, value) in members {
-                table.raw_set(lua.create_string(name)?, read(lua, value, depth_left - 1)?)?;
-            }
-            Value::Table(table)
-        }
-    })
 }

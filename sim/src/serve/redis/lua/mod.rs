@@ -23,11 +23,13 @@
 
 mod bits;
 mod convert;
+mod decode;
 mod flags;
 mod json;
 mod leash;
 mod libraries;
 mod msgpack;
+mod random;
 mod slow;
 
 pub use flags::Flags;
@@ -134,7 +136,8 @@ impl Machine {
         libraries.set("cmsgpack", msgpack::library(&lua)?)?;
         libraries.set("bit", bits::library(&lua)?)?;
         let drawn = dice.clone();
-        libraries.set("random", lua.create_function(move |_, bounds| random(&drawn, bounds))?)?;
+        let random = move |lua: &Lua, bounds: MultiValue| random::random(lua, &drawn, &bounds.into_vec());
+        libraries.set("random", lua.create_function(random)?)?;
         let seeded = dice.clone();
         let seed = move |_: &Lua, seed: f64| {
             seeded.store(seed as i64 as u64, Ordering::Relaxed);
@@ -217,25 +220,6 @@ fn sha1hex(_: &Lua, arguments: MultiValue) -> mlua::Result<String> {
     }
 }
 
-/// `math.random`: `()`, `(most)`, `(least, most)`.
-fn random(dice: &AtomicU64, (first, second): (Option<f64>, Option<f64>)) -> mlua::Result<f64> {
-    // SplitMix64.
-    let state = dice.load(Ordering::Relaxed).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    dice.store(state, Ordering::Relaxed);
-    let mut drawn = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    drawn = (drawn ^ (drawn >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    let unit = ((drawn ^ (drawn >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
-    let (least, most) = match (first, second) {
-        (None, _) => return Ok(unit),
-        (Some(most), None) => (1.0, most.floor()),
-        (Some(least), Some(most)) => (least.floor(), most.floor()),
-    };
-    match least <= most {
-        true => Ok((unit * (most - least + 1.0)).floor() + least),
-        false => Err(Error::RuntimeError("bad argument to 'random' (interval is empty)".to_owned())),
-    }
-}
-
 /// The script's name, under which the server knows it from now on.
 ///
 /// # Errors
@@ -273,9 +257,28 @@ pub fn call(turn: &mut Turn, sha: &str, keys: &[Bytes], arguments: &[Bytes], rea
 }
 
 fn broken(error: Error) -> Refusal {
-    match raised(&error) {
-        Some(text) => Refusal::Error(text.as_bytes().to_vec()),
-        None => Refusal::Error(format!("ERR {error}").into_bytes()),
+    match (raised(&error), &error) {
+        (Some(text), _) => Refusal::Error(text.as_bytes().to_vec()),
+        (None, Error::MemoryError(_)) => Refusal::Error(no_memory().into_bytes()),
+        (None, _) => Refusal::Error(format!("ERR {error}").into_bytes()),
+    }
+}
+
+/// The real server gives a script all that the machine has.
+fn no_memory() -> String {
+    format!("ERR script needs more than {} MB, which this server does not give it", MEMORY_MAX_BYTES >> 20)
+}
+
+/// What the handler of errors was not called for, or has failed at: Lua calls it for everything but a lack of memory.
+fn unhandled(said: &Value) -> String {
+    let text = match said {
+        Value::String(text) => text.to_string_lossy(),
+        Value::Error(error) => plain(error),
+        other => other.type_name().to_owned(),
+    };
+    match text.contains("not enough memory") {
+        true => no_memory(),
+        false => format!("ERR the script has failed: {text}"),
     }
 }
 
@@ -367,7 +370,14 @@ fn replied(
     if is_well {
         return Ok(convert::reply_of(&said, version));
     }
-    let Value::Table(failure) = said else { return refuse("ERR the script has failed") };
+    let failure = match said {
+        Value::Table(failure) => failure,
+        other => {
+            // Lua 5.1 does not look for garbage when its memory is at an end.
+            machine.lua.gc_collect().map_err(broken)?;
+            return refuse(unhandled(&other));
+        }
+    };
     let error: mlua::LuaString = failure.get("err").map_err(broken)?;
     let line: Option<usize> = failure.get("line").map_err(broken)?;
     let mut error = error.as_bytes().to_vec();
@@ -499,4 +509,19 @@ fn admitted(turn: &mut Turn, words: &[Bytes]) -> Result<&'static Spec, Refusal> 
     }
     allowed(turn, spec)?;
     Ok(spec)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::serve::redis::Servers;
+    use crate::serve::redis::direct::Direct;
+
+    #[test]
+    fn a_script_that_needs_too_much_memory_is_told_so() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        let script = "return #string.rep('x', 600000000)";
+        let said = "-ERR script needs more than 512 MB, which this server does not give it";
+        assert_eq!(client.say(&["EVAL", script, "0"]).as_deref(), Some(said));
+        assert_eq!(client.say(&["EVAL", "return 7", "0"]).as_deref(), Some(":7"), "Lua goes on");
+    }
 }

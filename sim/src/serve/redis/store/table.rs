@@ -106,7 +106,8 @@ impl Table {
     /// Keys with their entries from this slot on, in the order of their slots.
     pub fn starting_at(&self, slot: Slot) -> impl Iterator<Item = (Slot, &(Place, Entry))> {
         let rest = self.slots.get(slot as usize..).unwrap_or_default();
-        (slot..).zip(rest).filter_map(|(slot, kept)| Some((slot, kept.as_deref()?)))
+        // In this order: behind the last slot of all there is no other.
+        rest.iter().zip(slot..).filter_map(|(kept, slot)| Some((slot, kept.as_deref()?)))
     }
 
     fn is_at(&self, slot: Slot, place: &Place) -> bool {
