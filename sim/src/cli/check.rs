@@ -643,7 +643,7 @@ impl Document {
             false => String::new(),
         };
         format!(
-            "{}, which it has in seeded runs: what they mend, and what they break, is not seen here{lease}",
+            "{}, which it has in seeded runs: what that mends, and what it breaks, is not seen here{lease}",
             parts.join(", ")
         )
     }

@@ -28,7 +28,7 @@ pub struct Theorems {
     /// liveness-b, readers-writer, semaphore; zookeeper, zookeeper-fifo, zookeeper-progress, inside; etcd, etcd-fifo,
     /// etcd-progress, etcd-fencing; election, election-fifo, election-progress, election-fencing; lease-key, lease-key-progress,
     /// lease-key-fencing; chubby, chubby-fencing, chubby-progress, consul, consul-fencing; variable, transfer, queue, exactly-once;
-    /// lock-manager, lock-manager-progress, cache. All unless given
+    /// lock-manager, lock-manager-progress, cache; or those about a lock, by its name. All unless given
     names: Vec<String>,
     /// Leaves out every claim that takes longer than a few seconds by itself, and says which; the document is not complete then
     #[arg(long)]
@@ -154,13 +154,22 @@ impl Theorems {
     }
 
     fn chosen(&self) -> Result<Vec<Claim>, BadCall> {
-        let find = |name: &String| {
-            names::find("theorem", name, THEOREMS.to_vec(), |theorem| theorem.name.to_owned())
-                .map(|theorem| theorem.name)
+        let all = claims();
+        let (mut theorems, mut locks) = (Vec::new(), Vec::new());
+        for name in &self.names {
+            let found = names::find("theorem", name, THEOREMS.to_vec(), |theorem| theorem.name.to_owned());
+            let lock = all.iter().map(|claim| claim.space.lock).find(|lock| lock.eq_ignore_ascii_case(name));
+            // Some theorems and locks have one name: it is the theorem's.
+            match (found, lock) {
+                (Ok(theorem), _) => theorems.push(theorem.name),
+                (Err(_), Some(lock)) => locks.push(lock),
+                (Err(error), None) => return Err(error),
+            }
+        }
+        let is_chosen = |claim: &Claim| {
+            self.names.is_empty() || theorems.contains(&claim.theorem) || locks.contains(&claim.space.lock)
         };
-        let names: Vec<&str> = self.names.iter().map(find).collect::<Result<_, _>>()?;
-        let is_chosen = |claim: &Claim| names.is_empty() || names.contains(&claim.theorem);
-        Ok(claims().into_iter().filter(is_chosen).collect())
+        Ok(all.into_iter().filter(is_chosen).collect())
     }
 
     fn remarks(&self, rows: &[Row], chosen: usize, left_out: &[Claim], paint: Paint) -> String {
@@ -270,9 +279,13 @@ impl Row {
 
     /// What the space was: without it no verdict means anything.
     fn space(&self) -> String {
-        let Surroundings { used, time, .. } = &self.surroundings;
+        let Surroundings { used, time, settings_told, .. } = &self.surroundings;
+        let set = match settings_told.is_empty() {
+            true => String::new(),
+            false => format!("set: {}; ", self.surroundings.settings_in_words()),
+        };
         format!(
-            "{used}; {time}; allowed: {}; not assumed: {}",
+            "{used}; {set}{time}; allowed: {}; not assumed: {}",
             self.surroundings.allowed_in_words(),
             self.surroundings.not_in_force_in_words()
         )

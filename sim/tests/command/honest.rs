@@ -381,3 +381,14 @@ fn a_semaphore_is_checked_with_two_clocks_that_are_set() {
         assert_eq!(document(call)["verdict"], "violated", "{call}");
     }
 }
+
+/// A theorem about a lock that is set otherwise than the lock of that name says so: `check` of that name may break.
+#[test]
+fn theorems_are_found_by_their_lock_and_say_how_it_is_set() {
+    let told = run("theorems consul-lock --quick");
+    assert_eq!(told.code, 0, "{}", told.stdout);
+    for part in ["consul\n", "set:"] {
+        assert!(told.stdout.contains(part), "no {part:?} in {}", told.stdout);
+    }
+    assert!(!told.stdout.contains("chubby"), "{}", told.stdout);
+}

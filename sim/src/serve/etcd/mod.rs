@@ -94,6 +94,8 @@ impl Servers {
         file: Option<std::fs::File>,
         doors: std::collections::BTreeMap<u16, u8>,
     ) {
+        // The date is that of true time 0, which begins here if it has not.
+        let _begun = self.now();
         let record = &mut self.state().watch.record;
         record.begin(date, file);
         record.know_doors(doors);

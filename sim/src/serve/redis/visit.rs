@@ -96,6 +96,8 @@ impl Servers {
     /// true time 0, in microseconds since 1970. Through these ports come clients of a trial.
     #[cfg(feature = "cli")]
     pub(crate) fn watch(&self, date: i64, file: Option<std::fs::File>, doors: BTreeMap<u16, u8>) {
+        // The date is that of true time 0, which begins here if it has not.
+        let _begun = self.now();
         let enough = match self.settings().layout {
             Layout::Independent => usize::from(self.count()) / 2 + 1,
             // A master's word is enough.

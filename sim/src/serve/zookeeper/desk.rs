@@ -211,6 +211,8 @@ impl Servers {
     /// since 1970. Through these ports come clients of a trial.
     #[cfg(feature = "cli")]
     pub(crate) fn watch(&self, date: i64, file: Option<std::fs::File>, doors: BTreeMap<u16, u8>) {
+        // The date is that of true time 0, which begins here if it has not.
+        let _begun = self.now();
         let state = &mut *self.state();
         state.watch.record.begin(date, file);
         state.watch.record.know_doors(doors);
