@@ -105,10 +105,11 @@ fn keys(words: &[Bytes]) -> (bool, &[Bytes]) {
 
 /// Which keys go with this command, if it empties databases: `Some(None)` for those of all.
 fn emptied(words: &[Bytes], session: &Session) -> Option<Option<u8>> {
-    match words.first().and_then(spec_of)?.name {
-        "flushall" => Some(None),
-        "flushdb" => Some(Some(session.database)),
-        _ => None,
+    let name = words.first()?;
+    match () {
+        () if name.eq_ignore_ascii_case(b"flushall") => Some(None),
+        () if name.eq_ignore_ascii_case(b"flushdb") => Some(Some(session.database)),
+        () => None,
     }
 }
 
