@@ -173,6 +173,34 @@ fn c36_a_deletion_that_a_replica_missed_is_undone_when_the_others_have_purged_it
 }
 
 #[test]
+fn c37_a_replica_that_is_away_for_longer_than_the_grace_period_brings_the_deleted_back_whatever_hints_there_are()
+ {
+    is_found_and_repaired("C37");
+}
+
+/// What the notes of C14 and C37 say of hints: the setups that break, with hints, or without what keeps a replica away for long.
+#[test]
+fn hints_bring_a_deletion_to_a_replica_that_has_missed_it() {
+    let seeds = if is_long() { 3000 } else { 500 };
+    for (id, faults) in [("C14", ["loss", "partition"]), ("C37", ["loss", "partition"])] {
+        let Search::Seeds { lock, setup, .. } = row(id).search else { panic!("{id} is found by seeds") };
+        let setup = crate::evidence::lock(lock).changed(&setup, "store.hint_period", "2s").unwrap();
+        let faults: FaultSet = faults.iter().map(|name| fault(name)).collect();
+        let report = sweep(lock, &setup, faults, 0..seeds, true);
+        assert!(report.violations.is_empty(), "{id}: {:?}", report.violations.first());
+        assert!(
+            report.strikes.lost + report.strikes.cut_off > 0 && report.grants > u64::from(seeds),
+            "{id}: nothing was put to the test"
+        );
+    }
+}
+
+#[test]
+fn c38_a_queue_that_has_seen_more_than_a_read_may_pass_tombstones_grants_nothing_any_more() {
+    is_found_and_repaired("C38");
+}
+
+#[test]
 fn r1_a_paused_holder_breaks_mutual_exclusion_of_redlock_and_a_fencing_token_keeps_it_from_writing() {
     is_found_and_repaired("R1");
 }

@@ -520,6 +520,16 @@ pub trait Store: Data {
         true
     }
 
+    /// Whether what it has acknowledged survives a loss of power.
+    fn is_durable(_settings: &Self::Settings) -> bool {
+        true
+    }
+
+    /// Whether a server may be put in the place of the one that decides.
+    fn fails_over(_settings: &Self::Settings) -> bool {
+        false
+    }
+
     /// What this store's surroundings do to it in such a setup, beyond the faults of the world around it: a phrase for each.
     fn surroundings(_settings: &Self::Settings) -> Vec<String> {
         Vec::new()

@@ -227,6 +227,13 @@ fn check_lasso<Y: System>(space: &Space<Y>, goal: Goal, lasso: &Lasso) {
         let is_impossible = possible.iter().any(|names| !names.contains(debt));
         assert!(is_taken || is_impossible, "{debt:?} is put off for ever on {lasso:?}");
     }
+    let passes = |name: &Name| *name == format!("{:?}", Action::Tick);
+    let may_pass = possible.iter().flatten().any(passes);
+    let has_passed = round.iter().filter_map(|(_, taken)| taken.as_ref()).any(passes);
+    assert!(
+        space.bounds.latency_ticks.is_none() || !may_pass || has_passed,
+        "time stands still on {lasso:?}, though it may pass"
+    );
 }
 
 /// What is owed, told apart by content: whose deadline, which message.

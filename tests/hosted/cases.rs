@@ -120,7 +120,10 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
     ("X6", OBJECT),
     ("X7", OBJECT),
     ("X8", OBJECT),
-    ("F3", Why::NoPlan("no fault of a plan restarts the resource")),
+    (
+        "F3",
+        Why::NoPlan("no trigger names the moment between two writes at which the resource has to restart"),
+    ),
     (
         "F4",
         Why::NoPlan("it takes two quorums that count apart for eight rounds: one in 3000 random plans does"),
@@ -137,6 +140,12 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
     ("E8", STORE),
     ("E9", STORE),
     ("C36", TRIED),
+    (
+        "C37",
+        Why::NoPlan(
+            "nobody has written a plan yet in which a replica is away for longer than tombstones are kept",
+        ),
+    ),
     (
         "C35",
         Why::NoPlan(
@@ -230,6 +239,7 @@ fn cassandra() -> Vec<Row> {
             ),
         ),
         hunted::<L, L>("C12", usual, plan(30, [late(8_000)].into_iter().chain(cut_short))),
+        hunted::<L, L>("C38", |_| {}, plan(60, [])),
         hunted::<L, L>("C14", usual, plan(60, [on(Left, cut(nodes([S1]), nodes([S2, S3]), 10_000))])),
         searched::<L, L>(
             "C15",

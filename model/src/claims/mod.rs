@@ -282,7 +282,7 @@ impl Assumption {
             Assumption::QuorumsMeet => "every read quorum meets every write quorum (W + R > N)",
             Assumption::ReadAfterAck => "a thread reads only after its own write was acknowledged",
             Assumption::NoCrash => "no client crashes",
-            Assumption::NoLoss => "no message is lost",
+            Assumption::NoLoss => "no message is lost, but of whoever ends or loses power",
             Assumption::NoDuplicate => "no message arrives twice",
             Assumption::FreeAtStart => "the lock is free and no release under way when the contention begins",
             Assumption::BoundedDrift => "clocks drift apart by less than the lock allows for",

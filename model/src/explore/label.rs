@@ -27,7 +27,7 @@ pub fn label<Y: System>(view: &View<Y>, action: Action, debts: &[u32], space: &S
         Action::Deliver { position, .. } => debts[usize::from(position)],
         Action::Wake { node, wake, .. } => name_of(&(1_u8, node, wake)),
         Action::Resume { client } => name_of(&(2_u8, Node::Client(client))),
-        Action::Tick => name_of(&3_u8),
+        Action::Tick => debt_of_time(),
         Action::Lose { .. }
         | Action::Duplicate { .. }
         | Action::Pause { .. }
@@ -44,6 +44,11 @@ pub fn label<Y: System>(view: &View<Y>, action: Action, debts: &[u32], space: &S
         | Action::StepClock { .. }
         | Action::FreezeClock { .. } => unreachable!("faults are not fair"),
     }
+}
+
+/// What is owed while time may pass: that it does.
+pub(super) fn debt_of_time() -> u32 {
+    name_of(&3_u8)
 }
 
 /// What is owed while this message is under way: that it arrives.

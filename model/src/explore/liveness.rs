@@ -6,12 +6,17 @@
 //! component by itself. (stateright's `eventually` misses cycles and joins and knows
 //! no fairness.)
 //!
+//! Where time passes in steps of its own, a schedule that stays somewhere for ever lets it pass, or else has a reason that is none of the
+//! applications' doing: a client that asks, is refused and asks again would keep a lease from ever coming to its end, by asking without end in
+//! no time at all. A machine that polls without a pause may do that.
+//!
 //! What clients draw by chance ([`crate::machine::Lock::choices`]) is either the adversary's choice, too, or dice
 //! ([`Draws`]). With dice a promise fails only if the adversary can break it whatever is drawn: the schedule stays in a
 //! component for ever with a probability above zero iff no draw that is taken in it leads out of it (an end component of
 //! the Markov decision process). Whoever backs off for a random time needs that: an adversary who also rolls the dice
 //! makes all clients wait equally long, for ever.
 
+use super::label::debt_of_time;
 use super::scc::{Rows, components};
 use super::search::{Edge, Exploration, Graph, Limits, StateId, Verdict};
 use super::{Path, Space};
@@ -21,6 +26,7 @@ use picklock_properties::{
     ClientId, DeadlockFreedom, LockId, Monitors, Promise, ReleaseEnds, StarvationFreedom, Usage,
 };
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// A promise of progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -145,7 +151,8 @@ pub fn check_liveness<Y: System>(
     if graph.exploration.verdict != Verdict::Verified {
         return (graph.exploration, vec![None; goals.len()]);
     }
-    let edges = Edges::new(&graph, draws);
+    let time = space.bounds.latency_ticks.map(|_| debt_of_time());
+    let edges = Edges::new(&graph, draws, time);
     let lassos = (0..goals.len()).map(|goal| edges.judge(&graph, goal)).collect();
     (graph.exploration, lassos)
 }
@@ -159,12 +166,17 @@ struct Edges {
     depths: Vec<u32>,
     /// Draws of several numbers: their edges, which lie side by side. None where the adversary draws.
     draws: Vec<(u32, std::ops::Range<u32>)>,
+    /// What the passing of time is called, where it passes in steps of its own.
+    time: Option<u32>,
 }
+
+/// A component in which a schedule may stay, and which edges it may take there.
+type Usable = Option<Rc<[bool]>>;
 
 const UNREACHED: u32 = u32::MAX;
 
 impl Edges {
-    fn new(graph: &Graph, draws: Draws) -> Edges {
+    fn new(graph: &Graph, draws: Draws, time: Option<u32>) -> Edges {
         let numbers = graph.numbers();
         let mut starts = vec![0_u32; numbers + 1];
         graph.edges().for_each(|edge| starts[edge.from.0 as usize + 1] += 1);
@@ -191,6 +203,7 @@ impl Edges {
             actions: sorted.iter().flatten().map(|edge| edge.action).collect(),
             depths: Vec::new(),
             draws: Vec::new(),
+            time,
         };
         if draws == Draws::Dice {
             edges.draws = edges.find_draws(&sorted);
@@ -214,15 +227,19 @@ impl Edges {
 
     /// The components in which a schedule can stay, and which edges it may take there: where clients roll dice, none of
     /// a draw that may lead out.
-    fn end_components(&self, inside: &dyn Fn(u32) -> bool) -> (Vec<Vec<u32>>, Option<Vec<bool>>) {
+    fn end_components(
+        &self,
+        inside: &dyn Fn(u32) -> bool,
+        edges: Option<Vec<bool>>,
+    ) -> (Vec<Vec<u32>>, Option<Vec<bool>>) {
         let found_with = |usable: Option<&[bool]>| {
             components(&Rows { starts: &self.starts, targets: &self.targets, usable }, inside)
         };
-        let mut found = found_with(None);
+        let mut found = found_with(edges.as_deref());
         if self.draws.is_empty() {
-            return (found, None);
+            return (found, edges);
         }
-        let mut usable = vec![true; self.targets.len()];
+        let mut usable = edges.unwrap_or_else(|| vec![true; self.targets.len()]);
         loop {
             let mut component_of = vec![UNREACHED; self.depths.len()];
             for (number, component) in (0_u32..).zip(&found) {
@@ -274,16 +291,48 @@ impl Edges {
 
         let reach = self.reach(is_source, &unserved);
         let inside = |node: u32| reach[node as usize].distance != UNREACHED;
-        let (found, usable) = self.end_components(&inside);
-        let stay = Stay { edges: self, usable: usable.as_deref() };
-        let fair = found.into_iter().filter(|component| stay.is_fair(component));
+        let mut fair: Vec<(Vec<u32>, Usable)> = Vec::new();
+        let mut timeless = vec![false; flags.len()];
+        self.stays(&inside, None, &mut |stay, component, usable| {
+            if stay.lets_time_pass(&component) {
+                if stay.is_fair(&component) {
+                    fair.push((component, usable.clone()));
+                }
+                return;
+            }
+            let is_left = |node: &&u32| !stay.time_may_pass(**node);
+            component.iter().filter(is_left).for_each(|node| timeless[*node as usize] = true);
+        });
+        // Of these, what is left without the states in which time may pass, and without new requests of applications.
+        if timeless.contains(&true) {
+            let is_owed = self.labels.iter().map(|label| *label != 0).collect();
+            self.stays(&|node| timeless[node as usize], Some(is_owed), &mut |stay, component, usable| {
+                if stay.is_fair(&component) {
+                    fair.push((component, usable.clone()));
+                }
+            });
+        }
         // The nearest entry into a fair component; equal ones by number, so that the choice is the same everywhere.
         let entry_of =
             |component: &Vec<u32>| component.iter().map(|&node| (reach[node as usize].distance, node)).min();
-        let component = fair.min_by_key(|component| entry_of(component))?;
+        let (component, usable) = fair.into_iter().min_by_key(|(component, _)| entry_of(component))?;
         let (_, entry) = entry_of(&component)?;
+        let stay = Stay { edges: self, usable: usable.as_deref() };
         let (cycle, owed_actions) = stay.tour(&component, entry);
         Some(Lasso { stem: self.stem(graph, &reach, entry), cycle, owed_actions })
+    }
+
+    /// Each component in which a schedule can stay, by these edges if not by all.
+    fn stays(
+        &self,
+        inside: &dyn Fn(u32) -> bool,
+        edges: Option<Vec<bool>>,
+        each: &mut dyn FnMut(&Stay, Vec<u32>, &Usable),
+    ) {
+        let (found, usable) = self.end_components(inside, edges);
+        let usable: Usable = usable.map(Rc::from);
+        let stay = Stay { edges: self, usable: usable.as_deref() };
+        found.into_iter().for_each(|component| each(&stay, component, &usable));
     }
 
     fn reach(&self, is_source: impl Fn(u32) -> bool, unserved: &impl Fn(u32) -> bool) -> Vec<Reached> {
@@ -349,6 +398,28 @@ impl Stay<'_> {
         debts.iter().all(|debt| debt.enabled_in < component.len() || debt.is_taken)
     }
 
+    /// Whether time passes in it, where it passes in steps of its own. A single state is an end, and no loop.
+    fn lets_time_pass(&self, component: &[u32]) -> bool {
+        self.edges.time.is_none() || component.len() == 1 || self.time_passes(component)
+    }
+
+    fn is_time(&self, edge: usize) -> bool {
+        self.edges.time == Some(self.edges.labels[edge])
+    }
+
+    fn time_may_pass(&self, node: u32) -> bool {
+        self.edges.of(node).any(|edge| self.is_time(edge))
+    }
+
+    /// Whether time passes on some edge within the component.
+    fn time_passes(&self, component: &[u32]) -> bool {
+        let mut members = component.to_vec();
+        members.sort_unstable();
+        let stays = |edge: usize| members.binary_search(&self.edges.targets[edge]).is_ok();
+        let passes = |edge: usize| self.is_time(edge) && self.may_take(edge) && stays(edge);
+        component.iter().any(|node| self.edges.of(*node).any(passes))
+    }
+
     /// Whether a fair schedule owes this edge. One that leads back to its own state is not owed: taking it or not makes
     /// no difference (Lamport's weak fairness is of actions that change something).
     fn is_owed(&self, edge: usize, from: u32) -> bool {
@@ -400,27 +471,30 @@ impl Stay<'_> {
         members.sort_unstable();
         let debts = self.debts(component);
         let mut open: Vec<&Debt> = debts.iter().collect();
+        let mut owes_time = self.time_passes(component);
         let mut path = Path::new();
         let mut at = entry;
         loop {
             // A debt is settled where its action is not possible…
             open.retain(|debt| debt.enabled_in == component.len() || self.is_possible(debt, at));
-            if open.is_empty() {
+            if open.is_empty() && !owes_time {
                 break;
             }
             // …or by taking it, if it is possible everywhere.
             let Some(way) = self.way(&members, at, |edge, node| {
-                open.iter().any(|debt| {
-                    if debt.enabled_in == component.len() {
-                        self.is_owed(edge, node) && self.edges.labels[edge] == debt.label
-                    } else {
-                        !self.is_possible(debt, self.edges.targets[edge])
-                    }
-                })
+                owes_time && self.is_time(edge)
+                    || open.iter().any(|debt| {
+                        if debt.enabled_in == component.len() {
+                            self.is_owed(edge, node) && self.edges.labels[edge] == debt.label
+                        } else {
+                            !self.is_possible(debt, self.edges.targets[edge])
+                        }
+                    })
             }) else {
                 unreachable!("a fair component settles each debt by one of its edges or states")
             };
             for edge in way {
+                owes_time &= !self.is_time(edge);
                 open.retain(|debt| {
                     debt.enabled_in < component.len() || debt.label != self.edges.labels[edge]
                 });

@@ -136,8 +136,6 @@ struct RoundLine {
 /// All rounds, for machines.
 #[derive(Serialize)]
 struct Document {
-    picklock: &'static str,
-    schema: u32,
     complete: bool,
     verdict: Verdict,
     rounds: usize,
@@ -279,9 +277,7 @@ impl Trial<'_> {
             }
         };
         screen.text(&format!("\n{all}"));
-        screen.document(&Document {
-            picklock: env!("CARGO_PKG_VERSION"),
-            schema: 1,
+        screen.versioned(&Document {
             complete: over == Over::Done,
             verdict,
             rounds: lines.len(),
@@ -389,10 +385,10 @@ impl Trial<'_> {
             if let Some(ended) = children.ended().into_iter().next() {
                 return Err(no_client(&ended));
             }
-            if began.elapsed() > START_MAX {
-                let (seconds, variable) = (START_MAX.as_secs(), self.call.store.variable());
+            if began.elapsed() > START_MAX || Instant::now() > self.ends {
+                let (seconds, variable) = (began.elapsed().as_secs_f64(), self.call.store.variable());
                 return Err(BadCall(format!(
-                    "none of the clients has asked for anything in {seconds} s: they find the servers in {variable}"
+                    "none of the clients has asked for anything in {seconds:.0} s: they find the servers in {variable}"
                 )));
             }
             sleep(LOOK_PERIOD).await;

@@ -104,7 +104,7 @@ impl Bench {
         let wanted = grid.contestants.len() * grid.threads.len() * grid.holds.len();
         let document = self.document(&grid, points, wanted);
         screen.text(&document.text(screen));
-        screen.document(&document);
+        screen.versioned(&document);
         let broken = document.points.iter().any(|point| point.mutual_exclusion_broken);
         Ok(Ending::broken_if(broken).max(Ending::Incomplete.or_fine(document.interrupted)))
     }

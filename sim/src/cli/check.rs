@@ -1,5 +1,8 @@
 //! `picklock check LOCK`: every schedule of a small world.
 
+mod asked;
+mod control;
+
 use super::ci::{Case, Ci, Outcome};
 use super::jobs::Jobs;
 use super::memory::{self, MaxMemory};
@@ -8,14 +11,19 @@ use super::screen::{Paint, Screen, Tone, counted, fact, grouped, sentence};
 use super::settings::Set;
 use super::sweep::names_of;
 use super::{BadCall, Ending, last, names, next, states_within};
+use asked::{
+    has_a_lease_to_bring_back, leans_on_what_it_drops, matters, minds_what_it_is_asked, outstays,
+    pauses_one_way, shows_what_it_keeps,
+};
 use clap::Args;
+use control::Control;
 use picklock_model::claims::{Assumption, Judgement, NamedSpace};
 use picklock_model::machine::Line;
 use picklock_model::time::Micros;
 use picklock_model::workload::ROUNDS_WITHOUT_END;
 use picklock_model::world::{Aim, Fault, TICK};
 
-use crate::registry::{AnyLock, Audit, CheckOptions, CheckVerdict, Checked, Locks, Surroundings, goals};
+use crate::registry::{AnyLock, CheckOptions, CheckVerdict, Checked, Locks, Surroundings, goals};
 use crate::report::TextOptions;
 use picklock_model::explore::{Coverage, Draws, Limits, Seen, Verdict};
 use picklock_properties::{Promise, PromiseSet};
@@ -35,7 +43,7 @@ pub struct Check {
     #[arg(long, value_name = "N")]
     servers: Option<u8>,
     /// How often each client asks for the lock, or how many operations it does: 1 to 254, of objects 1 to 15; twice, unless what is judged takes more.
-    /// For locks also "endless": with --progress, whether somebody may be overtaken again and again
+    /// For locks also "endless"; with --progress, whether somebody may be overtaken again and again
     #[arg(long, value_name = "K", value_parser = rounds)]
     rounds: Option<u8>,
     /// The clients call try_lock, not lock
@@ -48,7 +56,8 @@ pub struct Check {
     /// Messages take up to so many ticks, 0 to 5, for locks that are checked with time
     #[arg(long, value_name = "TICKS")]
     latency: Option<u8>,
-    /// How often each fault that is let in may strike, 1 to 8; once, unless the lock is judged with more
+    /// How often each fault that is let in may strike, 1 to 8; once, unless the lock is judged with more. How far clocks drift is
+    /// the lock's affair
     #[arg(long, value_name = "N")]
     times: Option<u8>,
     #[command(flatten)]
@@ -80,7 +89,7 @@ const EXAMPLES: &str = "\
 Examples:
   picklock check cassandra-queue --clients 3
   picklock check cassandra-queue --drop no-pause --drop no-expiry
-  picklock check redlock --drop no-loss --times 3 --hold 2 --set ttl=4999ms
+  picklock check redis-single --drop no-loss --times 3 --hold 2 --set ttl=4999ms
   picklock check naive-handler --clients 1 --drop no-crash --at L1:12
   picklock check cassandra-queue --try-lock --progress --property theorem-3
   picklock check redis-single --progress --rounds endless
@@ -116,6 +125,12 @@ struct Document {
     dropped: Vec<&'static str>,
     /// The one line at which crashes and pauses strike.
     at: Option<String>,
+    /// What of the space is otherwise for the one drop, apart from what may go wrong.
+    changed: Vec<String>,
+    /// Of a violation: whether it takes each of the drops.
+    controls: Vec<Control>,
+    /// What is assumed, and could be dropped.
+    assumed: Vec<&'static str>,
     #[serde(flatten)]
     surroundings: Surroundings,
     verdict: CheckVerdict,
@@ -140,6 +155,12 @@ struct Document {
     /// Whether the lock has a lease that it is checked without.
     #[serde(skip)]
     lease_comes_back: bool,
+    /// What is not assumed where nothing is dropped.
+    #[serde(skip)]
+    not_in_force_before: Vec<&'static str>,
+    /// Whether the lock or its use is another than the registered one.
+    #[serde(skip)]
+    is_set: bool,
 }
 
 impl Check {
@@ -147,7 +168,7 @@ impl Check {
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let lock = names::lock(locks, &self.lock)?;
         let options = self.options(lock)?;
-        let mut space = self.set.in_space(lock, self.bounded(lock, &options)?)?;
+        let mut space = self.set.in_space(lock, self.bounded(lock, &options, self.times)?)?;
         let at = self.at(&options)?;
         if let Some(line) = at {
             space.bounds.aim = Aim::At(line);
@@ -167,6 +188,14 @@ impl Check {
         let stopwatch = Stopwatch::start();
         let checked = pool.install(|| lock.check(&space, &judgement, &limits))?;
         let seconds = stopwatch.seconds();
+        let others = control::spaces(&self, lock, &options);
+        let controls = match checked.verdict {
+            CheckVerdict::Violated => {
+                let states = checked.exploration.states;
+                pool.install(|| control::run(lock, &others, &judgement, states, &limits))?
+            }
+            CheckVerdict::Holds | CheckVerdict::Incomplete | CheckVerdict::Vacuous => Vec::new(),
+        };
         drop(progress);
 
         let surroundings = lock.surroundings(&space)?.without(&options.drop);
@@ -174,18 +203,27 @@ impl Check {
             true => surroundings.without(&[Assumption::StopsInTime]),
             false => surroundings,
         };
+        // Whoever asks for a hold gets it.
+        let surroundings =
+            Surroundings { work_fits: surroundings.work_fits && self.hold.is_none(), ..surroundings };
+        let undropped = control::undropped(&others).map(|space| lock.surroundings(space)).transpose()?;
+        let changed = undropped.as_ref().map_or_else(Vec::new, |was| control::changed(was, &surroundings));
         let mut document = Document::new(lock, &options, at, surroundings, &judgement, &checked, seconds);
+        document.changed = changed;
+        document.controls = controls;
+        document.not_in_force_before = undropped.map_or_else(Vec::new, |was| was.not_in_force);
+        document.is_set = !self.set.is_empty() || self.hold.is_some() || self.latency.is_some();
         if document.why_incomplete.is_some() && watch.is_too_much() {
             document.why_incomplete = Some(memory::REACHED);
         }
         last::keep(document.token.as_deref());
-        screen.document(&document);
+        screen.versioned(&document);
         if !screen.wants_json() {
             screen.text(&document.text(screen.paint()));
             if let Some(counterexample) = &checked.counterexample {
                 let width = Screen::width().unwrap_or(120);
                 let colour = screen.paint().has_colour();
-                let options = TextOptions { width, colour, ..TextOptions::default() };
+                let options = TextOptions { width, colour, names_command: false, ..TextOptions::default() };
                 let replay = lock.replay(&counterexample.token, &options)?;
                 screen.text(&format!("\n{}", replay.text));
                 let token = counterexample.token.encode();
@@ -245,7 +283,12 @@ impl Check {
     }
 
     /// The space, within the bounds that are asked for.
-    fn bounded(&self, lock: &dyn AnyLock, options: &CheckOptions) -> Result<NamedSpace, BadCall> {
+    fn bounded(
+        &self,
+        lock: &dyn AnyLock,
+        options: &CheckOptions,
+        times: Option<u8>,
+    ) -> Result<NamedSpace, BadCall> {
         let mut space = lock.space(options);
         let name = lock.name();
         let has_time = space.bounds.latency_ticks.is_some();
@@ -272,7 +315,7 @@ impl Check {
             Some(latency) if !has_time => return Err(timeless(&format!("--latency {latency}"))),
             Some(latency) => space.bounds.latency_ticks = Some(latency),
         }
-        match self.times {
+        match times {
             None => {}
             Some(times) if !(1..=8).contains(&times) => {
                 return Err(BadCall(format!("--times {times}: it takes 1 to 8")));
@@ -373,105 +416,6 @@ impl Check {
     }
 }
 
-/// A verdict on a machine that keeps times which it does not show would be one on another algorithm.
-fn shows_what_it_keeps(lock: &dyn AnyLock, space: &NamedSpace) -> Result<(), BadCall> {
-    let Some(Audit { what, steps, token }) = lock.audit(space)? else { return Ok(()) };
-    let (name, token) = (lock.name(), token.encode());
-    last::keep(Some(token.as_str()));
-    Err(BadCall(format!(
-        "{name} cannot be checked: after {} the search sees something else than what happens, {what} differs; its visit, or its \
-         store's, leaves out a time or a number that they keep, or picklock has a defect\n{}",
-        counted(steps as u64, "step"),
-        next::see(&token).trim_end()
-    )))
-}
-
-/// Whether a lease ends here that the lock's holder never looks at: that it leaves in time is nothing that the lock sees to.
-fn outstays(lock: &dyn AnyLock, options: &CheckOptions, surroundings: &Surroundings) -> bool {
-    let dropping = |drop: Vec<Assumption>| lock.space(&CheckOptions { drop, ..options.clone() });
-    let too = [&options.drop[..], &[Assumption::StopsInTime]].concat();
-    surroundings.not_in_force.contains(&Assumption::NoExpiry.name())
-        && dropping(too) == dropping(options.drop.clone())
-}
-
-/// Whether the lock has a lease that the space is without.
-fn has_a_lease_to_bring_back(lock: &dyn AnyLock, options: &CheckOptions) -> bool {
-    let too = [&options.drop[..], &[Assumption::NoExpiry]].concat();
-    !options.drop.contains(&Assumption::NoExpiry)
-        && lock.space(&CheckOptions { drop: too, ..options.clone() }) != lock.space(options)
-}
-
-/// What is asked for and changes nothing would be a verdict on another world than that.
-fn minds_what_it_is_asked(lock: &dyn AnyLock, options: &CheckOptions) -> Result<(), BadCall> {
-    let asked = lock.space(options);
-    let name = lock.name();
-    let usual = lock.usual_servers();
-    // A lock on one server never asks another one.
-    let is_on_one = lock.is_lock() && usual == 1 && lock.swept_servers() == 1;
-    let is_alike = || asked == lock.space(&CheckOptions { servers: usual, ..options.clone() });
-    if options.servers != usual && (is_on_one || is_alike()) {
-        return Err(BadCall(format!(
-            "--servers {}: {name} is not checked with another number of servers than {usual}: leave it out",
-            options.servers
-        )));
-    }
-    if options.try_lock && asked == lock.space(&CheckOptions { try_lock: false, ..options.clone() }) {
-        return Err(BadCall(format!("--try-lock: {name} has no such call: leave it out")));
-    }
-    Ok(())
-}
-
-/// Whoever pauses in a space is suspended with its machine, or is not.
-fn pauses_one_way(options: &CheckOptions) -> Result<(), BadCall> {
-    let both = [Assumption::NoPause, Assumption::NoSuspend];
-    if both.iter().all(|assumption| options.drop.contains(assumption)) {
-        let [pause, suspend] = both;
-        return Err(BadCall(format!(
-            "--drop {pause} and --drop {suspend}: they are two ways to pause, of which a check lets in one: check each by itself"
-        )));
-    }
-    Ok(())
-}
-
-/// A drop that changes nothing would seem to show that the lock does not need the assumption.
-fn leans_on_what_it_drops(lock: &dyn AnyLock, options: &CheckOptions) -> Result<(), BadCall> {
-    let dropping = |drop: Vec<Assumption>| lock.space(&CheckOptions { drop, ..options.clone() });
-    // Some matter by themselves, some only beside others that are dropped.
-    let matters = |assumption: &Assumption| {
-        let others = options.drop.iter().copied().filter(|other| other != assumption);
-        let others: Vec<Assumption> = others.collect();
-        dropping(vec![*assumption]) != dropping(Vec::new())
-            || dropping([&others[..], &[*assumption]].concat()) != dropping(others)
-    };
-    match options.drop.iter().find(|assumption| !matters(assumption)) {
-        None => Ok(()),
-        Some(without_meaning) => {
-            let names: Vec<&str> =
-                Assumption::ALL.into_iter().filter(matters).map(Assumption::name).collect();
-            if *without_meaning == Assumption::FreeAtStart {
-                return Err(BadCall(
-                    "--drop free-at-start: it is not in force here, where clients give the lock back while others ask; \
-                     --property theorem-3 makes it, and can drop it"
-                        .to_owned(),
-                ));
-            }
-            let base = lock.surroundings(&dropping(Vec::new()))?;
-            if base.not_in_force.contains(&without_meaning.name()) {
-                return Err(BadCall(format!(
-                    "--drop {without_meaning}: it is not in force for {} to begin with: leave it out",
-                    lock.name(),
-                )));
-            }
-            Err(BadCall(format!(
-                "--drop {without_meaning}: it has no meaning for {} in this space, and dropping it would change nothing; \
-                 these have: {}",
-                lock.name(),
-                names.join(", ")
-            )))
-        }
-    }
-}
-
 impl Document {
     fn new(
         lock: &dyn AnyLock,
@@ -483,6 +427,8 @@ impl Document {
         seconds: f64,
     ) -> Document {
         let &CheckOptions { clients, servers, rounds, try_lock, .. } = options;
+        let is_leased = surroundings.not_in_force.contains(&Assumption::NoExpiry.name());
+        let lease_comes_back = !is_leased && has_a_lease_to_bring_back(lock, options);
         let exploration = &checked.exploration;
         let counterexample = checked.counterexample.as_ref();
         let judged = match judgement {
@@ -499,6 +445,9 @@ impl Document {
             properties: names_of(checked.judged),
             dropped: options.drop.iter().copied().map(Assumption::name).collect(),
             at: at.map(|line| line.to_string()),
+            changed: Vec::new(),
+            controls: Vec::new(),
+            assumed: assumed(lock, options, &surroundings),
             surroundings,
             verdict: checked.verdict,
             untested: checked.untested.iter().collect(),
@@ -515,7 +464,9 @@ impl Document {
             steps: counterexample.map(|counterexample| counterexample.steps),
             token: counterexample.map(|counterexample| counterexample.token.encode()),
             seconds,
-            lease_comes_back: has_a_lease_to_bring_back(lock, options),
+            lease_comes_back,
+            not_in_force_before: Vec::new(),
+            is_set: false,
         }
     }
 
@@ -585,12 +536,23 @@ impl Document {
     }
 
     fn assumed_in_words(&self) -> String {
-        if self.surroundings.not_in_force.is_empty() {
-            return "everything".to_owned();
+        let (not_in_force, dropped) = (&self.surroundings.not_in_force, &self.dropped);
+        let names = |names: &[&str]| if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+        let mut words = names(&self.assumed);
+        if self.is_set {
+            words += " (of the lock as it is registered: what is set here may go against them)";
         }
-        let mut words = format!("everything but {}", self.surroundings.not_in_force_in_words());
-        if !self.dropped.is_empty() {
-            let _ = write!(words, "; of these dropped: {}", self.dropped.join(", "));
+        if !dropped.is_empty() {
+            let _ = write!(words, "; dropped: {}", dropped.join(", "));
+        }
+        let others = not_in_force.iter().copied().filter(|name| !dropped.contains(name));
+        let is_before = |name: &&str| dropped.is_empty() || self.not_in_force_before.contains(name);
+        let (never, with_it): (Vec<&str>, Vec<&str>) = others.partition(is_before);
+        if !with_it.is_empty() {
+            let _ = write!(words, "; given up with that: {}", with_it.join(", "));
+        }
+        if !never.is_empty() {
+            let _ = write!(words, "; never assumed: {}", never.join(", "));
         }
         words
     }
@@ -607,9 +569,19 @@ impl Document {
         if !absent.is_empty() {
             text += &fact("without", &absent);
         }
+        if self.surroundings.work_fits {
+            text += &fact("work", "fits into the lease, as this lock asks for: --hold TICKS makes it longer");
+        }
         text += &fact("time", &self.surroundings.time);
         text += &fact("allowed", &self.surroundings.allowed_in_words());
         text += &fact("assumed", &self.assumed_in_words());
+        if !self.changed.is_empty() {
+            let (names, changed) = (self.dropped.join(", "), self.changed.join("; "));
+            text += &fact("changed", &format!("with the drop of {names} come also: {changed}"));
+        }
+        for control in &self.controls {
+            text += &fact("control", &control.in_words());
+        }
         let explored = format!(
             "{}{}, {}, depth {}, {} bytes a state, {} s",
             counted(self.states, "state"),
@@ -643,7 +615,7 @@ impl Document {
             false => String::new(),
         };
         format!(
-            "{}, which it has in seeded runs: what that mends, and what it breaks, is not seen here{lease}",
+            "{}: seeded runs have it, and what it mends or breaks is not seen here{lease}",
             parts.join(", ")
         )
     }
@@ -651,7 +623,7 @@ impl Document {
     /// Whether fewer states were kept than there are.
     fn kept_in_words(&self) -> String {
         match self.kept < self.states {
-            true => format!(" ({} up to which client is which)", grouped(self.kept)),
+            true => format!(" ({} where it is the same which client is which)", grouped(self.kept)),
             false => String::new(),
         }
     }
@@ -679,6 +651,21 @@ impl Document {
             tested.map(|(promise, times)| format!("{promise} {}", counted(times, "time"))).collect();
         words.join(", ")
     }
+}
+
+/// What holds here, and would change the space if it were dropped, too.
+fn assumed(lock: &dyn AnyLock, options: &CheckOptions, surroundings: &Surroundings) -> Vec<&'static str> {
+    let is_lasting = !surroundings.not_in_force.contains(&Assumption::NoExpiry.name());
+    let in_force = |assumption: &Assumption| {
+        // What never expires does not expire in time.
+        let expires = *assumption != Assumption::KeysExpire || !is_lasting;
+        expires && !surroundings.not_in_force.contains(&assumption.name())
+    };
+    let too = |assumption: &Assumption| {
+        let options = CheckOptions { drop: [&options.drop[..], &[*assumption]].concat(), ..options.clone() };
+        matters(lock, &options, *assumption)
+    };
+    Assumption::ALL.into_iter().filter(in_force).filter(too).map(Assumption::name).collect()
 }
 
 /// What never happened, a line for each fault and each promise.

@@ -127,8 +127,8 @@ fn unsaid(command: &str, cases: &[Case], ending: Ending) -> Option<Case> {
         Ending::Fine | Ending::Incomplete | Ending::Vacuous => Outcome::Unclear(why.to_owned()),
     };
     let (group, name) = (command.to_owned(), "all of it".to_owned());
-    // An interrupted command may have failed cases, too; what it did not run is told in any case.
-    let is_told = is_said && ending != Ending::Incomplete;
+    // An interrupted command may have failed cases, too; what it did not run is told in any case, unless it had no more than one.
+    let is_told = is_said && (ending != Ending::Incomplete || cases.len() == 1);
     (!is_told).then_some(Case { group, name, outcome, said: String::new(), token: None, seconds: None })
 }
 

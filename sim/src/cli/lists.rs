@@ -87,6 +87,8 @@ struct PromiseRow {
     description: &'static str,
     source: &'static str,
     judged: &'static str,
+    /// What puts it to the test.
+    tested_by: &'static str,
 }
 
 /// The promises.
@@ -96,8 +98,12 @@ pub fn properties(screen: &mut Screen) -> Result<Ending, BadCall> {
         description: promise.statement(),
         source: promise.source(),
         judged: if promise.is_liveness() { "on cycles" } else { "each event" },
+        tested_by: promise.tested_by(),
     });
-    let line = |row: &PromiseRow| [row.name.to_owned(), format!("{} ({})", row.description, row.source)];
+    let line = |row: &PromiseRow| {
+        let PromiseRow { description, source, tested_by, .. } = row;
+        [row.name.to_owned(), format!("{description} ({source}) Put to the test by: {tested_by}.")]
+    };
     Ok(list(screen, &rows, line))
 }
 

@@ -55,7 +55,7 @@ use clap::{ColorChoice, Parser, Subcommand};
 use picklock_model::claims::Expected;
 use picklock_model::panics::{self, Panicked};
 use screen::Screen;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 /// Breaks distributed locks on purpose.
@@ -302,7 +302,14 @@ pub fn main(locks: &Locks) -> ExitCode {
     }
 }
 
-/// One line on stderr; if nobody reads it, nobody can be told.
+/// One line on stderr, and on a terminal as many as it takes; if nobody reads it, nobody can be told.
 fn complain(what: &str) {
-    let _ = writeln!(std::io::stderr(), "error: {what}");
+    let what = format!("error: {what}");
+    let told = match Screen::width().filter(|_| std::io::stderr().is_terminal()) {
+        // What is there to be copied stands in lines of its own.
+        Some(_) if what.contains('\n') => what,
+        Some(_) => screen::sentence(&what).trim_end().to_owned(),
+        None => what,
+    };
+    let _ = writeln!(std::io::stderr(), "{told}");
 }

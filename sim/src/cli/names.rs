@@ -39,6 +39,7 @@ pub fn find<T>(what: &str, name: &str, things: Vec<T>, name_of: impl Fn(&T) -> S
             names.iter().map(String::as_str).filter(|known| is_of_the_family(known, name)).collect();
         let instead = match (nearest(name, &names), lister(what)) {
             _ if kin.len() > 1 => format!("these begin so: {}", kin.join(", ")),
+            (Some(nearest), _) if nearest == "none" => format!("the nearest name is {nearest:?}"),
             (Some(nearest), _) => format!("the nearest name is {nearest}"),
             (None, Some(commands)) => {
                 let commands: Vec<String> =
@@ -75,6 +76,7 @@ fn lister(what: &str) -> Option<&'static [&'static str]> {
         "promise" => Some(&["properties"]),
         "assumption" => Some(&["assumptions"]),
         "scenario" => Some(&["scenarios"]),
+        "theorem" => Some(&["theorems --help"]),
         "theorem, row or lock" => Some(&["locks", "scenarios", "theorems --quick"]),
         _ => None,
     }
@@ -154,8 +156,26 @@ pub fn promises(names: &[String]) -> Result<PromiseSet, BadCall> {
 
 /// Assumptions.
 pub fn assumptions(names: &[String]) -> Result<Vec<Assumption>, BadCall> {
-    let find = |name: &String| find("assumption", name, Assumption::ALL.to_vec(), Assumption::to_string);
-    names.iter().map(find).collect()
+    let find = |name: &String| {
+        let is_partition = name.to_ascii_lowercase().contains("partition");
+        let found = find("assumption", name, Assumption::ALL.to_vec(), Assumption::to_string);
+        found.map_err(|unknown| match is_partition {
+            // A check has no partitions: what is cut off loses messages, one by one.
+            true => BadCall(format!(
+                "no assumption is called {name:?}: in a check a partition is messages that are lost, {}, and seeded runs \
+                 have partitions: {} sweep LOCK --faults partition",
+                Assumption::NoLoss,
+                program()
+            )),
+            false => unknown,
+        })
+    };
+    let found: Vec<Assumption> = names.iter().map(find).collect::<Result<_, _>>()?;
+    let twice = found.iter().enumerate().find(|(nth, name)| found[..*nth].contains(name));
+    match twice {
+        None => Ok(found),
+        Some((_, name)) => Err(BadCall(format!("{name} is dropped twice"))),
+    }
 }
 
 /// Kinds of faults as [`FaultSet`] reads them, `all` and what is taken out of it included, or `none`.

@@ -3,7 +3,7 @@
 mod instead;
 
 use super::open::open;
-use super::screen::{Paint, Screen, Tone, fitting, json, wrapped};
+use super::screen::{Paint, Screen, Tone, Versioned, fitting, json, wrapped};
 use super::{BadCall, Ending, given, names, next, written};
 use crate::registry::{Broken, Locks, Replay, other_runs};
 use crate::report::{
@@ -242,7 +242,7 @@ impl ReplayToken {
         let shown = match format {
             Format::Json => {
                 let why = replay.told(&token, &broken, |story| because(&story));
-                json(&document(&token, replay, broken, why))
+                json(&Versioned::new(&document(&token, replay, broken, why)))
             }
             Format::Text => {
                 let why = replay.told(&token, &broken, |story| why_text(&story, options));

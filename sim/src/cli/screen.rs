@@ -73,6 +73,11 @@ impl Screen {
         }
     }
 
+    /// Prints a document that is no list of rows, and with it which picklock wrote it, if one is wanted.
+    pub fn versioned<T: Serialize>(&mut self, document: &T) {
+        self.document(&Versioned::new(document));
+    }
+
     /// Prints rows as a document that says whether they are all, if one is wanted.
     pub fn rows<T: Serialize>(&mut self, rows: &[T], complete: bool) {
         self.document(&Rows::new(rows, complete));
@@ -118,6 +123,22 @@ pub struct Rows<'a, T> {
 
 /// Changes when fields go or change their meaning; not when some are added.
 pub const SCHEMA: u32 = 1;
+
+/// A document that is no list of rows, with the version that wrote it.
+#[derive(Serialize)]
+pub struct Versioned<'a, T> {
+    picklock: &'static str,
+    schema: u32,
+    #[serde(flatten)]
+    document: &'a T,
+}
+
+impl<'a, T: Serialize> Versioned<'a, T> {
+    /// This one.
+    pub fn new(document: &'a T) -> Versioned<'a, T> {
+        Versioned { picklock: env!("CARGO_PKG_VERSION"), schema: SCHEMA, document }
+    }
+}
 
 impl<'a, T: Serialize> Rows<'a, T> {
     /// These; `complete` unless something came before all of them were there.

@@ -279,7 +279,7 @@ impl Wrong {
             counted(tally.lost, "message"),
         ));
         screen.text(&text);
-        screen.document(&Summary {
+        screen.versioned(&Summary {
             listening,
             witness,
             told,

@@ -36,6 +36,11 @@ impl Set {
         Ok(Some(format!("{used}; there are two clients or more, and with --set varies=false exactly these")))
     }
 
+    /// Whether nothing is.
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty()
+    }
+
     /// All of it, as it was asked for.
     pub fn given(self) -> Vec<String> {
         self.set
@@ -43,7 +48,11 @@ impl Set {
 
     /// The packed setup, with all of it set, one after the other.
     pub fn in_setup(&self, lock: &dyn AnyLock, mut setup: Vec<u8>) -> Result<Vec<u8>, BadCall> {
-        for given in &self.set {
+        for (nth, given) in self.set.iter().enumerate() {
+            let is_before = |before: &&String| name_of(before) == name_of(given);
+            if let Some(before) = self.set[..nth].iter().find(is_before) {
+                return Err(BadCall(format!("--set {given}: it is set already, --set {before}")));
+            }
             let Some((name, value)) = given.split_once('=') else {
                 return Err(BadCall(format!("--set {given}: it takes NAME=VALUE, such as ttl=5s")));
             };

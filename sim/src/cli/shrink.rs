@@ -82,7 +82,7 @@ impl ShrinkToken {
         let is_kept = last::keep([document.token.as_str()]);
         let name = if is_kept { "@last" } else { document.token.as_str() };
         screen.text(&text(&document, name, screen));
-        screen.document(&document);
+        screen.versioned(&document);
         Ok(Ending::broken_if(document.property.is_some()))
     }
 }

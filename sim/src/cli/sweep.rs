@@ -395,7 +395,7 @@ impl Document {
     /// Prints it.
     pub fn show(&self, screen: &mut Screen, verbose: bool) -> Result<Ending, BadCall> {
         screen.text(&self.text(screen.paint(), verbose));
-        screen.document(self);
+        screen.versioned(self);
         let ending = match self.verdict {
             Verdict::Violated => Ending::Broken,
             Verdict::NotSeen => Ending::Fine,

@@ -95,7 +95,7 @@ struct Row {
 impl Theorems {
     /// Checks all claims.
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
-        let all = self.chosen()?;
+        let all = self.chosen(locks)?;
         let pool = self.jobs.pool()?;
         self.ci.check()?;
         let (long, chosen): (Vec<Claim>, Vec<Claim>) =
@@ -153,21 +153,30 @@ impl Theorems {
         Ok(ending)
     }
 
-    fn chosen(&self) -> Result<Vec<Claim>, BadCall> {
+    fn chosen(&self, locks: &Locks) -> Result<Vec<Claim>, BadCall> {
         let all = claims();
-        let (mut theorems, mut locks) = (Vec::new(), Vec::new());
+        let (mut theorems, mut chosen) = (Vec::new(), Vec::new());
         for name in &self.names {
             let found = names::find("theorem", name, THEOREMS.to_vec(), |theorem| theorem.name.to_owned());
-            let lock = all.iter().map(|claim| claim.space.lock).find(|lock| lock.eq_ignore_ascii_case(name));
+            let known = all.iter().map(|claim| claim.space.lock).find(|lock| lock.eq_ignore_ascii_case(name));
             // Some theorems and locks have one name: it is the theorem's.
-            match (found, lock) {
+            match (found, known) {
                 (Ok(theorem), _) => theorems.push(theorem.name),
-                (Err(_), Some(lock)) => locks.push(lock),
-                (Err(error), None) => return Err(error),
+                (Err(_), Some(lock)) => chosen.push(lock),
+                (Err(unknown), None) => {
+                    return Err(match names::lock(locks, name) {
+                        Ok(lock) => BadCall(format!(
+                            "no theorem is about {name}; {} check {name} searches a small world of it",
+                            names::program(),
+                            name = lock.name()
+                        )),
+                        Err(_) => unknown,
+                    });
+                }
             }
         }
         let is_chosen = |claim: &Claim| {
-            self.names.is_empty() || theorems.contains(&claim.theorem) || locks.contains(&claim.space.lock)
+            self.names.is_empty() || theorems.contains(&claim.theorem) || chosen.contains(&claim.space.lock)
         };
         Ok(all.into_iter().filter(is_chosen).collect())
     }

@@ -9,7 +9,7 @@ use picklock_model::time::Micros;
 /// links can be cut, slowed down and reset, and faults can be aimed at a client that enters or leaves; whatever else is about
 /// clients strikes servers, and what waits for anything else strikes at a time drawn from the seed, before the horizon.
 ///
-/// A pause of a process is drawn anew, from half a lease to three: real seconds pass here, and a pause that no lease notices
+/// A pause of a process is drawn anew, from one lease to three: real seconds pass here, and a pause that no lease notices
 /// teaches nothing. Nor do seconds in which most servers are down for good: whatever ends starts again, after three leases at most.
 pub fn for_trial(
     plan: Plan,
@@ -23,11 +23,11 @@ pub fn for_trial(
     let turned = for_servers(plan.clone(), seed, servers, horizon);
     let faults = plan.faults.into_iter().zip(turned.faults).map(|(drawn, turned)| {
         let is_aimed = is_aimed(drawn.when);
-        let when = if is_aimed { drawn.when } else { turned.when };
+        let when = if is_aimed { soon(drawn.when) } else { turned.when };
         let of_client = of_process(&drawn.fault, is_aimed).or_else(|| of_links(&drawn.fault, is_aimed));
         let mut fault = of_client.unwrap_or(turned.fault);
         if let Fault::Pause { node: Target::Client(_) | Target::Struck, length } = &mut fault {
-            *length = Micros(dice.between(lease.0 / 2, 3 * lease.0));
+            *length = Micros(dice.between(lease.0, 3 * lease.0));
         }
         if let Fault::Crash { restart_after, .. }
         | Fault::PowerLoss { restart_after, .. }
@@ -42,6 +42,19 @@ pub fn for_trial(
         Planned { when, fault }
     });
     Plan { faults: faults.collect(), heal_at, ..turned }
+}
+
+/// No trigger is pulled so often in a round of some seconds that the tenth time can be waited for, least of all on a machine that is busy.
+const NTH_MAX: u16 = 3;
+
+/// The same trigger, at one of the first times.
+fn soon(when: When) -> When {
+    match when {
+        When::Trigger { client, event, nth, delay } => {
+            When::Trigger { client, event, nth: nth.saturating_sub(1) % NTH_MAX + 1, delay }
+        }
+        at => at,
+    }
 }
 
 /// Whether it can be told here when this is.
@@ -117,6 +130,7 @@ mod tests {
             for Planned { when, fault } in &plan.faults {
                 assert!(is_aimed(*when) || matches!(when, When::At(at) if *at <= scale.horizon), "{when}");
                 aimed += usize::from(is_aimed(*when));
+                assert!(!matches!(when, When::Trigger { nth, .. } if *nth == 0 || *nth > NTH_MAX), "{when}");
                 if let Fault::Pause { node, .. } | Fault::Crash { node, .. } = fault {
                     processes += usize::from(matches!(node, Target::Client(_) | Target::Struck));
                     assert!(is_aimed(*when) || *node != Target::Struck);

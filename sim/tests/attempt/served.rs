@@ -155,6 +155,36 @@ fn who_empties_a_database_or_renames_a_lock_has_given_it_back() {
     assert_eq!(code, Some(0), "{said}");
 }
 
+/// Whatever writes over a lock's key, or makes it go, gives the lock back, and so does a deletion of many keys at once.
+#[test]
+fn whatever_overwrites_a_lock_or_takes_it_away_has_given_it_back() {
+    let served = Judging::start("overwritten", &[]);
+    let (mut one, mut other) = (connect(&served.redis), connect(&served.redis));
+    let many: String = (0..40).map(|number| format!(" key:{number}")).collect();
+    let many = format!("DEL{many} lock");
+    let gives_back: [&[&str]; 6] = [
+        &["MSET key x lock y", "DEL lock"],
+        &["SUNIONSTORE lock none"],
+        &["SDIFFSTORE lock none"],
+        &["SORT none STORE lock"],
+        &[&many],
+        &["SWAPDB 0 1"],
+    ];
+    for (round, commands) in gives_back.iter().enumerate() {
+        let takes = |value: &str| format!("SET lock {value}{round} NX");
+        assert_eq!(ask(&mut one, &takes("one")).as_deref(), Some("+OK"), "{commands:?}");
+        assert_eq!(ask(&mut other, &takes("two")).as_deref(), Some("$-1"), "{commands:?}");
+        for command in *commands {
+            let answer = ask(&mut one, command);
+            assert!(answer.is_some_and(|answer| !answer.starts_with('-')), "{command}");
+        }
+        assert_eq!(ask(&mut other, &takes("two")).as_deref(), Some("+OK"), "{commands:?}");
+        assert_eq!(ask(&mut other, "DEL lock").as_deref(), Some(":1"), "{commands:?}");
+    }
+    let (code, said) = served.interrupt();
+    assert_eq!(code, Some(0), "{said}");
+}
+
 #[test]
 fn what_broke_is_told_though_nothing_can_be_written_of_it() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));

@@ -30,6 +30,59 @@ fn an_assumption_that_is_not_made_cannot_be_dropped() {
     }
 }
 
+/// A client that asks, is refused and asks again in no time keeps no lease from its end.
+#[test]
+fn asking_without_end_does_not_stop_time() {
+    let endless =
+        run("check redis-single --try-lock --progress --rounds endless --property deadlock-freedom");
+    assert_eq!(endless.code, 0, "{}", endless.stdout);
+}
+
+/// A violation that comes without a drop is none of its doing, and a drop may bring in more than its name says.
+#[test]
+fn a_violation_is_held_against_the_same_check_with_nothing_dropped() {
+    let needless = run("check redis-failover --drop clocks-agree");
+    let said = "with nothing dropped it is violated, too, in 17 steps: no drop is needed for that";
+    assert!(needless.code == 1 && needless.stdout.contains(said), "{}", needless.stdout);
+    let needed = run("check zookeeper-lock --drop durable");
+    let said =
+        ["with nothing dropped it holds", "session.timeout=3s (else none)", "given up with that: no-expiry"];
+    assert!(said.iter().all(|said| needed.stdout.contains(said)), "{}", needed.stdout);
+    let both = document("check cassandra-queue --drop no-pause --drop no-expiry");
+    let of = |control: usize| {
+        (both["controls"][control]["in_force"].clone(), both["controls"][control]["verdict"].clone())
+    };
+    assert_eq!(of(0), (serde_json::Value::Null, "holds".into()));
+    assert_eq!(of(1), ("no-pause".into(), "violated".into()));
+    assert_eq!(of(2), ("no-expiry".into(), "holds".into()));
+    assert!(both["changed"].as_array().is_some_and(|changed| !changed.is_empty()), "{both}");
+    let twice = run("check redis-single --drop no-pause --drop no-pause");
+    assert_eq!((twice.code, twice.stderr.as_str()), (2, "error: no-pause is dropped twice\n"));
+}
+
+/// What the lock or its store does not give is not among what is assumed.
+#[test]
+fn what_does_not_hold_is_not_assumed() {
+    let assumed = |call: &str| {
+        let found = document(call)["assumed"].clone();
+        let names = found.as_array().cloned().unwrap_or_default();
+        move |name: &str| names.iter().any(|known| known == name)
+    };
+    assert!(assumed("check redis-single")("stops-in-time"));
+    let work = "fits into the lease";
+    assert!(
+        run("check redis-single").stdout.contains(work)
+            && !run("check redis-single --hold 4").stdout.contains(work)
+    );
+    assert!(!assumed("check redis-single --set ttl=none")("keys-expire"));
+    assert!(!assumed("check redis-single --set store.persistence=None")("durable"));
+    assert!(
+        document("check redis-failover")["not_in_force"]
+            .as_array()
+            .is_some_and(|names| names.contains(&"no-fail-over".into()))
+    );
+}
+
 /// A clock that stops is for worlds without time, and a pause brings time in.
 #[test]
 fn a_fault_that_cannot_come_in_this_world_is_no_pass() {

@@ -222,9 +222,12 @@ fn who_is_shown_a_failure_is_told_what_to_do_with_it() {
     let row = run("scenarios C1").stdout;
     assert!(row.contains("see it      picklock replay C1\n"), "{row}");
     let check = run("check cassandra-queue --drop unique-ids").stdout;
-    assert!(check.contains("draw it     picklock replay pk5_"), "{check}");
+    assert!(check.contains("draw it     the same, and --out run.html"), "{check}");
     // There is no shorter run, but there are others.
-    assert!(check.contains("what if     picklock replay pk5_") && !check.contains("shrink it"), "{check}");
+    assert!(
+        check.contains("what if     the same, and --instead STEP") && !check.contains("shrink it"),
+        "{check}"
+    );
     // Where nothing is kept @last would be another run, or none.
     let hunt = run("hunt C6 --starts 1").stdout;
     assert!(hunt.contains("see it      picklock replay pk5_"), "{hunt}");

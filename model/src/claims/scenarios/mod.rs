@@ -94,7 +94,6 @@ pub const UNHUNTED: &[(&str, &str)] = &[
         "wrong clocks end entries on the server as well, whose clock is among them, and nothing repairs that (row R3): what is found \
          could not be told from it",
     ),
-    ("F3", "no fault of a plan restarts the resource"),
     (
         "C22a",
         "the service's time stands still for as long as the dead replica's clock was ahead, and after a clock has erred a \

@@ -661,6 +661,7 @@ fn f3() -> Scenario {
         search: space(true),
         fix: "persist it",
         fix_search: space(false),
+        hunt: Some(hunts::f3()),
         ..REDIS
     }
 }

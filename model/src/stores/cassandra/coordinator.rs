@@ -2,6 +2,7 @@
 //! as many as the consistency level asks for have done their part.
 
 use super::cell::{Cell, Column, Columns, Content, merge_all, merge_into};
+use super::hints::{self, Handoff};
 use super::paxos::Ballot;
 use super::peer::Peer;
 use super::pending::{Awaited, Pending, RowAcks, Servers};
@@ -15,7 +16,7 @@ use crate::time::{Due, Micros, Wall};
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
-/// The coordinator's memory. All of it but `next_serial` is gone after a restart.
+/// The coordinator's memory. All of it but `next_serial` and the hints on its disk is gone after a restart.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub(super) struct Coordinator {
     /// The number that the next message to replicas gets. Survives restarts here, so that an answer to the process
@@ -27,6 +28,8 @@ pub(super) struct Coordinator {
     last_timestamp: Option<Wall>,
     /// The last time put into a column's name.
     last_name: Option<Wall>,
+    /// What replicas have not acknowledged, where hints are kept.
+    handoffs: Vec<Handoff>,
 }
 
 /// Write timestamps that coordinators give are compared with each other only within a column; this one only with the
@@ -53,8 +56,13 @@ impl Cassandra {
             if put.is_some() {
                 effects.changed(Written::Put { row, client });
             }
-            let serial = (cx.settings.writes.of(cx.servers) > 1).then(|| self.coordinator.draw_serial());
-            match (serial, put) {
+            let is_awaited = cx.settings.writes.of(cx.servers) > 1;
+            let is_counted = is_awaited || cx.settings.hint_period.is_some();
+            let serial = is_counted.then(|| self.coordinator.draw_serial());
+            self.coordinator
+                .handoffs
+                .extend(serial.and_then(|serial| Handoff::of(serial, row, &columns, cx)));
+            match (serial.filter(|_| is_awaited), put) {
                 (Some(serial), put) => {
                     unacknowledged.push(RowAcks { serial, put, acked: Servers::default() });
                 }
@@ -81,6 +89,7 @@ impl Cassandra {
         cx: &Context<Settings>,
         effects: &mut Effects<Self>,
     ) {
+        hints::acknowledged(&mut self.coordinator.handoffs, from, serial);
         let Some(at) = self.coordinator.pending.iter().position(|pending| pending.awaits_ack(serial)) else {
             return;
         };
@@ -125,6 +134,10 @@ impl Cassandra {
         effects: &mut Effects<Self>,
     ) {
         let columns = self.replica.read(row, from, cx);
+        if is_overwhelmed(&columns, count, cx.wall.whole_seconds(), cx.settings) {
+            effects.reply(client, Reply { serial: request, outcome: Outcome::TimedOut });
+            return;
+        }
         let others = cx.settings.reads.of(cx.servers) - 1;
         if others == 0 {
             let outcome = Outcome::Slice(live_columns(&columns, count, cx.wall.whole_seconds()));
@@ -173,6 +186,12 @@ impl Cassandra {
         };
         if answered.contains(from) {
             return; // The message was duplicated.
+        }
+        if is_overwhelmed(&columns, *count, now_seconds.unwrap_or(cx.wall.whole_seconds()), cx.settings) {
+            // The replica has refused (`db/filter/TombstoneOverwhelmingException.java`), and so does the coordinator.
+            let Pending { client, request, .. } = self.coordinator.pending.remove(at);
+            effects.reply(client, Reply { serial: request, outcome: Outcome::TimedOut });
+            return;
         }
         answered.insert(from);
         found.extend(columns.into_iter().map(|column| (from, column)));
@@ -279,9 +298,10 @@ impl Coordinator {
         rows
     }
 
-    /// Whether somebody waits for this acknowledgement.
+    /// Whether somebody waits for this acknowledgement, or it ends a hint.
     pub fn awaits_ack(&self, serial: u32) -> bool {
         self.pending.iter().any(|pending| pending.awaits_ack(serial))
+            || self.handoffs.iter().any(|handoff| handoff.has(serial))
     }
 
     /// Whether somebody waits for these cells.
@@ -289,13 +309,20 @@ impl Coordinator {
         self.pending.iter().any(|pending| pending.awaits_cells(serial))
     }
 
-    /// The first time at which an operation is given up.
+    /// The first time at which an operation is given up, or something becomes of a hint.
     pub fn deadline(&self) -> Option<Due> {
-        self.pending.iter().filter_map(|pending| pending.deadline).min()
+        let handoffs = self.handoffs.iter().map(Handoff::due);
+        self.pending.iter().filter_map(|pending| pending.deadline).chain(handoffs).min()
+    }
+
+    /// Gives up what has waited too long, and hands over hints.
+    pub fn on_deadline(&mut self, cx: &Context<Settings>, effects: &mut Effects<Cassandra>) {
+        self.time_out(cx, effects);
+        hints::on_deadline(&mut self.handoffs, cx, effects);
     }
 
     /// Gives up what has waited too long. What was written stays written.
-    pub fn time_out(&mut self, cx: &Context<Settings>, effects: &mut Effects<Cassandra>) {
+    fn time_out(&mut self, cx: &Context<Settings>, effects: &mut Effects<Cassandra>) {
         self.pending.retain(|pending| {
             let over = pending.deadline.is_some_and(|due| due <= Due::Monotonic(cx.monotonic));
             if over {
@@ -306,8 +333,10 @@ impl Coordinator {
     }
 
     /// A new process remembers nothing of the old one's operations.
-    pub fn restart(&mut self) {
-        *self = Coordinator { next_serial: self.next_serial, ..Coordinator::default() };
+    pub fn restart(&mut self, cx: &Context<Settings>) {
+        let mut handoffs = std::mem::take(&mut self.handoffs);
+        hints::restart(&mut handoffs, cx);
+        *self = Coordinator { next_serial: self.next_serial, handoffs, ..Coordinator::default() };
     }
 
     /// Whether a read of this table is under way.
@@ -318,6 +347,7 @@ impl Coordinator {
     /// Whether an operation under way can tell the column from its absence: see [`Pending::needs`].
     pub fn needs(&self, row: Row, name: ColumnName, last_expiry_seconds: Option<i64>) -> bool {
         self.pending.iter().any(|pending| pending.needs(row, name, last_expiry_seconds))
+            || self.handoffs.iter().any(|handoff| handoff.mentions(row, name))
     }
 
     /// Forgets times handed out that every later reading of the clock exceeds anyway.
@@ -331,7 +361,25 @@ impl Coordinator {
         self.last_timestamp.iter_mut().for_each(|at| visitor.stamp(LAST_TIMESTAMP, at));
         self.last_name.iter_mut().for_each(|at| visitor.stamp(NAME_GROUP, at));
         self.pending.iter_mut().for_each(|pending| pending.visit(visitor));
+        self.handoffs.iter_mut().for_each(|handoff| handoff.visit(visitor));
     }
+}
+
+/// Whether a replica with these columns refuses to go on looking (`db/ReadCommand.java` `withMetricsRecording`): it counts what is dead
+/// until it has found as much as was asked for.
+fn is_overwhelmed(columns: &[Column], count: u8, now_seconds: i64, settings: &Settings) -> bool {
+    let Some(tombstones_max) = settings.tombstones_max else { return false };
+    let (mut live, mut dead) = (0, 0);
+    for column in columns {
+        if live == count {
+            break;
+        }
+        match column.cell.value_at(now_seconds) {
+            Some(_) => live += 1,
+            None => dead += 1,
+        }
+    }
+    dead > tombstones_max
 }
 
 /// The clock's reading, or just after `last` if the clock is not past that.

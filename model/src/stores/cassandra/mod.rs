@@ -22,7 +22,8 @@
 //!   the same or a smaller one twice, even if its clock steps back, until it restarts.
 //! - Conditional writes of one column, by Paxos: prepare, read, propose, commit among all replicas, with the ballot as
 //!   write timestamp. What differs there is said in `proposer`.
-//! - Blocking read repair of what a read returns, the commit log, the grace period of tombstones.
+//! - Blocking read repair of what a read returns, the commit log, the grace period of tombstones, hinted handoff, and reads that
+//!   fail past too many tombstones.
 //!
 //! # What is left out, and which failures that hides
 //!
@@ -32,20 +33,19 @@
 //! - *Coordinator and its own replica are one step.* Hidden: a coordinator whose own write is late or lost (a full
 //!   queue drops it) while others have it. A read always uses the coordinator's own cells; the real one takes the
 //!   replicas that answered fastest of late, its own first nearly always.
-//! - *Hinted handoff.* Hidden: a partial write or delete that reaches the missed replicas later by itself. Catalogue
-//!   row C14 (a tombstone on one replica only) would heal, unless the coordinator dies for good or three hours pass;
-//!   and a write that was reported as timed out would turn up long after.
+//! - *Hints of conditional writes, and of repairs.* Plain writes have them ([`Settings::hint_period`]).
 //! - *The batchlog.* Hidden: a coordinator that dies in a logged batch; others finish it for him about ten seconds
-//!   later. Here the rest of the batch is lost with him.
+//!   later. Here the rest of the batch is lost with him. The one batch that is sent here deletes what has expired: what is lost
+//!   of it is deleted in the next pass, and what came late would be older than any renewal.
 //! - *Digest reads, speculative retries, rapid read protection.* They save work, or ask one replica more when another
 //!   is slow; a read here returns what such a read could return.
+//! - *Paging.* Nobody here reads more cells of a row than one page has.
 //! - *A repair's own speculation* (`BlockingPartitionRepair.maybeSendAdditionalWrites`): a replica that answers a
 //!   read and then not the repair makes the read time out here; the real coordinator tries the others.
 //! - *Anti-entropy repair, compaction, flushes, disks that fill or break, topology changes, datacentres,* and the
 //!   failure detector: a coordinator does not refuse up front (`UnavailableException`), with nothing written; it times out, with
 //!   something written.
-//! - *What tombstones cost.* A read past many is slow, and fails past 100,000 (`tombstone_failure_threshold`). Hidden: a queue at whose
-//!   first nobody can look any more, once so many have been through it within the grace period.
+//! - *What tombstones cost.* A read past many is slow; that it fails past too many is modelled ([`Settings::tombstones_max`]).
 //! - *Row and range tombstones, counters.* The Cassandra paper has none.
 //! - *Of lightweight transactions:* the second variant of Paxos (4.1), reads at SERIAL, conditions on more than one column,
 //!   and that `system.paxos` forgets a round after three hours. Hidden: what goes wrong when rounds of both variants meet,
@@ -54,6 +54,7 @@
 
 mod cell;
 mod coordinator;
+mod hints;
 mod paxos;
 mod peer;
 mod pending;
@@ -100,6 +101,13 @@ pub struct Settings {
     /// For the seeded engine only: the exhaustive one forgets how long ago something past was, and would purge
     /// nothing. An expired cell is purged by its expiry, the real one already by the time it was written.
     pub gc_grace_seconds: Option<i64>,
+    /// How often a coordinator sends again what a replica has missed, and after how long it has that on its disk; `None`: it does not.
+    /// The real default is ten seconds. For the seeded engine, and only with a request timeout, after which something counts as missed.
+    pub hint_period: Option<Micros>,
+    /// A read that passes more tombstones and expired cells than this before it has found enough fails, which its client is told as
+    /// a timeout; `None`: never. `cassandra.yaml` has 100,000 (`tombstone_failure_threshold`). For the seeded engine: the exhaustive one
+    /// forgets tombstones that hide nothing.
+    pub tombstones_max: Option<u32>,
 }
 
 impl Default for Settings {
@@ -114,6 +122,8 @@ impl Default for Settings {
             request_timeout: Some(Micros::seconds(2)),
             commit_log: CommitLog::default(),
             gc_grace_seconds: None,
+            hint_period: None,
+            tombstones_max: None,
         }
     }
 }
@@ -279,13 +289,13 @@ impl Store for Cassandra {
     }
 
     fn on_deadline(&mut self, cx: &Context<Settings>, effects: &mut Effects<Self>) {
-        self.coordinator.time_out(cx, effects);
+        self.coordinator.on_deadline(cx, effects);
         self.proposer.time_out(cx, effects);
         self.replica.on_deadline(cx.monotonic);
     }
 
     fn on_restart(&mut self, power_lost: bool, cx: &Context<Settings>, _effects: &mut Effects<Self>) {
-        self.coordinator.restart();
+        self.coordinator.restart(cx);
         self.proposer = proposer::Proposer::default();
         self.replica.restart(power_lost, cx.settings.commit_log);
     }
@@ -318,6 +328,10 @@ impl Store for Cassandra {
             | Message::Write { .. }
             | Message::Written { .. } => 1,
         }
+    }
+
+    fn is_durable(settings: &Settings) -> bool {
+        settings.commit_log == CommitLog::Batch
     }
 
     fn dismisses(&self, message: &Peer) -> bool {

@@ -442,6 +442,10 @@ impl Store for Etcd {
         }
     }
 
+    fn is_durable(settings: &Settings) -> bool {
+        settings.log == Log::Synced
+    }
+
     fn dismisses(&self, message: &Peer) -> bool {
         self.part.as_ref().is_some_and(|part| part.knows(message))
     }

@@ -308,6 +308,10 @@ impl Store for FeedbackStore {
 
     const SETTLES: bool = false;
 
+    fn is_durable(settings: &Settings) -> bool {
+        settings.log == Log::Synced
+    }
+
     /// A second server would have nothing to do: clients ask the first.
     fn new(_me: u8, _servers: u8, _settings: &Settings) -> Self {
         FeedbackStore::default()

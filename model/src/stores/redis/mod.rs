@@ -293,6 +293,14 @@ impl Store for Redis {
         Redis { keys: Keyspace::default(), closed_until: None, tenant, replication }
     }
 
+    fn is_durable(settings: &Settings) -> bool {
+        settings.persistence == Persistence::AofAlways
+    }
+
+    fn fails_over(settings: &Settings) -> bool {
+        matches!(settings.layout, Layout::Replicated { .. })
+    }
+
     fn keeps_keys(settings: &Settings) -> bool {
         let flushes = settings.tenant.is_some_and(|tenant| tenant.does == TenantDoes::FlushesAll);
         !flushes && (settings.keys_max.is_none() || settings.eviction == Eviction::No)

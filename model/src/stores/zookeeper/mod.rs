@@ -248,6 +248,10 @@ impl Store for ZooKeeper {
         }
     }
 
+    fn is_durable(settings: &Settings) -> bool {
+        settings.log == Log::Synced
+    }
+
     fn dismisses(&self, message: &Peer) -> bool {
         self.knows(message)
     }

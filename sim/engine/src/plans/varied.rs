@@ -26,7 +26,7 @@ pub fn of_seed<Y: System>(setup: &Setup<Y>, seed: u64) -> Cow<'_, Setup<Y>> {
 /// How many clients and attendants a run of this setup can have, whatever its seed.
 pub(crate) fn processes_max(around: &Workload) -> u8 {
     let clients = match around.varies {
-        true => CLIENTS_MAX.max(around.clients.saturating_add(1)),
+        true => clients_max(around),
         false => around.clients,
     };
     clients.saturating_add(around.attendants)
@@ -36,6 +36,51 @@ pub(crate) fn processes_max(around: &Workload) -> u8 {
 pub(crate) fn workload_of_seed(around: &Workload, lease: Option<Micros>, seed: u64) -> Option<Workload> {
     let lease = lease.unwrap_or(LEASE_IF_NONE);
     around.varies.then(|| varied(around, lease, &mut Dice::new(seed, Stream::Workload)))
+}
+
+/// What the seeds draw, if they do: of clients that hold something, or only call.
+pub fn in_words(around: &Workload, lease: Option<Micros>, holds: bool) -> Option<String> {
+    if !around.varies {
+        return None;
+    }
+    let lengths = Lengths::of(around, lease.unwrap_or(LEASE_IF_NONE));
+    let times = match around.rounds {
+        0 | ROUNDS_WITHOUT_END => String::new(),
+        rounds => {
+            format!(", 1 to {} {}", rounds_max(rounds), if holds { "times each" } else { "operations each" })
+        }
+    };
+    let clients = format!("{CLIENTS_MIN} to {} clients{times}", clients_max(around));
+    let Lengths { think, hold } = lengths;
+    let fits = if around.work_fits { " (half of its lease: this lock asks for work that fits)" } else { "" };
+    Some(match holds {
+        true => {
+            format!("{clients}, and lengths anew: holds of up to {hold}{fits}, thinking of up to {think}")
+        }
+        false => format!("{clients}, and lengths anew: thinking of up to {think}"),
+    })
+}
+
+/// The longest that there may be.
+struct Lengths {
+    think: Micros,
+    hold: Micros,
+}
+
+impl Lengths {
+    fn of(around: &Workload, lease: Micros) -> Lengths {
+        let longest = Micros(lease.0.saturating_add(lease.0 / 2));
+        // What a grant and an answer take comes on top.
+        Lengths { think: longest, hold: if around.work_fits { Micros(lease.0 / 2) } else { longest } }
+    }
+}
+
+fn clients_max(around: &Workload) -> u8 {
+    CLIENTS_MAX.max(around.clients.saturating_add(1))
+}
+
+fn rounds_max(rounds: u8) -> u8 {
+    rounds.saturating_add(ROUNDS_MORE).min(ROUNDS_WITHOUT_END - 1)
 }
 
 /// What lengths are measured by where no grant ends by itself.
@@ -57,20 +102,16 @@ const SHORTEST_MICROS: i64 = 1000;
 const RETRY_MIN: Micros = Micros::millis(20);
 
 fn varied(around: &Workload, lease: Micros, dice: &mut Dice) -> Workload {
-    let longest = Micros(lease.0.saturating_add(lease.0 / 2));
-    // What a grant and an answer take comes on top.
-    let longest_hold = if around.work_fits { Micros(lease.0 / 2) } else { longest };
-    let clients_max = i64::from(CLIENTS_MAX.max(around.clients.saturating_add(1)));
+    let longest = Lengths::of(around, lease);
+    let clients_max = i64::from(clients_max(around));
     // The smaller one of two: few clients more often than many, for each costs the others time.
     let mut clients = || dice.between(i64::from(CLIENTS_MIN), clients_max) as u8;
     let clients = clients().min(clients());
     let rounds = match around.rounds {
         0 | ROUNDS_WITHOUT_END => around.rounds,
-        rounds => {
-            dice.between(1, i64::from(rounds.saturating_add(ROUNDS_MORE).min(ROUNDS_WITHOUT_END - 1))) as u8
-        }
+        rounds => dice.between(1, i64::from(rounds_max(rounds))) as u8,
     };
-    let (think, hold) = (length(longest, dice), length(longest_hold, dice));
+    let (think, hold) = (length(longest.think, dice), length(longest.hold, dice));
     let think = if around.retries { think.max(RETRY_MIN.min(around.think)) } else { think };
     let pace = pace(dice);
     let access = access(around.access, dice);

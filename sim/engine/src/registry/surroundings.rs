@@ -1,6 +1,7 @@
 //! What the world was like in which a verdict was reached: who used the lock, what was allowed to go wrong, and which
 //! assumptions were not in force. A verdict without it says nothing.
 
+use crate::plans::varied;
 use picklock_model::claims::Assumption;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
@@ -25,6 +26,9 @@ pub struct Surroundings {
     pub settings_told: Vec<String>,
     /// What may go wrong, and how often.
     pub allowed: Vec<String>,
+    /// Whether every hold is shorter than the lease.
+    #[serde(skip)]
+    pub work_fits: bool,
     /// The assumptions that do not hold here, whether they were dropped or never made.
     pub not_in_force: Vec<&'static str>,
 }
@@ -51,11 +55,13 @@ impl Surroundings {
             }
         };
         Surroundings {
-            used: used_in::<Y>(&setup.workload, setup.servers, bounds),
+            used: used_in::<Y>(&setup.workload, setup.servers, Some(bounds)),
             time: time + at_once,
             settings: Vec::new(),
             settings_told: Vec::new(),
-            allowed: [bounds.allowed(), Y::Store::surroundings(&setup.store)].concat(),
+            allowed: [bounds.allowed(), not_on_disk::<Y>(space), Y::Store::surroundings(&setup.store)]
+                .concat(),
+            work_fits: fits(space),
             not_in_force: not_in_force(space).into_iter().map(Assumption::name).collect(),
         }
     }
@@ -95,23 +101,23 @@ pub(super) fn in_words<T: AsRef<str>>(things: &[T]) -> String {
 
 /// Who uses the lock in seeded runs, how often and how long, on how many servers; and what its store goes through by itself.
 pub fn use_in_words<Y: System>(setup: &Setup<Y>) -> String {
-    let used = used_in::<Y>(&setup.workload, setup.servers, &Bounds::default());
+    let used = used_in::<Y>(&setup.workload, setup.servers, None);
     let used = [vec![used], Y::Store::surroundings(&setup.store)].concat().join("; ");
-    match (setup.workload.varies, setup.workload.work_fits) {
-        (true, true) => format!(
-            "{used}; each seed draws its own numbers and lengths around these, and work that fits into half of the lease, \
-             as this lock asks for"
-        ),
-        (true, false) => format!("{used}; each seed draws its own numbers and lengths around these"),
-        (false, _) => used,
+    match varied::in_words(&setup.workload, Y::patience(setup), Y::HOLDS) {
+        Some(drawn) => format!("{used}; around these each seed draws {drawn}"),
+        None => used,
     }
 }
 
-/// The same within these bounds, which may leave it to the clients how long they take.
-fn used_in<Y: System>(workload: &Workload, servers: u8, bounds: &Bounds) -> String {
+/// The same within bounds, which may leave it to the clients how long they take. They do where no time passes: there a length is a
+/// deadline, and any other comes before it or after it.
+fn used_in<Y: System>(workload: &Workload, servers: u8, bounds: Option<&Bounds>) -> String {
+    let asks_at_any_time = bounds.is_some_and(|bounds| bounds.unhurried || bounds.latency_ticks.is_none());
+    let holds_any_time =
+        bounds.is_some_and(|bounds| bounds.unhurried_holders || bounds.latency_ticks.is_none());
     let some = |number: u8, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     if !Y::HOLDS {
-        let begin = match bounds.unhurried {
+        let begin = match asks_at_any_time {
             true => "beginning when they like".to_owned(),
             false => format!("thinking {} before each", workload.think),
         };
@@ -122,6 +128,7 @@ fn used_in<Y: System>(workload: &Workload, servers: u8, bounds: &Bounds) -> Stri
             some(servers, "server")
         );
     }
+    let is_timeless = bounds.is_some_and(|bounds| bounds.latency_ticks.is_none());
     let calls = match workload.calls {
         Calls::Lock => "lock",
         Calls::TryLock => "try_lock",
@@ -130,13 +137,15 @@ fn used_in<Y: System>(workload: &Workload, servers: u8, bounds: &Bounds) -> Stri
         ROUNDS_WITHOUT_END => "without end".to_owned(),
         rounds => format!("{} each", some(rounds, "time")),
     };
-    let hold = match (workload.releases, bounds.unhurried_holders) {
+    let hold = match (workload.releases, holds_any_time) {
         (false, _) => "hold for good".to_owned(),
-        (true, true) if workload.hold == Micros::ZERO => "hold for as long as they like".to_owned(),
+        (true, true) if workload.hold == Micros::ZERO || is_timeless => {
+            "hold for as long as they like".to_owned()
+        }
         (true, true) => format!("hold for as long as they like, {} at least", workload.hold),
         (true, false) => format!("hold {}", workload.hold),
     };
-    let think = match bounds.unhurried {
+    let think = match asks_at_any_time {
         true => "ask when they like".to_owned(),
         false => format!("think {}", workload.think),
     };
@@ -155,16 +164,35 @@ fn used_in<Y: System>(workload: &Workload, servers: u8, bounds: &Bounds) -> Stri
     )
 }
 
+/// That power takes with it what was acknowledged, where it may be lost.
+fn not_on_disk<Y: System>(space: &Space<Y>) -> Vec<String> {
+    let words = "a server that loses power loses writes that it has acknowledged";
+    loses_with_power(space).then(|| words.to_owned()).into_iter().collect()
+}
+
+fn loses_with_power<Y: System>(space: &Space<Y>) -> bool {
+    space.bounds.power_losses > 0 && !Y::Store::is_durable(&space.setup.store)
+}
+
+/// Whether all holds are shorter than the lease: those of a lock whose holder does not look at it.
+fn fits<Y: System>(space: &Space<Y>) -> bool {
+    let Space { setup, bounds } = space;
+    let is_longer = |lease: Micros| setup.workload.hold < lease;
+    let is_bounded = bounds.latency_ticks.is_some() && !bounds.unhurried_holders && setup.workload.releases;
+    Y::HOLDS && is_bounded && Y::lease_of(&setup.lock).is_some_and(is_longer)
+}
+
 fn not_in_force<Y: System>(space: &Space<Y>) -> Vec<Assumption> {
     let Space { setup, bounds } = space;
-    let majority_lost = 2 * u16::from(bounds.server_crashes) >= u16::from(setup.servers);
+    let lost = bounds.server_crashes.max(bounds.power_losses);
+    let majority_lost = 2 * u16::from(lost) >= u16::from(setup.servers);
     let free_at_start = !setup.workload.releases;
     Assumption::ALL
         .into_iter()
         .filter(|assumption| match assumption {
             Assumption::NoExpiry => Y::lease_of(&setup.lock).is_some(),
             Assumption::FreeAtStart => !free_at_start,
-            Assumption::MajorityUp => bounds.server_crashes > 0 && majority_lost,
+            Assumption::MajorityUp => lost > 0 && majority_lost,
             Assumption::NoPause => bounds.pauses > 0 && !bounds.pauses_suspend,
             Assumption::NoSuspend => bounds.pauses > 0 && bounds.pauses_suspend,
             Assumption::NoCrash => bounds.crashes > 0,
@@ -179,13 +207,13 @@ fn not_in_force<Y: System>(space: &Space<Y>) -> Vec<Assumption> {
             }
             // These are the lock's and its store's affair: a caller that dropped them knows.
             Assumption::UniqueIds
-            | Assumption::Durable
             | Assumption::QuorumsMeet
             | Assumption::ReadAfterAck
             | Assumption::BoundedDrift
             | Assumption::StopsInTime
-            | Assumption::KeysExpire
-            | Assumption::NoFailOver => false,
+            | Assumption::KeysExpire => false,
+            Assumption::NoFailOver => Y::Store::fails_over(&setup.store),
+            Assumption::Durable => loses_with_power(space),
             Assumption::KeysKept => !Y::Store::keeps_keys(&setup.store),
         })
         .collect()

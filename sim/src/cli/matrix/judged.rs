@@ -303,7 +303,7 @@ impl Judged {
             "✓: verified, no schedule of a small world breaks it: one to four clients and a fault or two; picklock theorems \
              has each with its bounds"
                 .to_owned(),
-            format!("·: not seen to break in {runs}; a number: only so many could have"),
+            format!("·: not seen to break in {runs}, half of which could have, or more; · 12: only 12 could have"),
             "–: vacuous, no run could have broken it; ?: some runs did not end".to_owned(),
             "!: a surprise, what is believed or verified to be kept was broken".to_owned(),
         ]
@@ -322,7 +322,7 @@ impl Judged {
                  has each with its bounds (--json: by which one), and picklock widen what lies a step beyond them"
                     .to_owned(),
             ),
-            ("·", format!("not seen to break in {runs}; a number: only so many could have")),
+            ("·", format!("not seen to break in {runs}, half of which could have, or more; · 12: only 12 could have")),
             ("–", "vacuous: no run could have broken it".to_owned()),
             ("?", "some runs did not end".to_owned()),
             ("!", "a surprise: what is believed or verified to be kept was broken".to_owned()),
@@ -384,7 +384,10 @@ impl Judged {
                 format!("{under} no promise broke, here or in any run that is known, of: {}", kept.join(", "))
             }
         };
-        wrapped(&words, Screen::text_width(), "") + "\n"
+        let words = wrapped(&words, Screen::text_width(), "");
+        let Some(lock) = kept.first().filter(|_| fault != "none") else { return words + "\n" };
+        let harder = format!("  try harder  {} sweep {lock} --faults {fault} --seeds 0..100000\n", program());
+        words + &harder + "\n"
     }
 
     /// Who used the locks; those that were used alike together.
@@ -489,9 +492,11 @@ impl Judged {
             true => {
                 let lock = first.split(':').next().unwrap_or_default();
                 let theorem = claims().into_iter().find(|claim| claim.space.lock == lock);
-                let theorem = theorem.map_or_else(String::new, |claim| format!(" {}", claim.theorem));
-                let theorems = format!("  see why     {} theorems{theorem}\n", program());
-                ("to see how it happened, and what the lock leans on", theorems)
+                match theorem.map(|claim| format!("  see why     {} theorems {}\n", program(), claim.theorem))
+                {
+                    Some(theorems) => ("to see how it happened, and what the lock leans on", theorems),
+                    None => ("to see how it happened", String::new()),
+                }
             }
             false => ("to see how it happened", String::new()),
         };

@@ -22,8 +22,8 @@ use std::borrow::Cow;
 
 type Settings = super::store::Settings;
 
-/// How many keys of one command are looked at.
-const KEYS_MAX: usize = 16;
+/// How many keys of one command are looked at: more than one sends who has locks among them.
+const KEYS_MAX: usize = 512;
 /// Longer values are no lock's.
 const VALUE_MAX: usize = 1024;
 /// How long a command or a reply is in the record.
@@ -99,17 +99,45 @@ fn keys(words: &[Bytes]) -> (bool, &[Bytes]) {
         "getdel" | "expire" | "pexpire" | "expireat" | "pexpireat" | "persist" | "getset" | "setex"
         | "psetex" | "getex" | "hdel" | "move" => (false, one),
         "rename" | "renamenx" => (false, &words[1..words.len().min(3)]),
+        // Whatever else writes may write over a lock, or take it away: MSET, SORT with STORE. Its words are few, and keys are among them.
+        _ if spec.writes => (false, &words[1..]),
         _ => (false, &[]),
     }
 }
 
-/// Which keys go with this command, if it empties databases: `Some(None)` for those of all.
-fn emptied(words: &[Bytes], session: &Session) -> Option<Option<u8>> {
-    let name = words.first()?;
-    match () {
-        () if name.eq_ignore_ascii_case(b"flushall") => Some(None),
-        () if name.eq_ignore_ascii_case(b"flushdb") => Some(Some(session.database)),
-        () => None,
+/// What goes from its place with a command that names no keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Emptied {
+    /// All keys of all databases.
+    All,
+    /// Those of this database.
+    One(u8),
+    /// Those of these two come into each other's place, or of all if they are not told by numbers.
+    Two(u8, u8),
+}
+
+impl Emptied {
+    /// If it is such a command.
+    fn by(words: &[Bytes], session: &Session) -> Option<Emptied> {
+        let name = words.first()?;
+        let number = |place: usize| std::str::from_utf8(words.get(place)?).ok()?.parse().ok();
+        match () {
+            () if name.eq_ignore_ascii_case(b"flushall") => Some(Emptied::All),
+            () if name.eq_ignore_ascii_case(b"flushdb") => Some(Emptied::One(session.database)),
+            () if name.eq_ignore_ascii_case(b"swapdb") => Some(match (number(1), number(2)) {
+                (Some(first), Some(second)) => Emptied::Two(first, second),
+                _ => Emptied::All,
+            }),
+            () => None,
+        }
+    }
+
+    fn has(self, database: u8) -> bool {
+        match self {
+            Emptied::All => true,
+            Emptied::One(only) => database == only,
+            Emptied::Two(first, second) => database == first || database == second,
+        }
     }
 }
 
@@ -151,7 +179,9 @@ impl Sight {
             return true;
         }
         let (takes, keys) = keys(words);
-        takes || emptied(words, session).is_some() || keys.iter().take(KEYS_MAX).any(|key| claims.knows(key))
+        takes
+            || Emptied::by(words, session).is_some()
+            || keys.iter().take(KEYS_MAX).any(|key| claims.knows(key))
     }
 
     /// The keys of locks that this command empties databases of.
@@ -159,8 +189,8 @@ impl Sight {
         let commands = session.transaction.iter().flat_map(|transaction| &transaction.commands);
         let mut all = Vec::new();
         for command in std::iter::once(words).chain(commands.map(Vec::as_slice)) {
-            if let Some(emptied) = emptied(command, session) {
-                let is_in = |(database, _): &Place| emptied.is_none_or(|emptied| *database == emptied);
+            if let Some(emptied) = Emptied::by(command, session) {
+                let is_in = |(database, _): &Place| emptied.has(*database);
                 all.extend(claims.locks().flat_map(places_of).filter(is_in));
             }
         }

@@ -140,6 +140,8 @@ pub struct Link {
 pub struct Record {
     is_on: bool,
     past: VecDeque<Kept>,
+    /// Some of it is forgotten.
+    is_cut: bool,
     /// What they say, one after the other.
     words: VecDeque<u8>,
     /// Where the words of a command are put together.
@@ -284,6 +286,7 @@ impl Record {
         }
         self.write(&fact);
         if self.past.len() >= KEPT_MAX + FORGOTTEN_AT_ONCE {
+            self.is_cut = true;
             let words: usize = self.past.drain(..FORGOTTEN_AT_ONCE).map(|kept| kept.words()).sum();
             self.words.drain(..words);
         }
@@ -303,6 +306,11 @@ impl Record {
             server: fact.server,
         };
         self.past.push_back(kept);
+    }
+
+    /// How much is kept, if that is not all that ever happened.
+    pub fn kept_of_more(&self) -> Option<usize> {
+        (self.is_cut || self.past.len() > KEPT_MAX).then_some(KEPT_MAX)
     }
 
     /// What is kept, the oldest first.

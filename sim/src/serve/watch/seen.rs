@@ -31,7 +31,9 @@ impl Watch {
             [first, _, .., last] => format!("{first} to {last}"),
             names => names.join(", "),
         };
+        let last = self.record.kept_of_more().map(|kept| format!("  of the last {kept} events:\n"));
         let lines = lines.iter().map(|(names, words)| format!("  {} {words}\n", named(names)));
+        let lines = last.into_iter().chain(lines);
         let advice = self.few_used(servers).or_else(|| self.never_taken());
         lines.chain(advice.map(|advice| format!("{advice}\n"))).collect()
     }

@@ -1,8 +1,10 @@
 """Takes, extends and gives back a lock with each Python library, on the server at a port: python.py PORT.
 
-Needs: pip install redis redlock-py pottery python-redis-lock. One line per library: what went as it should, or what did not.
+Needs: pip install redis redlock-py pottery python-redis-lock aioredlock (the last one up to Python 3.11). One line per library: what
+went as it should, or what did not.
 """
 
+import asyncio
 import importlib.metadata
 import sys
 import threading
@@ -115,8 +117,36 @@ def python_redis_lock():
     return expect(acquire=acquired, refuse=refused, renewal=renewed, extend=extended, blocking=waited)
 
 
+async def of_aioredlock():
+    from aioredlock import Aioredlock, LockError
+
+    client = redis.Redis(port=PORT)
+    client.flushall()
+    one, other = (Aioredlock([("127.0.0.1", PORT)], retry_count=1) for _ in range(2))
+    lock = await one.lock("air", lock_timeout=5)
+    acquired = lock.valid and 4_000 < client.pttl("air") <= 5_000
+    try:
+        await other.lock("air", lock_timeout=5)
+        refused = False
+    except LockError:
+        refused = True
+    await one.extend(lock, 20)
+    extended = client.pttl("air") > 15_000
+    seen = await other.is_locked("air")
+    await one.unlock(lock)
+    released = not client.exists("air")
+    await one.destroy()
+    await other.destroy()
+    return expect(acquire=acquired, refuse=refused, extend=extended, is_locked=seen, release=released)
+
+
+def aioredlock():
+    return asyncio.run(of_aioredlock())
+
+
 attempt("redis-py Lock", "redis", redis_py)
 attempt("redis-py publish, BLPOP", "redis", redis_py_pubsub)
 attempt("redlock-py", "redlock-py", redlock_py)
 attempt("pottery", "pottery", pottery)
 attempt("python-redis-lock", "python-redis-lock", python_redis_lock)
+attempt("aioredlock", "aioredlock", aioredlock)

@@ -173,6 +173,34 @@ pub(super) fn c36() -> Hunt {
     repaired(&["loss", "partition"], &keeping(5), &keeping(864_000))
 }
 
+/// As row C36, with hints. Servers that lose power are away for as long as it takes: partitions of a plan are shorter than the grace period.
+pub(super) fn c37() -> Hunt {
+    let keeping = |grace_seconds| {
+        let mut setup = unleased(Promise::DeadlockFreedom);
+        setup.lock.request_timeout = Some(Micros::seconds(3));
+        setup.lock.retry_deletes = RetryDeletes::UntilAcknowledged;
+        setup.store.gc_grace_seconds = Some(grace_seconds);
+        setup.store.hint_period = Some(Micros::seconds(2));
+        setup.workload = Workload { think: Micros::seconds(60), hold: Micros::seconds(1), ..setup.workload };
+        setup
+    };
+    repaired(&["loss", "partition", "power-loss"], &keeping(20), &keeping(864_000))
+}
+
+/// In as many rounds as a read may pass tombstones.
+pub(super) fn c38() -> Hunt {
+    let keeping = |grace_seconds| {
+        let mut setup = unleased(Promise::DeadlockFreedom);
+        setup.store.tombstones_max = Some(12);
+        setup.store.gc_grace_seconds = grace_seconds;
+        let workload =
+            Workload { rounds: 10, think: Micros::seconds(1), hold: Micros::seconds(1), ..setup.workload };
+        setup.workload = workload;
+        setup
+    };
+    repaired(&[], &keeping(None), &keeping(Some(5)))
+}
+
 /// With what else it takes against the clocks of clients. Random clocks err by up to three TTLs, however long those are:
 /// none is far above the skew but one without end.
 pub(super) fn c15() -> Hunt {

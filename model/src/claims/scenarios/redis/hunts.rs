@@ -379,6 +379,23 @@ pub(super) fn f1() -> Hunt {
     )
 }
 
+/// The resource has to restart between the write of a later holder and that of a paused one.
+pub(super) fn f3() -> Hunt {
+    on_one(
+        &["pause", "resource"],
+        |setup| {
+            fenced(&mut setup.workload, &mut setup.promises);
+            setup.lock = single::Settings {
+                request_timeout: None,
+                fencing: Fencing::WithGrant,
+                ..single::Settings::as_written()
+            };
+            setup.workload.resource_forgets = true;
+        },
+        |setup| setup.workload.resource_forgets = false,
+    )
+}
+
 /// A link that is cut makes a second master, and requests that are lost take some of the clients there: both count on from
 /// where they were. A write that is lost comes a second later.
 pub(super) fn f2() -> Hunt {

@@ -5,6 +5,7 @@
 //! - `replication`: consistency levels, convergence, time-outs, repair
 //! - `conditional`: lightweight transactions
 //! - `durability`: restarts and the commit log
+//! - `hints`: hinted handoff, and reads that pass too many tombstones
 //! - `settling`: forgetting changes no answer
 //! - `cluster`: the driver of all of them
 
@@ -12,6 +13,7 @@ mod cells;
 mod cluster;
 mod conditional;
 mod durability;
+mod hints;
 mod one_server;
 mod replication;
 mod settling;

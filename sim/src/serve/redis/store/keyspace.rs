@@ -158,15 +158,28 @@ impl Keyspace {
 
     /// Removes all keys of a database, or all there are.
     pub fn clear(&mut self, database: Option<u8>, cx: &Context<Settings>) {
-        let of = |place: &&Place| database.is_none_or(|database| place.0 == database);
+        let Some(database) = database else { return self.clear_all(cx) };
+        let of = |place: &&Place| place.0 == database;
         let gone: Vec<Place> = self.entries().map(|(place, _)| place).filter(of).cloned().collect();
         for place in &gone {
             self.remove(place, cx);
         }
-        if database.is_none() && !gone.is_empty() {
-            // The one command after which a snapshot is taken at once (`src/db.c` `flushAllDataAndResetRDB`).
-            self.disk.flushed(cx);
+    }
+
+    /// All keys go, one after the other: nothing of them is there twice.
+    fn clear_all(&mut self, cx: &Context<Settings>) {
+        if self.entries.len() == 0 {
+            return;
         }
+        self.counts.clear();
+        self.deaths.clear();
+        self.touched.reserve_exact(self.entries.len());
+        for (place, entry) in std::mem::take(&mut self.entries).into_entries() {
+            self.disk.before_change(&place, || Some(entry), cx);
+            self.touched.push(place);
+        }
+        // The one command after which a snapshot is taken at once (`src/db.c` `flushAllDataAndResetRDB`).
+        self.disk.flushed(cx);
     }
 
     /// What was in one database is in the other from now on.

@@ -110,7 +110,10 @@ impl Instance {
             };
             replication.propagate(touched.iter().map(became).collect(), cx, effects);
         }
-        self.unseen.extend(touched);
+        match self.unseen.is_empty() {
+            true => self.unseen = touched,
+            false => self.unseen.extend(touched),
+        }
     }
 }
 

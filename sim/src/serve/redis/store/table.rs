@@ -110,6 +110,11 @@ impl Table {
         rest.iter().zip(slot..).filter_map(|(kept, slot)| Some((slot, kept.as_deref()?)))
     }
 
+    /// Its keys with their entries, in the order of their slots.
+    pub fn into_entries(self) -> impl Iterator<Item = (Place, Entry)> {
+        self.slots.into_iter().flatten().map(|kept| *kept)
+    }
+
     fn is_at(&self, slot: Slot, place: &Place) -> bool {
         self.at(slot).is_some_and(|(kept, _)| kept == place)
     }
