@@ -189,7 +189,7 @@ fn hints_bring_a_deletion_to_a_replica_that_has_missed_it() {
         let report = sweep(lock, &setup, faults, 0..seeds, true);
         assert!(report.violations.is_empty(), "{id}: {:?}", report.violations.first());
         assert!(
-            report.strikes.lost + report.strikes.cut_off > 0 && report.grants > u64::from(seeds),
+            report.strikes.lost + report.strikes.cut_off > 0 && report.grants > seeds,
             "{id}: nothing was put to the test"
         );
     }

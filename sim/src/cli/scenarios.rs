@@ -142,7 +142,7 @@ impl Scenarios {
     fn chosen(&self) -> Result<Vec<Scenario>, BadCall> {
         let all = scenarios();
         for id in self.ids.iter().filter(|id| !all.iter().any(|scenario| is_it(id, scenario.id))) {
-            names::find("scenario", &id.to_uppercase(), all.clone(), |scenario| scenario.id.to_owned())?;
+            names::find("scenario", id, all.clone(), |scenario| scenario.id.to_owned())?;
         }
         for system in &self.systems {
             names::find("system", system, all.clone(), |scenario| scenario.system.to_owned())?;

@@ -131,6 +131,10 @@ fn what_it_takes(path: &str, why: &str) -> Option<String> {
         "u32" => u64::from(u32::MAX),
         "u64" => u64::MAX,
         "a boolean" => return Some("it is true or false".to_owned()),
+        structure if structure.starts_with("struct ") => {
+            return Some("it is none, or has parts, as in {name:value,name:value}".to_owned());
+        }
+        names if names.contains('`') => return Some(format!("it is {}", names.replace('`', ""))),
         _ => return None,
     };
     Some(format!("it takes a whole number, {least} to {most}"))
@@ -191,9 +195,42 @@ fn value_of(name: &str, value: &str, now: &Value, is_time: bool) -> Result<Value
         }
         Ok(_) if is_time && value != "0" => Err(RunError::NotSet(NotSet::NoTime { name, value: text })),
         Ok(value) => Ok(value),
+        Err(_) if value.starts_with('{') => parts_of(&name, value),
         Err(_) if is_time => Err(RunError::NotSet(NotSet::NoTime { name, value: text })),
         Err(_) => Ok(Value::String(text)),
     }
+}
+
+/// No setting has parts within parts within parts.
+const DEPTH_MAX: usize = 4;
+
+/// Parts as they are told: `{does:FlushesAll,period:3s}`.
+fn parts_of(name: &str, text: &str) -> Result<Value, RunError> {
+    let wrong = || {
+        let why = "it has parts, as in {name:value,name:value}".to_owned();
+        RunError::NotSet(NotSet::Wrong { name: name.to_owned(), value: text.to_owned(), why })
+    };
+    let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).ok_or_else(wrong)?;
+    let (mut depth, mut parts, mut from) = (0_usize, Vec::new(), 0);
+    for (at, letter) in inner.char_indices() {
+        match letter {
+            '{' if depth == DEPTH_MAX => return Err(wrong()),
+            '{' => depth += 1,
+            '}' => depth = depth.checked_sub(1).ok_or_else(wrong)?,
+            ',' if depth == 0 => {
+                parts.push(&inner[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&inner[from..]);
+    let part = |part: &str| {
+        let (part, value) = part.split_once(':').ok_or_else(wrong)?;
+        let (part, value) = (part.trim(), value.trim());
+        Ok((part.to_owned(), value_of(&format!("{name}.{part}"), value, &Value::Null, false)?))
+    };
+    parts.into_iter().map(part).collect::<Result<serde_json::Map<_, _>, RunError>>().map(Value::Object)
 }
 
 /// A length of time with its unit: `5s`, `1.5s`, `100ms`, `250us`.
@@ -247,6 +284,12 @@ mod tests {
         assert_eq!(value("3", &Value::from(1), false), Ok(Value::from(3)));
         assert_eq!(value("true", &Value::from(false), false), Ok(Value::from(true)));
         assert_eq!(value("AofAlways", &Value::from("None"), false), Ok(Value::from("AofAlways")));
+        let parts = serde_json::json!({"does": "FlushesAll", "period": 3_000_000, "of": {"some": 2}});
+        assert_eq!(value("{does:FlushesAll,period:3s,of:{some:2}}", &Value::Null, false), Ok(parts));
+        let deep = "{a:".repeat(100_000);
+        for text in [deep.as_str(), "{does}", "{does:{a:1}", "{a:1}}", "{"] {
+            assert!(value(text, &Value::Null, false).is_err(), "{text}");
+        }
         assert!(value("5", &Value::from(1), true).is_err_and(|why| why.contains("it is a time")));
         assert!(value("soon", &Value::from(1), true).is_err_and(|why| why.contains("it is a time")));
         assert!(value("5s", &Value::from(1), false).is_err_and(|why| why.contains("without a unit")));
