@@ -1,6 +1,6 @@
 //! `picklock diff A.json B.json`: what two results of a matrix or a sweep say differently, cell by cell.
 
-use super::screen::{Rows, Screen, Tone, counted};
+use super::screen::{Rows, Screen, Tone, counted, fitting};
 use super::snapshot::{Change, Difference, differences, read};
 use super::{BadCall, Ending};
 use clap::Args;
@@ -48,7 +48,8 @@ impl Diff {
                 Change::Better => Tone::Good,
                 Change::New | Change::Gone => Tone::Plain,
             };
-            let _ = writeln!(text, "{}", screen.paint().text(tone, &difference.line()));
+            let line = fitting(&difference.line(), Screen::width(), "");
+            let _ = writeln!(text, "{}", screen.paint().text(tone, line.trim_end_matches('\n')));
         }
         let _ = writeln!(
             text,

@@ -8,8 +8,8 @@ use picklock_model::claims::{Assumption, Judgement, NamedSpace};
 use picklock_model::explore::Limits;
 use serde::Serialize;
 
-/// A search may end after so many times the states of the one that it is held against, and some.
-const STATES_FACTOR: u64 = 2;
+/// Nobody waits for longer than the first search took: this many times its states, and some.
+const STATES_FACTOR: u64 = 1;
 const STATES_MORE: u64 = 200_000;
 
 /// A check with which one is compared.

@@ -1,7 +1,7 @@
 //! `--expect FILE` and `--accept FILE`: the matrix held against what it was.
 
 use super::judged::Judged;
-use crate::cli::screen::{Paint, Tone, counted};
+use crate::cli::screen::{Paint, Screen, Tone, counted, fitting};
 use crate::cli::snapshot::{self, Change, Differences, Shown, accepted, differences};
 use crate::cli::{BadCall, Ending};
 use crate::files;
@@ -115,7 +115,8 @@ impl Held {
         }
         for difference in &differences.changed {
             let tone = if difference.change() == Change::Worse { Tone::Bad } else { Tone::Unclear };
-            let _ = writeln!(text, "{}", paint.text(tone, &format!("  {}", difference.line())));
+            let line = fitting(&difference.line(), Screen::width(), "  ");
+            let _ = writeln!(text, "{}", paint.text(tone, line.trim_end_matches('\n')));
         }
         let _ = writeln!(
             text,
