@@ -1,6 +1,6 @@
 //! `--set NAME=VALUE`: a lock, its store or its use set otherwise than it is registered.
 
-use super::BadCall;
+use super::{BadCall, names};
 use crate::registry::{AnyLock, NotSet, RunError};
 use clap::Args;
 use picklock_model::claims::NamedSpace;
@@ -16,6 +16,9 @@ pub struct Set {
 
 /// What `check` has options for.
 const OPTIONS: [&str; 4] = ["clients", "servers", "rounds", "hold"];
+
+/// What `check` does not see: its search forgets tombstones that hide nothing, and how long ago anything was.
+const UNSEEN: [&str; 3] = ["store.gc_grace_seconds", "store.hint_period", "store.tombstones_max"];
 
 /// Of which each seed of a sweep draws its own, around those that are set.
 const DRAWN: [&str; 4] = ["clients", "rounds", "hold", "think"];
@@ -74,6 +77,15 @@ impl Set {
         if let Some(given) = self.set.iter().find(has_option) {
             let options: Vec<String> = OPTIONS.iter().map(|name| format!("--{name}")).collect();
             return Err(BadCall(format!("--set {given}: check has options for it, {}", options.join(", "))));
+        }
+        let is_unseen = |given: &&String| UNSEEN.contains(&name_of(given)) && !given.ends_with("=none");
+        if let Some(given) = self.set.iter().find(is_unseen) {
+            return Err(BadCall(format!(
+                "--set {given}: a check would pass whatever that does, for it forgets tombstones, and how long ago anything was written; \
+                 random runs do not: {} sweep {} --set {given}",
+                names::program(),
+                lock.name()
+            )));
         }
         Ok(NamedSpace { setup: self.in_setup(lock, space.setup)?, ..space })
     }

@@ -60,6 +60,17 @@ fn a_violation_is_held_against_the_same_check_with_nothing_dropped() {
     assert_eq!((twice.code, twice.stderr.as_str()), (2, "error: no-pause is dropped twice\n"));
 }
 
+/// The search forgets tombstones, and how long ago anything was: with these it would pass whatever they do.
+#[test]
+fn what_a_check_does_not_see_cannot_be_set_in_it() {
+    for set in ["store.tombstones_max=1", "store.gc_grace_seconds=1", "store.hint_period=2s"] {
+        let ended = run(&format!("check cassandra-queue --progress --set {set}"));
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{set}");
+        assert!(ended.stderr.ends_with(&format!("sweep cassandra-queue --set {set}\n")), "{}", ended.stderr);
+        assert_ne!(run(&format!("sweep cassandra-queue --seeds 0..3 --set {set}")).code, 2, "{set}");
+    }
+}
+
 /// What the lock or its store does not give is not among what is assumed.
 #[test]
 fn what_does_not_hold_is_not_assumed() {
