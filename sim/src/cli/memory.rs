@@ -2,9 +2,12 @@
 
 use super::interrupt;
 use clap::Args;
+use std::convert::Infallible;
 use std::fs;
+use std::hint::black_box;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// The option, for commands that search.
 #[derive(Debug, Args)]
@@ -29,6 +32,22 @@ impl FromStr for Size {
         };
         let number: u64 = number.parse().map_err(|_| wrong())?;
         number.checked_mul(unit).filter(|bytes| *bytes > 0).map(Size).ok_or_else(wrong)
+    }
+}
+
+/// How often memory that is free goes back to the machine. mimalloc keeps it for a second.
+const GIVE_BACK_PERIOD: Duration = Duration::from_secs(1);
+
+/// In bytes. More than mimalloc cuts out of a page that it shares (`MI_LARGE_MAX_OBJ_SIZE`).
+const OF_ITS_OWN_PAGE: usize = 1 << 20;
+
+/// Never ends. What mimalloc has that is free goes back to the machine when a page is given up after that, and not before:
+/// a server that has forgotten a million keys and is asked nothing more would keep all of it. So a page is given up, time and
+/// again. Nobody writes to it, so it costs no memory.
+pub async fn give_back() -> Infallible {
+    loop {
+        tokio::time::sleep(GIVE_BACK_PERIOD).await;
+        drop(black_box(Vec::<u8>::with_capacity(black_box(OF_ITS_OWN_PAGE))));
     }
 }
 

@@ -7,8 +7,8 @@ pub mod told;
 mod zookeeper;
 
 use super::plan_file::PlanFile;
-use super::screen::{Screen, counted};
-use super::{BadCall, Ending, names, written};
+use super::screen::{Screen, counted, sentence};
+use super::{BadCall, Ending, memory, names, written};
 use crate::plans::fault::FaultSet;
 use crate::plans::plan::{Fault, Plan, Planned, When};
 use crate::plans::swarm::Scale;
@@ -266,19 +266,22 @@ impl Wrong {
             () = broken(servers), if watched.until_broken => {}
             () = self.strike(servers, faults, &screen, &in_force) => {}
             () = say_notices(servers, &screen) => {}
+            never = memory::give_back() => match never {},
         }
         say_now(servers, &screen);
         let (screen, tally) = (screen.into_inner(), servers.tally());
         let plan = in_force.into_inner();
         let Outcome { ending, text, told } = Outcome::of(servers, &watched, plan)?;
-        screen.text(&format!(
-            "served {} on {}; {} struck, {} lost with their connections\n",
+        screen.text(&sentence(&format!(
+            "served {} on {}; {} struck, {} lost with their connections",
             counted(tally.commands, "command"),
             counted(tally.connections, "connection"),
             counted(tally.faults, "fault"),
             counted(tally.lost, "message"),
-        ));
-        screen.text(&text);
+        )));
+        let fits = |line: &str| line.starts_with(' ') || Screen::fits(line.chars().count());
+        let lines = text.lines().map(|line| if fits(line) { format!("{line}\n") } else { sentence(line) });
+        screen.text(&lines.collect::<String>());
         screen.versioned(&Summary {
             listening,
             witness,
