@@ -530,6 +530,11 @@ pub trait Store: Data {
         false
     }
 
+    /// The settings in force whose effect no search sees, because what they act on is no part of a state. Seeded runs see it.
+    fn unseen(_settings: &Self::Settings) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// What this store's surroundings do to it in such a setup, beyond the faults of the world around it: a phrase for each.
     fn surroundings(_settings: &Self::Settings) -> Vec<String> {
         Vec::new()

@@ -254,6 +254,12 @@ pub fn verified(lock: &dyn AnyLock, promise: Promise, world: &World) -> Result<E
             return Err(format!("{name}: to drop {dropped} changes nothing here, and would prove nothing"));
         }
     }
+    let surroundings = lock.surroundings(&space).map_err(|error| error.to_string())?;
+    if let Some(unseen) = surroundings.unseen.first() {
+        return Err(format!(
+            "{name}: it sets store.{unseen}, whose effect no search sees, so that {promise} would hold whatever it does; assert_keeps sees it"
+        ));
+    }
     if promise.is_liveness() && space.bounds.link_messages_max != 0 {
         return Err(format!("{name}: {promise} is judged with one server, whose links are unbounded"));
     }

@@ -17,9 +17,6 @@ pub struct Set {
 /// What `check` has options for.
 const OPTIONS: [&str; 4] = ["clients", "servers", "rounds", "hold"];
 
-/// What `check` does not see: its search forgets tombstones that hide nothing, and how long ago anything was.
-const UNSEEN: [&str; 3] = ["store.gc_grace_seconds", "store.hint_period", "store.tombstones_max"];
-
 /// Of which each seed of a sweep draws its own, around those that are set.
 const DRAWN: [&str; 4] = ["clients", "rounds", "hold", "think"];
 
@@ -78,15 +75,20 @@ impl Set {
             let options: Vec<String> = OPTIONS.iter().map(|name| format!("--{name}")).collect();
             return Err(BadCall(format!("--set {given}: check has options for it, {}", options.join(", "))));
         }
-        let is_unseen = |given: &&String| UNSEEN.contains(&name_of(given)) && !given.ends_with("=none");
-        if let Some(given) = self.set.iter().find(is_unseen) {
+        let space = NamedSpace { setup: self.in_setup(lock, space.setup)?, ..space };
+        if let Some(unseen) = lock.surroundings(&space)?.unseen.first() {
+            let name = format!("store.{unseen}");
+            let given = self.set.iter().find(|given| name_of(given) == name);
+            let (what, set) = match given {
+                Some(given) => (format!("--set {given}"), format!(" --set {given}")),
+                None => (format!("{} sets {name}", lock.name()), String::new()),
+            };
             return Err(BadCall(format!(
-                "--set {given}: a check would pass whatever that does, for it forgets tombstones, and how long ago anything was written; \
-                 random runs do not: {} sweep {} --set {given}",
+                "{what}: a check would pass whatever that does, for no search sees it; random runs do: {} sweep {}{set}",
                 names::program(),
                 lock.name()
             )));
         }
-        Ok(NamedSpace { setup: self.in_setup(lock, space.setup)?, ..space })
+        Ok(space)
     }
 }

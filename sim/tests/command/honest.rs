@@ -60,7 +60,8 @@ fn a_violation_is_held_against_the_same_check_with_nothing_dropped() {
     assert_eq!((twice.code, twice.stderr.as_str()), (2, "error: no-pause is dropped twice\n"));
 }
 
-/// The search forgets tombstones, and how long ago anything was: with these it would pass whatever they do.
+/// A state has no tombstones that hide nothing, and does not tell how long ago anything was written: a check would pass whatever
+/// these do.
 #[test]
 fn what_a_check_does_not_see_cannot_be_set_in_it() {
     for set in ["store.tombstones_max=1", "store.gc_grace_seconds=1", "store.hint_period=2s"] {

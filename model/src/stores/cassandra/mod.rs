@@ -334,6 +334,18 @@ impl Store for Cassandra {
         settings.commit_log == CommitLog::Batch
     }
 
+    /// A state has no tombstones that hide nothing, and does not tell how long ago anything was written.
+    fn unseen(settings: &Settings) -> Vec<&'static str> {
+        [
+            ("gc_grace_seconds", settings.gc_grace_seconds.is_some()),
+            ("hint_period", settings.hint_period.is_some()),
+            ("tombstones_max", settings.tombstones_max.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(name, is_set)| is_set.then_some(name))
+        .collect()
+    }
+
     fn dismisses(&self, message: &Peer) -> bool {
         match message {
             Peer::Ack { serial } => !self.coordinator.awaits_ack(*serial),

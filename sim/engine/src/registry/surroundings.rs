@@ -29,6 +29,9 @@ pub struct Surroundings {
     /// Whether every hold is shorter than the lease.
     #[serde(skip)]
     pub work_fits: bool,
+    /// The store's settings that are in force, and whose effect a search does not see.
+    #[serde(skip)]
+    pub unseen: Vec<&'static str>,
     /// The assumptions that do not hold here, whether they were dropped or never made.
     pub not_in_force: Vec<&'static str>,
 }
@@ -62,6 +65,7 @@ impl Surroundings {
             allowed: [bounds.allowed(), not_on_disk::<Y>(space), Y::Store::surroundings(&setup.store)]
                 .concat(),
             work_fits: fits(space),
+            unseen: Y::Store::unseen(&setup.store),
             not_in_force: not_in_force(space).into_iter().map(Assumption::name).collect(),
         }
     }

@@ -151,6 +151,7 @@ mod tests {
             settings_told,
             allowed: Vec::new(),
             work_fits: false,
+            unseen: Vec::new(),
             not_in_force: Vec::new(),
         }
     }
