@@ -10,7 +10,7 @@ mod times;
 use super::jobs::Jobs;
 use super::progress::{Progress, Stopwatch};
 use super::scenarios::is_it;
-use super::screen::{Rows, Screen, Tone};
+use super::screen::{Rows, Screen, Tone, sentence};
 use super::seeded::{Seeded, is_vacuous};
 use super::{BadCall, Ending, interrupt, last, names, next};
 use crate::plans::fault::FaultKind;
@@ -164,7 +164,7 @@ impl Hunt {
         }
         let paint = screen.paint();
         for Unhunted { id, why } in &unhunted {
-            screen.text(&format!("{id} is not hunted: {why}\n"));
+            screen.text(&sentence(&format!("{id} is not hunted: {why}")));
         }
         let widths = Widths::of(&chosen, &strategies, self.seeds_max);
         if !chosen.is_empty() {

@@ -214,7 +214,8 @@ impl ReplayToken {
             fold: !self.all,
             colour: paint.has_colour(),
             ascii: self.ascii,
-            ..TextOptions::default()
+            // Whoever has typed it knows it, and a token takes lines of a terminal.
+            names_command: terminal.is_none(),
         };
         let replay = lock
             .replay(&token, &options)

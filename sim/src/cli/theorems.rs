@@ -191,11 +191,21 @@ impl Theorems {
             let _ = writeln!(text, "\n--quick left out what takes longer:");
             left_out.iter().for_each(|claim| text += &indented(&name(claim), "  "));
         }
-        let differ = rows.iter().filter(|row| row.differs()).count();
-        if differ > 0 {
-            let note = format!("{differ} of {} verdicts differ from what is claimed", rows.len());
-            let _ = writeln!(text, "\n{}", paint.text(Tone::Bad, &note));
+        let of = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+        let (hold, violated) = (of(CheckVerdict::Holds), of(CheckVerdict::Violated));
+        let mut note =
+            format!("{}: {hold} hold, {violated} are violated", counted(rows.len() as u64, "claim"));
+        match rows.len() - hold - violated {
+            0 => {}
+            others => note += &format!(", {others} are undecided"),
         }
+        let differ = rows.iter().filter(|row| row.differs()).count();
+        let (tone, and) = match differ {
+            0 => (Tone::Plain, "none otherwise than claimed".to_owned()),
+            1 => (Tone::Bad, "1 of them otherwise than claimed".to_owned()),
+            _ => (Tone::Bad, format!("{differ} of them otherwise than claimed")),
+        };
+        let _ = write!(text, "\n{}", paint.text(tone, &sentence(&format!("{note}; {and}"))));
         if let Some(token) = rows.iter().find_map(|row| row.token.as_deref()) {
             let name = if Screen::is_terminal() { "@last" } else { token };
             let _ = write!(text, "\nthe first counterexample:\n{}", next::of_path(name));

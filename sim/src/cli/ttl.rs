@@ -1,7 +1,7 @@
 //! `picklock ttl`: the smallest safe TTL of the Cassandra queue lock, by skew and pause, beside the formula it should obey.
 
 use super::progress::Progress;
-use super::screen::{Rows, Screen, Tone, cell, lines};
+use super::screen::{Rows, Screen, Tone, cell, lines, sentence};
 use super::{BadCall, Ending, interrupt, states_within};
 use clap::Args;
 use comfy_table::{Cell, CellAlignment};
@@ -89,10 +89,11 @@ impl Ttl {
         drop(progress);
         screen.text(&table(&rows, screen));
         let borne_seconds = Question::borne_seconds(AUTHORS_TTL_SECONDS, u32::from(self.latency));
-        screen.text(&format!(
-            "\nthe authors' {} minutes bear {borne_seconds}s of skew and pause together, as written\n",
+        let borne = format!(
+            "the authors' TTL of {} minutes tolerates {borne_seconds}s of skew and pause together, as written",
             AUTHORS_TTL_SECONDS / 60
-        ));
+        );
+        screen.text(&format!("\n{}", sentence(&borne)));
         let complete = rows.len() == questions.len();
         if !complete {
             let note = format!(

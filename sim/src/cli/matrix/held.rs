@@ -1,7 +1,7 @@
 //! `--expect FILE` and `--accept FILE`: the matrix held against what it was.
 
 use super::judged::Judged;
-use crate::cli::screen::{Paint, Screen, Tone, counted, fitting};
+use crate::cli::screen::{Paint, Screen, Tone, counted, fitting, sentence};
 use crate::cli::snapshot::{self, Change, Differences, Shown, accepted, differences};
 use crate::cli::{BadCall, Ending};
 use crate::files;
@@ -118,13 +118,12 @@ impl Held {
             let line = fitting(&difference.line(), Screen::width(), "  ");
             let _ = writeln!(text, "{}", paint.text(tone, line.trim_end_matches('\n')));
         }
-        let _ = writeln!(
-            text,
+        text += &sentence(&format!(
             "of {file}: {} the same, {}, {} not met by these runs, {left_out} not asked for",
             differences.same,
             counted(differences.changed.len() as u64, "difference"),
             differences.unmet,
-        );
+        ));
         if !differences.changed.is_empty() {
             let _ = writeln!(text, "the same call with --accept {file} takes it over");
         }

@@ -4,7 +4,7 @@
 use super::length::Length;
 use crate::cli::hunt::STARTS_MAX;
 use crate::cli::progress::{Progress, Stopwatch};
-use crate::cli::screen::{Paint, Rows, Screen, Tone, grouped};
+use crate::cli::screen::{Paint, Rows, Screen, Tone, grouped, sentence};
 use crate::cli::seeded::Seeded;
 use crate::cli::{BadCall, Ending, STATES_MAX, interrupt, jobs::Jobs, names};
 use crate::plans::shrink::Size;
@@ -250,8 +250,8 @@ fn stopped(summary: &Summary, planned: u64, paint: Paint) -> String {
     let note = format!("stopped after {} of {planned} rows: the rest is NOT a pass\n", summary.of);
     let finished = match summary.of {
         0 => String::new(),
-        1 => format!("of the one that was finished: {}", averages(summary)),
-        finished => format!("of the {finished} that were finished: {}", averages(summary)),
+        1 => averages("of the one that was finished: ", summary),
+        finished => averages(&format!("of the {finished} that were finished: "), summary),
     };
     format!("\n{}{finished}", paint.text(Tone::Unclear, &note))
 }
@@ -262,27 +262,30 @@ fn closing(summary: &Summary, missing: &[String], paint: Paint) -> String {
         (true, false) => paint.text(Tone::Unclear, "? at most half is left of those that were shrunk"),
         (false, _) => paint.text(Tone::Bad, "✗ more than half is left"),
     };
-    let mut text = format!("\n{verdict}: {}", averages(summary));
+    let mut text = format!("\n{}", averages(&format!("{verdict}: "), summary));
     if !missing.is_empty() {
         const NAMED: usize = 5;
         let (named, others) = missing.split_at(missing.len().min(NAMED));
         let others = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-        let note = format!("without {}{others}: not found\n", named.join(", "));
+        let note = sentence(&format!("without {}{others}: not found", named.join(", ")));
         text += &paint.text(Tone::Unclear, &note);
     }
     text
 }
 
-fn averages(summary: &Summary) -> String {
+fn averages(of: &str, summary: &Summary) -> String {
     let shown = |ratio: Option<f64>| ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}"));
-    format!(
-        "in the middle {} of the steps and {} of the faults; at most half of the steps in {} of {} runs\n\
-         beside the exhaustive search: {} times its steps, {} with what is repeated counted once\n",
+    let left = format!(
+        "{of}in the middle {} of the steps and {} of the faults; at most half of the steps in {} of {} runs",
         shown(summary.steps_median),
         shown(summary.faults_median),
         summary.at_most_half,
         summary.of,
+    );
+    let beside = format!(
+        "beside the exhaustive search: {} times its steps, {} with what is repeated counted once",
         shown(summary.entries_to_exhaustive_median),
         shown(summary.once_to_exhaustive_median),
-    )
+    );
+    sentence(&left) + &sentence(&beside)
 }

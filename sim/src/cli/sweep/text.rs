@@ -147,7 +147,7 @@ impl Document {
                 writeln!(text, "… and {more} more: --json lists up to {} of each", SweepReport::LISTED_MAX);
         }
         let name = first.name.as_ref().unwrap_or(&first.token);
-        let _ = write!(text, "\n{}:\n{}", first.words, next::steps(name));
+        let _ = write!(text, "\n{}{}", sentence(&format!("{}:", first.words)), next::steps(name));
         text
     }
 }

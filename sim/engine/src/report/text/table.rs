@@ -33,6 +33,8 @@ const LINES_BETWEEN_NAMES: usize = 60;
 /// Columns narrower than this, on average, and the servers share one.
 const TEXT_AVERAGE_MIN: usize = 14;
 const TEXT_MIN: usize = 8;
+/// Where columns would be narrower than this, modes have no place beside the bars.
+const TEXT_BESIDE_MODES_MIN: usize = 20;
 /// Border, bar, pause mark; and a blank after the text.
 const FRAME: usize = 4;
 
@@ -44,7 +46,8 @@ struct Table {
     cells: Vec<Cells>,
     step_width: usize,
     time_width: usize,
-    /// How wide the modes are that clients have, and whether those of several resources are told apart.
+    /// How wide the modes are that clients have, and whether those of several resources are told apart. With no width they
+    /// stand in the cells, where they change.
     modes: (usize, bool),
     options: TextOptions,
 }
@@ -64,13 +67,23 @@ impl Table {
         let step_width = trace.steps.to_string().len().max(4);
         let time_width = trace.rows.iter().map(|row| length(&options.time.show(row.at))).max().unwrap_or(0);
         let left = 1 + step_width + 1 + time_width + usize::from(time_width > 0);
-        let modes = Table::modes_of(trace);
-        let taken = modes.0 + usize::from(modes.0 > 0);
-        let clients = trace.nodes.iter().filter(|node| matches!(node, Node::Client(_))).count();
-        let room = |columns: usize| options.width.saturating_sub(left + FRAME * columns + taken * clients);
+        let is_idle = |node: Node| {
+            let is_here = |row: &Row| cells(row).iter().any(|(here, _)| *here == node);
+            node == Node::Resource && !trace.rows.iter().any(is_here)
+        };
+        let nodes: Vec<Node> = trace.nodes.iter().copied().filter(|node| !is_idle(*node)).collect();
+        let clients = nodes.iter().filter(|node| matches!(node, Node::Client(_))).count();
+        let room_beside = |modes: usize, columns: usize| {
+            let taken = modes + usize::from(modes > 0);
+            options.width.saturating_sub(left + FRAME * columns + taken * clients)
+        };
+        let (widest, several) = Table::modes_of(trace);
+        let is_narrow = room_beside(widest, nodes.len()) < TEXT_BESIDE_MODES_MIN * nodes.len();
+        let modes = (if is_narrow { 0 } else { widest }, several);
+        let room = |columns: usize| room_beside(modes.0, columns);
 
-        let servers = trace.nodes.iter().filter(|node| matches!(node, Node::Server(_))).count();
-        let shared = servers > 1 && room(trace.nodes.len()) < TEXT_AVERAGE_MIN * trace.nodes.len();
+        let servers = nodes.iter().filter(|node| matches!(node, Node::Server(_))).count();
+        let shared = servers > 1 && room(nodes.len()) < TEXT_AVERAGE_MIN * nodes.len();
         let column_of = |node: Node| match node {
             Node::Client(client) => usize::from(client),
             Node::Server(server) => clients + if shared { 0 } else { usize::from(server) },
@@ -78,7 +91,7 @@ impl Table {
         };
 
         let mut columns: Vec<Column> = Vec::new();
-        for (lane, node) in trace.nodes.iter().enumerate() {
+        for (lane, node) in trace.nodes.iter().enumerate().filter(|(_, node)| nodes.contains(node)) {
             match columns.get_mut(column_of(*node)) {
                 Some(servers) => (servers.name, servers.lane) = ("servers".to_owned(), None),
                 None => columns.push(Column {
@@ -89,10 +102,12 @@ impl Table {
                 }),
             }
         }
+        let mut had = vec![String::new(); clients];
         let cells: Vec<Cells> = trace
             .rows
             .iter()
             .map(|row| {
+                let changed = if is_narrow { modes_changed(row, &mut had, several) } else { Vec::new() };
                 let prepare = |(node, mut lines): (Node, Vec<Line>)| {
                     if let (true, Node::Server(_), Some(first)) = (shared, node, lines.first_mut()) {
                         first.text = format!("{node} {}", first.text);
@@ -100,7 +115,7 @@ impl Table {
                     lines.iter_mut().for_each(|line| line.text = options.spell(&numbers.shorten(&line.text)));
                     (column_of(node), lines)
                 };
-                cells(row).into_iter().map(prepare).collect()
+                changed.into_iter().chain(cells(row)).map(prepare).collect()
             })
             .collect();
         let wanted: Vec<usize> = columns
@@ -254,6 +269,23 @@ fn modes_words(row: &Row, client: u8, several: bool) -> String {
         false => mark.words(),
     };
     row.modes.iter().filter(|mark| mark.client == client).map(words).collect::<Vec<_>>().join(" ")
+}
+
+/// What clients have after a step, of those that had something else before it.
+fn modes_changed(row: &Row, had: &mut [String], several: bool) -> Vec<(Node, Vec<Line>)> {
+    if !matches!(row.what, What::Step(_)) {
+        return Vec::new();
+    }
+    let mut changed = Vec::new();
+    for (client, had) in (0..).zip(had) {
+        let has = modes_words(row, client, several);
+        if *had != has {
+            let text = if has.is_empty() { "has nothing".to_owned() } else { format!("has {has}") };
+            changed.push((Node::Client(client), vec![Line { text, style: Style::Holds }]));
+            *had = has;
+        }
+    }
+    changed
 }
 
 /// What stands in the row's cells, by node.

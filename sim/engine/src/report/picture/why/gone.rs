@@ -15,15 +15,21 @@ impl Search<'_> {
 
     fn records_gone_of(&self, client: &str) -> Vec<Cause> {
         let granted = self.last_report(client, |reported| reported.is_grant()).unwrap_or(0);
+        let called = self.story.events[..granted].iter().rposition(|event| {
+            let reported = event.reported.iter().filter_map(|report| Reported::parse(report));
+            reported.into_iter().any(|reported| reported.client == client && reported.is_call())
+        });
         let gone: Vec<(usize, &str)> = self.story.events[..=self.end]
             .iter()
             .enumerate()
-            .skip(granted)
+            .skip(called.unwrap_or(granted))
             .flat_map(|(position, event)| event.reported.iter().map(move |report| (position, report)))
             .filter_map(|(position, report)| {
                 let reported = Reported::parse(report).filter(|reported| reported.client == client)?;
                 Some((position, reported.lost_on()?))
             })
+            // What went before the grant was missed by it, unless it was stored anew.
+            .filter(|(position, server)| *position >= granted || !self.stores_of(server, granted, client))
             .collect();
         let Some((first, _)) = gone.first().copied() else { return Vec::new() };
         let servers: BTreeSet<&str> = gone.iter().map(|(_, server)| *server).collect();
@@ -45,6 +51,14 @@ impl Search<'_> {
         causes.extend(self.remark_before(granted, first));
         causes.extend(self.record(first, client));
         causes
+    }
+
+    /// Whether a server stores something of the client's before this step.
+    fn stores_of(&self, server: &str, before: usize, client: &str) -> bool {
+        let is_its = |event: &&JsonEvent| event.node.as_deref() == Some(server) && event.stored.is_some();
+        let last = self.story.events[..before].iter().rev().find(is_its);
+        last.and_then(|event| event.stored.as_ref())
+            .is_some_and(|lines| lines.iter().any(|line| names(line, client)))
     }
 
     /// Where the record was stored that is gone after this step of a server.
