@@ -1,5 +1,25 @@
 //! Seeded simulation of distributed locks in virtual time, and the `picklock` command.
 //!
+//! # Which entry point do I want?
+//!
+//! | I want | start at | feature |
+//! |---|---|---|
+//! | a `#[test]` that a lock keeps a promise in many random runs | [`testing::assert_keeps`] | |
+//! | a `#[test]` that it keeps it on every schedule of a small world | [`testing::assert_verified`] | |
+#![cfg_attr(feature = "strategies", doc = "| runs for proptest | [`strategies::runs`] | `strategies` |")]
+#![cfg_attr(not(feature = "strategies"), doc = "| runs for proptest | `strategies::runs` | `strategies` |")]
+//! | many seeds of a lock whose type I know, and a report | [`sweep::sweep`] | |
+//! | a lock by its name: to sweep, check, replay or shrink it | [`registry::locks`], [`registry::AnyLock`] | |
+//! | a lock or a store of my own | [`own`], [`registry::Registered`] | |
+//! | the whole command over locks of my own | [`cli::main`] | `cli` (default) |
+//! | a Redis, an etcd or a ZooKeeper that fails, for any client | [`serve`] | `serve` (default) |
+#![cfg_attr(feature = "hosted", doc = "| a lock to hold in async code | [`hosted::Locker`] | `hosted` |")]
+#![cfg_attr(not(feature = "hosted"), doc = "| a lock to hold in async code | `hosted::Locker` | `hosted` |")]
+//!
+//! A row without a feature needs none (`default-features = false`). The [`prelude`] has all that a test of a lock needs.
+//!
+//! # How it fits together
+//!
 //! ```text
 //!   seed ──▶ plans: what goes wrong ──▶ seeded: an event heap over picklock_model's cluster ──▶ outcome: what broke
 //!                                        │                                                     │
