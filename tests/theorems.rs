@@ -33,6 +33,11 @@ fn theorem_3_holds_exactly_under_its_assumptions() {
 }
 
 #[test]
+fn nobody_is_passed_twice_by_the_same_thread_exactly_under_its_assumptions() {
+    comes_out_as_claimed("bounded-overtaking");
+}
+
+#[test]
 fn whoever_waits_is_served_exactly_under_the_assumptions_of_progress() {
     comes_out_as_claimed("progress");
 }

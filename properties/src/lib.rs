@@ -30,6 +30,7 @@
 //! | [`DeadlockFreedom`] | if somebody waits, somebody is granted | Redlock article, guarantees | on cycles |
 //! | [`StarvationFreedom`] | everybody who waits is granted | Cassandra paper, section 3 | on cycles |
 //! | [`Fifo`] | nobody enqueued later is granted earlier | Cassandra paper, section 5 | each event |
+//! | [`BoundedOvertaking`] | nobody who is enqueued is overtaken twice by the same other | textbooks: bounded waiting | each event |
 //! | [`LeaseLoss`] | a lease that another was granted meanwhile is not prolonged | Redlock article, extending the lock | each event |
 //! | [`Theorem1`] | `lock` callers exclude each other | Cassandra paper, section 5.1 | each event |
 //! | [`Theorem2`] | `try_lock` callers exclude each other | Cassandra paper, section 5.2 | each event |
@@ -94,6 +95,7 @@
 //! ```
 
 mod access;
+mod bounded_overtaking;
 mod deadlock_freedom;
 mod event;
 mod fenced_resource;
@@ -125,6 +127,7 @@ mod token_order;
 mod usage;
 
 pub use access::{Access, AccessModes, Accesses, BadModes, ModeName};
+pub use bounded_overtaking::BoundedOvertaking;
 pub use deadlock_freedom::DeadlockFreedom;
 pub use event::{CallPart, Emphasis, Hold, Tally};
 pub use fenced_resource::FencedResource;
@@ -215,6 +218,8 @@ pub enum Promise {
     IndexNeverFalls,
     /// What comes out is what one handler that never crashes would have put out.
     ExactlyOnce,
+    /// Nobody who is enqueued is overtaken twice by the same other.
+    BoundedOvertaking,
 }
 
 impl Promise {
@@ -235,6 +240,7 @@ impl Promise {
             Promise::ReleaseEnds => 75,
             Promise::Theorem3 => 80,
             Promise::Fifo => 90,
+            Promise::BoundedOvertaking => 85,
             Promise::Lemma1 => 100,
             Promise::FreshRead => 110,
             Promise::TimeOrder => 120,
@@ -255,7 +261,7 @@ impl Promise {
     }
 
     /// Every promise, in the order of every table.
-    pub const ALL: [Promise; 24] = [
+    pub const ALL: [Promise; 25] = [
         Promise::MutualExclusion,
         Promise::FencedResource,
         Promise::DeadlockFreedom,
@@ -280,6 +286,7 @@ impl Promise {
         Promise::NoDuplicate,
         Promise::IndexNeverFalls,
         Promise::ExactlyOnce,
+        Promise::BoundedOvertaking,
     ];
 
     /// The name that the command line takes, that JSON carries, and that [`FromStr`](std::str::FromStr) reads.
@@ -309,6 +316,7 @@ impl Promise {
             Promise::NoDuplicate => "no-duplicate",
             Promise::IndexNeverFalls => "index-never-falls",
             Promise::ExactlyOnce => "exactly-once",
+            Promise::BoundedOvertaking => "bounded-overtaking",
         }
     }
 
@@ -324,6 +332,7 @@ impl Promise {
             }
             Promise::StarvationFreedom => "Everybody who waits for the lock is granted it in the end.",
             Promise::Fifo => "Nobody who was enqueued later is granted the lock earlier.",
+            Promise::BoundedOvertaking => "Nobody who is enqueued is overtaken twice by the same other.",
             Promise::LeaseLoss => {
                 "A lease is never prolonged once another client has been granted the lock meanwhile."
             }
@@ -395,6 +404,9 @@ impl Promise {
             Promise::NoDuplicate => "the exactly-once article, queue",
             Promise::IndexNeverFalls => "the exactly-once article, lock-free push, update_index",
             Promise::ExactlyOnce => "the exactly-once article, exactly-once",
+            Promise::BoundedOvertaking => {
+                "the Cassandra paper, section 5, between \"not very fair\" and fair"
+            }
         }
     }
 
@@ -413,6 +425,7 @@ impl Promise {
             | Promise::DeadlockFreedom
             | Promise::StarvationFreedom
             | Promise::Fifo
+            | Promise::BoundedOvertaking
             | Promise::LeaseLoss
             | Promise::Theorem1
             | Promise::Theorem2

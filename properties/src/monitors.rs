@@ -6,6 +6,7 @@ pub use tested::Tests;
 
 use crate::Promise;
 use crate::access::{AccessModes, Accesses};
+use crate::bounded_overtaking::BoundedOvertaking;
 use crate::fenced_resource::FencedResource;
 use crate::fifo::Fifo;
 use crate::fresh_read::FreshRead;
@@ -142,6 +143,7 @@ monitors! {
     time_order: TimeOrder,
     token_order: TokenOrder,
     lost_update: LostUpdate,
+    bounded_overtaking: BoundedOvertaking,
 }
 
 impl Monitors {

@@ -135,7 +135,7 @@ impl Promise {
             | Promise::MinValidity
             | Promise::TokenOrder => &["granted", "has"],
             Promise::FencedResource | Promise::LostUpdate => &["granted", "accepted"],
-            Promise::Fifo => &["enqueued", "granted"],
+            Promise::Fifo | Promise::BoundedOvertaking => &["enqueued", "granted"],
             Promise::LeaseLoss => &["granted", "record-written", "renewed"],
             Promise::NoHerd => &["released", "woken"],
             Promise::Lemma1 | Promise::FreshRead => &["written", "read-begun", "row-read"],

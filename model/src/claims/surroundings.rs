@@ -42,7 +42,7 @@ impl Bounds {
         };
         let budgets = [
             (self.losses, format!("a message is lost {}", times(self.losses))),
-            (self.duplicates, format!("a message arrives twice {}", times(self.duplicates))),
+            (self.duplicates, format!("a message is doubled {}", times(self.duplicates))),
             (
                 budget.pauses,
                 format!(

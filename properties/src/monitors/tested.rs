@@ -25,6 +25,9 @@ impl Promise {
                 "a write reached the resource after one of another client was accepted that may not hold beside it"
             }
             Promise::Fifo => "a client was granted while another one stood in the queue",
+            Promise::BoundedOvertaking => {
+                "of two in the queue one was granted, and one of them had been granted already while the other waited"
+            }
             Promise::LeaseLoss => {
                 "a lease of the lock itself, not of a session, was renewed while another client waited or held"
             }
@@ -100,6 +103,9 @@ impl Monitors {
                     && self.fenced_resource.writer().is_some_and(excludes)
             }
             Promise::Fifo => matches!(event, Event::Granted { .. }) && besides(self.fifo.enqueued()),
+            Promise::BoundedOvertaking => {
+                matches!(event, Event::Granted { .. }) && self.bounded_overtaking.decides(client)
+            }
             Promise::LeaseLoss => matches!(event, Event::Renewed { .. }) && contended(waiting.union(holding)),
             Promise::Theorem1 => {
                 is_contended_by(Mode::Lock, &self.usage, self.theorem_1.callers(), event, contended)
@@ -295,6 +301,11 @@ mod tests {
                 vec![lock(A), enqueued(A), lock(B), enqueued(B), granted(A)],
                 vec![lock(A), enqueued(A), lock(B), granted(A)],
             ),
+            Promise::BoundedOvertaking => {
+                let once = [lock(A), enqueued(A), lock(B), enqueued(B), granted(B), left(B), released(B)];
+                let again = [lock(B), enqueued(B), granted(A)];
+                (once.into_iter().chain(again).collect(), once.into_iter().chain([granted(A)]).collect())
+            }
             Promise::LeaseLoss => (
                 vec![lock(A), granted(A), lock(B), renewed(A)],
                 vec![lock(A), granted(A), renewed(A), lock(B)],

@@ -38,7 +38,7 @@ fn c1() -> Scenario {
     Scenario {
         id: "C1",
         story: "A's clock steps back between deleting its record and writing it again: the record is hidden by its own \
-                tombstone, A finds B's record alone, and one record is enough for line 4",
+                tombstone, A finds B's record alone, and line 4 asks only whether there is one record, not whose",
         breaks: Promise::MutualExclusion,
         search: space(|lock| lock),
         fix: "own-id check and monotonic timestamps",

@@ -49,7 +49,7 @@ fn r1() -> Scenario {
         fix: "fencing token drawn with the grant, checked by the resource: two may believe to hold, only the later one \
               can write",
         fix_search: safety_single(fenced),
-        note: "repaired on one instance: Redlock has no such token, and the largest of its nodes' counters is none (row F4)",
+        note: "repaired on one instance: Redlock has no such token, and the largest counter of a quorum does not always grow (row F4)",
         hunt: Some(hunts::r1()),
         ..REDIS
     }

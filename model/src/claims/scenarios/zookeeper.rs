@@ -47,7 +47,7 @@ fn z2() -> Scenario {
     };
     Scenario {
         id: "Z2",
-        story: "a create or delete of unknown outcome is given up: its znode is nobody's, and stays while its session lasts",
+        story: "a create or delete of unknown outcome is given up: its znode belongs to no call any more, and stays while its session lasts",
         breaks: Promise::DeadlockFreedom,
         search: space(Retries::GivenUp),
         fix: "the library deletes it in the background",
@@ -68,7 +68,7 @@ fn z19() -> Scenario {
     Scenario {
         id: "Z19",
         story: "the reply to a create is late, the client looks for its guid on a server that has not applied the create \
-                yet, and creates another: one of its znodes is nobody's, and stays while its session lasts",
+                yet, and creates another: one of its znodes belongs to no call, and stays while its session lasts",
         breaks: Promise::DeadlockFreedom,
         search: seeds(false),
         fix: "sync before the guid is looked for",
@@ -114,8 +114,8 @@ fn z4() -> Scenario {
         search: space(OnConnectionLoss::GoOn),
         fix: "stop when the connection is lost: that is noticed after two thirds of the time",
         fix_search: space(OnConnectionLoss::Stop),
-        note: "on one server; in an ensemble it takes a leader that gives a silent follower up sooner than a session, or \
-               that follower goes on serving a client whose session the leader ends, and the holder learns it too late",
+        note: "on one server; in an ensemble the leader must drop a silent follower before the session ends: or that \
+               follower goes on serving a client whose session is over, and the holder learns it too late",
         hunt: Some(hunts::z4()),
         ..ZOOKEEPER
     }

@@ -6,7 +6,7 @@ use crate::claims::{Assumption, Expected, Judgement, NamedSpace};
 use crate::explore::{Draws, Goal};
 use crate::stores::cassandra::{Consistency, ReadRepair};
 use crate::time::Micros;
-use crate::workload::Calls;
+use crate::workload::{Calls, ROUNDS_WITHOUT_END};
 use picklock_properties::{ClientId, Promise};
 
 /// The claims, in the order of the source.
@@ -15,6 +15,7 @@ pub(super) fn claims() -> Vec<Claim> {
     claims.extend(mutual_exclusion("theorem-1", Calls::Lock, Promise::Theorem1));
     claims.extend(mutual_exclusion("theorem-2", Calls::TryLock, Promise::Theorem2));
     claims.extend(theorem_3());
+    claims.extend(fairness());
     claims.extend(progress());
     claims
 }
@@ -199,6 +200,70 @@ fn mutual_exclusion(theorem: &'static str, calls: Calls, promise: Promise) -> Ve
         claim(3, 1, &[NoCrash], Holds, "without TTL a crashed thread's records stay", false),
         claim(2, 1, &[NoLoss], Holds, "an unknown write is repeated before the row is read", false),
         claim(2, 1, &[NoDuplicate], Holds, "the same cell with the same timestamp changes nothing", false),
+    ]
+}
+
+/// How unfair the queue is that its authors call "not very fair" (section 5).
+fn fairness() -> Vec<Claim> {
+    use Assumption::*;
+    use Expected::{Holds, Violated};
+    const PROMISE: [Promise; 1] = [Promise::BoundedOvertaking];
+    let claim = |clients: u8, rounds: u8, dropped: &[Assumption], expected, reason| {
+        let mut space = queue_lock(clients, 1, Calls::Lock, &PROMISE);
+        space.setup.workload.rounds = rounds;
+        for assumption in dropped {
+            drop_from_queue_lock(&mut space, *assumption);
+        }
+        Claim {
+            theorem: "bounded-overtaking",
+            space: NamedSpace::new("cassandra-queue", &space),
+            clients,
+            servers: 1,
+            variant: if rounds == ROUNDS_WITHOUT_END { "called without end" } else { "called twice" },
+            dropped: dropped.to_vec(),
+            judgement: Judgement::Safety,
+            expected,
+            reason,
+            long: false,
+        }
+    };
+    let endless =
+        |dropped: &[Assumption], expected, reason| claim(2, ROUNDS_WITHOUT_END, dropped, expected, reason);
+    let once =
+        "whoever names its cell late passes those that wait; its next cell has a later name than theirs";
+    vec![
+        endless(&[], Holds, once),
+        claim(3, 2, &[], Holds, once),
+        endless(&[ClocksAgree], Violated, "whoever's clock is behind names its next cell earlier, too"),
+        endless(&[NoClockStep], Violated, "a clock that is set back names the next cell earlier, too"),
+        endless(
+            &[NoClockFreeze],
+            Violated,
+            "a clock that stands still names the next cell as early as the last",
+        ),
+        endless(
+            &[UniqueIds],
+            Violated,
+            "two threads with one id take each other's cells for their own (row C16)",
+        ),
+        endless(
+            &[NoLoss],
+            Violated,
+            "a cell whose deletion was lost stands for the next call, too (row C31)",
+        ),
+        endless(
+            &[Durable],
+            Violated,
+            "a waiter whose queue cell is lost is passed by all who come (row C12)",
+        ),
+        endless(
+            &[NoExpiry],
+            Violated,
+            "a waiter whose queue cell expires is passed by all who come (row C6)",
+        ),
+        endless(&[NoCrash], Holds, "whoever crashes passes nobody any more"),
+        endless(&[NoPause], Holds, "a pause delays the write of a cell, and not the name of the next"),
+        endless(&[NoDuplicate], Holds, "a cell that arrives again is older than its deletion, and hidden"),
     ]
 }
 

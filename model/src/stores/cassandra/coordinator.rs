@@ -53,7 +53,9 @@ impl Cassandra {
             self.replica.apply(row, &columns, cx);
             let is_live = |column: &Column| matches!(column.cell.content, Content::Live { .. });
             let put = columns.iter().any(is_live).then_some(row);
-            if put.is_some() {
+            // Not one that is older than what is there: the deletion that came before it, if it arrives late.
+            let stands = |column: &&Column| is_live(column) && self.replica.has(row, column);
+            if columns.iter().any(|column| stands(&column)) {
                 effects.changed(Written::Put { row, client });
             }
             let is_awaited = cx.settings.writes.of(cx.servers) > 1;

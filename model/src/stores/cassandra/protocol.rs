@@ -419,7 +419,8 @@ impl Display for Reply {
 /// What changed, as coordinators tell it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Written {
-    /// A client's write has put a live cell into the row, here to begin with; conditional writes are not told.
+    /// A client's write has put a live cell into the row, here to begin with, and nothing newer hides it; conditional writes are not
+    /// told.
     Put {
         /// Which row.
         row: Row,

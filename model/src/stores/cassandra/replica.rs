@@ -71,6 +71,14 @@ impl Replica {
         self.purge(row, cx);
     }
 
+    /// Whether this is what is stored of its column.
+    pub fn has(&self, row: Row, column: &Column) -> bool {
+        let entry = Entry { row, column: *column };
+        self.cells
+            .binary_search_by(|probe| probe.key().cmp(&entry.key()))
+            .is_ok_and(|at| self.cells[at] == entry)
+    }
+
     /// To be called before anything changes.
     fn log(&mut self, cx: &Context<Settings>) {
         if let CommitLog::Periodic { period, marks } = cx.settings.commit_log {

@@ -105,6 +105,11 @@ pub fn violation_words(violation: &Violation) -> String {
             )
         }
         Promise::Fifo => format!("{client} is granted before {other}, who was enqueued earlier"),
+        Promise::BoundedOvertaking => {
+            format!(
+                "{client} is granted before {other}, who was enqueued earlier and was overtaken by it already"
+            )
+        }
         Promise::LeaseLoss => format!("{client} prolongs its lease after {other} was granted the lock"),
         Promise::Theorem3 if alone => {
             format!("{client} is refused last, and nobody was granted the free lock")

@@ -143,6 +143,26 @@ fn a_failed_quorum_write_stays_on_some_replicas() {
     assert_eq!(cluster.read(1, 1), []);
 }
 
+/// A copy that arrives late is older than the deletion that came before it: nobody comes into a queue by it.
+#[test]
+fn a_cell_that_a_deletion_hides_is_not_told_to_be_put() {
+    let mut cluster = Cluster::new(1, Settings::default());
+    let put_so_far = |cluster: &Cluster| {
+        cluster.told.iter().filter(|told| matches!(told, Written::Put { client: 0, .. })).count()
+    };
+    for (mutation, puts) in [
+        (put(A, 100, None), 1),
+        (put(A, 100, None), 2),
+        (delete(A, 200), 2),
+        (put(A, 100, None), 2),
+        (put(A, 200, None), 2),
+        (put(A, 201, None), 3),
+    ] {
+        cluster.write(0, mutation);
+        assert_eq!(put_so_far(&cluster), puts, "after {mutation:?}");
+    }
+}
+
 #[test]
 fn a_cell_is_told_to_be_kept_once_when_as_many_replicas_have_it_as_the_level_asks_for() {
     let kept = |cluster: &Cluster| {
