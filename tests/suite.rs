@@ -45,7 +45,6 @@
 //! | `PICKLOCK_SEEDS=N` | seeded tests run the seeds 0 to N-1 |
 //! | `PICKLOCK_LONG=1` | what is cut short to be affordable goes through larger spaces and more seeds |
 //! | `PICKLOCK_UPDATE_GOLDEN=1` | writes `golden/*`, what stands below the tokens in `tokens/*`, `docs/src/catalogue.md`, the tables of locks and the runs that the matrix knows again instead of comparing |
-//! | `UPDATE_EXPECT=1` | writes the expected tables in the tests again (expect-test) |
 
 mod assumptions;
 mod bench;
