@@ -910,7 +910,9 @@ fn the_histories_break_every_safety_promise_often_and_keep_it_often() {
             reference_of(&AccessModes::EXCLUSIVE, promise, history).iter().any(Option::is_some)
         };
         let broken = drawn.iter().filter(breaks).count();
-        assert!((50..=950).contains(&broken), "{promise} is broken by {broken} of 1000 histories");
+        // It takes two grants to the same client within one wait.
+        let least = if promise == Promise::BoundedOvertaking { 50 } else { 100 };
+        assert!((least..=900).contains(&broken), "{promise} is broken by {broken} of 1000 histories");
     }
 }
 
