@@ -10,6 +10,7 @@
 use crate::Promise;
 use crate::history::{ClientId, FencingToken, HoldId, Mode};
 use crate::monitor::{Monitor, Verdict, Violation};
+use crate::order::{Order, stands_in_the_way};
 use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 
@@ -17,70 +18,62 @@ use serde::{Deserialize, Serialize};
 /// overtakes somebody again; `other` is whoever was enqueued first among those.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct BoundedOvertaking {
-    /// Everybody whose call is neither granted nor over and who was enqueued, earliest first.
-    order: Vec<Waiting>,
-    /// Whose call is neither granted nor over, and who was not enqueued yet: a holder that renews its queue cell must not queue
-    /// behind itself.
-    calling: Vec<ClientId>,
+    order: Order<Grants>,
 }
 
-/// One in the queue.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-struct Waiting {
-    client: ClientId,
-    /// Who else was granted the lock since, and whether that overtook this one; in the order of their numbers.
-    granted_since: Vec<(ClientId, bool)>,
-}
+/// What a wait has seen: who else was granted the lock since it was enqueued, and whether that overtook it; in the order of their
+/// numbers.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+struct Grants(Vec<(ClientId, bool)>);
 
-impl Waiting {
+impl Grants {
     /// Whether this other was granted the lock since.
     fn has_seen(&self, other: ClientId) -> bool {
-        self.granted_since.iter().any(|(granted, _)| *granted == other)
+        self.0.binary_search_by_key(&other, |(granted, _)| *granted).is_ok()
+    }
+
+    /// Notes one more grant to this other, and says whether it overtakes this wait for a second time.
+    fn is_passed_again(&mut self, other: ClientId, is_overtaken: bool) -> bool {
+        match self.0.binary_search_by_key(&other, |(granted, _)| *granted) {
+            Ok(found) => {
+                let (_, was_overtaken) = &mut self.0[found];
+                let is_again = *was_overtaken && is_overtaken;
+                *was_overtaken |= is_overtaken;
+                is_again
+            }
+            Err(to) => {
+                self.0.insert(to, (other, is_overtaken));
+                false
+            }
+        }
     }
 }
 
 impl BoundedOvertaking {
     /// Whether a grant to this client decides between two in the queue one of whom was granted the lock already while the other waited.
     pub(crate) fn decides(&self, client: ClientId) -> bool {
-        let own = self.order.iter().find(|waiting| waiting.client == client);
-        let others = || self.order.iter().filter(|other| other.client != client);
-        others().any(|other| other.has_seen(client) || own.is_some_and(|own| own.has_seen(other.client)))
-    }
-
-    /// Takes a client out of the order and says what place it had there; the last one if it had none.
-    fn leave(&mut self, client: ClientId) -> usize {
-        self.calling.retain(|calling| *calling != client);
-        let place = self.order.iter().position(|waiting| waiting.client == client);
-        if let Some(place) = place {
-            self.order.remove(place);
-        }
-        place.unwrap_or(self.order.len())
+        let own = self.order.of(client);
+        let mut others = self.order.enqueued().iter().filter(|(other, _)| *other != client);
+        others.any(|(other, seen)| seen.has_seen(client) || own.is_some_and(|own| own.has_seen(*other)))
     }
 }
 
 impl Monitor for BoundedOvertaking {
     fn renumber_clients(&mut self, numbers: &[u8]) {
-        for Waiting { client, granted_since } in &mut self.order {
-            *client = client.renumbered(numbers);
-            granted_since.iter_mut().for_each(|(other, _)| *other = other.renumbered(numbers));
-            granted_since.sort_unstable();
+        self.order.renumber_clients(numbers);
+        for (_, Grants(granted)) in self.order.enqueued_mut() {
+            granted.iter_mut().for_each(|(other, _)| *other = other.renumbered(numbers));
+            granted.sort_unstable();
         }
-        self.calling.iter_mut().for_each(|client| *client = client.renumbered(numbers));
-        self.calling.sort_unstable();
     }
 
     fn on_called(&mut self, client: ClientId, _mode: Mode, _usage: &Usage) -> Verdict {
-        self.leave(client);
-        self.calling.push(client);
-        self.calling.sort_unstable();
+        self.order.call(client);
         Ok(())
     }
 
     fn on_enqueued(&mut self, client: ClientId) -> Verdict {
-        if let Some(at) = self.calling.iter().position(|calling| *calling == client) {
-            self.calling.remove(at);
-            self.order.push(Waiting { client, granted_since: Vec::new() });
-        }
+        self.order.enqueue(client);
         Ok(())
     }
 
@@ -91,20 +84,12 @@ impl Monitor for BoundedOvertaking {
         _hold: HoldId,
         usage: &Usage,
     ) -> Verdict {
-        let place = self.leave(client);
-        let accesses = &usage.accesses;
-        let holders = usage.holding.union([client].into_iter().collect());
+        let place = self.order.leave(client);
         let mut again = None;
-        for (at, other) in self.order.iter_mut().enumerate() {
-            let stands_in_its_way =
-                || accesses.in_the_way(other.client, accesses.of(other.client), holders).contains(client);
-            let is_overtaken = at < place && stands_in_its_way();
-            match other.granted_since.binary_search_by_key(&client, |(granted, _)| *granted) {
-                Ok(found) if is_overtaken && other.granted_since[found].1 => {
-                    again = again.or(Some(other.client));
-                }
-                Ok(found) => other.granted_since[found].1 |= is_overtaken,
-                Err(to) => other.granted_since.insert(to, (client, is_overtaken)),
+        for (at, (other, seen)) in self.order.enqueued_mut().iter_mut().enumerate() {
+            let is_overtaken = at < place && stands_in_the_way(client, *other, usage);
+            if seen.is_passed_again(client, is_overtaken) {
+                again = again.or(Some(*other));
             }
         }
         match again {
@@ -114,7 +99,7 @@ impl Monitor for BoundedOvertaking {
     }
 
     fn on_call_ended(&mut self, client: ClientId) {
-        self.leave(client);
+        self.order.leave(client);
     }
 }
 
@@ -196,7 +181,6 @@ mod tests {
     fn other_numbers_of_the_clients_are_the_same_order() {
         let mut monitor = after(BoundedOvertaking::default(), &passes_once());
         monitor.renumber_clients(&[1, 0]);
-        assert_eq!(monitor.order[0], Waiting { client: B, granted_since: vec![(A, true)] });
-        assert_eq!(monitor.order[1], Waiting { client: A, granted_since: vec![] });
+        assert_eq!(monitor.order.enqueued(), [(B, Grants(vec![(A, true)])), (A, Grants::default())]);
     }
 }

@@ -13,6 +13,7 @@
 use crate::Promise;
 use crate::history::{ClientId, ClientSet, FencingToken, HoldId, Mode};
 use crate::monitor::{Monitor, Verdict, Violation};
+use crate::order::{Order, stands_in_the_way};
 use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 
@@ -25,11 +26,7 @@ pub struct Fifo {
     /// How many there were. Saturates at one more than allowed: beyond that all states are alike, and a count that
     /// grew without bound would keep the space of an exhaustive search from closing.
     overtakes: u32,
-    /// Whose call is neither granted nor over. A holder that renews its queue cell reports `Enqueued`, too, and must
-    /// not queue behind itself.
-    waiting: ClientSet,
-    /// Those of them that were enqueued, earliest first.
-    order: Vec<ClientId>,
+    order: Order<()>,
 }
 
 impl Fifo {
@@ -46,19 +43,7 @@ impl Fifo {
 
     /// Who stands in the queue, and waits.
     pub(crate) fn enqueued(&self) -> ClientSet {
-        self.order.iter().copied().collect()
-    }
-
-    /// Takes a client out of the order and says what place it had there; the last one if it had none.
-    fn leave(&mut self, client: ClientId) -> usize {
-        self.waiting.remove(client);
-        match self.order.iter().position(|enqueued| *enqueued == client) {
-            Some(place) => {
-                self.order.remove(place);
-                place
-            }
-            None => self.order.len(),
-        }
+        self.order.enqueued().iter().map(|(client, ())| *client).collect()
     }
 
     fn count(&mut self, overtaken: usize) {
@@ -69,20 +54,16 @@ impl Fifo {
 
 impl Monitor for Fifo {
     fn renumber_clients(&mut self, numbers: &[u8]) {
-        self.waiting = self.waiting.renumbered(numbers);
-        self.order.iter_mut().for_each(|client| *client = client.renumbered(numbers));
+        self.order.renumber_clients(numbers);
     }
 
     fn on_called(&mut self, client: ClientId, _mode: Mode, _usage: &Usage) -> Verdict {
-        self.leave(client);
-        self.waiting.insert(client);
+        self.order.call(client);
         Ok(())
     }
 
     fn on_enqueued(&mut self, client: ClientId) -> Verdict {
-        if self.waiting.contains(client) && !self.order.contains(&client) {
-            self.order.push(client);
-        }
+        self.order.enqueue(client);
         Ok(())
     }
 
@@ -93,14 +74,10 @@ impl Monitor for Fifo {
         _hold: HoldId,
         usage: &Usage,
     ) -> Verdict {
-        let place = self.leave(client);
-        let accesses = &usage.accesses;
-        let holders = usage.holding.union(ClientSet::from_iter([client]));
-        let is_overtaken = |earlier: &&ClientId| {
-            accesses.in_the_way(**earlier, accesses.of(**earlier), holders).contains(client)
-        };
-        let mut overtaken = self.order[..place].iter().filter(is_overtaken);
-        let first = overtaken.next().copied();
+        let place = self.order.leave(client);
+        let earlier = self.order.enqueued()[..place].iter().map(|(earlier, ())| *earlier);
+        let mut overtaken = earlier.filter(|earlier| stands_in_the_way(client, *earlier, usage));
+        let first = overtaken.next();
         let count = usize::from(first.is_some()) + overtaken.count();
         self.count(count);
         match first {
@@ -112,7 +89,7 @@ impl Monitor for Fifo {
     }
 
     fn on_call_ended(&mut self, client: ClientId) {
-        self.leave(client);
+        self.order.leave(client);
     }
 }
 

@@ -115,6 +115,7 @@ mod no_herd;
 #[cfg(test)]
 mod notation;
 mod object;
+mod order;
 mod promise_set;
 mod release_ends;
 mod reported;
