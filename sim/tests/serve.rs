@@ -85,6 +85,35 @@ fn a_paused_server_answers_when_the_pause_is_over_and_a_crashed_one_has_forgotte
     assert!(summary.contains("2 faults struck"), "{summary}");
 }
 
+/// Nobody asks it for anything meanwhile.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a real process, which gives memory back in real time")]
+fn memory_goes_back_to_the_machine_when_all_keys_are_gone() {
+    let served = Served::start(&[]);
+    let mut connection = served.connect();
+    let Some(empty) = served.resident_kib() else {
+        println!("skipped: the kernel does not say how much memory a process takes");
+        return;
+    };
+    for thousand in 0..300 {
+        let mut keys = redis::pipe();
+        for key in 0..1_000 {
+            keys.set(format!("key:{}", thousand * 1_000 + key), [b'v'; 32].as_slice()).ignore();
+        }
+        keys.exec(&mut connection).expect("it replies");
+    }
+    let full = served.resident_kib().expect("it runs");
+    assert!(full > empty + 40_000, "{full} KiB with all keys, {empty} without");
+    redis::cmd("FLUSHALL").exec(&mut connection).expect("it replies");
+    let few = || served.resident_kib().expect("it runs") < empty + (full - empty) / 3;
+    let began = std::time::Instant::now();
+    while !few() {
+        let now = served.resident_kib();
+        assert!(began.elapsed().as_secs() < 60, "{empty} KiB before, {full} with all keys, {now:?} after");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
 #[test]
 fn redis_cli_speaks_with_it() {
     let served = Served::start(&[]);

@@ -131,6 +131,7 @@ pub const ROUND_MAX_S: u64 = 86_400;
 impl Serve {
     /// Serves until ^C.
     pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+        memory::in_small_pages();
         match self.store {
             Store::Redis(redis) => redis.run(screen),
             Store::Etcd(etcd) => etcd.run(screen),

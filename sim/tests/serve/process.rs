@@ -74,6 +74,13 @@ impl Served {
         panic!("server {server} does not answer");
     }
 
+    /// How much of the machine's memory it takes, in KiB, where the kernel says so.
+    pub fn resident_kib(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.0.id())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        line.split_whitespace().next()?.parse().ok()
+    }
+
     /// Ends it as ^C does; what it has said since it listens.
     pub fn stop(self) -> String {
         self.stop_with("-INT")

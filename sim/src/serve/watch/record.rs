@@ -185,6 +185,8 @@ impl Record {
     /// From now on what happens is kept. `date` is that of true time 0, in microseconds since 1970.
     pub fn begin(&mut self, date: i64, file: Option<File>) {
         (self.is_on, self.date) = (true, date);
+        // A ring touches all of the room it has, sooner or later.
+        self.past.reserve_exact(KEPT_MAX + FORGOTTEN_AT_ONCE);
         self.file = file.map(BufWriter::new);
     }
 
