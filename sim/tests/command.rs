@@ -479,7 +479,7 @@ fn a_token_from_a_sweep_is_the_same_run_in_every_process() {
     assert_eq!(once, again);
     assert_eq!(once["violation"]["property"], first["property"]);
     let text = run(&format!("replay {token} --last 5"));
-    let hash = format!("trace hash {}", text_of(&once["trace_hash"]));
+    let hash = format!("\n  hash      {}\n", text_of(&once["trace_hash"]));
     assert!(text.stdout.contains(&hash), "{}", text.stdout);
     assert!(text.stdout.contains("the plan"), "{}", text.stdout);
 }
@@ -573,7 +573,7 @@ fn reports_go_where_they_are_asked_for() {
     let replay = run(&format!("replay {token} --out {}", file.display()));
     let wrote = format!("wrote {}\n", file.display());
     assert_eq!((replay.code, replay.stdout.as_str(), replay.stderr), (0, "", wrote));
-    assert!(std::fs::read_to_string(file).is_ok_and(|trace| trace.contains("trace hash")));
+    assert!(std::fs::read_to_string(file).is_ok_and(|trace| trace.contains("\n  hash      ")));
 
     // A file is no folder.
     let under_file = out.join("report.txt").join("below");
@@ -624,6 +624,15 @@ fn a_document_of_quick_theorems_is_complete_only_if_nothing_was_left_out() {
 }
 
 #[test]
+fn a_document_of_widenings_is_complete_only_if_nothing_was_left_out() {
+    let without = document("widen theorem-2 --max-states 100");
+    let left_out = without["left_out"].as_array().expect("what was left out");
+    assert!(!left_out.is_empty() && without["complete"] == false, "{left_out:?}");
+    let whole = document("widen lemma-1 --max-states 100");
+    assert_eq!((&whole["complete"], &whole["left_out"]), (&true.into(), &Value::Array(Vec::new())));
+}
+
+#[test]
 fn what_is_not_a_terminal_gets_neither_colours_nor_progress() {
     for line in ["matrix --seeds 3 --fault clock", "check cassandra-queue --drop unique-ids", "locks"] {
         let Ended { stdout, stderr, .. } = run(line);
@@ -649,6 +658,8 @@ fn completions_are_there_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let Ended { code, stdout, .. } = run(&format!("completions {shell}"));
         assert!(code == 0 && stdout.contains("scenarios"), "{shell}");
+        // Help does not show it either.
+        assert!(!stdout.contains("fingerprints"), "{shell} offers what is hidden");
     }
 }
 

@@ -6,7 +6,7 @@ use super::check::why_incomplete;
 use super::jobs::Jobs;
 use super::memory::{self, MaxMemory};
 use super::progress::{Progress, Stopwatch};
-use super::screen::Screen;
+use super::screen::{Rows, Screen};
 use super::{BadCall, Ending, interrupt, last, names, next, states_within, written};
 use crate::registry::{AnyLock, CheckVerdict, Locks};
 use clap::Args;
@@ -64,6 +64,14 @@ const STATES_MAX: u64 = 2_000_000;
 /// Why a try was given up that took too long; other machines come further, or less far.
 const OUT_OF_TIME: &str = "--seconds were over";
 
+/// The widenings that were tried, and the claims that only --long takes along.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    rows: Rows<'a, Row>,
+    left_out: Vec<String>,
+}
+
 /// What is claimed to be verified, wherever that stands.
 struct Verified {
     /// The theorem, or the row whose repair it is.
@@ -105,7 +113,13 @@ impl Widen {
         if self.seconds.is_some_and(|seconds| seconds.is_nan() || seconds <= 0.0) {
             return Err(BadCall("--seconds: it takes more than none".to_owned()));
         }
-        let verified = self.chosen(locks)?;
+        let (long, verified): (Vec<Verified>, Vec<Verified>) =
+            self.chosen(locks)?.into_iter().partition(|claim| claim.long && !self.long);
+        if verified.is_empty() {
+            let words = "all of these take longer than a few seconds themselves: --long takes them along";
+            return Err(BadCall(words.to_owned()));
+        }
+        let left_out: Vec<String> = long.iter().map(Verified::title).collect();
         let pool = self.jobs.pool()?;
         self.out.as_deref().map(can_be_written).transpose()?;
         interrupt::flag();
@@ -133,12 +147,13 @@ impl Widen {
         drop(progress);
         complete &= !interrupt::happened();
         screen.text(&table::summary(&rows, complete, paint));
+        screen.text(&table::left_out(&left_out));
         let is_kept = last::keep(rows.iter().filter_map(|row| row.token.as_deref()));
         if let Some(token) = rows.iter().find_map(|row| row.token.as_deref()) {
             let name = if is_kept { "@last" } else { token };
             screen.text(&format!("\nthe first that fell:\n{}", next::of_path(name)));
         }
-        screen.rows(&rows, complete);
+        screen.document(&Document { rows: Rows::new(&rows, complete && left_out.is_empty()), left_out });
         if let Some(path) = &self.out {
             let text = table::markdown(&verified, &rows, self.max_states, complete);
             std::fs::write(path, text).map_err(|error| unwritable(path, &error))?;
@@ -231,9 +246,7 @@ impl Widen {
             let is_named = self.names.iter().any(|name| is(claim, name));
             let budget = claim.space.bounds.let_in();
             let is_struck = let_in.iter().any(|fault| budget.allows(*fault));
-            (self.names.is_empty() || is_named)
-                && (self.let_in.is_empty() || is_struck)
-                && (self.long || !claim.long)
+            (self.names.is_empty() || is_named) && (self.let_in.is_empty() || is_struck)
         };
         let chosen: Vec<Verified> = all.into_iter().filter(is_chosen).collect();
         match chosen.is_empty() && !self.let_in.is_empty() {

@@ -76,6 +76,15 @@ pub fn summary(rows: &[Row], complete: bool, paint: Paint) -> String {
     text
 }
 
+/// The claims that were not tried.
+pub fn left_out(claims: &[String]) -> String {
+    if claims.is_empty() {
+        return String::new();
+    }
+    let claims: String = claims.iter().map(|claim| indented(claim, "  ")).collect();
+    format!("\nwithout --long, what takes longer was left out:\n{claims}")
+}
+
 /// A file for the docs; the same on every machine, if no limit of time was set.
 pub fn markdown(verified: &[Verified], rows: &[Row], states_max: u64, complete: bool) -> String {
     let mut text = format!(
