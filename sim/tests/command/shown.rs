@@ -107,6 +107,9 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("R18", "A and B wait equally long, 1 tick, and go on at the same time"),
         ("Z4", "s1 ends a session that was silent for its whole timeout: A's record is gone on s1"),
         ("C11", "s2 does not have M: tA"),
+        ("C15", "A's record lives until 2 s: by s2's clock it is 3 s, and it has expired"),
+        ("cassandra-queue:clock:15", "and it has expired"),
+        ("R5", "A's record is gone on s2"),
         ("C16", "s1 answers B: {tA}"),
         ("E11", "B's delete 0/B@1: s1 does not have 0/B@1"),
         ("R11", "A's DEL lock"),
@@ -381,6 +384,18 @@ fn progress_is_one_line_of_the_terminal() {
 }
 
 #[test]
+fn no_time_is_guessed_where_one_lock_takes_many_times_as_long_as_another() {
+    let line = "overview --lock redis-single,redlock --seeds 200";
+    for columns in [60, 120] {
+        let Some(shown) = on_terminal(line, columns, "xterm") else { return };
+        let drawn = shown.split(['\r', '\n']).map(seen);
+        let drawn: Vec<String> = drawn.filter(|drawn| drawn.contains(" of 3,600 runs")).collect();
+        assert!(drawn.iter().any(|drawn| drawn.contains(" of 2: ")), "{columns}: {shown}");
+        assert!(drawn.iter().all(|drawn| !drawn.contains("to go")), "{columns}: {drawn:?}");
+    }
+}
+
+#[test]
 fn a_dumb_terminal_gets_neither_colours_nor_bars() {
     let line = "sweep redis-single --faults pause --seeds 0..200 --watch 0";
     let (Some(dumb), Some(able)) = (on_terminal(line, 80, "dumb"), on_terminal(line, 80, "xterm")) else {
@@ -405,6 +420,10 @@ fn manual_pages_are_there_for_every_command() {
     for page in pages {
         let text = read(&folder.join(page.as_str().expect("a name")));
         assert!(text.contains(".SH SYNOPSIS"), "{page}: {text}");
+        let name = page.as_str().and_then(|page| page.strip_suffix(".1")).expect("a page of section 1");
+        let title = format!(".TH {name} 1 \"\" \"picklock {}\"", env!("CARGO_PKG_VERSION"));
+        let titles: Vec<&str> = text.lines().filter(|line| line.starts_with(".TH")).collect();
+        assert_eq!(titles, [title.as_str()], "{page}");
     }
 }
 

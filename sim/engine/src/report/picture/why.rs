@@ -8,6 +8,7 @@
 //! scenario needs a story of its own: what its parties were last granted, what struck in between, and which records were gone by then.
 
 mod cut;
+mod expired;
 mod gone;
 mod stored;
 mod waits;
@@ -81,8 +82,10 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
         causes.extend(search.wait_alike());
     }
     // Where the store told of lost records, that is enough.
-    if causes.iter().all(|cause| cause.kind != Kind::Gone) {
-        causes.extend(search.missed(flights));
+    for quiet in [Search::expired_there, Search::missed] {
+        if causes.iter().all(|cause| cause.kind != Kind::Gone) {
+            causes.extend(quiet(&search, flights));
+        }
     }
     if causes.iter().all(|cause| cause.kind == Kind::Milestone) {
         causes.extend(search.answer(flights));

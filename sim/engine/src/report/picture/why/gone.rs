@@ -127,7 +127,7 @@ fn in_short<'a>(line: &'a str, client: &str) -> &'a str {
 }
 
 /// `10.002s`, `11ms`, `7us` in microseconds.
-fn micros(length: &str) -> Option<i64> {
+pub(super) fn micros(length: &str) -> Option<i64> {
     let digits = length.find(|letter: char| letter.is_alphabetic())?;
     let (number, unit) = length.split_at(digits);
     let unit_us = match unit {

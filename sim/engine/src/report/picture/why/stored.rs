@@ -48,7 +48,7 @@ impl Search<'_> {
     }
 
     /// The answer of a server that a client was told in this step.
-    fn answer_at<'f>(&self, step: usize, flights: &'f [Flight]) -> Option<&'f Flight> {
+    pub(super) fn answer_at<'f>(&self, step: usize, flights: &'f [Flight]) -> Option<&'f Flight> {
         flights.iter().find(|flight| {
             flight.ended == Some(step)
                 && !flight.is_lost

@@ -1,0 +1,57 @@
+//! Records that are there and count for nothing: by the clock of the server that answers, their lives are over. Nothing goes, and no
+//! store tells of it.
+
+use super::gone::micros;
+use super::stored::names;
+use super::{Breaks, Cause, Kind, Search, duration};
+use crate::report::story::Flight;
+use std::collections::BTreeSet;
+
+/// What stands between a cell and the moment to which it lives.
+const UNTIL: &str = " until ";
+
+impl Search<'_> {
+    /// What the servers that a party was granted the lock by had of those who held before, and took for expired.
+    pub(super) fn expired_there(&self, flights: &[Flight]) -> Vec<Cause> {
+        let Some(Breaks { parties, promise, .. }) = &self.breaks else { return Vec::new() };
+        if promise.is_of_progress() {
+            return Vec::new();
+        }
+        let granted = |client: &&str| self.last_report(client, |reported| reported.is_grant());
+        let steps: BTreeSet<usize> = parties.iter().filter_map(granted).chain([self.end]).collect();
+        let answers = steps.into_iter().filter_map(|step| Some((step, self.answer_at(step, flights)?)));
+        let mut causes: Vec<Cause> = answers
+            .flat_map(|(step, answer)| {
+                let holds = move |other: &&&str| granted(other).is_some_and(|granted| granted < step);
+                let others = parties.iter().filter(move |other| *other != &answer.to).filter(holds);
+                others.filter_map(move |other| self.expired_of(other, answer))
+            })
+            .collect();
+        causes.dedup_by(|later, earlier| later.words == earlier.words);
+        causes
+    }
+
+    /// A record of the client's that a server knows of as it answers, and does not tell.
+    fn expired_of(&self, client: &str, answer: &Flight) -> Option<Cause> {
+        if names(&answer.message, client) {
+            return None;
+        }
+        let events = &self.story.events;
+        let event = &events[answer.sent];
+        let now = event.wall_us.unwrap_or(event.at_us);
+        let of_server = events[..=answer.sent].iter().rev().filter(|earlier| earlier.node == event.node);
+        // What another replica told it is of the row that was asked for; what it stores may be of others.
+        let told = event.message.iter();
+        let stored = of_server.filter_map(|earlier| earlier.stored.as_ref()).take(1).flatten();
+        let mut cells = told.chain(stored).flat_map(|text| text.split([',', '{', '}']));
+        let until = cells.find_map(|cell| {
+            let (_, until) = cell.split_once(UNTIL).filter(|_| names(cell, client))?;
+            micros(until).filter(|until| *until <= now)
+        })?;
+        let (until, now, server) = (duration(until, false), duration(now, false), &answer.from);
+        let words = format!(
+            "{client}'s record lives until {until}: by {server}'s clock it is {now}, and it has expired"
+        );
+        Some(self.cause(answer.sent, Kind::Gone, words))
+    }
+}
