@@ -39,6 +39,24 @@ fn a_browser_draws_the_page_of_each_failure_and_steps_through_all_of_it() {
 }
 
 #[test]
+fn in_a_low_window_all_that_stands_above_the_steps_takes_a_quarter_of_600_pixels_at_most() {
+    let Some(browser) = browser() else {
+        eprintln!("skipped: no Chromium is installed, so no page was opened in a browser");
+        return;
+    };
+    for row in ["R1", "Z3"] {
+        let page = picture(row, |story| page(story, Window::Last(60)));
+        assert!(page.contains("class=\"cause "), "{row}: else there is no chain of causes to leave room for");
+        let (head, tail) = page.rsplit_once("</body>").expect("a page ends with its body");
+        let measured = format!("{head}<script>{MEASURE}</script></body>{tail}");
+        let seen = opened(&browser, &format!("{row}-low"), &measured);
+        let above = seen.split_once("above:").and_then(|(_, rest)| rest.split_once(';'));
+        let above = above.and_then(|(pixels, _)| pixels.parse::<u32>().ok());
+        assert!(above.is_some_and(|pixels| (40..=150).contains(&pixels)), "{row}: {above:?}");
+    }
+}
+
+#[test]
 fn a_picture_of_a_lock_manager_shows_in_which_modes_locks_are_held_and_converted_and_no_other_picture_does() {
     for row in ROWS {
         let drawn = picture(row, |story| svg(story, Window::All));
@@ -93,6 +111,9 @@ document.querySelector(".row").dispatchEvent(new MouseEvent("click", { bubbles: 
 if (document.body.dataset.ready !== "yes") errors += 1;
 document.title = `walk:${all} rows, ${shown.size} shown, ${errors} errors;`;
 "##;
+
+/// Writes into the page's title at how many pixels the steps begin.
+const MEASURE: &str = "document.title = `above:${Math.round(drawing.getBoundingClientRect().top)};`;";
 
 fn picture(row: &str, draw: impl Fn(Story) -> String) -> String {
     let token = found(row);

@@ -38,6 +38,13 @@ fn every_broken_promise_leads_to_the_picture_of_a_small_run_that_breaks_it() {
         let replayed = picklock(&["replay", shrunk, "--json"]);
         let replayed: Value = serde_json::from_slice(&replayed.stdout).expect("a document");
         assert_eq!(replayed["violation"]["property"], cell["property"], "{picture}");
+        // How it breaks is told where one points at its cell.
+        let told = |cause: &Value| index.contains(cause["words"].as_str().expect("words"));
+        let is_plain = |cause: &&Value| {
+            !cause["words"].as_str().is_some_and(|words| words.contains(['<', '>', '&', '"']))
+        };
+        let why = replayed["why"].as_array().expect("a chain of causes");
+        assert!(!why.is_empty() && why.iter().filter(is_plain).all(told), "{picture}: {why:?}");
         assert!(replayed["plan"].as_array().expect("a plan").len() <= 4, "{}", replayed["plan"]);
     }
     let kept = cells.iter().filter(|cell| cell["verdict"] == "not-seen");

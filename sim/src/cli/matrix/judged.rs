@@ -86,6 +86,9 @@ pub struct Cell {
     /// The file with its picture, in the report's folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub picture: Option<String>,
+    /// How that run breaks it, a line for each cause.
+    #[serde(skip)]
+    pub story: Option<String>,
 }
 
 /// All rows that were run.
@@ -176,6 +179,7 @@ impl Cell {
             token: token.filter(|_| first_seed.is_some()),
             shrunk: None,
             picture: None,
+            story: None,
         }
     }
 
@@ -192,6 +196,16 @@ impl Cell {
             Promise::MutualExclusion => format!("{lock}:{fault}:{seed}"),
             _ => format!("{lock}:{fault}:{seed}:{property}"),
         })
+    }
+
+    /// Why it is expected to be what it is, as far as that is known.
+    pub fn reason(&self) -> Option<&'static str> {
+        self.reason
+    }
+
+    /// What it is known by: rows of the catalogue, a theorem, or a seed.
+    pub fn known_by(&self) -> Option<&str> {
+        self.known_by.as_deref()
     }
 
     /// Whether a run broke what is believed, or even verified, to be kept.
@@ -297,8 +311,8 @@ impl Judged {
         let runs = counted(self.seeds, "run");
         [
             format!("✗ ×3: broken by 3 of {runs}, and leads to one of these"),
-            "✗ R3: known to break by that row of the catalogue; ✗ @5269: by that seed; ✗ known: by more; not seen in these \
-             runs, and without a picture"
+            "✗ R3: known to break by that row of the catalogue; ✗ @5269: by that seed; ✗ pause@12: by that seed of another row; \
+             ✗ known: for the reason that is given; not met by these runs, and leads to what is known, below"
                 .to_owned(),
             "✓: verified, no schedule of a small world breaks it: one to four clients and a fault or two; picklock theorems \
              has each with its bounds"

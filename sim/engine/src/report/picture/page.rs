@@ -4,6 +4,7 @@
 //! diagram as [`super::svg()`].
 
 use super::data::Run;
+use super::labels::with_short_names;
 use super::layout::{Layout, Window};
 use super::others::{OtherRuns, Others};
 use super::svg::{drawn, style};
@@ -18,6 +19,7 @@ const PAGE_STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = concat!(
     include_str!("page/run.js"),
     include_str!("page/folds.js"),
+    include_str!("page/labels.js"),
     include_str!("page/sheet.js"),
     include_str!("page/details.js"),
     include_str!("page/map.js"),
@@ -82,7 +84,7 @@ fn header(layout: &Layout) -> Markup {
             h1 { (story.lock) }
             div id="broken" {
                 @for broken in story.broken {
-                    p class="what-broke" {
+                    p class="what-broke" title=(broken) {
                         @match step_of(layout, broken) {
                             Some(step) => { a href={ "#" (step) } { "✗ " (broken) } }
                             None => { "✗ " (broken) }
@@ -93,7 +95,7 @@ fn header(layout: &Layout) -> Markup {
                 @if story.broken.is_empty() { p class="what-held" { "no promise was broken" } }
             }
             @if !story.about.is_empty() {
-                details {
+                details class="known" title=(story.about[0]) {
                     summary { (story.about[0]) }
                     div class="about" { @for sentence in &story.about[1..] { p { (sentence) } } }
                 }
@@ -126,14 +128,17 @@ pub(super) fn step_of(layout: &Layout, broken: &str) -> Option<u64> {
     layout.row_of(position).map(|_| events[position].step)
 }
 
-/// The chain of causes, each leading to its step.
+/// In the chain of causes, a name of more characters gives up its middle.
+const CAUSE_NAME: usize = 24;
+
+/// The chain of causes, each leading to its step. In a low window it is short, until it is asked for in full.
 fn causes(layout: &Layout) -> Markup {
     let causes = &layout.causes;
     let number = |cause: &Cause| layout.story.events[cause.position].step;
     let words = |cause: &Cause| {
         html! {
             small { (cause.when) }
-            span { @if cause.kind.name() == "breaks" { "✱ " } (cause.words) }
+            span { @if cause.kind.name() == "breaks" { "✱ " } (with_short_names(&cause.words, CAUSE_NAME)) }
         }
     };
     html! {
@@ -165,7 +170,8 @@ fn tools(layout: &Layout, has_others: bool) -> Markup {
             input id="search" type="search" placeholder="search: /" aria-label="search the steps: /" autocomplete="off";
             output id="found" for="search" {}
             (button("o", "unfold", "all steps, or repeated ones as one row: o"))
-            details class="help" { summary title="marks, words and keys: ?" { "marks and keys (?)" } div { (legend(layout)) (keys(has_others)) (glossary()) } }
+            (button("c", "why", "the chain of causes above in full, or short: c"))
+            details class="help" { summary title="marks, words and keys: ?" { "marks, words, keys (?)" } div { (legend(layout)) (keys(has_others)) (glossary()) } }
         }
     }
 }
@@ -190,7 +196,7 @@ fn legend(layout: &Layout) -> Markup {
     }
 }
 
-const KEYS: [(&str, &str); 10] = [
+const KEYS: [(&str, &str); 11] = [
     ("↑ ↓, j k", "the step before, the next one"),
     ("PgUp PgDn, Home End", "ten steps, the first and the last one"),
     ("b", "where the promise breaks that the run is shown for"),
@@ -199,8 +205,9 @@ const KEYS: [(&str, &str); 10] = [
     ("[ ]", "the step before and the next one of the same node"),
     ("Enter", "unfolds a row of repeated steps, and folds it again"),
     ("o", "unfolds all"),
+    ("c", "in a low window, the chain of causes above in full, or short again"),
     ("/", "search; there Enter and Shift Enter go on and back, Esc leaves"),
-    ("?", "shows these marks and keys, and hides them again"),
+    ("?", "shows these marks, words and keys, and hides them again"),
 ];
 
 /// The same where other runs can be drawn.
@@ -215,9 +222,24 @@ fn keys(has_others: bool) -> Markup {
 }
 
 /// Words of the steps and stores that no other place explains.
-const WORDS: [(&str, &str); 4] = [
+const WORDS: [(&str, &str); 8] = [
     ("L6:4", "where a client stands: in line 4 of listing 6 of its lock's source"),
     ("step 4", "beside a client the same, where the source has numbered steps; elsewhere a step of this run"),
+    (
+        "A#49",
+        "the 49th number from client A's own counter, which nobody else draws: it stands for a random value that A writes into a \
+         key, for the unique part of its znode's name, or for its session",
+    ),
+    (
+        "A@2",
+        "such a number, too, of a session or a lease that client A has with the store: what hangs on it ends with it",
+    ),
+    ("tA@5s", "the timestamp of a write: of two writes of one column, the later timestamp counts"),
+    (
+        "until 12s",
+        "what was written with a time to live: it is gone as soon as the clock of the server that looks at it shows 12 s (dies at 12s \
+         says the same)",
+    ),
     ("unsynced", "the server has not brought all that it stores to its disk: a loss of power takes the rest"),
     ("†", "a tombstone: the column was deleted, and the mark keeps older writes of it away"),
 ];
@@ -248,6 +270,7 @@ fn embedded(data: &impl Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::story::{Kind, Reason};
     use crate::report::toy;
 
     fn page_of_overlap(window: Window) -> String {
@@ -269,6 +292,28 @@ mod tests {
             assert!(leads.iter().all(|step| made.contains(&format!("\"step\":{step},"))), "{leads:?}");
             assert!(strip.contains("B enters while A holds"), "{strip}");
         }
+    }
+
+    #[test]
+    fn what_stands_behind_names_and_until_when_something_is_stored_is_explained_beside_the_keys() {
+        let made = page_of_overlap(Window::All);
+        let (_, help) = made.split_once("class=\"help\"").expect("marks, words and keys");
+        for word in ["A#49", "A@2", "until 12s"] {
+            assert!(help.contains(&format!("<dt>{word}</dt><dd>")), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_long_name_among_the_causes_keeps_its_end_and_a_title_has_all_of_it() {
+        let znode = "/_locknode_0/A#1-lock-0000000002";
+        let mut made = String::new();
+        toy::story(toy::overlap, |story| {
+            let words = format!("s1 stores {znode}");
+            let reasons = [Reason { at_us: story.events[0].at_us, kind: Kind::Record, words }];
+            made = page(Story { reasons: &reasons, ..story }, Window::All);
+        });
+        assert!(made.contains("<span>s1 stores /_lockn…-lock-0000000002</span>"), "{made}");
+        assert!(made.contains(&format!("s1 stores {znode}\">")), "{made}");
     }
 
     #[test]

@@ -31,7 +31,7 @@ const keys = {
   PageDown: () => move(10), PageUp: () => move(-10), Home: () => move(-Infinity), End: () => move(Infinity),
   n: () => next(1, breaks), p: () => next(-1, breaks), f: () => next(1, strikes), F: () => next(-1, strikes),
   "]": () => next(1, sameNode), "[": () => next(-1, sameNode),
-  b: () => show(run.opens ?? endOfLoop() ?? chosen), Enter: toggle, o: () => unfold(folds, chosen), "/": () => search.focus(),
+  c: () => why().classList.toggle("whole"), b: () => show(run.opens ?? endOfLoop() ?? chosen), Enter: toggle, o: () => unfold(folds, chosen), "/": () => search.focus(),
   i: goToOthers, "?": () => { help.open = !help.open; }, Escape: () => { if (help.open) help.open = false; else leave(); },
 };
 document.addEventListener("keydown", (event) => {

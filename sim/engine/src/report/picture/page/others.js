@@ -4,6 +4,8 @@ const others = JSON.parse(document.getElementById("others")?.textContent ?? "nul
 // What runs are put together from: what is in one of them only is carried by nobody else.
 const pool = others && [original.steps, original.flights, original.spans, original.operations, others.pool].flat();
 const bar = document.getElementById("another");
+// As in the chain of causes of the page's own run.
+const CAUSE_NAME = 24;
 const ofOriginal = { broken: [...broken().childNodes], why: [...why().childNodes], token: token()?.textContent };
 // Which other run is drawn: in which step it is another one, and which of those of that step it is, from 1.
 let other = null;
@@ -72,6 +74,7 @@ function tellOther() {
   bar.hidden = false;
   const told = other.broken.map(([words, step]) => {
     const line = element("p", undefined, "what-broke");
+    line.title = words;
     const link = element(step === null ? "span" : "a", `✗ ${words}`);
     if (step !== null) link.href = `#${step}`;
     line.append(link);
@@ -83,7 +86,7 @@ function tellOther() {
     const [item, link] = [element("li", undefined, `cause ${kind}`), element("a")];
     link.href = `#${step}`;
     link.title = `step ${step}: ${words}`;
-    link.append(element("small", when), element("span", (kind === "breaks" ? "✱ " : "") + words));
+    link.append(element("small", when), element("span", (kind === "breaks" ? "✱ " : "") + withShortNames(words, CAUSE_NAME)));
     item.append(link);
     chain.append(item);
   }

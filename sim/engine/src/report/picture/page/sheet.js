@@ -23,6 +23,9 @@ drawing.style.setProperty("--left", `${LEFT}px`);
 
 let lanes = [];
 let width = 0;
+// Pixels that a character of a label takes, and a label's padding.
+let character = 7;
+const PADDING = 6;
 let tops = [];
 let drawn = { first: 0, last: -1 };
 let busy, passing, lasting, asked;
@@ -62,6 +65,9 @@ function buckets(things, rowsOf) {
 // Shares the width out among the lanes, and puts the names above them.
 function measure() {
   const bands = BAND * run.resources.length;
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = getComputedStyle(sheet).font;
+  character = pen.measureText("0".repeat(100)).width / 100;
   const room = drawing.clientWidth - LEFT;
   const sizeOfIdle = (name) => 24 + 8 * name.length;
   const idle = run.nodes.filter((_, lane) => !busy.has(lane)).reduce((sum, name) => sum + sizeOfIdle(name), 0);
@@ -203,18 +209,20 @@ function timeOf(item) {
 }
 
 function labelMarkup(step, row) {
-  const lines = (step.lines ?? []).map(([style, words]) => `<div class="${style}">${escaped(words)}</div>`).join("");
+  const linesIn = (pixels) => {
+    const fit = Math.max(Math.floor((pixels - PADDING) / character), 1);
+    return (step.lines ?? []).map(([style, words]) => `<div class="${style}">${escaped(shortened(words, fit))}</div>`).join("");
+  };
   const title = escaped((step.lines ?? []).map(([, words]) => words).join("\n"));
-  if (step.lane === undefined) return `<div class="label nobody" title="${title}" style="left:${LEFT}px">${lines}</div>`;
+  if (step.lane === undefined) return `<div class="label nobody" title="${title}" style="left:${LEFT}px">${linesIn(width - LEFT)}</div>`;
   const { left, size, x } = lanes[step.lane];
   const middle = yOf(row) - tops[itemOf[row]];
   const right = Math.min(Math.max(left + size, x + LABEL), width) - x - 12;
   const isLeft = right < 150 && x - LEFT > right;
-  const place = isLeft
-    ? `right:${width - x + 10}px;max-width:${Math.min(LABEL, x - LEFT - 10)}px`
-    : `left:${x + 10}px;max-width:${right}px`;
+  const most = isLeft ? Math.min(LABEL, x - LEFT - 10) : right;
+  const place = `${isLeft ? `right:${width - x + 10}` : `left:${x + 10}`}px;max-width:${most}px`;
   return `<i class="dot" style="left:${x - 5}px;top:${middle - 5}px"></i>`
-    + `<div class="label" title="${title}" style="${place}">${lines}</div>`;
+    + `<div class="label" title="${title}" style="${place}">${linesIn(most)}</div>`;
 }
 
 const LASTING = { holds: "holds", "holds-too": "holds while another one holds", paused: "pauses", down: "is down" };
