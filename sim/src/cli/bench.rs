@@ -93,7 +93,7 @@ impl Bench {
             files::refuse_other_than_files(file).map_err(|error| unwritable(file, &error))?;
             File::options().append(true).create(true).open(file).map_err(|error| unwritable(file, &error))?;
         }
-        let progress = Progress::runs(grid.runs());
+        let progress = Progress::uneven_runs(grid.runs());
         let on_progress = |runs| progress.add(runs);
         let points = pool.install(|| grid.measure(&on_progress, interrupt::flag()));
         drop(progress);

@@ -35,11 +35,27 @@ impl Completions {
             ));
         }
         let mut script = Vec::new();
-        let mut command = with_names(CommandLine::command(), locks);
+        let mut command = with_names(without_hidden(&CommandLine::command()), locks);
         clap_complete::generate(self.shell, &mut command, names::name(), &mut script);
         screen.write(&script);
         Ok(Ending::Fine)
     }
+}
+
+/// The command without those below it that its help does not show. A command keeps what is below it for good, and scripts do not ask
+/// whether it is hidden: it is put together again, of what scripts are made of.
+fn without_hidden(command: &Command) -> Command {
+    let below = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let mut shown = Command::new(command.get_name().to_owned())
+        .args(command.get_arguments().cloned())
+        .subcommands(below.cloned());
+    if let Some(about) = command.get_about() {
+        shown = shown.about(about.clone());
+    }
+    if let Some(version) = command.get_version() {
+        shown = shown.version(version.to_owned());
+    }
+    shown
 }
 
 /// The command with what its arguments may be. Only scripts are made from it: a call is read by [`names`], which knows more, lists

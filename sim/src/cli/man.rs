@@ -82,8 +82,19 @@ fn write(folder: &Path, pages: &[Command]) -> std::io::Result<Vec<String>> {
 /// In troff.
 fn page(command: &Command) -> String {
     let mut page = Vec::new();
-    match Man::new(command.clone()).render(&mut page) {
+    let page = match Man::new(command.clone()).render(&mut page) {
         Ok(()) => String::from_utf8_lossy(&page).into_owned(),
         Err(error) => unreachable!("a vector takes all that is written: {error}"),
-    }
+    };
+    let titled = |line: &str| match line.starts_with(".TH ") {
+        true => title(command),
+        false => line.to_owned(),
+    };
+    page.lines().map(|line| titled(line) + "\n").collect()
+}
+
+/// Its name, section, date (none: the same picklock writes the same page on any day) and what it is from. That of clap_mangen leaves
+/// out the date without a sign of it, so that the source stands in its place, with a blank where a command has no version of its own.
+fn title(command: &Command) -> String {
+    format!(".TH {} 1 \"\" \"picklock {}\"", full_name(command), env!("CARGO_PKG_VERSION"))
 }

@@ -102,7 +102,7 @@ impl Matrix {
         let held = Held::open(self.expect.as_deref(), self.accept.as_deref())?;
 
         let planned = chosen.len() * faults.len();
-        let progress = Progress::runs(planned as u64 * self.seeds);
+        let progress = Progress::uneven_runs(planned as u64 * self.seeds);
         let on_progress = |runs| progress.add(runs);
         let stop = interrupt::flag();
         let how = SweepHow { jobs, keep_going: true, ..SweepHow::new(&on_progress, stop) };

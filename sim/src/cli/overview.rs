@@ -81,7 +81,7 @@ impl Overview {
         }
         let planned = chosen.len() * COLUMNS.len();
         let page = Page { paint: screen.paint(), names: Page::names(&chosen), terminal: Page::narrow() };
-        let progress = Progress::runs(planned as u64 * self.seeds);
+        let progress = Progress::uneven_runs(planned as u64 * self.seeds);
         let on_progress = |runs| progress.add(runs);
         let stop = interrupt::flag();
         let how = SweepHow { jobs, keep_going: true, ..SweepHow::new(&on_progress, stop) };
@@ -91,7 +91,7 @@ impl Overview {
             if stop.load(Ordering::Relaxed) || screen.is_closed() {
                 break;
             }
-            progress.begin(lock.name().to_owned());
+            progress.begin_of(number, chosen.len(), lock.name());
             let first = rows.len();
             for fault in COLUMNS.map(|(fault, ..)| fault) {
                 rows.push(row(*lock, fault, self.seeds, &how)?);

@@ -53,13 +53,24 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A bar for so many runs.
+    /// A bar for so many runs that take about as long each.
     pub fn runs(total: u64) -> Progress {
+        Progress::counted(total, ", {eta} to go")
+    }
+
+    /// A bar for so many runs of several things, of which one takes many times as long as another. Those that are over do not
+    /// tell how long the rest takes, so that nothing is said of it.
+    pub fn uneven_runs(total: u64) -> Progress {
+        Progress::counted(total, "")
+    }
+
+    /// `left` is what it says of the time that is left.
+    fn counted(total: u64, left: &str) -> Progress {
         Progress::new(Some(total), |line| match line.columns {
-            WIDE.. => "{elapsed:>4} [{wide_bar}] {count} of {total} runs, {eta} to go {msg}".to_owned(),
+            WIDE.. => format!("{{elapsed:>4}} [{{wide_bar}}] {{count}} of {{total}} runs{left} {{msg}}"),
             MIDDLING.. => {
                 let said = line.message(MIDDLING);
-                format!("{{elapsed:>4}} [{{bar:10}}] {{count}} of {{total}} runs, {{eta}} to go {said}")
+                format!("{{elapsed:>4}} [{{bar:10}}] {{count}} of {{total}} runs{left} {said}")
             }
             _ => format!("{{elapsed:>4}} {{count}} of {{total}} {}", line.message(NARROW)),
         })
