@@ -36,7 +36,7 @@
 //! …
 //! ✗  11 tick 4 │█┊                             │█ ← s1 OK                      │
 //!              │█┊                             │█ HOLDS                        │
-//! ✗ mutual-exclusion broken: B enters while A holds
+//! ✗ mutual-exclusion broken
 //! ```
 //!
 //! `sweep my-lock` finds the same among random plans with all kinds of faults, `shrink TOKEN` makes it small, `replay TOKEN

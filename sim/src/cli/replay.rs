@@ -1,10 +1,11 @@
 //! `picklock replay TOKEN`: the same run again, to look at.
 
 mod instead;
+mod text;
 
 use super::open::open;
-use super::screen::{Paint, Screen, Tone, Versioned, fitting, json, wrapped};
-use super::{BadCall, Ending, given, names, next, written};
+use super::screen::{Paint, Screen, Versioned, json};
+use super::{BadCall, Ending, given, names, written};
 use crate::registry::{Broken, Locks, Replay, other_runs};
 use crate::report::{
     Cause, JsonEvent, Story, TextOptions, TimeColumn, Window, page, page_with_others, perfetto, shiviz, svg,
@@ -17,10 +18,10 @@ use picklock_model::claims;
 use picklock_properties::Promise;
 use serde::Serialize;
 use std::ffi::OsStr;
-use std::fmt::Write;
 use std::fs::File;
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use text::{Shown, told_of};
 
 /// Shows the run of a token again, step by step
 #[derive(Debug, Args)]
@@ -216,6 +217,8 @@ impl ReplayToken {
             ascii: self.ascii,
             // Whoever has typed it knows it, and a token takes lines of a terminal.
             names_command: terminal.is_none(),
+            // The chain of causes does, which ends with it.
+            tells_how: false,
         };
         let replay = lock
             .replay(&token, &options)
@@ -247,9 +250,16 @@ impl ReplayToken {
             }
             Format::Text => {
                 let why = replay.told(&token, &broken, |story| why_text(&story, options));
-                let about = told_of(&about, options.width);
-                let why = format!("{about}{why}");
-                text(&token, &self.token, &replay, &broken, &why, self.all, (paint, terminal))
+                let shown = Shown {
+                    token: &token,
+                    name: &self.token,
+                    replay: &replay,
+                    broken: &broken,
+                    all: self.all,
+                    paint,
+                    terminal,
+                };
+                shown.text(&told_of(&about, options.width), &why)
             }
             Format::Html => {
                 let others = |step| other_runs(lock, &token, step).unwrap_or_default();
@@ -352,13 +362,6 @@ fn about(name: &str) -> Vec<String> {
     about
 }
 
-/// The same, in lines of so many columns.
-fn told_of(about: &[String], width: usize) -> String {
-    let Some((story, rest)) = about.split_first() else { return String::new() };
-    let told = rest.iter().map(|sentence| wrapped(sentence, width, "  "));
-    format!("{}{}\n", wrapped(story, width, ""), told.collect::<String>())
-}
-
 fn document(token: &Token, replay: Replay, broken: Vec<Broken>, why: Vec<Because>) -> Document {
     let is_tested = |promise| replay.tested.contains(promise) || replay.breaks(Some(promise));
     let tested = token.promise.map(is_tested);
@@ -387,67 +390,4 @@ fn because(story: &Story) -> Vec<Because> {
         words: cause.words,
     };
     why_of(story).into_iter().map(of).collect()
-}
-
-fn text(
-    token: &Token,
-    name: &str,
-    replay: &Replay,
-    broken: &[Broken],
-    why: &str,
-    all: bool,
-    (paint, terminal): (Paint, Option<usize>),
-) -> String {
-    let times: usize = replay.events.iter().map(|event| event.violations.len()).sum();
-    let mut text = String::new();
-    if replay.came_out_otherwise {
-        let _ = writeln!(text, "{}\n", paint.text(Tone::Unclear, OTHERWISE));
-    }
-    text += &replay.text;
-    text.push('\n');
-    let did_end = |_: &Promise| replay.panicked.is_none();
-    if let Some(promise) = token
-        .promise
-        .filter(did_end)
-        .filter(|promise| broken.iter().all(|broken| broken.property != *promise))
-    {
-        let (tone, words) = match replay.tested.contains(promise) {
-            true => (Tone::Good, format!("{promise} kept")),
-            false => (Tone::Unclear, format!("{promise}: nothing in this run put it to the test")),
-        };
-        let _ = writeln!(text, "{}", paint.text(tone, &words));
-    }
-    if replay.panicked.is_some() {
-        let _ = writeln!(text, "{}", paint.text(Tone::Unclear, "the run did not end: a machine panicked"));
-    } else if broken.is_empty() {
-        let _ = writeln!(text, "{}", paint.text(Tone::Good, "no promise was broken"));
-    }
-    for Broken { property, words, .. } in broken {
-        let head = format!("{property} broken");
-        let told = fitting(&format!("{head}: {words}"), terminal, "");
-        text += &told.replacen(&head, &paint.text(Tone::Bad, &head), 1);
-    }
-    let again = times.saturating_sub(broken.len());
-    if again > 0 && !all {
-        let times = if again == 1 { "once more".to_owned() } else { format!("{again} times more") };
-        let _ = writeln!(text, "and {times} in the same run: --all shows where");
-    }
-    if !why.is_empty() {
-        let _ = write!(text, "\n{why}");
-    }
-    if let Some(plan) = &replay.plan {
-        let _ = writeln!(text, "\n{}", paint.text(Tone::Strong, "the plan"));
-        plan.lines().for_each(|line| text += &fitting(line, terminal, "  "));
-    }
-    let _ = writeln!(text, "\ntrace hash {}", replay.trace_hash);
-    if broken.iter().any(|broken| token.promise.is_none_or(|promise| promise == broken.property)) {
-        // Standard input is read, and gone.
-        let name = if name.trim() == "-" { token.encode() } else { name.split_whitespace().collect() };
-        let after_seeing = match &token.body {
-            Body::Path { .. } => next::after_seeing_path,
-            Body::Planned { .. } => next::after_seeing,
-        };
-        let _ = write!(text, "\n{}", after_seeing(&name));
-    }
-    text
 }

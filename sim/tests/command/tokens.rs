@@ -171,7 +171,8 @@ fn a_run_that_breaks_a_promise_of_progress_says_so_in_its_head() {
         document("sweep cassandra-queue --faults crash --property deadlock-freedom --seeds 0..200 --watch 0");
     let text = run(&format!("replay {} --width 300", text_of(&sweep["violations"][0]["token"]))).stdout;
     assert!(text.contains("broken    deadlock-freedom: ") && !text.contains("broken    nothing"), "{text}");
-    assert!(text.contains("how       in step "), "{text}");
+    let (top, _) = text.split_once("\n  marks ").expect("a table");
+    assert!(top.contains(", and nobody was granted the lock for three leases and a minute"), "{text}");
 }
 
 #[test]
@@ -242,9 +243,34 @@ fn all_of_a_run_is_shown_unfolded_with_everything_that_is_broken_in_it() {
     assert_eq!((count(&all, "polls …"), count(&all, "steps not shown")), (0, 0), "{all}");
 
     // What the promise is broken by a second time stands in the whole run only; the short one says that it is there.
-    let (broken, more) = ("✗ mutual-exclusion broken: ", "in the same run: --all shows where");
+    let (broken, more) = ("✗ mutual-exclusion broken", "in the same run: --all shows where");
     assert_eq!((count(&few, broken), count(&few, more)), (1, 1), "{few}");
     assert!(count(&all, broken) > 1 && count(&all, more) == 0, "{all}");
+}
+
+/// What a reader from the top on is told first, and what a terminal shows when it is over.
+#[test]
+fn a_run_says_on_top_what_broke_and_why_and_at_its_end_what_to_do_next() {
+    for (name, next) in [("R3", "what if"), ("redlock:pause:70", "shrink it")] {
+        let text = run(&format!("replay {name}")).stdout;
+        let parts = ["broken    mutual-exclusion: ", "\nwhy\n", "│", "\n✗ mutual-exclusion broken\n", next];
+        let places = parts.map(|part| text.find(part).unwrap_or_else(|| panic!("no {part:?} in\n{text}")));
+        assert!(places.is_sorted(), "{places:?}\n{text}");
+        if name.contains(':') {
+            let plan = text.find("\nthe plan\n").expect("a seeded run has a plan");
+            assert!(places[1] < plan && plan < places[2], "{text}");
+        }
+        // On top in words, in its row by name, and at the end of a long run once more.
+        let words = text_of(&document(&format!("replay {name}"))["violation"]["words"]);
+        assert_eq!(text.matches(&words).count(), 2, "{text}");
+        let last = text.lines().rfind(|line| line.starts_with("mutual-exclusion broken in step "));
+        assert!(last.is_some_and(|last| last.ends_with(&words)), "{text}");
+        let short = run(&format!("replay {name} --last 0")).stdout;
+        assert_eq!(short.matches(&words).count(), 1, "{short}");
+    }
+    let kept = run("replay redlock:none:3:mutual-exclusion").stdout;
+    assert!(kept.contains("broken    nothing, in ") && !kept.contains("\nwhy\n"), "{kept}");
+    assert!(kept.ends_with("\n\nmutual-exclusion kept\nno promise was broken\n"), "{kept}");
 }
 
 /// What the README's first minute prints, apart from the rows of the table, which it shows narrower than any terminal.

@@ -11,7 +11,7 @@
 //!                 │█┊                 │                   │  → B done
 //! ✗  10 0.005500s │█┊                 │█ ← s1 done        │
 //!                 │█┊                 │█ HOLDS L1:4       │
-//! ✗ mutual-exclusion broken: B enters while A holds
+//! ✗ mutual-exclusion broken
 //! ```
 //!
 //! The bar `█` stands in a client's column on every line while the client is in its critical section, so that an overlap is
@@ -36,7 +36,7 @@ use picklock_model::machine::{Node, Store};
 use picklock_model::system::System;
 use picklock_model::time::Micros;
 use picklock_model::trace::{Happening, Observer, Step};
-use picklock_properties::{ClientId, ClientSet, Event, Hold, ObjectCall, Promise};
+use picklock_properties::{ClientId, ClientSet, Event, Hold, ObjectCall, Promise, Violation};
 use row::{Fold, Gap, Row, Weight, What};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,6 +72,8 @@ pub struct TextOptions {
     pub ascii: bool,
     /// Its head names the command that replays the run; false where the reader is told of another way.
     pub names_command: bool,
+    /// Its head says how the promise is broken; false where the reader is told of all that led to it.
+    pub tells_how: bool,
 }
 
 impl Default for TextOptions {
@@ -84,6 +86,7 @@ impl Default for TextOptions {
             colour: false,
             ascii: false,
             names_command: true,
+            tells_how: true,
         }
     }
 }
@@ -182,6 +185,25 @@ impl TextTrace {
             self.thin_out(last);
         }
         table::render(&self)
+    }
+
+    /// A finished trace as its head and its table, for whoever has more to say of the run before its steps.
+    pub fn parts(text: &str) -> (&str, &str) {
+        // The one blank line of a trace is between them.
+        match text.find("\n\n") {
+            Some(end) => (&text[..=end], &text[end + 2..]),
+            None => (text, ""),
+        }
+    }
+
+    /// In which step the promise is broken that the run is shown for, and by whom: the first time, as far as rows are left.
+    fn told(&self) -> Option<(usize, Violation)> {
+        let broken = self.heading.broken;
+        let of_row = |row: &Row| {
+            let is_it = |violation: &&Violation| broken.is_none_or(|promise| promise == violation.promise);
+            row.violations.iter().find(is_it).map(|violation| (row.step, *violation))
+        };
+        self.rows.iter().find_map(of_row)
     }
 
     fn push_banner(&mut self, text: String) {

@@ -43,24 +43,40 @@ impl TextOptions {
     }
 }
 
-/// Why a promise breaks, a line for each step that it takes; empty if that is no more than what broke.
+/// Why a promise breaks, a line for each step that it takes, and what else is broken; empty if nothing is.
 #[cfg(feature = "report")]
 pub fn why_text(story: &Story, options: TextOptions) -> String {
     let causes = why_of(story);
-    if causes.len() < 2 {
-        return String::new();
-    }
     let mut page = Page::new(options);
-    page.line([("why", Style::Strong)]);
-    for Cause { position, kind, when, words } in causes {
-        let step = format!("step {}", story.events[position].step);
-        let when = if when == step { String::new() } else { format!("{when:>10}  ") };
+    match causes.len() {
+        0 => {}
+        // What breaks, and nothing that leads to it.
+        1 => page.line([("how", Style::Strong)]),
+        _ => page.line([("why", Style::Strong)]),
+    }
+    for Cause { position, kind, when, words } in &causes {
+        let step = format!("step {}", story.events[*position].step);
+        let when = if *when == step { String::new() } else { format!("{when:>10}  ") };
         let style = match kind {
             Kind::Fault | Kind::Gone => Style::Fault,
             Kind::Breaks => Style::Broken,
             Kind::Record | Kind::Milestone | Kind::Loop => Style::Plain,
         };
-        page.labelled(&format!("  {step:<10}{when}"), &words, style);
+        page.labelled(&format!("  {step:<10}{when}"), words, style);
+    }
+    let is_told = |broken: &str| {
+        let words = broken.split_once(": ").map_or(broken, |(_, words)| words);
+        causes.iter().any(|cause| cause.words == words)
+    };
+    let others: Vec<&String> = story.broken.iter().filter(|broken| !is_told(broken)).collect();
+    if !others.is_empty() {
+        if !causes.is_empty() {
+            page.text.push('\n');
+        }
+        page.line([("broken as well", Style::Strong)]);
+    }
+    for other in others {
+        page.labelled("  ", other, Style::Broken);
     }
     page.finish()
 }
@@ -86,21 +102,20 @@ impl Page {
         if !heading.settings.is_empty() {
             self.fact("settings", &heading.settings.join(", "), Style::Plain);
         }
-        let first = trace
-            .rows
-            .iter()
-            .flat_map(|row| row.violations.iter().map(|violation| (row.step, violation)))
-            .find(|(_, violation)| heading.broken.is_none_or(|promise| promise == violation.promise));
+        let first = trace.told();
         match heading.broken.or(first.map(|(_, violation)| violation.promise)) {
             Some(promise) => {
                 self.fact("broken", &format!("{promise}: {}", promise.statement()), Style::Broken)
             }
             None => self.fact("broken", &format!("nothing, in {}", count(trace.steps, "step")), Style::Plain),
         }
-        if let Some((step, violation)) = first {
-            self.fact("how", &format!("in step {step}, {}", violation_words(violation)), Style::Plain);
-        } else if let Some(never) = &trace.never {
-            self.fact("how", &format!("in the loop at the end, for ever, {never}"), Style::Plain);
+        let how = match (first, &trace.never) {
+            (Some((step, violation)), _) => Some(format!("in step {step}, {}", violation_words(&violation))),
+            (None, Some(never)) => Some(format!("in the loop at the end, for ever, {never}")),
+            (None, None) => None,
+        };
+        if let Some(how) = how.filter(|_| self.options.tells_how) {
+            self.fact("how", &how, Style::Plain);
         }
         if let Some(token) = heading.token.as_ref().filter(|_| self.options.names_command) {
             let replay = format!("{} replay ", program());
@@ -111,6 +126,11 @@ impl Page {
                 (token, Style::Plain),
             ]);
         }
+        self.text.push('\n');
+    }
+
+    /// What the signs in the table stand for, right above it.
+    pub(super) fn marks(&mut self, trace: &TextTrace) {
         let any = |is: fn(&Lane) -> bool| trace.rows.iter().flat_map(|row| &row.lanes).any(is);
         let marks = [
             (any(|lane| lane.holds), "█ in its critical section"),
@@ -124,7 +144,6 @@ impl Page {
         ];
         let marks: Vec<&str> = marks.into_iter().filter(|(seen, _)| *seen).map(|(_, mark)| mark).collect();
         self.fact("marks", &marks.join(", "), Style::Faint);
-        self.text.push('\n');
     }
 
     /// A line of the head, with what follows indented below its value.
@@ -142,8 +161,10 @@ impl Page {
         }
     }
 
-    pub(super) fn violation(&mut self, violation: &Violation) {
-        let words = format!(" ✗ {} broken: {}", violation.promise, violation_words(violation));
+    /// Below the row that breaks the promise. Of what is told above the table the name is enough.
+    pub(super) fn violation(&mut self, violation: &Violation, is_told: bool) {
+        let words = if is_told { String::new() } else { format!(": {}", violation_words(violation)) };
+        let words = format!(" ✗ {} broken{words}", violation.promise);
         self.wrapped(&self.options.spell(&words), Style::Broken);
     }
 

@@ -5,12 +5,14 @@ use super::page::{Page, Written, count, length, wrap};
 use super::row::{Lane, Mark, Row, What};
 use super::{TextOptions, TextTrace};
 use picklock_model::machine::Node;
+use picklock_properties::Violation;
 use std::collections::BTreeSet;
 
 /// The whole trace.
 pub(super) fn render(trace: &TextTrace) -> String {
     let mut page = Page::new(trace.options);
     page.head(trace);
+    page.marks(trace);
     if trace.rows.is_empty() {
         page.line([("nothing happened", Style::Faint)]);
         return page.finish();
@@ -49,6 +51,8 @@ struct Table {
     /// How wide the modes are that clients have, and whether those of several resources are told apart. With no width they
     /// stand in the cells, where they change.
     modes: (usize, bool),
+    /// The violation of which the words stand above the table, and in which step it is.
+    told: Option<(usize, Violation)>,
     options: TextOptions,
 }
 
@@ -130,7 +134,7 @@ impl Table {
         for (column, width) in columns.iter_mut().zip(share(room(wanted.len()), &wanted)) {
             column.width = width;
         }
-        Table { columns, cells, step_width, time_width, modes, options }
+        Table { columns, cells, step_width, time_width, modes, told: trace.told(), options }
     }
 
     /// How wide the longest mode is, and whether there are several resources.
@@ -217,8 +221,9 @@ impl Table {
         }
         // Two events of one step may break a promise in the same words: once is enough.
         let all = &row.violations;
-        let told = (0..all.len()).filter(|place| !all[..*place].contains(&all[*place]));
-        height + told.map(|place| page.violation(&all[place])).count()
+        let once = (0..all.len()).filter(|place| !all[..*place].contains(&all[*place]));
+        let is_told = |violation: Violation| self.told == Some((row.step, violation));
+        height + once.map(|place| page.violation(&all[place], is_told(all[place]))).count()
     }
 
     fn table_line(&self, row: &Row, wrapped: &[Vec<Line>], index: usize) -> Written {

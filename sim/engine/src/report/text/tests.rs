@@ -1,4 +1,6 @@
 use super::*;
+#[cfg(feature = "report")]
+use crate::report::Story;
 use crate::report::toy::{self, A, B, Bench, S1};
 use picklock_model::cluster::Wake;
 use picklock_properties::{Event, ObjectAnswer, ObjectCall, ObjectId, Violation};
@@ -11,6 +13,7 @@ const NARROW: TextOptions = TextOptions {
     colour: false,
     ascii: false,
     names_command: true,
+    tells_how: true,
 };
 
 fn heading() -> Heading {
@@ -277,6 +280,68 @@ fn the_head_names_lock_settings_promise_and_the_command_that_replays() {
         format!("  replay    picklock replay {token}"),
     ];
     assert_eq!(head, expected);
+}
+
+#[test]
+fn how_a_promise_breaks_is_said_once_and_marked_where_it_breaks() {
+    let (words, marked) = ("B enters while A holds", "\n✗ mutual-exclusion broken\n");
+    let text = trace(NARROW, toy::overlap);
+    assert!(text.matches(words).count() == 1 && text.contains(marked), "{text}");
+    // Nobody else says so of another promise.
+    assert!(text.contains("\n✗ theorem-1 broken: B enters by lock while A holds by lock\n"), "{text}");
+    let untold = trace(TextOptions { tells_how: false, ..NARROW }, toy::overlap);
+    assert!(!untold.contains(words) && untold.contains(marked), "{untold}");
+}
+
+#[test]
+fn the_same_promise_broken_once_more_is_told_in_words() {
+    let broken = Violation::new(Promise::MutualExclusion, ClientId(1), ClientId(0));
+    let text = trace(NARROW, |trace| {
+        let mut bench = Bench::new(toy::WORKLOAD, trace);
+        bench.tell(B, &[], &[broken]);
+        bench.tell(B, &[], &[broken]);
+    });
+    let marks: Vec<&str> = text.lines().filter(|line| line.starts_with("✗ mutual-exclusion")).collect();
+    assert_eq!(
+        marks,
+        ["✗ mutual-exclusion broken", "✗ mutual-exclusion broken: B enters while A holds"],
+        "{text}"
+    );
+}
+
+#[test]
+fn a_trace_comes_apart_between_its_head_and_its_table() {
+    for run in [toy::overlap, toy::patience] {
+        let text = trace(NARROW, run);
+        let (head, table) = TextTrace::parts(&text);
+        assert!(head.starts_with("notice-board\n") && table.starts_with("  marks     "), "{text}");
+        assert_eq!(format!("{head}\n{table}"), text);
+    }
+    assert_eq!(TextTrace::parts("nothing else\n"), ("nothing else\n", ""));
+}
+
+#[cfg(feature = "report")]
+#[test]
+fn the_chain_of_causes_ends_with_what_breaks_and_says_what_else_is_broken() {
+    let told = |broken: &[&str]| {
+        let broken: Vec<String> = broken.iter().map(|told| (*told).to_owned()).collect();
+        let mut told = String::new();
+        toy::story(toy::overlap, |story| told = why_text(&Story { broken: &broken, ..story }, NARROW));
+        told
+    };
+    let alone = told(&["mutual-exclusion: B enters while A holds"]);
+    let lines: Vec<&str> = alone.lines().collect();
+    assert!(lines.len() > 2 && lines[0] == "why", "{alone}");
+    assert!(lines[lines.len() - 1].starts_with("  step 12 ") && alone.ends_with("B enters while A holds\n"));
+    let fifo = "fifo: B is granted before A, who was enqueued earlier";
+    let both = told(&["mutual-exclusion: B enters while A holds", fifo]);
+    assert_eq!(both, format!("{alone}\nbroken as well\n  {fifo}\n"));
+}
+
+#[cfg(feature = "report")]
+#[test]
+fn a_run_that_breaks_nothing_has_nothing_to_explain() {
+    toy::story(toy::patience, |story| assert_eq!(why_text(&story, NARROW), ""));
 }
 
 #[test]
