@@ -448,10 +448,9 @@ fn search(space: &Space<ZookeeperLock>) -> Checked {
 /// begins with, of a client and its server what makes a session's requests be served, and its watches fire, in order.
 mod what_two_nodes_say_arrives_in_order {
     use super::*;
-    use picklock_model::claims::unpack_setup;
     use picklock_model::machine::Message;
     use picklock_model::trace::{Happening, Observer, Step};
-    use picklock_sim::registry::locks;
+    use picklock_sim::registry::Locks;
     use picklock_sim::seeded::network::Network;
     use picklock_sim::seeded::outcome::Limits;
     use picklock_sim::seeded::run::run;
@@ -488,9 +487,7 @@ mod what_two_nodes_say_arrives_in_order {
 
     #[test]
     fn however_slow_some_messages_are() {
-        let locks = locks();
-        let lock = locks.iter().find(|lock| lock.name() == LOCK).expect("it is registered");
-        let setup: Setup<ZookeeperLock> = unpack_setup(&lock.setup(None)).expect("it has a setup");
+        let setup: Setup<ZookeeperLock> = Locks::builtin().setup_of(LOCK).expect("it is registered");
         let network = Network { tail_per_mille: 200, tail_max: Micros::millis(400), ..Network::default() };
         let plan = Plan { network, heal_at: Micros::seconds(60), ..Plan::default() };
         for seed in 0..10 {

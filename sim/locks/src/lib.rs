@@ -13,6 +13,8 @@ mod redis;
 mod zookeeper;
 
 use picklock_engine::registry::{AnyLock, Registered};
+use picklock_model::claims::unpack_setup;
+use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
 use picklock_model::system::System;
 use picklock_properties::Promise;
@@ -49,6 +51,19 @@ impl Locks {
     /// The one of this name.
     pub fn named(&self, name: &str) -> Option<&dyn AnyLock> {
         self.iter().find(|lock| lock.name() == name)
+    }
+
+    /// The setup that runs of the one of this name start from, to be changed in a test; none if there is none of this name and type.
+    ///
+    /// ```
+    /// use picklock_locks::Locks;
+    /// use picklock_model::locks::Redlock;
+    ///
+    /// let redlock = Locks::builtin().setup_of::<Redlock>("redlock").expect("it is one of them");
+    /// assert_eq!(redlock.servers, 5);
+    /// ```
+    pub fn setup_of<Y: System>(&self, name: &str) -> Option<Setup<Y>> {
+        unpack_setup(&self.named(name)?.setup(None)).ok()
     }
 
     /// All, in the order of the tables.

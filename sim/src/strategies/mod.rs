@@ -14,18 +14,16 @@
 //! Does Redlock get over lost messages? (In a test file each function has its `#[test]`.)
 //!
 //! ```
-//! use picklock_model::claims::unpack_setup;
 //! use picklock_model::cluster::Setup;
 //! use picklock_model::locks::Redlock;
 //! use picklock_properties::Promise;
 //! use picklock_sim::plans::fault::FaultKind;
-//! use picklock_sim::registry::locks;
+//! use picklock_sim::registry::Locks;
 //! use picklock_sim::strategies::runs;
 //! use proptest::prelude::*;
 //!
 //! fn redlock() -> Setup<Redlock> {
-//!     let lock = locks().into_iter().find(|lock| lock.name() == "redlock").expect("it is registered");
-//!     unpack_setup(&lock.setup(None)).expect("its setup is one of it")
+//!     Locks::builtin().setup_of("redlock").expect("it is registered")
 //! }
 //!
 //! proptest! {
