@@ -41,7 +41,7 @@ const COUNTER: &str =
 const COUNTER_UNREPLICATED: &str =
     "the promoted replica has not heard of the counter's last steps: a token is given out twice (row F2)";
 const COUNTERS_APART: &str =
-    "the largest of a quorum's counters is no order: a later grant may have the smaller token (row F4)";
+    "the largest of a quorum's counters need not grow: a later grant may have the smaller token (row F4)";
 
 const DECR_LATE: &str =
     "a reader's DECR comes too late, or twice, and takes another reader's count (row R29)";
