@@ -2,6 +2,7 @@
 
 use super::{ask, connect, folder};
 use std::io::{BufRead, BufReader, Read};
+use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// A server with a witness.
@@ -162,7 +163,18 @@ fn whatever_overwrites_a_lock_or_takes_it_away_has_given_it_back() {
     let (mut one, mut other) = (connect(&served.redis), connect(&served.redis));
     let many: String = (0..40).map(|number| format!(" key:{number}")).collect();
     let many = format!("DEL{many} lock");
-    let gives_back: [&[&str]; 6] = [
+    let function = "redis.register_function('r', function(keys) return redis.call('DEL', keys[1]) end)";
+    let function = format!(r##"FUNCTION LOAD "#!lua name=l\n{function}""##);
+    // Of an answer of several lines, those that `ask` leaves.
+    let rest = |stream: &mut BufReader<TcpStream>, lines: usize| {
+        (0..lines).for_each(|_| assert!(stream.read_line(&mut String::new()).is_ok_and(|read| read > 0)));
+    };
+    assert_eq!(ask(&mut one, &function).as_deref(), Some("$1"));
+    rest(&mut one, 1);
+    let gives_back: [&[&str]; 9] = [
+        &["FCALL r 1 lock"],
+        &[r#"EVAL "redis.call('SELECT', 1); redis.call('SELECT', 0); return redis.call('DEL', 'lock')" 0"#],
+        &["SELECT 1", "MULTI", "SELECT 0", "DEL lock", "EXEC"],
         &["MSET key x lock y", "DEL lock"],
         &["SUNIONSTORE lock none"],
         &["SDIFFSTORE lock none"],
@@ -177,6 +189,7 @@ fn whatever_overwrites_a_lock_or_takes_it_away_has_given_it_back() {
         for command in *commands {
             let answer = ask(&mut one, command);
             assert!(answer.is_some_and(|answer| !answer.starts_with('-')), "{command}");
+            rest(&mut one, if *command == "EXEC" { 2 } else { 0 });
         }
         assert_eq!(ask(&mut other, &takes("two")).as_deref(), Some("+OK"), "{commands:?}");
         assert_eq!(ask(&mut other, "DEL lock").as_deref(), Some(":1"), "{commands:?}");

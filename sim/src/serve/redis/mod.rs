@@ -18,7 +18,8 @@
 //!   when it is whole again. While a process is down, connections to it are reset.
 //! - Messages are on their way together: the latency of a link is that of all of them, not the sum.
 //! - Each command, transaction and script is one step. Lua is Lua (`lua` says what its scripts have and have not). Of a
-//!   script that takes too long only its own server is busy (`busy`).
+//!   script that takes too long only its own server is busy (`busy`); but one that stays within a single function of Lua's own,
+//!   as `string.find` may with a hostile pattern, holds all of them up, where it would hold up one real server.
 //! - `WAIT` asks the replicas themselves how far they are, so that it returns a message's way earlier than the real one.
 //! - Servers reach each other directly, half a millisecond apart, whatever network their clients come over. Plans cut
 //!   those links, too; they do not slow them down.
@@ -30,6 +31,7 @@
 //! Left out: streams, geo, HyperLogLog, access lists, cluster, modules, `CLIENT PAUSE`, `CLIENT TRACKING`, `MONITOR`, of bitmaps
 //! all but `SETBIT`, `GETBIT` and `BITCOUNT`, and some more that `commands/table.rs` names.
 //! Published messages stay on their server. Replicas tell of no events of keys, and nobody of misses (`m`).
+//! `INCRBYFLOAT` and `HINCRBYFLOAT` count with 64 bits where the real server has 80: later digits differ, and so does what overflows.
 //! Functions are not on disk and not on replicas. `CONFIG SET` is remembered and has no effect, but for
 //! `busy-reply-threshold`, `min-replicas-to-write`, `notify-keyspace-events`, and a `maxmemory` below what an empty server
 //! takes, with its `maxmemory-policy`. Addresses of clients in `CLIENT LIST` are made up.

@@ -37,10 +37,28 @@ pub fn write_integer(number: i64, to: &mut Vec<u8>) {
     to.extend_from_slice(&digits[from..]);
 }
 
-/// A number with a fraction or without, as `strtod` reads it, and all of it (`src/util.c` `string2d`); no NaN.
+/// A number with a fraction or without, as `strtod` reads it, and all of it (`src/util.c` `string2d`); no NaN, and none that is too
+/// large or too close to zero for its bits.
 pub fn float(bytes: &[u8]) -> Option<f64> {
     let first = bytes.first().filter(|first| !is_space(**first));
-    first.and(float_of_length(bytes, bytes.len())).filter(|number| !number.is_nan())
+    let number = first.and(float_of_length(bytes, bytes.len()));
+    number.filter(|number| !number.is_nan() && !is_out_of_range(bytes, *number))
+}
+
+/// Whether this is what became of a number that is another one: `1e400`, `1e-400`.
+fn is_out_of_range(bytes: &[u8], number: f64) -> bool {
+    let (_, digits) = signed(bytes);
+    let is_hexadecimal = digits.len() > 1 && digits[1].eq_ignore_ascii_case(&b'x');
+    let exponent = if is_hexadecimal { b'p' } else { b'e' };
+    let mut mantissa = digits.iter().take_while(|byte| !byte.eq_ignore_ascii_case(&exponent));
+    let is_word = || !digits.first().is_some_and(|first| first.is_ascii_digit() || *first == b'.');
+    match number {
+        0.0 => mantissa.any(|byte| {
+            (b'1'..=b'9').contains(byte)
+                || is_hexadecimal && byte.is_ascii_alphabetic() && !byte.eq_ignore_ascii_case(&b'x')
+        }),
+        number => number.is_infinite() && !is_word(),
+    }
 }
 
 /// A number as `strtod` reads it from a C string (`src/t_zset.c` `zslParseRange`): nothing at all is zero, and there may be
@@ -258,6 +276,12 @@ mod tests {
         {
             assert_eq!(float(text.as_bytes()), None, "{text}");
         }
+        // Too large, or too close to zero.
+        for text in ["1e400", "-1e400", "1e-400", ".1E-999", "0x1p2000", "-0x1p-2000"] {
+            assert_eq!(float(text.as_bytes()), None, "{text}");
+            assert!(float_of_text(text.as_bytes()).is_some(), "{text}");
+        }
+        assert_eq!(["0e400", "-0", "0x0p9", "0.0e-400"].map(|text| float(text.as_bytes())), [Some(0.0); 4]);
         assert_eq!(float_of_text(b""), Some(0.0));
         for text in [" ", "1 ", "nan", "-", "."] {
             assert_eq!(float_of_text(text.as_bytes()), None, "{text}");

@@ -90,7 +90,7 @@ fn keys(words: &[Bytes]) -> (bool, &[Bytes]) {
     match spec.name {
         "set" => (says("nx"), one),
         "setnx" | "hsetnx" => (true, one),
-        "eval" | "evalsha" => {
+        "eval" | "evalsha" | "fcall" => {
             let count = words.get(2).and_then(|count| std::str::from_utf8(count).ok()?.parse().ok());
             let count = count.unwrap_or(0_usize).min(KEYS_MAX);
             (true, words.get(3..).map_or(&[], |rest| &rest[..count.min(rest.len())]))
@@ -105,11 +105,44 @@ fn keys(words: &[Bytes]) -> (bool, &[Bytes]) {
     }
 }
 
+/// The most locks that are looked at because of a command that names no keys.
+const LOCKS_LOOKED_AT_MAX: usize = 512;
+
+/// Whether this is one of these commands.
+fn is_one_of(command: &[Bytes], names: &[&str]) -> bool {
+    let name = command.first();
+    name.is_some_and(|name| names.iter().any(|other| name.eq_ignore_ascii_case(other.as_bytes())))
+}
+
+/// The number that a command has in this place.
+fn number(command: &[Bytes], place: usize) -> Option<u8> {
+    std::str::from_utf8(command.get(place)?).ok()?.parse().ok()
+}
+
+/// The commands that run with this one, each with the database that it is about: a transaction may choose another one on its way.
+fn run_with<'a>(words: &'a [Bytes], session: &'a Session) -> impl Iterator<Item = (u8, &'a [Bytes])> {
+    let runs = is_one_of(words, &["exec"]);
+    let of_transaction = session.transaction.iter().filter(move |_| runs);
+    let of_transaction = of_transaction.flat_map(|transaction| &transaction.commands).map(Vec::as_slice);
+    // Within a transaction it is kept for later.
+    let alone = session.transaction.is_none().then_some(words);
+    let mut database = session.database;
+    of_transaction.chain(alone).map(move |command| {
+        let about = database;
+        if is_one_of(command, &["select"]) {
+            database = number(command, 1).unwrap_or(database);
+        }
+        (about, command)
+    })
+}
+
 /// What goes from its place with a command that names no keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Emptied {
     /// All keys of all databases.
     All,
+    /// Any, of any database: a script or a function may choose a database, and touch keys that it was not told.
+    Any,
     /// Those of this database.
     One(u8),
     /// Those of these two come into each other's place, or of all if they are not told by numbers.
@@ -117,24 +150,24 @@ enum Emptied {
 }
 
 impl Emptied {
-    /// If it is such a command.
-    fn by(words: &[Bytes], session: &Session) -> Option<Emptied> {
-        let name = words.first()?;
-        let number = |place: usize| std::str::from_utf8(words.get(place)?).ok()?.parse().ok();
+    /// If it is such a command, and about this database.
+    fn by(command: &[Bytes], database: u8) -> Option<Emptied> {
+        let is = |names: &[&str]| is_one_of(command, names);
         match () {
-            () if name.eq_ignore_ascii_case(b"flushall") => Some(Emptied::All),
-            () if name.eq_ignore_ascii_case(b"flushdb") => Some(Emptied::One(session.database)),
-            () if name.eq_ignore_ascii_case(b"swapdb") => Some(match (number(1), number(2)) {
+            () if is(&["flushall"]) => Some(Emptied::All),
+            () if is(&["flushdb"]) => Some(Emptied::One(database)),
+            () if is(&["swapdb"]) => Some(match (number(command, 1), number(command, 2)) {
                 (Some(first), Some(second)) => Emptied::Two(first, second),
                 _ => Emptied::All,
             }),
+            () if is(&["eval", "evalsha", "fcall"]) => Some(Emptied::Any),
             () => None,
         }
     }
 
     fn has(self, database: u8) -> bool {
         match self {
-            Emptied::All => true,
+            Emptied::All | Emptied::Any => true,
             Emptied::One(only) => database == only,
             Emptied::Two(first, second) => database == first || database == second,
         }
@@ -180,18 +213,18 @@ impl Sight {
         }
         let (takes, keys) = keys(words);
         takes
-            || Emptied::by(words, session).is_some()
+            || Emptied::by(words, session.database).is_some()
             || keys.iter().take(KEYS_MAX).any(|key| claims.knows(key))
     }
 
-    /// The keys of locks that this command empties databases of.
+    /// The keys of locks that this command, or one that runs with it, may take away without naming them.
     pub fn emptied(words: &[Bytes], session: &Session, claims: &Claims) -> Vec<Place> {
-        let commands = session.transaction.iter().flat_map(|transaction| &transaction.commands);
         let mut all = Vec::new();
-        for command in std::iter::once(words).chain(commands.map(Vec::as_slice)) {
-            if let Some(emptied) = Emptied::by(command, session) {
+        for (database, command) in run_with(words, session) {
+            if let Some(emptied) = Emptied::by(command, database) {
+                let looked_at = if emptied == Emptied::Any { LOCKS_LOOKED_AT_MAX } else { usize::MAX };
                 let is_in = |(database, _): &Place| emptied.has(*database);
-                all.extend(claims.locks().flat_map(places_of).filter(is_in));
+                all.extend(claims.locks().take(looked_at).flat_map(places_of).filter(is_in));
             }
         }
         all.sort_unstable();
@@ -214,22 +247,17 @@ impl Sight {
                 sight.keys.push((place, held, None));
             }
         }
-        match &session.transaction {
-            None => sight.add(words, session, instance),
-            Some(transaction) if words.first().is_some_and(|name| name.eq_ignore_ascii_case(b"exec")) => {
-                transaction.commands.iter().for_each(|command| sight.add(command, session, instance));
-            }
-            // It is kept for later.
-            Some(_) => {}
+        for (database, command) in run_with(words, session) {
+            sight.add(command, database, instance);
         }
         sight
     }
 
-    fn add(&mut self, command: &[Bytes], session: &Session, instance: &Instance) {
+    fn add(&mut self, command: &[Bytes], database: u8, instance: &Instance) {
         let (takes, keys) = keys(command);
         self.takes |= takes;
         for key in keys.iter().take(KEYS_MAX) {
-            let place = (session.database, key.clone());
+            let place = (database, key.clone());
             if self.keys.iter().all(|(known, ..)| *known != place) {
                 let held = held(instance, &place, self.now_ms);
                 self.keys.push((place, held, None));
@@ -330,10 +358,7 @@ impl Asked {
         }
         let text = |to: &mut Vec<u8>| show_command(words, to);
         watch.record.of_command(at, What::Asked, connection.server, connection.link, text, None);
-        let is_script = words
-            .first()
-            .is_some_and(|name| name.eq_ignore_ascii_case(b"eval") || name.eq_ignore_ascii_case(b"evalsha"));
-        if is_script {
+        if is_one_of(words, &["eval", "evalsha", "fcall"]) {
             let (_, keys) = keys(words);
             for key in keys {
                 let values = words.iter().skip(3 + keys.len());

@@ -62,6 +62,7 @@ async fn talk<S: Served>(servers: Servers<S>, mut stream: TcpStream, client: Opt
     // Without it a line waits for the next one; that it cannot be set is no reason not to hear.
     let _slow = stream.set_nodelay(true);
     let name = client.map(|client| Node::Client(client).to_string());
+    let since = servers.now();
     let mut seat: Option<Seat<S>> = None;
     let mut bytes = Vec::new();
     let mut is_too_long = false;
@@ -85,7 +86,16 @@ async fn talk<S: Served>(servers: Servers<S>, mut stream: TcpStream, client: Opt
             }
             continue;
         }
-        let line = String::from_utf8_lossy(&line);
+        let Ok(line) = String::from_utf8(line) else {
+            if stream.write_all(b"error: a line is in UTF-8\n").await.is_err() {
+                return;
+            }
+            continue;
+        };
+        // What a process said that was killed meanwhile comes after its end.
+        if client.is_some_and(|client| servers.watched(|watch, _| watch.was_killed_since(client, since))) {
+            return;
+        }
         let is_name = line.trim_start().to_ascii_lowercase().starts_with("client ");
         let misnamed = if is_name { read(&line).err() } else { None };
         let reply = match &mut seat {

@@ -94,6 +94,8 @@ pub struct Watch {
     pub turned_away: u64,
     /// How many connections of each client there are to the witness.
     seats: BTreeMap<ClientId, u32>,
+    /// When the process of each client of a trial was killed last.
+    killed: BTreeMap<u8, Micros>,
     /// Who would like to hear what clients of a trial do.
     pub listener: Option<UnboundedSender<Deed>>,
 }
@@ -119,8 +121,29 @@ impl Watch {
         let is_a_moment =
             matches!(fault, Fault::ClockStep { .. } | Fault::LoseNext { .. } | Fault::Reset { .. });
         let over = is_a_moment.then_some(at);
+        if let (Some(client), Fault::Crash { .. } | Fault::PowerLoss { .. } | Fault::Replace { .. }) =
+            (client, &fault)
+        {
+            self.kills(client, at);
+        }
         self.strikes.push_back(Strike { number, at, over, fault, servers, client });
         number
+    }
+
+    /// The process of a client of a trial is killed. It holds no more from then on, though its connections are still to be seen to end:
+    /// what the kernel takes back from a dead process, a lock of a file, is another one's before that.
+    fn kills(&mut self, client: u8, at: Micros) {
+        self.killed.insert(client, at);
+        let name = Node::Client(client).to_string();
+        let known = self.witness.knows(&name).then(|| self.witness.client(Some(&name)));
+        if let Some(Ok(client)) = known {
+            self.ends(client, at);
+        }
+    }
+
+    /// Whether the process of a client of a trial was killed since then.
+    pub fn was_killed_since(&self, client: u8, since: Micros) -> bool {
+        self.killed.get(&client).is_some_and(|killed| *killed >= since)
     }
 
     /// A fault is over.
@@ -188,6 +211,11 @@ impl Watch {
         if *seats > 0 {
             return;
         }
+        self.ends(client, at);
+    }
+
+    /// A client is no more, and what it held is not held.
+    fn ends(&mut self, client: ClientId, at: Micros) {
         for lock in self.witness.gone(client) {
             let client = Some(self.witness.name(client));
             self.record.add(Happened { client, ..Happened::new(at, What::Gone, lock) });
@@ -521,6 +549,24 @@ mod tests {
         (50, "B", "want orders"),
         (60, "B", "enter orders"),
     ];
+
+    #[test]
+    fn whoever_is_killed_holds_no_more_before_its_connection_is_seen_to_end() {
+        let mut watch = Watch::default();
+        watch.record.begin(0, None);
+        let a = watch.sits(Some("A")).expect("there is room");
+        let b = watch.sits(Some("B")).expect("there is room");
+        watch.hears(a, "enter orders", Micros(10)).expect("a line");
+        let node = crate::plans::plan::Target::Client(0);
+        watch.struck(Micros(20), &Fault::Crash { node, restart_after: None }, Vec::new(), Some(0));
+        watch.hears(b, "enter orders", Micros(21)).expect("a line");
+        assert!(watch.broken().next().is_none());
+        watch.stands(a, Micros(22));
+        assert_eq!(watch.record.past().filter(|happened| happened.what == What::Gone).count(), 1);
+        // Lines of connections from before are its last words.
+        assert!(watch.was_killed_since(0, Micros(15)) && !watch.was_killed_since(0, Micros(23)));
+        assert!(!watch.was_killed_since(1, Micros(0)));
+    }
 
     #[test]
     fn what_struck_while_the_first_holder_asked_is_to_blame_and_what_was_over_before_is_not() {

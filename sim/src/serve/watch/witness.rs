@@ -83,7 +83,7 @@ pub fn read(line: &str) -> Result<Said, String> {
         (Some(Word::Enter | Word::Write), [token]) => match token.parse() {
             Ok(token @ 0..) => Some(token),
             Ok(_) | Err(_) => {
-                return Err(format!("a token is a whole number, 0 or more, and not {token:?}"));
+                return Err(format!("a token is a whole number from 0 to {}, and not {token:?}", i64::MAX));
             }
         },
         (Some(Word::Enter | Word::Write), _) => return Err(format!("{verb} takes a name and one token")),
