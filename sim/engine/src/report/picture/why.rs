@@ -10,6 +10,7 @@
 mod cut;
 mod expired;
 mod gone;
+mod objects;
 mod stored;
 mod waits;
 
@@ -54,7 +55,8 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     }
     let clients = story.events.iter().filter(|event| event.doing.is_some());
     let clients = clients.filter_map(|event| event.node.as_deref()).collect();
-    let search = Search { story, end, breaks, clients };
+    let is_of_objects = story.events.iter().any(|event| !event.operations.is_empty());
+    let search = Search { story, end, breaks, clients, is_of_objects };
     let mut causes = search.milestones();
     // Where hardly anybody is granted anything, what is stored for a moment is nobody's cause.
     let too_late = search.too_late(flights);
@@ -63,7 +65,7 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     }
     let start = causes.iter().map(|cause| cause.position).chain(search.calls()).min().unwrap_or(end);
     // What an object answers may rest on a call of long ago.
-    let start = if story.events.iter().any(|event| !event.operations.is_empty()) { 0 } else { start };
+    let start = if search.is_of_objects { 0 } else { start };
     causes.extend(search.faults(start));
     causes.extend(too_late.map_or_else(|| search.late(start, flights), |cause| vec![cause]));
     if causes.iter().all(|cause| cause.kind != Kind::Fault) {
@@ -90,6 +92,8 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     if causes.iter().all(|cause| cause.kind == Kind::Milestone) {
         causes.extend(search.answer(flights));
     }
+    causes.extend(search.of_objects(flights));
+    causes.extend(search.wanted());
     causes.extend(search.ends());
     causes.sort_by_key(|cause| (cause.position, cause.kind));
     // What is gone is told once: first comes who says that a grant rests on it.
@@ -168,6 +172,8 @@ struct Search<'a> {
     /// `None` for a loop.
     breaks: Option<Breaks<'a>>,
     clients: BTreeSet<&'a str>,
+    /// The run is one of shared objects, or of a handler: any client's call may be what another one's answer rests on.
+    is_of_objects: bool,
 }
 
 impl Search<'_> {
@@ -204,10 +210,12 @@ impl Search<'_> {
         self.breaks.as_ref().is_none_or(|breaks| breaks.promise.is_of_progress())
     }
 
-    /// In a loop, and where somebody waits, everybody has a part.
+    /// In a loop, where somebody waits, and in what an object answers, everybody has a part.
     fn is_party(&self, client: &str) -> bool {
         match &self.breaks {
-            Some(Breaks { promise, parties, .. }) if !promise.is_of_progress() => parties.contains(client),
+            Some(Breaks { promise, parties, .. }) if !promise.is_of_progress() && !self.is_of_objects => {
+                parties.contains(client)
+            }
             _ => true,
         }
     }
@@ -351,6 +359,11 @@ impl Search<'_> {
             .filter(of_party)
             .filter_map(|flight| {
                 let arrived = flight.ended.filter(|ended| (start..=self.end).contains(ended))?;
+                let asks_only =
+                    !self.clients.contains(flight.to.as_str()) && !self.changes_something(arrived);
+                if self.is_of_objects && asks_only {
+                    return None;
+                }
                 let Flight { from, to, message, .. } = flight;
                 Some(self.cause(arrived, Kind::Fault, format!("{from} to {to}: {message} arrives late")))
             })

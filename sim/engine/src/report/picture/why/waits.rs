@@ -110,6 +110,32 @@ impl Search<'_> {
         })
     }
 
+    /// Where requests wait at a lock manager: each of them as it was stored, and whatever is granted where they wait.
+    pub(super) fn wanted(&self) -> Vec<Cause> {
+        // Of more nobody sees a circle.
+        const LINES_MAX: usize = 8;
+        const WANTS: &str = ", wants ";
+        if !self.is_of_progress() {
+            return Vec::new();
+        }
+        let lines = self.stored_at_the_end();
+        let each = || lines.iter().flat_map(|(server, lines)| lines.iter().map(move |line| (*server, line)));
+        let places: BTreeSet<&str> =
+            each().filter(|(_, line)| line.contains(WANTS)).map(|(_, line)| place_of(line)).collect();
+        let is_somebodys = |line: &str| self.clients.iter().any(|client| names(line, client));
+        let there = each().filter(|(_, line)| places.contains(place_of(line)) && is_somebodys(line));
+        let first_stored = |(server, line): (&str, &String)| {
+            let has = |event: &JsonEvent| {
+                event.node.as_deref() == Some(server)
+                    && event.stored.as_ref().is_some_and(|lines| lines.contains(line))
+            };
+            let position = self.story.events[..=self.end].iter().position(has)?;
+            Some(self.cause(position, Kind::Record, format!("{server} stores {line}")))
+        };
+        let causes: Vec<Cause> = there.filter_map(first_stored).collect();
+        if causes.len() > LINES_MAX { Vec::new() } else { causes }
+    }
+
     /// What each server has after the last step.
     fn stored_at_the_end(&self) -> BTreeMap<&str, &[String]> {
         let servers = self.story.events[..=self.end].iter().filter(|event| !is_resource(event));

@@ -1,0 +1,74 @@
+//! Why the calls of a shared object come to what no order of them explains: what each of them has stored, and the answers that were
+//! lost on the way.
+
+use super::{Cause, Kind, Search};
+use crate::report::JsonEvent;
+use crate::report::story::Flight;
+
+/// Of more changes nobody reads a chain: a long run is told by its calls.
+const CHANGES_MAX: usize = 8;
+
+/// What a store counts at every change, whatever it is: told only where nothing else is.
+const COUNTED: &str = "revision ";
+
+impl Search<'_> {
+    /// Every change of what is stored, and what a client was answered after an answer to it had been lost.
+    pub(super) fn of_objects(&self, flights: &[Flight]) -> Vec<Cause> {
+        if !self.is_of_objects || self.is_of_progress() {
+            return Vec::new();
+        }
+        let changes: Vec<Cause> = (0..=self.end).filter_map(|position| self.change(position)).collect();
+        let mut causes = if changes.len() > CHANGES_MAX { Vec::new() } else { changes };
+        causes.extend(self.second_answers(flights));
+        causes
+    }
+
+    /// Whether what a server stores is another after this step than before.
+    pub(super) fn changes_something(&self, position: usize) -> bool {
+        let (before, after) = self.around(position);
+        after.is_some_and(|after| before.unwrap_or_default() != after)
+    }
+
+    fn change(&self, position: usize) -> Option<Cause> {
+        if !self.changes_something(position) {
+            return None;
+        }
+        let (before, after) = self.around(position);
+        let (before, after) = (before.unwrap_or_default(), after?);
+        let server = self.story.events[position].node.as_deref()?;
+        let is_counted = |line: &&String| line.starts_with(COUNTED);
+        let new = || after.iter().filter(|line| !before.contains(line));
+        let gone = || before.iter().filter(|line| !after.contains(line));
+        let stores = |line: &String| format!("{server} stores {line}");
+        let words = new().find(|line| !is_counted(line)).map(stores);
+        let words = words.or_else(|| {
+            gone().find(|line| !is_counted(line)).map(|line| format!("{line} is gone on {server}"))
+        });
+        let words = words.or_else(|| new().next().filter(|_| !before.is_empty()).map(stores))?;
+        Some(self.cause(position, Kind::Record, self.by_message(position, words)))
+    }
+
+    /// What a server stores before this step of it and after it, if it is one.
+    fn around(&self, position: usize) -> (Option<&[String]>, Option<&[String]>) {
+        let event = &self.story.events[position];
+        let of_server = |earlier: &&JsonEvent| earlier.node == event.node;
+        let before = self.story.events[..position].iter().rev().filter(of_server);
+        (before.into_iter().find_map(|earlier| earlier.stored.as_deref()), event.stored.as_deref())
+    }
+
+    /// Of each answer that was lost the next one that the same server gave the same client: it is about what was done already.
+    fn second_answers(&self, flights: &[Flight]) -> Vec<Cause> {
+        let is_answer = |flight: &&Flight| self.clients.contains(flight.to.as_str());
+        let lost = flights.iter().filter(is_answer).filter(|flight| flight.is_lost);
+        let next = lost.filter_map(|lost| {
+            let is_next = |flight: &&Flight| {
+                let Flight { from, to, sent, .. } = flight;
+                (from, to) == (&lost.from, &lost.to) && *sent > lost.sent && !flight.is_lost
+            };
+            let Flight { from, to, message, ended, .. } = flights.iter().find(is_next)?;
+            let told = ended.filter(|ended| *ended < self.end)?;
+            Some(self.cause(told, Kind::Milestone, format!("{from} answers {to}: {message}")))
+        });
+        next.take(CHANGES_MAX).collect()
+    }
+}
