@@ -195,7 +195,7 @@ fn nothing_is_written_over_and_no_other_name_is_taken() {
     for (args, why) in [
         (&["new", "mine"][..], "it is there already"),
         (&["new", "My Lock"], "is no name for a crate and a lock"),
-        (&["new", "fn"], "would be in the way"),
+        (&["new", "fn"], "would shadow another one"),
         (&["new", "other", "--picklock", "/nowhere"], "there is no source of picklock"),
     ] {
         let output = picklock_in(&folder, args);

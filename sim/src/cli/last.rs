@@ -20,6 +20,11 @@ pub fn keep<'a>(tokens: impl IntoIterator<Item = &'a str>) -> bool {
     std::fs::write(file, tokens.join("\n") + "\n").is_ok()
 }
 
+/// What the token in this place, from 1, goes by.
+pub fn name_of(nth: usize) -> String {
+    if nth == 1 { "@last".to_owned() } else { format!("@last:{nth}") }
+}
+
 /// The token that `@last` and this stand for: nothing, or `:` and a number from 1.
 pub fn token(nth: &str) -> Result<String, BadCall> {
     let place: usize = match nth.strip_prefix(':').map(str::parse) {
@@ -31,7 +36,13 @@ pub fn token(nth: &str) -> Result<String, BadCall> {
             )));
         }
     };
-    let none = || BadCall("there is no last token: no command has printed one here yet".to_owned());
+    let none = || {
+        let why = match std::env::var_os(FOLDER_VARIABLE) {
+            Some(folder) if folder.is_empty() => format!("{FOLDER_VARIABLE} is empty, so that none is kept"),
+            Some(_) | None => "no command has printed one here yet, or none could be kept".to_owned(),
+        };
+        BadCall(format!("there is no last token: {why}"))
+    };
     let kept = file().and_then(|file| std::fs::read_to_string(file).ok()).ok_or_else(none)?;
     let count = kept.lines().count();
     match kept.lines().nth(place - 1) {

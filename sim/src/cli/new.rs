@@ -31,7 +31,7 @@ Examples:
   picklock new my-lock
   picklock new locks/billing
 
-The lock is a SET NX PX on the simulated Redis, in less than 100 lines, to be changed into yours. cargo test runs its tests; \
+The lock is a SET NX PX on the simulated Redis, in about 100 lines, to be changed into yours. cargo test runs its tests; \
 cargo run --release -- matrix --lock my-lock is this whole command with your lock in it.";
 
 const LOCK: &str = include_str!("../../examples/own_lock.rs");
@@ -50,9 +50,7 @@ impl New {
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let name = self.name()?;
         if locks.iter().any(|lock| lock.name() == name) {
-            return Err(BadCall(format!(
-                "new {name}: a lock of picklock is called so already; as in my-{name}"
-            )));
+            return Err(BadCall(format!("new {name}: picklock has a lock of that name; my-{name} would do")));
         }
         let source = self.source()?;
         let files = files(name, &source);
@@ -117,7 +115,9 @@ fn unfit(name: &str) -> Option<String> {
         return Some(format!("{name} is too long for a name; it takes {NAME_MAX} letters at most"));
     }
     let is_taken = TAKEN.contains(&name.replace('-', "_").as_str());
-    is_taken.then(|| format!("a crate called {name} would be in the way of another; as in {name}-lock"))
+    is_taken.then(|| {
+        format!("a crate called {name} would shadow another one, or is a word of Rust; {name}-lock would do")
+    })
 }
 
 /// Words of the language, and crates that the new one uses or that cargo keeps for itself.
@@ -234,7 +234,7 @@ fn said(folder: &Path, name: &str, files: &[(&str, String)]) -> String {
     let listed: Vec<&str> = files.iter().map(|(file, _)| *file).collect();
     format!(
         "wrote {}: {}\n  try it      cd {} && cargo test\n  ask it      cargo run --release -- matrix --lock {name}\n\
-         The first release build takes about six minutes on two cores, most of it for dependencies and the models.\n\
+         The first build takes about eight minutes on two cores, and a release build six, most of it for dependencies and the models.\n\
          Tests alone need less: its Cargo.toml says how (default-features = false).\n",
         folder.display(),
         listed.join(", "),

@@ -15,6 +15,11 @@ pub fn after_seeing(name: &str) -> String {
     draw(&again(name, "this call")) + &shrink(name)
 }
 
+/// The same of a run that keeps what it was asked for.
+pub fn after_seeing_it_keep(name: &str) -> String {
+    draw(&again(name, "this call"))
+}
+
 /// The same of a run of the exhaustive search: there is no shorter one, but each of its steps could have been another.
 pub fn of_path(name: &str) -> String {
     see(name) + &drawing_a_path(&again(name, "the same"))

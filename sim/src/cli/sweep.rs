@@ -324,15 +324,19 @@ impl Violations {
         let wanted: Vec<(u64, Option<Promise>)> =
             listed.iter().map(|found| (found.seed, Some(found.violation.promise))).collect();
         let texts = tokens.of(&wanted)?;
-        let violated = |(found, token): (&Found, String)| Violated {
+        // On a terminal a token takes lines, and hides what they say.
+        let is_kept = last::keep(texts.iter().map(String::as_str)) && Screen::is_terminal();
+        let violated = |((nth, found), token): ((usize, &Found), String)| Violated {
             property: found.violation.promise,
             seed: found.seed,
             token,
             words: violation_words(&found.violation),
-            name: tokens.name(found.seed, found.violation.promise),
+            name: tokens
+                .name(found.seed, found.violation.promise)
+                .or_else(|| is_kept.then(|| last::name_of(nth))),
         };
-        last::keep(texts.iter().map(String::as_str));
-        Ok(Violations { listed: listed.iter().zip(texts).map(violated).collect(), count })
+        let listed = (1..).zip(listed).zip(texts).map(violated).collect();
+        Ok(Violations { listed, count })
     }
 }
 

@@ -125,7 +125,7 @@ impl Held {
             differences.unmet,
         ));
         if !differences.changed.is_empty() {
-            let _ = writeln!(text, "the same call with --accept {file} takes it over");
+            let _ = writeln!(text, "the same call with --accept {file} makes these what is expected");
         }
         Ok(text)
     }

@@ -88,16 +88,14 @@ impl Shown<'_> {
         told.replacen(&head, &self.paint.text(Tone::Bad, &head), 1)
     }
 
-    /// The calls that draw it, or make it small; nothing where it keeps what it was asked for.
+    /// The calls that draw it, or make it small if it breaks what it was asked for.
     fn next(&self) -> String {
         let Shown { token, name, .. } = self;
         let is_asked = |broken: &Broken| token.promise.is_none_or(|promise| promise == broken.property);
-        if !self.broken.iter().any(is_asked) {
-            return String::new();
-        }
         // Standard input is read, and gone.
         let name = if name.trim() == "-" { token.encode() } else { name.split_whitespace().collect() };
         match &token.body {
+            _ if !self.broken.iter().any(is_asked) => next::after_seeing_it_keep(&name),
             Body::Path { .. } => next::after_seeing_path(&name),
             Body::Planned { .. } => next::after_seeing(&name),
         }

@@ -439,8 +439,8 @@ mod tests {
             ("", "a line begins with client, want, enter, leave, lost or write"),
             ("enter", "enter takes a name of 1 to 100 bytes that can be shown, as in enter orders"),
             ("want \u{1b}[31m", "want takes a name of 1 to 100 bytes that can be shown, as in want orders"),
-            ("enter orders x", "a token is a whole number, 0 or more, and not \"x\""),
-            ("enter orders -1", "a token is a whole number, 0 or more, and not \"-1\""),
+            ("enter orders x", "a token is a whole number from 0 to 9223372036854775807, and not \"x\""),
+            ("enter orders -1", "a token is a whole number from 0 to 9223372036854775807, and not \"-1\""),
             ("client A b", "client takes no more than a name here"),
             ("leave orders 1", "leave takes no more than a name here"),
         ] {
