@@ -120,7 +120,7 @@ impl Turn<'_, '_> {
     pub fn text(&mut self, key: &Bytes) -> Result<Option<Bytes>, Refusal> {
         match self.find(key).map(|entry| &entry.content) {
             None => Ok(None),
-            Some(Content::Text(text)) => Ok(Some(text.clone())),
+            Some(Content::Text(text)) => Ok(Some(text.share())),
             Some(_) => refuse(WRONG_TYPE),
         }
     }

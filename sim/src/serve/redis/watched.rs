@@ -195,7 +195,7 @@ fn places_of(name: &Bytes) -> impl Iterator<Item = Place> {
 fn held(instance: &Instance, place: &Place, now_ms: i64) -> Held {
     let entry = instance.keyspace.peek(place).filter(|entry| entry.dies.is_none_or(|at| now_ms <= at))?;
     let value = match &entry.content {
-        Content::Text(text) => text.clone(),
+        Content::Text(text) => text.share(),
         Content::Hash(fields) => fields.keys().next()?.clone(),
         Content::List(_) | Content::Set(_) | Content::Sorted(_) => return None,
     };

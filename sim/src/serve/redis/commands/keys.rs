@@ -136,7 +136,7 @@ fn alive<'a>(turn: &'a Turn, from: Slot) -> impl Iterator<Item = (Slot, Bytes)> 
     let now = turn.instance.lives_at(turn.now_ms());
     let keys = turn.instance.keyspace.starting_at(turn.session.database, from);
     let alive = keys.filter(move |(_, _, entry)| entry.dies.is_none_or(|at| now <= at));
-    alive.map(|(slot, key, _)| (slot, key.clone()))
+    alive.map(|(slot, key, _)| (slot, Bytes::copy_from_slice(key)))
 }
 
 pub fn randomkey(turn: &mut Turn, _: &[Bytes]) -> Replied {

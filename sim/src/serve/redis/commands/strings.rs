@@ -84,7 +84,7 @@ pub fn set(turn: &mut Turn, words: &[Bytes]) -> Replied {
     if options.keeps_ttl {
         dies = turn.dies(&words[1]);
     }
-    turn.put(&words[1], Content::Text(words[2].clone()), dies);
+    turn.put(&words[1], Content::text(words[2].clone()), dies);
     turn.event(Class::String, "set", &words[1]);
     if options.time.is_some() {
         turn.event(Class::Generic, "expire", &words[1]);
@@ -95,7 +95,7 @@ pub fn set(turn: &mut Turn, words: &[Bytes]) -> Replied {
 pub fn setnx(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let is_free = !turn.has(&words[1]);
     if is_free {
-        turn.put(&words[1], Content::Text(words[2].clone()), None);
+        turn.put(&words[1], Content::text(words[2].clone()), None);
         turn.event(Class::String, "set", &words[1]);
     }
     Ok(Reply::truth(is_free))
@@ -105,7 +105,7 @@ pub fn setex(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let name = lower(&words[0]);
     let option = if name == "setex" { "ex" } else { "px" };
     let dies = death(&name, option, &words[2], turn.now_ms())?;
-    turn.put(&words[1], Content::Text(words[3].clone()), Some(dies));
+    turn.put(&words[1], Content::text(words[3].clone()), Some(dies));
     turn.event(Class::String, "set", &words[1]);
     turn.event(Class::Generic, "expire", &words[1]);
     Ok(Reply::ok())
@@ -113,7 +113,7 @@ pub fn setex(turn: &mut Turn, words: &[Bytes]) -> Replied {
 
 pub fn getset(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let old = get(turn, words)?;
-    turn.put(&words[1], Content::Text(words[2].clone()), None);
+    turn.put(&words[1], Content::text(words[2].clone()), None);
     turn.event(Class::String, "set", &words[1]);
     Ok(old)
 }
@@ -172,7 +172,7 @@ pub fn mset(turn: &mut Turn, words: &[Bytes]) -> Replied {
         return Ok(Reply::Integer(0));
     }
     for pair in pairs {
-        turn.put(&pair[0], Content::Text(pair[1].clone()), None);
+        turn.put(&pair[0], Content::text(pair[1].clone()), None);
         turn.event(Class::String, "set", &pair[0]);
     }
     Ok(if name == "msetnx" { Reply::Integer(1) } else { Reply::ok() })
@@ -186,7 +186,7 @@ pub fn append(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let (old, dies) = (turn.text(&words[1])?.unwrap_or_default(), turn.dies(&words[1]));
     let text = Bytes::from([old, words[2].clone()].concat());
     let length = text.len() as i64;
-    turn.put(&words[1], Content::Text(text), dies);
+    turn.put(&words[1], Content::text(text), dies);
     turn.event(Class::String, "append", &words[1]);
     Ok(Reply::Integer(length))
 }
@@ -221,7 +221,7 @@ pub fn setrange(turn: &mut Turn, words: &[Bytes]) -> Replied {
     text.resize(text.len().max(end), 0);
     text[start..end].copy_from_slice(piece);
     let (dies, length) = (turn.dies(&words[1]), text.len() as i64);
-    turn.put(&words[1], Content::Text(text.into()), dies);
+    turn.put(&words[1], Content::text(text), dies);
     turn.event(Class::String, "setrange", &words[1]);
     Ok(Reply::Integer(length))
 }
@@ -254,7 +254,7 @@ pub fn setbit(turn: &mut Turn, words: &[Bytes]) -> Replied {
         text.resize(text.len().max(byte + 1), 0);
         text[byte] = if is_on { text[byte] | mask } else { text[byte] & !mask };
         let dies = turn.dies(&words[1]);
-        turn.put(&words[1], Content::Text(text.into()), dies);
+        turn.put(&words[1], Content::text(text), dies);
         turn.event(Class::String, "setbit", &words[1]);
     }
     Ok(Reply::truth(was_on))
@@ -324,7 +324,7 @@ pub fn increase(turn: &mut Turn, words: &[Bytes]) -> Replied {
         return refuse("ERR increment or decrement would overflow");
     };
     let dies = turn.dies(&words[1]);
-    turn.put(&words[1], Content::Text(new.to_string().into()), dies);
+    turn.put(&words[1], Content::text(new.to_string()), dies);
     turn.event(Class::String, "incrby", &words[1]);
     Ok(Reply::Integer(new))
 }
@@ -339,7 +339,7 @@ pub fn incrbyfloat(turn: &mut Turn, words: &[Bytes]) -> Replied {
     }
     let text = human(new);
     let dies = turn.dies(&words[1]);
-    turn.put(&words[1], Content::Text(text.clone().into()), dies);
+    turn.put(&words[1], Content::text(text.clone()), dies);
     turn.event(Class::String, "incrbyfloat", &words[1]);
     Ok(Reply::bulk(text))
 }

@@ -1,5 +1,6 @@
 //! What a key holds.
 
+use super::text::Text;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -10,7 +11,7 @@ use std::hash::{Hash, Hasher};
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Content {
     /// A string.
-    Text(Bytes),
+    Text(Text),
     /// Fields with their values. The real server keeps few of them in the order in which they came; here they are in order.
     Hash(BTreeMap<Bytes, Bytes>),
     /// The left end first.
@@ -22,6 +23,11 @@ pub enum Content {
 }
 
 impl Content {
+    /// A string.
+    pub fn text(bytes: impl Into<Bytes>) -> Content {
+        Content::Text(bytes.into().into())
+    }
+
     /// As `TYPE` says it.
     pub fn kind(&self) -> &'static str {
         match self {

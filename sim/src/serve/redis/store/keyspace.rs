@@ -3,7 +3,7 @@
 use super::content::Content;
 use super::disk::Disk;
 use super::settings::Settings;
-use super::table::{Slot, Table};
+use super::table::{Named, Slot, Table};
 use bytes::Bytes;
 use picklock_model::machine::Context;
 use serde::{Deserialize, Serialize};
@@ -73,6 +73,11 @@ pub fn each_once(mut places: Places) -> Places {
     places
 }
 
+/// The same key, for whoever keeps it.
+pub fn placed((database, key): Named) -> Place {
+    (database, Bytes::copy_from_slice(key))
+}
+
 impl Keyspace {
     /// How many keys a database has.
     pub fn len(&self, database: u8) -> usize {
@@ -88,7 +93,7 @@ impl Keyspace {
     pub fn mortal(&self, database: u8) -> usize {
         self.entries
             .starting_at(0)
-            .filter(|(_, ((of, _), entry))| *of == database && entry.dies.is_some())
+            .filter(|(_, (of, _), entry)| *of == database && entry.dies.is_some())
             .count()
     }
 
@@ -106,10 +111,9 @@ impl Keyspace {
     }
 
     /// Keys of a database from this slot on, with their slots: a key keeps its own while others come and go.
-    pub fn starting_at(&self, database: u8, slot: Slot) -> impl Iterator<Item = (Slot, &Bytes, &Entry)> {
+    pub fn starting_at(&self, database: u8, slot: Slot) -> impl Iterator<Item = (Slot, &[u8], &Entry)> {
         let all = self.entries.starting_at(slot);
-        all.filter(move |(_, ((of, _), _))| *of == database)
-            .map(|(slot, ((_, key), entry))| (slot, key, entry))
+        all.filter(move |(_, (of, _), _)| *of == database).map(|(slot, (_, key), entry)| (slot, key, entry))
     }
 
     /// A key holds this from now on, and dies then.
@@ -159,8 +163,8 @@ impl Keyspace {
     /// Removes all keys of a database, or all there are.
     pub fn clear(&mut self, database: Option<u8>, cx: &Context<Settings>) {
         let Some(database) = database else { return self.clear_all(cx) };
-        let of = |place: &&Place| place.0 == database;
-        let gone: Vec<Place> = self.entries().map(|(place, _)| place).filter(of).cloned().collect();
+        let of = |named: &Named| named.0 == database;
+        let gone: Vec<Place> = self.entries().map(|(named, _)| named).filter(of).map(placed).collect();
         for place in &gone {
             self.remove(place, cx);
         }
@@ -187,9 +191,9 @@ impl Keyspace {
         if first == second {
             return;
         }
-        let is_moved = |(place, _): &(&Place, &Entry)| place.0 == first || place.0 == second;
+        let is_moved = |((database, _), _): &(Named, &Entry)| *database == first || *database == second;
         let moved = self.entries().filter(is_moved);
-        let moved: Vec<(Place, Entry)> = moved.map(|(place, entry)| (place.clone(), entry.clone())).collect();
+        let moved: Vec<(Place, Entry)> = moved.map(|(named, entry)| (placed(named), entry.clone())).collect();
         for (place, _) in &moved {
             self.remove(place, cx);
         }
@@ -204,7 +208,7 @@ impl Keyspace {
     pub fn expire(&mut self, cx: &Context<Settings>) {
         let now_ms = unix_ms(cx);
         while let Some((at, slot)) = self.deaths.first().filter(|(at, _)| now_ms > *at).copied() {
-            match self.entries.at(slot).map(|(place, _)| place.clone()) {
+            match self.entries.place(slot) {
                 Some(place) => {
                     self.remove(&place, cx);
                     self.expired.push(place);
@@ -222,7 +226,7 @@ impl Keyspace {
     /// Evicts the key that was not used for longest, if there is one.
     pub fn evict(&mut self, cx: &Context<Settings>) -> Option<Place> {
         let unused = self.entries().min_by_key(|(_, entry)| entry.used);
-        let place = unused.map(|(place, _)| place.clone())?;
+        let place = unused.map(|(named, _)| placed(named))?;
         self.remove(&place, cx);
         Some(place)
     }
@@ -230,7 +234,7 @@ impl Keyspace {
     /// Evicts all keys, or all that die by themselves, the one first that was not used for longest.
     pub fn evict_all(&mut self, only_mortal: bool, cx: &Context<Settings>) -> Vec<Place> {
         let all = self.entries().filter(|(_, entry)| !only_mortal || entry.dies.is_some());
-        let mut gone: Vec<(u64, Place)> = all.map(|(place, entry)| (entry.used, place.clone())).collect();
+        let mut gone: Vec<(u64, Place)> = all.map(|(named, entry)| (entry.used, placed(named))).collect();
         gone.sort_unstable();
         let gone: Vec<Place> = gone.into_iter().map(|(_, place)| place).collect();
         for place in &gone {
@@ -245,8 +249,8 @@ impl Keyspace {
     }
 
     /// Every key with its entry, in no order.
-    pub fn entries(&self) -> impl Iterator<Item = (&Place, &Entry)> {
-        self.entries.starting_at(0).map(|(_, (place, entry))| (place, entry))
+    pub fn entries(&self) -> impl Iterator<Item = (Named<'_>, &Entry)> {
+        self.entries.starting_at(0).map(|(_, named, entry)| (named, entry))
     }
 
     /// Whether nothing was changed since then.

@@ -17,12 +17,13 @@ mod keyspace;
 mod replication;
 mod settings;
 mod table;
+mod text;
 
 pub use content::{Content, Score, Sorted};
 pub use keyspace::{DATABASES, Entry, Keyspace, Place, unix_micros, unix_ms};
 pub use replication::Peer;
 pub use settings::Settings;
-pub use table::Slot;
+pub use table::{Named, Slot};
 
 use keyspace::{Places, each_once};
 use picklock_model::machine::{Context, Effects, Silence, Store, Visitor};
@@ -206,7 +207,7 @@ impl Store for Instance {
     }
 
     fn contents(&self) -> Vec<String> {
-        let shown = |((database, key), entry): (&Place, &Entry)| {
+        let shown = |((database, key), entry): (Named, &Entry)| {
             let key = String::from_utf8_lossy(key);
             let what = match &entry.content {
                 Content::Text(text) => String::from_utf8_lossy(text).into_owned(),

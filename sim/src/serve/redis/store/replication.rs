@@ -5,7 +5,7 @@
 
 use super::Instance;
 use super::content::Content;
-use super::keyspace::{Keyspace, Place};
+use super::keyspace::{Keyspace, Place, placed};
 use super::settings::Settings;
 use picklock_model::machine::{Context, Effects, Visit, Visitor};
 #[cfg(doc)]
@@ -241,7 +241,7 @@ impl Replication {
                 if epoch == self.term.epoch {
                     let all = keyspace.entries();
                     let keys = all
-                        .map(|(place, entry)| (place.clone(), Some((entry.content.clone(), entry.dies))))
+                        .map(|(named, entry)| (placed(named), Some((entry.content.clone(), entry.dies))))
                         .collect();
                     effects.peer(from, Peer::Snapshot { epoch, offset, keys });
                 }

@@ -1,8 +1,7 @@
 //! Keys with their entries: each in a slot of its own, and found by a hash of the key.
 
-use super::content::Content;
 use super::keyspace::{Entry, Place};
-use bytes::Bytes;
+use super::text::Text;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use serde::{Deserialize, Serialize};
@@ -12,24 +11,55 @@ use std::hash::{BuildHasher, Hash, Hasher};
 /// The number of a key's slot: it is the key's for as long as the key is there, and then another key's.
 pub type Slot = u32;
 
-/// Shorter values are kept as copies of their own, which are smaller than a share in what has arrived.
-const COPIED_MAX: usize = 64;
+/// A key of a database, where it lies.
+pub type Named<'a> = (u8, &'a [u8]);
+
+/// So many slots lie beside each other. They never move: no table is copied when it grows, and none takes room twice.
+const CHUNK: usize = 256;
 
 /// Keys with their entries.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<(Place, Entry)>", into = "Vec<(Place, Entry)>")]
 pub struct Table {
-    slots: Vec<Option<Box<(Place, Entry)>>>,
+    /// All but the last are full.
+    chunks: Vec<Vec<Option<Kept>>>,
     free: Vec<Slot>,
     index: HashTable<Slot>,
 }
 
+/// A key with its entry: who has found the one has the other in the cache.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+struct Kept {
+    database: u8,
+    key: Text,
+    entry: Entry,
+}
+
 // Where keys are is nobody's business: nothing that is compared, stored or shown depends on it.
-fn hash(place: &Place) -> u64 {
+fn hash((database, key): Named) -> u64 {
     let mut hasher = FixedState::with_seed(0).build_hasher();
-    hasher.write_u8(place.0);
-    hasher.write(&place.1);
+    hasher.write_u8(database);
+    hasher.write(key);
     hasher.finish()
+}
+
+fn named((database, key): &Place) -> Named<'_> {
+    (*database, key)
+}
+
+impl Kept {
+    fn named(&self) -> Named<'_> {
+        (self.database, &self.key)
+    }
+
+    fn place(&self) -> Place {
+        (self.database, self.key.share())
+    }
+}
+
+/// What is in a slot, if anything is.
+fn at(chunks: &[Vec<Option<Kept>>], slot: Slot) -> Option<&Kept> {
+    chunks.get(slot as usize / CHUNK)?.get(slot as usize % CHUNK)?.as_ref()
 }
 
 impl Table {
@@ -40,88 +70,95 @@ impl Table {
 
     /// The key's slot, if it is there.
     pub fn slot(&self, place: &Place) -> Option<Slot> {
-        self.index.find(hash(place), |slot| self.is_at(*slot, place)).copied()
+        let is_it = |slot: &Slot| at(&self.chunks, *slot).is_some_and(|kept| kept.named() == named(place));
+        self.index.find(hash(named(place)), is_it).copied()
     }
 
     pub fn get(&self, place: &Place) -> Option<&Entry> {
-        self.at(self.slot(place)?).map(|(_, entry)| entry)
+        at(&self.chunks, self.slot(place)?).map(|kept| &kept.entry)
     }
 
     pub fn get_mut(&mut self, place: &Place) -> Option<&mut Entry> {
         let slot = self.slot(place)?;
-        self.slots[slot as usize].as_mut().map(|kept| &mut kept.1)
+        self.room(slot).as_mut().map(|kept| &mut kept.entry)
     }
 
-    /// What is in a slot, if anything is.
-    pub fn at(&self, slot: Slot) -> Option<&(Place, Entry)> {
-        self.slots.get(slot as usize)?.as_deref()
+    /// The key of a slot, if there is one.
+    pub fn place(&self, slot: Slot) -> Option<Place> {
+        at(&self.chunks, slot).map(Kept::place)
     }
 
     /// A key holds this from now on; its slot, and what it held before.
     ///
     /// # Panics
     /// If there are 2³² keys.
-    pub fn insert(&mut self, place: &Place, mut entry: Entry) -> (Slot, Option<Entry>) {
-        if let Content::Text(text) = &mut entry.content
-            && text.len() <= COPIED_MAX
-        {
-            *text = Bytes::copy_from_slice(text);
-        }
+    pub fn insert(&mut self, place: &Place, entry: Entry) -> (Slot, Option<Entry>) {
         if let Some(slot) = self.slot(place) {
-            let kept = self.slots[slot as usize].as_mut();
-            return (slot, kept.map(|kept| std::mem::replace(&mut kept.1, entry)));
+            let kept = self.room(slot).as_mut();
+            return (slot, kept.map(|kept| std::mem::replace(&mut kept.entry, entry)));
         }
-        let kept = Some(Box::new(((place.0, Bytes::copy_from_slice(&place.1)), entry)));
+        let kept = Some(Kept { database: place.0, key: Text::new(&place.1), entry });
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.slots[slot as usize] = kept;
+                *self.room(slot) = kept;
                 slot
             }
-            None => {
-                self.slots.push(kept);
-                Slot::try_from(self.slots.len() - 1).expect("no machine has the memory for so many keys")
-            }
+            None => self.push(kept),
         };
-        let Table { slots, index, .. } = self;
-        let hash_of = |slot: &Slot| slots[*slot as usize].as_ref().map_or(0, |kept| hash(&kept.0));
-        index.insert_unique(hash(place), slot, hash_of);
+        let Table { chunks, index, .. } = self;
+        let hash_of = |slot: &Slot| at(chunks, *slot).map_or(0, |kept| hash(kept.named()));
+        index.insert_unique(hash(named(place)), slot, hash_of);
         (slot, None)
     }
 
     /// Removes a key: its slot, and what it held.
     pub fn remove(&mut self, place: &Place) -> Option<(Slot, Entry)> {
-        let slots = &self.slots;
-        let is_it = |slot: &Slot| slots[*slot as usize].as_ref().is_some_and(|kept| kept.0 == *place);
-        let (slot, _) = self.index.find_entry(hash(place), is_it).ok()?.remove();
-        let kept = self.slots[slot as usize].take();
+        let chunks = &self.chunks;
+        let is_it = |slot: &Slot| at(chunks, *slot).is_some_and(|kept| kept.named() == named(place));
+        let (slot, _) = self.index.find_entry(hash(named(place)), is_it).ok()?.remove();
+        let kept = self.room(slot).take();
         if self.index.is_empty() {
             // The memory goes back.
             *self = Table::default();
         } else {
             self.free.push(slot);
         }
-        kept.map(|kept| (slot, kept.1))
+        kept.map(|kept| (slot, kept.entry))
     }
 
     /// Keys with their entries from this slot on, in the order of their slots.
-    pub fn starting_at(&self, slot: Slot) -> impl Iterator<Item = (Slot, &(Place, Entry))> {
-        let rest = self.slots.get(slot as usize..).unwrap_or_default();
+    pub fn starting_at(&self, slot: Slot) -> impl Iterator<Item = (Slot, Named<'_>, &Entry)> {
+        let (first, skipped) = (slot as usize / CHUNK, slot as usize % CHUNK);
+        let rest = self.chunks.get(first..).unwrap_or_default();
         // In this order: behind the last slot of all there is no other.
-        rest.iter().zip(slot..).filter_map(|(kept, slot)| Some((slot, kept.as_deref()?)))
+        let rest = rest.iter().flatten().skip(skipped).zip(slot..);
+        rest.filter_map(|(kept, slot)| kept.as_ref().map(|kept| (slot, kept.named(), &kept.entry)))
     }
 
-    /// Its keys with their entries, in the order of their slots.
+    /// Its keys with their entries, in the order of their slots. What has been taken out takes no room any more.
     pub fn into_entries(self) -> impl Iterator<Item = (Place, Entry)> {
-        self.slots.into_iter().flatten().map(|kept| *kept)
+        self.chunks.into_iter().flatten().flatten().map(|kept| (kept.place(), kept.entry))
     }
 
-    fn is_at(&self, slot: Slot, place: &Place) -> bool {
-        self.at(slot).is_some_and(|(kept, _)| kept == place)
+    fn room(&mut self, slot: Slot) -> &mut Option<Kept> {
+        &mut self.chunks[slot as usize / CHUNK][slot as usize % CHUNK]
     }
 
-    fn sorted(&self) -> Vec<&(Place, Entry)> {
-        let mut all: Vec<_> = self.starting_at(0).map(|(_, kept)| kept).collect();
-        all.sort_unstable_by_key(|(place, _)| place);
+    fn push(&mut self, kept: Option<Kept>) -> Slot {
+        if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
+            // Few keys take little room.
+            let room = if self.chunks.is_empty() { 0 } else { CHUNK };
+            self.chunks.push(Vec::with_capacity(room));
+        }
+        let before = (self.chunks.len() - 1) * CHUNK;
+        let chunk = self.chunks.last_mut().expect("one was added if there was none");
+        chunk.push(kept);
+        Slot::try_from(before + chunk.len() - 1).expect("no machine has the memory for so many keys")
+    }
+
+    fn sorted(&self) -> Vec<&Kept> {
+        let mut all: Vec<_> = self.chunks.iter().flatten().flatten().collect();
+        all.sort_unstable_by_key(|kept| kept.named());
         all
     }
 }
@@ -138,7 +175,7 @@ impl From<Vec<(Place, Entry)>> for Table {
 
 impl From<Table> for Vec<(Place, Entry)> {
     fn from(table: Table) -> Vec<(Place, Entry)> {
-        table.sorted().into_iter().cloned().collect()
+        table.sorted().into_iter().map(|kept| (kept.place(), kept.entry.clone())).collect()
     }
 }
 
@@ -171,11 +208,13 @@ impl Hash for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serve::redis::store::content::Content;
+    use bytes::Bytes;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
     fn entry(text: u8) -> Entry {
-        Entry::of(Content::Text(Bytes::from(vec![text])))
+        Entry::of(Content::text(Bytes::from(vec![text])))
     }
 
     proptest! {
