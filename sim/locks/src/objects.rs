@@ -146,7 +146,7 @@ pub(crate) fn objects() -> Vec<Box<dyn AnyLock>> {
         ),
         registered(
             "lock-free-queue",
-            "a queue whose item is written first (the exactly-once article, \"Lock-free реализация добавления\")",
+            "a queue whose item is written first (the exactly-once article, its section on adding without locks)",
             || in_time(queue(3, 5, Order::ItemFirst, Marks::None)),
             |options| asked(queue(options.clients, options.rounds, Order::ItemFirst, Marks::None), options),
         ),

@@ -132,7 +132,7 @@ impl Matrix {
             Judged { rows, uses, seeds: self.seeds, planned, interrupted: interrupt::happened() };
         screen.text(&judged.text(screen.paint()));
         let written = out.map(|out| out.fill(locks, &mut judged, &self.jobs.pool()?)).transpose()?;
-        last::keep(judged.cells().iter().filter_map(|cell| cell.token.as_deref()));
+        last::keep(judged.tokens_in_order());
         let compared = held.as_ref().and_then(|held| held.compared(locks, &judged, &faults));
         let differences = compared.as_ref().map(|compared| compared.differences.changed.as_slice());
         screen.document(&Document { rows: Rows::new(&judged.cells(), judged.is_complete()), differences });

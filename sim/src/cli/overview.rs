@@ -103,7 +103,7 @@ impl Overview {
         let interrupted = interrupt::happened();
         let judged = Judged { rows, uses: Vec::new(), seeds: self.seeds, planned, interrupted };
         screen.text(&page.foot(&judged, !self.all && self.locks.is_empty()));
-        last::keep(judged.cells().iter().filter_map(|cell| cell.token.as_deref()));
+        last::keep(judged.tokens_in_order());
         screen.rows(&judged.cells(), judged.is_complete());
         Ok(judged.ending())
     }

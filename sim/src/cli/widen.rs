@@ -127,6 +127,7 @@ impl Widen {
         let paint = screen.paint();
         let mut rows: Vec<Row> = Vec::new();
         let mut complete = true;
+        screen.text(&table::header(paint));
         'claims: for claim in &verified {
             let lock = names::lock(locks, claim.space.lock)?;
             let mut is_first = true;

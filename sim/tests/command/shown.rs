@@ -124,6 +124,19 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("Z5", "s1 answers B"),
         ("Z7", "s1 answers C"),
         ("Z19", " beside it"),
+        ("C6", "A's record lives until 4 s: by s1's clock it is 4 s, and it has expired"),
+        ("C21", "A and B wait equally long, 1 tick, and go on at the same time"),
+        ("C38", "s2 answers B: timed out, and "),
+        ("C7", "s1 answers A: {1us·tB}, again and again"),
+        ("E8", "s1 still stores 0/A@1 (created at 6), and C waits behind it"),
+        ("E17", "s1 answers B: else: 0/0 (created at 2)"),
+        ("E17", "after the last step nothing happens any more"),
+        ("V3", "s1 answers A: lock 1: granted, has PR, value 0"),
+        ("V4", "s1 answers B: the block holds nothing"),
+        ("V5", "x0.read() → absent: A is told what no order of the calls explains"),
+        ("V9", "s1 answers A: lock 1: granted, has PR, value 0 (not valid)"),
+        ("X4", "A's set index := 1 if version 0: s1 stores index = 1 (version 1)"),
+        ("X4", "s1 answers B: nothing, again and again"),
     ] {
         let run = document(&format!("replay {row}"));
         let why = run["why"].as_array().unwrap_or_else(|| panic!("{row}: {run}"));

@@ -267,13 +267,19 @@ impl Fault {
 }
 
 impl Display for Plan {
-    /// The network, the schedule unless it is uniform, then a line per fault, then when the run heals.
+    /// The network, the schedule unless it is uniform, then a line per fault, then when the run heals. First come the faults that
+    /// something sets off, which nobody knows the time of, and then the others in the order of their times.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "network: {}", self.network)?;
         if self.schedule != Schedule::Uniform {
             writeln!(f, "schedule: {}", self.schedule)?;
         }
-        self.faults.iter().try_for_each(|planned| writeln!(f, "{planned}"))?;
+        let mut faults: Vec<&Planned> = self.faults.iter().collect();
+        faults.sort_by_key(|planned| match planned.when {
+            When::Trigger { .. } => None,
+            When::At(at) => Some(at),
+        });
+        faults.into_iter().try_for_each(|planned| writeln!(f, "{planned}"))?;
         write!(f, "at {}: heals", self.heal_at)
     }
 }
@@ -297,8 +303,9 @@ impl Display for When {
         match *self {
             When::At(at) => write!(f, "at {at}"),
             When::Trigger { client, event, nth, delay } => {
-                if delay != Micros::ZERO {
-                    write!(f, "{delay} after ")?;
+                match delay {
+                    Micros::ZERO => f.write_str("when ")?,
+                    delay => write!(f, "{delay} after ")?,
                 }
                 match client {
                     Some(client) => write!(f, "{} {event}", ClientId(client))?,

@@ -11,7 +11,7 @@ use crate::plans::shrink::{Failing, ShrinkGoal, Trial, shrink};
 use crate::plans::strategy::Strategy;
 use crate::plans::swarm::Scale;
 use crate::plans::varied;
-use crate::report::{Heading, TextOptions, TimeColumn, TraceHash};
+use crate::report::{Heading, TextOptions, TimeColumn, TraceHash, never_again};
 use crate::seeded::outcome::{Limits as RunLimits, Outcome};
 use crate::seeded::run::Engine;
 use crate::sweep::{BLOCK, PlannedRun, SweepOptions, SweepReport, sweep};
@@ -183,18 +183,28 @@ impl<Y: System> Registered<Y> {
         }
         // A loop in which what is owed is served is shown as the steps that it is.
         let told_stem = never.map(|_| watcher.steps);
-        if never.is_some() {
+        let goes_round = !cycle.is_empty();
+        if never.is_some() && goes_round {
             watcher.text().loop_starts();
         }
         for action in cycle {
             walker.step(*action, &mut watcher)?;
         }
         if let Some(goal) = never {
-            watcher.text().loop_ends(&never_in_words::<Y>(goal));
+            let what = never_in_words::<Y>(goal);
+            match goes_round {
+                true => watcher.text().loop_ends(&what),
+                false => watcher.text().nothing_follows(&what),
+            }
         }
         let parting = walker.telling().parting().map(ToString::to_string);
         let replay = watcher.finish(token, starved, None, parting, panicked);
-        Ok(Replay { loop_start: told_stem, never: never.map(never_in_words::<Y>), time, ..replay })
+        Ok(Replay {
+            loop_start: told_stem,
+            never: never.map(|goal| never_again(&never_in_words::<Y>(goal), goes_round)),
+            time,
+            ..replay
+        })
     }
 
     fn replay_seeded(
@@ -206,17 +216,20 @@ impl<Y: System> Registered<Y> {
         let options = TextOptions { time: TimeColumn::Seconds, ..*options };
         let (limits, mut engine) = (RunLimits::of(setup), Engine::new());
         // What it breaks has to be known before it is shown.
-        let ran = panics::of(|| engine.run(setup, plan, *seed, &limits, &mut ()).violations);
-        let broken = ran.iter().flatten().map(|violation| violation.promise);
+        let ran = panics::of(|| engine.run(setup, plan, *seed, &limits, &mut ()));
+        let broken = ran.iter().flat_map(|outcome| &outcome.violations).map(|violation| violation.promise);
         let (heading, set) =
             (self.heading(token, setup, &broken.collect::<Vec<_>>()), self.settings_set_in(setup));
         let mut watcher = Watcher::new(heading, set, setup, options);
         // It ends as it did.
         let _ = panics::of(|| Engine::new().run(setup, plan, *seed, &limits, &mut watcher));
-        let plan = Some(told_among(setup, told));
+        let told = Some(told_among(setup, told));
         match ran {
-            Ok(violations) => Replay { violations, ..watcher.finish(token, None, plan, None, None) },
-            Err(panicked) => watcher.finish(token, None, plan, None, Some(panicked.what)),
+            Ok(Outcome { violations, strikes, .. }) => {
+                let nothing_struck = !plan.faults.is_empty() && strikes.is_nothing();
+                Replay { violations, nothing_struck, ..watcher.finish(token, None, told, None, None) }
+            }
+            Err(panicked) => watcher.finish(token, None, told, None, Some(panicked.what)),
         }
     }
 }

@@ -29,10 +29,12 @@ pub struct Replay {
     pub events: Vec<JsonEvent>,
     /// Lasso only: what is never kept in the loop.
     pub starved: Option<Promise>,
-    /// The same in words: `nobody is granted the lock`.
+    /// The same in a sentence: `in the loop at the end, for ever, nobody is granted the lock`.
     pub never: Option<String>,
     /// Seeded runs only: the plan, a line per fault.
     pub plan: Option<String>,
+    /// Seeded runs only: there are faults in the plan, and the run was over before any of them struck.
+    pub nothing_struck: bool,
     /// What is not as it is by default, as `name=value`.
     pub settings: Vec<String>,
     /// The same for people: `ttl=3.999s`.
@@ -94,7 +96,7 @@ impl Replay {
             property: promise,
             client: None,
             other: None,
-            words: format!("in the loop at the end, for ever, {never}"),
+            words: never.clone(),
         }));
         broken.sort_by_key(|broken| Some(broken.property) != self.shown_for);
         broken

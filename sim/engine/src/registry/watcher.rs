@@ -98,6 +98,7 @@ impl Watcher {
             starved,
             never: None,
             plan,
+            nothing_struck: false,
             settings: self.set.plain,
             settings_told: self.set.told,
             nodes: self.nodes,

@@ -31,7 +31,7 @@ pub use shiviz::shiviz;
 pub use story::{Kind, Reason, Story};
 #[cfg(feature = "report")]
 pub use text::why_text;
-pub use text::{Heading, TextOptions, TextTrace, TimeColumn};
+pub use text::{Heading, TextOptions, TextTrace, TimeColumn, never_again};
 
 use picklock_model::machine::{Message, Store};
 use picklock_model::names::Words;

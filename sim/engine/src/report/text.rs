@@ -144,6 +144,14 @@ pub struct TextTrace {
     never: Option<String>,
 }
 
+/// What never comes, in a sentence; in a loop, or because nothing is left to happen.
+pub fn never_again(what: &str, goes_round: bool) -> String {
+    match goes_round {
+        true => format!("in the loop at the end, for ever, {what}"),
+        false => format!("after the last step nothing happens any more, and for ever {what}"),
+    }
+}
+
 impl TextTrace {
     /// Nothing has happened yet.
     pub fn new(heading: Heading, options: TextOptions) -> Self {
@@ -171,7 +179,13 @@ impl TextTrace {
     /// The loop is closed; `what` never happens in it: `nobody is granted the lock`.
     pub fn loop_ends(&mut self, what: &str) {
         self.push_banner(format!("and back to there: {what}, for ever"));
-        self.never = Some(what.to_owned());
+        self.never = Some(never_again(what, true));
+    }
+
+    /// Nothing is left to happen: the loop has no steps.
+    pub fn nothing_follows(&mut self, what: &str) {
+        self.push_banner(format!("from here on nothing happens: {what}, for ever"));
+        self.never = Some(never_again(what, false));
     }
 
     /// Something that the reader must know before he trusts what follows.

@@ -164,6 +164,13 @@ impl Strikes {
     }
 }
 
+impl Strikes {
+    /// Whether no fault has struck, on no node and no message. A pulled trigger alone is none.
+    pub fn is_nothing(&self) -> bool {
+        Strikes { triggers: 0, ..*self } == Strikes::default()
+    }
+}
+
 impl AddAssign for Strikes {
     fn add_assign(&mut self, other: Strikes) {
         self.lost += other.lost;

@@ -9,7 +9,7 @@ use super::super::screen::{Paint, Screen, Tone, cell, counted, grouped, headed, 
 use super::kind::Kind;
 use crate::registry::{known_of, known_run};
 use crate::sweep::SweepReport;
-use picklock_model::claims::{Cell as Entry, Known, claims};
+use picklock_model::claims::{Cell as Entry, Claim, Judgement, Known, claims};
 use picklock_properties::{Promise, PromiseSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -485,15 +485,30 @@ impl Judged {
     }
 
     /// The run that most readers would want to see first: two holders at once, of Redlock if it is there.
-    pub fn telling(&self) -> Option<String> {
+    fn most_telling(&self) -> Option<&Cell> {
         let broken = self.cells().into_iter().filter(|cell| cell.first_seed.is_some());
         let rank = |cell: &&Cell| (cell.property != Promise::MutualExclusion, cell.lock != "redlock");
-        broken.min_by_key(rank).and_then(Cell::name_of_run)
+        broken.min_by_key(rank)
+    }
+
+    /// The name of that run.
+    pub fn telling(&self) -> Option<String> {
+        self.most_telling().and_then(Cell::name_of_run)
+    }
+
+    /// The tokens of all runs that break a promise, the one to be seen first before the others.
+    pub fn tokens_in_order(&self) -> Vec<&str> {
+        let first = self.most_telling().and_then(|cell| cell.token.as_deref());
+        let others = self.cells().into_iter().filter_map(|cell| cell.token.as_deref());
+        first.into_iter().chain(others.filter(|other| Some(*other) != first)).collect()
     }
 
     /// Of each row a run that breaks a promise, and what to do with it.
     fn tokens(&self, paint: Paint) -> String {
-        let Some(first) = self.telling() else { return String::new() };
+        let Some((telling, first)) = self.most_telling().and_then(|cell| Some((cell, cell.name_of_run()?)))
+        else {
+            return String::new();
+        };
         let title = "a run of each row that breaks a promise (--json has all, with tokens)";
         let title = wrapped(title, Screen::text_width(), "");
         let title: Vec<String> = title.lines().map(|line| paint.text(Tone::Strong, line)).collect();
@@ -504,9 +519,8 @@ impl Judged {
         let has_locks = self.rows.iter().any(|row| row.kind == Kind::Locks);
         let (title, theorems) = match has_locks {
             true => {
-                let lock = first.split(':').next().unwrap_or_default();
-                let theorem = claims().into_iter().find(|claim| claim.space.lock == lock);
-                match theorem.map(|claim| format!("  see why     {} theorems {}\n", program(), claim.theorem))
+                match theorem_about(telling)
+                    .map(|name| format!("  see why     {} theorems {name}\n", program()))
                 {
                     Some(theorems) => ("to see how it happened, and what the lock leans on", theorems),
                     None => ("to see how it happened", String::new()),
@@ -517,6 +531,16 @@ impl Judged {
         let _ = write!(text, "\n{}\n{}{theorems}", paint.text(Tone::Strong, title), next::steps(&first));
         text
     }
+}
+
+/// What is claimed of the promise that this run breaks, or of its lock if nothing is.
+fn theorem_about(cell: &Cell) -> Option<&'static str> {
+    let of_lock: Vec<Claim> = claims().into_iter().filter(|claim| claim.space.lock == cell.lock).collect();
+    let is_about_it = |claim: &&Claim| match &claim.judgement {
+        Judgement::Safety => !cell.property.is_of_progress() && claim.theorem.contains(cell.property.name()),
+        progress => progress.of(PromiseSet::EMPTY).contains(cell.property),
+    };
+    of_lock.iter().find(is_about_it).or(of_lock.first()).map(|claim| claim.theorem)
 }
 
 /// The rows that have something to say of these promises.

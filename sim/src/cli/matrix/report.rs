@@ -197,6 +197,9 @@ fn shown(cell: &Cell, known: &Known) -> Markup {
         // Broken, and without a picture, if it was interrupted.
         (None, []) => cell.name_of_run().map(|run| format!("{} replay {run}", names::program())),
     };
+    let mark = text.split(' ').next().unwrap_or_default();
+    let meaning = || MARKS.iter().find(|(of, shown, _)| *of == class && *shown == mark);
+    let title = title.or_else(|| meaning().map(|(_, _, words)| (*words).to_owned()));
     html! {
         td class=(class) title=[title] {
             @if let Some(picture) = &cell.picture { a href=(picture) { (text) } }

@@ -44,7 +44,11 @@ impl Shown<'_> {
     fn plan(&self) -> String {
         let Some(plan) = &self.replay.plan else { return String::new() };
         let lines = plan.lines().map(|line| fitting(line, self.terminal, "  "));
-        format!("{}\n{}", self.paint.text(Tone::Strong, "the plan"), lines.collect::<String>())
+        let idle = match self.replay.nothing_struck {
+            true => format!("  {}\n", self.paint.text(Tone::Unclear, "no fault of it struck in this run")),
+            false => String::new(),
+        };
+        format!("{}\n{}{idle}", self.paint.text(Tone::Strong, "the plan"), lines.collect::<String>())
     }
 
     /// What it came to, in a line or two. What broke stands above the table, and is said again only where that is out of sight.

@@ -237,7 +237,7 @@ mod tests {
         };
         let aims = [Trigger::Granted, Trigger::Left];
         assert!(change(&mut planned, Change::Aim(0), &aims));
-        assert_eq!(planned.to_string(), "a client is granted: that client pauses for 40s");
+        assert_eq!(planned.to_string(), "when a client is granted: that client pauses for 40s");
         assert!(!change(&mut planned, Change::Aim(1), &aims));
         let mut offset = Planned { when: When::At(Micros::ZERO), ..planned };
         assert!(!change(&mut offset, Change::Aim(0), &aims));

@@ -12,6 +12,8 @@ const TEN_BROKEN: i32 = 73;
 const ASIDE: i32 = 15;
 /// So many pixels words may reach over the next lane, where nothing stands beside that lane's line: a row has but one step.
 const OVER: i32 = 80;
+/// So many pixels words beside the last lane end before its room does: behind it the picture is over.
+const EDGE: i32 = 10;
 
 /// One line beside a lane. What does not fit is shortened, and its title has it in full.
 pub(super) fn label(
@@ -24,7 +26,12 @@ pub(super) fn label(
 ) -> Markup {
     let is_last = lane + 1 == layout.story.nodes.len();
     let is_free = layout.resources.is_empty() && layout.bars.shown.is_empty() && !is_last;
-    let characters = Bars::characters(layout.lane - layout.bands() + if is_free { OVER } else { 0 });
+    let more = match (is_free, is_last) {
+        (true, _) => OVER,
+        (false, true) => -EDGE,
+        (false, false) => 0,
+    };
+    let characters = Bars::characters(layout.lane - layout.bands() + more);
     let box_class = if is_struck { "box struck" } else { "box" };
     boxed((layout.x(lane) + ASIDE, y), TEN_CHARACTERS, [box_class, class], (words, characters))
 }

@@ -12,11 +12,13 @@ mod expired;
 mod gone;
 mod objects;
 mod stored;
+mod waiting;
 mod waits;
 
 use super::layout::opening;
 use super::svg::{duration, is_fault, words};
 use super::times::{self, of_event};
+use crate::report::operations::{Operation, operations};
 use crate::report::story::{Flight, Kind, Reason, Story, flights};
 use crate::report::{JsonEvent, TimeColumn};
 use cut::cut_off;
@@ -78,24 +80,23 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     causes.extend(in_vain);
     causes.extend(search.left_beside(flights));
     causes.extend(search.left_behind());
-    if let Some(shared) = search.shared_out() {
-        // It takes both for them to meet again and again.
-        causes.push(shared);
-        causes.extend(search.wait_alike());
-    }
+    causes.extend(search.shared_out());
+    causes.extend(search.wait_alike());
     // Where the store told of lost records, that is enough.
     for quiet in [Search::expired_there, Search::missed] {
         if causes.iter().all(|cause| cause.kind != Kind::Gone) {
             causes.extend(quiet(&search, flights));
         }
     }
-    if causes.iter().all(|cause| cause.kind == Kind::Milestone) {
+    if causes.iter().all(|cause| cause.kind == Kind::Milestone) || search.is_of_objects {
         causes.extend(search.answer(flights));
     }
     causes.extend(search.of_objects(flights));
     causes.extend(search.wanted());
+    causes.extend(search.told_in_vain(flights));
     causes.extend(search.ends());
     causes.sort_by_key(|cause| (cause.position, cause.kind));
+    causes.dedup_by(|later, earlier| later == earlier);
     // What is gone is told once: first comes who says that a grant rests on it.
     causes.dedup_by(|later, earlier| {
         (later.position, later.kind) == (earlier.position, earlier.kind) && later.kind == Kind::Gone
@@ -383,7 +384,11 @@ impl Search<'_> {
     /// What breaks, or what goes round for ever while it never comes.
     fn ends(&self) -> Vec<Cause> {
         if let Some(breaks) = &self.breaks {
-            return vec![self.cause(self.end, Kind::Breaks, breaks.words.to_owned())];
+            let words = match self.answered() {
+                Some(answered) => format!("{answered}: {}", breaks.words),
+                None => breaks.words.to_owned(),
+            };
+            return vec![self.cause(self.end, Kind::Breaks, words)];
         }
         let start = self.story.loop_start.unwrap_or(self.end);
         let (position, words) = match self.story.events.len().saturating_sub(start) {
@@ -396,6 +401,14 @@ impl Search<'_> {
             |told: &String| told.split_once(": ").map_or(told.clone(), |(_, words)| words.to_owned());
         let never = self.story.broken.iter().map(|told| self.cause(self.end, Kind::Breaks, in_words(told)));
         std::iter::once(self.cause(position, Kind::Loop, words)).chain(never).collect()
+    }
+
+    /// The call that came back in the step that breaks the promise, and with what: `x0.read() → absent`.
+    fn answered(&self) -> Option<String> {
+        let came_back =
+            |operation: &Operation| operation.ended == Some(self.end) && operation.answer.is_some();
+        let operation = operations(&self.story.events[..=self.end]).into_iter().find(came_back)?;
+        Some(operation.label())
     }
 
     fn last_report(&self, client: &str, is_it: fn(&Reported) -> bool) -> Option<usize> {

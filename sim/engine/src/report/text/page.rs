@@ -66,7 +66,7 @@ pub fn why_text(story: &Story, options: TextOptions) -> String {
     }
     let is_told = |broken: &str| {
         let words = broken.split_once(": ").map_or(broken, |(_, words)| words);
-        causes.iter().any(|cause| cause.words == words)
+        causes.iter().any(|cause| cause.kind == Kind::Breaks && cause.words.ends_with(words))
     };
     let others: Vec<&String> = story.broken.iter().filter(|broken| !is_told(broken)).collect();
     if !others.is_empty() {
@@ -111,7 +111,7 @@ impl Page {
         }
         let how = match (first, &trace.never) {
             (Some((step, violation)), _) => Some(format!("in step {step}, {}", violation_words(&violation))),
-            (None, Some(never)) => Some(format!("in the loop at the end, for ever, {never}")),
+            (None, Some(never)) => Some(never.clone()),
             (None, None) => None,
         };
         if let Some(how) = how.filter(|_| self.options.tells_how) {

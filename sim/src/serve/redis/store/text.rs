@@ -26,10 +26,12 @@ enum Place {
 impl Text {
     /// These bytes, without a share in where they come from if they are not long.
     pub fn new(from: &Bytes) -> Text {
-        match from.len() {
-            ..=INLINE_MAX => Text::here(from),
-            ..=COPIED_MAX => Text(Place::There(Bytes::copy_from_slice(from))),
-            _ => Text(Place::There(from.clone())),
+        if from.len() <= INLINE_MAX {
+            Text::here(from)
+        } else if from.len() <= COPIED_MAX {
+            Text(Place::There(Bytes::copy_from_slice(from)))
+        } else {
+            Text(Place::There(from.clone()))
         }
     }
 
@@ -61,10 +63,7 @@ impl Deref for Text {
 
 impl From<Bytes> for Text {
     fn from(bytes: Bytes) -> Text {
-        match bytes.len() {
-            ..=COPIED_MAX => Text::new(&bytes),
-            _ => Text(Place::There(bytes)),
-        }
+        if bytes.len() <= COPIED_MAX { Text::new(&bytes) } else { Text(Place::There(bytes)) }
     }
 }
 

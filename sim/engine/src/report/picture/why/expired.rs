@@ -8,7 +8,7 @@ use crate::report::story::Flight;
 use std::collections::BTreeSet;
 
 /// What stands between a cell and the moment to which it lives.
-const UNTIL: &str = " until ";
+pub(super) const UNTIL: &str = " until ";
 
 impl Search<'_> {
     /// What the servers that a party was granted the lock by had of those who held before, and took for expired.
@@ -48,10 +48,13 @@ impl Search<'_> {
             let (_, until) = cell.split_once(UNTIL).filter(|_| names(cell, client))?;
             micros(until).filter(|until| *until <= now)
         })?;
-        let (until, now, server) = (duration(until, false), duration(now, false), &answer.from);
-        let words = format!(
-            "{client}'s record lives until {until}: by {server}'s clock it is {now}, and it has expired"
-        );
+        let words = lives_until(client, until, &answer.from, now);
         Some(self.cause(answer.sent, Kind::Gone, words))
     }
+}
+
+/// Both times are in microseconds, by the server's clock.
+pub(super) fn lives_until(client: &str, until: i64, server: &str, now: i64) -> String {
+    let (until, now) = (duration(until, false), duration(now, false));
+    format!("{client}'s record lives until {until}: by {server}'s clock it is {now}, and it has expired")
 }

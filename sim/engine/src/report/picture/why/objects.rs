@@ -14,7 +14,7 @@ const COUNTED: &str = "revision ";
 impl Search<'_> {
     /// Every change of what is stored, and what a client was answered after an answer to it had been lost.
     pub(super) fn of_objects(&self, flights: &[Flight]) -> Vec<Cause> {
-        if !self.is_of_objects || self.is_of_progress() {
+        if !self.is_of_objects {
             return Vec::new();
         }
         let changes: Vec<Cause> = (0..=self.end).filter_map(|position| self.change(position)).collect();

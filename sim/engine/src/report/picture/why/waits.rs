@@ -74,24 +74,19 @@ impl Search<'_> {
         flights.iter().filter(is_request).filter_map(answer).collect()
     }
 
-    /// What servers still have of clients that take their release for done, where somebody asks for it who waits.
+    /// What servers still have of clients that take their release for done, or are down for good, where somebody asks for it who waits.
     pub(super) fn left_behind(&self) -> Vec<Cause> {
+        let waiting = self.who_waits();
         let clients = self.clients.iter().filter(|_| self.is_of_progress());
-        clients.filter_map(|client| self.left_behind_by(client)).collect()
+        clients.filter_map(|client| self.left_behind_by(client, &waiting)).collect()
     }
 
-    fn left_behind_by(&self, client: &str) -> Option<Cause> {
+    fn left_behind_by(&self, client: &str, waiting: &BTreeSet<&str>) -> Option<Cause> {
         let last = |is_it: fn(&Reported) -> bool| self.last_report(client, is_it);
-        let released = last(|reported| reported.is_release())?;
-        if last(|reported| reported.is_call()) > Some(released) {
-            return None;
-        }
+        let released = last(|reported| reported.is_release());
+        let released = released.filter(|released| last(|reported| reported.is_call()) < Some(*released));
+        let gone = self.down_since(client).or(released)?;
         let events = &self.story.events[..=self.end];
-        let waits = |other: &str| {
-            let called = self.last_report(other, |reported| reported.is_call());
-            called.is_some() && called > self.last_report(other, |reported| reported.is_grant())
-        };
-        let waiting: BTreeSet<&str> = self.clients.iter().copied().filter(|other| waits(other)).collect();
         let lines = self.stored_at_the_end();
         let own = lines.iter().flat_map(|(server, lines)| lines.iter().map(move |line| (server, line)));
         own.filter(|(_, line)| names(line, client)).find_map(|(server, line)| {
@@ -103,7 +98,7 @@ impl Search<'_> {
                 let event = &events[*position];
                 event.node.as_deref().is_some_and(|node| waiting.contains(node)) && asks(event)
             };
-            let asked = (released..events.len()).find(is_asked)?;
+            let asked = (gone..events.len()).find(is_asked)?;
             let waiter = events[asked].node.as_ref()?;
             let words = format!("{server} still stores {line}, and {waiter} waits behind it");
             Some(self.cause(asked, Kind::Record, words))
@@ -194,7 +189,7 @@ impl Search<'_> {
             };
             let since = last.insert(client, position).map(tick);
             let waited = since.map(|since| (since, tick(position))).filter(|(since, until)| since < until);
-            if let Some(waited) = waited.filter(|_| event.wake == Some("machine")) {
+            if let Some(waited) = waited.filter(|_| event.wake == Some("machine") && self.goes_on(position)) {
                 waits.entry(client).or_default().push(waited);
                 at = position;
             }

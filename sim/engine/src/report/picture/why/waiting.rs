@@ -1,0 +1,135 @@
+//! What those were told who wait for ever: the last answers, and what became of the records that they left.
+
+use super::expired::{UNTIL, lives_until};
+use super::gone::micros;
+use super::stored::{names, place_of};
+use super::{Cause, Kind, Search};
+use crate::report::JsonEvent;
+use crate::report::operations::operations;
+use crate::report::story::Flight;
+use std::collections::BTreeSet;
+
+impl Search<'_> {
+    /// Who waits at the end, and is there.
+    pub(super) fn who_waits(&self) -> BTreeSet<&str> {
+        let events = &self.story.events[..=self.end];
+        let called: BTreeSet<String> = match self.is_of_objects {
+            true => {
+                let all = operations(events).into_iter().filter(|operation| operation.ended.is_none());
+                all.map(|operation| operation.client).collect()
+            }
+            false => BTreeSet::new(),
+        };
+        let waits = |client: &str| {
+            let asked = self.last_report(client, |reported| reported.is_call());
+            let granted = self.last_report(client, |reported| reported.is_grant());
+            called.contains(client) || asked.is_some() && asked > granted
+        };
+        let all = self.clients.iter().copied();
+        all.filter(|client| waits(client) && self.down_since(client).is_none()).collect()
+    }
+
+    /// Where a client went down that is down at the end.
+    pub(super) fn down_since(&self, client: &str) -> Option<usize> {
+        let events = &self.story.events[..=self.end];
+        let of_it = |what: &str| {
+            events.iter().rposition(|event| event.what == what && event.node.as_deref() == Some(client))
+        };
+        let crashed = of_it("crashed")?;
+        (of_it("restarted") < Some(crashed)).then_some(crashed)
+    }
+
+    /// Of each of these what it was told last, and where it lost what it had left.
+    pub(super) fn told_in_vain(&self, flights: &[Flight]) -> Vec<Cause> {
+        let waiting = if self.is_of_progress() { self.who_waits() } else { BTreeSet::new() };
+        let of_each = |client: &&str| {
+            let mut causes = self.last_answers(client, flights);
+            causes.extend(self.own_record_lost(client));
+            causes
+        };
+        waiting.iter().flat_map(of_each).collect()
+    }
+
+    /// Whether a client does something else after this step of it than before: whoever hears a mere sign of life goes on as it was.
+    pub(super) fn goes_on(&self, position: usize) -> bool {
+        let event = &self.story.events[position];
+        let before = self.story.events[..position].iter().rfind(|earlier| earlier.node == event.node);
+        let is_as_before = |before: &JsonEvent| (&before.line, before.doing) == (&event.line, event.doing);
+        !event.sent.is_empty() || !before.is_some_and(is_as_before)
+    }
+
+    /// The last answers that a client got while it waits, as far as they are not about itself, and no acknowledgement. Those that say
+    /// the same are one.
+    fn last_answers(&self, client: &str, flights: &[Flight]) -> Vec<Cause> {
+        let events = &self.story.events;
+        let since = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
+        let is_answer = |flight: &&Flight| {
+            let sent = &events[flight.sent];
+            let is_of_server = sent.what == "delivered" && sent.stored.is_some();
+            flight.to == client && is_of_server && flight.sent >= since && !flight.is_lost
+        };
+        let mut answers: Vec<(usize, &Flight)> =
+            flights.iter().filter(is_answer).filter_map(|flight| Some((flight.ended?, flight))).collect();
+        answers.retain(|(ended, answer)| {
+            *ended <= self.end && !self.changes_something(answer.sent) && self.goes_on(*ended)
+        });
+        answers.sort_by_key(|(ended, _)| *ended);
+        let goes_round = self.story.loop_start.filter(|start| *start < events.len());
+        if let Some(start) = goes_round {
+            // Whoever hears now this and now that is not kept waiting by one of them.
+            let mut round =
+                answers.iter().filter(|(ended, _)| *ended >= start).map(|(_, answer)| &answer.message);
+            let first = round.next();
+            if first.is_none() || round.any(|other| Some(other) != first) {
+                return Vec::new();
+            }
+        }
+        answers.retain(|(_, answer)| !names(&answer.message, client));
+        let mut alike = answers.chunk_by(|(_, one), (_, other)| one.message == other.message).rev();
+        let told = |alike: &[(usize, &Flight)]| {
+            let (_, Flight { from, to, message, sent, .. }) = alike.first()?;
+            let again = match (goes_round, alike.len() - 1) {
+                (Some(_), _) => ", again and again".to_owned(),
+                (None, 0) => String::new(),
+                (None, 1) => ", and once more".to_owned(),
+                (None, more) => format!(", and {more} times more"),
+            };
+            Some(self.cause(*sent, Kind::Milestone, format!("{from} answers {to}: {message}{again}")))
+        };
+        let Some(last) = alike.next() else { return Vec::new() };
+        // Of a single one it counts what came before it, too.
+        let before = alike.next().filter(|_| last.len() == 1 && goes_round.is_none());
+        before.into_iter().chain([last]).filter_map(told).collect()
+    }
+
+    /// Where a client's last record was stored, and where it is gone, if none is anywhere from then on and it did not take it away itself.
+    fn own_record_lost(&self, client: &str) -> Vec<Cause> {
+        let events = &self.story.events[..=self.end];
+        let since = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
+        let own = |position: usize| events[position].stored.as_ref()?.iter().find(|line| names(line, client));
+        let Some(last) = (since..=self.end).rev().find(|position| own(*position).is_some()) else {
+            return Vec::new();
+        };
+        let server = events[last].node.as_deref();
+        let is_of_server = |position: &usize| {
+            events[*position].node.as_deref() == server && events[*position].stored.is_some()
+        };
+        let is_before_loop = self.story.loop_start.is_none_or(|start| last < start);
+        let gone = (last + 1..=self.end).find(is_of_server).filter(|_| is_before_loop);
+        let (Some(gone), Some(line), Some(server)) = (gone, own(last), server) else { return Vec::new() };
+        let event = &events[gone];
+        let until = line.split_once(UNTIL).and_then(|(_, until)| micros(until));
+        let now = event.wall_us.unwrap_or(event.at_us);
+        let words = match until.filter(|until| *until <= now) {
+            Some(until) => lives_until(client, until, server, now),
+            None if event.from.as_deref() == Some(client) => return Vec::new(),
+            None => self.by_message(gone, format!("{client}'s record is gone on {server}")),
+        };
+        let has_it = |position: &usize| {
+            is_of_server(position) && own(*position).is_some_and(|other| place_of(other) == place_of(line))
+        };
+        let stored = (since..=last).find(has_it).unwrap_or(last);
+        let stores = self.cause(stored, Kind::Record, format!("{server} stores {line}"));
+        vec![stores, self.cause(gone, Kind::Gone, words)]
+    }
+}
