@@ -64,6 +64,15 @@ fn files(folder: &Path, kind: &str) -> Vec<(PathBuf, String)> {
     files
 }
 
+/// What the book says that a search went through: `8,930,590 states`, `4,620,680 kept`.
+fn sizes_in(text: &str) -> BTreeSet<u64> {
+    let is_of_number = |letter: char| letter.is_ascii_digit() || letter == ',';
+    let before = |unit: &'static str| text.match_indices(unit).map(|(at, _)| text[..at].trim_end());
+    let all = [" states", "\nstates", " kept", " of them kept"].into_iter().flat_map(before);
+    let numbers = all.map(|before| before.rsplit(|letter| !is_of_number(letter)).next().unwrap_or_default());
+    numbers.filter_map(|number| number.replace(',', "").parse().ok()).collect()
+}
+
 fn read(file: &Path) -> String {
     std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
@@ -402,4 +411,51 @@ fn sentence(words: &str) -> String {
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
     let stop = if words.ends_with('.') { "" } else { "." };
     format!("{first}{}{stop}", letters.as_str())
+}
+
+/// `8,930,590`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev().map(|group| String::from_utf8_lossy(group).into_owned());
+    groups.collect::<Vec<_>>().join(",")
+}
+
+/// What no claim and no widening has, and what shows it: a call of the command, or a test in which the number stands.
+#[test]
+fn every_size_that_the_book_names_is_that_of_a_claim_of_a_widening_or_of_what_shows_it() {
+    let golden = |name: &str| read(&root().join("tests/golden").join(name));
+    let mut shown = sizes_in(&golden("sizes.txt"));
+    let widening = read(&root().join("docs/src/findings/widening.md"));
+    let is_of_number = |letter: char| letter.is_ascii_digit() || letter == ',';
+    let of_widening = widening.split(|letter| !is_of_number(letter));
+    shown.extend(of_widening.filter_map(|number| number.replace(',', "").parse::<u64>().ok()));
+    let measured = golden("measured.txt");
+    let mut measured: Vec<(u64, &str)> = measured
+        .lines()
+        .map(|line| line.split_once(' ').expect("a size, and what shows it"))
+        .map(|(size, by)| (size.parse().expect("a number"), by))
+        .collect();
+    for (size, by) in &measured {
+        if let Some(test) = by.strip_suffix(".rs") {
+            let digits = size.to_string();
+            let text = read(&root().join(format!("{test}.rs"))).replace('_', "");
+            assert!(text.contains(&digits), "{by} does not say {size}");
+        } else {
+            assert!(by.starts_with("picklock check ") || by.starts_with("picklock theorems "), "{by}");
+        }
+    }
+    let mut missing = Vec::new();
+    for (page, text) in pages() {
+        for size in sizes_in(&text) {
+            let known = measured.iter().any(|(other, _)| *other == size);
+            if !shown.contains(&size) && !known {
+                missing.push(format!("{}: {size}", page.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "nothing shows these sizes: {missing:#?}");
+    let pages = pages();
+    let is_named = |size: u64| pages.iter().any(|(_, text)| text.contains(&grouped(size)));
+    measured.retain(|(size, _)| !is_named(*size));
+    assert!(measured.is_empty(), "the book does not name these any more: {measured:?}");
 }

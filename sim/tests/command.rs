@@ -12,6 +12,8 @@ mod hunts;
 mod keeps;
 #[path = "command/knobs.rs"]
 mod knobs;
+#[path = "command/measured.rs"]
+mod measured;
 #[path = "command/objects.rs"]
 mod objects;
 #[path = "command/overview.rs"]

@@ -484,7 +484,7 @@ mod tests {
             [
                 "network: 200us to 2ms",
                 "3ms after a client is granted for the second time: that client pauses for 45s",
-                "B reaches L6:4: s3 crashes for good",
+                "when B reaches L6:4: s3 crashes for good",
                 "at 0: A's wall clock steps back by 1.500ms",
                 "at 1ms: cut from s1 and s2 to everybody, one way, for 5s",
                 "at 60s: heals",

@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// What stands in the columns of [`line`].
 pub fn header(paint: Paint) -> String {
     let text = format!("  {:28}  {:12}  {:>12}  verdict\n", "one more", "size", "states");
-    let narrow = format!("  {:22}  {:12}  {:>12}  verdict\n", "one more", "size", "states");
+    let narrow = format!("  {:22}  {:12}  {:>12}\n", "one more", "size", "states");
     let is_wide = Screen::fits(text.chars().count() + 4);
     paint.text(Tone::Faint, if is_wide { &text } else { &narrow })
 }

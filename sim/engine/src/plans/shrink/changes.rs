@@ -259,6 +259,6 @@ mod tests {
             assert!(change(&mut planned, how, &[]), "{how:?}: {planned}");
             assert!(!change(&mut planned, how, &[]), "{how:?} twice: {planned}");
         }
-        assert_eq!(planned.to_string(), "a client leaves: that client pauses for 1s");
+        assert_eq!(planned.to_string(), "when a client leaves: that client pauses for 1s");
     }
 }

@@ -96,7 +96,11 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     causes.extend(search.told_in_vain(flights));
     causes.extend(search.ends());
     causes.sort_by_key(|cause| (cause.position, cause.kind));
-    causes.dedup_by(|later, earlier| later == earlier);
+    // An answer may be told twice: first comes who says what it lacks.
+    causes.dedup_by(|later, earlier| {
+        let is_of_it = (later.position, later.kind) == (earlier.position, earlier.kind);
+        is_of_it && earlier.words.starts_with(&later.words)
+    });
     // What is gone is told once: first comes who says that a grant rests on it.
     causes.dedup_by(|later, earlier| {
         (later.position, later.kind) == (earlier.position, earlier.kind) && later.kind == Kind::Gone

@@ -4,7 +4,6 @@ use super::expired::{UNTIL, lives_until};
 use super::gone::micros;
 use super::stored::{names, place_of};
 use super::{Cause, Kind, Search};
-use crate::report::JsonEvent;
 use crate::report::operations::operations;
 use crate::report::story::Flight;
 use std::collections::BTreeSet;
@@ -50,12 +49,11 @@ impl Search<'_> {
         waiting.iter().flat_map(of_each).collect()
     }
 
-    /// Whether a client does something else after this step of it than before: whoever hears a mere sign of life goes on as it was.
+    /// Whether a client is at something else after this step of it than before: a sign of life leaves it as it was.
     pub(super) fn goes_on(&self, position: usize) -> bool {
         let event = &self.story.events[position];
         let before = self.story.events[..position].iter().rfind(|earlier| earlier.node == event.node);
-        let is_as_before = |before: &JsonEvent| (&before.line, before.doing) == (&event.line, event.doing);
-        !event.sent.is_empty() || !before.is_some_and(is_as_before)
+        before.is_none_or(|before| (&before.line, before.doing) != (&event.line, event.doing))
     }
 
     /// The last answers that a client got while it waits, as far as they are not about itself, and no acknowledgement. Those that say
@@ -71,7 +69,8 @@ impl Search<'_> {
         let mut answers: Vec<(usize, &Flight)> =
             flights.iter().filter(is_answer).filter_map(|flight| Some((flight.ended?, flight))).collect();
         answers.retain(|(ended, answer)| {
-            *ended <= self.end && !self.changes_something(answer.sent) && self.goes_on(*ended)
+            let goes_on = self.goes_on(*ended) || !events[*ended].sent.is_empty();
+            *ended <= self.end && !self.changes_something(answer.sent) && goes_on
         });
         answers.sort_by_key(|(ended, _)| *ended);
         let goes_round = self.story.loop_start.filter(|start| *start < events.len());

@@ -254,6 +254,11 @@ mod tests {
         event
     }
 
+    fn asks_anew(mut event: JsonEvent) -> JsonEvent {
+        event.line = Some("L1:1".to_owned());
+        event
+    }
+
     fn waits_for_ever(mut event: JsonEvent) -> JsonEvent {
         event.violations = vec![JsonViolation {
             property: Promise::DeadlockFreedom,
@@ -346,8 +351,8 @@ mod tests {
                 stores(step(0, "s2"), &["lock = B#1"]),
                 gets(step(1, "A"), "s1", "nil"),
                 gets(step(2, "B"), "s1", "nil"),
-                step(2_000_000, "A"),
-                step(of_b * 1_000_000 + 1, "B"),
+                asks_anew(step(2_000_000, "A")),
+                asks_anew(step(of_b * 1_000_000 + 1, "B")),
             ]
         };
         let in_ticks = |events: &[JsonEvent]| {
