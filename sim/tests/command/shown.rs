@@ -137,6 +137,12 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("V9", "s1 answers A: lock 1: granted, has PR, value 0 (not valid)"),
         ("X4", "A's set index := 1 if version 0: s1 stores index = 1 (version 1)"),
         ("X4", "s1 answers B: nothing, again and again"),
+        ("C16", "B's add M[tA] at 14us: s1 stores M: tA@14us"),
+        ("C29", "s1 answers A: {owner=tA}, again and again"),
+        ("E16", "A's delete 0/0: 0/0 (created at 4) is gone on s1"),
+        ("R29", "DECR readers: s1 stores readers = 0"),
+        ("R7", "s1 stores lock = A#1"),
+        ("V2", "s1 stores R1: A's lock 1 has EX"),
     ] {
         let run = document(&format!("replay {row}"));
         let why = run["why"].as_array().unwrap_or_else(|| panic!("{row}: {run}"));

@@ -91,6 +91,9 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     if causes.iter().all(|cause| cause.kind == Kind::Milestone) || search.is_of_objects {
         causes.extend(search.answer(flights));
     }
+    if causes.iter().all(|cause| !matches!(cause.kind, Kind::Record | Kind::Gone)) {
+        causes.extend(search.last_changes());
+    }
     causes.extend(search.of_objects(flights));
     causes.extend(search.wanted());
     causes.extend(search.told_in_vain(flights));

@@ -1,9 +1,10 @@
 //! Why the calls of a shared object come to what no order of them explains: what each of them has stored, and the answers that were
 //! lost on the way.
 
+use super::stored::names;
 use super::{Cause, Kind, Search};
-use crate::report::JsonEvent;
 use crate::report::story::Flight;
+use crate::report::{JsonEvent, TimeColumn};
 
 /// Of more changes nobody reads a chain: a long run is told by its calls.
 const CHANGES_MAX: usize = 8;
@@ -23,6 +24,21 @@ impl Search<'_> {
         causes
     }
 
+    /// In a small world, where no record that is gone says more: the last changes of what is stored before the promise breaks.
+    pub(super) fn last_changes(&self) -> Vec<Cause> {
+        const LAST: usize = 6;
+        if self.is_of_objects || self.is_of_progress() || self.story.time == TimeColumn::Seconds {
+            return Vec::new();
+        }
+        // What a server says of itself when it is first looked at is no change.
+        let is_change = |position: &usize| {
+            let (before, after) = self.around(*position);
+            before.is_some() || after.iter().copied().flatten().any(|line| self.is_somebodys(line))
+        };
+        let changes = (0..=self.end).rev().filter(is_change).filter_map(|position| self.change(position));
+        changes.take(LAST).collect()
+    }
+
     /// Whether what a server stores is another after this step than before.
     pub(super) fn changes_something(&self, position: usize) -> bool {
         let (before, after) = self.around(position);
@@ -40,12 +56,18 @@ impl Search<'_> {
         let new = || after.iter().filter(|line| !before.contains(line));
         let gone = || before.iter().filter(|line| !after.contains(line));
         let stores = |line: &String| format!("{server} stores {line}");
-        let words = new().find(|line| !is_counted(line)).map(stores);
+        let words = new().find(|line| self.is_somebodys(line)).map(stores);
+        let words = words.or_else(|| new().find(|line| !is_counted(line)).map(stores));
         let words = words.or_else(|| {
             gone().find(|line| !is_counted(line)).map(|line| format!("{line} is gone on {server}"))
         });
         let words = words.or_else(|| new().next().filter(|_| !before.is_empty()).map(stores))?;
         Some(self.cause(position, Kind::Record, self.by_message(position, words)))
+    }
+
+    /// Whether something that is stored bears the name of a client.
+    pub(super) fn is_somebodys(&self, line: &str) -> bool {
+        self.clients.iter().any(|client| names(line, client))
     }
 
     /// What a server stores before this step of it and after it, if it is one.

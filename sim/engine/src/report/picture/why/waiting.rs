@@ -56,8 +56,8 @@ impl Search<'_> {
         before.is_none_or(|before| (&before.line, before.doing) != (&event.line, event.doing))
     }
 
-    /// The last answers that a client got while it waits, as far as they are not about itself, and no acknowledgement. Those that say
-    /// the same are one.
+    /// The last answers that a client got while it waits, and no acknowledgement; of what does not go round none that is about itself
+    /// (a session that is kept alive). Those that say the same are one.
     fn last_answers(&self, client: &str, flights: &[Flight]) -> Vec<Cause> {
         let events = &self.story.events;
         let since = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
@@ -83,7 +83,7 @@ impl Search<'_> {
                 return Vec::new();
             }
         }
-        answers.retain(|(_, answer)| !names(&answer.message, client));
+        answers.retain(|(_, answer)| goes_round.is_some() || !names(&answer.message, client));
         let mut alike = answers.chunk_by(|(_, one), (_, other)| one.message == other.message).rev();
         let told = |alike: &[(usize, &Flight)]| {
             let (_, Flight { from, to, message, sent, .. }) = alike.first()?;

@@ -117,8 +117,7 @@ impl Search<'_> {
         let each = || lines.iter().flat_map(|(server, lines)| lines.iter().map(move |line| (*server, line)));
         let places: BTreeSet<&str> =
             each().filter(|(_, line)| line.contains(WANTS)).map(|(_, line)| place_of(line)).collect();
-        let is_somebodys = |line: &str| self.clients.iter().any(|client| names(line, client));
-        let there = each().filter(|(_, line)| places.contains(place_of(line)) && is_somebodys(line));
+        let there = each().filter(|(_, line)| places.contains(place_of(line)) && self.is_somebodys(line));
         let first_stored = |(server, line): (&str, &String)| {
             let has = |event: &JsonEvent| {
                 event.node.as_deref() == Some(server)
