@@ -106,6 +106,14 @@ struct Watched {
     servers_judge: bool,
 }
 
+impl Watched {
+    /// How it is watched, as options of the call.
+    fn options(&self) -> String {
+        let witness = self.witness.map_or_else(String::new, |witness| format!(" --witness {witness}"));
+        witness + if self.until_broken { " --until-broken" } else { "" }
+    }
+}
+
 /// What happened, for machines.
 #[derive(Serialize)]
 struct Summary {

@@ -123,11 +123,11 @@ impl Widen {
         let pool = self.jobs.pool()?;
         self.out.as_deref().map(can_be_written).transpose()?;
         interrupt::flag();
-        let progress = Progress::states();
         let paint = screen.paint();
+        screen.text(&table::header(paint));
+        let progress = Progress::states();
         let mut rows: Vec<Row> = Vec::new();
         let mut complete = true;
-        screen.text(&table::header(paint));
         'claims: for claim in &verified {
             let lock = names::lock(locks, claim.space.lock)?;
             let mut is_first = true;

@@ -172,8 +172,8 @@ fn e4() -> Scenario {
     };
     Scenario {
         id: "E4",
-        story: "an unlock is done, its answer is lost, and the session locks again; the unlock is called again, and deletes the \
-                new key, for it has the old one's name",
+        story: "an unlock fails for its caller, as its request or its answer is lost, and the session locks again; the unlock is called \
+            again, and deletes the key that the session holds by now, for it has the same name",
         breaks: Promise::MutualExclusion,
         search: space(UnlockErrors::CalledAgainLater, false),
         fix: "call unlock again until it is answered before the session locks again, and delete the key only if its create \

@@ -65,7 +65,7 @@ fn r2() -> Scenario {
     };
     Scenario {
         id: "R2",
-        story: "the client pauses before it reads the replies, and counts the lock's validity from then on",
+        story: "the client counts the lock's validity from the last reply on, and not from its first request",
         breaks: Promise::MutualExclusion,
         search: space(ValidityFrom::Replies),
         fix: "step 3 of the algorithm: the elapsed time is taken off",

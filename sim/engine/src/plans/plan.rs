@@ -267,8 +267,8 @@ impl Fault {
 }
 
 impl Display for Plan {
-    /// The network, the schedule unless it is uniform, then a line per fault, then when the run heals. First come the faults that
-    /// something sets off, which nobody knows the time of, and then the others in the order of their times.
+    /// The network, the schedule unless it is uniform, then a line per fault, then when the run heals. What strikes at a time
+    /// comes first, the earliest first, then what waits for somebody, who has to come the fewest times first.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "network: {}", self.network)?;
         if self.schedule != Schedule::Uniform {
@@ -276,8 +276,8 @@ impl Display for Plan {
         }
         let mut faults: Vec<&Planned> = self.faults.iter().collect();
         faults.sort_by_key(|planned| match planned.when {
-            When::Trigger { .. } => None,
-            When::At(at) => Some(at),
+            When::At(at) => (false, 0, at),
+            When::Trigger { nth, delay, .. } => (true, nth, delay),
         });
         faults.into_iter().try_for_each(|planned| writeln!(f, "{planned}"))?;
         write!(f, "at {}: heals", self.heal_at)

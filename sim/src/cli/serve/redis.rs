@@ -27,7 +27,7 @@ pub(super) struct Redis {
     #[arg(long, value_enum, default_value_t = Disk::None)]
     persistence: Disk,
     /// How many keys fit into the memory; when it is full, the one not used for longest is evicted
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     keys_max: Option<u16>,
     #[command(flatten)]
     wrong: Wrong,

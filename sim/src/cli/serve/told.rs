@@ -163,7 +163,7 @@ pub fn write(
     let mut lines = Vec::new();
     let mut call = String::new();
     if let Some(plan) = plan {
-        lines = in_order(plan).to_string().lines().map(str::to_owned).collect();
+        lines = plan.to_string().lines().map(str::to_owned).collect();
         std::fs::write(&plan_file, crate::cli::screen::json(plan))
             .map_err(|error| cannot(out, &plan_file, &error))?;
         call = again.replace("PLAN", &plan_file.display().to_string());
@@ -179,17 +179,6 @@ pub fn write(
     told.picture = Some(picture_file);
     told.plan = plan.cloned();
     Ok(text)
-}
-
-/// The plan as it is shown: what strikes at a time first, the earliest first, then what waits for somebody, who has to come the fewest
-/// times first.
-pub fn in_order(plan: &Plan) -> Plan {
-    let mut shown = plan.clone();
-    shown.faults.sort_by_key(|planned| match planned.when {
-        When::At(at) => (false, 0, at),
-        When::Trigger { nth, delay, .. } => (true, nth, delay),
-    });
-    shown
 }
 
 /// What broke is told, though nothing can be written of it.
@@ -220,7 +209,8 @@ impl Outcome {
             let until = watch.broken().next().map_or(now, |broken| broken.at);
             let plan = plan.map(|plan| applied(plan, until - began));
             if told.verdict == Verdict::Violated {
-                let again = format!("{} {} --plan PLAN", names::program(), watched.again);
+                let again =
+                    format!("{} {}{} --plan PLAN", names::program(), watched.again, watched.options());
                 let out = watched.out.clone().map_or_else(|| new_folder("serve"), Ok);
                 let written = out.and_then(|out| {
                     write(watch, count, &watched.title, plan.as_ref(), &out, &again, &mut told)
@@ -254,25 +244,6 @@ fn applied(mut plan: Plan, until: picklock_model::time::Micros) -> Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_faults_of_a_plan_are_shown_in_order_of_time() {
-        let of = |json: &str| serde_json::from_str::<Plan>(json).expect("a plan");
-        let plan = of(
-            r#"{"network": {"latency_min": 0, "latency_max": 0, "tail_per_mille": 0, "tail_max": 0,
-            "loss_per_mille": 0, "duplicate_per_mille": 0, "reply_loss_per_mille": 0}, "heal_at": 60000000, "faults": [
-            {"when": {"trigger": {"client": 0, "event": "granted", "nth": 3}}, "fault": {"pause": {"node": "struck", "length": 5}}},
-            {"when": {"trigger": {"client": 0, "event": "granted", "nth": 1}}, "fault": {"pause": {"node": "struck", "length": 5}}},
-            {"when": {"at": 7}, "fault": {"pause": {"node": {"client": 1}, "length": 5}}},
-            {"when": {"at": 0}, "fault": {"pause": {"node": {"client": 1}, "length": 5}}}]}"#,
-        );
-        let places: Vec<Option<usize>> = in_order(&plan)
-            .faults
-            .iter()
-            .map(|shown| plan.faults.iter().position(|planned| planned.when == shown.when))
-            .collect();
-        assert_eq!(places, [Some(3), Some(2), Some(1), Some(0)]);
-    }
 
     #[test]
     fn what_was_found_before_stays_and_what_is_found_now_is_numbered() {

@@ -111,6 +111,11 @@ impl Turn<'_, '_> {
         self.instance.keyspace.find(&place, now)
     }
 
+    /// Some number, another one at each command: where any will do. The same commands draw the same ones.
+    pub fn somewhere(&self) -> usize {
+        (self.house.commands.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) as usize
+    }
+
     /// Whether there is such a key.
     pub fn has(&mut self, key: &Bytes) -> bool {
         self.find(key).is_some()

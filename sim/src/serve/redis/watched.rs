@@ -108,6 +108,13 @@ fn keys(words: &[Bytes]) -> (bool, &[Bytes]) {
 /// The most locks that are looked at because of a command that names no keys.
 const LOCKS_LOOKED_AT_MAX: usize = 512;
 
+/// The key of another database that a command writes to: `COPY source destination DB n`.
+fn copied_to(command: &[Bytes]) -> Option<Place> {
+    let options = command.get(3..).filter(|_| is_one_of(command, &["copy"]))?;
+    let at = options.iter().position(|word| word.eq_ignore_ascii_case(b"db"))?;
+    Some((number(options, at + 1)?, command[2].clone()))
+}
+
 /// Whether this is one of these commands.
 fn is_one_of(command: &[Bytes], names: &[&str]) -> bool {
     let name = command.first();
@@ -214,6 +221,7 @@ impl Sight {
         let (takes, keys) = keys(words);
         takes
             || Emptied::by(words, session.database).is_some()
+            || copied_to(words).is_some()
             || keys.iter().take(KEYS_MAX).any(|key| claims.knows(key))
     }
 
@@ -256,8 +264,8 @@ impl Sight {
     fn add(&mut self, command: &[Bytes], database: u8, instance: &Instance) {
         let (takes, keys) = keys(command);
         self.takes |= takes;
-        for key in keys.iter().take(KEYS_MAX) {
-            let place = (database, key.clone());
+        let named = keys.iter().take(KEYS_MAX).map(|key| (database, key.clone()));
+        for place in named.chain(copied_to(command)) {
             if self.keys.iter().all(|(known, ..)| *known != place) {
                 let held = held(instance, &place, self.now_ms);
                 self.keys.push((place, held, None));

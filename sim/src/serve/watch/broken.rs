@@ -1,12 +1,12 @@
 //! How it all came out.
 
 use super::seen::times;
-use super::witness::promises;
+use super::witness::{self, promises};
 use super::{Strike, Watch};
 use crate::report::{Kind, Reason};
 use picklock_model::machine::Node;
 use picklock_model::time::Micros;
-use picklock_properties::Promise;
+use picklock_properties::{ClientId, Promise};
 use serde::Serialize;
 use std::fmt::{Display, Formatter};
 
@@ -200,7 +200,8 @@ impl Verdict {
             }
             false => watch.claims.handed_out > 0 && watch.turned_away > 0,
         };
-        match (watch.broken().next(), is_tested) {
+        // What was said by those who were turned away nobody has heard.
+        match (watch.broken().next(), is_tested && watch.witness.refused == 0) {
             (Some(_), _) => Verdict::Violated,
             (None, true) => Verdict::Kept,
             (None, false) => Verdict::Vacuous,
@@ -261,6 +262,12 @@ impl Watch {
             Verdict::Kept => format!(
                 "not broken: {held}, to nobody before it was the last one's no more\n\
                  that is what servers know; whether two clients believed that they hold, a witness tells\n"
+            ),
+            Verdict::Vacuous if self.witness.refused > 0 => format!(
+                "no verdict: the witness turned clients away {}, as there were more than {} of them, or of locks more than {}\n{held}\n",
+                times(self.witness.refused),
+                ClientId::MAX,
+                witness::LOCKS_MAX
             ),
             Verdict::Vacuous if self.nobody_held() => {
                 format!("no verdict: nobody ever held a lock\n{}", self.seen(servers))

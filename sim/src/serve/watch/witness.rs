@@ -20,9 +20,9 @@ use picklock_model::time::Micros;
 use picklock_properties::{
     Access, ClientId, ClientSet, Event, FencingToken, HoldId, Mode, Monitors, Promise, PromiseSet, Violation,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-const LOCKS_MAX: usize = 1_000;
+pub const LOCKS_MAX: usize = 1_000;
 const NAME_MAX: usize = 100;
 const TOKENS_MAX: usize = 10_000;
 
@@ -107,7 +107,13 @@ pub struct Heard {
 #[derive(Debug, Default)]
 pub struct Witness {
     clients: Vec<String>,
+    /// Those that have never said a name.
+    nameless: ClientSet,
+    /// Of these who is no more, the first first: their places are given to others when there is no other left.
+    free: VecDeque<ClientId>,
     locks: BTreeMap<String, Lock>,
+    /// How often somebody was turned away, as there were too many clients or locks.
+    pub refused: u64,
     /// How many times somebody entered.
     pub entered: u64,
     /// What was put to the test.
@@ -195,15 +201,27 @@ impl Witness {
     /// # Errors
     /// There are too many.
     pub fn client(&mut self, name: Option<&str>) -> Result<ClientId, String> {
-        let name = name.map_or_else(|| ClientId(self.clients.len() as u8).to_string(), str::to_owned);
-        let at = self.clients.iter().position(|known| *known == name);
-        match at.unwrap_or(self.clients.len()) {
-            at if at >= ClientId::MAX => Err(format!("there are more than {} clients", ClientId::MAX)),
-            at => {
-                if at == self.clients.len() {
-                    self.clients.push(name);
-                }
-                Ok(ClientId(at as u8))
+        if let Some(at) = self.clients.iter().position(|known| Some(known.as_str()) == name) {
+            return Ok(ClientId(at as u8));
+        }
+        if self.clients.len() < ClientId::MAX {
+            let client = ClientId(self.clients.len() as u8);
+            if name.is_none() {
+                self.nameless.insert(client);
+            }
+            let letters = || (client.0..=u8::MAX).map(|letter| ClientId(letter).to_string());
+            let letter = || letters().find(|letter| !self.knows(letter)).unwrap_or_default();
+            self.clients.push(name.map_or_else(letter, str::to_owned));
+            return Ok(client);
+        }
+        match self.free.pop_front().filter(|_| name.is_none()) {
+            Some(client) => {
+                self.locks.values_mut().for_each(|lock| lock.forget(client));
+                Ok(client)
+            }
+            None => {
+                self.refused += 1;
+                Err(format!("there are more than {} clients", ClientId::MAX))
             }
         }
     }
@@ -226,6 +244,7 @@ impl Witness {
         now: Micros,
     ) -> Result<Heard, String> {
         if self.locks.len() >= LOCKS_MAX && !self.locks.contains_key(lock) {
+            self.refused += 1;
             return Err(format!("there are more than {LOCKS_MAX} locks"));
         }
         let lock = self.locks.entry(lock.to_owned()).or_default();
@@ -292,6 +311,9 @@ impl Witness {
 
     /// A client's connection, the only one or the last, has ended: so has the client. The locks that it held.
     pub fn gone(&mut self, client: ClientId) -> Vec<String> {
+        if self.nameless.contains(client) && !self.free.contains(&client) {
+            self.free.push_back(client);
+        }
         let mut held = Vec::new();
         for (name, lock) in &mut self.locks {
             let usage = lock.monitors.usage();
@@ -328,6 +350,14 @@ impl Witness {
 }
 
 impl Lock {
+    /// Another one has this client's place from now on.
+    fn forget(&mut self, client: ClientId) {
+        self.wanted.remove(&client);
+        self.tokens.shown.remove(client);
+        self.tokens.before.remove(&client);
+        self.tokens.held_by.retain(|_, holder| *holder != client);
+    }
+
     fn observe(&mut self, event: Event, tested: &mut PromiseSet) -> Vec<Violation> {
         *tested = tested.union(self.monitors.tested_by(event).intersection(promises()));
         let mut broken = Vec::new();
@@ -376,6 +406,28 @@ mod tests {
         let blind = said(&[both.as_slice(), &[("A", "write orders")]].concat()).unwrap();
         let violation = Violation::new(Promise::FencedResource, ClientId(0), ClientId(1));
         assert_eq!(blind, Heard { is_turned_down: false, broken: vec![violation] });
+    }
+
+    #[test]
+    fn clients_without_a_name_that_are_gone_make_room_and_who_is_turned_away_is_counted() {
+        let mut witness = Witness::default();
+        assert_eq!(witness.client(Some("B")), Ok(ClientId(0)));
+        let nameless: Vec<ClientId> =
+            (1..ClientId::MAX).map(|_| witness.client(None).expect("there is room")).collect();
+        assert!(nameless.iter().all(|client| witness.name(*client) != "B"), "each has a letter of its own");
+        assert!(witness.client(None).is_err() && witness.client(Some("worker")).is_err());
+        assert_eq!(witness.refused, 2);
+        let gone = nameless[7];
+        let hear = |witness: &mut Witness, client, word| {
+            witness.hear(client, word, "orders", None, Micros::ZERO).expect("it may say so").broken
+        };
+        assert_eq!(hear(&mut witness, gone, Word::Enter), []);
+        assert_eq!(witness.gone(gone), ["orders"]);
+        assert_eq!(witness.client(None), Ok(gone));
+        assert_eq!(hear(&mut witness, gone, Word::Enter), [], "another one enters, after its end");
+        let two = hear(&mut witness, nameless[8], Word::Enter);
+        assert_eq!(two.first().map(|violation| violation.promise), Some(Promise::MutualExclusion));
+        assert_eq!(witness.refused, 2);
     }
 
     #[test]

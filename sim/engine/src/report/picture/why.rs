@@ -250,6 +250,10 @@ impl Search<'_> {
         let of_node = |other: &JsonEvent| other.node == event.node;
         let in_seconds = self.story.time == TimeColumn::Seconds;
         match event.what {
+            // Whoever is down hears nothing: that it went down is told.
+            "lost" => {
+                [&event.from, &event.to].into_iter().flatten().any(|node| self.is_down_at(node, position))
+            }
             "paused" if in_seconds => {
                 let resumed = (position..events.len())
                     .find(|later| of_node(&events[*later]) && events[*later].what == "resumed");
@@ -264,6 +268,14 @@ impl Search<'_> {
             }
             _ => false,
         }
+    }
+
+    /// Whether a node is down in this step.
+    fn is_down_at(&self, node: &str, position: usize) -> bool {
+        let of_it =
+            self.story.events[..position].iter().rev().filter(|event| event.node.as_deref() == Some(node));
+        let last = of_it.map(|event| event.what).find(|what| matches!(*what, "crashed" | "restarted"));
+        last == Some("crashed")
     }
 
     /// Clocks that are wrong from the start, where their nodes first look at them: there is no step that set them so.

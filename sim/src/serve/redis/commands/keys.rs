@@ -140,9 +140,10 @@ fn alive<'a>(turn: &'a Turn, from: Slot) -> impl Iterator<Item = (Slot, Bytes)> 
 }
 
 pub fn randomkey(turn: &mut Turn, _: &[Bytes]) -> Replied {
-    // Any one will do: the first.
-    let first = alive(turn, 0).next();
-    Ok(first.map_or(Reply::Nil, |(_, key)| Reply::Bulk(key)))
+    let slots = turn.instance.keyspace.slots().max(1);
+    let from = (turn.somewhere() % slots) as Slot;
+    let found = alive(turn, from).next().or_else(|| alive(turn, 0).next());
+    Ok(found.map_or(Reply::Nil, |(_, key)| Reply::Bulk(key)))
 }
 
 /// What `SCAN` and its like can be told.
@@ -312,6 +313,35 @@ mod tests {
         ] {
             assert_eq!(client.line(line), said, "{line}");
         }
+    }
+
+    #[test]
+    fn whoever_asks_for_any_key_or_member_does_not_hear_of_one_only() {
+        let client = Direct::new(&Servers::new(1, Default::default()));
+        for number in 0..600 {
+            assert_eq!(client.line(&format!("SET k{number} x")), "+OK");
+            assert_eq!(client.line(&format!("SADD s m{number}")), ":1");
+        }
+        assert_eq!(client.line("DEL k0 k1 k2"), ":3");
+        let different = |line: &str| {
+            let said: std::collections::BTreeSet<String> = (0..60).map(|_| client.line(line)).collect();
+            assert!(said.iter().all(|said| said.starts_with('$')), "{said:?}");
+            said.len()
+        };
+        for line in ["RANDOMKEY", "SRANDMEMBER s", "SPOP s"] {
+            assert!(different(line) > 30, "{line}: {}", different(line));
+        }
+        assert_eq!(
+            client.line("SCARD s").trim_start_matches(':').parse(),
+            Ok(600 - 60),
+            "each is taken once"
+        );
+        assert!(client.line("SRANDMEMBER s -5").starts_with("*5"));
+        assert!(client.line("SRANDMEMBER s 5000").starts_with("*540"));
+        assert_eq!(
+            (client.line("SPOP none"), client.line("SPOP none 3")),
+            ("$-1".to_owned(), "*0".to_owned())
+        );
     }
 
     #[test]

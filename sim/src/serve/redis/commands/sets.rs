@@ -77,7 +77,7 @@ pub fn scard(turn: &mut Turn, words: &[Bytes]) -> Replied {
     Ok(Reply::Integer(turn.set(&words[1])?.map_or(0, |members| members.len() as i64)))
 }
 
-/// `SPOP`, `SRANDMEMBER`. Any members will do: the first ones.
+/// `SPOP`, `SRANDMEMBER`: other members each time, one after the other from somewhere on.
 pub fn some(turn: &mut Turn, words: &[Bytes]) -> Replied {
     let pops = lower(&words[0]) == "spop";
     let count = match &words[2..] {
@@ -89,14 +89,15 @@ pub fn some(turn: &mut Turn, words: &[Bytes]) -> Replied {
     if pops && count.is_some_and(|count| count < 0) {
         return refuse("ERR value is out of range, must be positive");
     }
-    let members = turn.set(&words[1])?.into_iter().flatten();
-    let shown: Vec<Bytes> = match count {
-        // With a count below zero members come again.
-        Some(count) if count < 0 => {
-            members.cloned().collect::<Vec<_>>().into_iter().cycle().take(most).collect()
-        }
-        _ => members.take(most).cloned().collect(),
+    let somewhere = turn.somewhere();
+    let Some(members) = turn.set(&words[1])?.filter(|members| !members.is_empty()) else {
+        return Ok(if count.is_some() { Reply::strings([]) } else { Reply::Nil });
     };
+    // With a count below zero members come again.
+    let comes_again = count.is_some_and(|count| count < 0);
+    let most = if comes_again { most } else { most.min(members.len()) };
+    let (first, last) = (members.iter().skip(somewhere % members.len()), members.iter().cycle());
+    let shown: Vec<Bytes> = first.chain(last).take(most).cloned().collect();
     if pops && !shown.is_empty() {
         remove(turn, &words[1], &shown, "spop")?;
     }

@@ -116,10 +116,10 @@ fn look_up(turn: &mut Turn, pattern: &Bytes, element: &Bytes) -> Option<Bytes> {
 
 /// As `strtod` reads it, and all of it.
 fn score(text: &Bytes) -> Result<f64, Refusal> {
-    let text = std::str::from_utf8(text).unwrap_or("-").trim_start();
+    let number = std::str::from_utf8(text).unwrap_or("-").trim_start();
     let read = match text.is_empty() {
         true => Some(0.0),
-        false => crate::serve::redis::numbers::float(text.as_bytes()),
+        false => crate::serve::redis::numbers::float(number.as_bytes()),
     };
     match read {
         Some(score) if !score.is_nan() => Ok(score),

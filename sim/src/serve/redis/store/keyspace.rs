@@ -84,6 +84,11 @@ impl Keyspace {
         self.counts.get(&database).copied().unwrap_or(0)
     }
 
+    /// How many slots there are, with keys and without.
+    pub fn slots(&self) -> usize {
+        self.entries.slots()
+    }
+
     /// How many keys there are.
     pub fn total(&self) -> usize {
         self.entries.len()

@@ -68,6 +68,11 @@ impl Table {
         self.index.len()
     }
 
+    /// How many slots there are, with keys and without.
+    pub fn slots(&self) -> usize {
+        self.chunks.iter().map(Vec::len).sum()
+    }
+
     /// The key's slot, if it is there.
     pub fn slot(&self, place: &Place) -> Option<Slot> {
         let is_it = |slot: &Slot| at(&self.chunks, *slot).is_some_and(|kept| kept.named() == named(place));

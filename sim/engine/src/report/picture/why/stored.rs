@@ -1,5 +1,7 @@
 //! Causes that no fault and no word of a store tells: what a server answered, and what it had and had not stored by then.
 
+use super::expired::{UNTIL, lives_until};
+use super::gone::micros;
 use super::{Breaks, Cause, Kind, Search};
 use crate::report::JsonEvent;
 use crate::report::newer::{HIDDEN, Newer, newer_than};
@@ -213,17 +215,25 @@ impl Search<'_> {
         };
         let now = (0..=at).rev().find_map(|position| lines_of(server, position))?;
         let has = |lines: &[String], place: &str| {
-            lines.iter().any(|line| place_of(line) == place && names(line, client))
+            lines.iter().any(|line| place_of(line) == place && live_of(line, client).is_some())
         };
         let called = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
         let lost = |lines: &Vec<String>| {
-            lines.iter().find(|line| names(line, client) && !has(now, place_of(line))).cloned()
+            let is_lost = |line: &&String| !has(now, place_of(line));
+            lines.iter().filter(is_lost).find_map(|line| live_of(line, client))
         };
         let had =
             (called..at).rev().find_map(|position| Some((position, lost(lines_of(server, position)?)?)));
         if let Some((had, line)) = had {
             let gone = (had + 1..=at).find(|position| lines_of(server, *position).is_some())?;
-            let words = self.by_message(gone, format!("{server} does not have {line} any more"));
+            let event = &self.story.events[gone];
+            let now = event.wall_us.unwrap_or(event.at_us);
+            let until = line.split_once(UNTIL).and_then(|(_, until)| micros(until));
+            let words = match until.filter(|until| *until <= now) {
+                // Whoever asks next finds it so: that is not what took it.
+                Some(until) => lives_until(client, until, server, now),
+                None => self.by_message(gone, format!("{server} does not have {line} any more")),
+            };
             return Some(self.cause(gone, Kind::Gone, words));
         }
         let elsewhere = (called..at).rev().filter_map(|position| self.story.events[position].stored.as_ref());
@@ -259,6 +269,17 @@ pub(super) fn names(line: &str, client: &str) -> bool {
     words_of(line).any(|word| word == client || word.strip_prefix('t') == Some(client))
 }
 
+/// What of it is the client's, and no tombstone: `M: tA@5us` of `M: tA@5us, †tB@15us`.
+fn live_of(line: &str, client: &str) -> Option<String> {
+    let (place, cells) = match line.split_once(": ") {
+        Some((place, cells)) if !names(place, client) => (place, cells),
+        _ => return names(line, client).then(|| line.to_owned()),
+    };
+    let own = cells.split(", ").filter(|cell| names(cell, client) && !cell.starts_with('†'));
+    let own: Vec<&str> = own.collect();
+    (!own.is_empty()).then(|| format!("{place}: {}", own.join(", ")))
+}
+
 fn words_of(line: &str) -> impl Iterator<Item = &str> {
     line.split(|letter: char| !letter.is_alphanumeric())
 }
@@ -271,6 +292,22 @@ pub(super) fn place_of(line: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_what_is_stored_in_one_place_only_the_living_cells_of_a_client_are_its_own() {
+        for (line, own) in [
+            ("M: tA@5us, tB@15us", Some("M: tA@5us")),
+            ("M: †tA@5us, tB@15us", None),
+            ("lock = A#1, dies at 6s", Some("lock = A#1, dies at 6s")),
+            (
+                "/lock/A#1-02 of session A@2: data 0, version 0",
+                Some("/lock/A#1-02 of session A@2: data 0, version 0"),
+            ),
+            ("lock = B#1", None),
+        ] {
+            assert_eq!(live_of(line, "A").as_deref(), own);
+        }
+    }
 
     #[test]
     fn what_is_stored_names_its_client_in_the_words_of_every_store() {
