@@ -27,7 +27,8 @@ impl Search<'_> {
     /// In a small world, where no record that is gone says more: the last changes of what is stored before the promise breaks.
     pub(super) fn last_changes(&self) -> Vec<Cause> {
         const LAST: usize = 6;
-        if self.is_of_objects || self.is_of_progress() || self.story.time == TimeColumn::Seconds {
+        let goes_round = self.story.loop_start.is_some();
+        if self.is_of_objects || goes_round || self.story.time == TimeColumn::Seconds {
             return Vec::new();
         }
         // What a server says of itself when it is first looked at is no change.
