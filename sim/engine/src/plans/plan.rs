@@ -483,10 +483,10 @@ mod tests {
             lines,
             [
                 "network: 200us to 2ms",
-                "3ms after a client is granted for the second time: that client pauses for 45s",
-                "when B reaches L6:4: s3 crashes for good",
                 "at 0: A's wall clock steps back by 1.500ms",
                 "at 1ms: cut from s1 and s2 to everybody, one way, for 5s",
+                "when B reaches L6:4: s3 crashes for good",
+                "3ms after a client is granted for the second time: that client pauses for 45s",
                 "at 60s: heals",
             ]
         );
