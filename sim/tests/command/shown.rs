@@ -164,6 +164,21 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
     assert_eq!(kept["why"].as_array().map(Vec::len), Some(0), "{kept}");
 }
 
+#[test]
+fn a_run_in_which_nothing_of_its_plan_struck_says_so_and_no_other_does() {
+    let is_said =
+        |line: &str| run_text(&format!("replay {line}")).contains("no fault of it struck in this run");
+    for idle in ["redis-single:pause:7", "redlock:pause:7", "etcd-mutex:pause:1"] {
+        let paused = document(&format!("replay {idle}"));
+        let events = paused["events"].as_array().unwrap_or_else(|| panic!("{paused}"));
+        assert!(events.iter().all(|event| event["what"] != "paused"), "{idle}");
+        assert!(is_said(idle), "{idle}");
+    }
+    for struck in ["redlock:pause:70", "C12", "redis-single:none:0"] {
+        assert!(!is_said(struck), "{struck}");
+    }
+}
+
 fn run_text(line: &str) -> String {
     run(line).stdout
 }

@@ -266,6 +266,14 @@ impl Fault {
     }
 }
 
+impl Plan {
+    /// Whether anything may go wrong by it: it has faults, or messages are lost or doubled.
+    pub fn has_faults(&self) -> bool {
+        let Network { loss_per_mille, duplicate_per_mille, reply_loss_per_mille, .. } = self.network;
+        !self.faults.is_empty() || [loss_per_mille, duplicate_per_mille, reply_loss_per_mille] != [0; 3]
+    }
+}
+
 impl Display for Plan {
     /// The network, the schedule unless it is uniform, then a line per fault, then when the run heals. What strikes at a time
     /// comes first, the earliest first, then what waits for somebody, who has to come the fewest times first.

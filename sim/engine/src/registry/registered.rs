@@ -226,7 +226,7 @@ impl<Y: System> Registered<Y> {
         let told = Some(told_among(setup, told));
         match ran {
             Ok(Outcome { violations, strikes, .. }) => {
-                let nothing_struck = !plan.faults.is_empty() && strikes.is_nothing();
+                let nothing_struck = plan.has_faults() && strikes.is_nothing();
                 Replay { violations, nothing_struck, ..watcher.finish(token, None, told, None, None) }
             }
             Err(panicked) => watcher.finish(token, None, told, None, Some(panicked.what)),

@@ -33,7 +33,7 @@ pub struct Replay {
     pub never: Option<String>,
     /// Seeded runs only: the plan, a line per fault.
     pub plan: Option<String>,
-    /// Seeded runs only: there are faults in the plan, and the run was over before any of them struck.
+    /// Seeded runs only: there are faults in the plan, and none of them struck.
     pub nothing_struck: bool,
     /// What is not as it is by default, as `name=value`.
     pub settings: Vec<String>,

@@ -270,7 +270,7 @@ pub(super) fn names(line: &str, client: &str) -> bool {
 }
 
 /// What of it is the client's, and no tombstone: `M: tA@5us` of `M: tA@5us, †tB@15us`.
-fn live_of(line: &str, client: &str) -> Option<String> {
+pub(super) fn live_of(line: &str, client: &str) -> Option<String> {
     let (place, cells) = match line.split_once(": ") {
         Some((place, cells)) if !names(place, client) => (place, cells),
         _ => return names(line, client).then(|| line.to_owned()),

@@ -2,7 +2,7 @@
 
 use super::expired::{UNTIL, lives_until};
 use super::gone::micros;
-use super::stored::{names, place_of};
+use super::stored::{live_of, names, place_of};
 use super::{Cause, Kind, Search};
 use crate::report::operations::operations;
 use crate::report::story::Flight;
@@ -105,7 +105,8 @@ impl Search<'_> {
     fn own_record_lost(&self, client: &str) -> Vec<Cause> {
         let events = &self.story.events[..=self.end];
         let since = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
-        let own = |position: usize| events[position].stored.as_ref()?.iter().find(|line| names(line, client));
+        let own =
+            |position: usize| events[position].stored.as_ref()?.iter().find_map(|line| live_of(line, client));
         let Some(last) = (since..=self.end).rev().find(|position| own(*position).is_some()) else {
             return Vec::new();
         };
@@ -125,7 +126,7 @@ impl Search<'_> {
             None => self.by_message(gone, format!("{client}'s record is gone on {server}")),
         };
         let has_it = |position: &usize| {
-            is_of_server(position) && own(*position).is_some_and(|other| place_of(other) == place_of(line))
+            is_of_server(position) && own(*position).is_some_and(|other| place_of(&other) == place_of(&line))
         };
         let stored = (since..=last).find(has_it).unwrap_or(last);
         let stores = self.cause(stored, Kind::Record, format!("{server} stores {line}"));
