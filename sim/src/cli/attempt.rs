@@ -238,7 +238,7 @@ impl Trial<'_> {
             let plan = plans.of(seed);
             let is_drawn = matches!(plans, Plans::Drawn { .. });
             let of = if is_drawn { format!(", seed {seed}") } else { String::new() };
-            let head = format!("\nround {round}{of}\n{}\n\n", plan);
+            let head = format!("\nround {round}{of}\n{plan}\n\n");
             let round_began = Instant::now();
             let (told, ended) = self.round((round, &head), &plan, screen).await?;
             let seconds = round_began.elapsed().as_secs_f64();

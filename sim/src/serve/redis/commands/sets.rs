@@ -91,7 +91,11 @@ pub fn some(turn: &mut Turn, words: &[Bytes]) -> Replied {
     }
     let somewhere = turn.somewhere();
     let Some(members) = turn.set(&words[1])?.filter(|members| !members.is_empty()) else {
-        return Ok(if count.is_some() { Reply::strings([]) } else { Reply::Nil });
+        return Ok(match count {
+            None => Reply::Nil,
+            Some(_) if pops => Reply::Set(Vec::new()),
+            Some(_) => Reply::Array(Vec::new()),
+        });
     };
     // With a count below zero members come again.
     let comes_again = count.is_some_and(|count| count < 0);

@@ -102,7 +102,7 @@ impl Table {
             let kept = self.room(slot).as_mut();
             return (slot, kept.map(|kept| std::mem::replace(&mut kept.entry, entry)));
         }
-        let kept = Some(Kept { database: place.0, key: Text::new(&place.1), entry });
+        let kept = Some(Kept { database: place.0, key: Text::copied(&place.1), entry });
         let slot = match self.free.pop() {
             Some(slot) => {
                 *self.room(slot) = kept;
@@ -151,7 +151,7 @@ impl Table {
 
     fn push(&mut self, kept: Option<Kept>) -> Slot {
         if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
-            // Few keys take little room.
+            // Few keys take little room: this one grows.
             let room = if self.chunks.is_empty() { 0 } else { CHUNK };
             self.chunks.push(Vec::with_capacity(room));
         }

@@ -41,6 +41,15 @@ impl Text {
         Text(Place::Here { length: from.len() as u8, bytes })
     }
 
+    /// These bytes, without a share in where they come from.
+    pub fn copied(from: &[u8]) -> Text {
+        if from.len() <= INLINE_MAX {
+            Text::here(from)
+        } else {
+            Text(Place::There(Bytes::copy_from_slice(from)))
+        }
+    }
+
     /// The same bytes, for whoever keeps them longer than this lives.
     pub fn share(&self) -> Bytes {
         match &self.0 {
@@ -121,6 +130,7 @@ mod tests {
             for (bytes, text) in bytes.iter().zip(&texts) {
                 prop_assert_eq!(&**text, &**bytes);
                 prop_assert_eq!(text, &Text::new(bytes));
+                prop_assert_eq!(text, &Text::copied(bytes));
                 prop_assert_eq!(&text.share(), bytes);
                 prop_assert_eq!(&Bytes::from(text.clone()), bytes);
             }
