@@ -551,6 +551,23 @@ mod tests {
     ];
 
     #[test]
+    fn there_is_no_verdict_if_the_witness_turned_somebody_away() {
+        let mut watch = Watch::default();
+        let a = watch.sits(Some("A")).expect("there is room");
+        let b = watch.sits(Some("B")).expect("there is room");
+        for (client, line) in
+            [(a, "enter orders"), (b, "want orders"), (a, "leave orders"), (b, "enter orders")]
+        {
+            watch.hears(client, line, Micros(10)).expect("a line");
+        }
+        assert_eq!(watch.verdict(), Verdict::Kept);
+        let others = (0..ClientId::MAX).map(|number| watch.sits(Some(&format!("worker {number}")))).last();
+        assert!(others.is_some_and(|last| last.is_err()));
+        assert_eq!(watch.verdict(), Verdict::Vacuous);
+        assert!(watch.summary(1).starts_with("no verdict: the witness turned clients away twice"));
+    }
+
+    #[test]
     fn whoever_is_killed_holds_no_more_before_its_connection_is_seen_to_end() {
         let mut watch = Watch::default();
         watch.record.begin(0, None);
