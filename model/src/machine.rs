@@ -571,6 +571,12 @@ pub trait Store: Data {
     ) {
     }
 
+    /// Whether this server has anything that [`Store::settle`] may drop, whatever the others have and whatever is under way. Where none of
+    /// them has, it changes nothing.
+    fn may_settle(&self, _horizon: Wall) -> bool {
+        true
+    }
+
     /// Whether servers that have what [`Store::settle`] drops talk to each other of it, as of a tombstone that one of them lacks. What they
     /// tell clients is the same.
     fn talks_of_what_settles(_settings: &Self::Settings) -> bool {

@@ -207,7 +207,7 @@ const ENGINES: [&str; 13] = [
     "../sim/engine/src/seeded",
     "../sim/engine/src/plans",
     "../sim/engine/src/report/text",
-    "../sim/engine/src/report/picture",
+    "../sim/report/src",
     "../sim/engine/src/sweep",
     "../sim/engine/src/sweep.rs",
 ];

@@ -99,6 +99,11 @@ impl<'a> Reported<'a> {
         self.what == "record-written"
     }
 
+    /// Whether the client learns that what it holds by lasts for longer.
+    pub fn is_prolonged(&self) -> bool {
+        self.what == "renewed"
+    }
+
     /// Whether nothing of what came before it in the same client's run says any more whether it waits or holds, given what
     /// comes `later` in it.
     pub fn is_settled_by(&self, later: &Reported) -> bool {

@@ -64,4 +64,11 @@ pub mod testing;
 #[path = "../engine/src/toy.rs"]
 mod toy;
 
-pub use picklock_engine::{files, plans, report, seeded, sweep, token};
+pub use picklock_engine::{files, plans, seeded, sweep, token};
+
+/// How a run is shown: as text, as JSON, as a hash; with the feature `report` as a picture, and with the causes of what broke.
+pub mod report {
+    pub use picklock_engine::report::*;
+    #[cfg(feature = "report")]
+    pub use picklock_report::*;
+}

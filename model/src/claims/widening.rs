@@ -6,7 +6,7 @@ use crate::cluster::Setup;
 use crate::explore::{Goal, Space};
 use crate::system::System;
 use crate::time::Micros;
-use crate::workload::{ROUNDS_WITHOUT_END, Workload};
+use crate::workload::{Calls, ROUNDS_WITHOUT_END, Workload};
 use crate::world::{Bounds, TICK, WITHOUT_END};
 use picklock_properties::ClientId;
 use serde::{Deserialize, Serialize};
@@ -88,6 +88,8 @@ impl Widening {
                 Some(Space { setup, bounds })
             }
             Widening::Round if workload.rounds == ROUNDS_WITHOUT_END => None,
+            // Whoever waits until it holds, and keeps that for good, has no second round.
+            Widening::Round if !workload.releases && workload.calls == Calls::Lock => None,
             Widening::Round => {
                 let setup = used(Workload { rounds: workload.rounds + 1, ..*workload });
                 Some(Space { setup, bounds })
@@ -365,7 +367,6 @@ mod tests {
     use crate::claims::redis::redlock;
     use crate::claims::{Claim, Expected, claims, scenarios};
     use crate::explore::Draws;
-    use crate::workload::Calls;
 
     #[test]
     fn each_widening_changes_one_bound_and_no_two_the_same() {
@@ -389,6 +390,16 @@ mod tests {
         let meant: Vec<Widening> =
             Widening::ALL.into_iter().filter(|widening| widening.of(&space).is_some()).collect();
         assert_eq!(meant, [Widening::Client, Widening::Round]);
+    }
+
+    #[test]
+    fn a_round_more_is_none_for_whoever_keeps_what_it_is_granted_unless_it_may_be_refused() {
+        let kept = |calls| {
+            let mut space = redlock(2, 3, calls, &[]);
+            space.setup.workload.releases = false;
+            Widening::Round.of(&space).is_some()
+        };
+        assert_eq!([kept(Calls::Lock), kept(Calls::TryLock)], [false, true]);
     }
 
     #[test]

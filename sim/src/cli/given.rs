@@ -102,7 +102,7 @@ fn no_name(locks: &Locks, name: &str) -> String {
     }
     if is_like_a_row(name) {
         return format!(
-            "the catalogue has no row {}; {} scenarios lists them",
+            "the catalogue has no row {}; {} scenarios --list has them all",
             name.to_uppercase(),
             program()
         );

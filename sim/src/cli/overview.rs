@@ -256,6 +256,7 @@ impl Page {
         }
         if let Some(name) = judged.telling() {
             text += &format!("\n{}", next::steps(&name));
+            text += &judged.leans_on().unwrap_or_default();
         }
         let program = program();
         text += &format!("  see all     {program} matrix\n");

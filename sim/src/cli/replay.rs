@@ -50,8 +50,8 @@ pub struct ReplayToken {
     /// Shows all rows
     #[arg(long, conflicts_with = "last")]
     all: bool,
-    /// Columns; those of the terminal, or 120, unless given
-    #[arg(long, value_name = "W")]
+    /// Columns, 32 or more; those of the terminal, or 120, unless given
+    #[arg(long, value_name = "W", value_parser = clap::value_parser!(u16).range(32..))]
     width: Option<u16>,
     /// Nothing but ASCII
     #[arg(long)]

@@ -27,6 +27,9 @@ pub struct Scenarios {
     /// Only the rows of this system; may be repeated
     #[arg(long = "system", value_name = "S", value_delimiter = ',')]
     systems: Vec<String>,
+    /// Says what the rows are about, and runs none
+    #[arg(long, conflicts_with_all = ["junit", "github"])]
+    list: bool,
     #[command(flatten)]
     jobs: Jobs,
     #[command(flatten)]
@@ -36,6 +39,7 @@ pub struct Scenarios {
 const EXAMPLES: &str = "\
 Examples:
   picklock scenarios
+  picklock scenarios --list
   picklock scenarios C16 --json
   picklock scenarios --system cassandra
   picklock scenarios C1 C2 --junit junit.xml --github
@@ -72,6 +76,15 @@ struct Row {
     note: &'static str,
 }
 
+/// A row of the catalogue that nobody ran.
+#[derive(Serialize)]
+struct Listed {
+    id: &'static str,
+    system: &'static str,
+    breaks: Promise,
+    story: &'static str,
+}
+
 /// What a search came to.
 pub(super) struct Searched {
     /// Replays a violation of the promise.
@@ -94,6 +107,10 @@ impl Scenarios {
     /// Runs all rows.
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let chosen = self.chosen()?;
+        if self.list {
+            list(&chosen, screen);
+            return Ok(Ending::Fine);
+        }
         let pool = self.jobs.pool()?;
         self.ci.check()?;
         let jobs = self.jobs.count()?;
@@ -160,6 +177,26 @@ impl Scenarios {
             false => Ok(chosen),
         }
     }
+}
+
+/// What the rows are about.
+fn list(chosen: &[Scenario], screen: &mut Screen) {
+    let widest = chosen.iter().map(|row| row.id.len()).max().unwrap_or(0);
+    let indent = " ".repeat(widest + 2);
+    let mut system = "";
+    for &Scenario { id, system: of, story, .. } in chosen {
+        if of != system {
+            let title = if system.is_empty() { format!("{of}\n") } else { format!("\n{of}\n") };
+            screen.text(&screen.paint().text(Tone::Strong, &title));
+            system = of;
+        }
+        screen.text(&wrapped(&format!("{id:widest$}  {story}"), Screen::text_width(), &indent));
+    }
+    let rows: Vec<Listed> = chosen
+        .iter()
+        .map(|&Scenario { id, system, breaks, story, .. }| Listed { id, system, breaks, story })
+        .collect();
+    screen.rows(&rows, true);
 }
 
 /// Whether the row is asked for: by its id, or by that of all forms that it has (C22 for C22a, C22b, C22c).

@@ -6,11 +6,12 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// A cheap call, and the name of its document's schema.
-const CALLS: [(&str, &str); 29] = [
+const CALLS: [(&str, &str); 30] = [
     ("overview", "overview --seeds 3 --lock redlock"),
     ("matrix", "matrix --lock redlock --fault pause --seeds 20"),
     ("theorems", "theorems transfer --quick"),
     ("scenarios", "scenarios R18"),
+    ("scenariosListed", "scenarios --list --system redis"),
     ("hunt", "hunt C6 --starts 1 --repairs 5"),
     ("hunt", "hunt C6 C23 --starts 1 --repairs 5"),
     ("huntGeneral", "hunt --general R1 --starts 1 --seeds-max 100"),

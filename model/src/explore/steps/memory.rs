@@ -60,6 +60,8 @@ pub(in crate::explore) struct Memory<'s, Y: System> {
     pub(super) dismissed: Hashed<(Node, u32, u32), bool>,
     /// The numbers of servers together; of one alone it is its own.
     pub(super) together: Hashed<SmallVec<[u32; 4]>, u32>,
+    /// By server and part: whether it has anything that may be dropped when it settles.
+    pub(super) may_settle: [Vec<Vec<Option<bool>>>; 2],
     /// What becomes of servers together when they settle.
     pub(super) settling: [Vec<Option<Settling>>; 2],
     /// What messages are at another age.
@@ -116,6 +118,7 @@ impl<'s, Y: System> Memory<'s, Y> {
     pub(super) fn new(space: &'s Space<Y>, frame: Frame, tick_frame: Frame, alike: Alike) -> Self {
         let world = World::new(&space.setup, &space.bounds);
         let nodes = world.cluster.conditions().len();
+        let servers = world.cluster.servers.len();
         Memory {
             space,
             frame,
@@ -131,6 +134,7 @@ impl<'s, Y: System> Memory<'s, Y> {
             outcomes: Vec::new(),
             dismissed: Hashed::default(),
             together: Hashed::default(),
+            may_settle: [(); 2].map(|()| vec![Vec::new(); servers]),
             settling: [Vec::new(), Vec::new()],
             aged: Hashed::default(),
             debts: Vec::new(),

@@ -39,6 +39,9 @@ impl<Y: System> Memory<'_, Y> {
             return;
         }
         let first = self.clients.len();
+        if !self.may_settle(&row.nodes[first..], length) {
+            return;
+        }
         let number = self.number_together(&row.nodes[first..]);
         let mut settling = match self.settling[length as usize][number].take() {
             Some(settling) => settling,
@@ -57,6 +60,19 @@ impl<Y: System> Memory<'_, Y> {
             row.nodes[first..].copy_from_slice(&after);
         }
         self.settling[length as usize][number] = Some(settling);
+    }
+
+    /// Whether any of these servers has something that it may drop: most have not, and are not remembered together.
+    fn may_settle(&mut self, servers: &[u32], length: Length) -> bool {
+        let horizon = Wall(self.frame(length).horizon());
+        let of_each = self.may_settle[length as usize].iter_mut().zip(&self.servers);
+        servers.iter().zip(of_each).any(|(number, (known, values))| {
+            let at = *number as usize;
+            if known.len() <= at {
+                known.resize(at + 1, None);
+            }
+            *known[at].get_or_insert_with(|| values.value(*number).may_settle(horizon))
+        })
     }
 
     pub(super) fn settle_remembered(

@@ -358,6 +358,11 @@ impl Coordinator {
         self.last_name = self.last_name.filter(|&last| last >= horizon);
     }
 
+    /// Whether it remembers any of them.
+    pub fn has_times_before(&self, horizon: Wall) -> bool {
+        [self.last_timestamp, self.last_name].into_iter().flatten().any(|last| last < horizon)
+    }
+
     pub fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         visitor.serial(Owner::Me, &mut self.next_serial);
         self.last_timestamp.iter_mut().for_each(|at| visitor.stamp(LAST_TIMESTAMP, at));

@@ -378,6 +378,10 @@ impl Store for Cassandra {
         settle::settle(servers, in_flight, horizon);
     }
 
+    fn may_settle(&self, horizon: Wall) -> bool {
+        settle::may_settle(self, horizon)
+    }
+
     fn talks_of_what_settles(settings: &Settings) -> bool {
         settings.read_repair == ReadRepair::Blocking
     }

@@ -25,7 +25,7 @@ pub(super) fn settle(
     horizon: Wall,
 ) {
     let mut dead: SmallVec<[(Row, ColumnName); 8]> = SmallVec::new();
-    let is_over = |cell: &Cell| cell.timestamp < horizon && !cell.is_live_at(horizon.whole_seconds());
+    let is_over = |cell: &Cell| is_over(cell, horizon);
     for server in servers.iter() {
         for entry in server.replica.entries().filter(|entry| is_over(&entry.column.cell)) {
             let (row, name) = (entry.row, entry.column.name);
@@ -71,6 +71,16 @@ pub(super) fn settle(
     for server in servers {
         server.replica.forget(&dead);
     }
+}
+
+/// Whether a server has anything that may be removed, whatever the others have.
+pub(super) fn may_settle(server: &Cassandra, horizon: Wall) -> bool {
+    server.coordinator.has_times_before(horizon)
+        || server.replica.entries().any(|entry| is_over(&entry.column.cell, horizon))
+}
+
+fn is_over(cell: &Cell, horizon: Wall) -> bool {
+    cell.timestamp < horizon && !cell.is_live_at(horizon.whole_seconds())
 }
 
 /// The times that a client is about to read.

@@ -209,6 +209,9 @@ impl Etcd {
         }
         let gets_stuck =
             cx.settings.stalls.filter(|_| writes && cx.choice == 0).map(|stalls| cx.monotonic + stalls.lasts);
+        if gets_stuck.is_some() {
+            out.remark = Some("gets its disk stuck");
+        }
         if !part.raft.leads() && gets_stuck.is_some() {
             // A follower answers when it has written; a leader sends and writes at the same time.
             part.stuck_until = gets_stuck;

@@ -9,11 +9,7 @@ mod json;
 mod newer;
 mod operations;
 mod others;
-mod perfetto;
-#[cfg(feature = "report")]
-mod picture;
 mod post;
-mod shiviz;
 mod story;
 mod text;
 #[cfg(test)]
@@ -21,17 +17,12 @@ mod toy;
 
 pub use hash::TraceHash;
 pub use json::{JsonEvent, JsonEvents, JsonMessage, JsonMode, JsonViolation};
-pub use operations::{JsonOperation, Operation, operations};
-pub use others::{OtherRun, WAITS_UNJUDGED, happens};
-pub use perfetto::perfetto;
-#[cfg(feature = "report")]
-pub use picture::{Cause, Others, STYLE, Window, page, page_with_others, svg, why_of};
+pub use newer::{HIDDEN, Newer, is_hidden, newer_than};
+pub use operations::{JsonOperation, Operation, labelled, operations};
+pub use others::{OtherRun, WAITS_UNJUDGED, call_words, happens};
 pub use post::Post;
-pub use shiviz::shiviz;
 pub use story::{Kind, Reason, Story};
-#[cfg(feature = "report")]
-pub use text::why_text;
-pub use text::{Heading, TextOptions, TextTrace, TimeColumn, never_again};
+pub use text::{Heading, Page, Style, TextOptions, TextTrace, TimeColumn, never_again};
 
 use picklock_model::machine::{Message, Store};
 use picklock_model::names::Words;

@@ -78,7 +78,7 @@ impl Operation {
 }
 
 /// A call and what came of it, if that is known.
-pub(super) fn labelled(call: &str, answer: Option<&str>) -> String {
+pub fn labelled(call: &str, answer: Option<&str>) -> String {
     format!("{call} → {}", answer.unwrap_or("?"))
 }
 

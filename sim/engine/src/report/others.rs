@@ -67,7 +67,7 @@ pub fn happens(event: &JsonEvent) -> String {
         "duplicated" => format!("{from}'s {message} to {to} is doubled"),
         "woke" => {
             let did = event.remark.or(event.doing).map_or_else(String::new, |did| format!(": {did}"));
-            match (event.wake, calls(event)) {
+            match (event.wake, call_words(event)) {
                 (Some("app"), Some(call)) => call + &did,
                 (Some("app"), None) => format!("{node} goes on by itself{did}"),
                 (_, _) => format!("{node}'s timer goes off{did}"),
@@ -91,7 +91,7 @@ pub fn happens(event: &JsonEvent) -> String {
 }
 
 /// What a client asks for in a step in which it goes on by itself, in a sentence: `A calls lock`.
-pub(super) fn calls(event: &JsonEvent) -> Option<String> {
+pub fn call_words(event: &JsonEvent) -> Option<String> {
     let mut reported = event.reported.iter().filter_map(|report| Reported::parse(report));
     reported.find(Reported::is_call).map(|call| call.sentence())
 }

@@ -29,8 +29,8 @@ mod tests;
 
 use super::message_words;
 use cell::Lines;
-#[cfg(feature = "report")]
-pub use page::why_text;
+pub use cell::Style;
+pub use page::Page;
 use picklock_model::cluster::Cluster;
 use picklock_model::machine::{Node, Store};
 use picklock_model::system::System;
@@ -107,7 +107,8 @@ pub enum TimeColumn {
 }
 
 impl TimeColumn {
-    pub(super) fn show(self, at: Micros) -> String {
+    /// A moment as it is shown in the column.
+    pub fn show(self, at: Micros) -> String {
         match self {
             TimeColumn::Seconds => {
                 let (sign, micros) =

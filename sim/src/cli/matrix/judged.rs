@@ -496,6 +496,13 @@ impl Judged {
         self.most_telling().and_then(Cell::name_of_run)
     }
 
+    /// How to see what the lock of that run leans on, if anything is claimed of it.
+    pub fn leans_on(&self) -> Option<String> {
+        let has_locks = self.rows.iter().any(|row| row.kind == Kind::Locks);
+        let theorem = self.most_telling().filter(|_| has_locks).and_then(theorem_about)?;
+        Some(format!("  see why     {} theorems {theorem}\n", program()))
+    }
+
     /// The tokens of all runs that break a promise, the one to be seen first before the others.
     pub fn tokens_in_order(&self) -> Vec<&str> {
         let first = self.most_telling().and_then(|cell| cell.token.as_deref());
@@ -505,10 +512,7 @@ impl Judged {
 
     /// Of each row a run that breaks a promise, and what to do with it.
     fn tokens(&self, paint: Paint) -> String {
-        let Some((telling, first)) = self.most_telling().and_then(|cell| Some((cell, cell.name_of_run()?)))
-        else {
-            return String::new();
-        };
+        let Some(first) = self.telling() else { return String::new() };
         let title = "a run of each row that breaks a promise (--json has all, with tokens)";
         let title = wrapped(title, Screen::text_width(), "");
         let title: Vec<String> = title.lines().map(|line| paint.text(Tone::Strong, line)).collect();
@@ -516,17 +520,9 @@ impl Judged {
         for name in self.rows.iter().filter_map(|row| row.cells.iter().find_map(Cell::name_of_run)) {
             let _ = writeln!(text, "  {name}");
         }
-        let has_locks = self.rows.iter().any(|row| row.kind == Kind::Locks);
-        let (title, theorems) = match has_locks {
-            true => {
-                match theorem_about(telling)
-                    .map(|name| format!("  see why     {} theorems {name}\n", program()))
-                {
-                    Some(theorems) => ("to see how it happened, and what the lock leans on", theorems),
-                    None => ("to see how it happened", String::new()),
-                }
-            }
-            false => ("to see how it happened", String::new()),
+        let (title, theorems) = match self.leans_on() {
+            Some(theorems) => ("to see how it happened, and what the lock leans on", theorems),
+            None => ("to see how it happened", String::new()),
         };
         let _ = write!(text, "\n{}\n{}{theorems}", paint.text(Tone::Strong, title), next::steps(&first));
         text

@@ -175,8 +175,13 @@ impl Cluster {
 
     pub fn settle(&mut self) {
         let horizon = self.horizon();
+        let before =
+            (!self.servers.iter().any(|server| server.may_settle(horizon))).then(|| self.servers.clone());
         let mut servers: Vec<&mut Cassandra> = self.servers.iter_mut().collect();
         let mut in_flight = self.in_flight.iter().map(|flight| &flight.message);
         Cassandra::settle(&mut servers, &mut in_flight, horizon, &self.settings);
+        if let Some(before) = before {
+            assert_eq!(self.servers, before, "none of them has anything to settle");
+        }
     }
 }

@@ -24,12 +24,18 @@ pub(super) struct Line {
 
 /// What a line is about, and so its colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Style {
+pub enum Style {
+    /// Nothing in particular.
     Plain,
+    /// Of less weight than what stands beside it.
     Faint,
+    /// A heading.
     Strong,
+    /// Somebody is in the critical section.
     Holds,
+    /// What struck.
     Fault,
+    /// What breaks.
     Broken,
 }
 

@@ -4,8 +4,6 @@ use super::super::{program, violation_words};
 use super::cell::{Line, Style, UNBROKEN};
 use super::row::{Lane, Row};
 use super::{TextOptions, TextTrace};
-#[cfg(feature = "report")]
-use crate::report::{Cause, Kind, Story, why_of};
 use picklock_properties::Violation;
 
 /// No terminal is taken to be narrower.
@@ -43,57 +41,26 @@ impl TextOptions {
     }
 }
 
-/// Why a promise breaks, a line for each step that it takes, and what else is broken; empty if nothing is.
-#[cfg(feature = "report")]
-pub fn why_text(story: &Story, options: TextOptions) -> String {
-    let causes = why_of(story);
-    let mut page = Page::new(options);
-    match causes.len() {
-        0 => {}
-        // What breaks, and nothing that leads to it.
-        1 => page.line([("how", Style::Strong)]),
-        _ => page.line([("why", Style::Strong)]),
-    }
-    for Cause { position, kind, when, words } in &causes {
-        let step = format!("step {}", story.events[*position].step);
-        let when = if *when == step { String::new() } else { format!("{when:>10}  ") };
-        let style = match kind {
-            Kind::Fault | Kind::Gone => Style::Fault,
-            Kind::Breaks => Style::Broken,
-            Kind::Record | Kind::Milestone | Kind::Loop => Style::Plain,
-        };
-        page.labelled(&format!("  {step:<10}{when}"), words, style);
-    }
-    let is_told = |broken: &str| {
-        let words = broken.split_once(": ").map_or(broken, |(_, words)| words);
-        causes.iter().any(|cause| cause.kind == Kind::Breaks && cause.words.ends_with(words))
-    };
-    let others: Vec<&String> = story.broken.iter().filter(|broken| !is_told(broken)).collect();
-    if !others.is_empty() {
-        if !causes.is_empty() {
-            page.text.push('\n');
-        }
-        page.line([("broken as well", Style::Strong)]);
-    }
-    for other in others {
-        page.labelled("  ", other, Style::Broken);
-    }
-    page.finish()
-}
-
-/// What has been written so far.
-pub(super) struct Page {
+/// Lines for a terminal: what has been written so far.
+pub struct Page {
     options: TextOptions,
     text: String,
 }
 
 impl Page {
-    pub(super) fn new(options: TextOptions) -> Page {
+    /// Nothing yet.
+    pub fn new(options: TextOptions) -> Page {
         Page { options, text: String::new() }
     }
 
-    pub(super) fn finish(self) -> String {
+    /// The text, with a line break at its end.
+    pub fn finish(self) -> String {
         self.text
+    }
+
+    /// An empty line.
+    pub fn blank(&mut self) {
+        self.text.push('\n');
     }
 
     pub(super) fn head(&mut self, trace: &TextTrace) {
@@ -151,7 +118,8 @@ impl Page {
         self.labelled(&format!("  {label:<10}"), value, style);
     }
 
-    fn labelled(&mut self, label: &str, value: &str, style: Style) {
+    /// A text as long as it likes behind a label: lines after the first begin where the first one does.
+    pub fn labelled(&mut self, label: &str, value: &str, style: Style) {
         let value = Line { text: self.options.spell(value), style };
         let width = self.options.width.saturating_sub(length(label)).max(WIDTH_MIN);
         let blank = " ".repeat(length(label));
@@ -174,7 +142,8 @@ impl Page {
         }
     }
 
-    pub(super) fn line<'a>(&mut self, pieces: impl IntoIterator<Item = (&'a str, Style)>) {
+    /// Pieces of one line, as they are.
+    pub fn line<'a>(&mut self, pieces: impl IntoIterator<Item = (&'a str, Style)>) {
         let mut line = Written::new(self.options);
         pieces.into_iter().for_each(|(text, style)| line.put(text, style));
         self.push(line);

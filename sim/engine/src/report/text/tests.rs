@@ -1,6 +1,4 @@
 use super::*;
-#[cfg(feature = "report")]
-use crate::report::Story;
 use crate::report::toy::{self, A, B, Bench, S1};
 use picklock_model::cluster::Wake;
 use picklock_properties::{Event, ObjectAnswer, ObjectCall, ObjectId, Violation};
@@ -318,30 +316,6 @@ fn a_trace_comes_apart_between_its_head_and_its_table() {
         assert_eq!(format!("{head}\n{table}"), text);
     }
     assert_eq!(TextTrace::parts("nothing else\n"), ("nothing else\n", ""));
-}
-
-#[cfg(feature = "report")]
-#[test]
-fn the_chain_of_causes_ends_with_what_breaks_and_says_what_else_is_broken() {
-    let told = |broken: &[&str]| {
-        let broken: Vec<String> = broken.iter().map(|told| (*told).to_owned()).collect();
-        let mut told = String::new();
-        toy::story(toy::overlap, |story| told = why_text(&Story { broken: &broken, ..story }, NARROW));
-        told
-    };
-    let alone = told(&["mutual-exclusion: B enters while A holds"]);
-    let lines: Vec<&str> = alone.lines().collect();
-    assert!(lines.len() > 2 && lines[0] == "why", "{alone}");
-    assert!(lines[lines.len() - 1].starts_with("  step 12 ") && alone.ends_with("B enters while A holds\n"));
-    let fifo = "fifo: B is granted before A, who was enqueued earlier";
-    let both = told(&["mutual-exclusion: B enters while A holds", fifo]);
-    assert_eq!(both, format!("{alone}\nbroken as well\n  {fifo}\n"));
-}
-
-#[cfg(feature = "report")]
-#[test]
-fn a_run_that_breaks_nothing_has_nothing_to_explain() {
-    toy::story(toy::patience, |story| assert_eq!(why_text(&story, NARROW), ""));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Calls of a shared object, in a run that has none.
 
 use super::overlap;
-use crate::report::{JsonEvent, JsonEvents, JsonOperation};
+use picklock_engine::report::{JsonEvent, JsonEvents, JsonOperation};
 
 /// The steps of [`overlap`], with calls of a shared object in them. The answer to B comes where a promise breaks.
 pub fn calls() -> Vec<JsonEvent> {

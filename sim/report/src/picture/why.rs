@@ -11,6 +11,7 @@ mod cut;
 mod expired;
 mod gone;
 mod objects;
+mod risen;
 mod stored;
 mod waiting;
 mod waits;
@@ -18,10 +19,11 @@ mod waits;
 use super::layout::opening;
 use super::svg::{duration, is_fault, words};
 use super::times::{self, of_event};
-use crate::report::operations::{Operation, operations};
-use crate::report::story::{Flight, Kind, Reason, Story, flights};
-use crate::report::{JsonEvent, TimeColumn};
+use crate::flights::{Flight, flights};
 use cut::cut_off;
+use picklock_engine::report::{JsonEvent, TimeColumn};
+use picklock_engine::report::{Kind, Reason, Story};
+use picklock_engine::report::{Operation, operations};
 use picklock_properties::{Promise, Reported};
 use std::collections::BTreeSet;
 
@@ -69,6 +71,9 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     // What an object answers may rest on a call of long ago.
     let start = if search.is_of_objects { 0 } else { start };
     causes.extend(search.faults(start));
+    if causes.iter().all(|cause| cause.kind != Kind::Fault) {
+        causes.extend(search.remarks(start));
+    }
     causes.extend(too_late.map_or_else(|| search.late(start, flights), |cause| vec![cause]));
     if causes.iter().all(|cause| cause.kind != Kind::Fault) {
         causes.extend(search.clocks());
@@ -80,6 +85,7 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     causes.extend(in_vain);
     causes.extend(search.left_beside(flights));
     causes.extend(search.left_behind());
+    causes.extend(search.risen());
     causes.extend(search.shared_out());
     causes.extend(search.wait_alike());
     // Where the store told of lost records, that is enough.
@@ -295,6 +301,17 @@ impl Search<'_> {
         causes
     }
 
+    /// What servers have done of their own accord since the first of the other causes.
+    fn remarks(&self, start: usize) -> Vec<Cause> {
+        let told = self.story.events[..=self.end].iter().enumerate().skip(start);
+        let of_server = told.filter(|(_, event)| event.stored.is_some());
+        let remarks = of_server.filter_map(|(position, event)| {
+            let (server, remark) = (event.node.as_ref()?, event.remark?);
+            Some(self.cause(position, Kind::Fault, format!("{server} {remark}")))
+        });
+        remarks.collect()
+    }
+
     /// Whether a message is one of a client that has no part in it.
     fn is_about_others(&self, event: &JsonEvent) -> bool {
         let is_other = |node: &Option<String>| {
@@ -503,9 +520,10 @@ fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{JsonViolation, toy};
+    use crate::toy;
+    use picklock_engine::report::JsonViolation;
 
-    fn chain(run: impl FnOnce(&mut crate::report::JsonEvents)) -> Vec<String> {
+    fn chain(run: impl FnOnce(&mut picklock_engine::report::JsonEvents)) -> Vec<String> {
         let mut told = Vec::new();
         toy::story(run, |story| {
             let flights = flights(story.events, story.time);
@@ -586,7 +604,7 @@ mod tests {
                 event.to = from.map(|_| node.to_owned());
                 event.message = from.map(|(_, message)| message.to_owned());
                 event.doing = node.starts_with('B').then_some("waits");
-                let message = |(to, message): (&str, &str)| crate::report::JsonMessage {
+                let message = |(to, message): (&str, &str)| picklock_engine::report::JsonMessage {
                     to: to.to_owned(),
                     message: message.to_owned(),
                 };

@@ -9,9 +9,9 @@ use super::layout::{Layout, Window};
 use super::others::{OtherRuns, Others};
 use super::svg::{drawn, style};
 use super::why::Cause;
-use crate::report::story::Story;
-use crate::report::{JsonEvent, program};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use picklock_engine::report::Story;
+use picklock_engine::report::{JsonEvent, program};
 use serde::Serialize;
 
 const PAGE_STYLE: &str = include_str!("page.css");
@@ -270,8 +270,8 @@ fn embedded(data: &impl Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::story::{Kind, Reason};
-    use crate::report::toy;
+    use crate::toy;
+    use picklock_engine::report::{Kind, Reason};
 
     fn page_of_overlap(window: Window) -> String {
         let mut made = String::new();

@@ -4,7 +4,7 @@
 use super::gone::micros;
 use super::stored::names;
 use super::{Breaks, Cause, Kind, Search, duration};
-use crate::report::story::Flight;
+use crate::flights::Flight;
 use std::collections::BTreeSet;
 
 /// What stands between a cell and the moment to which it lives.

@@ -4,8 +4,8 @@ use super::expired::{UNTIL, lives_until};
 use super::gone::micros;
 use super::stored::{live_of, names, place_of};
 use super::{Cause, Kind, Search};
-use crate::report::operations::operations;
-use crate::report::story::Flight;
+use crate::flights::Flight;
+use picklock_engine::report::operations;
 use std::collections::BTreeSet;
 
 impl Search<'_> {
@@ -57,7 +57,8 @@ impl Search<'_> {
     }
 
     /// The last answers that a client got while it waits, and no acknowledgement; of what does not go round none that is about itself
-    /// (a session that is kept alive). Those that say the same are one.
+    /// alone (a session that is kept alive), and those that name others rather than those that name nobody. Those that say the same
+    /// are one.
     fn last_answers(&self, client: &str, flights: &[Flight]) -> Vec<Cause> {
         let events = &self.story.events;
         let since = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
@@ -68,8 +69,10 @@ impl Search<'_> {
         };
         let mut answers: Vec<(usize, &Flight)> =
             flights.iter().filter(is_answer).filter_map(|flight| Some((flight.ended?, flight))).collect();
+        // Where nothing is left to happen there was no sign of life that one would wait for.
+        let nothing_follows = self.story.loop_start.is_some_and(|start| start >= events.len());
         answers.retain(|(ended, answer)| {
-            let goes_on = self.goes_on(*ended) || !events[*ended].sent.is_empty();
+            let goes_on = nothing_follows || self.goes_on(*ended) || !events[*ended].sent.is_empty();
             *ended <= self.end && !self.changes_something(answer.sent) && goes_on
         });
         answers.sort_by_key(|(ended, _)| *ended);
@@ -83,7 +86,17 @@ impl Search<'_> {
                 return Vec::new();
             }
         }
-        answers.retain(|(_, answer)| goes_round.is_some() || !names(&answer.message, client));
+        let of_others = |answer: &Flight| {
+            self.clients.iter().any(|other| *other != client && names(&answer.message, other))
+        };
+        if goes_round.is_none() {
+            answers.retain(|(_, answer)| of_others(answer) || !names(&answer.message, client));
+            // Whoever is told of others, and goes on being told, waits for them.
+            let half = since + (self.end - since) / 2;
+            if answers.iter().any(|(ended, answer)| *ended >= half && of_others(answer)) {
+                answers.retain(|(_, answer)| of_others(answer));
+            }
+        }
         let mut alike = answers.chunk_by(|(_, one), (_, other)| one.message == other.message).rev();
         let told = |alike: &[(usize, &Flight)]| {
             let (_, Flight { from, to, message, sent, .. }) = alike.first()?;

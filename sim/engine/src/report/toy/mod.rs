@@ -3,10 +3,8 @@
 //! Between line 1 and line 3 somebody else may do the same, which is what its traces show.
 
 mod calls;
-mod told;
 
-pub(super) use calls::calls;
-pub(super) use told::{story, story_of, told};
+pub use calls::calls;
 
 use picklock_model::cluster::{Cluster, Entry, Setup, Status, Wake};
 use picklock_model::machine::{
@@ -19,13 +17,13 @@ use picklock_properties::{ClientId, Event, PromiseSet, Violation};
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
 
-pub(super) const A: Node = Node::Client(0);
-pub(super) const B: Node = Node::Client(1);
-pub(super) const S1: Node = Node::Server(0);
-pub(super) const S2: Node = Node::Server(1);
+pub const A: Node = Node::Client(0);
+pub const B: Node = Node::Client(1);
+pub const S1: Node = Node::Server(0);
+pub const S2: Node = Node::Server(1);
 
 /// A and B both find the board empty; B's clock is two seconds behind, A pauses as soon as it holds.
-pub(super) fn overlap(observer: &mut impl Observer<Notice>) {
+pub fn overlap(observer: &mut impl Observer<Notice>) {
     let mut bench = Bench::new(Workload { writes: Writes::Resource, ..WORKLOAD }, observer);
     bench.set_clock(B, Micros::seconds(-2));
     bench.wake(A, Wake::App);
@@ -47,7 +45,7 @@ pub(super) fn overlap(observer: &mut impl Observer<Notice>) {
 }
 
 /// B looks sixteen times while A holds, and gets the board when A has left.
-pub(super) fn patience(observer: &mut impl Observer<Notice>) {
+pub fn patience(observer: &mut impl Observer<Notice>) {
     let mut bench = Bench::new(WORKLOAD, observer);
     bench.wake(A, Wake::App);
     bench.exchange(A);
@@ -68,7 +66,7 @@ pub(super) fn patience(observer: &mut impl Observer<Notice>) {
 }
 
 /// Faults of nodes, clocks and links, one after the other.
-pub(super) fn misfortune(observer: &mut impl Observer<Notice>) {
+pub fn misfortune(observer: &mut impl Observer<Notice>) {
     let mut bench = Bench::new(WORKLOAD, observer);
     bench.wake(A, Wake::App);
     bench.duplicate(A, S1);
@@ -93,7 +91,7 @@ pub(super) fn misfortune(observer: &mut impl Observer<Notice>) {
 }
 
 /// Faults of machines, connections and disks.
-pub(super) fn hardship(observer: &mut impl Observer<Notice>) {
+pub fn hardship(observer: &mut impl Observer<Notice>) {
     let mut bench = Bench::new(WORKLOAD, observer);
     bench.wake(A, Wake::App);
     bench.suspend(B);
@@ -108,7 +106,7 @@ pub(super) fn hardship(observer: &mut impl Observer<Notice>) {
     bench.restart(S2);
 }
 
-pub(super) const WORKLOAD: Workload = Workload {
+pub const WORKLOAD: Workload = Workload {
     clients: 2,
     rounds: 1,
     retries: false,
@@ -128,17 +126,17 @@ pub(super) const WORKLOAD: Workload = Workload {
 };
 
 /// The smallest of engines: the test says what happens.
-pub(super) struct Bench<'o, O> {
+pub struct Bench<'o, O> {
     setup: Setup<Notice>,
     cluster: Cluster<Notice>,
     effects: Effects<Board>,
     in_flight: Vec<(Node, Node, Message<Board>)>,
     now: Micros,
-    pub(super) observer: &'o mut O,
+    pub observer: &'o mut O,
 }
 
 impl<'o, O: Observer<Notice>> Bench<'o, O> {
-    pub(super) fn new(workload: Workload, observer: &'o mut O) -> Self {
+    pub fn new(workload: Workload, observer: &'o mut O) -> Self {
         let setup = Setup { lock: (), store: (), servers: 2, workload, promises: PromiseSet::safety() };
         let cluster = Cluster::new(&setup, |_| Clock::default());
         Bench {
@@ -151,31 +149,31 @@ impl<'o, O: Observer<Notice>> Bench<'o, O> {
         }
     }
 
-    pub(super) fn set_clock(&mut self, node: Node, offset: Micros) {
+    pub fn set_clock(&mut self, node: Node, offset: Micros) {
         clock(&mut self.cluster, node).step(offset);
     }
 
-    pub(super) fn pass(&mut self, length: Micros) {
+    pub fn pass(&mut self, length: Micros) {
         self.now = self.now + length;
     }
 
-    pub(super) fn wake(&mut self, node: Node, wake: Wake) {
+    pub fn wake(&mut self, node: Node, wake: Wake) {
         self.enter(node, wake.entry(), Happening::Woke { node, wake });
     }
 
-    pub(super) fn deliver(&mut self, from: Node, to: Node) {
+    pub fn deliver(&mut self, from: Node, to: Node) {
         let message = self.take(from, to);
         let happening = Happening::Delivered { from, to, message: message.clone() };
         self.enter(to, Entry::Message { from, message }, happening);
     }
 
     /// A request of the client to the first server, and the reply.
-    pub(super) fn exchange(&mut self, client: Node) {
+    pub fn exchange(&mut self, client: Node) {
         self.deliver(client, S1);
         self.deliver(S1, client);
     }
 
-    pub(super) fn lose(&mut self, from: Node, to: Node) {
+    pub fn lose(&mut self, from: Node, to: Node) {
         let message = self.take(from, to);
         self.strike(Happening::Lost { from, to, message }, |_, _| {});
     }
@@ -186,7 +184,7 @@ impl<'o, O: Observer<Notice>> Bench<'o, O> {
         self.strike(Happening::Duplicated { from, to, message }, |_, _| {});
     }
 
-    pub(super) fn pause(&mut self, node: Node) {
+    pub fn pause(&mut self, node: Node) {
         self.set_status(Happening::Paused { node }, node, Status::Paused { ticks_left: 0 });
     }
 
@@ -194,11 +192,11 @@ impl<'o, O: Observer<Notice>> Bench<'o, O> {
         self.set_status(Happening::Suspended { node }, node, Status::Paused { ticks_left: 0 });
     }
 
-    pub(super) fn resume(&mut self, node: Node) {
+    pub fn resume(&mut self, node: Node) {
         self.set_status(Happening::Resumed { node }, node, Status::Up);
     }
 
-    pub(super) fn crash(&mut self, node: Node, power_lost: bool) {
+    pub fn crash(&mut self, node: Node, power_lost: bool) {
         let mut violations = Vec::new();
         let on_violation = &mut |violation| violations.push(violation);
         self.cluster.crash(node, power_lost, &self.setup, &mut self.effects, on_violation);
@@ -210,18 +208,14 @@ impl<'o, O: Observer<Notice>> Bench<'o, O> {
         self.show(&Happening::Restarted { node }, &[]);
     }
 
-    pub(super) fn strike(
-        &mut self,
-        happening: Happening<Board>,
-        change: impl FnOnce(&mut Cluster<Notice>, Micros),
-    ) {
+    pub fn strike(&mut self, happening: Happening<Board>, change: impl FnOnce(&mut Cluster<Notice>, Micros)) {
         self.effects.clear();
         change(&mut self.cluster, self.now);
         self.show(&happening, &[]);
     }
 
     /// The node wakes, and this is what the monitors are told.
-    pub(super) fn tell(&mut self, node: Node, events: &[Event], violations: &[Violation]) {
+    pub fn tell(&mut self, node: Node, events: &[Event], violations: &[Violation]) {
         self.effects.clear();
         events.iter().for_each(|event| self.effects.record(*event));
         self.show(&Happening::Woke { node, wake: Wake::App }, violations);
@@ -263,7 +257,7 @@ fn clock(cluster: &mut Cluster<Notice>, node: Node) -> &mut Clock {
 
 /// A client of the board.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(super) struct Notice {
+pub struct Notice {
     phase: Phase,
     pinned: Option<Name>,
 }
@@ -280,7 +274,7 @@ enum Phase {
 
 /// As Cassandra's queue names its columns: twenty digits of time, then who.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(super) struct Name(Wall, u8);
+pub struct Name(Wall, u8);
 
 impl Display for Name {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
@@ -385,23 +379,23 @@ impl Notice {
 
 /// A server of the board; the first one tells the others what was pinned up.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(super) struct Board(Vec<Name>);
+pub struct Board(Vec<Name>);
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(super) enum Request {
+pub enum Request {
     Look,
     PinUp(Name),
     TakeDown(Name),
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(super) enum Reply {
+pub enum Reply {
     Shows(Option<Name>),
     Done,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub(super) struct Copy(Name);
+pub struct Copy(Name);
 
 impl Store for Board {
     type Settings = ();

@@ -2,8 +2,8 @@
 
 use super::layout::Layout;
 use super::svg::duration;
-use crate::report::story::Story;
-use crate::report::{JsonEvent, TimeColumn};
+use picklock_engine::report::Story;
+use picklock_engine::report::{JsonEvent, TimeColumn};
 
 const SECOND_US: i64 = 1_000_000;
 
@@ -54,8 +54,8 @@ fn moment(time: TimeColumn, at_us: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::picture::layout::Window;
-    use crate::report::toy;
+    use crate::picture::layout::Window;
+    use crate::toy;
 
     fn column(story: Story) -> Vec<String> {
         let layout = Layout::new(story, Window::All);

@@ -1,7 +1,7 @@
 //! Messages: arrows from the step that sent one to the step in which it ended.
 
 use super::layout::{Layout, ROW};
-use crate::report::story::Flight;
+use crate::flights::Flight;
 use maud::{Markup, html};
 
 /// How far an arrow is bent that crosses other lanes, in pixels at its middle handle; the first is taken that keeps clear of their dots, or else the one that
@@ -127,8 +127,9 @@ fn clearance(layout: &Layout, curve: &Curve, rows: (usize, usize)) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::picture::layout::Window;
-    use crate::report::{JsonEvent, JsonMessage, Story, toy};
+    use crate::picture::layout::Window;
+    use crate::toy;
+    use picklock_engine::report::{JsonEvent, JsonMessage, Story};
 
     /// A sends to s1, B does something, and it arrives: in even rows a straight line leads through B's dot.
     fn with_a_node_between(look: impl FnOnce(Layout)) {

@@ -1,7 +1,13 @@
-//! The stories of its runs.
+//! The runs that the renderers in the engine are tested with, as stories: what is read there is read here.
 
-use super::{A, B, Node, S1, S2};
-use crate::report::{JsonEvent, JsonEvents, Story, TimeColumn};
+#[expect(dead_code, reason = "text is tested with more of it than pictures are")]
+#[path = "../../engine/src/report/toy/mod.rs"]
+mod runs;
+
+use picklock_engine::report::{JsonEvent, JsonEvents, Story, TimeColumn};
+use picklock_model::machine::Node;
+use runs::{A, B, S1, S2};
+pub use runs::{calls, misfortune, overlap, patience};
 
 /// Tells `to` the story of a run.
 pub fn story(run: impl FnOnce(&mut JsonEvents), to: impl FnOnce(Story)) {

@@ -2,7 +2,7 @@
 
 use super::stored::{names, place_of};
 use super::{Breaks, Cause, Kind, Search};
-use crate::report::JsonEvent;
+use picklock_engine::report::JsonEvent;
 use picklock_properties::Reported;
 use std::collections::BTreeSet;
 
@@ -50,7 +50,21 @@ impl Search<'_> {
         let mut causes = vec![self.cause(first, Kind::Gone, words)];
         causes.extend(self.remark_before(granted, first));
         causes.extend(self.record(first, client));
+        causes.extend(self.prolonged(granted, client));
         causes
+    }
+
+    /// The last time that the client was told that it holds for longer, and what told it so.
+    fn prolonged(&self, granted: usize, client: &str) -> Option<Cause> {
+        let position = self.last_report(client, |reported| reported.is_prolonged())?;
+        let event = &self.story.events[position];
+        let told = event.reported.iter().filter_map(|report| Reported::parse(report));
+        let told = told.into_iter().find(Reported::is_prolonged)?.sentence();
+        let words = match (&event.from, &event.message) {
+            (Some(from), Some(message)) => format!("{from} answers {client}: {message}; {told}"),
+            (_, _) => told,
+        };
+        (position > granted).then(|| self.cause(position, Kind::Milestone, words))
     }
 
     /// Whether a server stores something of the client's before this step.

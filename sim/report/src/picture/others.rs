@@ -6,8 +6,8 @@
 
 use super::data::Run;
 use super::layout::{Layout, Row, Window};
-use crate::report::story::Story;
-use crate::report::{OtherRun, happens, program};
+use picklock_engine::report::Story;
+use picklock_engine::report::{OtherRun, happens, program};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -3,9 +3,9 @@
 use super::expired::{UNTIL, lives_until};
 use super::gone::micros;
 use super::{Breaks, Cause, Kind, Search};
-use crate::report::JsonEvent;
-use crate::report::newer::{HIDDEN, Newer, newer_than};
-use crate::report::story::Flight;
+use crate::flights::Flight;
+use picklock_engine::report::JsonEvent;
+use picklock_engine::report::{HIDDEN, Newer, newer_than};
 use picklock_properties::Reported;
 use std::collections::BTreeSet;
 
@@ -104,18 +104,24 @@ impl Search<'_> {
                 && stored_before(*position) == event.stored.as_ref()
         })?;
         let server = events[position].node.as_ref()?;
-        let newer = events[position].message.as_deref().zip(events[position].stored.as_deref());
-        let newer = newer.and_then(|(message, stored)| newer_than(message, stored));
+        let (message, stored) = (events[position].message.as_deref()?, events[position].stored.as_deref()?);
+        let newer = newer_than(message, stored);
         let words = match newer {
             Some(Newer { at, is_deleted: true, .. }) => {
                 format!("{client}'s record is written{HIDDEN} of {at}")
+            }
+            Some(newer) if newer.is_the_same(message) => {
+                format!("{server} has it already, and it changes nothing")
             }
             Some(Newer { column, at, is_deleted: false }) => {
                 format!("{server} keeps {column} at {at}, which is newer")
             }
             None => format!("{server} has something newer, and it changes nothing"),
         };
-        let in_vain = self.cause(position, Kind::Gone, self.by_message(position, words));
+        // Of what is there as it was nothing is lost.
+        let is_there = newer.is_some_and(|newer| newer.is_the_same(message));
+        let kind = if is_there { Kind::Milestone } else { Kind::Gone };
+        let in_vain = self.cause(position, kind, self.by_message(position, words));
         let deletion = newer.filter(|newer| newer.is_deleted);
         let buried = deletion.and_then(|deletion| self.buried(position, deletion));
         Some(buried.into_iter().chain([in_vain]).collect())

@@ -2,7 +2,8 @@
 //!
 //! The first line is the regular expression that ShiViz is to be given; the log follows after an empty line.
 
-use super::story::{Story, flights};
+use crate::flights::flights;
+use picklock_engine::report::Story;
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
@@ -48,7 +49,7 @@ pub fn shiviz(story: Story) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::toy;
+    use crate::toy;
 
     #[test]
     fn who_receives_a_message_knows_all_that_its_sender_knew() {

@@ -3,8 +3,8 @@
 
 use super::stored::names;
 use super::{Cause, Kind, Search};
-use crate::report::story::Flight;
-use crate::report::{JsonEvent, TimeColumn};
+use crate::flights::Flight;
+use picklock_engine::report::{JsonEvent, TimeColumn};
 
 /// Of more changes nobody reads a chain: a long run is told by its calls.
 const CHANGES_MAX: usize = 8;
@@ -27,7 +27,7 @@ impl Search<'_> {
     /// In a small world, where no record that is gone says more: the last changes of what is stored before the promise breaks.
     pub(super) fn last_changes(&self) -> Vec<Cause> {
         const LAST: usize = 6;
-        let goes_round = self.story.loop_start.is_some();
+        let goes_round = self.story.loop_start.is_some_and(|start| start < self.story.events.len());
         if self.is_of_objects || goes_round || self.story.time == TimeColumn::Seconds {
             return Vec::new();
         }

@@ -4,9 +4,10 @@
 //! arguments; a message is a flow from the step that sent it to the step in which it arrived, and one that is lost an instant at its receiver.
 //! How wrong a node's wall clock is is a counter.
 
-use super::TimeColumn;
-use super::operations::{Operation, operations};
-use super::story::{Flight, Story, flights};
+use crate::flights::{Flight, flights};
+use picklock_engine::report::Story;
+use picklock_engine::report::TimeColumn;
+use picklock_engine::report::{Operation, operations};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -197,7 +198,7 @@ fn flow(number: usize, flight: &Flight, times: &[i64], thread: &dyn Fn(&str) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::toy;
+    use crate::toy;
 
     fn trace_of(story: Story) -> Vec<Value> {
         let mut trace: Value = serde_json::from_str(&perfetto(story)).unwrap();

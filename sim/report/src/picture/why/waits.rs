@@ -3,9 +3,9 @@
 
 use super::stored::{names, place_of};
 use super::{Cause, Kind, Search};
-use crate::report::picture::svg::duration;
-use crate::report::story::Flight;
-use crate::report::{JsonEvent, TimeColumn};
+use crate::flights::Flight;
+use crate::picture::svg::duration;
+use picklock_engine::report::{JsonEvent, TimeColumn};
 use picklock_properties::Reported;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -131,7 +131,7 @@ impl Search<'_> {
     }
 
     /// What each server has after the last step.
-    fn stored_at_the_end(&self) -> BTreeMap<&str, &[String]> {
+    pub(super) fn stored_at_the_end(&self) -> BTreeMap<&str, &[String]> {
         let servers = self.story.events[..=self.end].iter().filter(|event| !is_resource(event));
         servers.filter_map(|event| Some((event.node.as_deref()?, event.stored.as_deref()?))).collect()
     }
@@ -213,8 +213,9 @@ fn is_resource(event: &JsonEvent) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::report::picture::why::why_of;
-    use crate::report::{JsonEvent, JsonMessage, JsonViolation, Story, TimeColumn, toy};
+    use crate::picture::why::why_of;
+    use crate::toy;
+    use picklock_engine::report::{JsonEvent, JsonMessage, JsonViolation, Story, TimeColumn};
     use picklock_model::time::Micros;
     use picklock_properties::Promise;
 

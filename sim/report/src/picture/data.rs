@@ -7,9 +7,9 @@ use super::arrows::{fate, flight_words};
 use super::layout::{Lasting, Layout, Row, Span};
 use super::svg::{between, duration, is_fault, lines, reported};
 use super::times::{in_column, time_name};
-use crate::report::others;
-use crate::report::story::Flight;
-use crate::report::{JsonEvent, TimeColumn};
+use crate::flights::Flight;
+use picklock_engine::report::call_words;
+use picklock_engine::report::{JsonEvent, TimeColumn};
 use picklock_model::time::{Micros, Wall};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -261,7 +261,7 @@ fn sentence(event: &JsonEvent) -> String {
     let node = event.node.as_deref();
     let mut words = match (event.what, node) {
         ("delivered", Some(node)) => format!("{node} gets"),
-        ("woke", Some(node)) => match (others::calls(event), event.remark) {
+        ("woke", Some(node)) => match (call_words(event), event.remark) {
             (Some(call), _) => call,
             (None, Some(remark)) => format!("{node}: {remark}"),
             (None, None) => format!("{node} goes on by itself"),
@@ -344,8 +344,8 @@ fn map(layout: &Layout) -> Map {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::picture::layout::Window;
-    use crate::report::toy;
+    use crate::picture::layout::Window;
+    use crate::toy;
 
     #[test]
     fn what_a_server_stores_is_told_where_it_changes_and_nowhere_else() {

@@ -2,9 +2,10 @@
 
 use super::bars::Bars;
 use super::why::{Cause, why};
-use crate::report::operations::{Operation, operations};
-use crate::report::story::{Flight, Story, flights};
-use crate::report::{JsonEvent, JsonMode};
+use crate::flights::{Flight, flights};
+use picklock_engine::report::Story;
+use picklock_engine::report::{JsonEvent, JsonMode};
+use picklock_engine::report::{Operation, operations};
 use picklock_properties::Promise;
 use std::ops::Range;
 
@@ -406,8 +407,8 @@ fn note_fault(story: &Story, event: &JsonEvent, faults: &mut Vec<(usize, Lasting
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::JsonViolation;
-    use crate::report::toy;
+    use crate::toy;
+    use picklock_engine::report::JsonViolation;
 
     fn with_story(violations: &[(usize, Promise)], shown_for: Option<Promise>, look: impl FnOnce(Layout)) {
         toy::story(toy::patience, |story| {

@@ -1,6 +1,6 @@
 //! Links that are cut at one moment, told as what a reader calls it: who is cut off from whom.
 
-use crate::report::JsonEvent;
+use picklock_engine::report::JsonEvent;
 
 /// In words, with how many links that are, if they are all of one node: `A is cut off from B, s1, s2`.
 pub(super) fn cut_off(events: &[JsonEvent], position: usize) -> Option<(String, usize)> {
@@ -38,7 +38,7 @@ pub(super) fn cut_off(events: &[JsonEvent], position: usize) -> Option<(String, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::toy;
+    use crate::toy;
 
     fn told(links: &[(&str, &str)]) -> Option<(String, usize)> {
         let mut told = None;

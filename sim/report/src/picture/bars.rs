@@ -4,8 +4,8 @@
 //! done. Tails stand left of the lane, each at its own place, because the client goes on meanwhile.
 
 use super::layout::Row;
-use crate::report::operations::Operation;
-use crate::report::story::Story;
+use picklock_engine::report::Operation;
+use picklock_engine::report::Story;
 
 /// All bars of a picture.
 pub(super) struct Bars {
@@ -131,9 +131,9 @@ impl Bars {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::picture::layout::{LANE, Layout, Window};
-    use crate::report::picture::svg::svg;
-    use crate::report::toy;
+    use crate::picture::layout::{LANE, Layout, Window};
+    use crate::picture::svg::svg;
+    use crate::toy;
 
     fn bars(window: Window, look: impl FnOnce(Layout)) {
         toy::story_of(&toy::calls(), |story| look(Layout::new(story, window)));

@@ -5,11 +5,11 @@ use super::bars::{Bar, Bars};
 use super::labels::{broken, label, shortened};
 use super::layout::{BAND, BROKEN, Lasting, Layout, ROW, Row, Span, TOP, Window};
 use super::times::{in_column, time_name};
-use crate::report::newer::{HIDDEN, is_hidden};
-use crate::report::operations::Operation;
-use crate::report::story::Story;
-use crate::report::{JsonEvent, TimeColumn};
 use maud::{Markup, PreEscaped, html};
+use picklock_engine::report::Operation;
+use picklock_engine::report::Story;
+use picklock_engine::report::{HIDDEN, is_hidden};
+use picklock_engine::report::{JsonEvent, TimeColumn};
 use picklock_properties::Reported;
 
 /// Colours, light, dark and printed, and what the parts of a diagram look like.
@@ -378,7 +378,7 @@ pub(super) fn duration(micros: i64, signed: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::toy;
+    use crate::toy;
 
     #[test]
     fn what_a_server_reports_stands_there_in_words_above_the_arrows() {
