@@ -143,6 +143,18 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("R29", "DECR readers: s1 stores readers = 0"),
         ("R7", "s1 stores lock = A#1"),
         ("V2", "s1 stores R1: A's lock 1 has EX"),
+        ("C32", "s1 has it already, and it changes nothing"),
+        ("C32", "s1 does not have M: tA=5us@5us any more"),
+        (
+            "C36",
+            "the tombstone of tA in M of 67.083637s is purged, and s1 has the tA of 66.072024s still: it counts again",
+        ),
+        ("C38", " tombstones in "),
+        ("E5", " gets its disk stuck"),
+        ("H5", "s1 answers A: kept alive for 5s; A's lease is prolonged"),
+        ("R19", "s1 answers A: nil"),
+        ("R19", "B's SET lock B#1 NX: s1 stores lock = B#1"),
+        ("cassandra-queue:none:12:deadlock-freedom", "B's record lives until 20 s: by s"),
     ] {
         let run = document(&format!("replay {row}"));
         let why = run["why"].as_array().unwrap_or_else(|| panic!("{row}: {run}"));
@@ -155,6 +167,11 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         );
         let text = run_text(&format!("replay {row} --width 400"));
         assert!(told.iter().all(|words| text.contains(words)), "{row}: {text}");
+    }
+    // Of what is there for nobody, or is no place to ask for, nobody waits behind it.
+    for row in ["cassandra-queue:none:12:deadlock-freedom", "cassandra-queue:none:9:deadlock-freedom"] {
+        let why = document(&format!("replay {row}"))["why"].to_string();
+        assert!(!why.contains("waits behind it"), "{row}: {why}");
     }
     // A long run on three replicas, whose acknowledgements and short pauses are nobody's cause.
     let long = document("replay cassandra-queue:pause:94");

@@ -105,6 +105,16 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     causes.extend(search.told_in_vain(flights));
     causes.extend(search.ends());
     causes.sort_by_key(|cause| (cause.position, cause.kind));
+    // What is stored may be told twice: after the message that brought it, and alone.
+    let again: Vec<Cause> = causes.clone();
+    causes.retain(|cause| {
+        let says_more = |other: &Cause| {
+            (other.position, other.kind) == (cause.position, cause.kind)
+                && other.words.len() > cause.words.len()
+                && other.words.ends_with(&cause.words)
+        };
+        !again.iter().any(says_more)
+    });
     // An answer may be told twice: first comes who says what it lacks.
     causes.dedup_by(|later, earlier| {
         let is_of_it = (later.position, later.kind) == (earlier.position, earlier.kind);

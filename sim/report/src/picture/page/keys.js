@@ -82,5 +82,7 @@ new ResizeObserver(() => { if (run.steps.length > 0) redraw(); }).observe(drawin
 if (run.steps.length > 0) {
   redraw();
   if (!goToAddress(location.hash, { says: false })) show(0, { scrolls: false, says: false });
+  // The lanes have their widths only when all is laid out.
+  else requestAnimationFrame(() => bringIntoSight(itemOf[chosen]));
 }
 document.body.dataset.ready = "yes";

@@ -7,16 +7,17 @@ use std::collections::BTreeSet;
 
 /// A cell of a row as a server shows it, `M: tA@5us` or `M: †tA@15us`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Cell<'a> {
+pub(super) struct Cell<'a> {
     row: &'a str,
     column: &'a str,
     /// The moment that it is written for, as it is shown.
     at: &'a str,
-    is_tombstone: bool,
+    pub(super) is_tombstone: bool,
 }
 
 impl<'a> Cell<'a> {
-    fn all(line: &'a str) -> impl Iterator<Item = Cell<'a>> {
+    /// Those of a row; none of what is no row.
+    pub(super) fn all(line: &'a str) -> impl Iterator<Item = Cell<'a>> {
         let (row, cells) = line.split_once(": ").unwrap_or((line, ""));
         cells.split(", ").filter_map(move |cell| {
             let (cell, is_tombstone) = cell.strip_prefix('†').map_or((cell, false), |cell| (cell, true));

@@ -2,6 +2,7 @@
 
 use super::expired::{UNTIL, lives_until};
 use super::gone::micros;
+use super::risen::Cell;
 use super::stored::{live_of, names, place_of};
 use super::{Cause, Kind, Search};
 use crate::flights::Flight;
@@ -111,15 +112,42 @@ impl Search<'_> {
         let Some(last) = alike.next() else { return Vec::new() };
         // Of a single one it counts what came before it, too.
         let before = alike.next().filter(|_| last.len() == 1 && goes_round.is_none());
-        before.into_iter().chain([last]).filter_map(told).collect()
+        let read_past = last.first().and_then(|(_, answer)| self.read_past(answer));
+        before.into_iter().chain([last]).filter_map(told).chain(read_past).collect()
+    }
+
+    /// How many tombstones a server reads past for an answer that names nobody, if that is many.
+    fn read_past(&self, answer: &Flight) -> Option<Cause> {
+        const MANY: usize = 10;
+        if self.clients.iter().any(|client| names(&answer.message, client)) {
+            return None;
+        }
+        let lines = self.story.events[answer.sent].stored.as_ref()?;
+        let counted = lines.iter().filter(|line| self.is_somebodys(line)).map(|line| {
+            let tombstones = Cell::all(line).filter(|cell| cell.is_tombstone).count();
+            (tombstones, Cell::all(line).count() - tombstones, place_of(line))
+        });
+        let (tombstones, others, row) = counted.max().filter(|(tombstones, ..)| *tombstones >= MANY)?;
+        let others = match others {
+            1 => "1 other cell".to_owned(),
+            others => format!("{others} other cells"),
+        };
+        let words = format!("{} has {tombstones} tombstones in {row}, and {others}", answer.from);
+        Some(self.cause(answer.sent, Kind::Record, words))
     }
 
     /// Where a client's last record was stored, and where it is gone, if none is anywhere from then on and it did not take it away itself.
     fn own_record_lost(&self, client: &str) -> Vec<Cause> {
         let events = &self.story.events[..=self.end];
         let since = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
-        let own =
-            |position: usize| events[position].stored.as_ref()?.iter().find_map(|line| live_of(line, client));
+        let ends = |line: &str| line.split_once(UNTIL).and_then(|(_, until)| micros(until));
+        let own = |position: usize| {
+            let event = &events[position];
+            let now = event.wall_us.unwrap_or(event.at_us);
+            let own = event.stored.as_ref()?.iter().filter_map(|line| live_of(line, client));
+            // A store may have what is over for long after that.
+            own.into_iter().find(|line| ends(line).is_none_or(|until| now < until))
+        };
         let Some(last) = (since..=self.end).rev().find(|position| own(*position).is_some()) else {
             return Vec::new();
         };
@@ -131,9 +159,8 @@ impl Search<'_> {
         let gone = (last + 1..=self.end).find(is_of_server).filter(|_| is_before_loop);
         let (Some(gone), Some(line), Some(server)) = (gone, own(last), server) else { return Vec::new() };
         let event = &events[gone];
-        let until = line.split_once(UNTIL).and_then(|(_, until)| micros(until));
         let now = event.wall_us.unwrap_or(event.at_us);
-        let words = match until.filter(|until| *until <= now) {
+        let words = match ends(&line).filter(|until| *until <= now) {
             Some(until) => lives_until(client, until, server, now),
             None if event.from.as_deref() == Some(client) => return Vec::new(),
             None => self.by_message(gone, format!("{client}'s record is gone on {server}")),

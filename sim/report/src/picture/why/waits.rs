@@ -1,7 +1,9 @@
 //! Why somebody waits for ever, where no single fault says it: answers that come too late, servers that are shared out among those who
 //! want most of them, and what is left of who has gone.
 
-use super::stored::{names, place_of};
+use super::expired::UNTIL;
+use super::gone::micros;
+use super::stored::{live_of, names, place_of};
 use super::{Cause, Kind, Search};
 use crate::flights::Flight;
 use crate::picture::svg::duration;
@@ -88,21 +90,42 @@ impl Search<'_> {
         let gone = self.down_since(client).or(released)?;
         let events = &self.story.events[..=self.end];
         let lines = self.stored_at_the_end();
-        let own = lines.iter().flat_map(|(server, lines)| lines.iter().map(move |line| (server, line)));
-        own.filter(|(_, line)| names(line, client)).find_map(|(server, line)| {
+        let stored = lines.iter().flat_map(|(server, lines)| lines.iter().map(move |line| (*server, line)));
+        let own = stored.filter_map(|(server, line)| {
+            let own = live_of(line, client).filter(|own| self.lives_on(server, own))?;
+            // A word that stands before the name of whatever it is, is no place to ask for: `lease B@1`.
+            let after = line.strip_prefix(place_of(line))?;
+            let is_place =
+                after.starts_with([':']) || after.starts_with(" =") || names(place_of(line), client);
+            is_place.then_some((server, line, own))
+        });
+        own.into_iter().find_map(|(server, line, own)| {
             let asks = |event: &JsonEvent| {
                 let is_of_it = |message: &str| message.split(' ').any(|word| word == place_of(line));
-                event.sent.iter().any(|sent| sent.to == *server && is_of_it(&sent.message))
+                event.sent.iter().any(|sent| sent.to == server && is_of_it(&sent.message))
+            };
+            let waits_since = |node: &str| {
+                let is_waiting = node != client && waiting.contains(node);
+                is_waiting.then(|| self.last_report(node, |reported| reported.is_call())).flatten()
             };
             let is_asked = |position: &usize| {
                 let event = &events[*position];
-                event.node.as_deref().is_some_and(|node| waiting.contains(node)) && asks(event)
+                let since = event.node.as_deref().and_then(waits_since);
+                since.is_some_and(|since| since <= *position) && asks(event)
             };
             let asked = (gone..events.len()).find(is_asked)?;
             let waiter = events[asked].node.as_ref()?;
-            let words = format!("{server} still stores {line}, and {waiter} waits behind it");
+            let words = format!("{server} still stores {own}, and {waiter} waits behind it");
             Some(self.cause(asked, Kind::Record, words))
         })
+    }
+
+    /// Whether what a server stores at the end is not over by its own clock.
+    fn lives_on(&self, server: &str, line: &str) -> bool {
+        let Some(until) = line.split_once(UNTIL).and_then(|(_, until)| micros(until)) else { return true };
+        let events = self.story.events[..=self.end].iter();
+        let last = events.rev().find(|event| event.node.as_deref() == Some(server));
+        last.is_none_or(|event| event.wall_us.unwrap_or(event.at_us) < until)
     }
 
     /// Where requests wait at a lock manager: each of them as it was stored, and whatever is granted where they wait.
