@@ -32,8 +32,14 @@ pub fn newer_than<'a>(message: &'a str, stored: &'a [String]) -> Option<Newer<'a
 impl Newer<'_> {
     /// Whether it is what the message would write: of the very time.
     pub fn is_the_same(&self, message: &str) -> bool {
-        !self.is_deleted && message.ends_with(&format!(" at {}", self.at))
+        let asked = message.rsplit_once(" at ").and_then(|(_, asked)| first_word(asked));
+        !self.is_deleted && asked == first_word(self.at)
     }
+}
+
+/// The time, without how long it is to live, which may stand behind it.
+fn first_word(text: &str) -> Option<&str> {
+    text.split(' ').next()
 }
 
 /// Whether a record that is written by this message is deleted all the same, by what is stored then.
@@ -53,6 +59,10 @@ mod tests {
         assert_eq!(newer("add M[tA] at -1s"), of("tA", "15us", true));
         assert_eq!(newer("add M[tB] at 2us"), of("tB", "12us", false));
         assert_eq!((newer("add M[tC] at 2us"), newer("add N[tA] at 2us"), newer("ping")), (None, None, None));
+        let lives = ["M: tA@5us until 4s".to_owned()];
+        let [same, older] = ["add M[tA] at 5us ttl 4s", "add M[tA] at 4us ttl 4s"]
+            .map(|message| newer_than(message, &lives).is_some_and(|newer| newer.is_the_same(message)));
+        assert!(same && !older);
         let valued = ["M: tA=5us@5us".to_owned()];
         let same = newer_than("add M[tA]=5us at 5us", &valued).expect("it is there");
         assert_eq!((same.column, same.at, same.is_the_same("add M[tA]=5us at 5us")), ("tA", "5us", true));
