@@ -121,7 +121,10 @@ fn a_wrong_call_exits_2_after_one_line_that_says_what_would_be_right() {
     let wrong = [
         ("sweep cassandra-quue", "cassandra-queue"),
         ("check nolock", "picklock locks lists them"),
-        ("widen nothing", "picklock locks and picklock scenarios and picklock theorems --quick list them"),
+        (
+            "widen nothing",
+            "picklock locks and picklock scenarios --list and picklock theorems --help list them",
+        ),
         ("matrix --lock cassandra-queu", "cassandra-queue"),
         ("matrix --lock row-probe", "not a lock"),
         ("matrix --fault puase", "pause"),

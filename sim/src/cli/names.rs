@@ -75,9 +75,9 @@ fn lister(what: &str) -> Option<&'static [&'static str]> {
         "fault" => Some(&["faults"]),
         "promise" => Some(&["properties"]),
         "assumption" => Some(&["assumptions"]),
-        "scenario" => Some(&["scenarios"]),
+        "scenario" => Some(&["scenarios --list"]),
         "theorem" => Some(&["theorems --help"]),
-        "theorem, row or lock" => Some(&["locks", "scenarios", "theorems --quick"]),
+        "theorem, row or lock" => Some(&["locks", "scenarios --list", "theorems --help"]),
         _ => None,
     }
 }

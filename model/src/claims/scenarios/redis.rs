@@ -339,7 +339,8 @@ fn r24() -> Scenario {
     };
     Scenario {
         id: "R24",
-        story: "a SET arrives after its lock was released: nobody holds the key, and nobody will release it",
+        story: "a SET takes effect, and its sender does not hold: it comes after the release, or the nil of its copy comes before its OK; \
+                nobody will release the key",
         breaks: Promise::DeadlockFreedom,
         search: seeds(None),
         fix: "a TTL bounds it",

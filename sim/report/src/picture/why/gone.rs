@@ -44,7 +44,19 @@ impl Search<'_> {
             Some([at, ..]) => format!("{client}'s record expired on {servers}, first at {at}"),
             Some([]) | None => {
                 let gone = format!("{client}'s record is gone on {servers}");
-                self.by_message(first, self.by_remark(first, gone))
+                let gone = self.by_remark(first, gone);
+                let event = &self.story.events[first];
+                match (&event.from, &event.message) {
+                    // It is found to be gone, and was not asked for.
+                    (Some(from), Some(message))
+                        if from != client
+                            && self.clients.contains(from.as_str())
+                            && !names(message, client) =>
+                    {
+                        format!("{gone} when {from}'s {message} comes")
+                    }
+                    (_, _) => self.by_message(first, gone),
+                }
             }
         };
         let mut causes = vec![self.cause(first, Kind::Gone, words)];

@@ -46,11 +46,12 @@ impl Search<'_> {
         }
         let mut told: BTreeSet<(&str, &str)> = BTreeSet::new();
         let mut causes = Vec::new();
-        for (server, lines) in self.stored_at_the_end() {
+        for lines in self.stored_at_the_end().into_values() {
             let cells = lines.iter().filter(|line| self.is_somebodys(line)).flat_map(|line| Cell::all(line));
             for cell in cells.filter(|cell| !cell.is_tombstone) {
                 let purged = self.purged(cell).filter(|_| !told.contains(&(cell.row, cell.column)));
                 let Some((position, tombstone)) = purged else { continue };
+                let Some(server) = self.who_has(cell, position) else { continue };
                 told.insert((cell.row, cell.column));
                 let Cell { row, column, at, .. } = cell;
                 let words = format!(
@@ -61,6 +62,17 @@ impl Search<'_> {
             }
         }
         causes
+    }
+
+    /// A server that has this very cell by then.
+    fn who_has(&self, cell: Cell, by: usize) -> Option<&str> {
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        let told = self.story.events[..=by].iter().rev();
+        let latest = told.filter_map(|event| Some((event.node.as_deref()?, event.stored.as_ref()?)));
+        let mut latest = latest.filter(|(server, _)| seen.insert(server));
+        let (server, _) = latest
+            .find(|(_, lines)| lines.iter().flat_map(|line| Cell::all(line)).any(|other| other == cell))?;
+        Some(server)
     }
 
     /// The last step of a server in which a tombstone that had hidden this cell goes, and nothing comes in its place.

@@ -87,7 +87,10 @@ impl Search<'_> {
         let last = |is_it: fn(&Reported) -> bool| self.last_report(client, is_it);
         let released = last(|reported| reported.is_release());
         let released = released.filter(|released| last(|reported| reported.is_call()) < Some(*released));
-        let gone = self.down_since(client).or(released)?;
+        // Whoever waits for one key, and has it all the same, does not know.
+        let unknown = last(|reported| reported.is_call()).filter(|_| waiting.contains(client));
+        let is_gone = self.down_since(client).or(released);
+        let gone = is_gone.or(unknown)?;
         let events = &self.story.events[..=self.end];
         let lines = self.stored_at_the_end();
         let stored = lines.iter().flat_map(|(server, lines)| lines.iter().map(move |line| (*server, line)));
