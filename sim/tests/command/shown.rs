@@ -153,7 +153,10 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("E5", " gets its disk stuck"),
         ("H5", "s1 answers A: kept alive for 5s; A's lease is prolonged"),
         ("R19", "s1 answers A: nil"),
-        ("R19", "B's SET lock B#1 NX: s1 stores lock = B#1"),
+        ("R19", "s2 still stores lock = A#1, and B waits behind it"),
+        ("R24", "s1 still stores lock = B#4, and A waits behind it"),
+        ("H5", "A's record is gone on s1 when B's create session #1 comes"),
+        ("C37", "and s3 has the 122.042273s·tB of 122.042273s still"),
         ("cassandra-queue:none:12:deadlock-freedom", "B's record lives until 20 s: by s"),
     ] {
         let run = document(&format!("replay {row}"));
