@@ -44,25 +44,17 @@ pub fn why_text(story: &Story, options: TextOptions) -> String {
 mod tests {
     use super::*;
     use crate::toy;
-    use picklock_engine::report::TimeColumn;
 
-    const NARROW: TextOptions = TextOptions {
-        width: 100,
-        time: TimeColumn::Seconds,
-        last: None,
-        fold: true,
-        colour: false,
-        ascii: false,
-        names_command: true,
-        tells_how: true,
-    };
+    fn narrow() -> TextOptions {
+        TextOptions { width: 100, ..TextOptions::default() }
+    }
 
     #[test]
     fn the_chain_of_causes_ends_with_what_breaks_and_says_what_else_is_broken() {
         let told = |broken: &[&str]| {
             let broken: Vec<String> = broken.iter().map(|told| (*told).to_owned()).collect();
             let mut told = String::new();
-            toy::story(toy::overlap, |story| told = why_text(&Story { broken: &broken, ..story }, NARROW));
+            toy::story(toy::overlap, |story| told = why_text(&Story { broken: &broken, ..story }, narrow()));
             told
         };
         let alone = told(&["mutual-exclusion: B enters while A holds"]);
@@ -78,6 +70,6 @@ mod tests {
 
     #[test]
     fn a_run_that_breaks_nothing_has_nothing_to_explain() {
-        toy::story(toy::patience, |story| assert_eq!(why_text(&story, NARROW), ""));
+        toy::story(toy::patience, |story| assert_eq!(why_text(&story, narrow()), ""));
     }
 }

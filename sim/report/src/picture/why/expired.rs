@@ -8,7 +8,7 @@ use crate::flights::Flight;
 use std::collections::BTreeSet;
 
 /// What stands between a cell and the moment to which it lives.
-pub(super) const UNTIL: &str = " until ";
+const UNTIL: &str = " until ";
 
 impl Search<'_> {
     /// What the servers that a party was granted the lock by had of those who held before, and took for expired.
@@ -44,13 +44,16 @@ impl Search<'_> {
         let told = event.message.iter();
         let stored = of_server.filter_map(|earlier| earlier.stored.as_ref()).take(1).flatten();
         let mut cells = told.chain(stored).flat_map(|text| text.split([',', '{', '}']));
-        let until = cells.find_map(|cell| {
-            let (_, until) = cell.split_once(UNTIL).filter(|_| names(cell, client))?;
-            micros(until).filter(|until| *until <= now)
-        })?;
+        let until =
+            cells.find_map(|cell| ends_at(cell).filter(|until| names(cell, client) && *until <= now))?;
         let words = lives_until(client, until, &answer.from, now);
         Some(self.cause(answer.sent, Kind::Gone, words))
     }
+}
+
+/// The moment to which what is stored lives, in microseconds by a server's clock; `None`: it does not end by itself.
+pub(super) fn ends_at(stored: &str) -> Option<i64> {
+    stored.split_once(UNTIL).and_then(|(_, until)| micros(until))
 }
 
 /// Both times are in microseconds, by the server's clock.

@@ -1,7 +1,6 @@
 //! Causes that no fault and no word of a store tells: what a server answered, and what it had and had not stored by then.
 
-use super::expired::{UNTIL, lives_until};
-use super::gone::micros;
+use super::expired::{ends_at, lives_until};
 use super::{Breaks, Cause, Kind, Search};
 use crate::flights::Flight;
 use picklock_engine::report::JsonEvent;
@@ -234,8 +233,7 @@ impl Search<'_> {
             let gone = (had + 1..=at).find(|position| lines_of(server, *position).is_some())?;
             let event = &self.story.events[gone];
             let now = event.wall_us.unwrap_or(event.at_us);
-            let until = line.split_once(UNTIL).and_then(|(_, until)| micros(until));
-            let words = match until.filter(|until| *until <= now) {
+            let words = match ends_at(&line).filter(|until| *until <= now) {
                 // Whoever asks next finds it so: that is not what took it.
                 Some(until) => lives_until(client, until, server, now),
                 None => self.by_message(gone, format!("{server} does not have {line} any more")),

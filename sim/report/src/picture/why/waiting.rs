@@ -1,7 +1,6 @@
 //! What those were told who wait for ever: the last answers, and what became of the records that they left.
 
-use super::expired::{UNTIL, lives_until};
-use super::gone::micros;
+use super::expired::{ends_at, lives_until};
 use super::risen::Cell;
 use super::stored::{live_of, names, place_of};
 use super::{Cause, Kind, Search};
@@ -140,13 +139,12 @@ impl Search<'_> {
     fn own_record_lost(&self, client: &str) -> Vec<Cause> {
         let events = &self.story.events[..=self.end];
         let since = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
-        let ends = |line: &str| line.split_once(UNTIL).and_then(|(_, until)| micros(until));
         let own = |position: usize| {
             let event = &events[position];
             let now = event.wall_us.unwrap_or(event.at_us);
             let own = event.stored.as_ref()?.iter().filter_map(|line| live_of(line, client));
             // A store may have what is over for long after that.
-            own.into_iter().find(|line| ends(line).is_none_or(|until| now < until))
+            own.into_iter().find(|line| ends_at(line).is_none_or(|until| now < until))
         };
         let Some(last) = (since..=self.end).rev().find(|position| own(*position).is_some()) else {
             return Vec::new();
@@ -160,7 +158,7 @@ impl Search<'_> {
         let (Some(gone), Some(line), Some(server)) = (gone, own(last), server) else { return Vec::new() };
         let event = &events[gone];
         let now = event.wall_us.unwrap_or(event.at_us);
-        let words = match ends(&line).filter(|until| *until <= now) {
+        let words = match ends_at(&line).filter(|until| *until <= now) {
             Some(until) => lives_until(client, until, server, now),
             None if event.from.as_deref() == Some(client) => return Vec::new(),
             None => self.by_message(gone, format!("{client}'s record is gone on {server}")),

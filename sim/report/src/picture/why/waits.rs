@@ -1,8 +1,7 @@
 //! Why somebody waits for ever, where no single fault says it: answers that come too late, servers that are shared out among those who
 //! want most of them, and what is left of who has gone.
 
-use super::expired::UNTIL;
-use super::gone::micros;
+use super::expired::ends_at;
 use super::stored::{live_of, names, place_of};
 use super::{Cause, Kind, Search};
 use crate::flights::Flight;
@@ -125,7 +124,7 @@ impl Search<'_> {
 
     /// Whether what a server stores at the end is not over by its own clock.
     fn lives_on(&self, server: &str, line: &str) -> bool {
-        let Some(until) = line.split_once(UNTIL).and_then(|(_, until)| micros(until)) else { return true };
+        let Some(until) = ends_at(line) else { return true };
         let events = self.story.events[..=self.end].iter();
         let last = events.rev().find(|event| event.node.as_deref() == Some(server));
         last.is_none_or(|event| event.wall_us.unwrap_or(event.at_us) < until)
