@@ -33,6 +33,9 @@ use std::fmt::{Debug, Display};
 use std::hash::Hash;
 use std::str::FromStr;
 
+/// What a lock's machine does that nobody has asked for anything.
+pub const IDLE: &str = "idle";
+
 /// What every state and message is made of: small plain data, comparable, and packable into bytes.
 pub trait Data:
     Clone + Eq + Ord + Hash + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
@@ -388,7 +391,7 @@ pub trait Lock: Data {
         Line::NONE
     }
 
-    /// What the machine does right now, in a few words, for the reader of a trace.
+    /// What the machine does right now, in a few words, for the reader of a trace; [`IDLE`] if nothing is asked of it.
     fn doing(&self) -> &'static str;
 
     /// Until when a holder takes the lock for its own without another word from the store, by one of its clocks: it says

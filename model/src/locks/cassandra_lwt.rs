@@ -26,7 +26,7 @@
 
 use super::awaited::Awaited;
 use crate::locks::cassandra_tables::{self, MAIN};
-use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Owner, Visitor};
 use crate::names::Words;
 use crate::stores::cassandra::{
     Cassandra, Change, Condition, Operation, Outcome, Reply, Row, ThreadId, Value, Written,
@@ -308,7 +308,7 @@ impl Lock for CassandraLwt {
 
     fn doing(&self) -> &'static str {
         match self.phase {
-            Phase::Idle => "idle",
+            Phase::Idle => IDLE,
             Phase::Inserts { .. } => "inserting",
             Phase::Waits { .. } => "waiting",
             Phase::Held => "holds",

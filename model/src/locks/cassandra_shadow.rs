@@ -41,7 +41,7 @@ pub use settings::{Backoff, Reread, Settings};
 
 use super::awaited::Awaited;
 use crate::locks::cassandra_tables::{self, MAIN, SHADOW};
-use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, StampGroup, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Owner, StampGroup, Visitor};
 use crate::names::Words;
 use crate::stores::cassandra::{
     Cassandra, Change, FENCE_TIMES, Found, Operation, Outcome, Reply, SHARED, Value, Written,
@@ -600,7 +600,7 @@ impl Lock for CassandraShadow {
 
     fn doing(&self) -> &'static str {
         match self.phase {
-            Phase::Idle => "idle",
+            Phase::Idle => IDLE,
             Phase::CheckOwner => "who is the owner?",
             Phase::AddShadow => "joining the shadow row",
             Phase::CheckRivals => "alone in the shadow row?",

@@ -38,7 +38,7 @@ mod tests;
 pub use settings::{Fence, OnJeopardy, Sessions, Settings, Wait};
 
 use crate::cluster::Setup;
-use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Owner, Visitor};
 use crate::stores::chubby::session::{Here, Notice, Notices, Session};
 use crate::stores::chubby::{Change, Chubby, Generation, Handle, Operation, Outcome, Reply};
 use crate::time::{Due, Micros, Monotonic};
@@ -353,7 +353,7 @@ impl Lock for ChubbyLock {
 
     fn doing(&self) -> &'static str {
         match self.phase {
-            Phase::Idle => "idle",
+            Phase::Idle => IDLE,
             Phase::Open => "asking for a session",
             Phase::Acquire => "asking for the lock",
             Phase::Sleep => "asking again later",

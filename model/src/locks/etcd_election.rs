@@ -43,7 +43,7 @@ mod tests;
 pub use settings::{Fence, OnDone, Proposal, ResignErrors, Sessions, Settings};
 
 use super::etcd_keys::{created, deletion_of, is_created_at, key_of, last_before, queue_means};
-use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Visitor};
 use crate::stores::etcd::session::{Here, Notice, Notices, Session};
 use crate::stores::etcd::{
     Change, Etcd, Found, Key, Keys, LeaseId, Name, Operation, Outcome, Put, Range, Reply, Response, Revision,
@@ -466,7 +466,7 @@ impl Lock for EtcdElection {
 
     fn doing(&self) -> &'static str {
         match self.phase {
-            Phase::Idle => "idle",
+            Phase::Idle => IDLE,
             Phase::Open => "asking for a lease",
             Phase::Campaign => "putting its key",
             Phase::Proclaim => "proclaiming another value",

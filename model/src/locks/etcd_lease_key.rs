@@ -35,7 +35,7 @@ mod tests;
 pub use settings::{Fence, OnDone, Settings, Wait};
 
 use super::etcd_keys::{deletion_of, is_created_at, key_of};
-use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Visitor};
 use crate::stores::etcd::session::{Here, Notice, Notices, Session};
 use crate::stores::etcd::{
     Change, Etcd, Key, KeyValue, Keys, Name, Operation, Outcome, Put, Range, Reply, Response, Revision,
@@ -359,7 +359,7 @@ impl Lock for EtcdLeaseKey {
 
     fn doing(&self) -> &'static str {
         match self.phase {
-            Phase::Idle => "idle",
+            Phase::Idle => IDLE,
             Phase::Open => "asking for a lease",
             Phase::Put => "putting the key, if there is none",
             Phase::Watch => "waiting",

@@ -41,7 +41,7 @@ mod tests;
 pub use settings::{ContextEnd, Fence, KeyName, OnDone, Settings, UnlockErrors};
 
 use super::etcd_keys::{created, deletion_of, is_created_at, key_of, keys_of, last_before, queue_means};
-use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Owner, Visitor};
 use crate::stores::etcd::session::{Here, Notice, Notices, Session};
 use crate::stores::etcd::{
     Change, Etcd, Key, Keys, Name, Operation, Outcome, Put, Range, Reply, Response, Revision, Start, Step,
@@ -493,7 +493,7 @@ impl Lock for EtcdMutex {
 
     fn doing(&self) -> &'static str {
         match self.phase {
-            Phase::Idle => "idle",
+            Phase::Idle => IDLE,
             Phase::Open => "asking for a lease",
             Phase::TryAcquire => "putting its key; who is first?",
             Phase::WaitGet => "who is the last before me?",

@@ -38,7 +38,7 @@ mod tests;
 
 pub use settings::{Repeats, Settings};
 
-use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Owner, Visitor};
 use crate::stores::feedback::{FeedbackStore, Reply, Request};
 use crate::time::{Due, Micros, Monotonic};
 use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
@@ -399,7 +399,7 @@ impl Lock for FeedbackLock {
 
     fn doing(&self) -> &'static str {
         match self.phase {
-            Phase::Idle => "idle",
+            Phase::Idle => IDLE,
             Phase::Enqueues { .. } => "joining the queue",
             Phase::Waits { .. } => "waiting",
             Phase::Holds { .. } => "holds",

@@ -55,7 +55,7 @@ mod tests;
 pub use settings::{Readers, Settings};
 
 use super::redis_keys::{self, NEXT, READERS, WRITER, key_of};
-use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Owner, Visitor};
 use crate::names::Words;
 use crate::stores::redis::{
     Check, Command, Key, Line as Script, Outcome, Redis, Reply, Request, Score, Token, Value,
@@ -409,7 +409,7 @@ impl Lock for RedisReadersWriter {
 
     fn doing(&self) -> &'static str {
         match self.phase {
-            Phase::Idle => "idle",
+            Phase::Idle => IDLE,
             Phase::Asks { entry: Entry { access: WRITE, .. }, .. } => "asking to write",
             Phase::Asks { .. } => "asking to read",
             Phase::Waits { .. } => "waiting",

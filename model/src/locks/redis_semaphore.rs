@@ -48,7 +48,7 @@ mod tests;
 pub use settings::{Settings, Stamps, Take};
 
 use super::redis_keys::{self, COUNTER, HOLDERS, OWNERS, key_of};
-use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Owner, Visitor};
 use crate::names::{Word, Words};
 use crate::stores::redis::{
     Check, Command, Key, Line as Script, Outcome, Redis, Reply, Request, Score, Token,
@@ -448,7 +448,7 @@ impl Lock for RedisSemaphore {
 
     fn doing(&self) -> &'static str {
         match self.phase {
-            Phase::Idle => "idle",
+            Phase::Idle => IDLE,
             Phase::Draws(_) => "drawing a count",
             Phase::Enters(_) => "entering",
             Phase::Withdraws { .. } => "taking its entry back",

@@ -58,7 +58,7 @@ pub use settings::{Extension, Fencing, Release, Settings};
 
 use self::phase::{Attempt, Awaited, Lease, Phase, has_come};
 use super::redis_keys::{self, LOCK, counter_key, lock_key};
-use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Owner, Visitor};
 use crate::names::Words;
 use crate::stores::redis::{Change, Command, Key, Outcome, Redis, Reply, Request, ServerError, Token, Value};
 use crate::time::{Due, Micros, Monotonic};
@@ -459,7 +459,7 @@ impl Lock for RedisSingle {
 
     fn doing(&self) -> &'static str {
         match self.phase {
-            Phase::Idle => "idle",
+            Phase::Idle => IDLE,
             Phase::Sets(_) => "setting the key",
             Phase::Draws(_) => "drawing a token",
             Phase::Waits { .. } => "waiting",

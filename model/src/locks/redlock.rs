@@ -54,7 +54,7 @@ mod validity;
 pub use settings::{Contact, ElapsedClock, ExtendBy, Extension, Settings, Settles, ValidityFrom};
 
 use super::redis_keys::{self, LOCK, counter_key, lock_key};
-use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Owner, Store, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Owner, Store, Visitor};
 use crate::names::Words;
 use crate::stores::redis::{Change, Command, Key, Redis, Reply, Request, Token, Value};
 use crate::time::{Due, Micros, Monotonic};
@@ -414,7 +414,7 @@ impl Lock for Redlock {
 
     fn doing(&self) -> &'static str {
         match self.phase {
-            Phase::Idle => "idle",
+            Phase::Idle => IDLE,
             Phase::Acquires(_) => "locking the nodes",
             Phase::BacksOff { .. } => "waiting before another attempt",
             Phase::Held(Hold { extending: None, .. }) => "holds",

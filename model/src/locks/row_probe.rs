@@ -5,7 +5,7 @@
 //! acknowledgement, reads the row, and stays. The lemma is a property of the store; the probe only asks the question.
 
 use crate::locks::cassandra_tables::{self, MAIN};
-use crate::machine::{Call, Context, Effects, Line, Lock, Owner, Visitor};
+use crate::machine::{Call, Context, Effects, IDLE, Line, Lock, Owner, Visitor};
 use crate::names::Words;
 use crate::stores::cassandra::{
     Cassandra, Change, ColumnName, Mutation, Operation, Outcome, Prefix, Reply, Request, Row, Target,
@@ -145,7 +145,7 @@ impl Lock for RowProbe {
 
     fn doing(&self) -> &'static str {
         match self.phase {
-            Phase::Idle => "idle",
+            Phase::Idle => IDLE,
             Phase::Writes => "writing its record",
             Phase::Reads => "reading the row",
             Phase::HasRead => "has read",

@@ -15,7 +15,7 @@
 //! [`picklock_properties::FreshRead`] judges only reads that begin after A has known.
 
 use super::zookeeper_paths;
-use crate::machine::{Call, Context, Effects, Line, Lock, Visitor};
+use crate::machine::{Call, Context, Effects, IDLE, Line, Lock, Visitor};
 use crate::names::Words;
 use crate::stores::zookeeper::session::{Here, Notice, Notices, Session, SessionSettings};
 use crate::stores::zookeeper::{Change, Operation, Outcome, Path, Reply, Write, ZooKeeper};
@@ -199,7 +199,7 @@ impl Lock for ZnodeProbe {
 
     fn doing(&self) -> &'static str {
         match self.phase {
-            Phase::Idle => "idle",
+            Phase::Idle => IDLE,
             Phase::Connects => "connecting",
             Phase::Writes => "writing",
             Phase::Syncs => "having its server catch up",

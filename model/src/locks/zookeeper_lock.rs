@@ -39,7 +39,7 @@ mod tests;
 pub use settings::{Fence, OnConnectionLoss, Order, Parent, Retries, Settings, Watch};
 
 use super::zookeeper_paths::{self, parent_path, place_path, work_path};
-use crate::machine::{Answer, Call, Context, Effects, Line, Lock, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Visitor};
 use crate::names::Words;
 use crate::stores::zookeeper::session::{Here, Notice, Notices, Session};
 use crate::stores::zookeeper::{
@@ -626,7 +626,7 @@ impl Lock for ZookeeperLock {
 
     fn doing(&self) -> &'static str {
         match self.phase {
-            Phase::Idle => "idle",
+            Phase::Idle => IDLE,
             Phase::DropParent => "deleting the empty parent",
             Phase::Create => "creating its znode",
             Phase::CreateParent => "creating the parent",

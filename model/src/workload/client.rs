@@ -1,7 +1,7 @@
 //! One client of a lock: an application that takes the lock, works, and gives it back.
 
 use super::{ROUNDS_WITHOUT_END, Workload, Writes};
-use crate::machine::{Answer, Call, Effects, Line, Lock, Message, Node, Owner, Store, Visitor};
+use crate::machine::{Answer, Call, Effects, IDLE, Line, Lock, Message, Node, Owner, Store, Visitor};
 use crate::system::{Process, ProcessContext};
 use crate::time::{Due, Micros, Monotonic, Wall};
 use picklock_properties::{Access, ClientId, Event, FencingToken, HoldId, LockId};
@@ -99,7 +99,11 @@ impl<L: Lock> Process<L> for Client<L> {
             Phase::Reads { .. } => "holds, reads",
             Phase::Holds { .. } => "holds",
             Phase::Writes { .. } | Phase::WritesInside => "holds, writes",
-            Phase::Done => "done",
+            // Who serves others is never done.
+            Phase::Done => match self.lock.doing() {
+                IDLE => "done",
+                doing => doing,
+            },
         }
     }
 

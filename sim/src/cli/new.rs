@@ -59,13 +59,15 @@ impl New {
             .map_err(|error| BadCall(format!("{}: it cannot be written: {error}", folder.display())))?;
         let lock = source.parent().map(|checkout| checkout.join("Cargo.lock"));
         // Without it cargo chooses versions by itself.
-        let _ = lock.map(|lock| std::fs::copy(lock, folder.join("Cargo.lock")));
-        screen.text(&said(folder, name, &files));
+        let is_locked = lock.is_some_and(|lock| std::fs::copy(lock, folder.join("Cargo.lock")).is_ok());
+        let written: Vec<&str> =
+            files.iter().map(|(file, _)| *file).chain(is_locked.then_some("Cargo.lock")).collect();
+        screen.text(&said(folder, name, &written));
         screen.document(&serde_json::json!({
             "name": name,
             "folder": folder,
             "picklock": source,
-            "files": files.iter().map(|(file, _)| file).collect::<Vec<_>>(),
+            "files": written,
         }));
         Ok(Ending::Fine)
     }
@@ -230,14 +232,13 @@ fn write(folder: &Path, files: &[(&str, String)]) -> std::io::Result<()> {
     Ok(())
 }
 
-fn said(folder: &Path, name: &str, files: &[(&str, String)]) -> String {
-    let listed: Vec<&str> = files.iter().map(|(file, _)| *file).collect();
+fn said(folder: &Path, name: &str, files: &[&str]) -> String {
     format!(
         "wrote {}: {}\n  try it      cd {} && cargo test\n  ask it      cargo run --release -- matrix --lock {name}\n\
          The first build takes about eight minutes on two cores, and a release build six, most of it for dependencies and the models.\n\
          Tests alone need less: its Cargo.toml says how (default-features = false).\n",
         folder.display(),
-        listed.join(", "),
+        files.join(", "),
         folder.display(),
     )
 }

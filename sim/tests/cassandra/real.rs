@@ -2,6 +2,9 @@
 //!
 //! They are plain Java processes with a configuration of their own. All nodes have one pair of ports, on 127.0.0.1 and the next
 //! addresses, and keep their data in a temporary directory, which goes with the test.
+//!
+//! `PICKLOCK_CASSANDRA_PAXOS=v2` has them run the second variant of Paxos, which the simulated ones do not know: their answers are to be the
+//! same.
 
 use crate::cql::Connection;
 use nix::sys::signal::{Signal, kill};
@@ -237,6 +240,7 @@ impl Real {
                 }
             },
             "commitlog_segment_size: 4MiB".to_owned(),
+            format!("paxos_variant: {}", paxos_variant()),
             "seed_provider:\n  - class_name: org.apache.cassandra.locator.SimpleSeedProvider".to_owned(),
             format!("    parameters:\n      - seeds: \"{seed}:{storage}\""),
             format!("listen_address: {own}\nrpc_address: {own}"),
@@ -257,6 +261,12 @@ impl Real {
         );
         write(&home.join("logback.xml"), &log);
     }
+}
+
+fn paxos_variant() -> String {
+    let asked = std::env::var("PICKLOCK_CASSANDRA_PAXOS").unwrap_or_else(|_| "v1".to_owned());
+    assert!(["v1", "v2"].contains(&asked.as_str()), "PICKLOCK_CASSANDRA_PAXOS={asked}: it takes v1 or v2");
+    asked
 }
 
 fn write(path: &Path, text: &str) {

@@ -157,6 +157,23 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("R24", "s1 still stores lock = B#4, and A waits behind it"),
         ("H5", "A's record is gone on s1 when B's create session #1 comes"),
         ("C37", "and s3 has the 122.042273s·tB of 122.042273s still"),
+        ("R8", "s2's clock is 9 s ahead"),
+        ("R8", "s2 takes over as master"),
+        ("E8", "s2 is elected leader, and 47 more like it"),
+        ("E18", "s1 answers A: else: 0/0 (created at 2) (revision 2)"),
+        (
+            "Z1",
+            "s1 stores /_locknode_0/lock-0000000004 of session B@1: data 0, version 0, created by 1:4 beside it",
+        ),
+        ("Z11", "s1 answers B: /_locknode_0/A#1-lock-0000000002, /_locknode_0/B#1-lock-0000000004"),
+        ("Z13", "s1 stores /_locknode_0 anew, which was gone"),
+        ("F4", "to A s2 answers 73, s4 answers 54, s5 answers 67"),
+        ("C22a", "D (keeps the time) loses power"),
+        ("C33", "C (who has renewed?) pauses for 1 tick"),
+        (
+            "C33",
+            "C (ends a lease), batch, delete M[tB] at 2.000055s: s1 does not have M: tB=1.000041s@1.000041s any more",
+        ),
         ("cassandra-queue:none:12:deadlock-freedom", "B's record lives until 20 s: by s"),
     ] {
         let run = document(&format!("replay {row}"));

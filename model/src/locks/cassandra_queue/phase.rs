@@ -1,7 +1,7 @@
 //! Where the calling thread and its renewer stand.
 
 use crate::locks::awaited::Awaited;
-use crate::machine::{Call, Line, Visitor};
+use crate::machine::{Call, IDLE, Line, Visitor};
 use crate::stores::cassandra::Found;
 use crate::time::Monotonic;
 use picklock_properties::Mode;
@@ -162,7 +162,7 @@ impl Phase {
     /// The same in a few words.
     pub fn doing(self) -> &'static str {
         match self {
-            Phase::Idle => "idle",
+            Phase::Idle => IDLE,
             Phase::CheckFree => "is the main row empty?",
             Phase::ReadTime { .. } | Phase::PollTime { .. } => "asking the time",
             Phase::Enqueue => "joining the queue",

@@ -218,7 +218,7 @@ impl Etcd {
             return;
         }
         loop {
-            self.learn_leader(cx);
+            self.learn_leader(cx, out);
             self.apply_committed(cx, out);
             if !self.answer_reads(cx, out) && self.part().raft.outbox.is_empty() {
                 break;
@@ -231,13 +231,16 @@ impl Etcd {
     }
 
     /// `updateLead`, `updateLeadership`.
-    fn learn_leader(&mut self, cx: &Cx) {
+    fn learn_leader(&mut self, cx: &Cx, out: &mut Out) {
         let part = self.part();
         let leader = part.raft.leader;
         if part.leader == leader {
             return;
         }
         part.leader = leader;
+        if leader == Some(cx.me) {
+            out.remark.get_or_insert("is elected leader");
+        }
         if leader != Some(cx.me) && std::mem::take(&mut part.is_primary) {
             self.lessor = Lessor::default();
         }

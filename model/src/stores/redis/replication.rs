@@ -162,6 +162,7 @@ impl Replication {
         if is_promoted {
             self.term = Term { epoch: self.term.epoch + 1, master: cx.me };
             self.role = Role::Master { offset: 0, ping_due: cx.monotonic, waits: SmallVec::new() };
+            effects.remark = Some("takes over as master");
         }
         let Role::Master { offset, ping_due, waits } = &mut self.role else { unreachable!("just made one") };
         *ping_due = cx.monotonic + self.ping_period;

@@ -193,6 +193,7 @@ impl ZooKeeper {
             heard,
             beat_at: cx.settings.election.map(|election| cx.monotonic + election.heartbeat),
         };
+        out.remark = Some("is elected leader");
         let history = self.history();
         Self::tell_all(&Peer::State { epoch, history }, cx, out);
     }

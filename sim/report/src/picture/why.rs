@@ -13,6 +13,7 @@ mod gone;
 mod objects;
 mod risen;
 mod stored;
+mod tokens;
 mod waiting;
 mod waits;
 
@@ -71,13 +72,11 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     // What an object answers may rest on a call of long ago.
     let start = if search.is_of_objects { 0 } else { start };
     causes.extend(search.faults(start));
-    if causes.iter().all(|cause| cause.kind != Kind::Fault) {
-        causes.extend(search.remarks(start));
-    }
+    causes.extend(search.remarks(start));
     causes.extend(too_late.map_or_else(|| search.late(start, flights), |cause| vec![cause]));
-    if causes.iter().all(|cause| cause.kind != Kind::Fault) {
-        causes.extend(search.clocks());
-    }
+    let is_of_faults = causes.iter().any(|cause| cause.kind == Kind::Fault);
+    let expired_on = search.expired_on();
+    causes.extend(search.clocks(|node| !is_of_faults || expired_on.contains(node)));
     let in_vain = search.written_in_vain();
     if !in_vain.is_empty() {
         causes.extend(search.answer_of_others(flights));
@@ -87,6 +86,7 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     causes.extend(search.left_behind());
     causes.extend(search.risen());
     causes.extend(search.shared_out());
+    causes.extend(search.tokens(flights));
     causes.extend(search.wait_alike());
     // Where the store told of lost records, that is enough.
     for quiet in [Search::expired_there, Search::missed] {
@@ -104,7 +104,8 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     causes.extend(search.wanted());
     causes.extend(search.told_in_vain(flights));
     causes.extend(search.ends());
-    causes.sort_by_key(|cause| (cause.position, cause.kind));
+    // Whoever calls, does so first.
+    causes.sort_by_key(|cause| (cause.position, !search.is_call(cause), cause.kind));
     // What is stored may be told twice: after the message that brought it, and alone.
     let again: Vec<Cause> = causes.clone();
     causes.retain(|cause| {
@@ -115,6 +116,17 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
         };
         !again.iter().any(says_more)
     });
+    // What a server does of its own accord may be told twice: as what it did, and as what took a record.
+    let again: Vec<Cause> = causes.clone();
+    causes.retain(|cause| {
+        let tells_what_came_of_it = |other: &Cause| {
+            other.position == cause.position
+                && other.words.strip_prefix(&cause.words).is_some_and(|rest| rest.starts_with(": "))
+        };
+        !again.iter().any(tells_what_came_of_it)
+    });
+    let mut told: BTreeSet<(usize, String)> = BTreeSet::new();
+    causes.retain(|cause| told.insert((cause.position, cause.words.clone())));
     // An answer may be told twice: first comes who says what it lacks.
     causes.dedup_by(|later, earlier| {
         let is_of_it = (later.position, later.kind) == (earlier.position, earlier.kind);
@@ -224,6 +236,14 @@ impl Search<'_> {
         causes
     }
 
+    /// Whether the cause is that somebody calls.
+    fn is_call(&self, cause: &Cause) -> bool {
+        let mut reports =
+            self.story.events[cause.position].reported.iter().filter_map(|report| Reported::parse(report));
+        cause.kind == Kind::Milestone
+            && reports.any(|reported| reported.is_call() && reported.sentence() == cause.words)
+    }
+
     /// Of progress counts who waits since when, and who held last: nothing that came before a client's last call or grant.
     fn is_over(&self, reported: &Reported, later: &[Reported]) -> bool {
         self.is_of_progress() && later.iter().any(|later| reported.is_settled_by(later))
@@ -294,15 +314,20 @@ impl Search<'_> {
         last == Some("crashed")
     }
 
-    /// Clocks that are wrong from the start, where their nodes first look at them: there is no step that set them so.
-    fn clocks(&self) -> Vec<Cause> {
+    /// Clocks of such nodes that are wrong from the start, where they first look at them: there is no step that set them so.
+    fn clocks(&self, is_asked: impl Fn(&str) -> bool) -> Vec<Cause> {
         const WRONG_US: i64 = 1_000;
         let mut known: BTreeSet<&str> = BTreeSet::new();
         let mut causes = Vec::new();
         for (position, event) in self.story.events[..=self.end].iter().enumerate() {
             let (Some(node), Some(wall)) = (event.node.as_deref(), event.wall_us) else { continue };
             let wrong = wall - event.at_us;
-            if known.insert(node) && wrong.abs() >= WRONG_US {
+            let is_step = |earlier: &JsonEvent| {
+                matches!(earlier.what, "clock-stepped" | "ticked-unevenly" | "clock-drifts")
+                    && earlier.node.as_deref() == Some(node)
+            };
+            let is_told = || self.story.events[..=position].iter().any(is_step);
+            if known.insert(node) && wrong.abs() >= WRONG_US && is_asked(node) && !is_told() {
                 let side = if wrong > 0 { "ahead" } else { "behind" };
                 let words = format!("{node}'s clock is {} {side}", duration(wrong.abs(), false));
                 causes.push(self.cause(position, Kind::Fault, words));
@@ -317,7 +342,10 @@ impl Search<'_> {
         let of_server = told.filter(|(_, event)| event.stored.is_some());
         let remarks = of_server.filter_map(|(position, event)| {
             let (server, remark) = (event.node.as_ref()?, event.remark?);
-            Some(self.cause(position, Kind::Fault, format!("{server} {remark}")))
+            // It may have a subject of its own.
+            let has_subject = remark.contains(": ");
+            let words = if has_subject { remark.to_owned() } else { format!("{server} {remark}") };
+            Some(self.cause(position, Kind::Fault, words))
         });
         remarks.collect()
     }
@@ -364,12 +392,33 @@ impl Search<'_> {
             "lost" => format!("{from} to {to}: {message} is lost"),
             "duplicated" => format!("{from} to {to}: {message} is doubled"),
             "link-cut" => format!("{node} is cut off from {from}"),
-            "paused" | "suspended" => format!("{node} {said}{}", self.pause_length(position, event)),
+            "paused" | "suspended" => {
+                let length = self.pause_length(position, event);
+                format!("{} {said}{length}", self.with_office(node, position))
+            }
             _ => match said.strip_prefix("clock") {
                 Some(rest) => format!("{node}'s clock{rest}"),
+                None if event.what == "crashed" => format!("{} {said}", self.with_office(node, position)),
                 None => format!("{node} {said}"),
             },
         })
+    }
+
+    /// `C (who has renewed?)`: whoever takes no lock itself, with what it is about before this step.
+    pub(super) fn with_office(&self, node: &str, position: usize) -> String {
+        const OF_ANYBODY: [&str; 3] = ["done", "thinks", "idle"];
+        let asks = |event: &JsonEvent| {
+            let mut reports = event.reported.iter().filter_map(|report| Reported::parse(report));
+            reports.any(|reported| reported.client == node && reported.is_call())
+        };
+        let before = self.story.events[..position].iter().rev();
+        let doing = before.filter(|event| event.node.as_deref() == Some(node)).find_map(|event| event.doing);
+        match doing.filter(|doing| !OF_ANYBODY.contains(doing)) {
+            Some(doing) if !self.is_of_objects && !self.story.events.iter().any(asks) => {
+                format!("{node} ({doing})")
+            }
+            _ => node.to_owned(),
+        }
     }
 
     /// ` for 2.799 s`, ` for 2 ticks`: as long as it lasts, or as the run does. Nothing where time does not pass.
@@ -498,7 +547,8 @@ fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool)
         // A partition cuts links of many nodes, and a bad network loses messages of all.
         let of_network = matches!(event.what, "link-cut" | "lost" | "duplicated" | "delivered");
         let node = event.node.clone().filter(|_| !of_network);
-        let like = (event.what, node);
+        // What servers do of their own accord is alike whichever does it.
+        let like = event.remark.map_or((event.what, node), |remark| (remark, None));
         let told = Told { cause: cause.clone(), like, nth, times: 1 };
         let is_fault = |told: &Told| told.cause.kind == Kind::Fault;
         let earlier = chain

@@ -199,15 +199,15 @@ impl Style {
     }
 }
 
-/// Breaks at blanks (but not at [`UNBROKEN`] ones), before an `@` if need be, and elsewhere only in what is longer than a
-/// line; what follows is indented.
+/// Breaks at blanks (but not at [`UNBROKEN`] ones), before an `@` if need be, after a comma in what is longer than a line, and elsewhere
+/// only where that is not enough; what follows is indented.
 pub(super) fn wrap(line: &Line, width: usize) -> Vec<Line> {
     let piece = |text: String| Line { text: text.replace(UNBROKEN, " "), style: line.style };
     let indent = if width < INDENTED_FROM { " " } else { "  " };
     let mut pieces = Vec::new();
     let mut text = String::new();
     for word in line.text.split(' ') {
-        for (index, part) in parts(word).enumerate() {
+        for (index, part) in parts(word, width).enumerate() {
             let blank = if index == 0 && !text.is_empty() { " " } else { "" };
             if !text.is_empty() && length(&text) + blank.len() + length(part) > width {
                 pieces.push(piece(std::mem::replace(&mut text, indent.to_owned())));
@@ -226,10 +226,15 @@ pub(super) fn wrap(line: &Line, width: usize) -> Vec<Line> {
     pieces
 }
 
-/// `tA@100` can be broken into `tA` and `@100`.
-fn parts(word: &str) -> impl Iterator<Item = &str> {
+/// `tA@100` can be broken into `tA` and `@100`, and a list that is longer than a line behind each comma.
+fn parts(word: &str, width: usize) -> impl Iterator<Item = &str> {
+    let is_list = length(word) > width;
+    let ends = word.match_indices(['@', ',']).filter_map(move |(at, sign)| match sign {
+        "@" => Some(at).filter(|at| *at > 0),
+        _ => Some(at + 1).filter(|_| is_list),
+    });
     let mut from = 0;
-    word.match_indices('@').map(|(at, _)| at).filter(|at| *at > 0).chain([word.len()]).map(move |to| {
+    ends.chain([word.len()]).map(move |to| {
         let part = &word[from..to];
         from = to;
         part
@@ -244,4 +249,20 @@ pub(super) fn length(text: &str) -> usize {
 /// `1 step`, `2 steps`.
 pub(super) fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_blank_for_longer_than_a_line_is_broken_behind_its_commas() {
+        let told = |text: &str| -> Vec<String> {
+            let line = Line { text: text.to_owned(), style: Style::Plain };
+            wrap(&line, 12).into_iter().map(|piece| piece.text).collect()
+        };
+        assert_eq!(told("[{Take:1,Ex,0},Work]"), ["[{Take:1,Ex,", " 0},Work]"]);
+        assert_eq!(told("does [1,2,3]"), ["does [1,2,3]"]);
+        assert_eq!(told("[1,2,3] and [4,5]"), ["[1,2,3] and", " [4,5]"], "each fits a line of its own");
+    }
 }

@@ -13,13 +13,24 @@ impl Search<'_> {
         parties.iter().flat_map(|client| self.records_gone_of(client)).collect()
     }
 
-    fn records_gone_of(&self, client: &str) -> Vec<Cause> {
+    /// The servers by whose clocks the life of a party's record was over.
+    pub(super) fn expired_on(&self) -> BTreeSet<&str> {
+        let parties = self.breaks.iter().flat_map(|breaks| &breaks.parties);
+        let expired = parties.flat_map(|client| {
+            let gone = self.gone_of(client).into_iter();
+            gone.filter(|(position, _)| self.expired_at(*position, client).is_some())
+        });
+        expired.map(|(_, server)| server).collect()
+    }
+
+    /// Where the records are gone that a client's last grant rests on, and on which server.
+    fn gone_of(&self, client: &str) -> Vec<(usize, &str)> {
         let granted = self.last_report(client, |reported| reported.is_grant()).unwrap_or(0);
         let called = self.story.events[..granted].iter().rposition(|event| {
             let reported = event.reported.iter().filter_map(|report| Reported::parse(report));
             reported.into_iter().any(|reported| reported.client == client && reported.is_call())
         });
-        let gone: Vec<(usize, &str)> = self.story.events[..=self.end]
+        self.story.events[..=self.end]
             .iter()
             .enumerate()
             .skip(called.unwrap_or(granted))
@@ -30,7 +41,12 @@ impl Search<'_> {
             })
             // What went before the grant was missed by it, unless it was stored anew.
             .filter(|(position, server)| *position >= granted || !self.stores_of(server, granted, client))
-            .collect();
+            .collect()
+    }
+
+    fn records_gone_of(&self, client: &str) -> Vec<Cause> {
+        let granted = self.last_report(client, |reported| reported.is_grant()).unwrap_or(0);
+        let gone = self.gone_of(client);
         let Some((first, _)) = gone.first().copied() else { return Vec::new() };
         let servers: BTreeSet<&str> = gone.iter().map(|(_, server)| *server).collect();
         let servers = servers.into_iter().collect::<Vec<_>>().join(", ");

@@ -182,7 +182,7 @@ impl Search<'_> {
         causes
     }
 
-    /// What a server has at the end that bears the client's name, with where it was stored first; empty if no server has more than one.
+    /// What a server has at the end whose place bears the client's name, or which is of one that does, with where it was stored first; empty if no server has more than one.
     fn own_records(&self, client: &str) -> Vec<(usize, &str, &str)> {
         let events = &self.story.events[..=self.end];
         let of = |event: &'_ JsonEvent, server: &str| {
@@ -195,7 +195,7 @@ impl Search<'_> {
             .collect();
         let records_on = |server: &'_ str| {
             let at_the_end = events.iter().rfind(|event| of(event, server))?;
-            let own = at_the_end.stored.iter().flatten().filter(|line| names(place_of(line), client));
+            let own = at_the_end.stored.iter().flatten().filter(|line| is_own(line, client));
             let first_stored = |line: &'_ String| {
                 let has = |event: &JsonEvent| {
                     event.stored.iter().flatten().any(|other| place_of(other) == place_of(line))
@@ -262,7 +262,10 @@ impl Search<'_> {
     pub(super) fn by_message(&self, position: usize, what: String) -> String {
         let event = &self.story.events[position];
         match (event.what, &event.from, &event.message) {
-            ("delivered", Some(from), Some(message)) => format!("{from}'s {message}: {what}"),
+            ("delivered", Some(from), Some(message)) => match self.with_office(from, position) {
+                client if client == *from => format!("{from}'s {message}: {what}"),
+                attendant => format!("{attendant}, {message}: {what}"),
+            },
             _ => what,
         }
     }
@@ -291,6 +294,14 @@ fn words_of(line: &str) -> impl Iterator<Item = &str> {
 /// Where it is stored: the key, the row, the node.
 pub(super) fn place_of(line: &str) -> &str {
     line.split([' ', ':', '=']).next().unwrap_or(line)
+}
+
+/// Whether the place has the client's name, or is of somebody who has: `/lock/02 of session B@1`.
+fn is_own(line: &str, client: &str) -> bool {
+    let place = place_of(line);
+    let (head, _) = line.split_once(": ").unwrap_or((line, ""));
+    let owner = head.strip_prefix(place).and_then(|owner| owner.strip_prefix(" of "));
+    names(place, client) || place.starts_with('/') && owner.is_some_and(|owner| names(owner, client))
 }
 
 #[cfg(test)]

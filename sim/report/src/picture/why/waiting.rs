@@ -5,7 +5,8 @@ use super::risen::Cell;
 use super::stored::{live_of, names, place_of};
 use super::{Cause, Kind, Search};
 use crate::flights::Flight;
-use picklock_engine::report::operations;
+use picklock_engine::report::{JsonEvent, operations};
+use picklock_properties::Reported;
 use std::collections::BTreeSet;
 
 impl Search<'_> {
@@ -22,10 +23,19 @@ impl Search<'_> {
         let waits = |client: &str| {
             let asked = self.last_report(client, |reported| reported.is_call());
             let granted = self.last_report(client, |reported| reported.is_grant());
-            called.contains(client) || asked.is_some() && asked > granted
+            // The last step of a loop is one of it like any other.
+            let is_granted_at_last = self.breaks.is_none() && self.is_granted_in(self.end, client);
+            called.contains(client) || asked.is_some() && asked > granted && !is_granted_at_last
         };
         let all = self.clients.iter().copied();
         all.filter(|client| waits(client) && self.down_since(client).is_none()).collect()
+    }
+
+    /// Whether a client is granted what it asked for in this step.
+    pub(super) fn is_granted_in(&self, position: usize, client: &str) -> bool {
+        let mut reports =
+            self.story.events[position].reported.iter().filter_map(|report| Reported::parse(report));
+        reports.any(|reported| reported.client == client && reported.is_grant())
     }
 
     /// Where a client went down that is down at the end.
@@ -83,7 +93,7 @@ impl Search<'_> {
                 answers.iter().filter(|(ended, _)| *ended >= start).map(|(_, answer)| &answer.message);
             let first = round.next();
             if first.is_none() || round.any(|other| Some(other) != first) {
-                return Vec::new();
+                return self.sent_to_wait(&answers, start).into_iter().collect();
             }
         }
         let of_others = |answer: &Flight| {
@@ -113,6 +123,18 @@ impl Search<'_> {
         let before = alike.next().filter(|_| last.len() == 1 && goes_round.is_none());
         let read_past = last.first().and_then(|(_, answer)| self.read_past(answer));
         before.into_iter().chain([last]).filter_map(told).chain(read_past).collect()
+    }
+
+    /// Of answers to a client the one upon which it began to wait, if it is at nothing else in the loop that starts here.
+    fn sent_to_wait(&self, answers: &[(usize, &Flight)], start: usize) -> Option<Cause> {
+        let (_, last) = answers.iter().rfind(|(ended, _)| self.goes_on(*ended))?;
+        let Flight { from, to, message, sent, .. } = last;
+        let mut events = self.story.events.iter().enumerate().skip(start);
+        let moves = |(position, event): (usize, &JsonEvent)| {
+            event.node.as_deref() == Some(to) && self.goes_on(position)
+        };
+        let is_still = *sent < start && !events.any(moves);
+        is_still.then(|| self.cause(*sent, Kind::Milestone, format!("{from} answers {to}: {message}")))
     }
 
     /// How many tombstones a server reads past for an answer that names nobody, if that is many.

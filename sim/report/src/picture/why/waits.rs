@@ -10,6 +10,9 @@ use picklock_engine::report::{JsonEvent, TimeColumn};
 use picklock_properties::Reported;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What stands between what a lock has at a lock manager and what it asks for.
+const WANTS: &str = ", wants ";
+
 /// An answer that reached a client.
 struct Answer {
     /// Position of the step in which it did.
@@ -93,7 +96,8 @@ impl Search<'_> {
         let events = &self.story.events[..=self.end];
         let lines = self.stored_at_the_end();
         let stored = lines.iter().flat_map(|(server, lines)| lines.iter().map(move |line| (*server, line)));
-        let own = stored.filter_map(|(server, line)| {
+        // Requests that wait are told as what they want.
+        let own = stored.filter(|(_, line)| !line.contains(WANTS)).filter_map(|(server, line)| {
             let own = live_of(line, client).filter(|own| self.lives_on(server, own))?;
             // A word that stands before the name of whatever it is, is no place to ask for: `lease B@1`.
             let after = line.strip_prefix(place_of(line))?;
@@ -134,7 +138,6 @@ impl Search<'_> {
     pub(super) fn wanted(&self) -> Vec<Cause> {
         // Of more nobody sees a circle.
         const LINES_MAX: usize = 8;
-        const WANTS: &str = ", wants ";
         if !self.is_of_progress() {
             return Vec::new();
         }
