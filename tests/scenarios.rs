@@ -201,6 +201,11 @@ fn c38_a_queue_that_has_seen_more_than_a_read_may_pass_tombstones_grants_nothing
 }
 
 #[test]
+fn c39_what_few_have_accepted_is_finished_after_its_deletion_was_rejected() {
+    is_found_and_repaired("C39");
+}
+
+#[test]
 fn r1_a_paused_holder_breaks_mutual_exclusion_of_redlock_and_a_fencing_token_keeps_it_from_writing() {
     is_found_and_repaired("R1");
 }

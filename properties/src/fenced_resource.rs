@@ -28,7 +28,9 @@ use serde::{Deserialize, Serialize};
 /// the last writer, or the client itself).
 ///
 /// Grants count in the order in which the store made them, where it says so
-/// ([`Event::Acquired`](crate::Event::Acquired)), else in the order in which the clients learned of them.
+/// ([`Event::Acquired`](crate::Event::Acquired)), else in the order in which the clients learned of them. No single server makes a grant by
+/// a quorum: there a client that learns late of what it had first is taken for the later one, and the other's write may be held against it
+/// though the tokens grow. That takes two holders at once.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct FencedResource {
     /// The grants that writes may still rest on: all but those that were made before the grant of an accepted write and are

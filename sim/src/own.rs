@@ -14,6 +14,8 @@
 //!    `deadline` asked for has come; that no reply came in time says nothing about what became of the request. `on_restart`:
 //!    the process starts again and has nothing but what it wrote down.
 //! 4. *Show every time and number* in `visit`: so the exhaustive engine knows which states differ in nothing but the date.
+//!    `doing` says in words where it stands, for pictures; `line`, if it is given, where in its source: pauses and crashes can be aimed at
+//!    lines (`check --at`, triggers of plans), and at nothing finer than a message without them.
 //! 5. *Say how long a lease lasts* in `lease`, if it ends by itself: fault plans scale with it, and time passes in `check`.
 //! 6. *Name what it keeps* in its store: keys, tables and paths are words of its own (`WORDS`). What a change of them means,
 //!    `means` says; a lock that does not say so is judged by what its clients do alone.
@@ -65,7 +67,7 @@
 //! let runs = Runs { faults: FaultKind::Pause.into(), seeds: 500, regressions: None, pages: None };
 //! let why = picklock_sim::testing::keeps(&mine(), Promise::MutualExclusion, &runs).unwrap_err();
 //! assert!(why.contains("enters while"), "{why}");
-//! // … and the tokens make that harmless.
+//! // … and the tokens keep its writes out.
 //! assert_keeps(&mine(), Promise::FencedResource, &runs);
 //! // So it is on every schedule of two clients.
 //! assert_verified(&mine(), Promise::FencedResource, &World { rounds: 1, ..World::default() });

@@ -153,6 +153,12 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
         ),
     ),
     (
+        "C39",
+        Why::NoPlan(
+            "a proposal must reach its coordinator's own replica alone: between two messages that no trigger names",
+        ),
+    ),
+    (
         "E11",
         Why::NoPlan(
             "an answer must be read before the clock after a pause: over TCP it is still in the connection when the clock is looked at",

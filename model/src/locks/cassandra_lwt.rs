@@ -17,6 +17,8 @@
 //!
 //! **What breaks it.** A time-out says nothing: the write may have been applied, or may be finished later by somebody
 //! else's round. The program that repeats the insert is then told that the lock is taken, by itself (row C29). A pause
+//! A program that takes such an insert back, and asks again under another name ([`Settings::takes_back`]), is told that it is not there,
+//! and a later round finishes it all the same, where a rejected write proposes nothing (row C39). A pause
 //! longer than the TTL, as with every lease. And since the value names the thread and not the acquisition, a deletion that
 //! arrives after the same thread has taken the lock again deletes that one.
 //!
@@ -46,6 +48,8 @@ pub struct Settings {
     pub request_timeout: Option<Micros>,
     /// A refusal that shows the own value is a grant: an earlier insert of this acquisition was applied.
     pub own_value_is_success: bool,
+    /// Each insert has a value of its own, as with a new UUID: one without an answer is deleted, if it is there, before the next.
+    pub takes_back: bool,
 }
 
 impl Default for Settings {
@@ -62,6 +66,7 @@ impl Settings {
             poll_interval: Micros::millis(200),
             request_timeout: Some(Micros::seconds(3)),
             own_value_is_success: false,
+            takes_back: false,
         }
     }
 
@@ -99,10 +104,18 @@ pub struct CassandraLwt {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 enum Phase {
     Idle,
-    Inserts { mode: Mode },
-    Waits { until: Monotonic },
+    Inserts {
+        mode: Mode,
+    },
+    Waits {
+        until: Monotonic,
+    },
     Held,
     Deletes,
+    /// Deletes what an insert without an answer may have written.
+    TakesBack {
+        mode: Mode,
+    },
 }
 
 /// What enters the `match`.
@@ -145,7 +158,20 @@ impl CassandraLwt {
             }
             (Phase::Inserts { mode }, Input::Unknown) => {
                 self.turn_from_contact(cx);
+                if cx.settings.takes_back {
+                    self.take_back(mode, cx, out)
+                } else {
+                    self.insert(mode, cx, out)
+                }
+            }
+            // It is gone, or it never was there, and never will be.
+            (Phase::TakesBack { mode }, Input::Applied | Input::NotApplied(_)) => {
+                self.incarnation = self.incarnation.wrapping_add(1);
                 self.insert(mode, cx, out);
+            }
+            (Phase::TakesBack { mode }, Input::Unknown) => {
+                self.turn_from_contact(cx);
+                self.take_back(mode, cx, out);
             }
 
             // Step 3.
@@ -166,7 +192,10 @@ impl CassandraLwt {
             ) => unreachable!(
                 "no request is awaited in this phase, and replies to others are dismissed before"
             ),
-            (Phase::Idle | Phase::Inserts { .. } | Phase::Held | Phase::Deletes, Input::Woken) => {
+            (
+                Phase::Idle | Phase::Inserts { .. } | Phase::Held | Phase::Deletes | Phase::TakesBack { .. },
+                Input::Woken,
+            ) => {
                 unreachable!("only a refused thread sleeps")
             }
             (_, Input::Call(Call::Write)) => unreachable!("no setup has this lock write inside its store"),
@@ -189,6 +218,11 @@ impl CassandraLwt {
 
     fn delete(&mut self, cx: &Cx, out: &mut Out) {
         self.phase = Phase::Deletes;
+        self.request(Change::Delete, Condition::Equals(self.own_value(cx)), cx, out);
+    }
+
+    fn take_back(&mut self, mode: Mode, cx: &Cx, out: &mut Out) {
+        self.phase = Phase::TakesBack { mode };
         self.request(Change::Delete, Condition::Equals(self.own_value(cx)), cx, out);
     }
 
@@ -215,7 +249,9 @@ impl CassandraLwt {
     fn wakes_at(&self) -> Option<Monotonic> {
         match self.phase {
             Phase::Waits { until } => Some(until),
-            Phase::Idle | Phase::Inserts { .. } | Phase::Held | Phase::Deletes => None,
+            Phase::Idle | Phase::Inserts { .. } | Phase::Held | Phase::Deletes | Phase::TakesBack { .. } => {
+                None
+            }
         }
     }
 }
@@ -292,7 +328,7 @@ impl Lock for CassandraLwt {
         }
         match &mut self.phase {
             Phase::Waits { until } => visitor.wake(until),
-            Phase::Idle | Phase::Inserts { .. } | Phase::Held | Phase::Deletes => {}
+            Phase::Idle | Phase::Inserts { .. } | Phase::Held | Phase::Deletes | Phase::TakesBack { .. } => {}
         }
     }
 
@@ -300,7 +336,7 @@ impl Lock for CassandraLwt {
     fn line(&self) -> Line {
         match self.phase {
             Phase::Idle | Phase::Waits { .. } => Line::NONE,
-            Phase::Inserts { .. } => Line { listing: 0, number: 1 },
+            Phase::Inserts { .. } | Phase::TakesBack { .. } => Line { listing: 0, number: 1 },
             Phase::Held => Line { listing: 0, number: 2 },
             Phase::Deletes => Line { listing: 0, number: 3 },
         }
@@ -313,6 +349,7 @@ impl Lock for CassandraLwt {
             Phase::Waits { .. } => "waiting",
             Phase::Held => "holds",
             Phase::Deletes => "releasing",
+            Phase::TakesBack { .. } => "taking back",
         }
     }
 

@@ -4,6 +4,7 @@ use super::walks_alike;
 use picklock_model::claims::{Assumption, cassandra_lwt as spaces};
 use picklock_model::explore::Space;
 use picklock_model::locks::CassandraLwt;
+use picklock_model::stores::cassandra::Rejections;
 use picklock_model::workload::Calls;
 
 fn lwt_lock(clients: u8, servers: u8, calls: Calls, dropped: &[Assumption]) -> Space<CassandraLwt> {
@@ -27,6 +28,17 @@ fn untimed_rounds_of_two_coordinators_on_three_replicas() {
     let mut space = lwt_lock(2, 3, Calls::Lock, &[Assumption::NoDuplicate]);
     space.bounds.duplicates = 3;
     walks_alike(space, |walked| walked.steps > 10_000 && walked.grants > 50);
+}
+
+#[test]
+fn timed_lock_that_takes_back_what_it_was_not_told_of_on_three_replicas() {
+    for rejections in [Rejections::Answered, Rejections::Proposed] {
+        let mut space = lwt_lock(2, 3, Calls::Lock, &[Assumption::NoLoss]);
+        space.bounds.losses = 3;
+        space.setup.lock.takes_back = true;
+        space.setup.store.rejections = rejections;
+        walks_alike(space, |walked| walked.steps > 5_000 && walked.grants > 20 && walked.faults > 50);
+    }
 }
 
 #[test]

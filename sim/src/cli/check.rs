@@ -161,14 +161,32 @@ struct Document {
     /// Whether the lock or its use is another than the registered one.
     #[serde(skip)]
     is_set: bool,
+    /// Whether all holds are equally long, and a promise about late writes holds.
+    #[serde(skip)]
+    holds_alike: bool,
+}
+
+/// What is asked for of the space. The default asks for nothing.
+#[derive(Clone, Copy, Default)]
+struct Within {
+    /// In ticks.
+    hold: Option<u8>,
+    /// In ticks.
+    latency: Option<u8>,
+    /// How often each fault may strike.
+    times: Option<u8>,
 }
 
 impl Check {
+    fn within(&self) -> Within {
+        Within { hold: self.hold, latency: self.latency, times: self.times }
+    }
+
     /// Explores.
     pub fn run(self, locks: &Locks, screen: &mut Screen) -> Result<Ending, BadCall> {
         let lock = names::lock(locks, &self.lock)?;
         let options = self.options(lock)?;
-        let mut space = self.set.in_space(lock, self.bounded(lock, &options, self.times)?)?;
+        let mut space = self.set.in_space(lock, self.bounded(lock, &options, self.within())?)?;
         let at = self.at(&options)?;
         if let Some(line) = at {
             space.bounds.aim = Aim::At(line);
@@ -213,6 +231,12 @@ impl Check {
         document.controls = controls;
         document.not_in_force_before = undropped.map_or_else(Vec::new, |was| was.not_in_force);
         document.is_set = !self.set.is_empty() || self.hold.is_some() || self.latency.is_some();
+        let of_late_writes = |name: &&str| {
+            [Promise::FencedResource, Promise::LostUpdate].iter().any(|promise| promise.name() == *name)
+        };
+        document.holds_alike = self.hold.is_some()
+            && document.verdict == CheckVerdict::Holds
+            && document.properties.iter().any(of_late_writes);
         if document.why_incomplete.is_some() && watch.is_too_much() {
             document.why_incomplete = Some(memory::REACHED);
         }
@@ -287,8 +311,9 @@ impl Check {
         &self,
         lock: &dyn AnyLock,
         options: &CheckOptions,
-        times: Option<u8>,
+        within: Within,
     ) -> Result<NamedSpace, BadCall> {
+        let Within { hold, latency, times } = within;
         let mut space = lock.space(options);
         let name = lock.name();
         let has_time = space.bounds.latency_ticks.is_some();
@@ -299,7 +324,7 @@ impl Check {
                 Assumption::NoExpiry
             ))
         };
-        if let Some(hold) = self.hold {
+        if let Some(hold) = hold {
             match hold {
                 _ if !lock.is_lock() => return Err(BadCall(format!("--hold {hold}: {name} is not a lock"))),
                 21.. => return Err(BadCall(format!("--hold {hold}: it takes 0 to 20 ticks"))),
@@ -307,7 +332,7 @@ impl Check {
                 _ => space = lock.with_hold(&space, Micros(i64::from(hold) * TICK.0))?,
             }
         }
-        match self.latency {
+        match latency {
             None => {}
             Some(latency @ 6..) => {
                 return Err(BadCall(format!("--latency {latency}: it takes 0 to 5 ticks")));
@@ -467,6 +492,7 @@ impl Document {
             lease_comes_back,
             not_in_force_before: Vec::new(),
             is_set: false,
+            holds_alike: false,
         }
     }
 
@@ -571,6 +597,11 @@ impl Document {
         }
         if self.surroundings.work_fits {
             text += &fact("work", "fits into the lease, as this lock asks for: --hold TICKS makes it longer");
+        }
+        if self.holds_alike {
+            let words = "every hold is just as long, so that writes come in the order of grants: that a short hold's write is late is not seen \
+                         here, and is without --hold";
+            text += &fact("alike", words);
         }
         text += &fact("time", &self.surroundings.time);
         text += &fact("allowed", &self.surroundings.allowed_in_words());

@@ -225,7 +225,7 @@ fn c14() -> Scenario {
 }
 
 /// The random runs that a hunt begins with.
-fn seeds(hunt: &Hunt, setup: &[u8]) -> Search {
+pub(super) fn seeds(hunt: &Hunt, setup: &[u8]) -> Search {
     Search::Seeds { lock: hunt.lock, setup: setup.to_vec(), faults: hunt.faults, seeds: 3000 }
 }
 

@@ -1,6 +1,6 @@
 //! The row of the lock by conditional write.
 
-use super::cassandra::CASSANDRA;
+use super::cassandra::{CASSANDRA, seeds};
 use super::{Hunt, Scenario, Search};
 use crate::claims::cassandra::workload;
 use crate::claims::cassandra_lwt::{drop_from_lwt_lock, lwt_lock};
@@ -16,7 +16,7 @@ use picklock_properties::Promise;
 
 /// The rows.
 pub(super) fn scenarios() -> Vec<Scenario> {
-    vec![c29()]
+    vec![c29(), c39()]
 }
 
 fn c29() -> Scenario {
@@ -66,5 +66,47 @@ fn hunt_of_c29() -> Hunt {
         setup: pack_setup(&setup),
         fixed: pack_setup(&fixed),
         faults: &["loss"],
+    }
+}
+
+/// Nobody waits for a TTL, and everybody knows an own value; of three servers the first may have accepted what the others know nothing of.
+fn c39() -> Scenario {
+    let with = |rejections| Setup::<CassandraLwt> {
+        lock: Settings {
+            ttl_seconds: None,
+            takes_back: true,
+            // Longer than the coordinator tries: it has given up by then.
+            request_timeout: Some(Micros::seconds(3)),
+            ..Settings::repaired()
+        },
+        store: store::Settings { rejections, ..store::Settings::default() },
+        servers: 3,
+        workload: Workload {
+            rounds: 5,
+            think: Micros::seconds(2),
+            hold: Micros::seconds(1),
+            varies: true,
+            ..workload(2, Calls::Lock)
+        },
+        promises: [Promise::DeadlockFreedom].into_iter().collect(),
+    };
+    let hunt = Hunt {
+        lock: "cassandra-lwt",
+        fixed_lock: "cassandra-lwt",
+        setup: pack_setup(&with(store::Rejections::Answered)),
+        fixed: pack_setup(&with(store::Rejections::Proposed)),
+        faults: &["loss"],
+    };
+    Scenario {
+        id: "C39",
+        story: "an insert that one replica has accepted times out, and is taken back: its deletion is rejected, for nothing is there; \
+                the next round finds what was accepted and finishes it, and the lock belongs to a value that nobody knows any more",
+        breaks: Promise::DeadlockFreedom,
+        search: seeds(&hunt, &hunt.setup),
+        fix: "a rejected write has nothing accepted in its place (CASSANDRA-12126; since 3.0.24, 3.11.10 and 4.0)",
+        fix_search: seeds(&hunt, &hunt.fixed),
+        note: "the setting paxos_variant: v1_without_linearizable_reads_or_rejected_writes brings the old way back; a TTL ends the wait",
+        hunt: Some(hunt),
+        ..CASSANDRA
     }
 }

@@ -21,7 +21,8 @@
 //!   [`Settings::expiry_clock`]. Timestamps that the client does not give are the coordinator's, which never gives
 //!   the same or a smaller one twice, even if its clock steps back, until it restarts.
 //! - Conditional writes of one column, by Paxos: prepare, read, propose, commit among all replicas, with the ballot as
-//!   write timestamp. What differs there is said in `proposer`.
+//!   write timestamp; one that is rejected ends what few have accepted before ([`Settings::rejections`]). What differs there is said in
+//!   `proposer`.
 //! - Blocking read repair of what a read returns, the commit log, the grace period of tombstones, hinted handoff, and reads that
 //!   fail past too many tombstones.
 //!
@@ -108,6 +109,8 @@ pub struct Settings {
     /// a timeout; `None`: never. `cassandra.yaml` has 100,000 (`tombstone_failure_threshold`). For the seeded engine: the exhaustive one
     /// forgets tombstones that hide nothing.
     pub tombstones_max: Option<u32>,
+    /// What becomes of a conditional write whose condition does not hold.
+    pub rejections: Rejections,
 }
 
 impl Default for Settings {
@@ -124,8 +127,20 @@ impl Default for Settings {
             gc_grace_seconds: None,
             hint_period: None,
             tombstones_max: None,
+            rejections: Rejections::default(),
         }
     }
+}
+
+/// What a coordinator does when it has found that the condition of a conditional write does not hold.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Rejections {
+    /// It has nothing accepted in its place, by a quorum, and answers then: what fewer had accepted before is never finished. From 3.0.24,
+    /// 3.11.10 and 4.0 on (CASSANDRA-12126).
+    #[default]
+    Proposed,
+    /// It answers at once. Before that, and with `paxos_variant: v1_without_linearizable_reads_or_rejected_writes`.
+    Answered,
 }
 
 /// How many of the replicas must take part.

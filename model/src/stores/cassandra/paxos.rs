@@ -34,26 +34,40 @@ impl Ballot {
     }
 }
 
-/// A ballot with what it would write into the row's [`SHARED`] column.
+/// A ballot with what it would write into the row's [`SHARED`] column: nothing, if all that it is for is that nothing older comes
+/// after it ([`Rejections::Proposed`](super::Rejections::Proposed)).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Proposal {
     /// The ballot; its time is the write timestamp (`Commit.newProposal`).
     pub ballot: Ballot,
     /// The cell without its timestamp. Its expiry is that of the coordinator that made it first.
-    pub content: Content,
+    pub content: Option<Content>,
 }
 
 impl Proposal {
     /// What a commit of it writes.
-    pub(super) fn column(&self) -> Column {
-        Column { name: SHARED, cell: Cell { timestamp: self.ballot.at, content: self.content } }
+    pub(super) fn column(&self) -> Option<Column> {
+        let content = self.content?;
+        Some(Column { name: SHARED, cell: Cell { timestamp: self.ballot.at, content } })
     }
 
     pub(super) fn visit<V: Visitor>(&mut self, row: Row, visitor: &mut V) {
-        let mut column = self.column();
+        let column = self.column();
         self.ballot.visit(row, visitor);
-        column.visit(row, visitor);
-        self.content = column.cell.content;
+        if let Some(mut column) = column {
+            column.visit(row, visitor);
+            self.content = Some(column.cell.content);
+        }
+    }
+}
+
+impl Display for Proposal {
+    /// `owner=tA@100us`, `nothing@100us`.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self.column() {
+            Some(column) => column.fmt(f),
+            None => write!(f, "nothing@{}", self.ballot.at),
+        }
     }
 }
 
@@ -171,7 +185,7 @@ impl Replica {
             },
             Said::Commit(proposal) => {
                 promises.commit(proposal);
-                self.apply(row, &[proposal.column()], cx);
+                self.apply(row, proposal.column().as_slice(), cx);
                 Said::Committed
             }
             Said::Promise { .. } | Said::Accept | Said::Refuse(_) | Said::Committed => {
@@ -203,11 +217,11 @@ impl Display for Paxos {
         let ballot = |ballot: Ballot| format!("{}·s{}", ballot.at, ballot.server + 1);
         match self.said {
             Said::Prepare(at) => write!(f, "prepare {row} {}", ballot(at)),
-            Said::Propose(proposal) => write!(f, "propose {row}[{}]", proposal.column()),
-            Said::Commit(proposal) => write!(f, "commit {row}[{}]", proposal.column()),
+            Said::Propose(proposal) => write!(f, "propose {row}[{proposal}]"),
+            Said::Commit(proposal) => write!(f, "commit {row}[{proposal}]"),
             Said::Promise { accepted: None, .. } => write!(f, "promise {row}"),
             Said::Promise { accepted: Some(accepted), .. } => {
-                write!(f, "promise {row}, accepted {}", accepted.column())
+                write!(f, "promise {row}, accepted {accepted}")
             }
             Said::Accept => write!(f, "accept {row}"),
             Said::Refuse(promised) => write!(f, "refuse {row}, promised {}", ballot(promised)),

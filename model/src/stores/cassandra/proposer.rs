@@ -7,10 +7,13 @@
 //!     │   accepted by somebody, not committed: propose and commit that first, and begin again
 //!     │── commit the newest commit ───────────────▶│  to whoever promised and lacks it
 //!     │── read the row ───────────────────────────▶│  a quorum answers
-//!     │   the condition does not hold: that is the answer
+//!     │   the condition does not hold: propose nothing instead, and that is the answer
 //!     │── propose ────────────────────────────────▶│  a quorum accepts: decided
 //!     │── commit ─────────────────────────────────▶│  as many as a write asks for have it: applied
 //! ```
+//!
+//! Until 3.0.23 and 3.11.9 a condition that does not hold was the answer at once ([`Rejections::Answered`]), and what few replicas had
+//! accepted before could be found and finished by a later round.
 //!
 //! A refused ballot is drawn again, above the one in the way. A proposal that some accepted and too many refused is given
 //! up with a time-out at once, as there: the next round of anybody may find it and finish it.
@@ -33,8 +36,8 @@ use super::cell::{Columns, Content, merge_into, visit_columns};
 use super::paxos::{Ballot, Paxos, Proposal, Said};
 use super::peer::Peer;
 use super::pending::Servers;
-use super::protocol::{Change, Condition, Outcome, Reply, Row, SHARED};
-use super::{Cassandra, Consistency, Settings};
+use super::protocol::{Change, Condition, Outcome, Reply, Row, SHARED, Value};
+use super::{Cassandra, Consistency, Rejections, Settings};
 use crate::machine::{Context, Effects, Owner, Visitor};
 use crate::time::Due;
 use serde::{Deserialize, Serialize};
@@ -102,6 +105,8 @@ enum Whose {
     Own,
     /// One that was found: after it comes a new round.
     Found,
+    /// Nobody's: it writes nothing, and nothing older is finished after it. The client's condition does not hold, for this is there.
+    Rejected(Option<Value>),
 }
 
 /// What a client asks for.
@@ -223,6 +228,9 @@ impl Cassandra {
             (Step::Proposes { proposal, whose, accepted, .. }, Said::Accept) => {
                 accepted.insert(from);
                 if accepted.len() >= quorum {
+                    if let Whose::Rejected(owner) = *whose {
+                        return round.reject(owner, out);
+                    }
                     let question = Said::Commit(*proposal);
                     round.step = Step::Commits { whose: *whose, acked: Servers::default() };
                     return self.ask_all(round, question, cx, out);
@@ -243,6 +251,7 @@ impl Cassandra {
                 match whose {
                     Whose::Own => round.answer(Outcome::Applied, out),
                     Whose::Found => self.again(round, None, cx, out),
+                    Whose::Rejected(_) => unreachable!("there is nothing to commit"),
                 }
             }
 
@@ -267,7 +276,9 @@ impl Cassandra {
             unreachable!("promises are given to who prepares")
         };
         let newest = committed.map(|committed| committed.ballot);
-        if let Some(found) = accepted.filter(|accepted| Some(accepted.ballot) > newest) {
+        let found = accepted.filter(|accepted| Some(accepted.ballot) > newest);
+        // One that writes nothing has done its work.
+        if let Some(found) = found.filter(|found| found.content.is_some()) {
             let proposal = Proposal { ballot: round.ballot, ..found };
             return self.propose(round, proposal, Whose::Found, cx, out);
         }
@@ -319,10 +330,15 @@ impl Cassandra {
             Condition::Equals(value) => owner == Some(value),
         };
         if !is_met {
-            let found = owner.into_iter().map(|value| (SHARED, value)).collect();
-            return round.answer(Outcome::Slice(found), out);
+            return match cx.settings.rejections {
+                Rejections::Answered => round.reject(owner, out),
+                Rejections::Proposed => {
+                    let proposal = Proposal { ballot: round.ballot, content: None };
+                    self.propose(round, proposal, Whose::Rejected(owner), cx, out);
+                }
+            };
         }
-        let content = Content::of(round.change, now_seconds);
+        let content = Some(Content::of(round.change, now_seconds));
         let proposal = Proposal { ballot: round.ballot, content };
         self.propose(round, proposal, Whose::Own, cx, out);
     }
@@ -351,9 +367,11 @@ impl Cassandra {
             Whose::Found if may_accept < Consistency::Quorum.of(cx.servers) => {
                 self.again(round, in_the_way, cx, out);
             }
-            Whose::Own if is_answered && accepted.is_empty() => self.again(round, in_the_way, cx, out),
-            Whose::Own if is_answered => round.answer(Outcome::TimedOut, out),
-            Whose::Found | Whose::Own => self.proposer.wait(round),
+            Whose::Own | Whose::Rejected(_) if is_answered && accepted.is_empty() => {
+                self.again(round, in_the_way, cx, out);
+            }
+            Whose::Own | Whose::Rejected(_) if is_answered => round.answer(Outcome::TimedOut, out),
+            Whose::Found | Whose::Own | Whose::Rejected(_) => self.proposer.wait(round),
         }
     }
 }
@@ -361,6 +379,11 @@ impl Cassandra {
 impl Round {
     fn answer(&self, outcome: Outcome, out: &mut Out) {
         out.reply(self.client, Reply { serial: self.request, outcome });
+    }
+
+    /// The condition does not hold: this is there.
+    fn reject(&self, owner: Option<Value>, out: &mut Out) {
+        self.answer(Outcome::Slice(owner.into_iter().map(|value| (SHARED, value)).collect()), out);
     }
 }
 
@@ -417,7 +440,10 @@ impl Proposer {
                 Step::Reads { answered: _, merged } => {
                     visit_columns(merged, row, visitor);
                 }
-                Step::Proposes { proposal, in_the_way, .. } => {
+                Step::Proposes { proposal, whose, in_the_way, .. } => {
+                    if let Whose::Rejected(Some(value)) = whose {
+                        value.visit(visitor);
+                    }
                     proposal.visit(row, visitor);
                     in_the_way.iter_mut().for_each(|ballot| ballot.visit(row, visitor));
                 }

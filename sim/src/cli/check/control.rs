@@ -1,7 +1,7 @@
 //! What a check with dropped assumptions is held against: the same check with none of them dropped, or with one of them in force again. A violation that comes
 //! without a drop is none of its doing, and a drop may bring in more than its name says, such as time and a lease.
 
-use super::Check;
+use super::{Check, Within};
 use crate::cli::screen::counted;
 use crate::registry::{AnyLock, CheckOptions, CheckVerdict, RunError, Surroundings};
 use picklock_model::claims::{Assumption, Judgement, NamedSpace};
@@ -66,9 +66,11 @@ pub fn spaces(check: &Check, lock: &dyn AnyLock, options: &CheckOptions) -> Vec<
         let is_dropped = |dropped: &Assumption| in_force.is_some_and(|kept| kept != *dropped);
         let drop = options.drop.iter().copied().filter(is_dropped).collect();
         let options = CheckOptions { drop, ..options.clone() };
-        // Without the drop there may be no time, and then no length of holds, and nothing that strikes a number of times.
-        let bounded = check.bounded(lock, &options, check.times);
-        let space = bounded.or_else(|_| check.bounded(lock, &options, None)).ok()?;
+        // Without the drop there may be no time, and then no length of holds or messages, and nothing that strikes a number of times.
+        let alike = Within { times: None, ..check.within() };
+        let bounded =
+            [check.within(), alike, Within::default()].map(|within| check.bounded(lock, &options, within));
+        let space = bounded.into_iter().find_map(Result::ok)?;
         Some(Other { in_force, space: check.set.in_space(lock, space).ok()? })
     };
     let each: &[Assumption] = if options.drop.len() > 1 { &options.drop } else { &[] };

@@ -55,6 +55,40 @@ fn an_accepted_proposal_of_a_dead_coordinator_is_finished_by_the_next() {
     assert_eq!(cluster.outcome(serial), Some(&taken_by(A)));
 }
 
+/// An insert of A's that its coordinator, the first server, has accepted, and nobody else has heard of; it has timed out.
+fn accepted_by_the_coordinator_alone(cluster: &mut Cluster) {
+    let lost = cluster.request(0, 0, insert(A));
+    let question = cluster.in_flight.iter().position(|flight| flight.to == 1).expect("prepares");
+    cluster.deliver(question);
+    let promise = cluster.in_flight.iter().position(|flight| flight.from == 1).expect("promises");
+    cluster.deliver(promise);
+    // The read of the round.
+    let read = cluster.in_flight.iter().rposition(|flight| flight.to == 1).expect("reads");
+    cluster.deliver(read);
+    let cells = cluster.in_flight.iter().rposition(|flight| flight.from == 1).expect("cells");
+    cluster.deliver(cells);
+    cluster.in_flight.clear();
+    cluster.pass(Micros::seconds(2));
+    cluster.run_deadlines();
+    assert_eq!(cluster.outcome(lost), Some(&Outcome::TimedOut));
+}
+
+/// CASSANDRA-12126: whoever is told that its write is not there is told so for good, unless that was the rejection of old.
+#[test]
+fn what_few_have_accepted_is_not_finished_after_a_write_was_rejected_without_it() {
+    for (rejections, next) in [(Rejections::Proposed, Outcome::Applied), (Rejections::Answered, taken_by(A))]
+    {
+        let mut cluster = Cluster::new(3, Settings { rejections, ..Settings::default() });
+        accepted_by_the_coordinator_alone(&mut cluster);
+        let taken_back = cluster.request(1, 0, delete_own(A));
+        cluster.deliver_among(&[1, 2]);
+        let nothing = Outcome::Slice(Found::default());
+        assert_eq!(cluster.outcome(taken_back), Some(&nothing), "{rejections:?}: the others know of none");
+        cluster.in_flight.clear();
+        assert_eq!(ask(&mut cluster, 0, insert(B)), next, "{rejections:?}");
+    }
+}
+
 #[test]
 fn a_time_out_may_turn_out_applied_or_not() {
     for reached in [false, true] {
