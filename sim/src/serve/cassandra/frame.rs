@@ -208,7 +208,10 @@ impl Writer {
 
     /// What is too long for its length is cut off.
     pub fn string(&mut self, text: &str) -> &mut Writer {
-        let cut = text.floor_char_boundary(u16::MAX.into());
+        let mut cut = text.len().min(u16::MAX.into());
+        while !text.is_char_boundary(cut) {
+            cut -= 1;
+        }
         self.short_bytes(&text.as_bytes()[..cut])
     }
 

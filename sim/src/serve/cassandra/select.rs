@@ -109,6 +109,9 @@ pub fn plan(select: &cql::Select, table: &Table, values: &Values) -> Result<Plan
     Ok(Plan { keys, asked, reversed, limit, from, is_one })
 }
 
+/// How many partitions a `SELECT` may name (`partition_keys_in_select_fail_threshold`).
+const KEYS_MAX: usize = 100;
+
 /// The partitions that are asked for.
 fn keys(table: &Table, asked: &[Asked], filters: bool) -> Result<Option<Vec<Bytes>>, Refusal> {
     let mut parts: Vec<Vec<Bytes>> = Vec::new();
@@ -138,6 +141,9 @@ fn keys(table: &Table, asked: &[Asked], filters: bool) -> Result<Option<Vec<Byte
             true => Ok(None),
             false => Err(Refusal::invalid(FILTERING)),
         };
+    }
+    if parts.iter().fold(1, |product: usize, part| product.saturating_mul(part.len())) > KEYS_MAX {
+        return Err(Refusal::not_served(format!("more than {KEYS_MAX} partitions behind IN")));
     }
     let mut all: Vec<Vec<Bytes>> = vec![Vec::new()];
     for part in parts {

@@ -13,6 +13,9 @@ pub struct Marker {
     pub kind: Kind,
 }
 
+/// Longer ones are no keys.
+const KEY_BYTES_MAX: usize = 65_535;
+
 /// The coordinator's clock, as functions see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
@@ -68,6 +71,12 @@ impl Values {
     /// A value that must be there.
     pub fn required(&self, term: &Term, kind: &Kind, column: &str) -> Result<Bytes, Refusal> {
         match self.term(term, kind, column)? {
+            Bound::Bytes(bytes) if bytes.len() > KEY_BYTES_MAX => {
+                let found = bytes.len();
+                Err(Refusal::invalid(format!(
+                    "Key length of {found} is longer than maximum of {KEY_BYTES_MAX}"
+                )))
+            }
             Bound::Bytes(bytes) => Ok(bytes),
             Bound::Null => Err(Refusal::invalid(format!("Invalid null value for column {column}"))),
             Bound::Unset => Err(Refusal::invalid(format!("Invalid unset value for column {column}"))),

@@ -13,7 +13,7 @@ use crate::serve::cassandra::refusal::Refusal;
 /// No statement of CQL, or one that is not served.
 pub fn parse(text: &str) -> Result<(Statement, Vec<Option<String>>), Refusal> {
     let tokens = tokens(text).map_err(Refusal::Syntax)?;
-    let mut parser = Parser { tokens, at: 0, markers: Vec::new() };
+    let mut parser = Parser { tokens, at: 0, markers: Vec::new(), depth: 0 };
     let statement = parser.statement()?;
     while parser.takes_sign(";") {}
     match parser.peek() {
@@ -26,7 +26,12 @@ struct Parser {
     tokens: Vec<Token>,
     at: usize,
     markers: Vec<Option<String>>,
+    /// Inside of how many brackets it is.
+    depth: usize,
 }
+
+/// Nobody nests functions or types deeper.
+const DEPTH_MAX: usize = 32;
 
 type Parsed<T> = Result<T, Refusal>;
 
@@ -159,6 +164,17 @@ impl Parser {
             all.push(read(self)?);
         }
         Ok(all)
+    }
+
+    /// Reads what is nested.
+    fn deeper<T>(&mut self, read: impl FnOnce(&mut Parser) -> Parsed<T>) -> Parsed<T> {
+        if self.depth == DEPTH_MAX {
+            return Err(Refusal::not_served(format!("what is nested deeper than {DEPTH_MAX} times")));
+        }
+        self.depth += 1;
+        let read = read(self);
+        self.depth -= 1;
+        read
     }
 
     fn in_brackets<T>(&mut self, read: impl FnMut(&mut Parser) -> Parsed<T>) -> Parsed<Vec<T>> {
@@ -359,7 +375,7 @@ impl Parser {
                     let arguments = match self.takes_sign(")") {
                         true => Vec::new(),
                         false => {
-                            let arguments = self.list(Parser::term)?;
+                            let arguments = self.deeper(|parser| parser.list(Parser::term))?;
                             self.sign(")")?;
                             arguments
                         }
@@ -631,7 +647,7 @@ impl Parser {
             _ => self.name()?,
         };
         if self.takes_sign("<") {
-            let inside = self.list(Parser::kind)?;
+            let inside = self.deeper(|parser| parser.list(Parser::kind))?;
             self.sign(">")?;
             kind = format!("{kind}<{}>", inside.join(", "));
         }
@@ -743,6 +759,7 @@ mod tests {
             ("SELECT * FROM t WHERE token(a) > 1", "not served: token()"),
             ("DELETE FROM t USING TTL 3 WHERE a = 1", "takes no TTL"),
             ("SELECT * FORM t", "expected FROM"),
+            (&format!("INSERT INTO t (a) VALUES ({}", "f(".repeat(100_000)), "nested deeper"),
             ("", "expected a statement, and found the end"),
             ("UPDATE t SET a = 1", "expected WHERE"),
             ("SELECT * FROM t WHERE a = 1 2", "expected the end"),
