@@ -149,7 +149,7 @@ fn keys(table: &Table, asked: &[Asked], filters: bool) -> Result<Option<Vec<Byte
     for part in parts {
         all = all
             .into_iter()
-            .flat_map(|key| part.iter().map(move |value| [&key[..], &[value.clone()]].concat()))
+            .flat_map(|key| part.iter().map(move |value| [&key[..], std::slice::from_ref(value)].concat()))
             .collect();
     }
     if all.iter().flatten().any(|value| value.is_empty()) && table.partition_columns == 1 {
