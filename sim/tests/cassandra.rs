@@ -11,6 +11,7 @@
 //! - `three_nodes`: random operations on three, one of which is stopped and started
 //! - `stage`: clients of a lock, what happens to them, and their judge; `locks`: the locks, and failures of the catalogue;
 //!   `measured`: how fast they are
+//! - `served`: `picklock serve cassandra`, over TCP; the same statements on a real node; a driver of Python's
 #![cfg(unix)]
 
 #[path = "cassandra/clock.rs"]
@@ -25,6 +26,8 @@ mod measured;
 mod one_node;
 #[path = "cassandra/real.rs"]
 mod real;
+#[path = "cassandra/served.rs"]
+mod served;
 #[path = "cassandra/simulated.rs"]
 mod simulated;
 #[path = "cassandra/stage.rs"]

@@ -18,7 +18,7 @@ use crate::plans::fault::{FaultKind, FaultSet};
 use crate::plans::plan::{Plan, Planned, Target, When};
 use crate::plans::swarm::Scale;
 use crate::serve::watch::{Deed, Strike, Verdict, listen};
-use crate::serve::{Doors, Served, Servers, etcd, for_trial, is_aimed, redis, zookeeper};
+use crate::serve::{Doors, Served, Servers, cassandra, etcd, for_trial, is_aimed, redis, zookeeper};
 use again::Round;
 use aim::{Aim, Seen, of_process, with_target};
 use children::Children;
@@ -47,14 +47,15 @@ pub struct Try {
     #[arg(value_enum, value_name = "STORE", default_value_t = Store::Redis)]
     store: Store,
     /// How many servers there are: 1 to 16 of Redis, which know nothing of each other (without it, 5, for Redlock; for a lock on one
-    /// server, 1); 1, 3 or 5 of etcd and of ZooKeeper, one ensemble (without it, 3)
+    /// server, 1); 1, 3 or 5 of etcd and of ZooKeeper, one ensemble (without it, 3); 1 to 16 of Cassandra, each of which has everything
+    /// (without it, 3)
     #[arg(long, value_name = "N")]
     servers: Option<u64>,
     /// How many copies of the command run at once, 1 to 16
     #[arg(long, value_name = "N", default_value_t = 2)]
     clients: u64,
     /// How long your locks live: pauses and errors of clocks are up to three times as long. Without it, 1000 on Redis, else
-    /// 2000. On etcd, whole seconds; on ZooKeeper, the timeout of every session, whatever its client asks for
+    /// 2000. On etcd and Cassandra, whole seconds; on ZooKeeper, the timeout of every session, whatever its client asks for
     #[arg(long, value_name = "MILLISECONDS")]
     lease: Option<u64>,
     /// For how long it goes on
@@ -66,8 +67,8 @@ pub struct Try {
     /// How many rounds there are at most
     #[arg(long, value_name = "N")]
     rounds: Option<u64>,
-    /// Random faults of these kinds; `picklock faults` lists them. Without it, pause,clock,power-loss on Redis, else
-    /// pause,partition,crash,reset
+    /// Random faults of these kinds; `picklock faults` lists them. Without it, pause,clock,power-loss on Redis,
+    /// pause,partition,crash,clock on Cassandra, else pause,partition,crash,reset
     #[arg(long, value_name = "FAULT,FAULT", allow_hyphen_values = true)]
     faults: Option<String>,
     /// The seed of the first round's plan; the next round has the next seed
@@ -103,16 +104,17 @@ Examples:
   picklock try --plan plan.json --rounds 10 --keep-going -- python3 worker.py
   picklock try etcd --faults pause,partition -- ./worker
   picklock try zookeeper --servers 5 --lease 4000 -- python3 worker.py
+  picklock try cassandra -- python3 worker.py
 
-A client learns from its environment what it needs: PICKLOCK_REDIS, PICKLOCK_ETCD or \
-PICKLOCK_ZOOKEEPER has the addresses of the servers (host:port, with commas between), \
+A client learns from its environment what it needs: PICKLOCK_REDIS, PICKLOCK_ETCD, \
+PICKLOCK_ZOOKEEPER or PICKLOCK_CASSANDRA has the addresses of the servers (host:port, with commas between), \
 PICKLOCK_WITNESS where it says what \
 it does, PICKLOCK_CLIENT its name, PICKLOCK_LEASE_MS how long its lock should live.
 
 To the witness it says `enter NAME [TOKEN]` when it has the lock, `leave NAME` before it gives \
 it back, `want NAME` before it asks and `write NAME [TOKEN]` when it writes: a line each, \
 and for each it waits for the line that comes back. Pauses stop its process where it \
-is; other faults strike the servers. What an etcd and a ZooKeeper have handed out they do \
+is; other faults strike the servers. What an etcd, a ZooKeeper and a Cassandra have handed out they do \
 not tell: there the verdict is the clients', and without the witness there is none.";
 
 const CLIENTS_MAX: u64 = 16;
@@ -324,6 +326,14 @@ impl Trial<'_> {
                 servers.watch(date, record, doors);
                 let process =
                     |servers, server, doors| async move { zookeeper::serve(&servers, server, doors).await };
+                self.round_on(&servers, process, ports, (number, head), plan, screen).await
+            }
+            Store::Cassandra => {
+                let servers = cassandra::Servers::new(count, Default::default());
+                servers.advertise(ports.addresses.clone());
+                servers.watch(date, record, doors);
+                let process =
+                    |servers, server, doors| async move { cassandra::serve(&servers, server, doors).await };
                 self.round_on(&servers, process, ports, (number, head), plan, screen).await
             }
         }

@@ -100,7 +100,7 @@ fn values(command: &str, argument: &str, locks: &Locks) -> Option<Vec<PossibleVa
             let kinds = if command == "matrix" { Kind::ALL.as_slice() } else { &[Kind::Locks] };
             kinds.iter().flat_map(has_row).map(|lock| named(lock.name(), lock.summary())).collect()
         }
-        ("matrix" | "sweep" | "serve" | "redis" | "etcd" | "zookeeper", "faults") => {
+        ("matrix" | "sweep" | "serve" | "redis" | "etcd" | "zookeeper" | "cassandra", "faults") => {
             some.into_iter().chain(faults()).collect()
         }
         ("check" | "sweep" | "replay" | "shrink", "properties" | "property") => {

@@ -93,6 +93,7 @@ Examples:
   picklock serve redis --faults pause,clock   a Redis for your own client
   picklock serve etcd --members 3             an etcd, likewise
   picklock serve zookeeper --servers 3        a ZooKeeper, likewise
+  picklock serve cassandra --servers 3        a Cassandra, likewise
   picklock new my-lock                        a crate with a lock to begin with
   picklock try -- python3 worker.py           your client, until two of it hold
   picklock try etcd -- python3 worker.py      the same on an etcd

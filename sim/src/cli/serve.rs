@@ -1,5 +1,6 @@
 //! `picklock serve`: a simulated store for others, in its own protocol.
 
+mod cassandra;
 mod etcd;
 mod redis;
 mod stop;
@@ -42,6 +43,7 @@ enum Store {
     Etcd(etcd::Etcd),
     #[command(name = "zookeeper")]
     ZooKeeper(zookeeper::ZooKeeper),
+    Cassandra(cassandra::Cassandra),
 }
 
 /// What goes wrong, whatever is served.
@@ -144,6 +146,7 @@ impl Serve {
             Store::Redis(redis) => redis.run(screen),
             Store::Etcd(etcd) => etcd.run(screen),
             Store::ZooKeeper(zookeeper) => zookeeper.run(screen),
+            Store::Cassandra(cassandra) => cassandra.run(screen),
         }
     }
 }

@@ -163,7 +163,8 @@ mod tests {
     #[cfg(feature = "serve")]
     #[test]
     fn a_store_or_a_client_that_was_forgotten_is_asked_for() {
-        let stores = "picklock serve redis, picklock serve etcd or picklock serve zookeeper";
+        let stores =
+            "picklock serve redis, picklock serve etcd, picklock serve zookeeper or picklock serve cassandra";
         for (line, said) in [
             ("picklock serve", format!("picklock serve alone says too little: type {stores}")),
             ("picklock serve mongo", format!("picklock serve has no mongo: type {stores}")),

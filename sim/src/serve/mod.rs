@@ -1,6 +1,7 @@
 //! The simulated stores for others: served in their own protocol, so that any client in any language runs against
 //! pauses, wrong clocks, lost data and broken connections.
 
+pub mod cassandra;
 mod condition;
 pub mod etcd;
 mod listener;

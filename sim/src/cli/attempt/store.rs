@@ -15,6 +15,8 @@ pub enum Store {
     /// Servers that elect a leader, behind ZooKeeper's client protocol
     #[value(name = "zookeeper")]
     ZooKeeper,
+    /// Servers each of which has everything, behind CQL
+    Cassandra,
 }
 
 /// What holds where the call says nothing else.
@@ -31,7 +33,11 @@ const REDIS: Usual = Usual { servers: 5, lease_ms: 1_000, round_s: 8, faults: "p
 const ENSEMBLE: Usual =
     Usual { servers: 3, lease_ms: 2_000, round_s: 12, faults: "pause,partition,crash,reset" };
 
-const REDIS_MAX: u64 = 16;
+/// Its leases are whole seconds, by the wall clocks of its servers.
+const CASSANDRA: Usual =
+    Usual { servers: 3, lease_ms: 2_000, round_s: 12, faults: "pause,partition,crash,clock" };
+
+const SERVERS_MAX: u64 = 16;
 /// What etcd grants at least, with its defaults: one and a half elections, in whole seconds.
 const ETCD_LEASE_MIN_MS: u64 = 2_000;
 
@@ -40,6 +46,7 @@ impl Store {
         match self {
             Store::Redis => REDIS,
             Store::Etcd | Store::ZooKeeper => ENSEMBLE,
+            Store::Cassandra => CASSANDRA,
         }
     }
 
@@ -49,6 +56,7 @@ impl Store {
             Store::Redis => "try",
             Store::Etcd => "try etcd",
             Store::ZooKeeper => "try zookeeper",
+            Store::Cassandra => "try cassandra",
         }
     }
 
@@ -58,6 +66,7 @@ impl Store {
             Store::Redis => "PICKLOCK_REDIS",
             Store::Etcd => "PICKLOCK_ETCD",
             Store::ZooKeeper => "PICKLOCK_ZOOKEEPER",
+            Store::Cassandra => "PICKLOCK_CASSANDRA",
         }
     }
 
@@ -69,7 +78,9 @@ impl Store {
     pub fn servers(self, asked: Option<u64>) -> Result<u8, BadCall> {
         let count = asked.unwrap_or(self.usual().servers);
         match (self, count) {
-            (Store::Redis, _) => in_range("servers", count, REDIS_MAX).map(|count| count as u8),
+            (Store::Redis | Store::Cassandra, _) => {
+                in_range("servers", count, SERVERS_MAX).map(|count| count as u8)
+            }
             (Store::Etcd | Store::ZooKeeper, 1 | 3 | 5) => Ok(count as u8),
             (Store::Etcd | Store::ZooKeeper, _) => {
                 Err(BadCall(format!("--servers {count}: it takes 1, 3 or 5")))
@@ -82,6 +93,10 @@ impl Store {
         let is_whole = lease.is_multiple_of(1_000) && lease >= ETCD_LEASE_MIN_MS;
         if self == Store::Etcd && !is_whole {
             let what = "an etcd counts leases in whole seconds, and grants two at least";
+            return Err(BadCall(format!("--lease {lease}: {what}, as in --lease 2000")));
+        }
+        if self == Store::Cassandra && !lease.is_multiple_of(1_000) {
+            let what = "a Cassandra counts leases in whole seconds";
             return Err(BadCall(format!("--lease {lease}: {what}, as in --lease 2000")));
         }
         Ok(lease)
@@ -99,7 +114,7 @@ mod tests {
 
     #[test]
     fn what_is_usual_with_a_store_is_what_it_takes() {
-        for store in [Store::Redis, Store::Etcd, Store::ZooKeeper] {
+        for store in [Store::Redis, Store::Etcd, Store::ZooKeeper, Store::Cassandra] {
             assert_eq!(store.servers(None).map(u64::from).ok(), Some(store.usual().servers));
             assert_eq!(store.lease_ms(None).ok(), Some(store.usual().lease_ms));
             assert!(crate::cli::names::faults(store.usual().faults).is_ok_and(|kinds| !kinds.is_empty()));

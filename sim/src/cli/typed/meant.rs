@@ -66,7 +66,7 @@ impl<'a> Chosen<'a> {
         self.depth > 1
     }
 
-    /// `picklock serve redis, picklock serve etcd or picklock serve zookeeper`
+    /// `picklock serve redis, picklock serve etcd, picklock serve zookeeper or picklock serve cassandra`
     fn subcommands(&self) -> Option<String> {
         let subcommands = self.command.get_subcommands().filter(|command| command.get_name() != "help");
         let mut calls: Vec<String> =

@@ -1,0 +1,146 @@
+//! The values of a request: what is bound to its markers, what is written in its text, and what functions give.
+
+use super::cql::Term;
+use super::frame::Bound;
+use super::kinds::{Kind, day_of, millis_of, timeuuid};
+use super::refusal::Refusal;
+use bytes::Bytes;
+
+/// A marker, as clients are told what to bind to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Marker {
+    pub name: String,
+    pub kind: Kind,
+}
+
+/// Longer ones are no keys.
+const KEY_BYTES_MAX: usize = 65_535;
+
+/// The coordinator's clock, as functions see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Microseconds since 1970, no two the same at one server.
+    pub unix_micros: i64,
+    pub server: u8,
+    /// Counts requests.
+    pub serial: u32,
+}
+
+/// What a request has brought.
+#[derive(Clone, Debug)]
+pub struct Values {
+    pub bound: Vec<Bound>,
+    pub moment: Moment,
+}
+
+impl Values {
+    /// A term as a value of this type; `Unset`: it is not to be written.
+    pub fn term(&self, term: &Term, kind: &Kind, column: &str) -> Result<Bound, Refusal> {
+        match term {
+            Term::Marker(number) => {
+                let bound = self.bound.get(*number).ok_or_else(|| {
+                    let found = self.bound.len();
+                    Refusal::invalid(format!(
+                        "there were more markers(?) in CQL than provided in the request ({found})"
+                    ))
+                })?;
+                if let Bound::Bytes(bytes) = bound {
+                    // No bytes stand for a value of any type, but of text they are one.
+                    if bytes.is_empty() && !matches!(kind, Kind::Text | Kind::Ascii | Kind::Blob) {
+                        return Err(Refusal::not_served(format!("a value of no bytes for \"{column}\"")));
+                    }
+                    kind.check(bytes)?;
+                }
+                Ok(bound.clone())
+            }
+            Term::Literal(literal) => Ok(kind.read(literal, column)?.map_or(Bound::Null, Bound::Bytes)),
+            Term::Call(name, arguments) => {
+                let (found, bytes) = self.call(name, arguments)?;
+                let fits = found == *kind || (found == Kind::Timeuuid && *kind == Kind::Uuid);
+                if !fits {
+                    let (found, kind) = (found.name(), kind.name());
+                    return Err(Refusal::invalid(format!(
+                        "Type error: cannot assign result of function {name} (type {found}) to {column} (type {kind})"
+                    )));
+                }
+                Ok(Bound::Bytes(bytes))
+            }
+        }
+    }
+
+    /// A value that must be there.
+    pub fn required(&self, term: &Term, kind: &Kind, column: &str) -> Result<Bytes, Refusal> {
+        match self.term(term, kind, column)? {
+            Bound::Bytes(bytes) if bytes.len() > KEY_BYTES_MAX => {
+                let found = bytes.len();
+                Err(Refusal::invalid(format!(
+                    "Key length of {found} is longer than maximum of {KEY_BYTES_MAX}"
+                )))
+            }
+            Bound::Bytes(bytes) => Ok(bytes),
+            Bound::Null => Err(Refusal::invalid(format!("Invalid null value for column {column}"))),
+            Bound::Unset => Err(Refusal::invalid(format!("Invalid unset value for column {column}"))),
+        }
+    }
+
+    /// A number that is not there if it is null or not set.
+    pub fn number(&self, term: &Term, kind: &Kind, what: &str) -> Result<Option<i64>, Refusal> {
+        let Bound::Bytes(bytes) = self.term(term, kind, what)? else { return Ok(None) };
+        let wide = <[u8; 8]>::try_from(&bytes[..]).map(i64::from_be_bytes);
+        let narrow = <[u8; 4]>::try_from(&bytes[..]).map(|bytes| i32::from_be_bytes(bytes).into());
+        Ok(wide.or(narrow).ok())
+    }
+
+    /// A function, and the type of what it gives.
+    pub fn call(&self, name: &str, arguments: &[Term]) -> Result<(Kind, Bytes), Refusal> {
+        let Moment { unix_micros, server, serial } = self.moment;
+        let millis = unix_micros.div_euclid(1000);
+        let now = || timeuuid(unix_micros, 0, 0x7069_636b_6c6f_0000 | u64::from(server));
+        let argument = || -> Result<i64, Refusal> {
+            match arguments {
+                [Term::Call(inner, inside)] => {
+                    let (kind, bytes) = self.call(inner, inside)?;
+                    let millis = match kind {
+                        Kind::Timeuuid => millis_of(&bytes),
+                        Kind::Timestamp => <[u8; 8]>::try_from(&bytes[..]).ok().map(i64::from_be_bytes),
+                        _ => None,
+                    };
+                    millis.ok_or_else(|| Refusal::not_served(format!("{name} of a {}", kind.name())))
+                }
+                _ => Err(Refusal::not_served(format!("{name} of anything but now()"))),
+            }
+        };
+        let none = |given: (Kind, Bytes)| match arguments.is_empty() {
+            true => Ok(given),
+            false => Err(Refusal::invalid(format!("Invalid number of arguments in call to function {name}"))),
+        };
+        let big = |value: i64| Bytes::copy_from_slice(&value.to_be_bytes());
+        let day = |millis: i64| Bytes::copy_from_slice(&day_of(millis).0.to_be_bytes());
+        match name {
+            "now" | "currenttimeuuid" => none((Kind::Timeuuid, Bytes::copy_from_slice(&now()))),
+            "currenttimestamp" => none((Kind::Timestamp, big(millis))),
+            "currentdate" => none((Kind::Date, day(millis))),
+            "currenttime" => none((Kind::Time, big(day_of(millis).1))),
+            "totimestamp" | "dateof" => Ok((Kind::Timestamp, big(argument()?))),
+            "tounixtimestamp" | "unixtimestampof" => Ok((Kind::Bigint, big(argument()?))),
+            "todate" => Ok((Kind::Date, day(argument()?))),
+            "uuid" => {
+                let drawn = u128::from(mixed(u64::from(serial) << 8 | u64::from(server))) << 64
+                    | u128::from(mixed(unix_micros as u64));
+                let mut uuid = drawn.to_be_bytes();
+                uuid[6] = 0x40 | (uuid[6] & 0x0f);
+                uuid[8] = 0x80 | (uuid[8] & 0x3f);
+                none((Kind::Uuid, Bytes::copy_from_slice(&uuid)))
+            }
+            other => Err(Refusal::not_served(format!("the function {other}"))),
+        }
+    }
+}
+
+/// SplitMix64: bits that look drawn, and are the same for the same number.
+fn mixed(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ mixed >> 31
+}

@@ -1,0 +1,380 @@
+//! `picklock serve cassandra`, its servers in this process, asked over TCP: the statements of locks, consistency levels, faults. With
+//! DataStax's driver for Python, where it is there; and beside a real node, where there is one.
+
+use crate::cql::{Answer, Connection, Level};
+use crate::real::Real;
+use picklock_model::time::Micros;
+use picklock_sim::plans::plan::{Fault, Target};
+use picklock_sim::serve::cassandra::{Servers, serve};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Servers on free ports, in a thread of their own.
+struct Served {
+    servers: Servers,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Served {
+    fn start(count: u8) -> Served {
+        let servers = Servers::new(count, Default::default());
+        let (told, heard) = std::sync::mpsc::channel();
+        let theirs = servers.clone();
+        std::thread::spawn(move || {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            runtime.block_on(async {
+                let mut processes = tokio::task::JoinSet::new();
+                for server in 0..count {
+                    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+                    told.send(listener.local_addr().expect("an address")).expect("somebody listens");
+                    let servers = theirs.clone();
+                    processes.spawn(async move {
+                        serve(&servers, server, listener).await.map(|never| match never {})
+                    });
+                }
+                let ended: Option<Result<std::io::Result<()>, _>> = processes.join_next().await;
+                drop(ended);
+            });
+        });
+        let addresses: Vec<SocketAddr> = (0..count).map(|_| heard.recv().expect("it listens")).collect();
+        servers.advertise(vec![addresses.clone()]);
+        Served { servers, addresses }
+    }
+
+    fn client(&self, server: usize) -> Connection {
+        Connection::open(self.addresses[server]).expect("it takes clients")
+    }
+
+    /// With a keyspace and two tables.
+    fn with_tables(count: u8) -> (Served, Connection) {
+        let served = Served::start(count);
+        let mut client = served.client(0);
+        TABLES.iter().for_each(|statement| done(&client.ask(statement, Level::One)));
+        (served, client)
+    }
+}
+
+const TABLES: [&str; 3] = [
+    "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+    "CREATE TABLE k.locks (name text PRIMARY KEY, owner text, token bigint)",
+    "CREATE TABLE k.queue (key text, name text, value text, PRIMARY KEY (key, name))",
+];
+
+fn done(answer: &Answer) {
+    assert!(!matches!(answer, Answer::Error { .. }), "{answer:?}");
+}
+
+/// Rows as texts; a number of eight bytes is one, one byte is a truth.
+fn rows(answer: Answer) -> Vec<Vec<String>> {
+    let Answer::Rows { rows, .. } = answer else { panic!("{answer:?}") };
+    let show = |value: Option<Vec<u8>>| match value {
+        None => "null".to_owned(),
+        Some(value) => match <[u8; 8]>::try_from(&value[..]) {
+            Ok(number) if number[0] == 0 || number[0] == 0xff => i64::from_be_bytes(number).to_string(),
+            _ if value.len() == 1 && value[0] < 2 => (value[0] == 1).to_string(),
+            _ => String::from_utf8_lossy(&value).into_owned(),
+        },
+    };
+    rows.into_iter().map(|row| row.into_iter().map(show).collect()).collect()
+}
+
+fn code(answer: Answer) -> i32 {
+    match answer {
+        Answer::Error { code, .. } => code,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn pause(server: u8, seconds: i64) -> Fault {
+    Fault::Pause { node: Target::Server(server), length: Micros::seconds(seconds) }
+}
+
+/// Statements, and what they come to on a node of its own, real or not.
+const SAME: [&str; 34] = [
+    "INSERT INTO k.locks (name, owner, token) VALUES ('a', 'me', 7) IF NOT EXISTS USING TTL 1000",
+    "INSERT INTO k.locks (name, owner) VALUES ('a', 'you') IF NOT EXISTS",
+    "UPDATE k.locks SET owner = 'you' WHERE name = 'a' IF owner = 'nobody'",
+    "UPDATE k.locks SET owner = 'you' WHERE name = 'a' IF owner = 'me' AND token > 6",
+    "SELECT * FROM k.locks WHERE name = 'a'",
+    "UPDATE k.locks SET owner = 'x' WHERE name = 'b' IF EXISTS",
+    "UPDATE k.locks SET owner = 'x' WHERE name = 'b' IF owner = null",
+    "SELECT name, owner, token FROM k.locks WHERE name = 'b'",
+    "DELETE FROM k.locks WHERE name = 'a' IF owner IN ('me', 'you')",
+    "SELECT * FROM k.locks WHERE name = 'a'",
+    "DELETE FROM k.locks WHERE name = 'a' IF EXISTS",
+    "INSERT INTO k.queue (key, name, value) VALUES ('q', '2', 'two') USING TIMESTAMP 2000",
+    "INSERT INTO k.queue (key, name, value) VALUES ('q', '1', 'one') USING TIMESTAMP 2000",
+    "INSERT INTO k.queue (key, name, value) VALUES ('q', '3', 'three') USING TIMESTAMP 2000",
+    "DELETE FROM k.queue USING TIMESTAMP 1999 WHERE key = 'q' AND name = '1'",
+    "DELETE FROM k.queue USING TIMESTAMP 2000 WHERE key = 'q' AND name = '2'",
+    "SELECT name, value, WRITETIME(value) FROM k.queue WHERE key = 'q'",
+    "SELECT name FROM k.queue WHERE key = 'q' AND name >= '2' LIMIT 1",
+    "SELECT name FROM k.queue WHERE key = 'q' ORDER BY name DESC LIMIT 1",
+    "UPDATE k.queue USING TIMESTAMP 2001 SET value = 'again' WHERE key = 'q' AND name = '2'",
+    "DELETE value FROM k.queue USING TIMESTAMP 2002 WHERE key = 'q' AND name = '2'",
+    "SELECT * FROM k.queue WHERE key = 'q' AND name = '2'",
+    "BEGIN BATCH USING TIMESTAMP 3000 INSERT INTO k.queue (key, name) VALUES ('p', '1'); DELETE FROM k.queue WHERE key = 'q' AND name = '3'; APPLY BATCH",
+    "SELECT * FROM k.queue WHERE key IN ('p', 'q')",
+    "DELETE FROM k.queue USING TIMESTAMP 2500 WHERE key = 'q'",
+    "SELECT COUNT(*) FROM k.queue WHERE key = 'q'",
+    "INSERT INTO k.queue (key, name, value) VALUES ('q', '9', 'x') USING TIMESTAMP 2400",
+    "INSERT INTO k.queue (key, name, value) VALUES ('q', '8', 'x') USING TIMESTAMP 2600",
+    "SELECT name FROM k.queue WHERE key = 'q'",
+    "SELECT nothing FROM k.queue WHERE key = 'q'",
+    "SELECT * FROM k.queue WHERE value = 'x'",
+    "INSERT INTO k.queue (key, value) VALUES ('q', 'x')",
+    "UPDATE k.locks SET name = 'c' WHERE name = 'a'",
+    "SELEKT 1",
+];
+
+/// What a statement came to, without the words of errors.
+fn outcome(client: &mut Connection, statement: &str) -> String {
+    match client.ask(statement, Level::One) {
+        Answer::Void => "done".to_owned(),
+        Answer::Error { code, .. } => format!("error {code:#x}"),
+        Answer::Rows { columns, rows: values } => {
+            let shown = rows(Answer::Rows { columns: columns.clone(), rows: values });
+            format!("{columns:?} {shown:?}")
+        }
+    }
+}
+
+#[test]
+fn the_statements_of_locks_come_to_what_they_are_written_for() {
+    let (_served, mut client) = Served::with_tables(1);
+    let wanted = [
+        (0, r#"["[applied]"] [["true"]]"#),
+        (1, r#"["[applied]", "name", "owner", "token"] [["false", "a", "me", "7"]]"#),
+        (2, r#"["[applied]", "owner"] [["false", "me"]]"#),
+        (3, r#"["[applied]"] [["true"]]"#),
+        (4, r#"["name", "owner", "token"] [["a", "you", "7"]]"#),
+        (5, r#"["[applied]"] [["false"]]"#),
+        (7, r#"["name", "owner", "token"] [["b", "x", "null"]]"#),
+        (9, r#"["name", "owner", "token"] []"#),
+        (16, r#"["name", "value", "writetime(value)"] [["1", "one", "2000"], ["3", "three", "2000"]]"#),
+        (17, r#"["name"] [["3"]]"#),
+        (18, r#"["name"] [["3"]]"#),
+        (21, r#"["key", "name", "value"] []"#),
+        (23, r#"["key", "name", "value"] [["p", "1", "null"], ["q", "1", "one"]]"#),
+        (25, r#"["count"] [["0"]]"#),
+        (28, r#"["name"] [["8"]]"#),
+        (29, "error 0x2200"),
+        (33, "error 0x2000"),
+    ];
+    for (number, statement) in SAME.iter().enumerate() {
+        let found = outcome(&mut client, statement);
+        if let Some((_, wanted)) = wanted.iter().find(|(of, _)| *of == number) {
+            assert_eq!(found, *wanted, "{statement}");
+        }
+    }
+}
+
+#[test]
+fn a_real_node_answers_the_same() {
+    let Some(real) = Real::start(1, false) else { return };
+    let (_served, mut simulated) = Served::with_tables(1);
+    let mut theirs = Connection::open(real.address(0)).expect("it takes clients");
+    TABLES.iter().for_each(|statement| done(&theirs.ask(statement, Level::One)));
+    for statement in SAME {
+        assert_eq!(outcome(&mut simulated, statement), outcome(&mut theirs, statement), "{statement}");
+    }
+}
+
+#[test]
+fn a_row_ends_with_its_time_to_live() {
+    let (_served, mut client) = Served::with_tables(1);
+    done(
+        &client.ask(
+            "INSERT INTO k.locks (name, owner) VALUES ('a', 'me') IF NOT EXISTS USING TTL 1",
+            Level::One,
+        ),
+    );
+    done(&client.ask("INSERT INTO k.queue (key, name) VALUES ('a', 'b') USING TTL 1", Level::One));
+    let began = Instant::now();
+    while rows(client.ask("SELECT * FROM k.locks WHERE name = 'a'", Level::One)).len()
+        + rows(client.ask("SELECT * FROM k.queue WHERE key = 'a'", Level::One)).len()
+        > 0
+    {
+        assert!(began.elapsed() < Duration::from_secs(20), "it is there still");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let again = client.ask("INSERT INTO k.locks (name, owner) VALUES ('a', 'you') IF NOT EXISTS", Level::One);
+    assert_eq!(rows(again), [["true"]]);
+}
+
+#[test]
+fn of_clients_that_race_for_a_row_one_gets_it() {
+    let (served, mut client) = Served::with_tables(3);
+    for round in 0..10 {
+        let racers: Vec<_> = (0..3)
+            .map(|server| {
+                let mut client = served.client(server);
+                std::thread::spawn(move || {
+                    let take = format!(
+                        "INSERT INTO k.locks (name, owner) VALUES ('r{round}', 'c{server}') IF NOT EXISTS"
+                    );
+                    match client.ask(&take, Level::Quorum) {
+                        Answer::Rows { rows, .. } => Some(rows[0][0] == Some(vec![1])),
+                        Answer::Error { code, .. } => {
+                            assert_eq!(code, 0x1100, "a time-out at most");
+                            None
+                        }
+                        Answer::Void => panic!("a transaction shows whether it was applied"),
+                    }
+                })
+            })
+            .collect();
+        let said: Vec<Option<bool>> =
+            racers.into_iter().map(|racer| racer.join().expect("it ends")).collect();
+        let won = said.iter().filter(|said| **said == Some(true)).count();
+        let unknown = said.iter().filter(|said| said.is_none()).count();
+        assert!(won <= 1 && won + unknown >= 1, "round {round}: {said:?}");
+        let row =
+            rows(client.ask(&format!("SELECT owner FROM k.locks WHERE name = 'r{round}'"), Level::Quorum));
+        if let Some(winner) = said.iter().position(|said| *said == Some(true)) {
+            assert_eq!(row, [[format!("c{winner}")]], "round {round}");
+        }
+    }
+}
+
+#[test]
+fn with_two_of_three_paused_a_quorum_times_out_and_one_still_answers() {
+    let (served, mut client) = Served::with_tables(3);
+    done(&client.ask("INSERT INTO k.queue (key, name) VALUES ('a', '1')", Level::All));
+    served.servers.strike(&pause(1, 60));
+    let read = "SELECT name FROM k.queue WHERE key = 'a'";
+    let began = Instant::now();
+    assert_eq!(rows(client.ask(read, Level::Quorum)), [["1"]], "the third one is asked after a while");
+    assert!(began.elapsed() < Duration::from_secs(3));
+    served.servers.strike(&pause(2, 60));
+    assert_eq!(rows(client.ask(read, Level::One)), [["1"]]);
+    assert_eq!(code(client.ask("INSERT INTO k.queue (key, name) VALUES ('a', '2')", Level::Quorum)), 0x1100);
+    assert_eq!(
+        code(client.ask("DELETE FROM k.locks WHERE name = 'a' IF owner = 'me'", Level::Quorum)),
+        0x1100
+    );
+    assert_eq!(rows(client.ask(read, Level::One)), [["1"], ["2"]], "what timed out is written here");
+    assert_eq!(code(client.ask(read, Level::Quorum)), 0x1200);
+    served.servers.heal();
+    assert_eq!(rows(client.ask(read, Level::Quorum)), [["1"], ["2"]]);
+}
+
+#[test]
+fn who_is_silent_for_long_counts_as_down_and_nothing_is_begun() {
+    let (served, mut client) = Served::with_tables(3);
+    served.servers.strike(&Fault::Isolate { node: Target::Server(2), length: Micros::seconds(100) });
+    let began = Instant::now();
+    let write = "INSERT INTO k.queue (key, name) VALUES ('a', '1')";
+    loop {
+        let code = code(client.ask(write, Level::All));
+        if code == 0x1000 {
+            break;
+        }
+        assert_eq!(code, 0x1100);
+        assert!(began.elapsed() < Duration::from_secs(40), "it never counts as down");
+    }
+    assert!(began.elapsed() > Duration::from_secs(15), "so soon nobody is given up");
+    done(&client.ask(write, Level::Quorum));
+}
+
+#[test]
+fn a_crash_resets_connections_and_what_was_acknowledged_is_there_after_it() {
+    let (served, mut client) = Served::with_tables(1);
+    done(&client.ask("INSERT INTO k.queue (key, name) VALUES ('a', '1')", Level::One));
+    served.servers.strike(&Fault::PowerLoss { node: Target::Server(0), restart_after: None });
+    assert!(client.try_ask("SELECT * FROM k.queue", Level::One).is_err());
+    served.servers.restart(0);
+    let mut client = served.client(0);
+    assert_eq!(rows(client.ask("SELECT name FROM k.queue WHERE key = 'a'", Level::One)), [["1"]]);
+}
+
+#[test]
+fn another_version_of_the_protocol_is_answered_with_those_that_are_spoken() {
+    let served = Served::start(1);
+    for version in [5, 6, 0x42] {
+        let mut stream = TcpStream::connect(served.addresses[0]).expect("it takes clients");
+        stream.write_all(&[version, 0, 0, 9, 5, 0, 0, 0, 0]).expect("it is sent");
+        let mut header = [0; 9];
+        stream.read_exact(&mut header).expect("an answer");
+        assert_eq!(header[..5], [0x84, 0, 0, 9, 0], "an error, in version 4, of that stream");
+        let mut body = vec![0; usize::from(header[8]) + usize::from(header[7]) * 256];
+        stream.read_exact(&mut body).expect("its body");
+        assert_eq!(body[..4], [0, 0, 0, 0x0A]);
+        assert!(String::from_utf8_lossy(&body).contains("unsupported protocol version"));
+    }
+}
+
+#[test]
+fn bytes_that_are_no_requests_end_the_connection_or_are_refused() {
+    let served = Served::start(1);
+    for bytes in [&[0x84; 9][..], &[4, 0, 0, 1, 7, 0xff, 0xff, 0xff, 0xff], &[4, 1, 0, 1, 7, 0, 0, 0, 0]] {
+        let mut stream = TcpStream::connect(served.addresses[0]).expect("it takes clients");
+        stream.write_all(bytes).expect("it is sent");
+        assert!(matches!(stream.read(&mut [0; 9]), Ok(0) | Err(_)), "{bytes:?}");
+    }
+    let mut stream = TcpStream::connect(served.addresses[0]).expect("it takes clients");
+    stream.write_all(&[4, 0, 0, 1, 7, 0, 0, 0, 4, 0x7f, 0xff, 0xff, 0xff]).expect("it is sent");
+    let mut header = [0; 9];
+    stream.read_exact(&mut header).expect("an answer");
+    assert_eq!(header[..5], [0x84, 0, 0, 1, 0], "a statement longer than its frame");
+}
+
+/// What DataStax's driver for Python is made to do.
+const PYTHON: &str = "
+import os, warnings
+warnings.simplefilter('ignore')
+from cassandra import ConsistencyLevel as L
+from cassandra.cluster import Cluster
+from cassandra.connection import DefaultEndPoint
+from cassandra.query import BatchStatement, SimpleStatement
+at = [address.rsplit(':', 1) for address in os.environ['SERVERS'].split(',')]
+cluster = Cluster([DefaultEndPoint(host, int(port)) for host, port in at])
+s = cluster.connect()
+print(cluster.protocol_version, len(cluster.metadata.all_hosts()))
+s.execute(\"CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}\")
+s.set_keyspace('k')
+s.execute('CREATE TABLE locks (name text PRIMARY KEY, owner uuid, token bigint)')
+s.execute('CREATE TABLE queue (key text, name text, value blob, PRIMARY KEY (key, name))')
+import uuid
+me = uuid.uuid4()
+take = s.prepare('INSERT INTO locks (name, owner, token) VALUES (?, ?, ?) IF NOT EXISTS USING TTL ?')
+print(s.execute(take, ('a', me, 1, 60)).was_applied, s.execute(take, ('a', uuid.uuid4(), 2, 60)).one().owner == me)
+give = s.prepare('DELETE FROM locks WHERE name = ? IF owner = ?')
+print(s.execute(give, ('a', me)).was_applied, s.execute(give, ('a', me)).was_applied)
+add = s.prepare('INSERT INTO queue (key, name, value) VALUES (?, ?, ?) USING TTL 60')
+add.consistency_level = L.QUORUM
+for n in range(3): s.execute(add, ('k', '%020d' % n, b''))
+batch = BatchStatement(consistency_level=L.QUORUM)
+batch.add(s.prepare('DELETE FROM queue WHERE key = ? AND name = ?'), ('k', '%020d' % 0))
+batch.add(add, ('k', '%020d' % 9, b'x'))
+s.execute(batch)
+read = s.prepare('SELECT name FROM queue WHERE key = ? AND name >= ? LIMIT ?')
+read.consistency_level = L.QUORUM
+print([int(row.name) for row in s.execute(read, ('k', '', 2))], [int(row.name) for row in s.execute(read, ('k', '%020d' % 2, 9))])
+serial = SimpleStatement(\"SELECT * FROM locks WHERE name = 'a'\", consistency_level=L.SERIAL)
+print(list(s.execute(serial)), sorted(cluster.metadata.keyspaces['k'].tables))
+cluster.shutdown()
+";
+
+#[test]
+fn the_driver_for_python_runs_unchanged() {
+    let python = std::env::var_os("PICKLOCK_PYTHON").unwrap_or("python3".into());
+    let has_driver = Command::new(&python).args(["-W", "ignore", "-c", "import cassandra.cluster"]).output();
+    if !has_driver.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no cassandra-driver here; to install it: pip install cassandra-driver");
+        return;
+    }
+    let served = Served::start(3);
+    let addresses: Vec<String> = served.addresses.iter().map(ToString::to_string).collect();
+    let output = Command::new(&python)
+        .args(["-W", "ignore", "-c", PYTHON])
+        .env("SERVERS", addresses.join(","))
+        .output()
+        .expect("python starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said, "4 3\nTrue True\nTrue False\n[1, 2] [2, 9]\n[] ['locks', 'queue']\n");
+}
