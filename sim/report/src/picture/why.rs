@@ -112,7 +112,8 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
         let says_more = |other: &Cause| {
             (other.position, other.kind) == (cause.position, cause.kind)
                 && other.words.len() > cause.words.len()
-                && other.words.ends_with(&cause.words)
+                && (other.words.ends_with(&cause.words)
+                    || other.words.strip_prefix(&cause.words).is_some_and(|rest| rest.starts_with(", upon ")))
         };
         !again.iter().any(says_more)
     });
@@ -226,7 +227,9 @@ impl Search<'_> {
                 let Some(reported) = Reported::parse(report) else { continue };
                 let is_same =
                     |later: &Reported| (later.what, later.client) == (reported.what, reported.client);
-                let is_told = self.is_party(reported.client) && !self.is_over(&reported, &seen);
+                let is_told = self.is_party(reported.client)
+                    && !self.is_over(&reported, &seen)
+                    && !self.is_granted_anew(&reported);
                 if promise.is_about(&reported) && is_told && !seen.iter().any(is_same) {
                     causes.push(self.cause(position, Kind::Milestone, reported.sentence()));
                     seen.push(reported);
@@ -247,6 +250,13 @@ impl Search<'_> {
     /// Of progress counts who waits since when, and who held last: nothing that came before a client's last call or grant.
     fn is_over(&self, reported: &Reported, later: &[Reported]) -> bool {
         self.is_of_progress() && later.iter().any(|later| reported.is_settled_by(later))
+    }
+
+    /// Of who enters in the step that breaks it an earlier grant is over.
+    fn is_granted_anew(&self, reported: &Reported) -> bool {
+        let of_holders =
+            self.breaks.as_ref().is_some_and(|breaks| breaks.promise == Promise::MutualExclusion);
+        of_holders && reported.is_grant() && self.is_granted_in(self.end, reported.client)
     }
 
     /// Whether what breaks is that something never comes.
@@ -537,6 +547,13 @@ struct Told {
     /// The first one's place among all causes.
     nth: usize,
     times: usize,
+    /// Whether all that stand for are messages that begin alike, or none.
+    is_alike: bool,
+}
+
+/// How a message begins: `SET`, `keep`, `ping`.
+fn beginning(event: &JsonEvent) -> Option<&str> {
+    event.message.as_deref().and_then(|message| message.split(' ').next())
 }
 
 /// Faults of one kind at one node as one cause.
@@ -549,14 +566,17 @@ fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool)
         let node = event.node.clone().filter(|_| !of_network);
         // What servers do of their own accord is alike whichever does it.
         let like = event.remark.map_or((event.what, node), |remark| (remark, None));
-        let told = Told { cause: cause.clone(), like, nth, times: 1 };
+        let told = Told { cause: cause.clone(), like, nth, times: 1, is_alike: true };
         let is_fault = |told: &Told| told.cause.kind == Kind::Fault;
         let earlier = chain
             .iter_mut()
             .rev()
             .find(|earlier| is_fault(earlier) && earlier.like == told.like && may(earlier, &told));
         match earlier.filter(|_| is_fault(&told)) {
-            Some(earlier) => earlier.times += 1,
+            Some(earlier) => {
+                earlier.times += 1;
+                earlier.is_alike &= beginning(&story.events[earlier.cause.position]) == beginning(event);
+            }
             None => chain.push(told),
         }
     }
@@ -567,14 +587,22 @@ fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool)
             let is_of_links = story.events[told.cause.position].what == "link-cut";
             let (words, told_of) =
                 cut.filter(|_| is_of_links).unwrap_or_else(|| (told.cause.words.clone(), 1));
-            let words = match times - told_of {
-                0 => words,
-                more => format!("{words}, and {more} more like it"),
+            let words = match (times - told_of, story.events[told.cause.position].what) {
+                (0, _) => words,
+                (more, "link-cut") => format!("{words}, and {} cut", links(more)),
+                (more, "lost") if !told.is_alike => format!("{words}, and so are {more} other messages"),
+                (more, _) if !told.is_alike => format!("{words}, and {more} other messages"),
+                (more, _) => format!("{words}, and {more} more like it"),
             };
             Cause { words, ..told.cause }
         }
     };
     chain.into_iter().map(counted).collect()
+}
+
+/// `1 more link is`, `16 more links are`.
+fn links(count: usize) -> String {
+    if count == 1 { "1 more link is".to_owned() } else { format!("{count} more links are") }
 }
 
 #[cfg(test)]

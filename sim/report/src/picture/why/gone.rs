@@ -41,7 +41,21 @@ impl Search<'_> {
             })
             // What went before the grant was missed by it, unless it was stored anew.
             .filter(|(position, server)| *position >= granted || !self.stores_of(server, granted, client))
+            // What was there before the call is left from an earlier one.
+            .filter(|(position, _)| {
+                self.first_stored(*position, client)
+                    .is_none_or(|stored| called.is_none_or(|called| stored >= called))
+            })
             .collect()
+    }
+
+    /// Where what is gone after this step was stored first.
+    fn first_stored(&self, gone: usize, client: &str) -> Option<usize> {
+        let line = self.line_gone(gone, client)?;
+        self.stored_before(gone)
+            .take_while(|(_, lines)| lines.contains(line))
+            .last()
+            .map(|(position, _)| position)
     }
 
     fn records_gone_of(&self, client: &str) -> Vec<Cause> {

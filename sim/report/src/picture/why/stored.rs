@@ -262,6 +262,9 @@ impl Search<'_> {
     pub(super) fn by_message(&self, position: usize, what: String) -> String {
         let event = &self.story.events[position];
         match (event.what, &event.from, &event.message) {
+            ("delivered", Some(from), Some(message)) if !self.clients.contains(from.as_str()) => {
+                format!("{what}, upon \"{message}\" from {from}")
+            }
             ("delivered", Some(from), Some(message)) => match self.with_office(from, position) {
                 client if client == *from => format!("{from}'s {message}: {what}"),
                 attendant => format!("{attendant}, {message}: {what}"),
@@ -279,7 +282,7 @@ pub(super) fn names(line: &str, client: &str) -> bool {
 /// What of it is the client's, and no tombstone: `M: tA@5us` of `M: tA@5us, †tB@15us`.
 pub(super) fn live_of(line: &str, client: &str) -> Option<String> {
     let (place, cells) = match line.split_once(": ") {
-        Some((place, cells)) if !names(place, client) => (place, cells),
+        Some((place, cells)) if !names(place, client) && !place.contains('{') => (place, cells),
         _ => return names(line, client).then(|| line.to_owned()),
     };
     let own = cells.split(", ").filter(|cell| names(cell, client) && !cell.starts_with('†'));
@@ -319,6 +322,7 @@ mod tests {
                 Some("/lock/A#1-02 of session A@2: data 0, version 0"),
             ),
             ("lock = B#1", None),
+            ("holders = {D#1: 10s, A#1: 11s}", Some("holders = {D#1: 10s, A#1: 11s}")),
         ] {
             assert_eq!(live_of(line, "A").as_deref(), own);
         }

@@ -172,8 +172,10 @@ impl Search<'_> {
             return Vec::new();
         };
         let server = events[last].node.as_deref();
+        // Who is down, and is shown because a message to it is lost, looks at no clock.
         let is_of_server = |position: &usize| {
-            events[*position].node.as_deref() == server && events[*position].stored.is_some()
+            let event = &events[*position];
+            event.node.as_deref() == server && event.stored.is_some() && event.what != "lost"
         };
         let is_before_loop = self.story.loop_start.is_none_or(|start| last < start);
         let gone = (last + 1..=self.end).find(is_of_server).filter(|_| is_before_loop);

@@ -114,10 +114,20 @@ impl Search<'_> {
                 let is_waiting = node != client && waiting.contains(node);
                 is_waiting.then(|| self.last_report(node, |reported| reported.is_call())).flatten()
             };
+            // Where several may have something in one place, and nobody has left, it takes an answer that names whom one waits behind.
+            let is_row = line[place_of(line).len()..].starts_with(':') && is_gone.is_none();
+            let is_told_of_it = |waiter: &str, since: usize| {
+                let is_answer = |event: &JsonEvent| {
+                    let of_server = event.from.as_deref() == Some(server) && event.what == "delivered";
+                    of_server && event.message.as_deref().is_some_and(|message| names(message, client))
+                };
+                events[since..].iter().any(|event| event.node.as_deref() == Some(waiter) && is_answer(event))
+            };
             let is_asked = |position: &usize| {
                 let event = &events[*position];
-                let since = event.node.as_deref().and_then(waits_since);
-                since.is_some_and(|since| since <= *position) && asks(event)
+                let Some(waiter) = event.node.as_deref() else { return false };
+                let since = waits_since(waiter).is_some_and(|since| since <= *position);
+                since && asks(event) && (!is_row || is_told_of_it(waiter, *position))
             };
             let asked = (gone..events.len()).find(is_asked)?;
             let waiter = events[asked].node.as_ref()?;
