@@ -575,7 +575,8 @@ fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool)
         match earlier.filter(|_| is_fault(&told)) {
             Some(earlier) => {
                 earlier.times += 1;
-                earlier.is_alike &= beginning(&story.events[earlier.cause.position]) == beginning(event);
+                let first = beginning(&story.events[earlier.cause.position]);
+                earlier.is_alike &= event.remark.is_some() || first == beginning(event);
             }
             None => chain.push(told),
         }
