@@ -64,7 +64,7 @@ impl Served {
 
 const TABLES: [&str; 3] = [
     "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-    "CREATE TABLE k.locks (name text PRIMARY KEY, owner text, token bigint)",
+    "CREATE TABLE k.locks (name text PRIMARY KEY, owner text, fence bigint)",
     "CREATE TABLE k.queue (key text, name text, value text, PRIMARY KEY (key, name))",
 ];
 
@@ -99,14 +99,14 @@ fn pause(server: u8, seconds: i64) -> Fault {
 
 /// Statements, and what they come to on a node of its own, real or not.
 const SAME: [&str; 34] = [
-    "INSERT INTO k.locks (name, owner, token) VALUES ('a', 'me', 7) IF NOT EXISTS USING TTL 1000",
+    "INSERT INTO k.locks (name, owner, fence) VALUES ('a', 'me', 7) IF NOT EXISTS USING TTL 1000",
     "INSERT INTO k.locks (name, owner) VALUES ('a', 'you') IF NOT EXISTS",
     "UPDATE k.locks SET owner = 'you' WHERE name = 'a' IF owner = 'nobody'",
-    "UPDATE k.locks SET owner = 'you' WHERE name = 'a' IF owner = 'me' AND token > 6",
+    "UPDATE k.locks SET owner = 'you' WHERE name = 'a' IF owner = 'me' AND fence > 6",
     "SELECT * FROM k.locks WHERE name = 'a'",
     "UPDATE k.locks SET owner = 'x' WHERE name = 'b' IF EXISTS",
     "UPDATE k.locks SET owner = 'x' WHERE name = 'b' IF owner = null",
-    "SELECT name, owner, token FROM k.locks WHERE name = 'b'",
+    "SELECT name, owner, fence FROM k.locks WHERE name = 'b'",
     "DELETE FROM k.locks WHERE name = 'a' IF owner IN ('me', 'you')",
     "SELECT * FROM k.locks WHERE name = 'a'",
     "DELETE FROM k.locks WHERE name = 'a' IF EXISTS",
@@ -152,13 +152,13 @@ fn the_statements_of_locks_come_to_what_they_are_written_for() {
     let (_served, mut client) = Served::with_tables(1);
     let wanted = [
         (0, r#"["[applied]"] [["true"]]"#),
-        (1, r#"["[applied]", "name", "owner", "token"] [["false", "a", "me", "7"]]"#),
+        (1, r#"["[applied]", "name", "fence", "owner"] [["false", "a", "7", "me"]]"#),
         (2, r#"["[applied]", "owner"] [["false", "me"]]"#),
         (3, r#"["[applied]"] [["true"]]"#),
-        (4, r#"["name", "owner", "token"] [["a", "you", "7"]]"#),
+        (4, r#"["name", "fence", "owner"] [["a", "7", "you"]]"#),
         (5, r#"["[applied]"] [["false"]]"#),
-        (7, r#"["name", "owner", "token"] [["b", "x", "null"]]"#),
-        (9, r#"["name", "owner", "token"] []"#),
+        (7, r#"["name", "owner", "fence"] [["b", "x", "null"]]"#),
+        (9, r#"["name", "fence", "owner"] []"#),
         (16, r#"["name", "value", "writetime(value)"] [["1", "one", "2000"], ["3", "three", "2000"]]"#),
         (17, r#"["name"] [["3"]]"#),
         (18, r#"["name"] [["3"]]"#),
@@ -341,11 +341,11 @@ s = cluster.connect()
 print(cluster.protocol_version, len(cluster.metadata.all_hosts()))
 s.execute(\"CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}\")
 s.set_keyspace('k')
-s.execute('CREATE TABLE locks (name text PRIMARY KEY, owner uuid, token bigint)')
+s.execute('CREATE TABLE locks (name text PRIMARY KEY, owner uuid, fence bigint)')
 s.execute('CREATE TABLE queue (key text, name text, value blob, PRIMARY KEY (key, name))')
 import uuid
 me = uuid.uuid4()
-take = s.prepare('INSERT INTO locks (name, owner, token) VALUES (?, ?, ?) IF NOT EXISTS USING TTL ?')
+take = s.prepare('INSERT INTO locks (name, owner, fence) VALUES (?, ?, ?) IF NOT EXISTS USING TTL ?')
 print(s.execute(take, ('a', me, 1, 60)).was_applied, s.execute(take, ('a', uuid.uuid4(), 2, 60)).one().owner == me)
 give = s.prepare('DELETE FROM locks WHERE name = ? IF owner = ?')
 print(s.execute(give, ('a', me)).was_applied, s.execute(give, ('a', me)).was_applied)

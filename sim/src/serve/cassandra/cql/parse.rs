@@ -36,7 +36,7 @@ const DEPTH_MAX: usize = 32;
 type Parsed<T> = Result<T, Refusal>;
 
 /// Words that are no names without quotes (`ReservedKeywords.java`), as far as one would be taken for a name here.
-const RESERVED: [&str; 40] = [
+const RESERVED: [&str; 56] = [
     "add",
     "allow",
     "alter",
@@ -64,8 +64,10 @@ const RESERVED: [&str; 40] = [
     "insert",
     "into",
     "is",
+    "keyspace",
     "limit",
     "mbean",
+    "modify",
     "not",
     "null",
     "of",
@@ -73,10 +75,24 @@ const RESERVED: [&str; 40] = [
     "or",
     "order",
     "primary",
+    "rename",
+    "replace",
+    "revoke",
+    "schema",
     "select",
     "set",
+    "table",
+    "to",
+    "token",
+    "truncate",
+    "unlogged",
+    "unset",
     "update",
+    "use",
+    "using",
+    "view",
     "where",
+    "with",
 ];
 
 /// Options of tables that change nothing which a client can see here.
@@ -152,6 +168,8 @@ impl Parser {
         let name = match self.peek() {
             Some(Token::Quoted(name)) => name.clone(),
             Some(Token::Word(name)) if !RESERVED.contains(&name.as_str()) => name.clone(),
+            // The one reserved word that is a function's name, too.
+            Some(Token::Word(name)) if name == "token" && self.next_is_sign("(") => name.clone(),
             _ => return Err(self.unexpected("a name")),
         };
         self.at += 1;
