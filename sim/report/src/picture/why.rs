@@ -404,18 +404,18 @@ impl Search<'_> {
             "link-cut" => format!("{node} is cut off from {from}"),
             "paused" | "suspended" => {
                 let length = self.pause_length(position, event);
-                format!("{} {said}{length}", self.with_office(node, position))
+                format!("{} {said}{length}", self.with_role(node, position))
             }
             _ => match said.strip_prefix("clock") {
                 Some(rest) => format!("{node}'s clock{rest}"),
-                None if event.what == "crashed" => format!("{} {said}", self.with_office(node, position)),
+                None if event.what == "crashed" => format!("{} {said}", self.with_role(node, position)),
                 None => format!("{node} {said}"),
             },
         })
     }
 
     /// `C (who has renewed?)`: whoever takes no lock itself, with what it is about before this step.
-    pub(super) fn with_office(&self, node: &str, position: usize) -> String {
+    pub(super) fn with_role(&self, node: &str, position: usize) -> String {
         const OF_ANYBODY: [&str; 3] = ["done", "thinks", "idle"];
         let asks = |event: &JsonEvent| {
             let mut reports = event.reported.iter().filter_map(|report| Reported::parse(report));

@@ -265,7 +265,7 @@ impl Search<'_> {
             ("delivered", Some(from), Some(message)) if !self.clients.contains(from.as_str()) => {
                 format!("{what}, upon \"{message}\" from {from}")
             }
-            ("delivered", Some(from), Some(message)) => match self.with_office(from, position) {
+            ("delivered", Some(from), Some(message)) => match self.with_role(from, position) {
                 client if client == *from => format!("{from}'s {message}: {what}"),
                 attendant => format!("{attendant}, {message}: {what}"),
             },
