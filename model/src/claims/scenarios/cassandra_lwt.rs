@@ -105,7 +105,9 @@ fn c39() -> Scenario {
         search: seeds(&hunt, &hunt.setup),
         fix: "a rejected write has nothing accepted in its place (CASSANDRA-12126; since 3.0.24, 3.11.10 and 4.0)",
         fix_search: seeds(&hunt, &hunt.fixed),
-        note: "the setting paxos_variant: v1_without_linearizable_reads_or_rejected_writes brings the old way back; a TTL ends the wait",
+        note: "against losses alone: an insert that arrives twice, or late, or from a coordinator that was paused, may come after it was taken \
+               back, with either way to reject; the setting paxos_variant: v1_without_linearizable_reads_or_rejected_writes brings the old \
+               one back; a TTL ends the wait",
         hunt: Some(hunt),
         ..CASSANDRA
     }

@@ -591,8 +591,10 @@ fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool)
             let words = match (times - told_of, story.events[told.cause.position].what) {
                 (0, _) => words,
                 (more, "link-cut") => format!("{words}, and {} cut", links(more)),
-                (more, "lost") if !told.is_alike => format!("{words}, and so are {more} other messages"),
-                (more, _) if !told.is_alike => format!("{words}, and {more} other messages"),
+                (more, "lost" | "duplicated") if !told.is_alike => {
+                    format!("{words}, and so are {more} other messages")
+                }
+                (more, _) if !told.is_alike => format!("{words}, and so do {more} other messages"),
                 (more, _) => format!("{words}, and {more} more like it"),
             };
             Cause { words, ..told.cause }

@@ -55,18 +55,21 @@ fn an_accepted_proposal_of_a_dead_coordinator_is_finished_by_the_next() {
     assert_eq!(cluster.outcome(serial), Some(&taken_by(A)));
 }
 
-/// An insert of A's that its coordinator, the first server, has accepted, and nobody else has heard of; it has timed out.
-fn accepted_by_the_coordinator_alone(cluster: &mut Cluster) {
+/// An insert of A's that times out: its coordinator, the first server, has accepted it, and nobody else has heard of it; or not even
+/// that, for the promise that it waited for was lost.
+fn timed_out(cluster: &mut Cluster, is_accepted: bool) {
     let lost = cluster.request(0, 0, insert(A));
-    let question = cluster.in_flight.iter().position(|flight| flight.to == 1).expect("prepares");
-    cluster.deliver(question);
-    let promise = cluster.in_flight.iter().position(|flight| flight.from == 1).expect("promises");
-    cluster.deliver(promise);
-    // The read of the round.
-    let read = cluster.in_flight.iter().rposition(|flight| flight.to == 1).expect("reads");
-    cluster.deliver(read);
-    let cells = cluster.in_flight.iter().rposition(|flight| flight.from == 1).expect("cells");
-    cluster.deliver(cells);
+    let prepare = cluster.in_flight.iter().position(|flight| flight.to == 1).expect("prepares");
+    cluster.deliver(prepare);
+    if is_accepted {
+        let promise = cluster.in_flight.iter().position(|flight| flight.from == 1).expect("promises");
+        cluster.deliver(promise);
+        // The read of the round.
+        let read = cluster.in_flight.iter().rposition(|flight| flight.to == 1).expect("reads");
+        cluster.deliver(read);
+        let cells = cluster.in_flight.iter().rposition(|flight| flight.from == 1).expect("cells");
+        cluster.deliver(cells);
+    }
     cluster.in_flight.clear();
     cluster.pass(Micros::seconds(2));
     cluster.run_deadlines();
@@ -79,7 +82,7 @@ fn what_few_have_accepted_is_not_finished_after_a_write_was_rejected_without_it(
     for (rejections, next) in [(Rejections::Proposed, Outcome::Applied), (Rejections::Answered, taken_by(A))]
     {
         let mut cluster = Cluster::new(3, Settings { rejections, ..Settings::default() });
-        accepted_by_the_coordinator_alone(&mut cluster);
+        timed_out(&mut cluster, true);
         let taken_back = cluster.request(1, 0, delete_own(A));
         cluster.deliver_among(&[1, 2]);
         let nothing = Outcome::Slice(Found::default());
@@ -91,26 +94,10 @@ fn what_few_have_accepted_is_not_finished_after_a_write_was_rejected_without_it(
 
 #[test]
 fn a_time_out_may_turn_out_applied_or_not() {
-    for reached in [false, true] {
+    for is_accepted in [false, true] {
         let mut cluster = Cluster::new(3, Settings::default());
-        let lost = cluster.request(0, 0, insert(A));
-        // Server 2 promises; the proposal reaches only the coordinator's own replica, or nobody if the promise is lost.
-        let prepare = cluster.in_flight.iter().position(|flight| flight.to == 1).expect("prepares");
-        cluster.deliver(prepare);
-        if reached {
-            let promise = cluster.in_flight.iter().position(|flight| flight.from == 1).expect("promises");
-            cluster.deliver(promise);
-            // The read of the round.
-            let read = cluster.in_flight.iter().rposition(|flight| flight.to == 1).expect("reads");
-            cluster.deliver(read);
-            let cells = cluster.in_flight.iter().rposition(|flight| flight.from == 1).expect("cells");
-            cluster.deliver(cells);
-        }
-        cluster.in_flight.clear();
-        cluster.pass(Micros::seconds(2));
-        cluster.run_deadlines();
-        assert_eq!(cluster.outcome(lost), Some(&Outcome::TimedOut));
-        let expected = if reached { taken_by(A) } else { Outcome::Applied };
+        timed_out(&mut cluster, is_accepted);
+        let expected = if is_accepted { taken_by(A) } else { Outcome::Applied };
         assert_eq!(ask(&mut cluster, 0, insert(B)), expected);
     }
 }

@@ -110,24 +110,28 @@ impl Search<'_> {
                 let is_of_it = |message: &str| message.split(' ').any(|word| word == place_of(line));
                 event.sent.iter().any(|sent| sent.to == server && is_of_it(&sent.message))
             };
-            let waits_since = |node: &str| {
-                let is_waiting = node != client && waiting.contains(node);
-                is_waiting.then(|| self.last_report(node, |reported| reported.is_call())).flatten()
-            };
             // Where several may have something in one place, and nobody has left, it takes an answer that names whom one waits behind.
             let is_row = line[place_of(line).len()..].starts_with(':') && is_gone.is_none();
-            let is_told_of_it = |waiter: &str, since: usize| {
-                let is_answer = |event: &JsonEvent| {
+            let last_named = |waiter: &str| {
+                events.iter().rposition(|event| {
                     let of_server = event.from.as_deref() == Some(server) && event.what == "delivered";
-                    of_server && event.message.as_deref().is_some_and(|message| names(message, client))
-                };
-                events[since..].iter().any(|event| event.node.as_deref() == Some(waiter) && is_answer(event))
+                    let is_its = of_server && event.node.as_deref() == Some(waiter);
+                    is_its && event.message.as_deref().is_some_and(|message| names(message, client))
+                })
             };
+            let last_asked = |waiter: &str| if is_row { last_named(waiter) } else { Some(self.end) };
+            // Of each who waits since when, and up to where it may be told of it.
+            let others = waiting.iter().copied().filter(|waiter| *waiter != client);
+            let others: BTreeMap<&str, (usize, usize)> = others
+                .filter_map(|waiter| {
+                    let since = self.last_report(waiter, |reported| reported.is_call())?;
+                    Some((waiter, (since, last_asked(waiter)?)))
+                })
+                .collect();
             let is_asked = |position: &usize| {
                 let event = &events[*position];
-                let Some(waiter) = event.node.as_deref() else { return false };
-                let since = waits_since(waiter).is_some_and(|since| since <= *position);
-                since && asks(event) && (!is_row || is_told_of_it(waiter, *position))
+                let waits = event.node.as_deref().and_then(|node| others.get(node));
+                waits.is_some_and(|(since, told)| (*since..=*told).contains(position)) && asks(event)
             };
             let asked = (gone..events.len()).find(is_asked)?;
             let waiter = events[asked].node.as_ref()?;
