@@ -201,6 +201,27 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
     assert_eq!(kept["why"].as_array().map(Vec::len), Some(0), "{kept}");
 }
 
+/// Each stood in a chain once, and was not so.
+#[test]
+fn a_chain_of_causes_says_nothing_that_is_not_so() {
+    for (row, false_words) in [
+        ("E5", "A is granted the lock"),
+        ("F4", "C's record expired on s1"),
+        ("C38", "waits behind it"),
+        ("C22a", "A waits behind it"),
+        ("V8", "has nothing, and"),
+        ("E13", "1 more like it"),
+        ("R23", "s1 memory full"),
+        ("cassandra-queue:all:2", "by s3's clock it is 20.666 s"),
+        ("redis-semaphore-repaired:power-loss:68", "{D#1: C#1"),
+    ] {
+        let run = document(&format!("replay {row}"));
+        let why = run["why"].as_array().unwrap_or_else(|| panic!("{row}: {run}"));
+        let told: Vec<&str> = why.iter().filter_map(|cause| cause["words"].as_str()).collect();
+        assert!(!told.iter().any(|words| words.contains(false_words)), "{row}: {told:?}");
+    }
+}
+
 #[test]
 fn a_run_in_which_nothing_of_its_plan_struck_says_so_and_no_other_does() {
     let is_said =

@@ -591,9 +591,11 @@ fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool)
             let words = match (times - told_of, story.events[told.cause.position].what) {
                 (0, _) => words,
                 (more, "link-cut") => format!("{words}, and {} cut", links(more)),
+                (1, "lost" | "duplicated") if !told.is_alike => format!("{words}, and so is another message"),
                 (more, "lost" | "duplicated") if !told.is_alike => {
                     format!("{words}, and so are {more} other messages")
                 }
+                (1, _) if !told.is_alike => format!("{words}, and so does another message"),
                 (more, _) if !told.is_alike => format!("{words}, and so do {more} other messages"),
                 (more, _) => format!("{words}, and {more} more like it"),
             };

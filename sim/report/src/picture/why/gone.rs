@@ -30,6 +30,8 @@ impl Search<'_> {
             let reported = event.reported.iter().filter_map(|report| Reported::parse(report));
             reported.into_iter().any(|reported| reported.client == client && reported.is_call())
         });
+        let asked_all = self.asked_all(client, granted).map(|(position, _)| position);
+        let asked = asked_all.max(called);
         self.story.events[..=self.end]
             .iter()
             .enumerate()
@@ -41,10 +43,10 @@ impl Search<'_> {
             })
             // What went before the grant was missed by it, unless it was stored anew.
             .filter(|(position, server)| *position >= granted || !self.stores_of(server, granted, client))
-            // What was there before the call is left from an earlier one.
+            // What was there before it asked is left from an earlier time.
             .filter(|(position, _)| {
-                self.first_stored(*position, client)
-                    .is_none_or(|stored| called.is_none_or(|called| stored >= called))
+                let stored = self.first_stored(*position, client);
+                stored.is_none_or(|stored| asked.is_none_or(|asked| stored >= asked))
             })
             .collect()
     }

@@ -32,20 +32,13 @@ impl Search<'_> {
     /// What the servers answered that the client had asked the same before it was granted its token.
     fn drawn(&self, client: &str, granted: usize, flights: &[Flight]) -> Option<Cause> {
         let events = &self.story.events;
-        let asked = |event: &JsonEvent| {
-            let first = event.sent.first()?;
-            let is_for_all =
-                event.sent.len() > 1 && event.sent.iter().all(|sent| sent.message == first.message);
-            (event.node.as_deref() == Some(client) && is_for_all).then(|| first.message.clone())
-        };
-        let (since, question) =
-            (0..=granted).rev().find_map(|position| Some((position, asked(&events[position])?)))?;
+        let (since, question) = self.asked_all(client, granted)?;
         let is_answer = |flight: &&Flight| {
             flight.to == client
                 && flight.sent > since
                 && !flight.is_lost
                 && flight.ended.is_some_and(|ended| ended <= granted)
-                && events[flight.sent].message.as_ref() == Some(&question)
+                && events[flight.sent].message.as_deref() == Some(question)
         };
         let mut answers: Vec<&Flight> = flights.iter().filter(is_answer).collect();
         answers.sort_by_key(|answer| &answer.from);
@@ -53,6 +46,16 @@ impl Search<'_> {
         let each: Vec<String> =
             answers.iter().map(|answer| format!("{} answers {}", answer.from, answer.message)).collect();
         Some(self.cause(last, Kind::Milestone, format!("to {client} {}", each.join(", "))))
+    }
+
+    /// Where the client asked several servers the same, the last time until it was granted what it asked for, and what.
+    pub(super) fn asked_all(&self, client: &str, granted: usize) -> Option<(usize, &str)> {
+        let asks_all = |event: &JsonEvent| {
+            let is_alike = event.sent.windows(2).all(|two| two[0].message == two[1].message);
+            event.node.as_deref() == Some(client) && event.sent.len() > 1 && is_alike
+        };
+        let last = self.story.events[..=granted].iter().rposition(asks_all)?;
+        Some((last, self.story.events[last].sent.first()?.message.as_str()))
     }
 
     /// What a server had at the one step, did not have after it, and has anew before the other.

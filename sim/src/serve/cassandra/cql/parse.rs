@@ -744,7 +744,7 @@ mod tests {
     fn the_statements_of_locks_are_read() {
         for text in [
             "INSERT INTO locks (name, owner) VALUES ('a', ?) IF NOT EXISTS USING TTL 30",
-            "UPDATE ks.locks USING TTL ? AND TIMESTAMP 5 SET owner = :me WHERE name = 'a' IF owner = :me AND token != null",
+            "UPDATE ks.locks USING TTL ? AND TIMESTAMP 5 SET owner = :me WHERE name = 'a' IF owner = :me AND fence != null",
             "DELETE FROM locks WHERE name = ? IF owner = ?;",
             "DELETE owner FROM locks USING TIMESTAMP 7 WHERE name = 'a'",
             "SELECT name, WRITETIME(owner) AS w, TTL(owner) FROM q WHERE key = 'a' AND name >= 'x' ORDER BY name DESC LIMIT 1",
