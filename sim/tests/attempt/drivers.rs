@@ -150,6 +150,16 @@ fn curator_takes_its_lock() {
 }
 
 #[test]
+fn datastax_driver_takes_a_lock_by_lightweight_transactions() {
+    match runs(&python(), &["-c", "import cassandra.cluster"]) {
+        true => drop(works_on("cassandra", "3", &[&python(), "cassandra_lwt.py"])),
+        false => println!(
+            "skipped: no python3 with cassandra-driver here; to install it: pip install cassandra-driver"
+        ),
+    }
+}
+
+#[test]
 fn etcd_s_own_client_takes_its_lock() {
     let driver = drivers().join("etcd/etcd");
     match driver.exists() {
