@@ -39,7 +39,8 @@ while say("want orders") == "ok":
             time.sleep(0.05)
             continue
         say("enter orders")
-        until = asked + lease_s * random.uniform(0.1, 0.8)  # well within the lease, if nothing stops it
+        # A row that is to live for n seconds is gone after more than n - 1: servers count in whole seconds.
+        until = asked + (lease_s - 1) * random.uniform(0.1, 0.8)  # well within the lease, if nothing stops it
         while time.monotonic() < until:
             time.sleep(0.01)
         say("write orders")

@@ -94,7 +94,8 @@ impl Simulated {
         let mut replies = Vec::new();
         while !flights.is_empty() {
             if last_first {
-                flights.sort_by_key(|(from, to, _)| std::cmp::Reverse((*from).max(*to)));
+                // One of the two is the coordinator, whichever server that is.
+                flights.sort_by_key(|(from, to, _)| std::cmp::Reverse(from + to));
             }
             let (from, to, message) = flights.remove(0);
             if !self.up[usize::from(to)] {
