@@ -159,6 +159,18 @@ pub fn three_nodes(hints: bool) -> Option<Real> {
         assert_eq!(created, Answer::Void);
     }
     (0..NODES).for_each(|node| waits_until(&mut real.connect(node), true));
+    // News of one table may overtake those of another.
+    for (node, table) in (0..NODES).flat_map(|node| ["blocking", "none", "cells"].map(|table| (node, table)))
+    {
+        let read = format!("SELECT * FROM {KEYSPACE}.{table} WHERE key = 'any'");
+        let mut connection = real.connect(node);
+        let mut tries = 0;
+        while !matches!(connection.ask(&read, Level::One), Answer::Rows { .. }) {
+            tries += 1;
+            assert!(tries < 600, "node {node} does not learn of the table {table}");
+            clock::pass(Micros::millis(100));
+        }
+    }
     Some(real)
 }
 
