@@ -3,6 +3,7 @@
 //!
 //! A short point each, to see that it can be measured; `PICKLOCK_CASSANDRA_SECONDS=20` measures every point for so long.
 
+use crate::clock;
 use crate::cql::{Answer, Connection, Level};
 use crate::stage::{OnCassandra, Stage, Told};
 use crate::three_nodes::three_nodes;
@@ -167,10 +168,10 @@ fn what_a_look_at_a_queue_takes_is_measured() {
         let mut median = |statement: &str| {
             let mut took: Vec<Duration> = (0..300)
                 .map(|_| {
-                    let since = std::time::Instant::now();
+                    let since = clock::now();
                     let answer = connection.ask(statement, Level::Quorum);
                     assert!(!matches!(answer, Answer::Error { .. }), "{answer:?}");
-                    since.elapsed()
+                    Duration::from_micros(clock::now().0.abs_diff(since.0))
                 })
                 .collect();
             took.sort_unstable();
