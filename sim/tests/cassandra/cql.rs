@@ -9,9 +9,12 @@ use std::time::Duration;
 /// From how many replicas an answer is wanted.
 #[derive(Clone, Copy, Debug)]
 pub enum Level {
+    Any = 0,
     One = 1,
     Quorum = 4,
     All = 5,
+    Serial = 8,
+    LocalSerial = 9,
 }
 
 /// What a statement came to.

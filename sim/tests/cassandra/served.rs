@@ -189,6 +189,33 @@ fn a_real_node_answers_the_same() {
 }
 
 #[test]
+fn levels_that_make_no_sense_are_refused_in_the_words_of_a_real_node() {
+    let take = "INSERT INTO k.locks (name, owner) VALUES ('a', 'me') IF NOT EXISTS";
+    let (_served, mut simulated) = Served::with_tables(1);
+    let refused = [
+        (take, Level::Serial, "SERIAL is not supported as conditional update commit consistency"),
+        (take, Level::LocalSerial, "LOCAL_SERIAL is not supported as conditional update commit consistency"),
+        ("SELECT * FROM k.locks", Level::Any, "ANY ConsistencyLevel is only supported for writes"),
+        (
+            "UPDATE k.queue SET value = 'b' WHERE key = 'a' AND name = 'b'",
+            Level::Serial,
+            "You must use conditional updates",
+        ),
+    ];
+    for (statement, level, words) in refused {
+        let Answer::Error { code, message } = simulated.ask(statement, level) else { panic!("{statement}") };
+        assert!(code == 0x2200 && message.starts_with(words), "{statement}: {code:x} {message}");
+    }
+    assert_eq!(rows(simulated.ask(take, Level::Any)), [["true"]]);
+    let Some(real) = Real::start(1, false) else { return };
+    let mut theirs = Connection::open(real.address(0)).expect("it takes clients");
+    TABLES.iter().for_each(|statement| done(&theirs.ask(statement, Level::One)));
+    for (statement, level, _) in refused {
+        assert_eq!(simulated.ask(statement, level), theirs.ask(statement, level), "{statement}");
+    }
+}
+
+#[test]
 fn a_row_ends_with_its_time_to_live() {
     let (_served, mut client) = Served::with_tables(1);
     done(
@@ -223,8 +250,12 @@ fn of_clients_that_race_for_a_row_one_gets_it() {
                     );
                     match client.ask(&take, Level::Quorum) {
                         Answer::Rows { rows, .. } => Some(rows[0][0] == Some(vec![1])),
-                        Answer::Error { code, .. } => {
+                        Answer::Error { code, message } => {
                             assert_eq!(code, 0x1100, "a time-out at most");
+                            assert!(
+                                !message.contains("received 3 of 2"),
+                                "who refused has not accepted: {message}"
+                            );
                             None
                         }
                         Answer::Void => panic!("a transaction shows whether it was applied"),

@@ -185,7 +185,7 @@ impl Coordinator {
 
     /// Changes of partitions, none of which depends on anything.
     pub async fn write(&self, changes: &[Change], level: Level, write: WriteType) -> Result<(), Refusal> {
-        if level == Level::SERIAL || level.0 == 9 {
+        if level.is_serial() {
             return Err(Refusal::invalid("You must use conditional updates for serializable writes"));
         }
         let (_, required) = required(level, self.servers.count())?;
@@ -211,14 +211,14 @@ impl Coordinator {
 
     /// The rows of a `SELECT`, in their order.
     pub async fn read(&self, table: &Arc<Table>, plan: &Plan, level: Level) -> Result<Vec<Row>, Refusal> {
+        level.check_read()?;
         let keys = match &plan.keys {
             Some(keys) => keys.clone(),
             None => self.servers.state().desk.names.partitions(table.id),
         };
         let mut rows = Vec::new();
         for key in keys {
-            let is_serial = level == Level::SERIAL || level.0 == 9;
-            if is_serial {
+            if level.is_serial() {
                 // What others have left open is ended, and a quorum has it, before the rest is read.
                 self.look(table, &key, level).await?;
             }
@@ -372,6 +372,7 @@ impl Coordinator {
 
     /// A lightweight transaction: what it shows.
     pub async fn transact(&self, change: &Change, level: Level, serial: Level) -> Result<Shown, Refusal> {
+        level.check_commit()?;
         let Change { table, key, .. } = change;
         let Some(condition) = &change.condition else {
             unreachable!("a transaction has a condition");

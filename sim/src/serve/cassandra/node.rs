@@ -59,7 +59,7 @@ struct Order {
     terms: Terms,
     /// The numbers of the messages of its last step to others.
     steps: SmallVec<[u32; 2]>,
-    /// Who has answered those.
+    /// Who has answered those, and not with a refusal.
     answered: u16,
     is_proposed: bool,
 }
@@ -240,7 +240,9 @@ impl Store for Node {
         let order =
             self.orders.iter_mut().find(|order| answered.is_some_and(|serial| order.steps.contains(&serial)));
         let about = order.map(|order| {
-            order.answered |= 1 << from;
+            // Who refuses has done nothing of what was asked (`ProposeCallback.getAcceptCount`).
+            let refuses = matches!(&peer, Peer::Paxos(paxos) if matches!(paxos.said, Said::Refuse(_)));
+            order.answered |= u16::from(!refuses) << from;
             order.request
         });
         self.step(about, cx, effects, |inner, cx, effects| inner.on_peer(from, peer, cx, effects));

@@ -10,7 +10,38 @@ pub struct Level(pub u16);
 
 impl Level {
     pub const ONE: Level = Level(1);
+    pub const ANY: Level = Level(0);
     pub const SERIAL: Level = Level(8);
+
+    /// What a light-weight transaction is begun at, and not what is written or read at otherwise.
+    pub fn is_serial(self) -> bool {
+        matches!(self.0, 8 | 9)
+    }
+
+    /// In the words of the real server.
+    fn word(self) -> &'static str {
+        if self == Level::SERIAL { "SERIAL" } else { "LOCAL_SERIAL" }
+    }
+
+    /// `ConsistencyLevel.validateForRead`.
+    pub fn check_read(self) -> Result<(), Refusal> {
+        match self {
+            Level::ANY => Err(Refusal::invalid("ANY ConsistencyLevel is only supported for writes")),
+            _ => Ok(()),
+        }
+    }
+
+    /// `ConsistencyLevel.validateForCasCommit`.
+    pub fn check_commit(self) -> Result<(), Refusal> {
+        if !self.is_serial() {
+            return Ok(());
+        }
+        Err(Refusal::invalid(format!(
+            "{} is not supported as conditional update commit consistency. Use ANY if you mean \"make sure it is accepted but I don't care \
+             how many replicas commit it for non-SERIAL reads\"",
+            self.word()
+        )))
+    }
 }
 
 /// What a write that was not acknowledged in time was.
