@@ -114,7 +114,8 @@ impl Event {
             | Event::Invoked { .. }
             | Event::Input { .. }
             | Event::Settled { .. }
-            | Event::Has { .. } => None,
+            | Event::Has { .. }
+            | Event::RecordMade { .. } => None,
         }
     }
 
@@ -150,7 +151,8 @@ impl Event {
             | Event::Output { .. }
             | Event::Counted { .. }
             | Event::Settled { .. }
-            | Event::Has { .. } => None,
+            | Event::Has { .. }
+            | Event::RecordMade { .. } => None,
         }
     }
 
@@ -238,6 +240,7 @@ impl Event {
             Event::Has { access, resource, .. } => {
                 format!("has {client} {} on R{}", mode_had(accesses, *access), resource.0 + 1)
             }
+            Event::RecordMade { server, .. } => format!("record-made {client} on s{}", server + 1),
             Event::TimeGiven { less, .. } => {
                 format!(
                     "time-given {client} {}",
@@ -288,8 +291,9 @@ impl Event {
             Event::RecordGone { client, .. } => strong(format!("{client}'s record is gone")),
             Event::RecordWritten { client, .. } => plain(format!("{client}'s record is written")),
             Event::TimeGiven { less: true, .. } => strong("less than before".to_owned()),
-            // The fault itself, the message read, and what came of a call are shown already.
+            // The fault itself, the message read, the server's answer, and what came of a call are shown already.
             Event::Crashed { .. }
+            | Event::RecordMade { .. }
             | Event::RowRead { .. }
             | Event::Woken { .. }
             | Event::Returned { .. }
@@ -368,7 +372,8 @@ pub(crate) mod tests {
             Event::Output { .. } => Event::Counted { client },
             Event::Counted { .. } => Event::Settled { client },
             Event::Settled { .. } => Event::Has { client, resource: lock, access: None },
-            Event::Has { .. } => return None,
+            Event::Has { .. } => Event::RecordMade { client, lock, server: 0 },
+            Event::RecordMade { .. } => return None,
         })
     }
 

@@ -17,8 +17,9 @@
 //! hold together come in any order. A grant in a mode that does not let its holder write lets nothing rest on it.
 
 use crate::Promise;
-use crate::grant_order::GrantOrder;
-use crate::history::{ClientId, ClientSet, FencingToken, HoldId, Mode};
+use crate::access::AccessModes;
+use crate::grant_order::{Grant, GrantOrder, Made};
+use crate::history::{ClientId, ClientSet, FencingToken, HoldId, Mode, ServerSet};
 use crate::monitor::{Monitor, Verdict, Violation};
 use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
@@ -28,9 +29,9 @@ use serde::{Deserialize, Serialize};
 /// the last writer, or the client itself).
 ///
 /// Grants count in the order in which the store made them, where it says so
-/// ([`Event::Acquired`](crate::Event::Acquired)), else in the order in which the clients learned of them. No single server makes a grant by
-/// a quorum: there a client that learns late of what it had first is taken for the later one, and the other's write may be held against it
-/// though the tokens grow. That takes two holders at once.
+/// ([`Event::Acquired`](crate::Event::Acquired)), else in the order in which the clients learned of them. Of two grants of quorums
+/// whose records were made across each other ([`Event::RecordMade`](crate::Event::RecordMade)) neither is before the other: that one
+/// counts as the earlier one of which a write is accepted first.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct FencedResource {
     /// The grants that writes may still rest on: all but those that were made before the grant of an accepted write and are
@@ -38,6 +39,9 @@ pub struct FencedResource {
     order: GrantOrder<HoldId>,
     /// Who has acquired the lock before the last accepted write's grant, and not learned it yet.
     superseded: ClientSet,
+    /// On which servers records of whom have made no grant yet, and were made before the grant of an accepted write; in the order of the
+    /// clients. A grant that rests on these alone is superseded; if it rests on later ones, too, it comes after the write's.
+    stale: Vec<(ClientId, ServerSet)>,
     /// Whose write was accepted last.
     writer: Option<ClientId>,
 }
@@ -45,6 +49,7 @@ pub struct FencedResource {
 impl Monitor for FencedResource {
     fn on_called(&mut self, client: ClientId, _mode: Mode, usage: &Usage) -> Verdict {
         self.order.on_called(client, usage);
+        self.forget_stale(client);
         if !usage.accesses.modes().is_exclusive() {
             self.superseded.remove(client);
         }
@@ -56,7 +61,34 @@ impl Monitor for FencedResource {
         if !self.order.holding.contains(client) && usage.accesses.modes().may_write(access) {
             self.order.on_acquired(client, access);
             self.superseded.remove(client);
+            self.forget_stale(client);
         }
+        Ok(())
+    }
+
+    fn on_record_made(&mut self, client: ClientId, server: u8, usage: &Usage) -> Verdict {
+        let access = usage.accesses.of(client);
+        if usage.accesses.modes().may_write(access) {
+            self.order.on_record_made(client, server, access);
+            if let Ok(place) = self.stale_of(client) {
+                self.stale[place].1.remove(server);
+                self.stale.retain(|(_, servers)| !servers.is_empty());
+            }
+        }
+        Ok(())
+    }
+
+    fn on_secured(&mut self, client: ClientId, servers: ServerSet) -> Verdict {
+        let stale = self.stale_of(client).map_or(ServerSet::EMPTY, |place| self.stale[place].1);
+        let of_it = self.order.grants.iter().filter(|grant| grant.client == client).map(Grant::parts);
+        let is_fresh = of_it.into_iter().any(|parts| parts.without(stale).meets(servers));
+        if stale.meets(servers) && !is_fresh {
+            self.order.void(client);
+            self.superseded.insert(client);
+        } else if self.order.on_secured(client, servers) {
+            self.superseded.remove(client);
+        }
+        self.forget_stale(client);
         Ok(())
     }
 
@@ -68,13 +100,20 @@ impl Monitor for FencedResource {
         usage: &Usage,
     ) -> Verdict {
         let access = usage.accesses.of(client);
+        self.forget_stale(client);
         if self.superseded.contains(client) || !usage.accesses.modes().may_write(access) {
             self.superseded.remove(client);
+            self.order.forget_parts(client);
             self.order.holding.insert(client);
         } else {
             self.order.on_granted(client, access, hold);
         }
         Ok(())
+    }
+
+    fn on_call_ended(&mut self, client: ClientId) {
+        self.order.forget_parts(client);
+        self.forget_stale(client);
     }
 
     // A write may arrive after its sender has left or crashed: it is in order until a later grant's is there.
@@ -83,32 +122,17 @@ impl Monitor for FencedResource {
     }
 
     fn on_accepted(&mut self, client: ClientId, hold: Option<HoldId>, usage: &Usage) -> Verdict {
-        let grants = &mut self.order.grants;
-        let rests_on = grants.iter().rposition(|grant| {
+        let rests_on = self.order.grants.iter().rposition(|grant| {
             let is_meant = |learned: HoldId| hold.is_none_or(|hold| hold == learned);
-            grant.client == client && grant.learned.is_some_and(is_meant)
+            grant.client == client && grant.is_made() && grant.learned.is_some_and(is_meant)
         });
-        match rests_on {
-            Some(rests_on) => {
-                let (modes, access) = (usage.accesses.modes(), grants[rests_on].access);
-                let superseded = &mut self.superseded;
-                let mut place = 0;
-                grants.retain(|grant| {
-                    let is_superseded = place < rests_on && !modes.compatible(access, grant.access);
-                    place += 1;
-                    if is_superseded && grant.learned.is_none() {
-                        superseded.insert(grant.client);
-                    }
-                    !is_superseded
-                });
-                self.writer = Some(client);
-                Ok(())
-            }
-            None => {
-                let other = self.writer.unwrap_or(client);
-                Err(Violation::new(Promise::FencedResource, client, other))
-            }
-        }
+        let Some(rests_on) = rests_on else {
+            let other = self.writer.unwrap_or(client);
+            return Err(Violation::new(Promise::FencedResource, client, other));
+        };
+        self.supersede_those_before(rests_on, usage.accesses.modes());
+        self.writer = Some(client);
+        Ok(())
     }
 
     fn each_hold(&mut self, show: &mut dyn FnMut(ClientId, &mut HoldId)) {
@@ -126,6 +150,8 @@ impl Monitor for FencedResource {
     fn renumber_clients(&mut self, numbers: &[u8]) {
         self.order.renumber_clients(numbers);
         self.superseded = self.superseded.renumbered(numbers);
+        self.stale.iter_mut().for_each(|(client, _)| *client = client.renumbered(numbers));
+        self.stale.sort_unstable_by_key(|(client, _)| *client);
         self.writer = self.writer.map(|writer| writer.renumbered(numbers));
     }
 }
@@ -134,6 +160,64 @@ impl FencedResource {
     /// Whose write was accepted last.
     pub(crate) fn writer(&self) -> Option<ClientId> {
         self.writer
+    }
+
+    /// A write was accepted that rests on the grant made at this place.
+    fn supersede_those_before(&mut self, mut rests_on: usize, modes: &AccessModes) {
+        let written = self.order.grants[rests_on];
+        let mut begun = self.order.begun(rests_on);
+        let grants = &mut self.order.grants;
+        let (mut stale, mut gone) = (Vec::new(), ClientSet::EMPTY);
+        for place in (0..begun).rev() {
+            let grant = grants[place];
+            if modes.compatible(written.access, grant.access) {
+                continue;
+            }
+            match grant.made {
+                Made::Parts(_) => stale.push(grant),
+                Made::Begun if gone.contains(grant.client) => gone.remove(grant.client),
+                // It ends while this one is made, or after that.
+                Made::Begun => continue,
+                Made::Whole | Made::Ended => {
+                    if grant.made == Made::Ended {
+                        gone.insert(grant.client);
+                    }
+                    if grant.learned.is_none() {
+                        self.superseded.insert(grant.client);
+                    }
+                }
+            }
+            grants.remove(place);
+            (begun, rests_on) = (begun - 1, rests_on - 1);
+        }
+        // Whoever writes from now on comes later, though its grant was made across this one.
+        if grants[..=rests_on].iter().any(|grant| grant.made != Made::Whole) {
+            grants.remove(rests_on);
+            if begun != rests_on {
+                grants.remove(begun);
+            }
+            grants.insert(0, Grant { made: Made::Whole, ..written });
+            rests_on = 0;
+        }
+        for grant in stale {
+            let place = self.stale.binary_search_by_key(&grant.client, |(client, _)| *client);
+            match place {
+                Ok(place) => self.stale[place].1 = self.stale[place].1.union(grant.parts()),
+                Err(place) => self.stale.insert(place, (grant.client, grant.parts())),
+            }
+            grants.insert(rests_on + 1, grant);
+        }
+        self.order.join_parts();
+    }
+
+    fn stale_of(&self, client: ClientId) -> Result<usize, usize> {
+        self.stale.binary_search_by_key(&client, |(whose, _)| *whose)
+    }
+
+    fn forget_stale(&mut self, client: ClientId) {
+        if let Ok(place) = self.stale_of(client) {
+            self.stale.remove(place);
+        }
     }
 }
 
@@ -267,6 +351,59 @@ mod tests {
         assert_kept(monitor.clone(), &[acquired(B), granted(B), accepted(B)]);
         // Without the second one it is the first that B has learned of late.
         assert_broken(monitor, &[granted(B), accepted(B)], B, A);
+    }
+
+    #[test]
+    fn who_has_its_quorum_before_another_begins_is_the_earlier_one_whenever_it_learns() {
+        let records =
+            [lock(A), lock(B), record_made(A, 0), record_made(A, 1), record_made(B, 1), record_made(B, 2)];
+        let learned = [secured(B, &[1, 2]), granted(B), secured(A, &[0, 1]), granted(A)];
+        let monitor = after(after(FencedResource::default(), &records), &learned);
+        assert_kept(monitor.clone(), &[accepted(A), accepted(B)]);
+        assert_broken(monitor, &[accepted(B), accepted(A)], A, B);
+        // A record that it does not rest on makes it no later.
+        let late = [record_made(A, 2), secured(B, &[1, 2]), granted(B), secured(A, &[0, 1]), granted(A)];
+        let monitor = after(after(FencedResource::default(), &records), &late);
+        assert_kept(monitor.clone(), &[accepted(A), accepted(B)]);
+        assert_broken(monitor, &[accepted(B), accepted(A)], A, B);
+    }
+
+    #[test]
+    fn of_quorums_made_across_each_other_who_writes_first_is_the_earlier_one() {
+        let across =
+            [lock(A), lock(B), record_made(A, 0), record_made(B, 1), record_made(A, 1), record_made(B, 2)];
+        let learned = [secured(A, &[0, 1]), granted(A), secured(B, &[1, 2]), granted(B)];
+        // One may be made within the other.
+        let within =
+            [lock(A), lock(B), record_made(B, 1), record_made(A, 0), record_made(A, 1), record_made(B, 2)];
+        for made in [across, within] {
+            let monitor = after(after(FencedResource::default(), &made), &learned);
+            assert_broken(monitor.clone(), &[accepted(A), accepted(B), accepted(B), accepted(A)], A, B);
+            assert_broken(monitor, &[accepted(B), accepted(A), accepted(A), accepted(B)], B, A);
+        }
+    }
+
+    #[test]
+    fn who_learns_of_a_quorum_after_a_later_ones_write_is_late() {
+        let history = [lock(A), lock(B), record_made(A, 0), record_made(B, 1), record_made(B, 2)];
+        let history = after(FencedResource::default(), &history);
+        let monitor = after(history, &[secured(B, &[1, 2]), granted(B), accepted(B)]);
+        assert_broken(monitor.clone(), &[secured(A, &[0]), granted(A), accepted(A)], A, B);
+        // With a later record of its own it is not, and supersedes; nor is it in a later call.
+        let later = [record_made(A, 2), secured(A, &[0, 2]), granted(A), accepted(A)];
+        let later = after(monitor.clone(), &later);
+        assert_broken(later, &[accepted(B)], B, A);
+        let again = [refused(A), lock(A), record_made(A, 0), secured(A, &[0]), granted(A), accepted(A)];
+        assert_kept(monitor, &again);
+    }
+
+    #[test]
+    fn in_which_order_records_of_one_client_are_made_is_forgotten() {
+        let one = after(FencedResource::default(), &[lock(A), record_made(A, 0), record_made(A, 1)]);
+        let other = after(FencedResource::default(), &[lock(A), record_made(A, 1), record_made(A, 0)]);
+        assert_eq!(one, other);
+        let none = after(one, &[refused(A)]);
+        assert_eq!(none, after(FencedResource::default(), &[lock(A), refused(A)]));
     }
 
     #[test]

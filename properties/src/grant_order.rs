@@ -1,14 +1,19 @@
 //! The order of grants: when the lock became whose.
 //!
-//! Grants count in the order in which the store made them, where it says so ([`Event::Acquired`](crate::Event::Acquired)),
-//! else in the order in which clients learned of them: a client that learns late was granted early.
+//! Grants count in the order in which the store made them, where it says so ([`Event::Acquired`](crate::Event::Acquired)), else in the
+//! order in which clients learned of them: a client that learns late was granted early.
+//!
+//! No single moment dates a grant of a quorum: it is made from the first to the last of the records that it rests on
+//! ([`Event::RecordMade`](crate::Event::RecordMade), [`Event::Secured`](crate::Event::Secured)). One grant is before another if its
+//! last record was made before the other's first; of two whose records were made across each other neither is before the other.
 
 use crate::access::Access;
-use crate::history::{ClientId, ClientSet};
+use crate::history::{ClientId, ClientSet, ServerSet};
 use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 
-/// Grants, earliest first, with what a monitor wants to know of each.
+/// Grants, earliest first, with what a monitor wants to know of each: one of a quorum has two places, where its making began and where it
+/// ended, and no other place of the same client's lies between them.
 ///
 /// A grant is dated once. That the store makes the lock a holder's once more (it set its record again, say) is no new
 /// grant: its token is the old one, and whoever was granted meanwhile came later.
@@ -29,10 +34,24 @@ pub(crate) struct GrantOrder<T> {
 #[serde(from = "Told<T>", into = "Told<T>", bound(serialize = "T: Clone + Serialize"))]
 pub(crate) struct Grant<T> {
     pub(crate) client: ClientId,
-    /// `None`: the client has acquired the lock, and not learned it yet.
+    /// `None`: the client has acquired the lock, or a part of it, and not learned it yet.
     pub(crate) learned: Option<T>,
+    pub(crate) made: Made,
     /// In which mode of access; the first one where the monitor does not ask.
     pub(crate) access: Access,
+}
+
+/// What was made here of a grant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Made {
+    /// All of it.
+    Whole,
+    /// The first record that it rests on.
+    Begun,
+    /// The last one.
+    Ended,
+    /// Records on these servers that may make a grant together with others.
+    Parts(ServerSet),
 }
 
 /// How a grant is written down: one in the first mode as if there were no modes.
@@ -48,15 +67,21 @@ enum ToldLearned<T> {
     Yes(T),
     NotIn(Access),
     In(Access, T),
+    InPart(Access, ServerSet),
+    Begun(Access, Option<T>),
+    Ended(Access, Option<T>),
 }
 
 impl<T> From<Grant<T>> for Told<T> {
-    fn from(Grant { client, learned, access }: Grant<T>) -> Told<T> {
-        let learned = match (access, learned) {
-            (Access::FIRST, None) => ToldLearned::No,
-            (Access::FIRST, Some(learned)) => ToldLearned::Yes(learned),
-            (access, None) => ToldLearned::NotIn(access),
-            (access, Some(learned)) => ToldLearned::In(access, learned),
+    fn from(Grant { client, learned, made, access }: Grant<T>) -> Told<T> {
+        let learned = match (made, access, learned) {
+            (Made::Whole, Access::FIRST, None) => ToldLearned::No,
+            (Made::Whole, Access::FIRST, Some(learned)) => ToldLearned::Yes(learned),
+            (Made::Whole, access, None) => ToldLearned::NotIn(access),
+            (Made::Whole, access, Some(learned)) => ToldLearned::In(access, learned),
+            (Made::Begun, access, learned) => ToldLearned::Begun(access, learned),
+            (Made::Ended, access, learned) => ToldLearned::Ended(access, learned),
+            (Made::Parts(servers), access, _) => ToldLearned::InPart(access, servers),
         };
         Told { client, learned }
     }
@@ -64,13 +89,31 @@ impl<T> From<Grant<T>> for Told<T> {
 
 impl<T> From<Told<T>> for Grant<T> {
     fn from(Told { client, learned }: Told<T>) -> Grant<T> {
-        let (access, learned) = match learned {
-            ToldLearned::No => (Access::FIRST, None),
-            ToldLearned::Yes(learned) => (Access::FIRST, Some(learned)),
-            ToldLearned::NotIn(access) => (access, None),
-            ToldLearned::In(access, learned) => (access, Some(learned)),
+        let (made, access, learned) = match learned {
+            ToldLearned::No => (Made::Whole, Access::FIRST, None),
+            ToldLearned::Yes(learned) => (Made::Whole, Access::FIRST, Some(learned)),
+            ToldLearned::NotIn(access) => (Made::Whole, access, None),
+            ToldLearned::In(access, learned) => (Made::Whole, access, Some(learned)),
+            ToldLearned::InPart(access, servers) => (Made::Parts(servers), access, None),
+            ToldLearned::Begun(access, learned) => (Made::Begun, access, learned),
+            ToldLearned::Ended(access, learned) => (Made::Ended, access, learned),
         };
-        Grant { client, learned, access }
+        Grant { client, learned, made, access }
+    }
+}
+
+impl<T> Grant<T> {
+    /// Which records that may make a grant together with others.
+    pub(crate) fn parts(&self) -> ServerSet {
+        match self.made {
+            Made::Parts(servers) => servers,
+            Made::Whole | Made::Begun | Made::Ended => ServerSet::EMPTY,
+        }
+    }
+
+    /// Whether the grant is there from here on.
+    pub(crate) fn is_made(&self) -> bool {
+        matches!(self.made, Made::Whole | Made::Ended)
     }
 }
 
@@ -83,6 +126,7 @@ impl<T> Default for GrantOrder<T> {
 impl<T: Copy> GrantOrder<T> {
     pub(crate) fn on_called(&mut self, client: ClientId, usage: &Usage) {
         self.holding.remove(client);
+        self.forget_parts(client);
         if !usage.accesses.modes().is_exclusive() {
             self.void(client);
         }
@@ -91,23 +135,74 @@ impl<T: Copy> GrantOrder<T> {
     pub(crate) fn on_acquired(&mut self, client: ClientId, access: Access) {
         if !self.holding.contains(client) {
             self.void(client);
-            self.grants.push(Grant { client, learned: None, access });
+            self.grants.push(Grant { client, learned: None, made: Made::Whole, access });
         }
     }
 
-    /// Says what place in the order the grant has.
-    pub(crate) fn on_granted(&mut self, client: ClientId, access: Access, learned: T) -> usize {
+    /// What was on that server before is replaced by the new record.
+    pub(crate) fn on_record_made(&mut self, client: ClientId, server: u8, access: Access) {
+        if self.holding.contains(client) {
+            return;
+        }
+        self.grants.retain_mut(|grant| match &mut grant.made {
+            Made::Parts(servers) if grant.client == client => {
+                servers.remove(server);
+                !servers.is_empty()
+            }
+            Made::Parts(_) | Made::Whole | Made::Begun | Made::Ended => true,
+        });
+        let made = Made::Parts([server].into_iter().collect());
+        self.grants.push(Grant { client, learned: None, made, access });
+        self.join_parts();
+    }
+
+    /// The records that the client's grant, which follows, rests on. Says whether it is known when one of them was made.
+    pub(crate) fn on_secured(&mut self, client: ClientId, servers: ServerSet) -> bool {
+        let is_of_it = |grant: &Grant<T>| grant.client == client && grant.parts().meets(servers);
+        let Some(first) = self.grants.iter().position(is_of_it) else {
+            self.forget_parts(client);
+            return false;
+        };
+        let last = self.grants.iter().rposition(is_of_it).unwrap_or(first);
+        self.grants[first].made = Made::Begun;
+        self.grants[last].made = if first == last { Made::Whole } else { Made::Ended };
+        let mut places = 0..;
+        self.grants.retain(|grant| {
+            let place = places.next();
+            place == Some(first) || place == Some(last) || grant.client != client || grant.learned.is_some()
+        });
+        self.join_parts();
+        true
+    }
+
+    /// Says from which place to which one in the order the grant was made.
+    pub(crate) fn on_granted(&mut self, client: ClientId, access: Access, learned: T) -> (usize, usize) {
         self.holding.insert(client);
-        let grant = Grant { client, learned: Some(learned), access };
-        match self.grants.iter().position(|grant| grant.client == client && grant.learned.is_none()) {
-            Some(place) => {
-                self.grants[place] = grant;
-                place
+        self.forget_parts(client);
+        let is_it = |grant: &Grant<T>| grant.client == client && grant.learned.is_none();
+        let first = self.grants.iter().position(is_it);
+        match first.zip(self.grants.iter().rposition(is_it)) {
+            Some((first, last)) => {
+                for place in [first, last] {
+                    let made = self.grants[place].made;
+                    self.grants[place] = Grant { client, learned: Some(learned), made, access };
+                }
+                (first, last)
             }
             None => {
-                self.grants.push(grant);
-                self.grants.len() - 1
+                self.grants.push(Grant { client, learned: Some(learned), made: Made::Whole, access });
+                (self.grants.len() - 1, self.grants.len() - 1)
             }
+        }
+    }
+
+    /// Where the making of the grant began that was made at this place.
+    pub(crate) fn begun(&self, place: usize) -> usize {
+        let Grant { client, made, .. } = self.grants[place];
+        let begun = |grant: &Grant<T>| grant.client == client && grant.made == Made::Begun;
+        match made {
+            Made::Ended => self.grants[..place].iter().rposition(begun).unwrap_or(place),
+            Made::Whole | Made::Begun | Made::Parts(_) => place,
         }
     }
 
@@ -119,6 +214,23 @@ impl<T: Copy> GrantOrder<T> {
     pub(crate) fn renumber_clients(&mut self, numbers: &[u8]) {
         self.holding = self.holding.renumbered(numbers);
         self.grants.iter_mut().for_each(|grant| grant.client = grant.client.renumbered(numbers));
+    }
+
+    /// No grant rests on records that were made before.
+    pub(crate) fn forget_parts(&mut self, client: ClientId) {
+        self.grants.retain(|grant| grant.client != client || grant.parts().is_empty());
+        self.join_parts();
+    }
+
+    /// In which order records of one client came does not matter where nothing came between them.
+    pub(crate) fn join_parts(&mut self) {
+        self.grants.dedup_by(|later, earlier| match (later.made, &mut earlier.made) {
+            (Made::Parts(more), Made::Parts(servers)) if later.client == earlier.client => {
+                *servers = servers.union(more);
+                true
+            }
+            _ => false,
+        });
     }
 
     /// What the client has acquired dates no grant.
@@ -142,7 +254,7 @@ mod tests {
     #[test]
     fn a_grant_in_the_first_mode_has_the_bytes_that_it_had_without_modes() {
         for learned in [None, Some(7), Some(4711)] {
-            let grant = Grant { client: A, learned, access: Access::FIRST };
+            let grant = Grant { client: A, learned, made: Made::Whole, access: Access::FIRST };
             let former = Former { client: A, learned };
             assert_eq!(postcard::to_stdvec(&grant), postcard::to_stdvec(&former));
         }
@@ -151,11 +263,18 @@ mod tests {
     #[test]
     fn a_grant_comes_back_from_its_bytes_in_every_mode() {
         for access in (0..8).map(Access) {
-            for learned in [None, Some(4711)] {
-                let grant = Grant { client: A, learned, access };
+            for (learned, made) in [None, Some(4711)]
+                .into_iter()
+                .flat_map(|learned| [Made::Whole, Made::Begun, Made::Ended].map(|made| (learned, made)))
+            {
+                let grant = Grant { client: A, learned, made, access };
                 let bytes = postcard::to_stdvec(&grant).unwrap();
                 assert_eq!(postcard::from_bytes::<Grant<u32>>(&bytes), Ok(grant));
             }
+            let made = Made::Parts([0, 9].into_iter().collect());
+            let part = Grant { client: A, learned: None, made, access };
+            let bytes = postcard::to_stdvec(&part).unwrap();
+            assert_eq!(postcard::from_bytes::<Grant<u32>>(&bytes), Ok(part));
         }
     }
 }

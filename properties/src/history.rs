@@ -373,6 +373,16 @@ pub enum Event {
         /// In which mode; `None`: not any more.
         access: Option<Access>,
     },
+    /// A new record of this client is on a server that does not decide alone whose the lock is: together with others it may come to be
+    /// what a grant rests on ([`Event::Secured`]). Recorded by the server. A store that records this records it of every new record.
+    RecordMade {
+        /// Whose record it is.
+        client: ClientId,
+        /// Of which lock.
+        lock: LockId,
+        /// The server's number.
+        server: u8,
+    },
 }
 
 /// How a call is written down: the mode of access, unless it is the first, in one with whether the client will wait.
@@ -455,6 +465,23 @@ impl ServerSet {
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
+
+    /// The members of either.
+    #[must_use]
+    pub fn union(self, other: ServerSet) -> ServerSet {
+        ServerSet(self.0 | other.0)
+    }
+
+    /// The members that are not members of the other.
+    #[must_use]
+    pub fn without(self, other: ServerSet) -> ServerSet {
+        ServerSet(self.0 & !other.0)
+    }
+
+    /// Whether a server is a member of both.
+    pub fn meets(self, other: ServerSet) -> bool {
+        self.0 & other.0 != 0
+    }
 }
 
 impl FromIterator<u8> for ServerSet {
@@ -498,7 +525,8 @@ impl Event {
             | Event::Output { client, .. }
             | Event::Counted { client }
             | Event::Settled { client }
-            | Event::Has { client, .. } => client,
+            | Event::Has { client, .. }
+            | Event::RecordMade { client, .. } => client,
         }
     }
 
@@ -508,7 +536,8 @@ impl Event {
             Event::Enqueued { lock, .. }
             | Event::Acquired { lock, .. }
             | Event::RecordGone { lock, .. }
-            | Event::RecordWritten { lock, .. } => Some(lock),
+            | Event::RecordWritten { lock, .. }
+            | Event::RecordMade { lock, .. } => Some(lock),
             Event::Called { .. }
             | Event::FoundFree { .. }
             | Event::Granted { .. }

@@ -12,8 +12,8 @@
 
 use crate::Promise;
 use crate::access::AccessModes;
-use crate::grant_order::{Grant, GrantOrder};
-use crate::history::{ClientId, ClientSet, FencingToken, HoldId, Mode};
+use crate::grant_order::{Grant, GrantOrder, Made};
+use crate::history::{ClientId, ClientSet, FencingToken, HoldId, Mode, ServerSet};
 use crate::monitor::{Monitor, Verdict, Violation};
 use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,8 @@ use serde::{Deserialize, Serialize};
 /// ([`Event::RecordWritten`](crate::Event::RecordWritten)), else when its holder learns of that: whoever reads late that its lease
 /// was prolonged in time, has taken it from nobody. Grants likewise count in the order in which the store made them
 /// ([`Event::Acquired`](crate::Event::Acquired)), else in the order in which the clients learned of them: whoever learns
-/// late of a grant that is over supersedes nobody.
+/// late of a grant that is over supersedes nobody. Nor does one whose records were made across those of the holder's grant
+/// ([`Event::RecordMade`](crate::Event::RecordMade)).
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct LeaseLoss {
     /// What is acquired and not learned yet, what is held, and of each mode of access the latest grant, if somebody may have been
@@ -52,6 +53,22 @@ impl Monitor for LeaseLoss {
     fn on_acquired(&mut self, client: ClientId, usage: &Usage) -> Verdict {
         self.order.on_acquired(client, usage.accesses.of(client));
         Ok(())
+    }
+
+    fn on_record_made(&mut self, client: ClientId, server: u8, usage: &Usage) -> Verdict {
+        self.order.on_record_made(client, server, usage.accesses.of(client));
+        Ok(())
+    }
+
+    fn on_secured(&mut self, client: ClientId, servers: ServerSet) -> Verdict {
+        self.order.on_secured(client, servers);
+        self.tidy();
+        Ok(())
+    }
+
+    fn on_call_ended(&mut self, client: ClientId) {
+        self.order.forget_parts(client);
+        self.tidy();
     }
 
     fn on_granted(
@@ -100,7 +117,8 @@ impl LeaseLoss {
     /// The client's lease, if it holds, is prolonged now.
     fn judge(&self, client: ClientId, usage: &Usage) -> Verdict {
         let GrantOrder { grants, holding } = &self.order;
-        let is_own = |grant: &Grant<Learned>| grant.client == client && grant.learned.is_some();
+        let is_own =
+            |grant: &Grant<Learned>| grant.client == client && grant.learned.is_some() && grant.is_made();
         if !holding.contains(client) {
             return Ok(());
         }
@@ -111,11 +129,16 @@ impl LeaseLoss {
         // A client that was granted the lock anew holds by its latest grant.
         let is_held = |place: usize| {
             holding.contains(grants[place].client)
-                && !grants[place + 1..]
-                    .iter()
-                    .any(|later| later.client == grants[place].client && later.learned.is_some())
+                && !grants[place + 1..].iter().any(|later| {
+                    later.client == grants[place].client
+                        && later.learned.is_some()
+                        && later.made != Made::Ended
+                })
         };
-        let later = || (own + 1..grants.len()).rev().filter(|place| grants[*place].learned.is_some());
+        let begins_later = |place: &usize| {
+            grants[*place].learned.is_some() && matches!(grants[*place].made, Made::Whole | Made::Begun)
+        };
+        let later = || (own + 1..grants.len()).rev().filter(begins_later);
         let takes = |place: &usize| {
             let taker = grants[*place].access;
             let bears = modes.beside(access, taker);
@@ -129,17 +152,20 @@ impl LeaseLoss {
         }
     }
 
-    /// Drops the grants that are over, but for the latest of each mode, and those too if nobody was granted or acquired before
+    /// Drops the grants that are over, but for the one of each mode that began last, and those too if nobody was granted or acquired before
     /// them.
     fn tidy(&mut self) {
         let GrantOrder { grants, holding } = &mut self.order;
         let is_over = |grant: &Grant<Learned>| grant.learned.is_some() && !holding.contains(grant.client);
+        // To those who hold still it matters whether it began after theirs was made.
+        grants.retain(|grant| !is_over(grant) || grant.made != Made::Ended);
+        grants.iter_mut().filter(|grant| is_over(grant)).for_each(|grant| grant.made = Made::Whole);
         let mut is_latest = [true; AccessModes::MODES_MAX];
         for place in (0..grants.len()).rev() {
             let grant = grants[place];
-            let is_latest = match grant.learned {
-                Some(_) => std::mem::replace(&mut is_latest[usize::from(grant.access.0)], false),
-                None => false,
+            let is_latest = match (grant.learned, grant.made) {
+                (None, _) | (_, Made::Ended) => false,
+                (Some(_), _) => std::mem::replace(&mut is_latest[usize::from(grant.access.0)], false),
             };
             if is_over(&grant) && !is_latest {
                 grants.remove(place);
@@ -147,6 +173,7 @@ impl LeaseLoss {
         }
         let first = grants.iter().position(|grant| !is_over(grant)).unwrap_or(grants.len());
         grants.drain(..first);
+        self.order.join_parts();
     }
 }
 
@@ -158,6 +185,22 @@ mod tests {
     #[test]
     fn a_renewal_after_another_grant_is_rejected() {
         assert_broken(LeaseLoss::default(), &[granted(A), granted(B), renewed(A)], A, B);
+    }
+
+    #[test]
+    fn a_quorum_made_across_the_holders_takes_its_lease_from_nobody() {
+        let across =
+            [lock(A), lock(B), record_made(A, 0), record_made(B, 1), record_made(A, 1), record_made(B, 2)];
+        let learned = [secured(A, &[0, 1]), granted(A), secured(B, &[1, 2]), granted(B)];
+        assert_kept(
+            after(after(LeaseLoss::default(), &across), &learned),
+            &[renewed(A), left(B), renewed(A)],
+        );
+        let after_it =
+            [lock(A), lock(B), record_made(A, 0), record_made(A, 1), record_made(B, 1), record_made(B, 2)];
+        let monitor = after(after(LeaseLoss::default(), &after_it), &learned);
+        assert_broken(monitor.clone(), &[renewed(A)], A, B);
+        assert_broken(monitor, &[left(B), renewed(A)], A, B);
     }
 
     #[test]

@@ -73,10 +73,6 @@ mod tests {
     use crate::notation::*;
     use crate::{Event, LockId};
 
-    fn secured(client: ClientId, servers: &[u8]) -> Event {
-        Event::Secured { client, servers: servers.iter().copied().collect() }
-    }
-
     fn gone(client: ClientId, server: u8) -> Event {
         Event::RecordGone { client, lock: LockId(0), server }
     }

@@ -59,6 +59,7 @@ pub trait Monitor: Clone + Eq + Hash + std::fmt::Debug {
             Event::Output { client, value } => self.on_output(client, value),
             Event::Counted { client } => self.on_counted(client),
             Event::Settled { client } => self.on_settled(client),
+            Event::RecordMade { client, lock: _, server } => self.on_record_made(client, server, usage),
             // Not of a lock that is taken and given back: a judge of its own watches it.
             Event::Has { .. } => Ok(()),
         }
@@ -171,6 +172,11 @@ pub trait Monitor: Clone + Eq + Hash + std::fmt::Debug {
 
     /// [`Event::RecordWritten`].
     fn on_record_written(&mut self, _client: ClientId, _usage: &Usage) -> Verdict {
+        Ok(())
+    }
+
+    /// [`Event::RecordMade`].
+    fn on_record_made(&mut self, _client: ClientId, _server: u8, _usage: &Usage) -> Verdict {
         Ok(())
     }
 

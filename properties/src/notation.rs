@@ -55,6 +55,14 @@ pub(crate) fn acquired(client: ClientId) -> Event {
     Event::Acquired { client, lock: LockId(0) }
 }
 
+pub(crate) fn record_made(client: ClientId, server: u8) -> Event {
+    Event::RecordMade { client, lock: LockId(0), server }
+}
+
+pub(crate) fn secured(client: ClientId, servers: &[u8]) -> Event {
+    Event::Secured { client, servers: servers.iter().copied().collect() }
+}
+
 pub(crate) fn left(client: ClientId) -> Event {
     Event::Left { client }
 }

@@ -51,7 +51,7 @@ impl<'a> Reported<'a> {
             "refused" => format!("{client} is refused"),
             "left" => format!("{client} leaves"),
             "lost" => format!("{client} loses its lease and leaves"),
-            "released" => format!("{client} takes its release for done"),
+            "released" => format!("{client} is done with its release"),
             "renewed" => format!("{client}'s lease is prolonged"),
             "crashed" => format!("{client} crashes"),
             "resource-read" => format!("{client} reads"),
@@ -62,6 +62,7 @@ impl<'a> Reported<'a> {
             "acquired" => format!("it is {client}'s"),
             "record-gone" => format!("{client}'s record is gone"),
             "record-written" => format!("{client}'s record is written"),
+            "record-made" => format!("{client}'s record is made"),
             "woken" => format!("{client} is woken"),
             "written" => format!("{client} knows it is written"),
             "read-begun" => format!("{client} begins to read"),
@@ -97,6 +98,11 @@ impl<'a> Reported<'a> {
     /// Whether a store was to write the client's record.
     pub fn is_written(&self) -> bool {
         self.what == "record-written"
+    }
+
+    /// Whether what the server answers says it, too.
+    pub fn is_answered(&self) -> bool {
+        self.what == "record-made"
     }
 
     /// Whether the client learns that what it holds by lasts for longer.

@@ -11,8 +11,8 @@
 
 use crate::Promise;
 use crate::access::Access;
-use crate::grant_order::GrantOrder;
-use crate::history::{ClientId, FencingToken, HoldId, Mode};
+use crate::grant_order::{GrantOrder, Made};
+use crate::history::{ClientId, FencingToken, HoldId, Mode, ServerSet};
 use crate::monitor::{Monitor, Verdict, Violation};
 use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
@@ -22,14 +22,16 @@ use serde::{Deserialize, Serialize};
 /// of the smallest among the later ones.
 ///
 /// Grants count in the order in which the store made them, where it says so
-/// ([`Event::Acquired`](crate::Event::Acquired)), else in the order in which the clients learned of them. Grants without a
-/// token are not judged.
+/// ([`Event::Acquired`](crate::Event::Acquired)), else in the order in which the clients learned of them. Two grants of quorums whose
+/// records were made across each other ([`Event::RecordMade`](crate::Event::RecordMade)) are not compared, nor is a grant without a
+/// token.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct TokenOrder {
     order: GrantOrder<Tokens>,
 }
 
-/// The tokens of grants between which no other can come any more.
+/// The tokens of grants between which no other can come any more: the smallest of those that begin here, and the largest of those
+/// that are made here. Where none begins, or none is made, both are the same one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 struct Tokens {
     smallest: (FencingToken, ClientId),
@@ -49,6 +51,23 @@ impl Monitor for TokenOrder {
         Ok(())
     }
 
+    fn on_record_made(&mut self, client: ClientId, server: u8, _usage: &Usage) -> Verdict {
+        self.order.on_record_made(client, server, Access::FIRST);
+        self.join();
+        Ok(())
+    }
+
+    fn on_secured(&mut self, client: ClientId, servers: ServerSet) -> Verdict {
+        self.order.on_secured(client, servers);
+        self.join();
+        Ok(())
+    }
+
+    fn on_call_ended(&mut self, client: ClientId) {
+        self.order.forget_parts(client);
+        self.join();
+    }
+
     fn on_granted(
         &mut self,
         client: ClientId,
@@ -64,10 +83,14 @@ impl Monitor for TokenOrder {
             return Ok(());
         };
         let own = (token, client);
-        let place = self.order.on_granted(client, Access::FIRST, Tokens { smallest: own, largest: own });
-        let (earlier, later) = (&self.order.grants[..place], &self.order.grants[place + 1..]);
-        let largest = earlier.iter().filter_map(|grant| Some(grant.learned?.largest));
-        let smallest = later.iter().filter_map(|grant| Some(grant.learned?.smallest));
+        let own = Tokens { smallest: own, largest: own };
+        let (begun, made) = self.order.on_granted(client, Access::FIRST, own);
+        let (earlier, later) = (&self.order.grants[..begun], &self.order.grants[made + 1..]);
+        let largest = earlier.iter().filter(|grant| grant.is_made()).filter_map(|grant| grant.learned);
+        let smallest =
+            later.iter().filter(|grant| grant.made != Made::Ended).filter_map(|grant| grant.learned);
+        let largest = largest.map(|tokens| tokens.largest);
+        let smallest = smallest.map(|tokens| tokens.smallest);
         let (before, after) =
             (largest.max_by_key(|(token, _)| *token), smallest.min_by_key(|(token, _)| *token));
         let other = match (before, after) {
@@ -112,15 +135,20 @@ impl TokenOrder {
 
     /// Puts together what stands side by side.
     fn join(&mut self) {
-        self.order.grants.dedup_by(|later, earlier| match (&later.learned, &mut earlier.learned) {
-            (Some(later), Some(earlier)) => {
+        self.order.grants.dedup_by(|later, earlier| match (earlier.learned, later.learned) {
+            (Some(first), Some(second)) => {
+                let both = [(earlier.made, first), (later.made, second)];
+                let smallest =
+                    both.iter().filter(|(made, _)| *made != Made::Ended).map(|both| both.1.smallest);
+                let largest = both.iter().filter(|(made, _)| *made != Made::Begun).map(|both| both.1.largest);
                 // Of equal tokens the one that is nearest to what stands outside.
-                if later.smallest.0 < earlier.smallest.0 {
-                    earlier.smallest = later.smallest;
-                }
-                if later.largest.0 >= earlier.largest.0 {
-                    earlier.largest = later.largest;
-                }
+                let smallest = smallest.min_by_key(|(token, _)| *token);
+                let largest = largest.max_by_key(|(token, _)| *token);
+                (earlier.made, earlier.learned) = match (smallest, largest) {
+                    (Some(smallest), Some(largest)) => (Made::Whole, Some(Tokens { smallest, largest })),
+                    (Some(one), None) => (Made::Begun, Some(Tokens { smallest: one, largest: one })),
+                    (None, one) => (Made::Ended, one.map(|one| Tokens { smallest: one, largest: one })),
+                };
                 true
             }
             (Some(_) | None, Some(_) | None) => false,
@@ -131,9 +159,16 @@ impl TokenOrder {
                 grant.client = tokens.largest.1;
             }
         }
-        // Nothing can come before these: how small they are does not matter.
-        if let Some(Some(first)) = self.order.grants.first_mut().map(|grant| &mut grant.learned) {
-            first.smallest = first.largest;
+        // Nothing can come before what stands first: how small its tokens are does not matter.
+        if self.order.grants.first().is_some_and(|first| first.learned.is_some() && first.made == Made::Begun)
+        {
+            self.order.grants.remove(0);
+        }
+        if let Some(first) = self.order.grants.first_mut()
+            && let Some(tokens) = &mut first.learned
+        {
+            first.made = Made::Whole;
+            tokens.smallest = tokens.largest;
         }
     }
 }
@@ -142,6 +177,31 @@ impl TokenOrder {
 mod tests {
     use super::*;
     use crate::notation::*;
+
+    #[test]
+    fn who_learns_late_of_a_quorum_that_it_had_first_has_the_smaller_token() {
+        let records =
+            [lock(A), lock(B), record_made(A, 0), record_made(A, 1), record_made(B, 1), record_made(B, 2)];
+        let monitor = after(TokenOrder::default(), &records);
+        let monitor = after(monitor, &[secured(B, &[1, 2]), granted_token(B, 2), secured(A, &[0, 1])]);
+        assert_kept(monitor.clone(), &[granted_token(A, 1)]);
+        assert_broken(monitor, &[granted_token(A, 3)], A, B);
+    }
+
+    #[test]
+    fn of_quorums_made_across_each_other_either_may_have_the_smaller_token() {
+        let records =
+            [lock(A), lock(B), record_made(A, 0), record_made(B, 1), record_made(A, 1), record_made(B, 2)];
+        let monitor = after(TokenOrder::default(), &records);
+        let monitor = after(monitor, &[secured(B, &[1, 2]), granted_token(B, 2), secured(A, &[0, 1])]);
+        for token in [1, 3] {
+            let monitor = after(monitor.clone(), &[granted_token(A, token), left(A), left(B)]);
+            // Who begins when both are made comes after both.
+            let next = after(monitor, &[lock(C), record_made(C, 0), record_made(C, 1), secured(C, &[0, 1])]);
+            assert_kept(next.clone(), &[granted_token(C, 4)]);
+            assert_broken(next, &[granted_token(C, 2)], C, if token == 3 { A } else { B });
+        }
+    }
 
     #[test]
     fn a_smaller_token_of_a_later_grant_is_rejected() {

@@ -90,7 +90,8 @@ impl Usage {
             | Event::Output { .. }
             | Event::Counted { .. }
             | Event::Settled { .. }
-            | Event::Has { .. } => return,
+            | Event::Has { .. }
+            | Event::RecordMade { .. } => return,
         }
         // A mode is of interest for as long as its client waits or holds; what is over must not tell two states apart.
         if !self.waiting.union(self.holding).contains(client) {

@@ -85,6 +85,59 @@ fn histories_in(
     })
 }
 
+/// What clients of a lock without any discipline may do whose grants rest on records of several servers, and little else.
+fn quorum_histories() -> impl Strategy<Value = (AccessModes, Vec<Event>)> {
+    let table = prop_oneof![4 => Just(AccessModes::EXCLUSIVE), 1 => tables()];
+    let step = (0..CLIENTS, any::<u8>(), any::<u8>());
+    (table, proptest::collection::vec(step, 0..60)).prop_map(|(modes, steps)| {
+        let mut doing = [Doing::Nothing; CLIENTS as usize];
+        let mut holds = [0; CLIENTS as usize];
+        let take = |(client, choice, seen): (u8, u8, u8)| {
+            let place = usize::from(client);
+            let events = quorum_events(ClientId(client), doing[place], holds[place], seen, &modes);
+            let (event, next) = events[usize::from(choice) % events.len()];
+            doing[place] = next;
+            holds[place] += u32::from(is_granted(&event));
+            event
+        };
+        (modes, steps.into_iter().map(take).collect())
+    })
+}
+
+/// As [`legal_events`].
+fn quorum_events(
+    client: ClientId,
+    doing: Doing,
+    holds: u32,
+    seen: u8,
+    modes: &AccessModes,
+) -> Vec<(Event, Doing)> {
+    let access = Access(seen % modes.iter().count() as u8);
+    let fence = Some(FencingToken(i64::from(seen % 8)));
+    let granted = (Event::Granted { client, fence, hold: HoldId(holds + 1) }, Doing::Holding);
+    let record_made = (Event::RecordMade { client, lock: LockId(0), server: seen % 3 }, doing);
+    let servers = [[0, 1], [1, 2], [0, 2]][usize::from(seen % 3)];
+    let secured = (Event::Secured { client, servers: servers.into_iter().collect() }, doing);
+    let accepted = |hold: u32| (Event::Accepted { client, fence: None, hold: Some(HoldId(hold)) }, doing);
+    match doing {
+        Doing::Nothing => {
+            vec![(Event::Called { client, mode: Mode::Lock, access }, Doing::Waiting(Mode::Lock))]
+        }
+        Doing::Waiting(_) => {
+            vec![record_made, record_made, record_made, record_made, secured, secured, granted, granted]
+        }
+        Doing::Holding => {
+            let renewed = (Event::Renewed { client }, doing);
+            let left = (Event::Left { client }, Doing::Releasing);
+            vec![accepted(holds), accepted(holds), accepted(holds), renewed, left]
+        }
+        Doing::Releasing => {
+            let released = (Event::Released { client }, Doing::Nothing);
+            vec![accepted(holds), accepted(holds.saturating_sub(1)), released, released]
+        }
+    }
+}
+
 /// What the client may report next, and what it does then; the more often an event is listed, the more often it is
 /// drawn. `holds` is how often the client was granted so far.
 fn legal_events(
@@ -121,6 +174,7 @@ fn legal_events(
             (Event::Renewed { client }, doing),
             (Event::RecordWritten { client, lock: LockId(0) }, doing),
             accepted,
+            (Event::RecordMade { client, lock: LockId(0), server: seen % 3 }, doing),
         ],
         Doing::Waiting(mode) => {
             let mut legal = vec![
@@ -132,6 +186,8 @@ fn legal_events(
                 ),
                 (Event::RecordGone { client, lock: LockId(0), server: seen % 3 }, doing),
                 (Event::Acquired { client, lock: LockId(0) }, doing),
+                (Event::RecordMade { client, lock: LockId(0), server: seen % 3 }, doing),
+                (Event::RecordMade { client, lock: LockId(0), server: seen % 2 }, doing),
                 (Event::RecordWritten { client, lock: LockId(0) }, doing),
                 (Event::Woken { client }, doing),
                 (Event::Woken { client }, doing),
@@ -173,6 +229,7 @@ fn legal_events(
             resource_read,
             (Event::Rejected { client, fence: None, hold: known }, doing),
             (Event::Acquired { client, lock: LockId(0) }, doing),
+            (Event::RecordMade { client, lock: LockId(0), server: seen % 3 }, doing),
             // Not what any lock should do.
             granted,
             (Event::RowRead { client, saw }, doing),
@@ -185,6 +242,7 @@ fn legal_events(
             (Event::RecordGone { client, lock: LockId(0), server: seen % 3 }, doing),
             (Event::Renewed { client }, doing),
             (Event::Acquired { client, lock: LockId(0) }, doing),
+            (Event::RecordMade { client, lock: LockId(0), server: seen % 3 }, doing),
             accepted,
             crashed,
         ],
@@ -324,16 +382,17 @@ fn exclusion_within(modes: &AccessModes, mode: Mode, history: &[Event]) -> Verdi
     verdicts
 }
 
-/// A grant: when it was made, when its client learned of it, and whose it is.
+/// A grant: from when to when it was made, when its client learned of it, and whose it is.
 #[derive(Clone, Copy)]
 struct Dated {
+    begun: usize,
     made: usize,
     learned: usize,
     client: ClientId,
 }
 
 /// All grants of which clients have learned, with the moments at which they were made: where the store said so since the
-/// client's last grant and while it did not hold, the last such moment. With several modes of access only what was said in
+/// client's last grant and while it did not hold, by its last word of that. With several modes of access only what was said in
 /// the same call counts.
 fn dated(modes: &AccessModes, history: &[Event]) -> Vec<Dated> {
     let learned = (0..history.len()).filter(|at| is_granted(&history[*at]));
@@ -343,19 +402,47 @@ fn dated(modes: &AccessModes, history: &[Event]) -> Vec<Dated> {
             let is_called = |event: &Event| matches!(event, Event::Called { .. }) && !modes.is_exclusive();
             let begins = |event: &Event| event.client() == client && (is_granted(event) || is_called(event));
             let begun = history[..learned].iter().rposition(begins).unwrap_or(0);
-            let is_made = |at: &usize| {
-                history[*at] == (Event::Acquired { client, lock: LockId(0) })
-                    && !holds(client, &history[..*at])
+            let is_acquired = |at: usize| {
+                history[at] == (Event::Acquired { client, lock: LockId(0) }) && !holds(client, &history[..at])
             };
-            let made = (begun..learned).rev().find(is_made).unwrap_or(learned);
-            Dated { made, learned, client }
+            // Of a quorum: from the first to the last of its records, of each server the last one that was made in the same call and
+            // that no earlier word of the grant was about.
+            let is_secured = |at: usize| {
+                let Event::Secured { client: whose, servers } = history[at] else { return None };
+                let is_other = |before: usize| {
+                    history[before].client() == client
+                        && (is_acquired(before)
+                            || matches!(
+                                history[before],
+                                Event::Called { .. }
+                                    | Event::Refused { .. }
+                                    | Event::Released { .. }
+                                    | Event::Crashed { .. }
+                                    | Event::Granted { .. }
+                                    | Event::Secured { .. }
+                            ))
+                };
+                let since = (0..at).rev().find(|before| is_other(*before)).unwrap_or(0);
+                let made_on = |on: u8| {
+                    let is_part = |at: &usize| {
+                        matches!(history[*at], Event::RecordMade { client: whose, server, .. } if (whose, server) == (client, on))
+                            && !holds(client, &history[..*at])
+                    };
+                    (since..at).rev().find(is_part).filter(|_| servers.contains(on))
+                };
+                let parts = || (0..16).filter_map(made_on);
+                parts().min().zip(parts().max()).filter(|_| whose == client)
+            };
+            let word_of_it = |at: usize| if is_acquired(at) { Some((at, at)) } else { is_secured(at) };
+            let (begun, made) = (begun..learned).rev().find_map(word_of_it).unwrap_or((learned, learned));
+            Dated { begun, made, learned, client }
         })
         .collect()
 }
 
 fn fenced_resource(modes: &AccessModes, history: &[Event]) -> Verdicts {
-    // Accepted so far and in order: when the grants were made that they rest on, in which mode, and whose they are.
-    let kept = std::cell::RefCell::new(Vec::<(usize, Access, ClientId)>::new());
+    // Accepted so far and in order: the grants that they rest on, and in which mode.
+    let kept = std::cell::RefCell::new(Vec::<(Dated, Access)>::new());
     reference(history, |before, event| {
         let Event::Accepted { client, hold, .. } = event else { return None };
         let mut kept = kept.borrow_mut();
@@ -365,15 +452,19 @@ fn fenced_resource(modes: &AccessModes, history: &[Event]) -> Verdicts {
             grant.client == client && hold.is_none_or(|hold| hold == begun) && modes.may_write(access(grant))
         };
         let is_superseded = |grant: &Dated| {
-            let supersedes = |(made, of, _): &(usize, Access, ClientId)| {
-                *made > grant.made && !modes.compatible(*of, access(grant))
+            let is_it = |(one, _): &(Dated, Access)| one.learned == grant.learned;
+            let written = kept.iter().position(is_it);
+            let supersedes = |(at, (one, of)): (usize, &(Dated, Access))| {
+                // It is later, or comes later by its write.
+                let is_later = one.begun > grant.made || written.is_some_and(|written| written < at);
+                one.learned != grant.learned && is_later && !modes.compatible(*of, access(grant))
             };
-            kept.iter().any(supersedes)
+            kept.iter().enumerate().any(supersedes)
         };
-        let last_writer = kept.last().map_or(client, |(.., writer)| *writer);
+        let last_writer = kept.last().map_or(client, |(grant, _)| grant.client);
         match dated(modes, before).iter().rfind(|grant| is_meant(grant) && !is_superseded(grant)) {
             Some(grant) => {
-                kept.push((grant.made, access(grant), client));
+                kept.push((*grant, access(grant)));
                 None
             }
             None => Some((client, last_writer)),
@@ -390,16 +481,16 @@ fn token_order(modes: &AccessModes, history: &[Event]) -> Verdicts {
         let Event::Granted { client, fence: Some(own), .. } = event else { return None };
         let now = before.len();
         let mut grants = dated(modes, &history[..=now]);
-        let made = grants.pop().map(|grant| grant.made)?;
-        let with_tokens =
-            || grants.iter().filter_map(|grant| Some((grant.made, token(grant)?, grant.client)));
-        let earlier = with_tokens().filter(|(at, ..)| *at < made);
-        // Of equal tokens the one granted later is named, on both sides of the grant the nearest.
-        let largest = earlier.max_by_key(|(at, token, _)| (*token, *at));
-        let smallest = with_tokens().filter(|(at, ..)| *at > made).min_by_key(|(at, token, _)| (*token, *at));
+        let latest = grants.pop()?;
+        let with_tokens = || grants.iter().filter_map(|grant| Some((*grant, token(grant)?)));
+        let earlier = with_tokens().filter(|(grant, _)| grant.made < latest.begun);
+        let later = with_tokens().filter(|(grant, _)| grant.begun > latest.made);
+        // Of equal tokens the one that is nearest to the grant is named.
+        let largest = earlier.max_by_key(|(grant, token)| (*token, grant.made));
+        let smallest = later.min_by_key(|(grant, token)| (*token, grant.begun));
         match (largest, smallest) {
-            (Some((_, largest, other)), _) if largest >= own => Some((client, other)),
-            (_, Some((_, smallest, other))) if smallest <= own => Some((client, other)),
+            (Some((other, largest)), _) if largest >= own => Some((client, other.client)),
+            (_, Some((other, smallest))) if smallest <= own => Some((client, other.client)),
             _ => None,
         }
     })
@@ -427,7 +518,7 @@ fn lease_loss(modes: &AccessModes, history: &[Event]) -> Verdicts {
         let grants = dated(modes, before);
         let access = |grant: &Dated| access_of(grant.client, &history[..grant.learned]);
         let own = grants.iter().rfind(|grant| grant.client == client)?;
-        let later = || grants.iter().filter(|grant| grant.made > own.made);
+        let later = || grants.iter().filter(|grant| grant.begun > own.made);
         // The grant by which its client holds.
         let is_held = |grant: &Dated| {
             holds(grant.client, before)
@@ -441,7 +532,7 @@ fn lease_loss(modes: &AccessModes, history: &[Event]) -> Verdicts {
                 bears => is_held(grant) && sharing > usize::from(bears),
             }
         };
-        later().filter(takes).max_by_key(|grant| grant.made).map(|taker| (client, taker.client))
+        later().filter(takes).max_by_key(|grant| grant.begun).map(|taker| (client, taker.client))
     })
 }
 
@@ -763,6 +854,13 @@ proptest! {
 
     #[test]
     fn lease_loss_agrees_with_a_search_for_the_latest_grant((modes, history) in shared_histories()) {
+        prop_assert_eq!(verdicts_in(&modes, LeaseLoss::default(), &history), lease_loss(&modes, &history));
+    }
+
+    #[test]
+    fn grants_of_quorums_come_in_the_order_of_their_first_and_last_records((modes, history) in quorum_histories()) {
+        prop_assert_eq!(verdicts_in(&modes, FencedResource::default(), &history), fenced_resource(&modes, &history));
+        prop_assert_eq!(verdicts_in(&modes, TokenOrder::default(), &history), token_order(&modes, &history));
         prop_assert_eq!(verdicts_in(&modes, LeaseLoss::default(), &history), lease_loss(&modes, &history));
     }
 

@@ -47,7 +47,8 @@ pub const fn counter_key(lock: LockId) -> Key {
 /// What a change means to a lock that is a key which its holder signs: the keys that `word` names, by the locks' numbers.
 ///
 /// A signature that comes makes the lock its signer's, and one that gets a new time to live prolongs its lease, where one server
-/// alone decides that. One that goes is a record gone, unless its signer asked for that.
+/// alone decides that; where several do, one that comes is a record of a quorum that is to be. One that goes is a record gone, unless its
+/// signer asked for that.
 pub fn signed(word: Word, change: &Change, server: u8) -> Option<Event> {
     let (Change::Came { key, value, .. }
     | Change::Prolonged { key, value, .. }
@@ -56,7 +57,8 @@ pub fn signed(word: Word, change: &Change, server: u8) -> Option<Event> {
     let (client, lock) = (ClientId(signature.client), LockId(u8::try_from(key.number).ok()?));
     match *change {
         _ if key.word != word => None,
-        Change::Came { alone, .. } => alone.then_some(Event::Acquired { client, lock }),
+        Change::Came { alone: true, .. } => Some(Event::Acquired { client, lock }),
+        Change::Came { alone: false, .. } => Some(Event::RecordMade { client, lock, server }),
         Change::Prolonged { alone, .. } => alone.then_some(Event::RecordWritten { client, lock }),
         Change::Gone { by, .. } => {
             (by != Some(client.0)).then_some(Event::RecordGone { client, lock, server })

@@ -22,6 +22,8 @@ pub struct Flight {
     pub is_copy: bool,
     /// Whether it was under way for more than five times as long as most, or a later one of the same sender overtook it.
     pub is_late: bool,
+    /// Whether it is late for no more than that a later one overtook it.
+    pub is_only_overtaken: bool,
 }
 
 /// How much longer than the median a message is under way to be called late.
@@ -62,6 +64,7 @@ pub fn flights(events: &[JsonEvent], time: TimeColumn) -> Vec<Flight> {
                 is_lost: false,
                 is_copy: false,
                 is_late: false,
+                is_only_overtaken: false,
             });
         }
     }
@@ -84,6 +87,7 @@ fn mark_late(flights: &mut [Flight], events: &[JsonEvent], time: TimeColumn) {
     for (flight, is_overtaken) in flights.iter_mut().zip(overtaken) {
         let is_slow = duration(flight).is_some_and(|duration| duration > LATE_MEDIANS * median);
         flight.is_late = !flight.is_lost && (is_slow || is_overtaken);
+        flight.is_only_overtaken = flight.is_late && !is_slow;
     }
 }
 

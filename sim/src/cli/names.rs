@@ -84,7 +84,7 @@ fn lister(what: &str) -> Option<&'static [&'static str]> {
 
 /// What was probably meant: a name that takes few edits to reach, that has the same letters in another order, or that begins so. Another number is another thing, and no
 /// slip; so is another letter before a number, where the letter is all that there is beside it.
-fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
+pub fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
     let name = name.to_lowercase();
     let digits = |name: &str| name.chars().filter(char::is_ascii_digit).collect::<String>();
     let edits = |known: &str| strsim::damerau_levenshtein(&name, &known.to_lowercase());

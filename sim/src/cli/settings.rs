@@ -57,10 +57,13 @@ impl Set {
                 return Err(BadCall(format!("--set {given}: it takes NAME=VALUE, such as ttl=5s")));
             };
             setup = lock.changed(&setup, name.trim(), value.trim()).map_err(|error| match error {
-                RunError::NotSet(NotSet::NoSuchName { name, lock, known }) => BadCall(format!(
-                    "--set {given}: {lock} has no setting {name}; it has {}",
-                    known.join(", ")
-                )),
+                RunError::NotSet(NotSet::NoSuchName { name, lock, known }) => {
+                    let instead = names::nearest(&name, &known).map_or_else(
+                        || format!("it has {}", known.join(", ")),
+                        |near| format!("the nearest is {near}"),
+                    );
+                    BadCall(format!("--set {given}: {lock} has no setting {name}; {instead}"))
+                }
                 RunError::NotSet(why) => BadCall(format!("--set {why}")),
                 other => BadCall(format!("--set {given}: {other}")),
             })?;

@@ -24,6 +24,10 @@ pub trait Served: Store {
     /// What its servers have for their clients' sake, beside their machines: what names mean, who waits for an answer.
     type Desk: Debug + Default + Send + 'static;
 
+    /// Whether what one server's wall clock said is compared with what another's says, so that a step of one stays a fault until its
+    /// clock shows the true time again. Where each server measures only how much time went by, a step is over at once.
+    const COMPARES_CLOCKS: bool = false;
+
     /// This server says something to a client.
     fn says(&self, server: u8, client: u8, reply: Self::Reply, desk: &mut Self::Desk);
 
@@ -156,7 +160,7 @@ impl<S: Served> Servers<S> {
             tally: Tally::default(),
             notices: Vec::new(),
             plan_began: Micros::ZERO,
-            watch: Watch::default(),
+            watch: Watch::of_servers(S::COMPARES_CLOCKS),
             effects: Effects::default(),
             is_stirred: false,
         };

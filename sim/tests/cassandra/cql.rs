@@ -13,6 +13,7 @@ pub enum Level {
     One = 1,
     Quorum = 4,
     All = 5,
+    EachQuorum = 7,
     Serial = 8,
     LocalSerial = 9,
 }

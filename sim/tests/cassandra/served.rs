@@ -46,6 +46,7 @@ impl Served {
         });
         let addresses: Vec<SocketAddr> = (0..count).map(|_| heard.recv().expect("it listens")).collect();
         servers.advertise(vec![addresses.clone()]);
+        servers.set_date(crate::clock::now().0);
         Served { servers, addresses }
     }
 
@@ -98,7 +99,7 @@ fn pause(server: u8, seconds: i64) -> Fault {
 }
 
 /// Statements, and what they come to on a node of its own, real or not.
-const SAME: [&str; 34] = [
+const SAME: [&str; 35] = [
     "INSERT INTO k.locks (name, owner, fence) VALUES ('a', 'me', 7) IF NOT EXISTS USING TTL 1000",
     "INSERT INTO k.locks (name, owner) VALUES ('a', 'you') IF NOT EXISTS",
     "UPDATE k.locks SET owner = 'you' WHERE name = 'a' IF owner = 'nobody'",
@@ -133,6 +134,7 @@ const SAME: [&str; 34] = [
     "INSERT INTO k.queue (key, value) VALUES ('q', 'x')",
     "UPDATE k.locks SET name = 'c' WHERE name = 'a'",
     "SELEKT 1",
+    "UPDATE k.locks SET owner = 'y' WHERE name = 'b' IF owner = 'nobody' AND fence = 1",
 ];
 
 /// What a statement came to, without the words of errors.
@@ -168,6 +170,7 @@ fn the_statements_of_locks_come_to_what_they_are_written_for() {
         (28, r#"["name"] [["8"]]"#),
         (29, "error 0x2200"),
         (33, "error 0x2000"),
+        (34, r#"["[applied]", "owner", "fence"] [["false", "x", "null"]]"#),
     ];
     for (number, statement) in SAME.iter().enumerate() {
         let found = outcome(&mut client, statement);
@@ -189,7 +192,7 @@ fn a_real_node_answers_the_same() {
 }
 
 #[test]
-fn levels_that_make_no_sense_are_refused_in_the_words_of_a_real_node() {
+fn what_makes_no_sense_is_refused_in_the_words_of_a_real_node() {
     let take = "INSERT INTO k.locks (name, owner) VALUES ('a', 'me') IF NOT EXISTS";
     let (_served, mut simulated) = Served::with_tables(1);
     let refused = [
@@ -200,6 +203,32 @@ fn levels_that_make_no_sense_are_refused_in_the_words_of_a_real_node() {
             "UPDATE k.queue SET value = 'b' WHERE key = 'a' AND name = 'b'",
             Level::Serial,
             "You must use conditional updates",
+        ),
+        (take, Level::EachQuorum, "consistency level EACH_QUORUM not compatible with replication strategy"),
+        (
+            "UPDATE k.locks SET fence = 1 WHERE name = 'a' IF fence > null",
+            Level::One,
+            "Invalid comparison with null for operator \">\"",
+        ),
+        (
+            "INSERT INTO k.locks (name, owner) VALUES ('b', 'me') USING TTL 630720000",
+            Level::One,
+            "Request on table k.locks with ttl of 630720000 seconds exceeds maximum supported expiration date",
+        ),
+        (
+            "SELECT * FROM k.queue WHERE key = 'a' AND name = 'b' AND name = 'c'",
+            Level::One,
+            "name cannot be restricted by more than one relation if it includes an Equal",
+        ),
+        (
+            "SELECT * FROM k.queue WHERE key = 'a' AND name > 'b' AND name = 'c'",
+            Level::One,
+            "Column \"name\" cannot be restricted by both an equality and an inequality relation",
+        ),
+        (
+            "SELECT * FROM k.queue WHERE key = 'a' AND name > 'b' AND name >= 'c'",
+            Level::One,
+            "More than one restriction was found for the start bound on name",
         ),
     ];
     for (statement, level, words) in refused {
@@ -346,7 +375,7 @@ fn another_version_of_the_protocol_is_answered_with_those_that_are_spoken() {
 #[test]
 fn bytes_that_are_no_requests_end_the_connection_or_are_refused() {
     let served = Served::start(1);
-    for bytes in [&[0x84; 9][..], &[4, 0, 0, 1, 7, 0xff, 0xff, 0xff, 0xff], &[4, 1, 0, 1, 7, 0, 0, 0, 0]] {
+    for bytes in [&[0x84; 9][..], &[4, 1, 0, 1, 7, 0, 0, 0, 0]] {
         let mut stream = TcpStream::connect(served.addresses[0]).expect("it takes clients");
         stream.write_all(bytes).expect("it is sent");
         assert!(matches!(stream.read(&mut [0; 9]), Ok(0) | Err(_)), "{bytes:?}");
@@ -356,6 +385,123 @@ fn bytes_that_are_no_requests_end_the_connection_or_are_refused() {
     let mut header = [0; 9];
     stream.read_exact(&mut header).expect("an answer");
     assert_eq!(header[..5], [0x84, 0, 0, 1, 0], "a statement longer than its frame");
+}
+
+#[test]
+fn a_statement_that_is_too_long_is_refused_and_the_connection_goes_on() {
+    let (_served, mut simulated) = Served::with_tables(1);
+    let long = format!("INSERT INTO k.locks (name, owner) VALUES ('a', '{}')", "x".repeat(17_000_000));
+    let refused = simulated.ask(&long, Level::One);
+    let Answer::Error { code: 0x2200, message } = &refused else { panic!("{refused:?}") };
+    assert!(message.ends_with("exceeds maximum allowed length 16777216."), "{message}");
+    assert_eq!(rows(simulated.ask("SELECT * FROM k.locks", Level::One)), [[""; 0]; 0]);
+    let Some(real) = Real::start(1, false) else { return };
+    let mut theirs = Connection::open(real.address(0)).expect("it takes clients");
+    assert_eq!(theirs.ask(&long, Level::One), refused);
+    assert!(!matches!(theirs.ask("SELECT key FROM system.local", Level::One), Answer::Error { .. }));
+}
+
+/// What statements of clients that contend for a row came to.
+#[derive(Default, Debug)]
+struct Contended {
+    applied: usize,
+    not_applied: usize,
+    timed_out: usize,
+    /// How long each took, the shortest first.
+    took: Vec<Duration>,
+}
+
+/// So many clients take a row, and give it back if they have it, by so many lightweight transactions each, one after the other.
+fn contend(clients: usize, statements: usize, connect: impl Fn(usize) -> Connection) -> Contended {
+    let contends = |number: usize, mut client: Connection| {
+        let mut contended = Contended::default();
+        let mut has_it = false;
+        for _ in 0..statements {
+            let statement = match has_it {
+                false => {
+                    format!("INSERT INTO c.locks (name, owner) VALUES ('one', 'c{number}') IF NOT EXISTS")
+                }
+                true => format!("DELETE FROM c.locks WHERE name = 'one' IF owner = 'c{number}'"),
+            };
+            let began = real_now();
+            match client.ask(&statement, Level::Quorum) {
+                Answer::Rows { rows, .. } if rows[0][0] == Some(vec![1]) => {
+                    contended.applied += 1;
+                    has_it = !has_it;
+                }
+                Answer::Rows { rows, .. } => {
+                    contended.not_applied += 1;
+                    // Of who does not know what came of its last statement.
+                    has_it =
+                        rows[0].iter().flatten().any(|value| *value == format!("c{number}").into_bytes());
+                }
+                Answer::Error { code: 0x1100 | 0x1200, .. } => contended.timed_out += 1,
+                other => panic!("{other:?}"),
+            }
+            contended.took.push(began.elapsed());
+        }
+        contended
+    };
+    let connections: Vec<Connection> = (0..clients).map(|number| connect(number % 3)).collect();
+    let all: Vec<Contended> = std::thread::scope(|scope| {
+        let threads = connections.into_iter().enumerate();
+        let threads = threads.map(|(number, client)| scope.spawn(move || contends(number, client)));
+        let threads: Vec<_> = threads.collect();
+        threads.into_iter().map(|thread| thread.join().expect("it ends")).collect()
+    });
+    let mut sum = all.into_iter().fold(Contended::default(), |mut sum, mut one| {
+        sum.applied += one.applied;
+        sum.not_applied += one.not_applied;
+        sum.timed_out += one.timed_out;
+        sum.took.append(&mut one.took);
+        sum
+    });
+    sum.took.sort_unstable();
+    sum
+}
+
+/// A few clients, to see that it can be measured; `PICKLOCK_CASSANDRA_SECONDS` measures more of them.
+#[test]
+fn how_many_of_those_who_contend_for_a_row_time_out_is_measured_here_and_there() {
+    let Some(real) = crate::three_nodes::three_nodes(false) else { return };
+    let is_long = std::env::var_os("PICKLOCK_CASSANDRA_SECONDS").is_some();
+    let served = Served::start(3);
+    for mut client in [served.client(0), real.connect(0)] {
+        done(&client.ask(
+            "CREATE KEYSPACE c WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}",
+            Level::One,
+        ));
+        done(&client.ask("CREATE TABLE c.locks (name text PRIMARY KEY, owner text)", Level::One));
+    }
+    for node in 0..3 {
+        let mut client = real.connect(node);
+        while matches!(client.ask("SELECT * FROM c.locks", Level::One), Answer::Error { .. }) {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+    contend(3, 20, |node| real.connect(node as u8));
+    println!(
+        "{:<12}{:>9}{:>9}{:>13}{:>11}{:>9}{:>9}",
+        "", "clients", "applied", "not applied", "timed out", "p50 ms", "p99 ms"
+    );
+    for clients in if is_long { &[1, 3, 10, 50][..] } else { &[3][..] } {
+        for place in ["simulated", "real"] {
+            let told = match place {
+                "real" => contend(*clients, 20, |node| real.connect(node as u8)),
+                _ => contend(*clients, 20, |node| served.client(node)),
+            };
+            let of_took =
+                |hundredths: usize| told.took[told.took.len() * hundredths / 100].as_secs_f64() * 1_000.0;
+            println!(
+                "{place:<12}{clients:>9}{:>9}{:>13}{:>11}{:>9.1}{:>9.1}",
+                told.applied,
+                told.not_applied,
+                told.timed_out,
+                of_took(50),
+                of_took(99)
+            );
+        }
+    }
 }
 
 /// What DataStax's driver for Python is made to do.

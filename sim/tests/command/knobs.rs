@@ -64,7 +64,7 @@ fn a_space_has_the_holds_the_latency_and_the_losses_that_are_asked_for() {
 fn what_cannot_be_set_is_refused_in_a_sentence() {
     for (line, said) in [
         ("sweep redlock --set ttl", "--set ttl: it takes NAME=VALUE, such as ttl=5s"),
-        ("sweep redlock --set ttk=5s", "--set ttk=5s: redlock has no setting ttk; it has "),
+        ("sweep redlock --set ttk=5s", "--set ttk=5s: redlock has no setting ttk; the nearest is ttl"),
         ("sweep redlock --set ttl=5", "--set ttl=5: it is a time: 5s, 100ms, 250us, or 0"),
         ("sweep redlock --set ttl=86401s", "--set ttl=86401s: it may be a day at most, 86400s"),
         ("check redlock --set clients=3", "--set clients=3: check has options for it, --clients, --servers"),

@@ -188,7 +188,7 @@ fn v8() -> Scenario {
     let space = |store| two_resources(store, (2, 1), &[Promise::DeadlockFreedom]);
     Scenario {
         id: "V8",
-        story: "A has R1 and waits for R2, B has R2 and waits for R1: the check in place looks at one resource, and nobody is refused",
+        story: "each of two has one of two resources and waits for the other: the check in place looks at one resource, and nobody is refused",
         breaks: Promise::DeadlockFreedom,
         search: progress("dlm-two", &space(dlm::Settings::LINUX)),
         fix: "waits are followed over resources, and one request that waits is refused (VMS, DEADLOCK_WAIT)",

@@ -340,16 +340,19 @@ pub(super) fn words(event: &JsonEvent) -> (String, String) {
     (said, did)
 }
 
-/// What the step told the monitors, in sentences.
+/// What the step told the monitors, in sentences, as far as nothing else shows it.
 pub(super) fn reported(event: &JsonEvent) -> impl Iterator<Item = String> + '_ {
     let in_words = |report: &String| {
-        let Some(reported) = Reported::parse(report) else { return report.clone() };
+        let Some(reported) = Reported::parse(report) else { return Some(report.clone()) };
+        if reported.is_answered() {
+            return None;
+        }
         let stored = event.message.as_deref().zip(event.stored.as_deref());
         let is_hidden = stored.is_some_and(|(message, stored)| is_hidden(message, stored));
         let hidden = if reported.is_written() && is_hidden { HIDDEN } else { "" };
-        reported.sentence() + hidden
+        Some(reported.sentence() + hidden)
     };
-    event.reported.iter().map(in_words)
+    event.reported.iter().filter_map(in_words)
 }
 
 pub(super) fn is_fault(what: &str) -> bool {

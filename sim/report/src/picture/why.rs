@@ -470,8 +470,9 @@ impl Search<'_> {
                 if self.is_of_objects && asks_only {
                     return None;
                 }
-                let Flight { from, to, message, .. } = flight;
-                Some(self.cause(arrived, Kind::Fault, format!("{from} to {to}: {message} arrives late")))
+                let Flight { from, to, message, is_only_overtaken, .. } = flight;
+                let late = if *is_only_overtaken { "arrives after a later one" } else { "arrives late" };
+                Some(self.cause(arrived, Kind::Fault, format!("{from} to {to}: {message} {late}")))
             })
             .collect()
     }

@@ -42,6 +42,8 @@ pub enum If {
     Columns(Vec<(usize, Operator, Vec<Option<Bytes>>)>),
 }
 
+/// The last second at which a cell may end: its time is kept in 32 bits (`Cell.MAX_DELETION_TIME`).
+const ENDS_SECONDS_MAX: i64 = i32::MAX as i64 - 1;
 /// Longer than 20 years (`Attributes.MAX_TTL`).
 const TTL_SECONDS_MAX: i64 = 630_720_000;
 
@@ -129,7 +131,18 @@ pub fn resolve(
             "DELETE statements must restrict all PRIMARY KEY columns with equality relations in order to delete non static columns",
         ));
     }
-    let ttl_seconds = ttl_seconds.filter(|ttl| *ttl > 0);
+    let ttl_seconds = ttl_seconds.filter(|seconds| *seconds > 0);
+    if let Some(seconds) = ttl_seconds
+        && values.moment.unix_micros / 1_000_000 + i64::from(seconds) > ENDS_SECONDS_MAX
+    {
+        // `ExpirationDateOverflowHandling`, where nothing else is set.
+        let (Table { keyspace, name, .. }, default) = (&**table, if ttl.is_none() { "default " } else { "" });
+        return Err(Refusal::invalid(format!(
+            "Request on table {keyspace}.{name} with {default}ttl of {seconds} seconds exceeds maximum supported expiration date of \
+             2038-01-19T03:14:06+00:00. In order to avoid this use a lower TTL, change the expiration date overflow policy or upgrade to a \
+             version where this limitation is fixed. See CASSANDRA-14092 for more details."
+        )));
+    }
     Ok(Change { table: table.clone(), key, what, timestamp: given.or(timestamp), ttl_seconds, condition })
 }
 
@@ -287,7 +300,13 @@ fn resolved_condition(condition: &Condition, table: &Table, values: &Values) -> 
             Bound::Null => Ok(None),
             Bound::Unset => Err(Refusal::invalid(format!("Invalid 'unset' value in condition of {column}"))),
         };
-        Ok((at, *operator, terms.iter().map(term).collect::<Result<Vec<_>, _>>()?))
+        let wanted = terms.iter().map(term).collect::<Result<Vec<_>, _>>()?;
+        if wanted.contains(&None)
+            && let Some(sign) = operator.sign_of_comparison()
+        {
+            return Err(Refusal::invalid(format!("Invalid comparison with null for operator \"{sign}\"")));
+        }
+        Ok((at, *operator, wanted))
     });
     resolved.collect::<Result<Vec<_>, _>>().map(If::Columns)
 }

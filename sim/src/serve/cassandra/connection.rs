@@ -17,7 +17,7 @@ use crate::serve::condition::Direction;
 use crate::serve::process::{Process, pass_on};
 use crate::serve::servers::{Connection, duration};
 use crate::serve::watch::record::{Happened, What};
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use picklock_model::time::Micros;
 use std::convert::Infallible;
 use std::io;
@@ -108,6 +108,21 @@ async fn hear<S: AsyncRead>(seat: &Arc<Seat>, from: &mut ReadHalf<S>) {
                 }
                 return;
             }
+            Read::TooLong { version, stream, length } => {
+                let mut left = length;
+                loop {
+                    let discarded = left.min(bytes.len() as u64);
+                    bytes.advance(usize::try_from(discarded).unwrap_or_default());
+                    left -= discarded;
+                    if left == 0 {
+                        break;
+                    }
+                    if !matches!(from.read_buf(&mut bytes).await, Ok(1..)) {
+                        return;
+                    }
+                }
+                seat.refuse_length(version, stream, length);
+            }
             Read::Broken => return,
             Read::Nothing => tokio::select! {
                 biased;
@@ -178,6 +193,16 @@ impl Seat {
         );
         let body: Writer = Refusal::Protocol(why).body();
         let _ended = self.to_client.send(body.frame(NEWEST, stream, opcode::ERROR, &[]));
+    }
+
+    /// Whoever sends too large a frame is told so when it has come; what comes after it is read (`Envelope.Decoder`).
+    fn refuse_length(&self, version: u8, stream: i16, length: u64) {
+        let why = format!(
+            "Request is too big: length {length} exceeds maximum allowed length {}.",
+            frame::BYTES_MAX
+        );
+        let body: Writer = Refusal::Invalid(why).body();
+        let _ended = self.to_client.send(body.frame(version, stream, opcode::ERROR, &[]));
     }
 
     fn note(&self, what: What, text: &str, reply: Option<&str>) {

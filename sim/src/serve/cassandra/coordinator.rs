@@ -12,7 +12,7 @@ use super::desk::{Answer, Said, Servers};
 use super::names::{Cell, Clustering, Decided, Found, NEVER, Names, Place, merge};
 use super::node::{Node, Request, Terms};
 use super::refusal::{CAS_TIMEOUT, Level, READ_TIMEOUT, Refusal, WRITE_TIMEOUT, WriteType};
-use super::schema::Table;
+use super::schema::{Keyspace, Table};
 use super::select::{self, Plan, Row, Shown};
 use crate::serve::servers::State;
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use picklock_model::machine::{Store, Visit};
 use picklock_model::stores::cassandra::{self, Condition, Consistency, Mutation, Operation, Value};
 use picklock_model::time::{Micros, Wall};
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -372,8 +372,12 @@ impl Coordinator {
 
     /// A lightweight transaction: what it shows.
     pub async fn transact(&self, change: &Change, level: Level, serial: Level) -> Result<Shown, Refusal> {
-        level.check_commit()?;
         let Change { table, key, .. } = change;
+        {
+            let state = self.servers.state();
+            let keyspace = state.desk.schema.keyspaces.get(&table.keyspace);
+            level.check_commit(&keyspace.map_or_else(String::new, Keyspace::strategy))?;
+        }
         let Some(condition) = &change.condition else {
             unreachable!("a transaction has a condition");
         };
@@ -465,10 +469,8 @@ fn not_applied(change: &Change, row: Option<&Row>) -> Shown {
     let columns: Vec<usize> = match &change.condition {
         Some(super::change::If::NotExists) => (0..table.columns.len()).collect(),
         Some(super::change::If::Columns(columns)) => {
-            let mut columns: Vec<usize> = columns.iter().map(|(at, ..)| *at).collect();
-            columns.sort_unstable();
-            columns.dedup();
-            columns
+            let mut seen = BTreeSet::new();
+            columns.iter().map(|(at, ..)| *at).filter(|at| seen.insert(*at)).collect()
         }
         Some(super::change::If::Exists) | None => Vec::new(),
     };

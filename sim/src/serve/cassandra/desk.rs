@@ -73,6 +73,9 @@ const PORT: u16 = 9042;
 impl Served for Node {
     type Desk = Desk;
 
+    /// Cells by their timestamps, and times to live by when they end.
+    const COMPARES_CLOCKS: bool = true;
+
     fn says(&self, server: u8, _client: u8, reply: Reply, desk: &mut Desk) {
         let Reply { reply: cassandra::Reply { serial, outcome }, received, is_proposed } = reply;
         let Some(to) = desk.waiting.remove(&(server, serial)) else { return };

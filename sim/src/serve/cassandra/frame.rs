@@ -26,8 +26,8 @@ pub const NEWEST: u8 = 4;
 /// The bit of the version by which answers are known.
 const ANSWERS: u8 = 0x80;
 const HEADER_BYTES: usize = 9;
-/// The largest frame that is taken (`native_transport_max_frame_size`).
-const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// The largest frame that is taken, with its header (`native_transport_max_frame_size`).
+pub const BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Flags of a frame.
 const COMPRESSED: u8 = 0x01;
@@ -57,6 +57,12 @@ pub enum Read {
         version: u8,
         stream: i16,
     },
+    /// A frame that is larger than what is taken: so many bytes of a header and a body.
+    TooLong {
+        version: u8,
+        stream: i16,
+        length: u64,
+    },
     /// No frame at all, or one that nobody here can read.
     Broken,
     /// Not enough yet.
@@ -78,7 +84,10 @@ pub fn next(bytes: &mut BytesMut) -> Read {
     }
     let (flags, opcode) = (bytes[1], bytes[4]);
     let length = u32::from_be_bytes([bytes[5], bytes[6], bytes[7], bytes[8]]) as usize;
-    if length > BODY_BYTES_MAX || flags & COMPRESSED != 0 {
+    if length > BYTES_MAX - HEADER_BYTES {
+        return Read::TooLong { version, stream, length: HEADER_BYTES as u64 + length as u64 };
+    }
+    if flags & COMPRESSED != 0 {
         return Read::Broken;
     }
     if bytes.len() < HEADER_BYTES + length {

@@ -37,10 +37,10 @@
 //! `SELECT` without a partition key shows partitions in the order of their keys. All that was ever named or written is kept in
 //! memory; there can be 65,279 partitions.
 //!
-//! Taken, and refused by the real one: `EACH_QUORUM` whatever the keyspace's strategy, times to live beyond 2038, `IF` comparisons with
-//! null by `<` and the like, two conditions on one column of the key. A transaction that is not applied has the columns of its condition in the
-//! order of the table. Of many clients that contend for one row of several servers, far most time out; how many of them would beside real
-//! servers was not measured.
+//! Of clients that contend for one row of several servers more time out than beside real ones: of 3 clients with 20 lightweight
+//! transactions each 9 of 60 (on three nodes of 4.1.7 on the same machine none), of 10 clients 78 of 200 (14), of 50 clients 993 of 1,000
+//! (233). A transaction takes 16 ms here and 9 there: the timers of tokio count in milliseconds, so that half of one on the way between
+//! servers is one and a half, and the longer a round of Paxos takes, the more of them meet.
 //!
 //! Left out, and refused with a sentence that begins with `not served`: `ALTER`, indexes, views, functions, types and triggers
 //! of clients; collections, counters, static columns, tuples, `varint`, `decimal`, `duration`, `inet`; dates as text; conditions

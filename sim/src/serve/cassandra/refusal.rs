@@ -11,6 +11,7 @@ pub struct Level(pub u16);
 impl Level {
     pub const ONE: Level = Level(1);
     pub const ANY: Level = Level(0);
+    pub const EACH_QUORUM: Level = Level(7);
     pub const SERIAL: Level = Level(8);
 
     /// What a light-weight transaction is begun at, and not what is written or read at otherwise.
@@ -31,8 +32,13 @@ impl Level {
         }
     }
 
-    /// `ConsistencyLevel.validateForCasCommit`.
-    pub fn check_commit(self) -> Result<(), Refusal> {
+    /// `ConsistencyLevel.validateForCasCommit`, in a keyspace of this strategy.
+    pub fn check_commit(self, strategy: &str) -> Result<(), Refusal> {
+        if self == Level::EACH_QUORUM && !strategy.ends_with("NetworkTopologyStrategy") {
+            return Err(Refusal::invalid(format!(
+                "consistency level EACH_QUORUM not compatible with replication strategy ({strategy})"
+            )));
+        }
         if !self.is_serial() {
             return Ok(());
         }

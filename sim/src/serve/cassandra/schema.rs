@@ -41,6 +41,14 @@ pub struct Keyspace {
     pub tables: BTreeMap<String, Arc<Table>>,
 }
 
+impl Keyspace {
+    /// The replication strategy's class, by its full name.
+    pub fn strategy(&self) -> String {
+        let class = self.replication.iter().find(|(key, _)| key == "class").map_or("", |(_, class)| class);
+        if class.contains('.') { class.to_owned() } else { format!("org.apache.cassandra.locator.{class}") }
+    }
+}
+
 /// What has changed, as clients are told it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SchemaChange {

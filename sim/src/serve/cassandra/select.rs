@@ -74,6 +74,7 @@ pub fn plan(select: &cql::Select, table: &Table, values: &Values) -> Result<Plan
         asked.push((at, relation.operator, terms.collect::<Result<Vec<_>, _>>()?));
     }
     let keys = keys(table, &asked, select.filters)?;
+    check_clustering(table, &asked)?;
     let is_equal =
         |at: usize| asked.iter().any(|(of, operator, _)| *of == at && *operator == Operator::Equal);
     let clustering = table.partition_columns..table.key_columns();
@@ -107,6 +108,41 @@ pub fn plan(select: &cql::Select, table: &Table, values: &Values) -> Result<Plan
     let from = first_row(table, &asked);
     let is_one = clustering.clone().all(is_equal);
     Ok(Plan { keys, asked, reversed, limit, from, is_one })
+}
+
+/// What relations of one column of the clustering key do not go together (`SingleColumnRestriction.java`).
+fn check_clustering(table: &Table, asked: &[Asked]) -> Result<(), Refusal> {
+    for (place, (at, operator, _)) in asked.iter().enumerate() {
+        let is_clustering = (table.partition_columns..table.key_columns()).contains(at);
+        let Some((_, before, _)) = asked[..place].iter().find(|(of, ..)| of == at).filter(|_| is_clustering)
+        else {
+            continue;
+        };
+        let name = &table.columns[*at].name;
+        let is_start = |operator: &Operator| matches!(operator, Operator::Greater | Operator::GreaterOrEqual);
+        let is_slice = |operator: &Operator| operator.sign_of_comparison().is_some();
+        let is_bound_twice =
+            asked[..place].iter().any(|(of, earlier, _)| of == at && is_start(earlier) == is_start(operator));
+        return Err(Refusal::invalid(match before {
+            Operator::Equal => {
+                format!("{name} cannot be restricted by more than one relation if it includes an Equal")
+            }
+            Operator::In => {
+                format!("{name} cannot be restricted by more than one relation if it includes a IN")
+            }
+            _ if !is_slice(operator) => {
+                format!(
+                    "Column \"{name}\" cannot be restricted by both an equality and an inequality relation"
+                )
+            }
+            _ if is_bound_twice => {
+                let bound = if is_start(operator) { "start" } else { "end" };
+                format!("More than one restriction was found for the {bound} bound on {name}")
+            }
+            _ => continue,
+        }));
+    }
+    Ok(())
 }
 
 /// How many partitions a `SELECT` may name (`partition_keys_in_select_fail_threshold`).

@@ -237,15 +237,10 @@ fn keyspaces(view: &View) -> Made {
     let columns =
         vec![("keyspace_name", Kind::Text), ("durable_writes", Kind::Boolean), ("replication", map())];
     let rows = view.schema.keyspaces.iter().map(|(name, keyspace)| {
-        let strategy = |key: &str, value: &str| match key == "class" && !value.contains('.') {
-            true => format!("org.apache.cassandra.locator.{value}"),
-            false => value.to_owned(),
-        };
-        let all: Vec<String> = keyspace
-            .replication
-            .iter()
-            .flat_map(|(key, value)| [key.clone(), strategy(key, value)])
-            .collect();
+        let shown =
+            |key: &str, value: &str| if key == "class" { keyspace.strategy() } else { value.to_owned() };
+        let all: Vec<String> =
+            keyspace.replication.iter().flat_map(|(key, value)| [key.clone(), shown(key, value)]).collect();
         vec![text(name), Some(Bytes::from_static(&[1])), collection(keyspace.replication.len(), &all)]
     });
     Made { columns, rows: rows.collect() }
@@ -259,6 +254,7 @@ fn tables(view: &View) -> Made {
     let columns = vec![
         ("keyspace_name", Kind::Text),
         ("table_name", Kind::Text),
+        ("caching", map()),
         ("comment", Kind::Text),
         ("compaction", map()),
         ("compression", map()),
@@ -271,6 +267,7 @@ fn tables(view: &View) -> Made {
         vec![
             text(&table.keyspace),
             text(&table.name),
+            collection(2, &["keys", "ALL", "rows_per_partition", "NONE"].map(str::to_owned)),
             text(""),
             collection(0, &[]),
             collection(0, &[]),

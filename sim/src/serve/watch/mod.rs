@@ -85,6 +85,8 @@ pub struct Watch {
     pub claims: Claims,
     pub witness: Witness,
     strikes: VecDeque<Strike>,
+    /// Whether servers compare their wall clocks: a step is over when the clock shows the true time again, else at once.
+    clocks_compared: bool,
     /// The sessions of clients of a trial that were not heard of for too long: whose, at which server, and when.
     expired: VecDeque<(u8, u8, Micros)>,
     last_strike: usize,
@@ -101,6 +103,11 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// Of servers that compare their wall clocks with each other's, or do not.
+    pub fn of_servers(clocks_compared: bool) -> Watch {
+        Watch { clocks_compared, ..Watch::default() }
+    }
+
     /// A fault strikes; its number.
     pub fn struck(&mut self, at: Micros, fault: &Fault, servers: Vec<u8>, client: Option<u8>) -> usize {
         self.last_strike += 1;
@@ -118,8 +125,11 @@ impl Watch {
             client: client.map(|client| Node::Client(client).to_string()),
             ..Happened::new(at, What::Struck, fault.to_string())
         });
-        let is_a_moment =
-            matches!(fault, Fault::ClockStep { .. } | Fault::LoseNext { .. } | Fault::Reset { .. });
+        let is_a_moment = match fault {
+            Fault::LoseNext { .. } | Fault::Reset { .. } => true,
+            Fault::ClockStep { .. } => !self.clocks_compared || servers.is_empty(),
+            _ => false,
+        };
         let over = is_a_moment.then_some(at);
         if let (Some(client), Fault::Crash { .. } | Fault::PowerLoss { .. } | Fault::Replace { .. }) =
             (client, &fault)
@@ -127,7 +137,19 @@ impl Watch {
             self.kills(client, at);
         }
         self.strikes.push_back(Strike { number, at, over, fault, servers, client });
+        self.ends_steps(at);
         number
+    }
+
+    /// Steps of clocks are over that have come to nothing together.
+    fn ends_steps(&mut self, at: Micros) {
+        let Some(last) = self.strikes.back() else { return };
+        let is_of_it = |strike: &&Strike| strike.over.is_none() && strike.servers == last.servers;
+        let step = |strike: &Strike| left_wrong_by(&strike.fault).map(|by| (strike.number, by));
+        let steps: Vec<(usize, Micros)> = self.strikes.iter().filter(is_of_it).filter_map(step).collect();
+        if step(last).is_some() && steps.iter().map(|(_, by)| by.0).sum::<i64>() == 0 {
+            steps.into_iter().for_each(|(number, _)| self.ends_fault(at, number));
+        }
     }
 
     /// The process of a client of a trial is killed. It holds no more from then on, though its connections are still to be seen to end:
@@ -146,8 +168,17 @@ impl Watch {
         self.killed.get(&client).is_some_and(|killed| *killed >= since)
     }
 
-    /// A fault is over.
+    /// A fault is over: of what leaves a clock wrong, nothing but the strike.
     pub fn over(&mut self, at: Micros, number: usize) {
+        let strike = self.strikes.iter().find(|strike| strike.number == number);
+        let stays =
+            strike.is_some_and(|strike| self.clocks_compared && left_wrong_by(&strike.fault).is_some());
+        if !stays {
+            self.ends_fault(at, number);
+        }
+    }
+
+    fn ends_fault(&mut self, at: Micros, number: usize) {
         let Some(strike) = self.strikes.iter_mut().find(|strike| strike.number == number) else { return };
         if strike.over.is_some() {
             return;
@@ -185,7 +216,7 @@ impl Watch {
     pub fn healed(&mut self, at: Micros) {
         let open: Vec<usize> =
             self.strikes.iter().filter(|strike| strike.over.is_none()).map(|strike| strike.number).collect();
-        open.into_iter().for_each(|number| self.over(at, number));
+        open.into_iter().for_each(|number| self.ends_fault(at, number));
         self.record.add(Happened::new(at, What::Healed, ""));
     }
 
@@ -473,6 +504,15 @@ impl Watch {
     }
 }
 
+/// By how much a server's clock is wrong when a fault has struck it for the last time.
+fn left_wrong_by(fault: &Fault) -> Option<Micros> {
+    match *fault {
+        Fault::ClockStep { by, .. } => Some(by),
+        Fault::Strobe { by, times, .. } if times % 2 == 1 => Some(by),
+        _ => None,
+    }
+}
+
 /// The client of a trial that is called so.
 fn number_of(name: &str) -> Option<u8> {
     (0..ClientId::MAX as u8).find(|number| Node::Client(*number).to_string() == name)
@@ -596,6 +636,41 @@ mod tests {
         assert!(before.fault.is_none(), "{before}");
         let nothing = Because::NothingStruck { client: "A".to_owned(), since: Micros(10) };
         assert!(before.because.contains(&nothing), "{before}");
+    }
+
+    #[test]
+    fn a_clock_that_is_still_wrong_is_to_blame_where_clocks_are_compared() {
+        use crate::plans::plan::Target;
+        let ahead = Micros::seconds(3);
+        for (clocks_compared, is_of_strobe, is_set_back, is_to_blame) in [
+            (true, false, false, true),
+            (true, true, false, true),
+            (true, false, true, false),
+            (true, true, true, false),
+            (false, false, false, false),
+            (false, true, false, false),
+        ] {
+            let mut watch = Watch::of_servers(clocks_compared);
+            watch.record.begin(0, None);
+            let node = Target::Server(1);
+            let step = |by| Fault::ClockStep { node, by };
+            // To and fro, and to again.
+            let strobe = Fault::Strobe { node, by: ahead, period: Micros(1), times: 3 };
+            let first = if is_of_strobe { strobe } else { step(ahead) };
+            let number = watch.struck(Micros(1), &first, vec![1], None);
+            if is_of_strobe {
+                watch.over(Micros(2), number);
+            }
+            if is_set_back {
+                watch.struck(Micros(2), &step(Micros(-ahead.0)), vec![1], None);
+            }
+            for (at, client, line) in TWO_HOLD {
+                let client = watch.witness.client(Some(client)).expect("there is room");
+                watch.hears(client, line, Micros(at)).expect("a line");
+            }
+            let broken = watch.broken().next().expect("two hold").clone();
+            assert_eq!(broken.fault.is_some(), is_to_blame, "{broken}");
+        }
     }
 
     #[test]

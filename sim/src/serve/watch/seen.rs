@@ -89,7 +89,7 @@ impl Watch {
             match happened.what {
                 What::Connected => seen.is_connected = true,
                 What::Ran => {
-                    let command = happened.text.split(' ').next().unwrap_or_default();
+                    let command = happened.text.split_whitespace().next().unwrap_or_default();
                     match seen.commands.get_mut(command) {
                         Some(times) => *times += 1,
                         None => drop(seen.commands.insert(command.to_owned(), 1)),

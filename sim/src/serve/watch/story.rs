@@ -203,7 +203,7 @@ impl Drawing<'_> {
                     "crashed"
                 }
                 (Fault::Crash { .. } | Fault::PowerLoss { .. } | Fault::Replace { .. }, false) => "restarted",
-                (Fault::ClockStep { by, .. }, _) => {
+                (Fault::ClockStep { by, .. }, true) => {
                     event.by_us = Some(by.0);
                     "clock-stepped"
                 }

@@ -78,14 +78,15 @@ impl Search<'_> {
         flights.iter().filter(is_request).filter_map(answer).collect()
     }
 
-    /// What servers still have of clients that take their release for done, or are down for good, where somebody asks for it who waits.
+    /// What servers still have of clients that take their release for done, or are down for good, where somebody asks for it who waits;
+    /// and since when they have it.
     pub(super) fn left_behind(&self) -> Vec<Cause> {
         let waiting = self.who_waits();
         let clients = self.clients.iter().filter(|_| self.is_of_progress());
-        clients.filter_map(|client| self.left_behind_by(client, &waiting)).collect()
+        clients.filter_map(|client| self.left_behind_by(client, &waiting)).flatten().collect()
     }
 
-    fn left_behind_by(&self, client: &str, waiting: &BTreeSet<&str>) -> Option<Cause> {
+    fn left_behind_by(&self, client: &str, waiting: &BTreeSet<&str>) -> Option<Vec<Cause>> {
         let last = |is_it: fn(&Reported) -> bool| self.last_report(client, is_it);
         let released = last(|reported| reported.is_release());
         let released = released.filter(|released| last(|reported| reported.is_call()) < Some(*released));
@@ -136,8 +137,26 @@ impl Search<'_> {
             let asked = (gone..events.len()).find(is_asked)?;
             let waiter = events[asked].node.as_ref()?;
             let words = format!("{server} still stores {own}, and {waiter} waits behind it");
-            Some(self.cause(asked, Kind::Record, words))
+            // What came there when its owner had been granted it already is none of what it was granted by.
+            let granted = last(|reported| reported.is_grant()).filter(|_| is_gone.is_some());
+            let stored = granted.and_then(|granted| {
+                let stored = self.stored_since(server, place_of(line), client, asked)?;
+                (stored.position > granted).then_some(stored)
+            });
+            Some(stored.into_iter().chain([self.cause(asked, Kind::Record, words)]).collect())
         })
+    }
+
+    /// The step since which a server has had what it has in a place of a client's in that one.
+    fn stored_since(&self, server: &str, place: &str, client: &str, at: usize) -> Option<Cause> {
+        let steps = self.story.events[..=at].iter().enumerate().rev();
+        let of_server = steps.filter(|(_, event)| event.node.as_deref() == Some(server));
+        let own = of_server.filter_map(|(position, event)| {
+            let mut lines = event.stored.as_ref()?.iter().filter(|line| place_of(line) == place);
+            Some((position, lines.find_map(|line| live_of(line, client))))
+        });
+        let (first, own) = own.take_while(|(_, own)| own.is_some()).last()?;
+        Some(self.cause(first, Kind::Record, self.by_message(first, format!("{server} stores {}", own?))))
     }
 
     /// Whether what a server stores at the end is not over by its own clock.
@@ -356,7 +375,7 @@ mod tests {
         };
         let expected = [
             "A calls lock",
-            "B takes its release for done",
+            "B is done with its release",
             "s1 still stores 0/B@1 (created at 2), and A waits behind it",
             "A waits",
         ];

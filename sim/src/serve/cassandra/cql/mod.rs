@@ -51,6 +51,19 @@ pub enum Operator {
     In,
 }
 
+impl Operator {
+    /// How one is written that compares which value is larger.
+    pub fn sign_of_comparison(self) -> Option<&'static str> {
+        match self {
+            Operator::Less => Some("<"),
+            Operator::LessOrEqual => Some("<="),
+            Operator::Greater => Some(">"),
+            Operator::GreaterOrEqual => Some(">="),
+            Operator::Equal | Operator::NotEqual | Operator::In => None,
+        }
+    }
+}
+
 /// `column operator term`; with `IN`, any number of terms.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Relation {
