@@ -9,6 +9,10 @@
 //! passed its place on, and whoever is woken for that is no herd. Wake-ups at other times are not judged: a watch on the
 //! parent wakes at each arrival, too, but no release did that.
 //!
+//! What woke a client is not asked. A holder has left when it says so, and an arrival between that and what the store does about it
+//! counts as well: of a lock that wakes at arrivals a run can be shown in which the release alone woke one. A lock whose waiters watch
+//! their predecessors wakes nobody by an arrival.
+//!
 //! With several modes of access, waiters that can all be granted beside each other and beside who still holds are no herd: a
 //! writer that leaves may wake every reader, but not a reader and a writer.
 

@@ -137,26 +137,25 @@ impl Search<'_> {
             let asked = (gone..events.len()).find(is_asked)?;
             let waiter = events[asked].node.as_ref()?;
             let words = format!("{server} still stores {own}, and {waiter} waits behind it");
-            // What came there when its owner had been granted it already is none of what it was granted by.
-            let granted = last(|reported| reported.is_grant()).filter(|_| is_gone.is_some());
-            let stored = granted.and_then(|granted| {
-                let stored = self.stored_since(server, place_of(line), client, asked)?;
-                (stored.position > granted).then_some(stored)
-            });
+            let stored = self.stored_again(server, place_of(line), client, asked);
             Some(stored.into_iter().chain([self.cause(asked, Kind::Record, words)]).collect())
         })
     }
 
-    /// The step since which a server has had what it has in a place of a client's in that one.
-    fn stored_since(&self, server: &str, place: &str, client: &str, at: usize) -> Option<Cause> {
-        let steps = self.story.events[..=at].iter().enumerate().rev();
+    /// The step since which a server has what it has in a place of a client's in that one, if it had it and lost it since that client called:
+    /// by a second copy of the request, say.
+    fn stored_again(&self, server: &str, place: &str, client: &str, at: usize) -> Option<Cause> {
+        let called = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
+        let steps = self.story.events[..=at].iter().enumerate().skip(called).rev();
         let of_server = steps.filter(|(_, event)| event.node.as_deref() == Some(server));
-        let own = of_server.filter_map(|(position, event)| {
+        let mut own = of_server.filter_map(|(position, event)| {
             let mut lines = event.stored.as_ref()?.iter().filter(|line| place_of(line) == place);
             Some((position, lines.find_map(|line| live_of(line, client))))
         });
-        let (first, own) = own.take_while(|(_, own)| own.is_some()).last()?;
-        Some(self.cause(first, Kind::Record, self.by_message(first, format!("{server} stores {}", own?))))
+        let (first, own_line) = own.by_ref().take_while(|(_, own)| own.is_some()).last()?;
+        let is_again = own.any(|(_, own)| own.is_some());
+        let words = format!("{server} stores {} again", own_line?);
+        is_again.then(|| self.cause(first, Kind::Record, self.by_message(first, words)))
     }
 
     /// Whether what a server stores at the end is not over by its own clock.
@@ -382,6 +381,13 @@ mod tests {
         assert_eq!(told(&run(kept), None), expected);
         let gone = told(&run(&kept[1..]), None);
         assert!(gone.iter().all(|words| !words.contains("still stores")), "{gone:?}");
+        // A second copy of what stored it comes when it is gone.
+        let mut again = run(kept);
+        let copy = gets(step(3, "s1"), "B", "put 0/B@1");
+        again.splice(3..3, [stores(step(3, "s1"), &kept[1..]), stores(copy, kept)]);
+        again.insert(0, reports(step(0, "B"), "called B lock"));
+        let stored = "B's put 0/B@1: s1 stores 0/B@1 (created at 2) again".to_owned();
+        assert!(told(&again, None).contains(&stored), "{:?}", told(&again, None));
     }
 
     #[test]
