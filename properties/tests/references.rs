@@ -69,32 +69,30 @@ fn tables() -> impl Strategy<Value = AccessModes> {
 fn histories_in(
     tables: impl Strategy<Value = AccessModes>,
 ) -> impl Strategy<Value = (AccessModes, Vec<Event>)> {
-    let step = (0..CLIENTS, any::<u8>(), any::<u8>());
-    (tables, proptest::collection::vec(step, 0..110)).prop_map(|(modes, steps)| {
-        let mut doing = [Doing::Nothing; CLIENTS as usize];
-        let mut holds = [0; CLIENTS as usize];
-        let take = |(client, choice, seen): (u8, u8, u8)| {
-            let (doing_now, holds_so_far) = (doing[usize::from(client)], holds[usize::from(client)]);
-            let legal = legal_events(ClientId(client), doing_now, holds_so_far, seen, &modes);
-            let (event, next) = legal[usize::from(choice) % legal.len()];
-            doing[usize::from(client)] = next;
-            holds[usize::from(client)] += u32::from(is_granted(&event));
-            event
-        };
-        (modes, steps.into_iter().map(take).collect())
-    })
+    histories_of(tables, 110, legal_events)
 }
 
 /// What clients of a lock without any discipline may do whose grants rest on records of several servers, and little else.
 fn quorum_histories() -> impl Strategy<Value = (AccessModes, Vec<Event>)> {
-    let table = prop_oneof![4 => Just(AccessModes::EXCLUSIVE), 1 => tables()];
+    histories_of(prop_oneof![4 => Just(AccessModes::EXCLUSIVE), 1 => tables()], 60, quorum_events)
+}
+
+/// What a client may report next, and what it does then: as [`legal_events`].
+type Events = fn(ClientId, Doing, u32, u8, &AccessModes) -> Vec<(Event, Doing)>;
+
+/// Histories of fewer than so many steps, each one of the events that its client may report.
+fn histories_of(
+    tables: impl Strategy<Value = AccessModes>,
+    steps_max: usize,
+    events: Events,
+) -> impl Strategy<Value = (AccessModes, Vec<Event>)> {
     let step = (0..CLIENTS, any::<u8>(), any::<u8>());
-    (table, proptest::collection::vec(step, 0..60)).prop_map(|(modes, steps)| {
+    (tables, proptest::collection::vec(step, 0..steps_max)).prop_map(move |(modes, steps)| {
         let mut doing = [Doing::Nothing; CLIENTS as usize];
         let mut holds = [0; CLIENTS as usize];
         let take = |(client, choice, seen): (u8, u8, u8)| {
             let place = usize::from(client);
-            let events = quorum_events(ClientId(client), doing[place], holds[place], seen, &modes);
+            let events = events(ClientId(client), doing[place], holds[place], seen, &modes);
             let (event, next) = events[usize::from(choice) % events.len()];
             doing[place] = next;
             holds[place] += u32::from(is_granted(&event));
