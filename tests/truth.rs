@@ -6,7 +6,6 @@
 //! feedback store's queue nothing but the messages is.
 
 use picklock_model::time::{Micros, Wall};
-use picklock_properties::Promise;
 use picklock_sim::plans::fault::FaultSet;
 use picklock_sim::registry::Replay;
 use picklock_sim::report::{JsonEvent, JsonMessage, TextOptions, TimeColumn};
@@ -24,14 +23,10 @@ pub fn assert_true(token: &Token, replay: &Replay) {
         _ => Vec::new(),
     };
     untrue.extend(steps_of_the_dead(&replay.events));
-    // The herd's shortest run reads a notice before the answer that was sent first: in order it is two steps longer, and random runs,
-    // whose connections keep their order, meet it as well (row Z8).
-    if replay.shown_for != Some(Promise::NoHerd) {
-        untrue.extend(overtakings(&replay.events, |from, to| {
-            let are_servers = is_server(from) && is_server(to);
-            family == "zookeeper" || are_servers && matches!(family, "redis" | "redlock" | "etcd")
-        }));
-    }
+    untrue.extend(overtakings(&replay.events, |from, to| {
+        let are_servers = is_server(from) && is_server(to);
+        family == "zookeeper" || are_servers && matches!(family, "redis" | "redlock" | "etcd")
+    }));
     assert!(untrue.is_empty(), "{token}\n{}", untrue.join("\n"));
 }
 

@@ -115,7 +115,8 @@ impl Event {
             | Event::Input { .. }
             | Event::Settled { .. }
             | Event::Has { .. }
-            | Event::RecordMade { .. } => None,
+            | Event::RecordMade { .. }
+            | Event::Notified { .. } => None,
         }
     }
 
@@ -152,7 +153,8 @@ impl Event {
             | Event::Counted { .. }
             | Event::Settled { .. }
             | Event::Has { .. }
-            | Event::RecordMade { .. } => None,
+            | Event::RecordMade { .. }
+            | Event::Notified { .. } => None,
         }
     }
 
@@ -241,6 +243,7 @@ impl Event {
                 format!("has {client} {} on R{}", mode_had(accesses, *access), resource.0 + 1)
             }
             Event::RecordMade { server, .. } => format!("record-made {client} on s{}", server + 1),
+            Event::Notified { of, .. } => format!("notified {client} of {of}"),
             Event::TimeGiven { less, .. } => {
                 format!(
                     "time-given {client} {}",
@@ -294,6 +297,7 @@ impl Event {
             // The fault itself, the message read, the server's answer, and what came of a call are shown already.
             Event::Crashed { .. }
             | Event::RecordMade { .. }
+            | Event::Notified { .. }
             | Event::RowRead { .. }
             | Event::Woken { .. }
             | Event::Returned { .. }
@@ -373,7 +377,8 @@ pub(crate) mod tests {
             Event::Counted { .. } => Event::Settled { client },
             Event::Settled { .. } => Event::Has { client, resource: lock, access: None },
             Event::Has { .. } => Event::RecordMade { client, lock, server: 0 },
-            Event::RecordMade { .. } => return None,
+            Event::RecordMade { .. } => Event::Notified { client, lock, of: ClientId(1) },
+            Event::Notified { .. } => return None,
         })
     }
 

@@ -383,6 +383,17 @@ pub enum Event {
         /// The server's number.
         server: u8,
     },
+    /// Something this client watches has changed because a record is gone, whatever took it away: the client will be told, and learns it
+    /// when that arrives ([`Event::Woken`]). Recorded by the server that tells it, when it does. A store that records this records it of
+    /// every record whose owner it knows. Who begins to watch when it is gone already was not waiting for that.
+    Notified {
+        /// Who watched.
+        client: ClientId,
+        /// Of which lock the record was.
+        lock: LockId,
+        /// Whose record is gone.
+        of: ClientId,
+    },
 }
 
 /// How a call is written down: the mode of access, unless it is the first, in one with whether the client will wait.
@@ -526,7 +537,8 @@ impl Event {
             | Event::Counted { client }
             | Event::Settled { client }
             | Event::Has { client, .. }
-            | Event::RecordMade { client, .. } => client,
+            | Event::RecordMade { client, .. }
+            | Event::Notified { client, .. } => client,
         }
     }
 
@@ -537,7 +549,8 @@ impl Event {
             | Event::Acquired { lock, .. }
             | Event::RecordGone { lock, .. }
             | Event::RecordWritten { lock, .. }
-            | Event::RecordMade { lock, .. } => Some(lock),
+            | Event::RecordMade { lock, .. }
+            | Event::Notified { lock, .. } => Some(lock),
             Event::Called { .. }
             | Event::FoundFree { .. }
             | Event::Granted { .. }

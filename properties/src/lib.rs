@@ -348,7 +348,9 @@ impl Promise {
             Promise::MinValidity => {
                 "While a client holds, every record on a server that its grant rests on is alive."
             }
-            Promise::NoHerd => "From a holder's leaving until the next grant, at most one waiter is woken.",
+            Promise::NoHerd => {
+                "Until the next grant, at most one waiter is woken because a holder's record is gone."
+            }
             Promise::FreshRead => "Whoever begins to read after a record was acknowledged sees the record.",
             Promise::TimeOrder => "The time service never gives out less than it gave out before.",
             Promise::TokenOrder => {

@@ -60,6 +60,7 @@ pub trait Monitor: Clone + Eq + Hash + std::fmt::Debug {
             Event::Counted { client } => self.on_counted(client),
             Event::Settled { client } => self.on_settled(client),
             Event::RecordMade { client, lock: _, server } => self.on_record_made(client, server, usage),
+            Event::Notified { client, lock: _, of } => self.on_notified(client, of),
             // Not of a lock that is taken and given back: a judge of its own watches it.
             Event::Has { .. } => Ok(()),
         }
@@ -182,6 +183,11 @@ pub trait Monitor: Clone + Eq + Hash + std::fmt::Debug {
 
     /// [`Event::Woken`].
     fn on_woken(&mut self, _client: ClientId, _usage: &Usage) -> Verdict {
+        Ok(())
+    }
+
+    /// [`Event::Notified`].
+    fn on_notified(&mut self, _client: ClientId, _of: ClientId) -> Verdict {
         Ok(())
     }
 

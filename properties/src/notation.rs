@@ -115,6 +115,10 @@ pub(crate) fn woken(client: ClientId) -> Event {
     Event::Woken { client }
 }
 
+pub(crate) fn notified(client: ClientId, of: ClientId) -> Event {
+    Event::Notified { client, lock: LockId(0), of }
+}
+
 pub(crate) fn written(client: ClientId) -> Event {
     Event::Written { client }
 }

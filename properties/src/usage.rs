@@ -91,7 +91,8 @@ impl Usage {
             | Event::Counted { .. }
             | Event::Settled { .. }
             | Event::Has { .. }
-            | Event::RecordMade { .. } => return,
+            | Event::RecordMade { .. }
+            | Event::Notified { .. } => return,
         }
         // A mode is of interest for as long as its client waits or holds; what is over must not tell two states apart.
         if !self.waiting.union(self.holding).contains(client) {

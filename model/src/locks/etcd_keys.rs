@@ -69,12 +69,17 @@ pub fn created(response: Option<&Response>) -> Option<Revision> {
 
 /// What a change means to a lock whose keys are places in a queue: whose key was created first has the lock.
 pub fn queue_means(change: &Change, server: u8) -> Option<Event> {
-    let (Change::Created { key, lease } | Change::Gone { key, lease } | Change::First { key, lease }) =
-        *change;
+    let (Change::Created { key, lease }
+    | Change::Gone { key, lease }
+    | Change::First { key, lease }
+    | Change::Notified { key, lease, .. }) = *change;
     let (client, lock) = (ClientId(lease.client), LockId(key.prefix));
-    Some(match change {
+    Some(match *change {
         Change::Created { .. } => Event::Enqueued { client, lock },
         Change::Gone { .. } => Event::RecordGone { client, lock, server },
         Change::First { .. } => Event::Acquired { client, lock },
+        Change::Notified { client: watcher, .. } => {
+            Event::Notified { client: ClientId(watcher), lock, of: client }
+        }
     })
 }

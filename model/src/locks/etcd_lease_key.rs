@@ -34,7 +34,7 @@ mod tests;
 
 pub use settings::{Fence, OnDone, Settings, Wait};
 
-use super::etcd_keys::{deletion_of, is_created_at, key_of};
+use super::etcd_keys::{deletion_of, is_created_at, key_of, queue_means};
 use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Visitor};
 use crate::stores::etcd::session::{Here, Notice, Notices, Session};
 use crate::stores::etcd::{
@@ -320,14 +320,10 @@ impl Lock for EtcdLeaseKey {
 
     /// A lock's number is its key's prefix, and whose lease the key is bound to has the lock. There is no queue.
     fn means(change: &Change, server: u8) -> Option<Event> {
-        match *change {
+        match change {
             Change::Created { .. } => None,
-            Change::Gone { key, lease } => {
-                let (client, lock) = (ClientId(lease.client), LockId(key.prefix));
-                Some(Event::RecordGone { client, lock, server })
-            }
-            Change::First { key, lease } => {
-                Some(Event::Acquired { client: ClientId(lease.client), lock: LockId(key.prefix) })
+            Change::Gone { .. } | Change::First { .. } | Change::Notified { .. } => {
+                queue_means(change, server)
             }
         }
     }

@@ -51,6 +51,9 @@ pub fn means(change: &Change, _server: u8) -> Option<Event> {
         Change::First { parent, client } => {
             Some(Event::Acquired { client: ClientId(client), lock: lock_of(parent)? })
         }
+        Change::Notified { parent, client, of } => {
+            Some(Event::Notified { client: ClientId(client), lock: lock_of(parent)?, of: ClientId(of) })
+        }
         Change::Set { path: Path::Top(Name { word: WORK, .. }), client, done } => Some(match done {
             true => Event::Accepted { client: ClientId(client), fence: None, hold: None },
             false => Event::Rejected { client: ClientId(client), fence: None, hold: None },

@@ -42,7 +42,9 @@ impl Promise {
             Promise::MinValidity => {
                 "a record went without its client's doing: it expired, was lost or evicted"
             }
-            Promise::NoHerd => "after a holder had left, a waiter was woken while another one waited",
+            Promise::NoHerd => {
+                "a waiter was woken because a holder's record was gone, while another one waited"
+            }
             Promise::FreshRead => "a client read what was acknowledged before it began to read",
             Promise::TimeOrder => "the time service gave a client the time for the second time",
             Promise::TokenOrder => "a grant came with a token after another one had",
@@ -121,7 +123,7 @@ impl Monitors {
             Promise::Lemma1 => matches!(event, Event::RowRead { .. }) && self.lemma_1.depends_on(client),
             Promise::MinValidity => matches!(event, Event::RecordGone { .. }),
             Promise::NoHerd => {
-                matches!(event, Event::Woken { .. }) && self.no_herd.is_free() && besides(waiting)
+                matches!(event, Event::Woken { .. }) && self.no_herd.is_notified(client) && besides(waiting)
             }
             Promise::FreshRead => {
                 matches!(event, Event::RowRead { .. }) && self.fresh_read.must_see_some(client)
@@ -318,8 +320,8 @@ mod tests {
                 (vec![secured(&[1]), left(A), gone], vec![secured(&[1]), granted(A), left(A), released(A)])
             }
             Promise::NoHerd => (
-                vec![lock(A), granted(A), lock(B), lock(C), left(A), Event::Woken { client: B }],
-                vec![lock(A), granted(A), lock(B), left(A), Event::Woken { client: B }],
+                vec![lock(A), granted(A), lock(B), lock(C), left(A), notified(B, A), woken(B)],
+                vec![lock(A), granted(A), lock(B), lock(C), left(A), woken(B)],
             ),
             Promise::FreshRead => (
                 vec![Event::Written { client: A }, Event::ReadBegun { client: B }, read(B, &[A])],

@@ -276,6 +276,13 @@ impl Etcd {
             let meant = events.iter().filter(|event| watcher.keys.contains(event.key()));
             let meant: SmallVec<[WatchEvent; 1]> = meant.copied().collect();
             if !meant.is_empty() {
+                for event in &meant {
+                    if let WatchEvent::Delete { key, .. } = *event
+                        && let Some((_, lease)) = before.bound.iter().find(|(bound, _)| *bound == key)
+                    {
+                        out.changed(Change::Notified { key, lease: *lease, client: watcher.client });
+                    }
+                }
                 self.answer(watcher.client, watcher.serial, Outcome::Events(meant), out);
             }
         }
@@ -310,7 +317,10 @@ impl Etcd {
 
     fn before(&self) -> Before {
         let firsts = self.kv.firsts().map(|kv| (kv.key, kv.create_revision)).collect();
-        Before { revision: self.kv.revision, firsts }
+        // Of interest to watchers alone.
+        let keys = if self.watchers.is_empty() { &[] } else { self.kv.keys() };
+        let bound = keys.iter().filter_map(|kv| Some((kv.key, kv.lease?))).collect();
+        Before { revision: self.kv.revision, firsts, bound }
     }
 }
 
@@ -330,6 +340,8 @@ struct Before {
     revision: Revision,
     /// Of each prefix, the key created first of those that are bound to a lease.
     firsts: SmallVec<[(Key, Revision); 2]>,
+    /// Which keys go with which leases.
+    bound: SmallVec<[(Key, LeaseId); 2]>,
 }
 
 impl Store for Etcd {

@@ -430,4 +430,13 @@ pub enum Change {
         /// Its lease.
         lease: LeaseId,
     },
+    /// A watch tells that a key has just gone.
+    Notified {
+        /// Which key.
+        key: Key,
+        /// The lease it had.
+        lease: LeaseId,
+        /// Whose watch it is.
+        client: u8,
+    },
 }

@@ -96,7 +96,7 @@ impl Connection {
                 (WatchKind::Data | WatchKind::Absence, Edit::Created(_)) if watch.path == path => {
                     WatchEvent::Created
                 }
-                (WatchKind::Data | WatchKind::Absence | WatchKind::Children, Edit::Deleted(_))
+                (WatchKind::Data | WatchKind::Absence | WatchKind::Children, Edit::Deleted(..))
                     if watch.path == path =>
                 {
                     WatchEvent::Deleted
@@ -104,7 +104,7 @@ impl Connection {
                 (WatchKind::Data | WatchKind::Absence, Edit::Data(_)) if watch.path == path => {
                     WatchEvent::DataChanged
                 }
-                (WatchKind::Children, Edit::Created(_) | Edit::Deleted(_)) if Some(watch.path) == parent => {
+                (WatchKind::Children, Edit::Created(_) | Edit::Deleted(..)) if Some(watch.path) == parent => {
                     WatchEvent::ChildrenChanged
                 }
                 (WatchKind::Data | WatchKind::Absence | WatchKind::Children, _) => return true,

@@ -366,4 +366,13 @@ pub enum Change {
         /// Whether it was done.
         done: bool,
     },
+    /// A client's watch has fired because an ephemeral znode is gone.
+    Notified {
+        /// Below which znode that was.
+        parent: Path,
+        /// Whose watch it is.
+        client: u8,
+        /// Whose session the znode lived with.
+        of: u8,
+    },
 }

@@ -289,8 +289,18 @@ impl Edit {
     /// The znode that changed, and the one above if its children did.
     pub(super) fn touched(self) -> (Path, Option<Path>) {
         match self {
-            Edit::Created(path) | Edit::Deleted(path) => (path, path.parent()),
+            Edit::Created(path) | Edit::Deleted(path, _) => (path, path.parent()),
             Edit::Data(path) => (path, None),
+        }
+    }
+
+    /// What it means that a client's watch has fired for this.
+    pub(super) fn notifies(self, client: u8) -> Option<Change> {
+        match self {
+            Edit::Deleted(path, Some(owner)) => {
+                Some(Change::Notified { parent: path.parent()?, client, of: owner.client })
+            }
+            Edit::Deleted(_, None) | Edit::Created(_) | Edit::Data(_) => None,
         }
     }
 }

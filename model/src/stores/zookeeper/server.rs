@@ -280,11 +280,12 @@ impl ZooKeeper {
     fn notify(&mut self, edits: &Edits, answered: Option<u8>, cx: &Cx, out: &mut Out) {
         let mut told: SmallVec<[u8; 4]> = SmallVec::new();
         for connection in self.connections.iter_mut() {
-            let mut any = false;
-            for edit in edits {
-                any |= connection.fire(*edit);
-            }
             let client = connection.session.client;
+            let mut any = false;
+            for edit in edits.iter().filter(|edit| connection.fire(**edit)) {
+                any = true;
+                edit.notifies(client).into_iter().for_each(|change| out.changed(change));
+            }
             let with_answer = answered == Some(client) && cx.settings.flaw != Flaw::EventsAfterReplies;
             if any && !with_answer {
                 told.push(client);

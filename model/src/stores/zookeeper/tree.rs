@@ -32,7 +32,8 @@ pub struct Znode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Edit {
     Created(Path),
-    Deleted(Path),
+    /// And whose session it lived with, if it was ephemeral.
+    Deleted(Path, Option<SessionId>),
     Data(Path),
 }
 
@@ -256,8 +257,8 @@ impl Tree {
     /// Takes a znode without children away.
     pub(super) fn remove(&mut self, path: Path, zxid: Zxid, edits: &mut Edits) {
         if let Ok(place) = self.place(path) {
-            self.nodes.remove(place);
-            edits.push(Edit::Deleted(path));
+            let (_, node) = self.nodes.remove(place);
+            edits.push(Edit::Deleted(path, node.owner));
         }
         if let Some(parent) = path.parent().and_then(|parent| self.node_mut(parent).ok()) {
             parent.pzxid = zxid;
