@@ -99,7 +99,7 @@ fn pause(server: u8, seconds: i64) -> Fault {
 }
 
 /// Statements, and what they come to on a node of its own, real or not.
-const SAME: [&str; 35] = [
+const SAME: [&str; 45] = [
     "INSERT INTO k.locks (name, owner, fence) VALUES ('a', 'me', 7) IF NOT EXISTS USING TTL 1000",
     "INSERT INTO k.locks (name, owner) VALUES ('a', 'you') IF NOT EXISTS",
     "UPDATE k.locks SET owner = 'you' WHERE name = 'a' IF owner = 'nobody'",
@@ -135,6 +135,16 @@ const SAME: [&str; 35] = [
     "UPDATE k.locks SET name = 'c' WHERE name = 'a'",
     "SELEKT 1",
     "UPDATE k.locks SET owner = 'y' WHERE name = 'b' IF owner = 'nobody' AND fence = 1",
+    "BEGIN BATCH UPDATE k.locks SET owner = 'y' WHERE name = 'b' IF owner = 'nobody' APPLY BATCH",
+    "BEGIN BATCH UPDATE k.queue SET value = 'y' WHERE key = 'q' AND name = '8' IF value = 'y' APPLY BATCH",
+    "BEGIN BATCH UPDATE k.locks SET owner = 'y' WHERE name = 'none' IF owner = 'nobody' APPLY BATCH",
+    "BEGIN BATCH UPDATE k.locks SET owner = 'y' WHERE name = 'none' IF EXISTS APPLY BATCH",
+    "BEGIN BATCH INSERT INTO k.locks (name, owner) VALUES ('b', 'y') IF NOT EXISTS APPLY BATCH",
+    "BEGIN BATCH UPDATE k.locks SET owner = 'y' WHERE name = 'b' IF owner = 'x' APPLY BATCH",
+    "SELECT name, owner FROM k.locks WHERE name = 'b'",
+    "INSERT INTO k.locks (name, owner) VALUES ('n', 'me') USING TTL null",
+    "SELECT * FROM k.locks LIMIT null",
+    "INSERT INTO k.locks (name, owner) VALUES ('n', 'me') USING TIMESTAMP null",
 ];
 
 /// What a statement came to, without the words of errors.
@@ -230,10 +240,58 @@ fn what_makes_no_sense_is_refused_in_the_words_of_a_real_node() {
             Level::One,
             "More than one restriction was found for the start bound on name",
         ),
+        (
+            "SELECT * FROM k.queue WHERE key = 'a' AND value = 'b' AND value = 'c' ALLOW FILTERING",
+            Level::One,
+            "value cannot be restricted by more than one relation if it includes an Equal",
+        ),
+        (
+            "SELECT * FROM k.queue WHERE key = 'a' AND value > 'b' AND value > 'c' ALLOW FILTERING",
+            Level::One,
+            "More than one restriction was found for the start bound on value",
+        ),
+        (
+            "CREATE KEYSPACE other WITH replication = {'class': 'Nowhere', 'replication_factor': 1}",
+            Level::One,
+            "Unable to find replication strategy class 'org.apache.cassandra.locator.Nowhere'",
+        ),
+        (
+            "CREATE KEYSPACE other WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 'two'}",
+            Level::One,
+            "For input string: \"two\"",
+        ),
+        (
+            "CREATE KEYSPACE other WITH replication = {'replication_factor': 1}",
+            Level::One,
+            "Missing replication strategy class",
+        ),
+        (
+            "CREATE TABLE k.other (a text PRIMARY KEY) WITH default_time_to_live = -1",
+            Level::One,
+            "default_time_to_live must be greater than or equal to 0 (got -1)",
+        ),
+        (
+            "BEGIN BATCH USING TTL 5 INSERT INTO k.locks (name) VALUES ('b') APPLY BATCH",
+            Level::One,
+            "Global TTL on the BATCH statement is not supported.",
+        ),
+        (
+            "BEGIN BATCH USING TIMESTAMP 5 INSERT INTO k.locks (name) VALUES ('b') USING TIMESTAMP 6 APPLY BATCH",
+            Level::One,
+            "Timestamp must be set either on BATCH or individual statements",
+        ),
+        (
+            "BEGIN BATCH USING TIMESTAMP 5 INSERT INTO k.locks (name) VALUES ('b') IF NOT EXISTS APPLY BATCH",
+            Level::One,
+            "Cannot provide custom timestamp for conditional BATCH",
+        ),
     ];
     for (statement, level, words) in refused {
         let Answer::Error { code, message } = simulated.ask(statement, level) else { panic!("{statement}") };
-        assert!(code == 0x2200 && message.starts_with(words), "{statement}: {code:x} {message}");
+        assert!(
+            matches!(code, 0x2200 | 0x2300) && message.starts_with(words),
+            "{statement}: {code:x} {message}"
+        );
     }
     assert_eq!(rows(simulated.ask(take, Level::Any)), [["true"]]);
     let Some(real) = Real::start(1, false) else { return };
@@ -385,6 +443,61 @@ fn bytes_that_are_no_requests_end_the_connection_or_are_refused() {
     let mut header = [0; 9];
     stream.read_exact(&mut header).expect("an answer");
     assert_eq!(header[..5], [0x84, 0, 0, 1, 0], "a statement longer than its frame");
+}
+
+/// What is said on a new connection, a version, an opcode and a body each, and what is answered: an opcode each and the words of errors.
+fn talk(address: SocketAddr, said: &[(u8, u8, &[u8])]) -> Vec<String> {
+    let mut stream = TcpStream::connect(address).expect("it takes clients");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout is set");
+    let mut answers = Vec::new();
+    for (version, opcode, body) in said {
+        let length = u32::try_from(body.len()).expect("a short body").to_be_bytes();
+        let frame = [&[*version, 0, 0, 3, *opcode][..], &length[..], body].concat();
+        let mut header = [0; 9];
+        if stream.write_all(&frame).is_err() || stream.read_exact(&mut header).is_err() {
+            answers.push("the end".to_owned());
+            break;
+        }
+        let length = u32::from_be_bytes([header[5], header[6], header[7], header[8]]);
+        let mut body = vec![0; length as usize];
+        stream.read_exact(&mut body).expect("its body");
+        let words = match header[4] {
+            0 => format!(" {:#x} {}", body[3], String::from_utf8_lossy(&body[6..])),
+            _ => String::new(),
+        };
+        answers.push(format!("{:#x}{words}", header[4]));
+    }
+    answers
+}
+
+#[test]
+fn a_connection_begins_and_goes_on_as_with_a_real_node() {
+    const STARTUP: &[u8] = b"\0\x01\0\x0bCQL_VERSION\0\x053.0.0";
+    let query = |statement: &str, rest: &[u8]| {
+        let length = u32::try_from(statement.len()).expect("a short statement").to_be_bytes();
+        [&length[..], statement.as_bytes(), rest].concat()
+    };
+    let local = "SELECT key FROM system.local";
+    let fine = query(local, &[0, 1, 0]);
+    let (of_level_77, at_the_least) =
+        (query(local, &[0, 77, 0]), query(local, &[0, 1, 0x20, 0x80, 0, 0, 0, 0, 0, 0, 0]));
+    let (start, ask) = ((4, 1, STARTUP), (4, 7, &fine[..]));
+    let talks = [
+        vec![ask, start, ask],
+        vec![(4, 5, &[][..]), start, ask],
+        vec![start, start, ask],
+        vec![start, (3, 7, &fine[..]), ask],
+        vec![start, (4, 7, &of_level_77[..]), ask],
+        vec![start, (4, 7, &at_the_least[..]), ask],
+    ];
+    let served = Served::start(1);
+    let ours: Vec<Vec<String>> = talks.iter().map(|said| talk(served.addresses[0], said)).collect();
+    assert!(ours[0][0].starts_with("0x0 0xa Unexpected message QUERY"), "{ours:?}");
+    assert_eq!(ours[1], ["0x6", "0x2", "0x8"]);
+    assert!(ours[2][1].contains("already initialized") && ours[3][1].contains("message version"), "{ours:?}");
+    let Some(real) = Real::start(1, false) else { return };
+    let theirs: Vec<Vec<String>> = talks.iter().map(|said| talk(real.address(0), said)).collect();
+    assert_eq!(ours, theirs);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::names::{Cell, Clustering, Decided, MARKER, Names, TOMBSTONE_SECONDS, 
 use super::refusal::Refusal;
 use super::schema::Table;
 use super::select::Row;
-use super::values::Values;
+use super::values::{Number, Values};
 use bytes::Bytes;
 use picklock_model::stores::cassandra::{self, ColumnName, Mutation, Target};
 use picklock_model::time::Wall;
@@ -82,13 +82,30 @@ pub fn using_slots(using: &Using) -> Vec<(&Term, Kind, String)> {
 
 /// What a `USING TIMESTAMP` says.
 pub fn timestamp_of(using: &Using, values: &Values) -> Result<Option<i64>, Refusal> {
-    let timestamp = using.timestamp.as_ref();
-    let timestamp =
-        timestamp.map(|term| values.number(term, &Kind::Bigint, "[timestamp]")).transpose()?.flatten();
-    match timestamp {
-        Some(i64::MIN) => Err(Refusal::invalid("Out of range timestamp")),
-        other => Ok(other),
+    let Some(term) = &using.timestamp else { return Ok(None) };
+    match values.number(term, &Kind::Bigint, "[timestamp]")? {
+        Number::Is(i64::MIN) => Err(Refusal::invalid("Out of range timestamp")),
+        Number::Is(timestamp) => Ok(Some(timestamp)),
+        Number::Null => Err(Refusal::invalid("Invalid null value of timestamp")),
+        Number::Unset => Ok(None),
     }
+}
+
+/// What a batch may not have (`BatchStatement.validate`).
+pub fn check_batch(using: &Using, changes: &[cql::Change]) -> Result<(), Refusal> {
+    if using.ttl.is_some() {
+        return Err(Refusal::invalid("Global TTL on the BATCH statement is not supported."));
+    }
+    if using.timestamp.is_none() {
+        return Ok(());
+    }
+    if changes.iter().any(|change| change.condition().is_some()) {
+        return Err(Refusal::invalid("Cannot provide custom timestamp for conditional BATCH"));
+    }
+    if changes.iter().any(|change| change.using().timestamp.is_some()) {
+        return Err(Refusal::invalid("Timestamp must be set either on BATCH or individual statements"));
+    }
+    Ok(())
 }
 
 /// The change, with its values. `timestamp` is that of the batch, or of the request.
@@ -99,7 +116,13 @@ pub fn resolve(
     timestamp: Option<i64>,
 ) -> Result<Change, Refusal> {
     let using = change.using();
-    let ttl = using.ttl.as_ref().map(|term| values.number(term, &Kind::Int, "[ttl]")).transpose()?.flatten();
+    let ttl = using.ttl.as_ref().map(|term| values.number(term, &Kind::Int, "[ttl]")).transpose()?;
+    let ttl = match ttl {
+        Some(Number::Is(ttl)) => Some(ttl),
+        // None at all, whatever the table has (`Attributes.getTimeToLive`).
+        Some(Number::Null) => Some(0),
+        Some(Number::Unset) | None => None,
+    };
     let ttl_seconds = match ttl {
         None => Some(table.default_ttl),
         Some(ttl) if ttl < 0 => {

@@ -76,8 +76,8 @@ pub fn required(level: Level, servers: u8) -> Result<(Consistency, u8), Refusal>
         2 => 2,
         3 => 3,
         4 | 6..=9 => quorum,
-        5 => servers,
-        other => return Err(Refusal::Protocol(format!("Unknown code {other} for a consistency level"))),
+        // As no other is read ([`Level::read`]).
+        _ => servers,
     };
     match number {
         1 => Ok((Consistency::One, 1)),
@@ -370,8 +370,14 @@ impl Coordinator {
         if self.servers.now() - began < CAS_TIMEOUT { Ok(()) } else { Err(()) }
     }
 
-    /// A lightweight transaction: what it shows.
-    pub async fn transact(&self, change: &Change, level: Level, serial: Level) -> Result<Shown, Refusal> {
+    /// A lightweight transaction: what it shows, alone or in a batch.
+    pub async fn transact(
+        &self,
+        change: &Change,
+        level: Level,
+        serial: Level,
+        in_batch: bool,
+    ) -> Result<Shown, Refusal> {
         let Change { table, key, .. } = change;
         {
             let state = self.servers.state();
@@ -411,7 +417,7 @@ impl Coordinator {
             let row = rows.iter().find(|(of, _)| of == clustering).map(|(_, row)| row);
             let is_met = condition.is_met(table, row);
             if !is_met && is_certain {
-                return Ok(not_applied(change, row));
+                return Ok(not_applied(change, row, in_batch));
             }
             if self.servers.now() - began >= CAS_TIMEOUT {
                 return Err(timed_out(0));
@@ -424,7 +430,7 @@ impl Coordinator {
                 })?;
                 is_certain = true;
                 if found == before {
-                    return Ok(not_applied(change, row));
+                    return Ok(not_applied(change, row, in_batch));
                 }
                 partition.decided = found;
                 continue;
@@ -464,13 +470,15 @@ impl Coordinator {
     }
 }
 
-fn not_applied(change: &Change, row: Option<&Row>) -> Shown {
+/// What was there instead. A batch shows the row's key, too, as it may be about several (`ModificationStatement.buildCasFailureResultSet`).
+fn not_applied(change: &Change, row: Option<&Row>, in_batch: bool) -> Shown {
     let table = &change.table;
     let columns: Vec<usize> = match &change.condition {
         Some(super::change::If::NotExists) => (0..table.columns.len()).collect(),
         Some(super::change::If::Columns(columns)) => {
             let mut seen = BTreeSet::new();
-            columns.iter().map(|(at, ..)| *at).filter(|at| seen.insert(*at)).collect()
+            let key = 0..if in_batch { table.key_columns() } else { 0 };
+            key.chain(columns.iter().map(|(at, ..)| *at)).filter(|at| seen.insert(*at)).collect()
         }
         Some(super::change::If::Exists) | None => Vec::new(),
     };

@@ -17,6 +17,29 @@ pub mod opcode {
     pub const REGISTER: u8 = 0x0B;
     pub const EVENT: u8 = 0x0C;
     pub const BATCH: u8 = 0x0D;
+
+    /// As the real server calls it.
+    pub fn name(opcode: u8) -> &'static str {
+        match opcode {
+            ERROR => "ERROR",
+            STARTUP => "STARTUP",
+            READY => "READY",
+            0x03 => "AUTHENTICATE",
+            OPTIONS => "OPTIONS",
+            SUPPORTED => "SUPPORTED",
+            QUERY => "QUERY",
+            RESULT => "RESULT",
+            PREPARE => "PREPARE",
+            EXECUTE => "EXECUTE",
+            REGISTER => "REGISTER",
+            EVENT => "EVENT",
+            BATCH => "BATCH",
+            0x0E => "AUTH_CHALLENGE",
+            0x0F => "AUTH_RESPONSE",
+            0x10 => "AUTH_SUCCESS",
+            _ => "UNKNOWN",
+        }
+    }
 }
 
 /// The versions that are spoken.

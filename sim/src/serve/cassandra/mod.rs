@@ -16,7 +16,7 @@
 //! - A pause is felt by all connections: nobody is answered, what is sent waits. A crash resets them; so does a message that a
 //!   plan loses, for TCP loses nothing from the middle of a stream. A cut link delays, as it does with TCP. While a process is
 //!   down, connections to it are reset.
-//! - Every request has its own consistency level, and time-outs are those of 4.0: 5 s for reads, 2 s for writes, 1 s for
+//! - Every request has its own consistency level, and time-outs are those of 4.1: 5 s for reads, 2 s for writes, 1 s for
 //!   lightweight transactions.
 //! - Servers tell each other once a second that they are alive. Who was not heard of for 18 s is down for that server: what
 //!   needs more replicas is refused at once (`Unavailable`). After 50 ms without an answer a read asks one replica more.

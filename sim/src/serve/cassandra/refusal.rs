@@ -1,7 +1,7 @@
 //! Errors, by the codes and with the particulars of the real server (`native_protocol_v4.spec`, section 9), in its words where
 //! there are any.
 
-use super::frame::{Damaged, Writer};
+use super::frame::{Damaged, Reader, Writer};
 use picklock_model::time::Micros;
 
 /// A consistency level as the protocol has it.
@@ -13,6 +13,14 @@ impl Level {
     pub const ANY: Level = Level(0);
     pub const EACH_QUORUM: Level = Level(7);
     pub const SERIAL: Level = Level(8);
+
+    /// `ConsistencyLevel.fromCode`.
+    pub fn read(body: &mut Reader) -> Result<Level, Refusal> {
+        match body.short()? {
+            code @ 0..=10 => Ok(Level(code)),
+            code => Err(Refusal::Protocol(format!("Unknown code {code} for a consistency level"))),
+        }
+    }
 
     /// What a light-weight transaction is begun at, and not what is written or read at otherwise.
     pub fn is_serial(self) -> bool {
@@ -96,6 +104,7 @@ pub enum Refusal {
     },
     Syntax(String),
     Invalid(String),
+    Configuration(String),
     Exists {
         keyspace: String,
         table: String,
@@ -108,6 +117,10 @@ impl Refusal {
         Refusal::Invalid(why.into())
     }
 
+    pub fn configuration(why: impl Into<String>) -> Refusal {
+        Refusal::Configuration(why.into())
+    }
+
     /// What the real server does, and this one does not.
     pub fn not_served(what: impl std::fmt::Display) -> Refusal {
         Refusal::Invalid(format!("not served: {what}"))
@@ -115,9 +128,11 @@ impl Refusal {
 
     pub fn text(&self) -> String {
         match self {
-            Refusal::Server(why) | Refusal::Protocol(why) | Refusal::Syntax(why) | Refusal::Invalid(why) => {
-                why.clone()
-            }
+            Refusal::Server(why)
+            | Refusal::Protocol(why)
+            | Refusal::Syntax(why)
+            | Refusal::Invalid(why)
+            | Refusal::Configuration(why) => why.clone(),
             Refusal::Unavailable { level, .. } => {
                 format!("Cannot achieve consistency level {}", level_name(*level))
             }
@@ -150,13 +165,18 @@ impl Refusal {
             Refusal::ReadTimeout { .. } => 0x1200,
             Refusal::Syntax(_) => 0x2000,
             Refusal::Invalid(_) => 0x2200,
+            Refusal::Configuration(_) => 0x2300,
             Refusal::Exists { .. } => 0x2400,
             Refusal::Unprepared(_) => 0x2500,
         };
         let mut body = Writer::default();
         body.int(code).string(&self.text());
         match self {
-            Refusal::Server(_) | Refusal::Protocol(_) | Refusal::Syntax(_) | Refusal::Invalid(_) => {}
+            Refusal::Server(_)
+            | Refusal::Protocol(_)
+            | Refusal::Syntax(_)
+            | Refusal::Invalid(_)
+            | Refusal::Configuration(_) => {}
             Refusal::Unavailable { level, required, alive } => {
                 body.short(level.0).int((*required).into()).int((*alive).into());
             }
@@ -205,7 +225,8 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// How long a coordinator waits (`read_request_timeout`, `write_request_timeout` and `cas_contention_timeout` of 4.0).
+/// How long a coordinator waits (`read_request_timeout`, `write_request_timeout` and `cas_contention_timeout` of 4.1's
+/// `cassandra.yaml`).
 pub const READ_TIMEOUT: Micros = Micros::seconds(5);
 pub const WRITE_TIMEOUT: Micros = Micros::seconds(2);
 pub const CAS_TIMEOUT: Micros = Micros::seconds(1);

@@ -42,6 +42,29 @@ pub struct Keyspace {
 }
 
 impl Keyspace {
+    /// What no server takes: `KeyspaceAttributes.validate`, `AbstractReplicationStrategy`.
+    fn check_replication(&self) -> Result<(), Refusal> {
+        const STRATEGIES: [&str; 2] = ["SimpleStrategy", "NetworkTopologyStrategy"];
+        let refuse = |why: String| Err(Refusal::configuration(why));
+        if !self.replication.iter().any(|(key, _)| key == "class") {
+            return refuse("Missing replication strategy class".to_owned());
+        }
+        let strategy = self.strategy();
+        let name = strategy.rsplit('.').next().unwrap_or_default();
+        if !STRATEGIES.contains(&name) {
+            return refuse(format!("Unable to find replication strategy class '{strategy}'"));
+        }
+        for (_, factor) in self.replication.iter().filter(|(key, _)| key != "class") {
+            match factor.parse::<i32>() {
+                Ok(0..) => {}
+                Ok(_) => return refuse(format!("Replication factor must be non-negative; found {factor}")),
+                // As Java says it.
+                Err(_) => return refuse(format!("For input string: \"{factor}\"")),
+            }
+        }
+        Ok(())
+    }
+
     /// The replication strategy's class, by its full name.
     pub fn strategy(&self) -> String {
         let class = self.replication.iter().find(|(key, _)| key == "class").map_or("", |(_, class)| class);
@@ -178,11 +201,10 @@ impl Schema {
                 false => Err(Refusal::Exists { keyspace: name, table: String::new() }),
             };
         }
-        if !replication.iter().any(|(key, _)| key == "class") {
-            return Err(Refusal::Invalid("Missing replication strategy class".to_owned()));
-        }
+        let keyspace = Keyspace { replication, tables: BTreeMap::new() };
+        keyspace.check_replication()?;
         self.version += 1;
-        self.keyspaces.insert(name.clone(), Keyspace { replication, tables: BTreeMap::new() });
+        self.keyspaces.insert(name.clone(), keyspace);
         Ok(Some(SchemaChange { change: "CREATED", keyspace: name, table: None }))
     }
 

@@ -7,7 +7,7 @@ use super::kinds::Kind;
 use super::names::{Cell, Clustering, MARKER, Place};
 use super::refusal::Refusal;
 use super::schema::{Role, Table};
-use super::values::Values;
+use super::values::{Number, Values};
 use bytes::Bytes;
 use picklock_model::time::Wall;
 use std::collections::BTreeMap;
@@ -74,7 +74,7 @@ pub fn plan(select: &cql::Select, table: &Table, values: &Values) -> Result<Plan
         asked.push((at, relation.operator, terms.collect::<Result<Vec<_>, _>>()?));
     }
     let keys = keys(table, &asked, select.filters)?;
-    check_clustering(table, &asked)?;
+    check_repeated(table, &asked)?;
     let is_equal =
         |at: usize| asked.iter().any(|(of, operator, _)| *of == at && *operator == Operator::Equal);
     let clustering = table.partition_columns..table.key_columns();
@@ -100,9 +100,12 @@ pub fn plan(select: &cql::Select, table: &Table, values: &Values) -> Result<Plan
     let limit = match &select.limit {
         None => None,
         Some(term) => match values.number(term, &Kind::Int, "[limit]")? {
-            None => None,
-            Some(limit) if limit <= 0 => return Err(Refusal::invalid("LIMIT must be strictly positive")),
-            Some(limit) => usize::try_from(limit).ok(),
+            Number::Unset => None,
+            Number::Null => return Err(Refusal::invalid("Invalid null value of limit")),
+            Number::Is(limit) if limit <= 0 => {
+                return Err(Refusal::invalid("LIMIT must be strictly positive"));
+            }
+            Number::Is(limit) => usize::try_from(limit).ok(),
         },
     };
     let from = first_row(table, &asked);
@@ -110,14 +113,12 @@ pub fn plan(select: &cql::Select, table: &Table, values: &Values) -> Result<Plan
     Ok(Plan { keys, asked, reversed, limit, from, is_one })
 }
 
-/// What relations of one column of the clustering key do not go together (`SingleColumnRestriction.java`).
-fn check_clustering(table: &Table, asked: &[Asked]) -> Result<(), Refusal> {
+/// What relations of one column do not go together (`SingleColumnRestriction.java`); those of the partition key are looked at where keys
+/// are made of them.
+fn check_repeated(table: &Table, asked: &[Asked]) -> Result<(), Refusal> {
     for (place, (at, operator, _)) in asked.iter().enumerate() {
-        let is_clustering = (table.partition_columns..table.key_columns()).contains(at);
-        let Some((_, before, _)) = asked[..place].iter().find(|(of, ..)| of == at).filter(|_| is_clustering)
-        else {
-            continue;
-        };
+        let earlier = asked[..place].iter().find(|(of, ..)| of == at && *at >= table.partition_columns);
+        let Some((_, before, _)) = earlier else { continue };
         let name = &table.columns[*at].name;
         let is_start = |operator: &Operator| matches!(operator, Operator::Greater | Operator::GreaterOrEqual);
         let is_slice = |operator: &Operator| operator.sign_of_comparison().is_some();

@@ -10,7 +10,7 @@ use super::refusal::{Level, Refusal, WriteType};
 use super::schema::{SchemaChange, Table, is_system};
 use super::select::{self, Shown};
 use super::system::{self, View};
-use super::values::{Marker, Moment, Values};
+use super::values::{Marker, Moment, Number, Values};
 use bytes::Bytes;
 use sha1_smol::Sha1;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,8 +24,18 @@ pub struct Session {
     pub client: Option<u8>,
     /// The keyspace in use.
     keyspace: Mutex<Option<String>>,
+    begun: Mutex<Begun>,
     /// Where events go.
     events: UnboundedSender<Bytes>,
+}
+
+/// How far a connection has come.
+#[derive(Default, Debug)]
+struct Begun {
+    /// The version of its first message: all others have the same.
+    version: Option<u8>,
+    /// `STARTUP` was said.
+    is_ready: bool,
 }
 
 /// What is answered.
@@ -77,7 +87,7 @@ impl Reply {
 
 impl Session {
     pub fn new(coordinator: Coordinator, client: Option<u8>, events: UnboundedSender<Bytes>) -> Session {
-        Session { coordinator, client, keyspace: Mutex::new(None), events }
+        Session { coordinator, client, keyspace: Mutex::new(None), begun: Mutex::default(), events }
     }
 
     fn used(&self) -> Option<String> {
@@ -125,14 +135,40 @@ impl Session {
         }
     }
 
+    /// Whether a message may come now (`ServerConnection.validateNewMessage`).
+    fn check_order(&self, frame: &Frame) -> Result<(), Refusal> {
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let version = *begun.version.get_or_insert(frame.version);
+        if version != frame.version {
+            let now = frame.version;
+            return Err(Refusal::Protocol(format!(
+                "Invalid message version. Got {now}/v{now} but previous messages on this connection had version {version}/v{version}"
+            )));
+        }
+        match (begun.is_ready, frame.opcode) {
+            (true, opcode::STARTUP) => Err(Refusal::Protocol(
+                "Unexpected message STARTUP, the connection is already initialized".to_owned(),
+            )),
+            (true, _) | (false, opcode::STARTUP | opcode::OPTIONS) => Ok(()),
+            (false, other) => Err(Refusal::Protocol(format!(
+                "Unexpected message {}, expecting STARTUP or OPTIONS",
+                opcode::name(other)
+            ))),
+        }
+    }
+
     async fn try_answer(&self, frame: &Frame) -> Result<Reply, Refusal> {
+        self.check_order(frame)?;
         let mut body = Reader(frame.body.clone());
         match frame.opcode {
             opcode::STARTUP => {
                 let options = body.string_map()?;
                 match options.iter().find(|(key, _)| key == "COMPRESSION") {
                     Some((_, how)) => Err(Refusal::Protocol(format!("not served: compression by {how}"))),
-                    None => Ok(Reply::plain(opcode::READY)),
+                    None => {
+                        self.begun.lock().unwrap_or_else(PoisonError::into_inner).is_ready = true;
+                        Ok(Reply::plain(opcode::READY))
+                    }
                 }
             }
             opcode::OPTIONS => {
@@ -335,14 +371,15 @@ impl Session {
             Statement::Select(select) => self.select(select, &values, level, used).await,
             Statement::Change(one) => {
                 let change = self.resolved(one, &values, timestamp, used)?;
-                self.change(vec![change], level, serial, WriteType::Simple).await
+                self.change(vec![change], level, serial, None).await
             }
             Statement::Batch { is_logged, using, changes } => {
+                change::check_batch(using, changes)?;
                 let timestamp = change::timestamp_of(using, &values)?.or(timestamp);
                 let changes = changes.iter().map(|one| self.resolved(one, &values, timestamp, used));
                 let changes = changes.collect::<Result<Vec<_>, _>>()?;
                 let write = batch_type(*is_logged, &changes);
-                self.change(changes, level, serial, write).await
+                self.change(changes, level, serial, Some(write)).await
             }
             other => self.define(other, &values, used),
         }
@@ -363,24 +400,25 @@ impl Session {
         change::resolve(one, &table, values, timestamp)
     }
 
+    /// `batch`: of which kind the batch is that they are of.
     async fn change(
         &self,
         changes: Vec<Change>,
         level: Level,
         serial: Level,
-        write: WriteType,
+        batch: Option<WriteType>,
     ) -> Result<Reply, Refusal> {
         match &changes[..] {
             [] => Ok(Reply::void()),
             [one] if one.condition.is_some() => {
-                let shown = self.coordinator.transact(one, level, serial).await?;
+                let shown = self.coordinator.transact(one, level, serial, batch.is_some()).await?;
                 Ok(Reply::rows(&shown))
             }
             many if many.iter().any(|change| change.condition.is_some()) => {
                 Err(Refusal::not_served("conditions in a batch of several statements"))
             }
             many => {
-                self.coordinator.write(many, level, write).await?;
+                self.coordinator.write(many, level, batch.unwrap_or(WriteType::Simple)).await?;
                 Ok(Reply::void())
             }
         }
@@ -436,10 +474,10 @@ impl Session {
                 (0..body.short()?).map(|_| body.value().map(|bound| (None, bound))).collect();
             asked.push((parsed, keyspace, given?));
         }
-        let level = Level(body.short()?);
+        let level = Level::read(body)?;
         let flags = body.byte()?;
-        let serial = if flags & SERIAL != 0 { Level(body.short()?) } else { Level::SERIAL };
-        let timestamp = if flags & TIMESTAMP != 0 { Some(body.long()?) } else { None };
+        let serial = if flags & SERIAL != 0 { Level::read(body)? } else { Level::SERIAL };
+        let timestamp = if flags & TIMESTAMP != 0 { Some(timestamp(body)?) } else { None };
         let mut changes = Vec::new();
         for (parsed, keyspace, given) in asked {
             let keyspace = keyspace.or_else(|| used.clone());
@@ -452,7 +490,7 @@ impl Session {
             changes.push(self.resolved(one, &values, timestamp, keyspace.as_deref())?);
         }
         let write = batch_type(is_logged, &changes);
-        self.change(changes, level, serial, write).await
+        self.change(changes, level, serial, Some(write)).await
     }
 
     /// Changes the schema, or what of it is in use.
@@ -484,12 +522,15 @@ impl Session {
             }
             Statement::CreateTable(made) => {
                 let ttl = made.default_ttl.as_ref();
-                let ttl = ttl
-                    .map(|term| values.number(term, &Kind::Int, "default_time_to_live"))
-                    .transpose()?
-                    .flatten();
-                let ttl = u32::try_from(ttl.unwrap_or(0)).map_err(|_| {
-                    Refusal::invalid("default_time_to_live must be greater than or equal to 0")
+                let ttl = match ttl.map(|term| values.number(term, &Kind::Int, "default_time_to_live")) {
+                    Some(ttl) => ttl?,
+                    None => Number::Unset,
+                };
+                let ttl = if let Number::Is(ttl) = ttl { ttl } else { 0 };
+                let ttl = u32::try_from(ttl).map_err(|_| {
+                    Refusal::configuration(format!(
+                        "default_time_to_live must be greater than or equal to 0 (got {ttl})"
+                    ))
                 })?;
                 servers.state().desk.schema.create_table(made, used, ttl)?
             }
@@ -541,7 +582,7 @@ const NAMES: u8 = 0x40;
 
 /// What stands behind a statement (`native_protocol_v4.spec`, 4.1.4).
 fn options(body: &mut Reader) -> Result<Options, Refusal> {
-    let level = Level(body.short()?);
+    let level = Level::read(body)?;
     let flags = body.byte()?;
     let mut options = Options { level, serial: Level::SERIAL, values: Vec::new(), timestamp: None };
     if flags & VALUES != 0 {
@@ -557,7 +598,7 @@ fn options(body: &mut Reader) -> Result<Options, Refusal> {
         body.bytes()?;
     }
     if flags & SERIAL != 0 {
-        options.serial = Level(body.short()?);
+        options.serial = Level::read(body)?;
         if !matches!(options.serial.0, 8 | 9) {
             return Err(Refusal::invalid(format!(
                 "Invalid consistency for conditional update. Must be one of SERIAL or LOCAL_SERIAL, but is {}",
@@ -566,7 +607,20 @@ fn options(body: &mut Reader) -> Result<Options, Refusal> {
         }
     }
     if flags & TIMESTAMP != 0 {
-        options.timestamp = Some(body.long()?);
+        options.timestamp = Some(timestamp(body)?);
     }
     Ok(options)
+}
+
+/// A client's own timestamp (`QueryOptions.Codec`).
+fn timestamp(body: &mut Reader) -> Result<i64, Refusal> {
+    match body.long()? {
+        i64::MIN => Err(Refusal::Protocol(format!(
+            "Out of bound timestamp, must be in [{}, {}] (got {})",
+            i64::MIN + 1,
+            i64::MAX,
+            i64::MIN
+        ))),
+        other => Ok(other),
+    }
 }

@@ -6,9 +6,10 @@ use super::select::Row;
 use bytes::{BufMut, Bytes, BytesMut};
 use std::net::{IpAddr, SocketAddr};
 
-/// Which version it says it is: the last whose lightweight transactions are those of the simulator.
-pub const RELEASE: &str = "4.0.17";
-pub const CQL_VERSION: &str = "3.4.5";
+/// Which version it says it is: the one that it is compared with. Its lightweight transactions are the simulator's, unless it is told to
+/// have others (`paxos_variant`).
+pub const RELEASE: &str = "4.1.7";
+pub const CQL_VERSION: &str = "3.4.6";
 pub const CLUSTER: &str = "picklock";
 const DATACENTER: &str = "datacenter1";
 const RACK: &str = "rack1";

@@ -13,6 +13,15 @@ pub struct Marker {
     pub kind: Kind,
 }
 
+/// A number that may not be there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Number {
+    Is(i64),
+    Null,
+    /// As if the option were not there.
+    Unset,
+}
+
 /// Longer ones are no keys.
 const KEY_BYTES_MAX: usize = 65_535;
 
@@ -83,12 +92,16 @@ impl Values {
         }
     }
 
-    /// A number that is not there if it is null or not set.
-    pub fn number(&self, term: &Term, kind: &Kind, what: &str) -> Result<Option<i64>, Refusal> {
-        let Bound::Bytes(bytes) = self.term(term, kind, what)? else { return Ok(None) };
+    /// A number.
+    pub fn number(&self, term: &Term, kind: &Kind, what: &str) -> Result<Number, Refusal> {
+        let bytes = match self.term(term, kind, what)? {
+            Bound::Bytes(bytes) => bytes,
+            Bound::Null => return Ok(Number::Null),
+            Bound::Unset => return Ok(Number::Unset),
+        };
         let wide = <[u8; 8]>::try_from(&bytes[..]).map(i64::from_be_bytes);
         let narrow = <[u8; 4]>::try_from(&bytes[..]).map(|bytes| i32::from_be_bytes(bytes).into());
-        Ok(wide.or(narrow).ok())
+        Ok(wide.or(narrow).map_or(Number::Null, Number::Is))
     }
 
     /// A function, and the type of what it gives.

@@ -141,6 +141,34 @@ impl Watch {
         number
     }
 
+    /// Of faults in the order in which they struck, the last one; if that is of a clock, the one whose clock is wrong by most.
+    fn suspect<'a>(&self, strikes: &[&'a Strike], now: Micros) -> Option<&'a Strike> {
+        let last = *strikes.last()?;
+        let wrong = |strike: &Strike| self.clock_error(strike, now);
+        if wrong(last).is_none() {
+            return Some(last);
+        }
+        strikes.iter().copied().max_by_key(|strike| (wrong(strike), strike.number))
+    }
+
+    /// By how much the clock that a fault is about is wrong by now; if it is over, by how much it was. `None`: it is not about a clock.
+    fn clock_error(&self, strike: &Strike, now: Micros) -> Option<i64> {
+        let until = strike.over.map_or(now, |over| over.min(now));
+        let lasted = until.0.saturating_sub(strike.at.0);
+        let is_left_wrong = |other: &&Strike| other.over.is_none() && other.servers == strike.servers;
+        let steps =
+            || self.strikes.iter().filter(is_left_wrong).filter_map(|other| left_wrong_by(&other.fault));
+        match strike.fault {
+            Fault::ClockStep { by, .. } if strike.over.is_some() => Some(by.0.abs()),
+            Fault::ClockStep { .. } => Some(steps().map(|by| by.0).sum::<i64>().abs()),
+            Fault::Strobe { by, .. } => Some(by.0.abs()),
+            Fault::Drift { ppm, .. } => Some(lasted.saturating_mul(i64::from(ppm).abs()) / 1_000_000),
+            Fault::Freeze { .. } => Some(lasted),
+            Fault::CoarseClock { granularity, .. } => Some(granularity.0),
+            _ => None,
+        }
+    }
+
     /// Steps of clocks are over that have come to nothing together.
     fn ends_steps(&mut self, at: Micros) {
         let Some(last) = self.strikes.back() else { return };
@@ -471,10 +499,10 @@ impl Watch {
             .filter(|(place, strike)| !strike.is_vain(self.strikes.iter().take(*place)));
         let active: Vec<&Strike> =
             struck.map(|(_, strike)| strike).filter(active).filter(|_| !is_all_deleted).collect();
-        let last = |strikes: Vec<&Strike>| strikes.last().map(|strike| (*strike).clone());
-        let cause = last(active.iter().copied().filter(of_first).collect())
-            .or_else(|| last(active.iter().copied().filter(of_moved).collect()))
-            .or_else(|| last(active.clone()));
+        let suspect = |strikes: Vec<&Strike>| self.suspect(&strikes, broken.at).cloned();
+        let cause = suspect(active.iter().copied().filter(of_first).collect())
+            .or_else(|| suspect(active.iter().copied().filter(of_moved).collect()))
+            .or_else(|| suspect(active.clone()));
         for strike in active.iter().filter(|strike| of_first(strike) || moved.is_empty() || of_moved(strike))
         {
             broken.because.push(Because::Struck { fault: strike.fault.to_string(), at: strike.at });
@@ -670,6 +698,39 @@ mod tests {
             }
             let broken = watch.broken().next().expect("two hold").clone();
             assert_eq!(broken.fault.is_some(), is_to_blame, "{broken}");
+        }
+    }
+
+    #[test]
+    fn of_clocks_that_are_wrong_the_one_that_is_wrong_by_most_is_to_blame() {
+        use crate::plans::plan::Target;
+        let node = Target::Server(0);
+        let freeze = (Fault::Freeze { node, length: Micros::seconds(60) }, 0);
+        let drift = (Fault::Drift { node: Target::Server(1), ppm: -1_000 }, 1);
+        let step = |by| (Fault::ClockStep { node: Target::Server(2), by: Micros(by) }, 2);
+        let pause = (Fault::Pause { node, length: Micros::seconds(60) }, 0);
+        // A second after the first of them, which strike a moment after each other.
+        for (faults, blamed) in [
+            (vec![freeze.clone(), drift.clone(), step(2_000)], 0),
+            (vec![step(1_500_000), freeze.clone(), drift.clone()], 0),
+            // The second one has set it right again, nearly.
+            (vec![step(1_500_000), step(-1_490_000), freeze.clone()], 2),
+            (vec![drift.clone(), step(2_000)], 1),
+            (vec![step(500), drift.clone()], 1),
+            // Not of a clock.
+            (vec![freeze, step(2_000), pause], 2),
+        ] {
+            let mut watch = Watch::of_servers(true);
+            watch.record.begin(0, None);
+            for (place, (fault, server)) in (1..).zip(&faults) {
+                watch.struck(Micros(place), fault, vec![*server], None);
+            }
+            for (at, client, line) in TWO_HOLD {
+                let client = watch.witness.client(Some(client)).expect("there is room");
+                watch.hears(client, line, Micros(1_000_000 + at)).expect("a line");
+            }
+            let broken = watch.broken().next().expect("two hold").clone();
+            assert_eq!(broken.fault.map(|strike| strike.number), Some(blamed + 1), "{faults:?}");
         }
     }
 

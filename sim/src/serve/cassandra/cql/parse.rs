@@ -262,7 +262,7 @@ impl Parser {
         if self.is_word("per") {
             return Err(Refusal::not_served("PER PARTITION LIMIT"));
         }
-        let limit = if self.takes("limit") { Some(self.term()?) } else { None };
+        let limit = if self.takes("limit") { Some(self.integer()?) } else { None };
         let filters = self.takes("allow filtering");
         Ok(Select { table, selectors, relations, order, limit, filters })
     }
@@ -413,6 +413,19 @@ impl Parser {
         Ok(Term::Literal(literal))
     }
 
+    /// `intValue`: a number that is written out, or a marker.
+    fn integer(&mut self) -> Parsed<Term> {
+        let from = self.at;
+        let term = self.term()?;
+        match term {
+            Term::Marker(_) | Term::Literal(Literal::Integer(_)) => Ok(term),
+            Term::Literal(_) | Term::Call(..) => {
+                self.at = from;
+                Err(self.unexpected("a whole number"))
+            }
+        }
+    }
+
     fn using(&mut self) -> Parsed<Using> {
         let mut using = Using::default();
         if !self.takes("using") {
@@ -425,7 +438,7 @@ impl Parser {
                 () => return Err(self.unexpected("TIMESTAMP or TTL")),
             };
             let is_first = place.is_none();
-            let term = self.term()?;
+            let term = self.integer()?;
             *place = Some(term);
             if !is_first {
                 return Err(Refusal::Syntax("line 1: the same option twice behind USING".to_owned()));
