@@ -210,7 +210,7 @@ fn a_wrong_call_exits_2_after_one_line_that_says_what_would_be_right() {
         ("sweep cassandra-queue --plan /no/such/file", "cannot be read"),
         ("replay pk5_", "cut or altered"),
         ("replay nonsense", "begins with pk5_"),
-        ("replay C1 --width 3", "Columns, 32 or more"),
+        ("replay C1 --width 3", "Columns, 32 to 65535"),
         ("scenarios C1 --list --junit x.xml", "cannot be used with"),
         ("replay C99", "picklock scenarios --list has them all"),
         ("check dlm", "these begin so: dlm-"),

@@ -11,6 +11,7 @@ use crate::token::{Token, TokenError};
 use picklock_model::claims::{self, Scenario, Search};
 use picklock_properties::{Promise, PromiseSet};
 use std::io::Read;
+use std::num::{IntErrorKind, ParseIntError};
 
 /// What may stand where a token is asked for, in a help text.
 pub const WHAT: &str = "\
@@ -144,9 +145,14 @@ fn of_seed(
 ) -> Result<Token, BadCall> {
     let lock = names::lock(locks, lock)?;
     let faults = names::faults(faults)?;
-    let seed: u64 = seed
-        .parse()
-        .map_err(|_| BadCall(format!("{seed:?} is not the number of a seed; redlock:pause:3 has one")))?;
+    let seed: u64 = seed.parse().map_err(|error: ParseIntError| {
+        BadCall(match error.kind() {
+            IntErrorKind::PosOverflow => {
+                format!("the seed {seed} is too large: the last one is {}", u64::MAX)
+            }
+            _ => format!("{seed:?} is not the number of a seed; redlock:pause:3 has one"),
+        })
+    })?;
     let promise = match promise {
         None => None,
         Some(name) => {

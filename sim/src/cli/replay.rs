@@ -50,7 +50,7 @@ pub struct ReplayToken {
     /// Shows all rows
     #[arg(long, conflicts_with = "last")]
     all: bool,
-    /// Columns, 32 or more; those of the terminal, or 120, unless given
+    /// Columns, 32 to 65535; those of the terminal, or 120, unless given
     #[arg(long, value_name = "W", value_parser = clap::value_parser!(u16).range(32..))]
     width: Option<u16>,
     /// Nothing but ASCII

@@ -1,6 +1,7 @@
 //! `--seeds A..B` and `--shard I/N`.
 
 use super::BadCall;
+use std::num::IntErrorKind;
 use std::ops::Range;
 
 /// Reads `A..B`: from A on, up to but without B.
@@ -15,6 +16,9 @@ pub fn range(text: &str) -> Result<Range<u64>, BadCall> {
             "--seeds {text} is empty, for the second number does not count; {first}..{} is one seed",
             first.saturating_add(1)
         ))),
+        Some((Err(error), _) | (_, Err(error))) if *error.kind() == IntErrorKind::PosOverflow => {
+            Err(BadCall(format!("--seeds {text} is too large: seeds are numbers up to {}", u64::MAX)))
+        }
         Some((Err(_), _) | (_, Err(_))) | None => Err(BadCall(match text.parse::<u64>() {
             Ok(count @ 1..) => {
                 format!("--seeds {text} is a number, and here it takes a range of seeds: --seeds 0..{count}")
@@ -73,6 +77,8 @@ mod tests {
             let error = range(text).unwrap_err().to_string();
             assert!(error.contains(text) && error.matches("..").count() > 0, "{error}");
         }
+        let too_large = range("0..99999999999999999999").unwrap_err().to_string();
+        assert!(too_large.ends_with("is too large: seeds are numbers up to 18446744073709551615"));
         assert_eq!(range("9..3").unwrap_err().to_string(), "--seeds 9..3 runs backwards; 3..9 would do");
         assert!(range("100").unwrap_err().to_string().ends_with(": --seeds 0..100"));
         for text in ["", "0/4", "5/4", "1/0", "0/0", "x/4", "4", "1/11"] {

@@ -201,7 +201,7 @@ pub fn read(path: &Path) -> Result<Vec<Shown>, BadCall> {
 
 fn cells(text: &str) -> Result<Vec<Shown>, String> {
     let other = || "it is no result of matrix or sweep, as --json prints them, and no snapshot".to_owned();
-    let document: Value = serde_json::from_str(text).map_err(|_| other())?;
+    let document: Value = serde_json::from_str(text).map_err(|error| format!("{} ({error})", other()))?;
     if let Some(schema) = document["schema"].as_u64().filter(|schema| *schema > u64::from(SCHEMA)) {
         return Err(format!(
             "a newer picklock wrote it, with schema {schema}; this one reads up to {SCHEMA}"
@@ -209,7 +209,12 @@ fn cells(text: &str) -> Result<Vec<Shown>, String> {
     }
     match document.get("rows").and_then(Value::as_array) {
         Some(rows) if rows.is_empty() => Err("it has no rows: there is nothing to compare".to_owned()),
-        Some(rows) => rows.iter().map(|row| Shown::deserialize(row).map_err(|_| other())).collect(),
+        Some(rows) => {
+            let cell = |(number, row)| {
+                Shown::deserialize(row).map_err(|error| format!("{}: row {number}: {error}", other()))
+            };
+            (1..).zip(rows).map(cell).collect()
+        }
         None => Sweep::deserialize(&document).map(Sweep::cells).map_err(|_| other()),
     }
 }
