@@ -63,6 +63,9 @@ impl<'a> Reported<'a> {
             "record-gone" => format!("{client}'s record is gone"),
             "record-written" => format!("{client}'s record is written"),
             "record-made" => format!("{client}'s record is made"),
+            "notified" => {
+                format!("a watch of {client} fires, for{}'s record is gone", rest.replacen(" of", "", 1))
+            }
             "woken" => format!("{client} is woken"),
             "written" => format!("{client} knows it is written"),
             "read-begun" => format!("{client} begins to read"),
@@ -90,9 +93,19 @@ impl<'a> Reported<'a> {
         self.what == "granted"
     }
 
+    /// Whether the client holds no longer, of its own will.
+    pub fn is_departure(&self) -> bool {
+        self.what == "left"
+    }
+
     /// Whether the client is done with giving back, as far as it can know.
     pub fn is_release(&self) -> bool {
         self.what == "released"
+    }
+
+    /// Whether the client read what the lock guards, or wrote to it.
+    pub fn is_access(&self) -> bool {
+        matches!(self.what, "resource-read" | "accepted")
     }
 
     /// Whether a store was to write the client's record.
@@ -102,7 +115,7 @@ impl<'a> Reported<'a> {
 
     /// Whether what the server answers says it, too.
     pub fn is_answered(&self) -> bool {
-        self.what == "record-made"
+        matches!(self.what, "record-made" | "notified")
     }
 
     /// Whether the client learns that what it holds by lasts for longer.
@@ -145,10 +158,11 @@ impl Promise {
             | Promise::Theorem2
             | Promise::MinValidity
             | Promise::TokenOrder => &["granted", "has"],
-            Promise::FencedResource | Promise::LostUpdate => &["granted", "accepted"],
+            Promise::FencedResource => &["granted", "accepted"],
+            Promise::LostUpdate => &["granted", "resource-read", "accepted"],
             Promise::Fifo | Promise::BoundedOvertaking => &["enqueued", "granted"],
-            Promise::LeaseLoss => &["granted", "record-written", "renewed"],
-            Promise::NoHerd => &["released", "woken"],
+            Promise::LeaseLoss => &["granted", "left", "record-written", "renewed"],
+            Promise::NoHerd => &["notified", "woken"],
             Promise::Lemma1 | Promise::FreshRead => &["written", "read-begun", "row-read"],
             Promise::TimeOrder => &["time-given"],
             Promise::Linearizable

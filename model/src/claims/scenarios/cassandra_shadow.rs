@@ -85,8 +85,8 @@ fn c19() -> Scenario {
     };
     Scenario {
         id: "C19",
-        story: "A's clock steps back after it has left the shadow row: when it joins it again its cell is hidden by its own \
-                tombstone, it finds B's cell alone there, and one cell is enough for line 9",
+        story: "A's clock steps back after it has released the lock: when it takes it again its cell in the main row is hidden by the \
+                tombstone of that release, A enters all the same, and B finds the main row empty and enters, too",
         breaks: Promise::MutualExclusion,
         search: space(|lock| lock),
         fix: "timestamps that never go back",

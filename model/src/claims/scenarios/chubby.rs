@@ -33,8 +33,8 @@ fn h1() -> Scenario {
     };
     Scenario {
         id: "H1",
-        story: "a client counts its lease from when it reads the answer, which was long under way; the next KeepAlive is lost, the master's \
-                lease is over first, and another session is given the lock",
+        story: "a client that has paused counts its lease from when it reads the answer: the master's lease is over by then, another session \
+                has been given the lock, and the client takes its old answer for a grant",
         breaks: Promise::MutualExclusion,
         search: space(Count::FromReply),
         fix: "count from the sending, and a margin for clocks that drift apart; the master says for how long it has held the KeepAlive",

@@ -439,7 +439,7 @@ fn r25() -> Scenario {
     };
     Scenario {
         id: "R25",
-        story: "one node hangs, and the client waits for it until the lock that it has got elsewhere is over",
+        story: "one node does not answer, and the client, which asks one after the other, waits for it for ever",
         breaks: Promise::DeadlockFreedom,
         search: space(None),
         fix: "a time-out per node, far below the TTL",

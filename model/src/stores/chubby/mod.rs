@@ -113,6 +113,7 @@ impl Chubby {
             session.answer_in_time(cx, out);
         }
         while let Some(place) = self.sessions.iter().position(|session| session.is_over(cx)) {
+            out.remark = Some("ends a session whose lease is over");
             self.end(place, cx, out);
         }
         self.nodes.iter_mut().for_each(|node| node.grant(cx, out));

@@ -27,6 +27,7 @@ use picklock_engine::report::{Kind, Reason, Story};
 use picklock_engine::report::{Operation, operations};
 use picklock_properties::{Promise, Reported};
 use std::collections::BTreeSet;
+use stored::live_of;
 
 /// A step that what broke is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,6 +44,12 @@ pub struct Cause {
 
 /// With more causes than these, faults of one kind at one node are told together.
 const CAUSES_MAX: usize = 12;
+
+/// What stands between a server and what it has.
+const STORES: &str = " stores ";
+
+/// What stands between what comes to be there in one step.
+const AND: &str = ", and ";
 
 /// What lasts for less than this part of all that happens until the promise is broken is a trifle.
 const SHORT_PART: i64 = 1_000;
@@ -71,12 +78,16 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     let start = causes.iter().map(|cause| cause.position).chain(search.calls()).min().unwrap_or(end);
     // What an object answers may rest on a call of long ago.
     let start = if search.is_of_objects { 0 } else { start };
-    causes.extend(search.faults(start));
+    causes.extend(search.faults(start, flights));
     causes.extend(search.remarks(start));
     causes.extend(too_late.map_or_else(|| search.late(start, flights), |cause| vec![cause]));
     let is_of_faults = causes.iter().any(|cause| cause.kind == Kind::Fault);
     let expired_on = search.expired_on();
-    causes.extend(search.clocks(|node| !is_of_faults || expired_on.contains(node)));
+    // Whoever takes no lock itself is there for its clock.
+    let is_attendant =
+        |node: &str| search.clients.contains(node) && search.with_role(node, search.end) != node;
+    let is_asked = |node: &str| !is_of_faults || expired_on.contains(node) || is_attendant(node);
+    causes.extend(search.clocks(is_asked));
     let in_vain = search.written_in_vain();
     if !in_vain.is_empty() {
         causes.extend(search.answer_of_others(flights));
@@ -109,11 +120,20 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     // What is stored may be told twice: after the message that brought it, and alone.
     let again: Vec<Cause> = causes.clone();
     causes.retain(|cause| {
+        // Among others that come to be there in the same step.
+        let is_listed = |other: &Cause| {
+            let told = cause.words.split_once(STORES).filter(|_| cause.kind == Kind::Record);
+            told.is_some_and(|(by, line)| {
+                let lines = other.words.strip_prefix(by).and_then(|words| words.strip_prefix(STORES));
+                lines.is_some_and(|lines| lines.split(AND).any(|other| other == line))
+            })
+        };
         let says_more = |other: &Cause| {
             (other.position, other.kind) == (cause.position, cause.kind)
                 && other.words.len() > cause.words.len()
                 && (other.words.ends_with(&cause.words)
-                    || other.words.strip_prefix(&cause.words).is_some_and(|rest| rest.starts_with(", upon ")))
+                    || other.words.strip_prefix(&cause.words).is_some_and(|rest| rest.starts_with(", upon "))
+                    || is_listed(other))
         };
         !again.iter().any(says_more)
     });
@@ -231,7 +251,9 @@ impl Search<'_> {
                     && !self.is_over(&reported, &seen)
                     && !self.is_granted_anew(&reported);
                 if promise.is_about(&reported) && is_told && !seen.iter().any(is_same) {
-                    causes.push(self.cause(position, Kind::Milestone, reported.sentence()));
+                    if !self.is_handed_on(&reported) {
+                        causes.push(self.cause(position, Kind::Milestone, reported.sentence()));
+                    }
                     seen.push(reported);
                 }
             }
@@ -247,9 +269,30 @@ impl Search<'_> {
             && reports.any(|reported| reported.is_call() && reported.sentence() == cause.words)
     }
 
-    /// Of progress counts who waits since when, and who held last: nothing that came before a client's last call or grant.
+    /// Of progress counts who waits since when, and who held last: nothing that came before a client's last call or grant. That it
+    /// left, read or wrote counts nowhere once it has called or holds again.
     fn is_over(&self, reported: &Reported, later: &[Reported]) -> bool {
-        self.is_of_progress() && later.iter().any(|later| reported.is_settled_by(later))
+        let may_be = self.is_of_progress() || reported.is_departure() || reported.is_access();
+        may_be && later.iter().any(|later| reported.is_settled_by(later))
+    }
+
+    /// Where nobody is granted anything any more: whether a client has left since, and another one was granted it. It is not who held
+    /// last.
+    fn is_handed_on(&self, reported: &Reported) -> bool {
+        let stands_still = self.breaks.as_ref().is_some_and(|breaks| {
+            breaks.promise.is_of_progress() && breaks.promise != Promise::StarvationFreedom
+        });
+        if !stands_still || !(reported.is_grant() || reported.is_release()) {
+            return false;
+        }
+        let left = self.last_report(reported.client, |reported| reported.is_departure());
+        let mut others = self.clients.iter().filter(|other| **other != reported.client);
+        let lines = self.stored_at_the_end();
+        let is_left = |line: &String| live_of(line, reported.client).is_some();
+        if lines.values().copied().flatten().any(is_left) {
+            return false;
+        }
+        left.is_some() && others.any(|other| self.last_report(other, |reported| reported.is_grant()) > left)
     }
 
     /// Of who enters in the step that breaks it an earlier grant is over.
@@ -275,13 +318,14 @@ impl Search<'_> {
     }
 
     /// What struck since the first of the other causes, and what struck a clock before.
-    fn faults(&self, start: usize) -> Vec<Cause> {
+    fn faults(&self, start: usize, flights: &[Flight]) -> Vec<Cause> {
         let struck = self.story.events[..=self.end].iter().enumerate();
         struck
             .filter(|(_, event)| is_fault(event.what) || ENDS.contains(&event.what))
             .filter(|(position, event)| *position >= start || self.lasts(*position, event, start))
             .filter(|(_, event)| event.message.is_none() || !self.is_about_others(event))
             .filter(|(position, event)| !self.is_trifle(*position, event))
+            .filter(|(position, event)| !self.is_made_up_for(*position, event, flights))
             .filter_map(|(position, event)| {
                 Some(self.cause(position, Kind::Fault, self.fault_words(position, event)?))
             })
@@ -298,7 +342,8 @@ impl Search<'_> {
         match event.what {
             // Whoever is down hears nothing: that it went down is told.
             "lost" => {
-                [&event.from, &event.to].into_iter().flatten().any(|node| self.is_down_at(node, position))
+                let mut nodes = [&event.from, &event.to].into_iter().flatten();
+                nodes.any(|node| self.is_down_at(node, position)) && !self.is_missed(position, event)
             }
             "paused" if in_seconds => {
                 let resumed = (position..events.len())
@@ -314,6 +359,58 @@ impl Search<'_> {
             }
             _ => false,
         }
+    }
+
+    /// Whether a server whose record of a holder is gone later was to hear this of it, and did not hear it by then.
+    fn is_missed(&self, position: usize, lost: &JsonEvent) -> bool {
+        let (Some(from), Some(to)) = (lost.from.as_deref(), lost.to.as_deref()) else { return false };
+        let later = &self.story.events[position..=self.end];
+        let is_gone = |event: &JsonEvent| {
+            let mut reports = event.reported.iter().filter_map(|report| Reported::parse(report));
+            reports.any(|reported| reported.client == from && reported.lost_on() == Some(to))
+        };
+        let is_heard = |event: &JsonEvent| {
+            event.what == "delivered"
+                && (&event.from, &event.to, &event.message) == (&lost.from, &lost.to, &lost.message)
+        };
+        let holds = || (0..position).any(|earlier| self.is_granted_in(earlier, from));
+        let gone = later.iter().position(is_gone).filter(|_| !self.is_of_progress());
+        gone.is_some_and(|gone| !later[..gone].iter().any(is_heard) && holds())
+    }
+
+    /// A doubled request that changes nothing whenever it arrives; and where somebody waits, a lost one that was said again while its
+    /// client was still at the same.
+    fn is_made_up_for(&self, position: usize, event: &JsonEvent, flights: &[Flight]) -> bool {
+        let events = &self.story.events;
+        let (Some(from), Some(to), Some(message)) = (&event.from, &event.to, &event.message) else {
+            return false;
+        };
+        if self.is_of_objects || !self.clients.contains(from.as_str()) {
+            return false;
+        }
+        let alike = flights.iter().filter(|flight| {
+            (&flight.from, &flight.to, &flight.message) == (from, to, message) && !flight.is_lost
+        });
+        let mut arrived =
+            alike.filter_map(|flight| flight.ended).filter(|ended| *ended > position && *ended <= self.end);
+        let passes_on =
+            |at: usize| events[at].sent.iter().any(|sent| !self.clients.contains(sent.to.as_str()));
+        let is_gone = |event: &JsonEvent| {
+            let mut reports = event.reported.iter().filter_map(|report| Reported::parse(report));
+            reports.any(|reported| reported.client == from && reported.lost_on().is_some())
+        };
+        match event.what {
+            "duplicated" => !arrived.any(|at| self.changes_something(at) || passes_on(at)),
+            "lost" if self.is_of_progress() => arrived
+                .any(|at| !self.went_on(from, position, at) && !events[position..at].iter().any(is_gone)),
+            _ => false,
+        }
+    }
+
+    /// Whether a client is at something else between these steps than it was before.
+    fn went_on(&self, client: &str, since: usize, until: usize) -> bool {
+        let is_its = |at: &usize| self.story.events[*at].node.as_deref() == Some(client);
+        (since + 1..until).filter(is_its).any(|at| self.goes_on(at))
     }
 
     /// Whether a node is down in this step.
@@ -355,6 +452,10 @@ impl Search<'_> {
             // It may have a subject of its own.
             let has_subject = remark.contains(": ");
             let words = if has_subject { remark.to_owned() } else { format!("{server} {remark}") };
+            let words = match self.stays(position) {
+                Some(line) => format!("{words}: {line} stays"),
+                None => words,
+            };
             Some(self.cause(position, Kind::Fault, words))
         });
         remarks.collect()
@@ -368,10 +469,17 @@ impl Search<'_> {
         is_other(&event.from) || is_other(&event.to)
     }
 
-    /// Where each party called for what it was granted last.
+    /// Where each party called for what it was granted last, or asked several servers for it the last time.
     fn calls(&self) -> Vec<usize> {
         let parties = self.breaks.iter().flat_map(|breaks| &breaks.parties);
-        parties.filter_map(|client| self.last_report(client, |reported| reported.is_call())).collect()
+        let asked = |client: &&str| {
+            let called = self.last_report(client, |reported| reported.is_call())?;
+            let enters = self.is_granted_in(self.end, client).then_some(self.end);
+            let granted = enters.or_else(|| self.last_report(client, |reported| reported.is_grant()));
+            let asked_all = granted.and_then(|granted| self.asked_all(client, granted));
+            Some(asked_all.map_or(called, |(asked, _)| asked.max(called)))
+        };
+        parties.filter_map(asked).collect()
     }
 
     /// Whether a fault that struck before the first cause is in force then.
@@ -409,9 +517,27 @@ impl Search<'_> {
             _ => match said.strip_prefix("clock") {
                 Some(rest) => format!("{node}'s clock{rest}"),
                 None if event.what == "crashed" => format!("{} {said}", self.with_role(node, position)),
+                None if self.comes_back_whole(position) => {
+                    format!("{node} {said}, with all that it had stored")
+                }
                 None => format!("{node} {said}"),
             },
         })
+    }
+
+    /// Whether a server starts again in this step, and has what it had stored before it went down.
+    fn comes_back_whole(&self, position: usize) -> bool {
+        let events = &self.story.events;
+        let event = &events[position];
+        if event.what != "restarted" {
+            return false;
+        }
+        let of_it = |earlier: &usize| events[*earlier].node == event.node;
+        let crashed = (0..position).rev().filter(of_it).find(|earlier| events[*earlier].what == "crashed");
+        let before = crashed.and_then(|crashed| {
+            (0..crashed).rev().filter(of_it).find_map(|earlier| events[earlier].stored.as_ref())
+        });
+        before.is_some_and(|before| !before.is_empty() && Some(before) == event.stored.as_ref())
     }
 
     /// `C (who has renewed?)`: whoever takes no lock itself, with what it is about before this step.
@@ -467,14 +593,34 @@ impl Search<'_> {
                 let arrived = flight.ended.filter(|ended| (start..=self.end).contains(ended))?;
                 let asks_only =
                     !self.clients.contains(flight.to.as_str()) && !self.changes_something(arrived);
-                if self.is_of_objects && asks_only {
+                let Flight { from, to, message, sent, is_only_overtaken, .. } = flight;
+                let waits = || !self.went_on(from, *sent, arrived);
+                let may_be_nothing = self.is_of_progress() || *is_only_overtaken;
+                if asks_only && (self.is_of_objects || may_be_nothing && waits()) {
                     return None;
                 }
-                let Flight { from, to, message, is_only_overtaken, .. } = flight;
+                // Nor does it matter when that comes of which a client does nothing, and which it did not go on without.
+                let is_heeded = self.goes_on(arrived)
+                    || !self.story.events[arrived].sent.is_empty()
+                    || self.went_on(to, *sent, arrived);
+                if self.is_of_progress() && self.clients.contains(to.as_str()) && !is_heeded {
+                    return None;
+                }
+                // Whoever calls could have called later.
+                if self.is_call_of(flight) && waits() {
+                    return None;
+                }
                 let late = if *is_only_overtaken { "arrives after a later one" } else { "arrives late" };
                 Some(self.cause(arrived, Kind::Fault, format!("{from} to {to}: {message} {late}")))
             })
             .collect()
+    }
+
+    /// Whether a message is the one that its client calls by.
+    fn is_call_of(&self, flight: &Flight) -> bool {
+        let reports = &self.story.events[flight.sent].reported;
+        let mut reports = reports.iter().filter_map(|report| Reported::parse(report));
+        reports.any(|reported| reported.is_call() && reported.client == flight.from)
     }
 
     /// Whether a message took no time beside that for which somebody has waited in vain.
@@ -562,11 +708,17 @@ fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool)
     let mut chain: Vec<Told> = Vec::new();
     for (nth, cause) in causes.iter().enumerate() {
         let event = &story.events[cause.position];
-        // A partition cuts links of many nodes, and a bad network loses messages of all.
-        let of_network = matches!(event.what, "link-cut" | "lost" | "duplicated" | "delivered");
-        let node = event.node.clone().filter(|_| !of_network);
+        let of = match event.what {
+            // A partition cuts links of many nodes, all at one moment.
+            "link-cut" => Some(event.at_us.to_string()),
+            // A bad network loses messages of all.
+            "lost" | "duplicated" | "delivered" => None,
+            // One may come back with what it had, and another time without.
+            "restarted" => Some(cause.words.clone()),
+            _ => event.node.clone(),
+        };
         // What servers do of their own accord is alike whichever does it.
-        let like = event.remark.map_or((event.what, node), |remark| (remark, None));
+        let like = event.remark.map_or((event.what, of), |remark| (remark, None));
         let told = Told { cause: cause.clone(), like, nth, times: 1, is_alike: true };
         let is_fault = |told: &Told| told.cause.kind == Kind::Fault;
         let earlier = chain

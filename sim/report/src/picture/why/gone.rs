@@ -32,6 +32,7 @@ impl Search<'_> {
         });
         let asked_all = self.asked_all(client, granted).map(|(position, _)| position);
         let asked = asked_all.max(called);
+        let enters = self.is_granted_in(self.end, client);
         self.story.events[..=self.end]
             .iter()
             .enumerate()
@@ -43,6 +44,8 @@ impl Search<'_> {
             })
             // What went before the grant was missed by it, unless it was stored anew.
             .filter(|(position, server)| *position >= granted || !self.stores_of(server, granted, client))
+            // Who enters in the step that breaks it may do so by a record that came after.
+            .filter(|(_, server)| !(enters && self.stores_of(server, self.end, client)))
             // What was there before it asked is left from an earlier time.
             .filter(|(position, _)| {
                 let stored = self.first_stored(*position, client);
@@ -93,8 +96,10 @@ impl Search<'_> {
         };
         let mut causes = vec![self.cause(first, Kind::Gone, words)];
         causes.extend(self.remark_before(granted, first));
+        causes.extend(self.decided(granted, first, client));
         causes.extend(self.record(first, client));
-        causes.extend(self.prolonged(granted, client));
+        let prolonged = self.prolonged(granted, client);
+        causes.extend(prolonged.or_else(|| self.answered_elsewhere(first, client)));
         causes
     }
 
@@ -176,10 +181,65 @@ impl Search<'_> {
         let (server, remark) = (events[remarked].node.as_ref()?, events[remarked].remark?);
         Some(self.cause(remarked, Kind::Gone, format!("{server} {remark}")))
     }
+
+    /// Where the server last told the others something of the client, if what takes the record is a message of theirs that does not name
+    /// it: what brought that, or what it told them.
+    fn decided(&self, granted: usize, gone: usize, client: &str) -> Option<Cause> {
+        let events = &self.story.events;
+        let is_client = |node: &str| self.clients.contains(node);
+        let is_unnamed = |event: &JsonEvent| {
+            let is_of_server = event.from.as_deref().is_some_and(|from| !is_client(from));
+            let is_named = event.message.as_deref().is_some_and(|message| names(message, client));
+            is_of_server && !is_named && event.remark.is_none()
+        };
+        let of = Some(&events[gone]).filter(|event| is_unnamed(event))?;
+        let told = |event: &JsonEvent| {
+            let is_asked = event.from.as_deref().is_some_and(is_client);
+            let mut sent = event.sent.iter().filter(|_| event.node == of.node && !is_asked);
+            let sent = sent.find(|sent| !is_client(&sent.to) && names(&sent.message, client))?;
+            Some((sent.to.clone(), sent.message.clone()))
+        };
+        let (position, (to, message)) =
+            (granted..gone).rev().find_map(|position| Some((position, told(&events[position])?)))?;
+        let (server, event) = (of.node.as_ref()?, &events[position]);
+        let words = match (&event.from, &event.message) {
+            (Some(from), Some(brought)) if names(brought, client) => format!("{from} to {server}: {brought}"),
+            (_, _) => format!("{server} to {to}: {message}"),
+        };
+        Some(self.cause(position, Kind::Milestone, words))
+    }
+
+    /// The last time before that at which a client was told something upon a sign of life, if that was by another server.
+    fn answered_elsewhere(&self, gone: usize, client: &str) -> Option<Cause> {
+        let events = &self.story.events;
+        let is_still = |position: usize| {
+            events[position].node.as_deref() == Some(client)
+                && events[position].reported.is_empty()
+                && !self.goes_on(position)
+        };
+        let asks = |position: &usize| events[*position].wake == Some("machine") && is_still(*position);
+        let answer = |position: usize| {
+            let server = &events[position].sent.first()?.to;
+            let is_its = |later: &usize| {
+                let event = &events[*later];
+                event.what == "delivered"
+                    && event.node.as_deref() == Some(client)
+                    && event.from.as_ref() == Some(server)
+            };
+            let told = (position + 1..gone).find(is_its)?;
+            (is_still(told) && events[told].sent.is_empty()).then_some((told, server))
+        };
+        let (told, server) = (0..gone).rev().filter(asks).find_map(answer)?;
+        let message = events[told].message.as_deref()?;
+        let is_elsewhere =
+            events[gone].node.as_ref() != Some(server) && !self.clients.contains(server.as_str());
+        is_elsewhere
+            .then(|| self.cause(told, Kind::Milestone, format!("{server} answers {client}: {message}")))
+    }
 }
 
 /// A record without what a store notes of it, if it names its client all the same.
-fn in_short<'a>(line: &'a str, client: &str) -> &'a str {
+pub(super) fn in_short<'a>(line: &'a str, client: &str) -> &'a str {
     let place = line.split_once(": ").map_or(line, |(place, _)| place);
     if names(place_of(place), client) { place } else { line }
 }

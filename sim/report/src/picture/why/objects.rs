@@ -1,8 +1,10 @@
 //! Why the calls of a shared object come to what no order of them explains: what each of them has stored, and the answers that were
 //! lost on the way.
 
-use super::stored::names;
-use super::{Cause, Kind, Search};
+use super::expired::ends_at;
+use super::risen::Cell;
+use super::stored::{names, place_of};
+use super::{AND, Cause, Kind, STORES, Search};
 use crate::flights::Flight;
 use picklock_engine::report::{JsonEvent, TimeColumn};
 
@@ -34,7 +36,12 @@ impl Search<'_> {
         // What a server says of itself when it is first looked at is no change.
         let is_change = |position: &usize| {
             let (before, after) = self.around(*position);
-            before.is_some() || after.iter().copied().flatten().any(|line| self.is_somebodys(line))
+            let is_asked_for = |line: &str| {
+                let message = self.story.events[*position].message.as_deref().unwrap_or_default();
+                message.split([' ', ',', ';']).any(|word| word == place_of(line))
+            };
+            let mut after = after.iter().copied().flatten();
+            before.is_some() || after.any(|line| self.is_somebodys(line) || is_asked_for(line))
         };
         let changes = (0..=self.end).rev().filter(is_change).filter_map(|position| self.change(position));
         changes.take(LAST).collect()
@@ -54,13 +61,25 @@ impl Search<'_> {
         let (before, after) = (before.unwrap_or_default(), after?);
         let server = self.story.events[position].node.as_deref()?;
         let is_counted = |line: &&String| line.starts_with(COUNTED);
+        // Of nothing but tombstones nobody sees that they go.
+        let is_buried =
+            |line: &&String| Cell::all(line).count() > 0 && Cell::all(line).all(|cell| cell.is_tombstone);
         let new = || after.iter().filter(|line| !before.contains(line));
         let gone = || before.iter().filter(|line| !after.contains(line));
-        let stores = |line: &String| format!("{server} stores {line}");
-        let words = new().find(|line| self.is_somebodys(line)).map(stores);
+        let stores = |line: &String| format!("{server}{STORES}{line}");
+        let of_clients = new().filter(|line| self.is_somebodys(line)).cloned().collect::<Vec<_>>().join(AND);
+        let words = Some(of_clients).filter(|lines| !lines.is_empty()).map(|lines| stores(&lines));
         let words = words.or_else(|| new().find(|line| !is_counted(line)).map(stores));
+        let event = &self.story.events[position];
+        let now = event.wall_us.unwrap_or(event.at_us);
+        let is_over = |line: &&String| ends_at(line).is_some_and(|until| until <= now);
+        // Whoever asks next finds it so: that is not what took it.
+        if let Some(line) = gone().find(is_over).filter(|_| words.is_none()) {
+            return Some(self.cause(position, Kind::Record, format!("{line} has expired on {server}")));
+        }
         let words = words.or_else(|| {
-            gone().find(|line| !is_counted(line)).map(|line| format!("{line} is gone on {server}"))
+            let gone = gone().find(|line| !is_counted(line) && !is_buried(line));
+            gone.map(|line| format!("{line} is gone on {server}"))
         });
         let words = words.or_else(|| new().next().filter(|_| !before.is_empty()).map(stores))?;
         Some(self.cause(position, Kind::Record, self.by_message(position, words)))
@@ -72,7 +91,7 @@ impl Search<'_> {
     }
 
     /// What a server stores before this step of it and after it, if it is one.
-    fn around(&self, position: usize) -> (Option<&[String]>, Option<&[String]>) {
+    pub(super) fn around(&self, position: usize) -> (Option<&[String]>, Option<&[String]>) {
         let event = &self.story.events[position];
         let of_server = |earlier: &&JsonEvent| earlier.node == event.node;
         let before = self.story.events[..position].iter().rev().filter(of_server);

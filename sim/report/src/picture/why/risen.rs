@@ -59,9 +59,29 @@ impl Search<'_> {
                     tombstone.at
                 );
                 causes.push(self.cause(position, Kind::Gone, words));
+                let missed = self.never_heard(server, tombstone, position);
+                if let Some((lost, is_lost)) =
+                    missed.and_then(|lost| Some((lost, self.fault_words(lost, &self.story.events[lost])?)))
+                {
+                    let words = format!("{is_lost}: {server} keeps the {column} of {at}");
+                    causes.push(self.cause(lost, Kind::Record, words));
+                }
             }
         }
         causes
+    }
+
+    /// Where what would have told a server of a tombstone is lost on the way; not what was sent to one that is down.
+    fn never_heard(&self, server: &str, tombstone: Cell, by: usize) -> Option<usize> {
+        let deleted = format!("†{}", tombstone.column);
+        let is_it = |position: &usize| {
+            let event = &self.story.events[*position];
+            let is_lost = event.what == "lost" && event.to.as_deref() == Some(server);
+            let is_of_it =
+                |message: &str| message.contains(deleted.as_str()) && message.contains(tombstone.at);
+            is_lost && event.message.as_deref().is_some_and(is_of_it) && !self.is_down_at(server, *position)
+        };
+        (0..by).find(is_it)
     }
 
     /// A server that has this very cell by then.

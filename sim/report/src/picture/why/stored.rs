@@ -70,7 +70,7 @@ impl Search<'_> {
         let missed = answers.flat_map(|(step, Flight { from, to, sent, .. })| {
             let holds = move |other: &&&str| granted(other).is_some_and(|granted| granted < step);
             let others = parties.iter().filter(move |other| *other != to).filter(holds);
-            others.filter_map(move |other| self.nothing_of(other, from, *sent, flights))
+            others.filter_map(move |other| self.nothing_of(other, from, *sent, flights)).flatten()
         });
         missed.collect()
     }
@@ -213,7 +213,7 @@ impl Search<'_> {
 
     /// What the server does not have of the client's in this step: what it had since the client called, and has lost, or what another
     /// server has, and what would bring it is under way.
-    fn nothing_of(&self, client: &str, server: &str, at: usize, flights: &[Flight]) -> Option<Cause> {
+    fn nothing_of(&self, client: &str, server: &str, at: usize, flights: &[Flight]) -> Option<Vec<Cause>> {
         let lines_of = |server: &str, position: usize| {
             let event = &self.story.events[position];
             event.stored.as_ref().filter(|_| event.node.as_deref() == Some(server))
@@ -231,6 +231,14 @@ impl Search<'_> {
             (called..at).rev().find_map(|position| Some((position, lost(lines_of(server, position)?)?)));
         if let Some((had, line)) = had {
             let gone = (had + 1..=at).find(|position| lines_of(server, *position).is_some())?;
+            // What a client takes away itself on the way to its grant, that does not rest on.
+            let granted = self.last_report(client, |reported| reported.is_grant()).unwrap_or(0);
+            let takes_it = |flight: &Flight| {
+                flight.ended == Some(gone) && flight.from == client && flight.sent >= called
+            };
+            if gone < granted && flights.iter().any(takes_it) {
+                return None;
+            }
             let event = &self.story.events[gone];
             let now = event.wall_us.unwrap_or(event.at_us);
             let words = match ends_at(&line).filter(|until| *until <= now) {
@@ -238,7 +246,8 @@ impl Search<'_> {
                 Some(until) => lives_until(client, until, server, now),
                 None => self.by_message(gone, format!("{server} does not have {line} any more")),
             };
-            return Some(self.cause(gone, Kind::Gone, words));
+            let own = self.by_itself(client, place_of(&line), gone, flights);
+            return Some(own.into_iter().chain([self.cause(gone, Kind::Gone, words)]).collect());
         }
         let elsewhere = (called..at).rev().filter_map(|position| self.story.events[position].stored.as_ref());
         let missing = elsewhere.filter_map(lost).find_map(|line| {
@@ -255,7 +264,35 @@ impl Search<'_> {
         });
         let (Flight { from, message, sent, .. }, line) = missing?;
         let words = format!("{from} to {server}: {message} is under way, and {server} does not have {line}");
-        Some(self.cause(*sent, Kind::Milestone, words))
+        Some(vec![self.cause(*sent, Kind::Milestone, words)])
+    }
+
+    /// Where a client sent what takes its own record in this step, if it did; and the answer upon which it had that record still, if it
+    /// was there before it called.
+    fn by_itself(&self, client: &str, place: &str, gone: usize, flights: &[Flight]) -> Vec<Cause> {
+        let events = &self.story.events;
+        let is_its =
+            |flight: &&Flight| flight.from == client && flight.ended == Some(gone) && !flight.is_lost;
+        let Some(Flight { to, message, sent, .. }) = flights.iter().find(is_its) else { return Vec::new() };
+        let mut causes =
+            vec![self.cause(*sent, Kind::Milestone, format!("{client} sends {message} to {to}"))];
+        let called = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
+        let stored = events[..called].iter().rev().filter(|event| event.node.as_ref() == Some(to));
+        let before = stored.into_iter().find_map(|event| event.stored.as_ref());
+        if before.is_some_and(|lines| lines.iter().any(|line| place_of(line) == place)) {
+            let is_of_it = |flight: &&Flight| {
+                &flight.from == to
+                    && flight.to == client
+                    && flight.sent >= called
+                    && !flight.is_lost
+                    && flight.message.split([' ', ',']).any(|word| word == place)
+            };
+            let answer = flights.iter().find(is_of_it).filter(|answer| answer.sent < gone);
+            causes.extend(answer.map(|Flight { sent, message, .. }| {
+                self.cause(*sent, Kind::Milestone, format!("{to} answers {client}: {message}"))
+            }));
+        }
+        causes
     }
 
     /// What happens in a step, after whose message brings it about, if one does.
@@ -300,7 +337,7 @@ pub(super) fn place_of(line: &str) -> &str {
 }
 
 /// Whether the place has the client's name, or is of somebody who has: `/lock/02 of session B@1`.
-fn is_own(line: &str, client: &str) -> bool {
+pub(super) fn is_own(line: &str, client: &str) -> bool {
     let place = place_of(line);
     let (head, _) = line.split_once(": ").unwrap_or((line, ""));
     let owner = head.strip_prefix(place).and_then(|owner| owner.strip_prefix(" of "));

@@ -72,21 +72,25 @@ impl Search<'_> {
     fn last_answers(&self, client: &str, flights: &[Flight]) -> Vec<Cause> {
         let events = &self.story.events;
         let since = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
+        let goes_round = self.story.loop_start.filter(|start| *start < events.len());
         let is_answer = |flight: &&Flight| {
             let sent = &events[flight.sent];
             let is_of_server = sent.what == "delivered" && sent.stored.is_some();
-            flight.to == client && is_of_server && flight.sent >= since && !flight.is_lost
+            // At its start a loop has what was said at its end.
+            let comes_again = goes_round.is_some_and(|start| flight.ended >= Some(start));
+            let is_since = flight.sent >= since || comes_again;
+            flight.to == client && is_of_server && is_since && !flight.is_lost
         };
-        let mut answers: Vec<(usize, &Flight)> =
-            flights.iter().filter(is_answer).filter_map(|flight| Some((flight.ended?, flight))).collect();
-        // Where nothing is left to happen there was no sign of life that one would wait for.
+        // Where nothing is left to happen there was no sign of life that one would wait for, and what is under way changes nothing more.
         let nothing_follows = self.story.loop_start.is_some_and(|start| start >= events.len());
+        let ended = |flight: &Flight| flight.ended.or(nothing_follows.then_some(self.end));
+        let mut answers: Vec<(usize, &Flight)> =
+            flights.iter().filter(is_answer).filter_map(|flight| Some((ended(flight)?, flight))).collect();
         answers.retain(|(ended, answer)| {
             let goes_on = nothing_follows || self.goes_on(*ended) || !events[*ended].sent.is_empty();
             *ended <= self.end && !self.changes_something(answer.sent) && goes_on
         });
         answers.sort_by_key(|(ended, _)| *ended);
-        let goes_round = self.story.loop_start.filter(|start| *start < events.len());
         if let Some(start) = goes_round {
             // Whoever hears now this and now that is not kept waiting by one of them.
             let mut round =

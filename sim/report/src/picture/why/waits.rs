@@ -2,7 +2,8 @@
 //! want most of them, and what is left of who has gone.
 
 use super::expired::ends_at;
-use super::stored::{live_of, names, place_of};
+use super::gone::in_short;
+use super::stored::{is_own, live_of, names, place_of};
 use super::{Cause, Kind, Search};
 use crate::flights::Flight;
 use crate::picture::svg::duration;
@@ -108,7 +109,15 @@ impl Search<'_> {
         });
         own.into_iter().find_map(|(server, line, own)| {
             let asks = |event: &JsonEvent| {
-                let is_of_it = |message: &str| message.split(' ').any(|word| word == place_of(line));
+                let place = place_of(line);
+                let is_of_it = |message: &str| {
+                    // What is changed if it is so is looked at, too.
+                    let is_cell = |word: &str| {
+                        let rest = word.strip_prefix(place).filter(|_| message.contains(" if "));
+                        rest.is_some_and(|rest| rest.starts_with('['))
+                    };
+                    message.split([' ', ',']).any(|word| word == place || is_cell(word))
+                };
                 event.sent.iter().any(|sent| sent.to == server && is_of_it(&sent.message))
             };
             // Where several may have something in one place, and nobody has left, it takes an answer that names whom one waits behind.
@@ -132,7 +141,8 @@ impl Search<'_> {
             let is_asked = |position: &usize| {
                 let event = &events[*position];
                 let waits = event.node.as_deref().and_then(|node| others.get(node));
-                waits.is_some_and(|(since, told)| (*since..=*told).contains(position)) && asks(event)
+                let is_in_time = waits.is_some_and(|(since, told)| (*since..=*told).contains(position));
+                is_in_time && asks(event) && self.has_by(server, &own, client, *position)
             };
             let asked = (gone..events.len()).find(is_asked)?;
             let waiter = events[asked].node.as_ref()?;
@@ -142,19 +152,30 @@ impl Search<'_> {
         })
     }
 
-    /// The step since which a server has what it has in a place of a client's in that one, if it had it and lost it since that client called:
-    /// by a second copy of the request, say.
+    /// Whether a server stores this of a client's by the end of a step.
+    fn has_by(&self, server: &str, own: &str, client: &str, by: usize) -> bool {
+        let of_server = |event: &&JsonEvent| event.node.as_deref() == Some(server);
+        let mut before = self.story.events[..=by].iter().rev().filter(of_server);
+        let lines = before.find_map(|event| event.stored.as_ref());
+        lines.is_some_and(|lines| lines.iter().any(|line| live_of(line, client).as_deref() == Some(own)))
+    }
+
+    /// The step since which a server has what it has in a place of a client's in that one, if it came there since that client called, and
+    /// was there and lost before: since that call, by a second copy of the request, say; or the very same at any time.
     fn stored_again(&self, server: &str, place: &str, client: &str, at: usize) -> Option<Cause> {
         let called = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
-        let steps = self.story.events[..=at].iter().enumerate().skip(called).rev();
+        let steps = self.story.events[..=at].iter().enumerate().rev();
         let of_server = steps.filter(|(_, event)| event.node.as_deref() == Some(server));
         let mut own = of_server.filter_map(|(position, event)| {
             let mut lines = event.stored.as_ref()?.iter().filter(|line| place_of(line) == place);
             Some((position, lines.find_map(|line| live_of(line, client))))
         });
         let (first, own_line) = own.by_ref().take_while(|(_, own)| own.is_some()).last()?;
-        let is_again = own.any(|(_, own)| own.is_some());
-        let words = format!("{server} stores {} again", own_line?);
+        let own_line = own_line.filter(|_| first >= called)?;
+        let is_it = |position: usize, earlier: &String| position >= called || *earlier == own_line;
+        let is_again =
+            own.any(|(position, earlier)| earlier.is_some_and(|earlier| is_it(position, &earlier)));
+        let words = format!("{server} stores {own_line} again");
         is_again.then(|| self.cause(first, Kind::Record, self.by_message(first, words)))
     }
 
@@ -184,10 +205,23 @@ impl Search<'_> {
                     && event.stored.as_ref().is_some_and(|lines| lines.contains(line))
             };
             let position = self.story.events[..=self.end].iter().position(has)?;
-            Some(self.cause(position, Kind::Record, format!("{server} stores {line}")))
+            let words = self.by_message(position, format!("{server} stores {line}"));
+            Some(self.cause(position, Kind::Record, words))
         };
         let causes: Vec<Cause> = there.filter_map(first_stored).collect();
         if causes.len() > LINES_MAX { Vec::new() } else { causes }
+    }
+
+    /// Where somebody waits: what a server has of a client to which it says something of its own accord, and that stays to the end.
+    pub(super) fn stays(&self, position: usize) -> Option<&str> {
+        let event = &self.story.events[position];
+        let (before, after) = self.around(position);
+        let (before, after) = before.zip(after).filter(|_| self.is_of_progress())?;
+        let lines = self.stored_at_the_end();
+        let at_the_end = lines.get(event.node.as_deref()?)?;
+        let told = || event.sent.iter().map(|sent| sent.to.as_str()).filter(|to| self.clients.contains(*to));
+        let mut lines = after.iter().filter(|line| before.contains(*line) && at_the_end.contains(*line));
+        lines.find_map(|line| told().find(|client| is_own(line, client)).map(|client| in_short(line, client)))
     }
 
     /// What each server has after the last step.
