@@ -36,9 +36,9 @@ pub struct NoHerd {
 }
 
 impl NoHerd {
-    /// Whether the client will be woken because a holder's record is gone.
-    pub(crate) fn is_notified(&self, client: ClientId) -> bool {
-        self.notified.contains(client)
+    /// Whether the client held when the last grant came, and has not called since.
+    pub(crate) fn is_holder(&self, client: ClientId) -> bool {
+        self.holders.contains(client)
     }
 }
 

@@ -42,9 +42,7 @@ impl Promise {
             Promise::MinValidity => {
                 "a record went without its client's doing: it expired, was lost or evicted"
             }
-            Promise::NoHerd => {
-                "a waiter was woken because a holder's record was gone, while another one waited"
-            }
+            Promise::NoHerd => "a waiter was told that a holder's record was gone, while another one waited",
             Promise::FreshRead => "a client read what was acknowledged before it began to read",
             Promise::TimeOrder => "the time service gave a client the time for the second time",
             Promise::TokenOrder => "a grant came with a token after another one had",
@@ -122,9 +120,14 @@ impl Monitors {
             }
             Promise::Lemma1 => matches!(event, Event::RowRead { .. }) && self.lemma_1.depends_on(client),
             Promise::MinValidity => matches!(event, Event::RecordGone { .. }),
-            Promise::NoHerd => {
-                matches!(event, Event::Woken { .. }) && self.no_herd.is_notified(client) && besides(waiting)
-            }
+            // Whoever has left and waits again does not wait for its own record to go.
+            Promise::NoHerd => match event {
+                Event::Notified { of, .. } => {
+                    let mut others = waiting.iter().filter(|other| *other != client && *other != of);
+                    self.no_herd.is_holder(of) && waiting.contains(client) && others.next().is_some()
+                }
+                _ => false,
+            },
             Promise::FreshRead => {
                 matches!(event, Event::RowRead { .. }) && self.fresh_read.must_see_some(client)
             }
@@ -320,8 +323,8 @@ mod tests {
                 (vec![secured(&[1]), left(A), gone], vec![secured(&[1]), granted(A), left(A), released(A)])
             }
             Promise::NoHerd => (
-                vec![lock(A), granted(A), lock(B), lock(C), left(A), notified(B, A), woken(B)],
-                vec![lock(A), granted(A), lock(B), lock(C), left(A), woken(B)],
+                vec![lock(A), granted(A), lock(B), lock(C), left(A), notified(B, A)],
+                vec![lock(A), granted(A), lock(B), left(A), notified(B, A), released(A), woken(B)],
             ),
             Promise::FreshRead => (
                 vec![Event::Written { client: A }, Event::ReadBegun { client: B }, read(B, &[A])],

@@ -198,7 +198,7 @@ impl Try {
         let round = Micros::seconds(round as i64);
         if let Some(path) = &self.plan {
             let plan = PlanFile::read(path)?.plan().clone();
-            return match unservable(&plan, servers) {
+            return match unservable(&plan, clients, servers) {
                 None => Ok(Plans::Given(plan)),
                 Some(why) => Err(BadCall(format!("the plan {} cannot be tried: {why}", path.display()))),
             };

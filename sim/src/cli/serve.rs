@@ -171,7 +171,8 @@ impl Wrong {
         match (&self.plan, &self.faults) {
             (Some(path), _) => {
                 let plan = PlanFile::read(path)?.plan().clone();
-                match unservable(&plan, count) {
+                // Clients of a plan are nobody here, and their faults are left out.
+                match unservable(&plan, u8::MAX, count) {
                     None => Ok(Faults::Once(plan)),
                     Some(why) => Err(BadCall(format!("the plan {} cannot be served: {why}", path.display()))),
                 }
@@ -369,9 +370,8 @@ pub async fn broken<S: Served>(servers: &Servers<S>) {
 }
 
 /// Why servers cannot be given this plan.
-pub fn unservable(plan: &Plan, count: u8) -> Option<String> {
-    // Clients of a plan are nobody here, and their faults are left out.
-    if let Some(nobody) = plan.names_nobody(u8::MAX, count) {
+pub fn unservable(plan: &Plan, clients: u8, servers: u8) -> Option<String> {
+    if let Some(nobody) = plan.names_nobody(clients, servers) {
         return Some(nobody);
     }
     plan.faults.iter().find_map(|Planned { when, fault }| match (when, fault) {

@@ -187,12 +187,15 @@ impl<S: Served> Servers<S> {
 
     /// True time: what has passed since the first server was served, or, inside of a turmoil simulation, since that began.
     pub fn now(&self) -> Micros {
-        #[cfg(feature = "hosted")]
-        let simulated = turmoil::sim_elapsed();
-        #[cfg(not(feature = "hosted"))]
-        let simulated = None;
-        let elapsed = simulated.unwrap_or_else(|| self.0.began.get_or_init(Instant::now).elapsed());
+        let elapsed = simulated_time().unwrap_or_else(|| self.0.began.get_or_init(Instant::now).elapsed());
         Micros(i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX))
+    }
+
+    /// True time begins here, so long after its 0. False: it has begun before, or is a simulation's.
+    #[cfg(feature = "cli")]
+    pub(super) fn begin_at(&self, late: Duration) -> bool {
+        let began = Instant::now().checked_sub(late).filter(|_| simulated_time().is_none());
+        began.is_some_and(|began| self.0.began.set(began).is_ok())
     }
 
     /// Something is to be said of a server.
@@ -393,11 +396,25 @@ impl<S: Served> Servers<S> {
     }
 }
 
+/// How long a turmoil simulation has gone on, inside of one.
+fn simulated_time() -> Option<Duration> {
+    #[cfg(feature = "hosted")]
+    return turmoil::sim_elapsed();
+    #[cfg(not(feature = "hosted"))]
+    None
+}
+
+/// What takes no longer in real time is waited for by a timer that does not count in milliseconds: half a one, between servers, would be
+/// one and a half.
+const SHORT: Micros = Micros::millis(20);
+
 /// Sleeps until this true time; for ever if there is none.
 async fn sleep_until(at: Option<Micros>, now: Micros) {
-    match at {
-        Some(at) => tokio::time::sleep(duration(at - now)).await,
-        None => std::future::pending().await,
+    let Some(at) = at else { return std::future::pending().await };
+    let length = duration(at - now);
+    match at - now < SHORT && simulated_time().is_none() {
+        true => futures_timer::Delay::new(length).await,
+        false => tokio::time::sleep(length).await,
     }
 }
 

@@ -278,7 +278,7 @@ fn z13() -> Scenario {
     Scenario {
         id: "Z13",
         story: "the number in the name as fencing token, and a parent that is created again: the next holder's token is \
-                smaller than that of one who outlived its session",
+                no larger than that of one who outlived its session",
         breaks: Promise::FencedResource,
         search: space(Fence::Sequence),
         fix: "the czxid as token: it never comes again",

@@ -84,7 +84,11 @@ pub fn using_slots(using: &Using) -> Vec<(&Term, Kind, String)> {
 pub fn timestamp_of(using: &Using, values: &Values) -> Result<Option<i64>, Refusal> {
     let Some(term) = &using.timestamp else { return Ok(None) };
     match values.number(term, &Kind::Bigint, "[timestamp]")? {
-        Number::Is(i64::MIN) => Err(Refusal::invalid("Out of range timestamp")),
+        Number::Is(i64::MIN) => Err(Refusal::invalid(format!(
+            "Out of bound timestamp, must be in [{}, {}]",
+            i64::MIN + 1,
+            i64::MAX
+        ))),
         Number::Is(timestamp) => Ok(Some(timestamp)),
         Number::Null => Err(Refusal::invalid("Invalid null value of timestamp")),
         Number::Unset => Ok(None),
@@ -136,7 +140,7 @@ pub fn resolve(
         Some(ttl) => u32::try_from(ttl).ok(),
     };
     let given = timestamp_of(using, values)?;
-    if given.is_some() && change.condition().is_some() {
+    if using.timestamp.is_some() && change.condition().is_some() {
         return Err(Refusal::invalid("Cannot provide custom timestamp for conditional updates"));
     }
     let (key, what) = match change {
@@ -265,8 +269,14 @@ fn primary_key(
     table: &Table,
     values: &Values,
 ) -> Result<(Vec<Bytes>, Option<Clustering>), Refusal> {
+    let is_named =
+        |column: &&super::schema::Column| relations.iter().any(|relation| relation.column == column.name);
+    let missing = table.partition_key().iter().find(|column| !is_named(column));
     for (at, relation) in relations.iter().enumerate() {
         let column = table.column(&relation.column)?;
+        if let Some(missing) = missing {
+            return Err(Refusal::invalid(format!("Some partition key parts are missing: {}", missing.name)));
+        }
         if column >= table.key_columns() {
             return Err(Refusal::invalid(format!(
                 "Non PRIMARY KEY columns found in where clause: {} ",
@@ -318,12 +328,16 @@ fn resolved_condition(condition: &Condition, table: &Table, values: &Values) -> 
         if at < table.key_columns() {
             return Err(Refusal::invalid(format!("PRIMARY KEY column '{column}' cannot have IF conditions")));
         }
-        let term = |term: &Term| match values.term(term, &table.columns[at].kind, column)? {
-            Bound::Bytes(bytes) => Ok(Some(bytes)),
-            Bound::Null => Ok(None),
-            Bound::Unset => Err(Refusal::invalid(format!("Invalid 'unset' value in condition of {column}"))),
-        };
-        let wanted = terms.iter().map(term).collect::<Result<Vec<_>, _>>()?;
+        let mut wanted = Vec::new();
+        for term in terms {
+            match values.term(term, &table.columns[at].kind, column)? {
+                Bound::Bytes(bytes) => wanted.push(Some(bytes)),
+                Bound::Null => wanted.push(None),
+                // Of several it is left out.
+                Bound::Unset if *operator == Operator::In => {}
+                Bound::Unset => return Err(Refusal::invalid("Invalid 'unset' value in condition")),
+            }
+        }
         if wanted.contains(&None)
             && let Some(sign) = operator.sign_of_comparison()
         {

@@ -104,6 +104,7 @@ struct Reading<'a> {
     level: Level,
     /// `None`: all of it.
     plan: Option<&'a Plan>,
+    timeout: Micros,
 }
 
 impl Coordinator {
@@ -203,9 +204,13 @@ impl Coordinator {
             .await?;
         match answer.said {
             Said::Applied | Said::Found(_) => Ok(()),
-            Said::TimedOut => {
-                Err(Refusal::WriteTimeout { level, received: answer.received, required, write })
-            }
+            Said::TimedOut => Err(Refusal::WriteTimeout {
+                level,
+                received: answer.received,
+                required,
+                write,
+                contentions: 0,
+            }),
         }
     }
 
@@ -222,7 +227,7 @@ impl Coordinator {
                 // What others have left open is ended, and a quorum has it, before the rest is read.
                 self.look(table, &key, level).await?;
             }
-            let reading = Reading { table, key: &key, level, plan: Some(plan) };
+            let reading = Reading { table, key: &key, level, plan: Some(plan), timeout: READ_TIMEOUT };
             let partition = self.partition(&reading).await?;
             let mut found = self.rows(table, &key, &partition);
             found.retain(|(_, row)| plan.wants(table, row));
@@ -291,7 +296,7 @@ impl Coordinator {
         reading: &Reading<'_>,
         next: Option<&Place>,
     ) -> Result<(Vec<Found>, u8, bool), Refusal> {
-        let Reading { table, key, level, plan } = reading;
+        let Reading { table, key, level, plan, .. } = reading;
         let (_, required) = required(*level, self.servers.count())?;
         let is_whole = {
             let names = &mut self.servers.state().desk.names;
@@ -309,7 +314,7 @@ impl Coordinator {
         let from = next.cloned().or(first);
         let ask = |skips: u32| {
             let from = from.clone();
-            self.ask(*level, READ_TIMEOUT, skips, move |names, _| {
+            self.ask(*level, reading.timeout, skips, move |names, _| {
                 let row = names.partition(table.id, key)?;
                 let from = from.as_ref().map(|(clustering, column)| names.column(clustering, *column));
                 Ok(Operation::ReadSlice { row, from, count })
@@ -346,7 +351,7 @@ impl Coordinator {
         let began = self.servers.now();
         loop {
             let answer = self
-                .ask(Level(8), CAS_TIMEOUT, 0, |names, _| {
+                .ask(Level(8), WRITE_TIMEOUT, 0, |names, _| {
                     let row = names.partition(table.id, key)?;
                     let change = cassandra::Change::Delete;
                     Ok(Operation::Conditional { row, change, condition: Condition::Equals(NEVER) })
@@ -389,11 +394,13 @@ impl Coordinator {
         };
         let servers = self.servers.count();
         let quorum = Consistency::Quorum.of(servers);
-        let timed_out = |received: u8| Refusal::WriteTimeout {
+        let mut contentions = 0;
+        let timed_out = |received: u8, contentions: u32| Refusal::WriteTimeout {
             level: serial,
             received,
             required: quorum,
             write: WriteType::Cas,
+            contentions,
         };
         required(level, servers)?;
         let began = self.servers.now();
@@ -402,9 +409,9 @@ impl Coordinator {
             let row = names.partition(table.id, key)?;
             names.transacts(row);
         }
-        let reading = Reading { table, key, level: serial, plan: None };
+        let reading = Reading { table, key, level: serial, plan: None, timeout: WRITE_TIMEOUT };
         let mut partition = self.partition(&reading).await.map_err(|refusal| match refusal {
-            Refusal::ReadTimeout { received, .. } => timed_out(received),
+            Refusal::ReadTimeout { received, .. } => timed_out(received, contentions),
             other => other,
         })?;
         // Whether what is decided was read by a round of Paxos.
@@ -420,12 +427,12 @@ impl Coordinator {
                 return Ok(not_applied(change, row, in_batch));
             }
             if self.servers.now() - began >= CAS_TIMEOUT {
-                return Err(timed_out(0));
+                return Err(timed_out(0, contentions));
             }
             if !is_met {
                 let before = partition.decided;
                 let found = self.look(table, key, serial).await.map_err(|refusal| match refusal {
-                    Refusal::ReadTimeout { received, .. } => timed_out(received),
+                    Refusal::ReadTimeout { received, .. } => timed_out(received, contentions),
                     other => other,
                 })?;
                 is_certain = true;
@@ -442,8 +449,11 @@ impl Coordinator {
                     partition.decided = decided(&found);
                     is_certain = true;
                 }
-                Said::TimedOut if answer.is_proposed => return Err(timed_out(answer.received)),
-                Said::TimedOut => self.back_off(began).await.map_err(|()| timed_out(answer.received))?,
+                Said::TimedOut if answer.is_proposed => return Err(timed_out(answer.received, contentions)),
+                Said::TimedOut => {
+                    contentions += 1;
+                    self.back_off(began).await.map_err(|()| timed_out(answer.received, contentions))?;
+                }
             }
         }
     }
@@ -461,7 +471,7 @@ impl Coordinator {
             None => Condition::Absent,
             Some(number) => Condition::Equals(Value::Number(number)),
         };
-        self.ask(level, CAS_TIMEOUT, 0, |names, _| {
+        self.ask(level, WRITE_TIMEOUT, 0, |names, _| {
             let row = names.partition(change.table.id, &change.key)?;
             let put = cassandra::Change::Put { value: Value::Number(number), ttl_seconds: None };
             Ok(Operation::Conditional { row, change: put, condition })

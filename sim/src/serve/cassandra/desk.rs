@@ -110,12 +110,13 @@ impl Servers {
         self.state().desk.date = date;
     }
 
-    /// From now on it is kept what happens, in this file, too, if there is one. `date` is that of true time 0, in microseconds
-    /// since 1970. Through these ports come clients of a trial.
+    /// From now on it is kept what happens, in this file, too, if there is one. `date` is that of this moment, in microseconds
+    /// since 1970; true time 0 is when its second began, for what is to live for seconds ends with one. Through these ports come
+    /// clients of a trial.
     #[cfg(feature = "cli")]
     pub(crate) fn watch(&self, date: i64, file: Option<std::fs::File>, doors: BTreeMap<u16, u8>) {
-        // The date is that of true time 0, which begins here if it has not.
-        let _begun = self.now();
+        let late = Micros(date.rem_euclid(1_000_000));
+        let date = if self.begin_at(servers::duration(late)) { date - late.0 } else { date - self.now().0 };
         let state = &mut *self.state();
         state.watch.record.begin(date, file);
         state.watch.record.know_doors(doors);

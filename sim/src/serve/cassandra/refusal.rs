@@ -95,6 +95,8 @@ pub enum Refusal {
         received: u8,
         required: u8,
         write: WriteType,
+        /// How many times a lightweight transaction met another one.
+        contentions: u32,
     },
     ReadTimeout {
         level: Level,
@@ -136,8 +138,11 @@ impl Refusal {
             Refusal::Unavailable { level, .. } => {
                 format!("Cannot achieve consistency level {}", level_name(*level))
             }
-            Refusal::WriteTimeout { write: WriteType::Cas, received, required, .. } => {
-                format!("CAS operation timed out: received {received} of {required} required responses")
+            Refusal::WriteTimeout { write: WriteType::Cas, received, required, contentions, .. } => {
+                format!(
+                    "CAS operation timed out: received {received} of {required} required responses after {contentions} contention \
+                     retries"
+                )
             }
             Refusal::WriteTimeout { received, .. } => {
                 format!("Operation timed out - received only {received} responses.")
@@ -180,7 +185,7 @@ impl Refusal {
             Refusal::Unavailable { level, required, alive } => {
                 body.short(level.0).int((*required).into()).int((*alive).into());
             }
-            Refusal::WriteTimeout { level, received, required, write } => {
+            Refusal::WriteTimeout { level, received, required, write, .. } => {
                 body.short(level.0).int((*received).into()).int((*required).into()).string(write.word());
             }
             Refusal::ReadTimeout { level, received, required, has_data } => {

@@ -57,7 +57,7 @@ impl Keyspace {
         for (_, factor) in self.replication.iter().filter(|(key, _)| key != "class") {
             match factor.parse::<i32>() {
                 Ok(0..) => {}
-                Ok(_) => return refuse(format!("Replication factor must be non-negative; found {factor}")),
+                Ok(_) => return refuse(format!("Replication factor must be non-negative, found {factor}")),
                 // As Java says it.
                 Err(_) => return refuse(format!("For input string: \"{factor}\"")),
             }

@@ -2,7 +2,7 @@
 
 use super::change::holds;
 use super::cql::{self, Operator, Selector, Term};
-use super::frame::Writer;
+use super::frame::{Bound, Writer};
 use super::kinds::Kind;
 use super::names::{Cell, Clustering, MARKER, Place};
 use super::refusal::Refusal;
@@ -69,8 +69,17 @@ pub fn plan(select: &cql::Select, table: &Table, values: &Values) -> Result<Plan
         if relation.operator == Operator::NotEqual {
             return Err(Refusal::invalid(format!("Unsupported \"!=\" relation: {} != ?", column.name)));
         }
-        let terms = relation.terms.iter();
-        let terms = terms.map(|term| values.required(term, &column.kind, &column.name).map(Some));
+        let is_key = at < table.key_columns();
+        let value = |term: &Term| match values.term(term, &column.kind, &column.name)? {
+            Bound::Null if !is_key => {
+                Err(Refusal::invalid(format!("Unsupported null value for column {}", column.name)))
+            }
+            Bound::Unset if !is_key => {
+                Err(Refusal::invalid(format!("Unsupported unset value for column {}", column.name)))
+            }
+            _ => values.required(term, &column.kind, &column.name).map(Some),
+        };
+        let terms = relation.terms.iter().map(value);
         asked.push((at, relation.operator, terms.collect::<Result<Vec<_>, _>>()?));
     }
     let keys = keys(table, &asked, select.filters)?;

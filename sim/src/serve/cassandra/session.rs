@@ -55,6 +55,8 @@ struct Options {
     serial: Level,
     values: Vec<(Option<String>, Bound)>,
     timestamp: Option<i64>,
+    /// How many rows are wanted at a time.
+    page: Option<i32>,
 }
 
 /// A statement and what its markers are called.
@@ -340,10 +342,7 @@ impl Session {
         let moment = self.moment();
         if given.iter().all(|(name, _)| name.is_none()) {
             if given.len() != names.len() && !given.is_empty() {
-                let (wanted, found) = (names.len(), given.len());
-                return Err(Refusal::invalid(format!(
-                    "Invalid amount of bind variables: expected {wanted}, and got {found}"
-                )));
+                return Err(Refusal::invalid("Invalid amount of bind variables"));
             }
             return Ok(Values { bound: given.into_iter().map(|(_, bound)| bound).collect(), moment });
         }
@@ -366,9 +365,9 @@ impl Session {
         let used = used.or_else(|| self.used());
         let used = used.as_deref();
         let values = self.values(&parsed, options.values, used)?;
-        let Options { level, serial, timestamp, .. } = options;
+        let Options { level, serial, timestamp, page, .. } = options;
         match &*parsed.0 {
-            Statement::Select(select) => self.select(select, &values, level, used).await,
+            Statement::Select(select) => self.select(select, &values, (level, page), used).await,
             Statement::Change(one) => {
                 let change = self.resolved(one, &values, timestamp, used)?;
                 self.change(vec![change], level, serial, None).await
@@ -428,7 +427,7 @@ impl Session {
         &self,
         select: &cql::Select,
         values: &Values,
-        level: Level,
+        (level, page): (Level, Option<i32>),
         used: Option<&str>,
     ) -> Result<Reply, Refusal> {
         let table = self.table(&select.table, used)?;
@@ -444,6 +443,15 @@ impl Session {
         }
         let plan = select::plan(select, &table, values)?;
         select::columns(select, &table)?;
+        // Page by page, partitions are read one by one (`MultiPartitionPager`).
+        let fits =
+            |page: i32| plan.limit.is_some_and(|limit| i32::try_from(limit).is_ok_and(|limit| limit <= page));
+        let is_at_once = page.is_none_or(|page| page <= 0 || fits(page));
+        if level.is_serial() && is_at_once && plan.keys.as_ref().is_some_and(|keys| keys.len() > 1) {
+            return Err(Refusal::invalid(
+                "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time",
+            ));
+        }
         let rows = self.coordinator.read(&table, &plan, level).await?;
         Ok(Reply::rows(&select::show(select, &table, &rows, values)?))
     }
@@ -584,7 +592,8 @@ const NAMES: u8 = 0x40;
 fn options(body: &mut Reader) -> Result<Options, Refusal> {
     let level = Level::read(body)?;
     let flags = body.byte()?;
-    let mut options = Options { level, serial: Level::SERIAL, values: Vec::new(), timestamp: None };
+    let mut options =
+        Options { level, serial: Level::SERIAL, values: Vec::new(), timestamp: None, page: None };
     if flags & VALUES != 0 {
         for _ in 0..body.short()? {
             let name = if flags & NAMES != 0 { Some(body.string()?) } else { None };
@@ -592,7 +601,7 @@ fn options(body: &mut Reader) -> Result<Options, Refusal> {
         }
     }
     if flags & PAGE_SIZE != 0 {
-        body.int()?;
+        options.page = Some(body.int()?);
     }
     if flags & PAGING_STATE != 0 {
         body.bytes()?;

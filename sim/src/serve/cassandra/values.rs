@@ -87,7 +87,9 @@ impl Values {
                 )))
             }
             Bound::Bytes(bytes) => Ok(bytes),
-            Bound::Null => Err(Refusal::invalid(format!("Invalid null value for column {column}"))),
+            Bound::Null => {
+                Err(Refusal::invalid(format!("Invalid null value in condition for column {column}")))
+            }
             Bound::Unset => Err(Refusal::invalid(format!("Invalid unset value for column {column}"))),
         }
     }

@@ -148,19 +148,32 @@ impl Watch {
         if wrong(last).is_none() {
             return Some(last);
         }
-        strikes.iter().copied().max_by_key(|strike| (wrong(strike), strike.number))
+        // Of steps of one clock, the one that took it furthest to where it is now.
+        let steps_to_it = |strike: &Strike| {
+            let by = left_wrong_by(&strike.fault).filter(|_| strike.over.is_none())?;
+            Some(by.0.saturating_mul(self.steps_of(strike).signum()))
+        };
+        strikes.iter().copied().max_by_key(|strike| (wrong(strike), steps_to_it(strike), strike.number))
+    }
+
+    /// By how much steps that are in force have left a strike's clock ahead.
+    fn steps_of(&self, strike: &Strike) -> i64 {
+        let is_of_it = |other: &&Strike| other.over.is_none() && other.servers == strike.servers;
+        self.strikes
+            .iter()
+            .filter(is_of_it)
+            .filter_map(|other| left_wrong_by(&other.fault))
+            .map(|by| by.0)
+            .sum()
     }
 
     /// By how much the clock that a fault is about is wrong by now; if it is over, by how much it was. `None`: it is not about a clock.
     fn clock_error(&self, strike: &Strike, now: Micros) -> Option<i64> {
         let until = strike.over.map_or(now, |over| over.min(now));
         let lasted = until.0.saturating_sub(strike.at.0);
-        let is_left_wrong = |other: &&Strike| other.over.is_none() && other.servers == strike.servers;
-        let steps =
-            || self.strikes.iter().filter(is_left_wrong).filter_map(|other| left_wrong_by(&other.fault));
         match strike.fault {
             Fault::ClockStep { by, .. } if strike.over.is_some() => Some(by.0.abs()),
-            Fault::ClockStep { .. } => Some(steps().map(|by| by.0).sum::<i64>().abs()),
+            Fault::ClockStep { .. } => Some(self.steps_of(strike).abs()),
             Fault::Strobe { by, .. } => Some(by.0.abs()),
             Fault::Drift { ppm, .. } => Some(lasted.saturating_mul(i64::from(ppm).abs()) / 1_000_000),
             Fault::Freeze { .. } => Some(lasted),
@@ -716,6 +729,10 @@ mod tests {
             // The second one has set it right again, nearly.
             (vec![step(1_500_000), step(-1_490_000), freeze.clone()], 2),
             (vec![drift.clone(), step(2_000)], 1),
+            // Ahead by 2.8 s, and behind.
+            (vec![step(-5_300_000), step(8_300_000), step(-200_000)], 1),
+            (vec![step(5_000_000), step(1_000)], 0),
+            (vec![step(-5_300_000), step(1_000_000), step(-200_000)], 0),
             (vec![step(500), drift.clone()], 1),
             // Not of a clock.
             (vec![freeze, step(2_000), pause], 2),

@@ -437,12 +437,9 @@ impl Parser {
                 () if self.takes("ttl") => &mut using.ttl,
                 () => return Err(self.unexpected("TIMESTAMP or TTL")),
             };
-            let is_first = place.is_none();
             let term = self.integer()?;
+            // Of two the last one counts.
             *place = Some(term);
-            if !is_first {
-                return Err(Refusal::Syntax("line 1: the same option twice behind USING".to_owned()));
-            }
             if !self.takes("and") {
                 return Ok(using);
             }
