@@ -97,9 +97,46 @@ impl Search<'_> {
         let mut causes = vec![self.cause(first, Kind::Gone, words)];
         causes.extend(self.remark_before(granted, first));
         causes.extend(self.decided(granted, first, client));
+        causes.extend(self.sent_before(first, client));
         causes.extend(self.record(first, client));
         let prolonged = self.prolonged(granted, client);
         causes.extend(prolonged.or_else(|| self.answered_elsewhere(first, client)));
+        causes
+    }
+
+    /// Where another client sent what takes a client's record in this step, if that was not there yet and its own was; and where its own
+    /// went meanwhile.
+    fn sent_before(&self, gone: usize, client: &str) -> Vec<Cause> {
+        let events = &self.story.events;
+        let event = &events[gone];
+        let (Some(from), Some(to), Some(message)) = (&event.from, &event.node, &event.message) else {
+            return Vec::new();
+        };
+        let is_other = from != client && self.clients.contains(from.as_str()) && !names(message, client);
+        let sends = |position: &usize| {
+            let mut sent = events[*position].sent.iter();
+            events[*position].node.as_ref() == Some(from)
+                && sent.any(|sent| sent.to == *to && sent.message == *message)
+        };
+        let sent = (0..gone).rev().find(sends).filter(|_| is_other && event.remark.is_none());
+        let first_stored = self.first_stored(gone, client);
+        let is_before = |sent: &usize| {
+            first_stored.is_some_and(|stored| *sent < stored) && self.stores_of(to, *sent, from)
+        };
+        let Some(sent) = sent.filter(is_before) else { return Vec::new() };
+        let words = self.by_message(sent, format!("{from} sends {message} to {to}"));
+        let mut causes = vec![self.cause(sent, Kind::Milestone, words)];
+        let loses = |position: &usize| {
+            let mut reports = events[*position].reported.iter().filter_map(|report| Reported::parse(report));
+            reports.any(|reported| reported.client == from && reported.lost_on() == Some(to))
+        };
+        causes.extend((sent + 1..gone).find(loses).map(|lost| {
+            let words = match self.expired_at(lost, from) {
+                Some(at) => format!("{from}'s record expired on {to} at {at}"),
+                None => self.by_message(lost, format!("{from}'s record is gone on {to}")),
+            };
+            self.cause(lost, Kind::Gone, words)
+        }));
         causes
     }
 
