@@ -16,8 +16,8 @@
 //! - A pause is felt by all connections: nobody is answered, what is sent waits. A crash resets them; so does a message that a
 //!   plan loses, for TCP loses nothing from the middle of a stream. A cut link delays, as it does with TCP. While a process is
 //!   down, connections to it are reset.
-//! - Every request has its own consistency level, and time-outs are those of 4.1: 5 s for reads, 2 s for writes, 1 s for
-//!   lightweight transactions.
+//! - Every request has its own consistency level, and time-outs are those of 4.1: 5 s for reads, 2 s for writes and
+//!   for each round of a lightweight transaction, which gives up when it has met others for 1 s.
 //! - Servers tell each other once a second that they are alive. Who was not heard of for 18 s is down for that server: what
 //!   needs more replicas is refused at once (`Unavailable`). After 50 ms without an answer a read asks one replica more.
 //! - The cells of a partition that lightweight transactions have written are one column of the simulator. A transaction reads
