@@ -580,6 +580,11 @@ pub trait Store: Data {
         true
     }
 
+    /// Whether [`Store::settle`] may drop less because of this message, whatever the servers are.
+    fn may_keep(_message: &Message<Self>) -> bool {
+        true
+    }
+
     /// Whether servers that have what [`Store::settle`] drops talk to each other of it, as of a tombstone that one of them lacks. What they
     /// tell clients is the same.
     fn talks_of_what_settles(_settings: &Self::Settings) -> bool {

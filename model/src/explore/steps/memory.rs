@@ -64,6 +64,8 @@ pub(in crate::explore) struct Memory<'s, Y: System> {
     pub(super) may_settle: [Vec<Vec<Option<bool>>>; 2],
     /// What becomes of servers together when they settle.
     pub(super) settling: [Vec<Option<Settling>>; 2],
+    /// By message: whether servers may settle less because of it.
+    pub(super) may_keep: Vec<Option<bool>>,
     /// What messages are at another age.
     pub(super) aged: Hashed<(u32, u8), u32>,
     /// By message: what a fair schedule owes while it is under way, if that was asked for.
@@ -136,6 +138,7 @@ impl<'s, Y: System> Memory<'s, Y> {
             together: Hashed::default(),
             may_settle: [(); 2].map(|()| vec![Vec::new(); servers]),
             settling: [Vec::new(), Vec::new()],
+            may_keep: Vec::new(),
             aged: Hashed::default(),
             debts: Vec::new(),
             flags: Vec::new(),

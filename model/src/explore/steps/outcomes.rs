@@ -27,6 +27,12 @@ pub(super) struct Taken {
     pub(super) outcome: u32,
 }
 
+impl Taken {
+    fn is(&self, entered: Entered, choice: u8) -> bool {
+        self.entered == entered && self.choice == choice
+    }
+}
+
 /// What comes of a step of a node, not in canonical form.
 #[derive(PartialEq, Eq)]
 pub(in crate::explore) struct Outcome {
@@ -48,21 +54,37 @@ pub(super) const ANY: u32 = u32::MAX;
 impl<Y: System> Memory<'_, Y> {
     /// The number of what comes of it if this enters the node.
     pub(super) fn number_of_outcome(&mut self, row: &Row, node: Node, entered: Entered, choice: u8) -> u32 {
+        if let Some(number) = self.known_outcome(row, node, entered, choice) {
+            return number;
+        }
+        let outcome = self.take(row, node, entered, choice);
+        self.check_symmetry(row, node, entered, choice, &outcome);
+        self.remember(row, node, entered, choice, outcome)
+    }
+
+    /// The same, if the step was taken before.
+    pub(super) fn known_outcome(&self, row: &Row, node: Node, entered: Entered, choice: u8) -> Option<u32> {
         let slot = self.slot(node);
         let part = slot.map_or(0, |slot| row.nodes[slot]);
         let of_part = slot.and_then(|slot| self.taken[slot].get(part as usize));
         let mut taken = of_part.into_iter().flatten();
-        let known = taken.find(|taken| taken.entered == entered && taken.choice == choice);
-        let known = known.map(|taken| taken.outcome);
-        if let Some(number) = known.filter(|number| *number != ANY) {
-            return number;
-        }
-        let together = (node, part, entered, choice, row.shared);
-        if let Some(number) = self.taken_together.get(&together) {
-            return *number;
-        }
-        let mut outcome = self.take(row, node, entered, choice);
-        self.check_symmetry(row, node, entered, choice, &outcome);
+        let alone = taken.find(|taken| taken.is(entered, choice)).map(|taken| taken.outcome);
+        alone
+            .filter(|number| *number != ANY)
+            .or_else(|| self.taken_together.get(&(node, part, entered, choice, row.shared)).copied())
+    }
+
+    /// Keeps what comes of a step that was not taken before, and says what its number is.
+    pub(super) fn remember(
+        &mut self,
+        row: &Row,
+        node: Node,
+        entered: Entered,
+        choice: u8,
+        mut outcome: Outcome,
+    ) -> u32 {
+        let slot = self.slot(node);
+        let part = slot.map_or(0, |slot| row.nodes[slot]);
         let number = self.outcomes.len() as u32;
         // The resource is among what is shared, and whatever is observed changes that.
         let is_step = !matches!(entered, Entered::Ended(_));
@@ -70,16 +92,19 @@ impl<Y: System> Memory<'_, Y> {
         if is_alone {
             outcome.shared = ANY;
         } else {
-            self.taken_together.insert(together, number);
+            self.taken_together.insert((node, part, entered, choice, row.shared), number);
         }
         self.outcomes.push(outcome);
-        if let (Some(slot), None) = (slot, known) {
+        if let Some(slot) = slot {
             let of_node = &mut self.taken[slot];
             if of_node.len() <= part as usize {
                 of_node.resize_with(part as usize + 1, Vec::new);
             }
-            let outcome = if is_alone { number } else { ANY };
-            of_node[part as usize].push(Taken { entered, choice, outcome });
+            let of_part = &mut of_node[part as usize];
+            if !of_part.iter().any(|taken| taken.is(entered, choice)) {
+                let outcome = if is_alone { number } else { ANY };
+                of_part.push(Taken { entered, choice, outcome });
+            }
         }
         number
     }
@@ -128,13 +153,28 @@ impl<Y: System> Memory<'_, Y> {
                 self.node_of(usize::from(client), &packed)
             }
             Node::Server(server) => {
-                pack(&self.world.cluster.servers[usize::from(server)], &mut packed);
-                self.node_of(self.clients.len() + usize::from(server), &packed)
+                let (server, slot) = (usize::from(server), self.clients.len() + usize::from(server));
+                // A server that was only asked is often what it was.
+                match self.world.cluster.servers[server] == *self.servers[server].value(row.nodes[slot]) {
+                    true => row.nodes[slot],
+                    false => {
+                        pack(&self.world.cluster.servers[server], &mut packed);
+                        self.node_of(slot, &packed)
+                    }
+                }
             }
             Node::Resource => 0,
         };
-        pack(&self.world.cluster.shared(), &mut packed);
-        let shared = self.shared_of(&packed);
+        let (resource, conditions, monitors, judge) = self.shared.value(row.shared);
+        let is_same =
+            self.world.cluster.shared() == (resource, conditions.as_slice(), monitors.as_slice(), judge);
+        let shared = match is_same {
+            true => row.shared,
+            false => {
+                pack(&self.world.cluster.shared(), &mut packed);
+                self.shared_of(&packed)
+            }
+        };
         let mut sends = SmallVec::new();
         for (to, message) in std::mem::take(&mut self.effects.sends) {
             pack(&Envelope::<Y> { from: node, to, age: 0, message }, &mut packed);

@@ -25,6 +25,8 @@ pub(super) enum Settling {
 /// What becomes of servers beside messages.
 #[derive(Default)]
 pub(super) struct Beside {
+    /// What the servers are, beside no message.
+    alone: Option<Numbers>,
     /// Whether less is settled because of this message.
     kept_for: SmallVec<[(u32, bool); 6]>,
     /// What the servers are, beside these messages and no other ones because of which less is settled.
@@ -78,16 +80,22 @@ impl<Y: System> Memory<'_, Y> {
     pub(super) fn settle_remembered(
         &mut self,
         row: &Row,
-        Beside { kept_for, settled }: &mut Beside,
+        Beside { alone, kept_for, settled }: &mut Beside,
         length: Length,
     ) -> Numbers {
         let mut messages: Numbers = SmallVec::new();
         for message in &row.messages {
+            let may_keep = self.may_keep(*message);
+            // Where it costs nothing that counts, the store's word is not taken for it.
+            if !may_keep && !cfg!(debug_assertions) {
+                continue;
+            }
             let is_kept_for = match kept_for.iter().find(|(other, _)| other == message) {
                 Some((_, is_kept_for)) => *is_kept_for,
                 None => {
-                    let without = self.settle_beside(row, &[], length);
-                    let is_kept_for = self.settle_beside(row, &[*message], length) != without;
+                    let alone = alone.get_or_insert_with(|| self.settle_beside(row, &[], length));
+                    let is_kept_for = self.settle_beside(row, &[*message], length) != *alone;
+                    debug_assert!(may_keep || !is_kept_for, "servers settle less because of it");
                     kept_for.push((*message, is_kept_for));
                     is_kept_for
                 }
@@ -103,6 +111,16 @@ impl<Y: System> Memory<'_, Y> {
         let after = self.settle_beside(row, &messages, length);
         settled.push((messages, after.clone()));
         after
+    }
+
+    /// Whether servers may settle less because of this message.
+    fn may_keep(&mut self, message: u32) -> bool {
+        let at = message as usize;
+        if self.may_keep.len() <= at {
+            self.may_keep.resize(at + 1, None);
+        }
+        let messages = &self.messages;
+        *self.may_keep[at].get_or_insert_with(|| Y::Store::may_keep(&messages.value(message).message))
     }
 
     /// The number of servers together.

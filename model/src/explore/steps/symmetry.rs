@@ -237,7 +237,13 @@ impl<Y: System> Memory<'_, Y> {
         }
         // As this client is the first, and the others have whatever numbers are left.
         let firsts = symmetry.ways.iter().filter(|way| way[client] == 0);
-        let look = firsts.map(|way| hash_of(&self.bytes_renumbered(way, slot, number))).min().unwrap_or(0);
+        let mut packed = std::mem::take(&mut self.packed);
+        let hash = |way: &Way| {
+            self.renumber_into(way, slot, number, &mut packed);
+            hash_of(&packed)
+        };
+        let look = firsts.map(hash).min().unwrap_or(0);
+        self.packed = packed;
         // Sums of them are compared: they should have nothing in common.
         let look = look.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         put(&mut symmetry.looks[place], at, Some(look), None);
@@ -286,7 +292,8 @@ impl<Y: System> Memory<'_, Y> {
         {
             return *after;
         }
-        let packed = self.bytes_renumbered(&symmetry.ways[way], slot, number);
+        let mut packed = std::mem::take(&mut self.packed);
+        self.renumber_into(&symmetry.ways[way], slot, number, &mut packed);
         let after = match slot {
             Slot::Node(at) => {
                 let to = symmetry.ways[way].get(at).map_or(at, |to| usize::from(*to));
@@ -295,38 +302,38 @@ impl<Y: System> Memory<'_, Y> {
             Slot::Shared => self.shared_of(&packed),
             Slot::Message => self.message_of(&packed),
         };
+        self.packed = packed;
         put(&mut symmetry.renumbered[way][place], number as usize, after, UNKNOWN);
         after
     }
 
-    fn bytes_renumbered(&self, way: &Way, slot: Slot, number: u32) -> Vec<u8> {
-        let mut packed = Vec::new();
+    /// The bytes of the part with other numbers in it.
+    fn renumber_into(&self, way: &Way, slot: Slot, number: u32, packed: &mut Vec<u8>) {
         let mut visitor = Renumber(way);
         match slot {
             Slot::Node(at) => match at.checked_sub(self.clients.len()) {
                 None => {
                     let mut client = self.clients[at].value(number).clone();
                     client.visit(&self.space.setup.lock, &mut visitor);
-                    pack(&client, &mut packed);
+                    pack(&client, packed);
                 }
                 Some(server) => {
                     let mut value = self.servers[server].value(number).clone();
                     value.visit(&mut visitor);
-                    pack(&value, &mut packed);
+                    pack(&value, packed);
                 }
             },
             Slot::Shared => {
                 let mut shared = self.shared.value(number).clone();
                 visitor.shared::<Y>(&mut shared);
-                pack(&shared, &mut packed);
+                pack(&shared, packed);
             }
             Slot::Message => {
                 let mut message = self.messages.value(number).clone();
                 visitor.message(&mut message);
-                pack(&message, &mut packed);
+                pack(&message, packed);
             }
         }
-        packed
     }
 
     /// The world of a row with other numbers of clients, chosen by `packed`, and the action that is this one in it. `None`: clients are told
@@ -446,10 +453,18 @@ impl<Y: System> Memory<'_, Y> {
         let Some(mut symmetry) = self.symmetry.take() else { return };
         let others = 1..symmetry.ways.len();
         let one = 1 + self.luck(row, node, entered) % (others.len().max(1));
-        let checked = if symmetry.clients <= CHECKED_IN_FULL_MAX { others } else { one..one + 1 };
-        for way in checked {
-            let is_same = self.comes_to_the_same(&mut symmetry, way, row, node, entered, choice, outcome);
-            self.is_in_vain |= !is_same;
+        let is_checked_in_full = symmetry.clients <= CHECKED_IN_FULL_MAX;
+        for way in if is_checked_in_full { others } else { one..one + 1 } {
+            match self.taken_again(&mut symmetry, way, row, node, entered, choice, outcome) {
+                None => self.is_in_vain = true,
+                // Compared with this one, all others are compared with each other.
+                Some((row, node, entered, outcome)) if is_checked_in_full => {
+                    if self.known_outcome(&row, node, entered, choice).is_none() {
+                        self.remember(&row, node, entered, choice, outcome);
+                    }
+                }
+                Some(_) => {}
+            }
         }
         self.symmetry = Some(symmetry);
     }
@@ -468,8 +483,9 @@ impl<Y: System> Memory<'_, Y> {
         (of(part) ^ of(message).rotate_left(32)) as usize
     }
 
+    /// The step of clients of other numbers, and what comes of it; `None` if that is not the same.
     #[expect(clippy::too_many_arguments, reason = "a step and what came of it")]
-    fn comes_to_the_same(
+    fn taken_again(
         &mut self,
         symmetry: &mut Symmetry,
         way: usize,
@@ -478,7 +494,7 @@ impl<Y: System> Memory<'_, Y> {
         entered: Entered,
         choice: u8,
         outcome: &Outcome,
-    ) -> bool {
+    ) -> Option<(Row, Node, Entered, Outcome)> {
         let to = Renumber(&symmetry.ways[way]).node(node);
         let other = self.renumber_row(symmetry, way, row);
         let entered = match entered {
@@ -504,11 +520,12 @@ impl<Y: System> Memory<'_, Y> {
         let kinds = |outcome: &Outcome| {
             outcome.events.iter().map(std::mem::discriminant).collect::<SmallVec<[_; 4]>>()
         };
-        (part, sends) == (again.part, sent)
+        let is_same = (part, sends) == (again.part, sent)
             && self.renumber(symmetry, way, Slot::Shared, outcome.shared) == again.shared
             && kinds(outcome) == kinds(&again)
             && outcome.tested == again.tested
-            && outcome.broken.map(|broken| broken.promise) == again.broken.map(|broken| broken.promise)
+            && outcome.broken.map(|broken| broken.promise) == again.broken.map(|broken| broken.promise);
+        is_same.then_some((other, to, entered, again))
     }
 }
 

@@ -398,6 +398,10 @@ impl Store for Cassandra {
         settle::may_settle(self, horizon)
     }
 
+    fn may_keep(message: &Message<Self>) -> bool {
+        settle::may_keep(message)
+    }
+
     fn talks_of_what_settles(settings: &Settings) -> bool {
         settings.read_repair == ReadRepair::Blocking
     }

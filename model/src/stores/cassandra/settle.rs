@@ -79,6 +79,22 @@ pub(super) fn may_settle(server: &Cassandra, horizon: Wall) -> bool {
         || server.replica.entries().any(|entry| is_over(&entry.column.cell, horizon))
 }
 
+/// Whether less may be removed because of the message, whatever the servers have.
+pub(super) fn may_keep(message: &Message<Cassandra>) -> bool {
+    match message {
+        Message::Request(request) => !matches!(request.operation, Operation::ReadSlice { .. }),
+        Message::Reply(_) => times_in(message).next().is_some(),
+        Message::Peer(Peer::Read { .. } | Peer::Ack { .. })
+        | Message::Read { .. }
+        | Message::Shown { .. }
+        | Message::Write { .. }
+        | Message::Written { .. } => false,
+        Message::Peer(Peer::Mutation { .. } | Peer::Cells { .. } | Peer::Repair { .. } | Peer::Paxos(_)) => {
+            true
+        }
+    }
+}
+
 fn is_over(cell: &Cell, horizon: Wall) -> bool {
     cell.timestamp < horizon && !cell.is_live_at(horizon.whole_seconds())
 }

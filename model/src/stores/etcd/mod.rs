@@ -525,6 +525,15 @@ impl Store for Etcd {
         }
     }
 
+    fn may_keep(message: &Message<Self>) -> bool {
+        matches!(
+            message,
+            Message::Reply(_)
+                | Message::Request(Request { operation: Operation::Watch { start: Start::At(_), .. }, .. })
+                | Message::Peer(Peer::Appended { refused: Some(_), .. })
+        )
+    }
+
     fn contents(&self) -> Vec<String> {
         let revision = format!("revision {}", self.kv.revision);
         let keys = self.kv.keys().iter().map(|kv| kv.to_string());
