@@ -3,8 +3,8 @@
 
 use crate::evidence::{lock, replay};
 use crate::scenarios::{found, is_golden_file};
-use picklock_sim::registry::{RunError, other_runs};
-use picklock_sim::report::TextOptions;
+use picklock_sim::registry::RunError;
+use picklock_sim::report::{TextOptions, other_runs};
 use std::fmt::Write;
 
 /// Without time and with it, a store with several servers, a loop at the end, a lock manager and shared objects.

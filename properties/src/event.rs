@@ -4,7 +4,7 @@
 //! new system answers these questions here, and no engine hears of it.
 
 use crate::access::{Access, AccessModes, Accesses};
-use crate::history::{ClientId, Event, FencingToken, HoldId, Mode};
+use crate::history::{ClientId, ClientSet, Event, FencingToken, HoldId, LockId, Mode, ServerSet};
 use crate::object::{ObjectAnswer, ObjectCall};
 
 /// What an event counts as, in the numbers that tell how much of a run was about anything.
@@ -331,56 +331,58 @@ fn fence_words(fence: Option<FencingToken>) -> String {
     fence.map_or_else(String::new, |token| format!(" {token}"))
 }
 
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use crate::history::{ClientSet, LockId, ServerSet};
-
-    /// One event of each kind.
-    pub(crate) fn one_of_each() -> Vec<Event> {
+impl Event {
+    /// One event of each kind, for tests that are to leave none out.
+    #[doc(hidden)]
+    pub fn one_of_each() -> Vec<Event> {
         let first = Event::Called { client: ClientId(0), mode: Mode::Lock, access: Access::FIRST };
         std::iter::successors(Some(first), next_kind).collect()
     }
+}
 
-    /// Without `_`: a new kind of event has to be put in here.
-    fn next_kind(event: &Event) -> Option<Event> {
-        let client = ClientId(0);
-        let lock = LockId(0);
-        Some(match event {
-            Event::Called { .. } => Event::FoundFree { client },
-            Event::FoundFree { .. } => Event::Enqueued { client, lock },
-            Event::Enqueued { .. } => Event::Granted { client, fence: None, hold: HoldId(1) },
-            Event::Granted { .. } => Event::Refused { client },
-            Event::Refused { .. } => Event::Left { client },
-            Event::Left { .. } => Event::Lost { client },
-            Event::Lost { .. } => Event::Released { client },
-            Event::Released { .. } => Event::Renewed { client },
-            Event::Renewed { .. } => Event::Crashed { client },
-            Event::Crashed { .. } => Event::ResourceRead { client, hold: HoldId(1) },
-            Event::ResourceRead { .. } => Event::Accepted { client, fence: None, hold: None },
-            Event::Accepted { .. } => Event::Rejected { client, fence: None, hold: None },
-            Event::Rejected { .. } => Event::RowRead { client, saw: ClientSet::EMPTY },
-            Event::RowRead { .. } => Event::Secured { client, servers: ServerSet::EMPTY },
-            Event::Secured { .. } => Event::Acquired { client, lock },
-            Event::Acquired { .. } => Event::RecordGone { client, lock, server: 0 },
-            Event::RecordGone { .. } => Event::RecordWritten { client, lock },
-            Event::RecordWritten { .. } => Event::Woken { client },
-            Event::Woken { .. } => Event::Written { client },
-            Event::Written { .. } => Event::ReadBegun { client },
-            Event::ReadBegun { .. } => Event::TimeGiven { client, less: false },
-            Event::TimeGiven { .. } => Event::Invoked { client, call: ObjectCall::Glance },
-            Event::Invoked { .. } => Event::Returned { client, answer: ObjectAnswer::Done },
-            Event::Returned { .. } => Event::Unknown { client },
-            Event::Unknown { .. } => Event::Input { client, stream: 0, value: 1 },
-            Event::Input { .. } => Event::Output { client, value: 1 },
-            Event::Output { .. } => Event::Counted { client },
-            Event::Counted { .. } => Event::Settled { client },
-            Event::Settled { .. } => Event::Has { client, resource: lock, access: None },
-            Event::Has { .. } => Event::RecordMade { client, lock, server: 0 },
-            Event::RecordMade { .. } => Event::Notified { client, lock, of: ClientId(1) },
-            Event::Notified { .. } => return None,
-        })
-    }
+/// Without `_`: a new kind of event has to be put in here.
+fn next_kind(event: &Event) -> Option<Event> {
+    let client = ClientId(0);
+    let lock = LockId(0);
+    Some(match event {
+        Event::Called { .. } => Event::FoundFree { client },
+        Event::FoundFree { .. } => Event::Enqueued { client, lock },
+        Event::Enqueued { .. } => Event::Granted { client, fence: None, hold: HoldId(1) },
+        Event::Granted { .. } => Event::Refused { client },
+        Event::Refused { .. } => Event::Left { client },
+        Event::Left { .. } => Event::Lost { client },
+        Event::Lost { .. } => Event::Released { client },
+        Event::Released { .. } => Event::Renewed { client },
+        Event::Renewed { .. } => Event::Crashed { client },
+        Event::Crashed { .. } => Event::ResourceRead { client, hold: HoldId(1) },
+        Event::ResourceRead { .. } => Event::Accepted { client, fence: None, hold: None },
+        Event::Accepted { .. } => Event::Rejected { client, fence: None, hold: None },
+        Event::Rejected { .. } => Event::RowRead { client, saw: ClientSet::EMPTY },
+        Event::RowRead { .. } => Event::Secured { client, servers: ServerSet::EMPTY },
+        Event::Secured { .. } => Event::Acquired { client, lock },
+        Event::Acquired { .. } => Event::RecordGone { client, lock, server: 0 },
+        Event::RecordGone { .. } => Event::RecordWritten { client, lock },
+        Event::RecordWritten { .. } => Event::Woken { client },
+        Event::Woken { .. } => Event::Written { client },
+        Event::Written { .. } => Event::ReadBegun { client },
+        Event::ReadBegun { .. } => Event::TimeGiven { client, less: false },
+        Event::TimeGiven { .. } => Event::Invoked { client, call: ObjectCall::Glance },
+        Event::Invoked { .. } => Event::Returned { client, answer: ObjectAnswer::Done },
+        Event::Returned { .. } => Event::Unknown { client },
+        Event::Unknown { .. } => Event::Input { client, stream: 0, value: 1 },
+        Event::Input { .. } => Event::Output { client, value: 1 },
+        Event::Output { .. } => Event::Counted { client },
+        Event::Counted { .. } => Event::Settled { client },
+        Event::Settled { .. } => Event::Has { client, resource: lock, access: None },
+        Event::Has { .. } => Event::RecordMade { client, lock, server: 0 },
+        Event::RecordMade { .. } => Event::Notified { client, lock, of: ClientId(1) },
+        Event::Notified { .. } => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn an_event_names_a_mode_of_access_where_there_are_several() {

@@ -118,7 +118,6 @@ mod object;
 mod order;
 mod promise_set;
 mod release_ends;
-mod reported;
 mod starvation_freedom;
 mod theorem_1;
 mod theorem_2;
@@ -151,7 +150,6 @@ pub use object::{
 };
 pub use promise_set::{PromiseSet, StrayPromises};
 pub use release_ends::ReleaseEnds;
-pub use reported::Reported;
 pub use starvation_freedom::StarvationFreedom;
 pub use theorem_1::Theorem1;
 pub use theorem_2::Theorem2;
@@ -449,6 +447,11 @@ impl Promise {
     /// [`Promise::Theorem3`] is not among them although it can be judged on cycles, too: see [`Theorem3::owed`].
     pub fn is_liveness(self) -> bool {
         matches!(self, Promise::DeadlockFreedom | Promise::StarvationFreedom | Promise::ReleaseEnds)
+    }
+
+    /// Whether it promises that something comes at last.
+    pub fn is_of_progress(self) -> bool {
+        self.is_liveness() || self == Promise::Theorem3
     }
 }
 

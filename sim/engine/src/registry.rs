@@ -19,7 +19,7 @@ pub use any::{AnyLock, Audit, PanickedIn, Reduced, RunError, ShrinkHow, SweepHow
 pub use changed::NotSet;
 pub use checking::{CheckOptions, CheckVerdict, Checked, Counterexample, goals, with_holds_of_any_length};
 pub use general::{General, GeneralHow, Seen, Sighting, Unexplained, Wanted};
-pub use others::{Other, other_runs};
+pub use others::Other;
 pub use registered::{CLIENTS, ROUNDS, Registered};
 pub use replayed::{Broken, Replay};
 pub use surroundings::Surroundings;

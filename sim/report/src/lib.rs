@@ -10,6 +10,7 @@
 //! compiled again when a sentence changes.
 
 mod flights;
+mod others;
 mod perfetto;
 mod picture;
 mod shiviz;
@@ -18,6 +19,7 @@ mod text;
 mod toy;
 
 pub use flights::{Flight, flights};
+pub use others::{OtherRun, WAITS_UNJUDGED, other_runs};
 pub use perfetto::perfetto;
 pub use picture::{Cause, Others, STYLE, Window, page, page_with_others, svg, why_of};
 pub use shiviz::shiviz;

@@ -6,10 +6,10 @@ mod text;
 use super::open::open;
 use super::screen::{Paint, Screen, Versioned, json};
 use super::{BadCall, Ending, given, names, written};
-use crate::registry::{Broken, Locks, Replay, other_runs};
+use crate::registry::{Broken, Locks, Replay};
 use crate::report::{
-    Cause, JsonEvent, Story, TextOptions, TimeColumn, Window, page, page_with_others, perfetto, shiviz, svg,
-    why_of, why_text,
+    Cause, JsonEvent, Story, TextOptions, TimeColumn, Window, other_runs, page, page_with_others, perfetto,
+    shiviz, svg, why_of, why_text,
 };
 use crate::token::{Body, Token};
 use clap::{Args, ValueEnum};

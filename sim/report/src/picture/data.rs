@@ -8,7 +8,7 @@ use super::layout::{Lasting, Layout, Row, Span};
 use super::svg::{between, duration, is_fault, lines, reported};
 use super::times::{in_column, time_name};
 use crate::flights::Flight;
-use picklock_engine::report::call_words;
+use crate::others::call_words;
 use picklock_engine::report::{JsonEvent, TimeColumn};
 use picklock_model::time::{Micros, Wall};
 use serde::Serialize;
@@ -50,7 +50,7 @@ struct Details {
     what: &'static str,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     fault: bool,
-    /// Whom the link leads from that was cut or mended.
+    /// Whom the link leads from that was cut or mended, and whose message is lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<usize>,
     /// As it stands in the column of times; empty if it stands in the row above.
@@ -200,7 +200,7 @@ fn details(
     let row = layout.rows[number];
     let event = &layout.story.events[row.last];
     let lane = event.node.as_deref().and_then(|node| layout.lane_of(node));
-    let is_link = matches!(event.what, "link-cut" | "link-mended");
+    let comes_from = matches!(event.what, "link-cut" | "link-mended" | "lost");
     let clock = |wrong: i64| Clock {
         // As it stands in messages.
         shown: Wall(event.at_us + wrong).to_string(),
@@ -211,7 +211,7 @@ fn details(
         lane,
         what: event.what,
         fault: is_fault(event.what),
-        from: event.from.as_deref().filter(|_| is_link).and_then(|from| layout.lane_of(from)),
+        from: event.from.as_deref().filter(|_| comes_from).and_then(|from| layout.lane_of(from)),
         time: in_column(layout, number),
         later: later(layout, number),
         when: match layout.story.time {

@@ -6,8 +6,9 @@
 
 use super::data::Run;
 use super::layout::{Layout, Row, Window};
+use crate::others::{OtherRun, happens};
 use picklock_engine::report::Story;
-use picklock_engine::report::{OtherRun, happens, program};
+use picklock_engine::report::program;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

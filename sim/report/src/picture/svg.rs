@@ -10,7 +10,7 @@ use picklock_engine::report::Operation;
 use picklock_engine::report::Story;
 use picklock_engine::report::{HIDDEN, is_hidden};
 use picklock_engine::report::{JsonEvent, TimeColumn};
-use picklock_properties::Reported;
+use picklock_reported::Reported;
 
 /// Colours, light, dark and printed, and what the parts of a diagram look like.
 pub const STYLE: &str = include_str!("style.css");

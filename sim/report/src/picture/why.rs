@@ -7,12 +7,17 @@
 //! Each cause is a step of the run, told in the words of its event. Which steps are causes follows from the promise alone, so that no
 //! scenario needs a story of its own: what its parties were last granted, what struck in between, and which records were gone by then.
 
+mod asked;
+mod calls;
 mod cut;
 mod expired;
 mod gone;
+mod herd;
 mod objects;
+mod quorums;
 mod risen;
 mod stored;
+mod survived;
 mod tokens;
 mod waiting;
 mod waits;
@@ -25,8 +30,9 @@ use cut::cut_off;
 use picklock_engine::report::{JsonEvent, TimeColumn};
 use picklock_engine::report::{Kind, Reason, Story};
 use picklock_engine::report::{Operation, operations};
-use picklock_properties::{Promise, Reported};
-use std::collections::BTreeSet;
+use picklock_properties::Promise;
+use picklock_reported::Reported;
+use std::collections::{BTreeMap, BTreeSet};
 use stored::live_of;
 
 /// A step that what broke is about.
@@ -68,7 +74,8 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     let clients = story.events.iter().filter(|event| event.doing.is_some());
     let clients = clients.filter_map(|event| event.node.as_deref()).collect();
     let is_of_objects = story.events.iter().any(|event| !event.operations.is_empty());
-    let search = Search { story, end, breaks, clients, is_of_objects };
+    let mut search = Search { story, end, breaks, clients, idle: BTreeMap::new(), is_of_objects };
+    search.idle = search.without_effect(flights);
     let mut causes = search.milestones();
     // Where hardly anybody is granted anything, what is stored for a moment is nobody's cause.
     let too_late = search.too_late(flights);
@@ -94,13 +101,13 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     }
     causes.extend(in_vain);
     causes.extend(search.left_beside(flights));
-    causes.extend(search.left_behind());
+    causes.extend(search.left_behind(flights));
     causes.extend(search.risen());
     causes.extend(search.shared_out());
     causes.extend(search.tokens(flights));
     causes.extend(search.wait_alike());
     // Where the store told of lost records, that is enough.
-    for quiet in [Search::expired_there, Search::missed] {
+    for quiet in [Search::expired_there, Search::missed, Search::lost_in_line] {
         if causes.iter().all(|cause| cause.kind != Kind::Gone) {
             causes.extend(quiet(&search, flights));
         }
@@ -109,9 +116,13 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
         causes.extend(search.answer(flights));
     }
     if causes.iter().all(|cause| !matches!(cause.kind, Kind::Record | Kind::Gone)) {
-        causes.extend(search.last_changes());
+        causes.extend(search.last_changes(flights));
     }
     causes.extend(search.of_objects(flights));
+    causes.extend(search.herd(flights));
+    causes.extend(search.asked_before(flights));
+    causes.extend(search.quorums());
+    causes.extend(search.done_by_a_server());
     causes.extend(search.wanted());
     causes.extend(search.told_in_vain(flights));
     causes.extend(search.ends());
@@ -229,6 +240,8 @@ struct Search<'a> {
     /// `None` for a loop.
     breaks: Option<Breaks<'a>>,
     clients: BTreeSet<&'a str>,
+    /// Those of whose last calls nothing came, with where they made them.
+    idle: BTreeMap<&'a str, usize>,
     /// The run is one of shared objects, or of a handler: any client's call may be what another one's answer rests on.
     is_of_objects: bool,
 }
@@ -249,9 +262,11 @@ impl Search<'_> {
                     |later: &Reported| (later.what, later.client) == (reported.what, reported.client);
                 let is_told = self.is_party(reported.client)
                     && !self.is_over(&reported, &seen)
-                    && !self.is_granted_anew(&reported);
-                if promise.is_about(&reported) && is_told && !seen.iter().any(is_same) {
-                    if !self.is_handed_on(&reported) {
+                    && !self.is_granted_anew(&reported)
+                    && !self.is_woken_before(position, &reported);
+                if reported.is_of_interest(promise) && is_told && !seen.iter().any(is_same) {
+                    let is_idle = reported.is_refused_call() || self.is_idle_by(reported.client, position);
+                    if !self.is_handed_on(&reported) && !is_idle {
                         causes.push(self.cause(position, Kind::Milestone, reported.sentence()));
                     }
                     seen.push(reported);
@@ -323,7 +338,7 @@ impl Search<'_> {
         struck
             .filter(|(_, event)| is_fault(event.what) || ENDS.contains(&event.what))
             .filter(|(position, event)| *position >= start || self.lasts(*position, event, start))
-            .filter(|(_, event)| event.message.is_none() || !self.is_about_others(event))
+            .filter(|(position, _)| !self.is_about_others(*position))
             .filter(|(position, event)| !self.is_trifle(*position, event))
             .filter(|(position, event)| !self.is_made_up_for(*position, event, flights))
             .filter_map(|(position, event)| {
@@ -340,11 +355,13 @@ impl Search<'_> {
         let of_node = |other: &JsonEvent| other.node == event.node;
         let in_seconds = self.story.time == TimeColumn::Seconds;
         match event.what {
-            // Whoever is down hears nothing: that it went down is told.
+            // Whoever is down or cut off hears nothing: that it went down, or was cut off, is told.
             "lost" => {
                 let mut nodes = [&event.from, &event.to].into_iter().flatten();
-                nodes.any(|node| self.is_down_at(node, position)) && !self.is_missed(position, event)
+                let is_down = nodes.any(|node| self.is_down_at(node, position));
+                (is_down || self.is_cut_at(event, position)) && !self.is_missed(position, event)
             }
+            "crashed" | "restarted" => self.is_survived(position),
             "paused" if in_seconds => {
                 let resumed = (position..events.len())
                     .find(|later| of_node(&events[*later]) && events[*later].what == "resumed");
@@ -361,9 +378,13 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a server whose record of a holder is gone later was to hear this of it, and did not hear it by then.
+    /// Whether a server whose record of a holder is gone later was to hear this of it, and did not hear it by then; or one by which
+    /// another one holds.
     fn is_missed(&self, position: usize, lost: &JsonEvent) -> bool {
         let (Some(from), Some(to)) = (lost.from.as_deref(), lost.to.as_deref()) else { return false };
+        if self.is_left_out(position, from, to) {
+            return true;
+        }
         let later = &self.story.events[position..=self.end];
         let is_gone = |event: &JsonEvent| {
             let mut reports = event.reported.iter().filter_map(|report| Reported::parse(report));
@@ -438,6 +459,9 @@ impl Search<'_> {
                 let side = if wrong > 0 { "ahead" } else { "behind" };
                 let words = format!("{node}'s clock is {} {side}", duration(wrong.abs(), false));
                 causes.push(self.cause(position, Kind::Fault, words));
+                // Of whoever takes no lock others see what it has written by that clock.
+                let is_attendant = self.clients.contains(node) && self.with_role(node, self.end) != node;
+                causes.extend(self.last_change_by(node).filter(|_| is_attendant));
             }
         }
         causes
@@ -461,12 +485,22 @@ impl Search<'_> {
         remarks.collect()
     }
 
-    /// Whether a message is one of a client that has no part in it.
-    fn is_about_others(&self, event: &JsonEvent) -> bool {
-        let is_other = |node: &Option<String>| {
-            node.as_deref().is_some_and(|node| self.clients.contains(node) && !self.is_party(node))
+    /// Whether a message is one of a client that has no part in it, or all links that are cut at this moment are.
+    fn is_about_others(&self, position: usize) -> bool {
+        let event = &self.story.events[position];
+        let is_other = |node: &&str| {
+            self.clients.contains(node) && (!self.is_party(node) || self.is_idle_by(node, position))
         };
-        is_other(&event.from) || is_other(&event.to)
+        let mut others = nodes_of(event).filter(is_other);
+        if event.what == "link-cut" {
+            let is_alike = |other: &&JsonEvent| (other.what, other.at_us) == (event.what, event.at_us);
+            let is_of = |one: &str| {
+                let mut cut = self.story.events.iter().filter(is_alike);
+                cut.all(|other| nodes_of(other).any(|node| node == one))
+            };
+            return others.any(is_of);
+        }
+        event.message.is_some() && others.next().is_some()
     }
 
     /// Where each party called for what it was granted last, or asked several servers for it the last time.
@@ -606,6 +640,15 @@ impl Search<'_> {
                 if self.is_of_progress() && self.clients.contains(to.as_str()) && !is_heeded {
                     return None;
                 }
+                // Nor one that was overtaken, if nothing comes of it where it was sent or where it arrives.
+                if *is_only_overtaken
+                    && self.clients.contains(to.as_str())
+                    && !self.changes_something(*sent)
+                    && !self.goes_on(arrived)
+                    && self.story.events[arrived].sent.is_empty()
+                {
+                    return None;
+                }
                 // Whoever calls could have called later.
                 if self.is_call_of(flight) && waits() {
                     return None;
@@ -696,6 +739,11 @@ struct Told {
     times: usize,
     /// Whether all that stand for are messages that begin alike, or none.
     is_alike: bool,
+}
+
+/// The nodes that a step is about.
+fn nodes_of(event: &JsonEvent) -> impl Iterator<Item = &str> {
+    [&event.from, &event.to, &event.node].into_iter().flatten().map(String::as_str)
 }
 
 /// How a message begins: `SET`, `keep`, `ping`.

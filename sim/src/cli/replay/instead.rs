@@ -2,8 +2,8 @@
 
 use super::super::screen::{Screen, Tone, indented, sentence};
 use super::super::{BadCall, names};
-use crate::registry::{AnyLock, other_runs};
-use crate::report::{OtherRun, WAITS_UNJUDGED};
+use crate::registry::AnyLock;
+use crate::report::{OtherRun, WAITS_UNJUDGED, other_runs};
 use crate::token::Token;
 use serde::Serialize;
 use std::fmt::Write;

@@ -1,8 +1,10 @@
-// Which rows are folded into one: steps in which nobody learns anything new, as the text trace folds them, and links that are cut
-// together.
+// Which rows are folded into one: steps in which nobody learns anything new, as the text trace folds them, links that are cut
+// together, and messages that are lost one after the other.
 
 // So many repeated steps and more are folded.
 const FOLDED_MIN = 6;
+// So many of one kind in a row are folded, and are told together.
+const ALIKE_MIN = { "link-cut": 2, "link-mended": 2, lost: 3 };
 
 let folds = foldsOfRun();
 // What stands one below the other: a row, or a closed fold.
@@ -18,14 +20,14 @@ function foldsOfRun() {
   const ends = run.loop_start ?? run.steps.length;
   const apart = new Set(run.gaps.map(([row]) => row));
   let familiar = new Set();
-  let [repeated, links] = [0, 0];
+  let [repeated, alike] = [0, 0];
   for (let row = 0; row <= ends; row++) {
     const step = run.steps[row];
     const goesOn = row < ends && !apart.has(row);
-    const isLink = (what) => what === "link-cut" || what === "link-mended";
-    if (!goesOn || step.what !== run.steps[links].what) {
-      if (row > links && isLink(run.steps[links].what)) close("links", links, row - 1, 2);
-      links = row;
+    const what = run.steps[alike].what;
+    if (!goesOn || step.what !== what) {
+      if (row > alike && what in ALIKE_MIN) close(what, alike, row - 1, ALIKE_MIN[what]);
+      alike = row;
     }
     const isNews = !goesOn || bringsNews(step);
     if (isNews) familiar = new Set();
@@ -69,7 +71,8 @@ function isClosed(item) {
 // `22 steps without news: A 11, s1 11`
 function foldWords({ kind, first, last }) {
   const steps = run.steps.slice(first, last + 1);
-  if (kind === "links") return linkWords(steps);
+  if (kind === "lost") return lossWords(steps);
+  if (kind in ALIKE_MIN) return linkWords(steps);
   const times = new Map();
   for (const { lane } of steps) if (lane !== undefined) times.set(lane, (times.get(lane) ?? 0) + 1);
   const each = [...times].sort(([one], [other]) => one - other).map(([lane, count]) => `${run.nodes[lane]} ${count}`);
@@ -93,6 +96,14 @@ function linkWords(steps) {
     return `${other.join(" – ")}: ${isCut ? "cut off from" : "joined again with"} each other`;
   }
   return told.map(([receivers, senders]) => `${receivers}: nothing from ${senders}${isCut ? "" : " is lost any more"}`).join("; ");
+}
+
+// `5 messages are lost: 3 from A, 2 from s1`
+function lossWords(steps) {
+  const times = new Map();
+  for (const { from } of steps) times.set(from, (times.get(from) ?? 0) + 1);
+  const each = [...times].map(([from, count]) => `${count} from ${run.nodes[from] ?? "what is not drawn"}`);
+  return `${counted(steps.length, "message")} are lost: ${each.join(", ")}`;
 }
 
 arrange();

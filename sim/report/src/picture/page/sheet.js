@@ -192,7 +192,7 @@ function itemMarkup(item, nth) {
     + `<span class="time">${timeOf(item)}</span>`;
   if (isClosed(item)) {
     const words = foldWords(item.fold);
-    const kind = item.fold.kind === "links" ? " fault" : "";
+    const kind = item.fold.kind === "repeated" ? "" : " fault";
     return `${opened(` fold${kind}`, words)}<span class="folded">▸ ${escaped(words)}</span></div>`;
   }
   const broken = step.violations ?? [];

@@ -3,7 +3,7 @@
 use super::stored::{names, place_of};
 use super::{Breaks, Cause, Kind, Search};
 use picklock_engine::report::JsonEvent;
-use picklock_properties::Reported;
+use picklock_reported::Reported;
 use std::collections::BTreeSet;
 
 impl Search<'_> {
@@ -81,12 +81,17 @@ impl Search<'_> {
                 let gone = format!("{client}'s record is gone on {servers}");
                 let gone = self.by_remark(first, gone);
                 let event = &self.story.events[first];
+                let place = self.line_gone(first, client).map(|line| place_of(line));
+                let is_asked_for = |message: &str| {
+                    event.remark.is_none() && message.split(' ').any(|word| Some(word) == place)
+                };
                 match (&event.from, &event.message) {
                     // It is found to be gone, and was not asked for.
                     (Some(from), Some(message))
                         if from != client
                             && self.clients.contains(from.as_str())
-                            && !names(message, client) =>
+                            && !names(message, client)
+                            && !is_asked_for(message) =>
                     {
                         format!("{gone} when {from}'s {message} comes")
                     }
@@ -98,6 +103,7 @@ impl Search<'_> {
         causes.extend(self.remark_before(granted, first));
         causes.extend(self.decided(granted, first, client));
         causes.extend(self.sent_before(first, client));
+        causes.extend(self.falls_silent(granted, first, client));
         causes.extend(self.record(first, client));
         let prolonged = self.prolonged(granted, client);
         causes.extend(prolonged.or_else(|| self.answered_elsewhere(first, client)));
@@ -151,6 +157,21 @@ impl Search<'_> {
             (_, _) => told,
         };
         (position > granted).then(|| self.cause(position, Kind::Milestone, words))
+    }
+
+    /// Where a client gets no answer to what it sent the server of this step by its own timer, and sends it nothing more before this step.
+    fn falls_silent(&self, granted: usize, gone: usize, client: &str) -> Option<Cause> {
+        let events = &self.story.events;
+        let server = events[gone].node.as_deref()?;
+        let is_timer = |position: usize| events[position].wake == Some("machine");
+        let of_client = |position: &usize| events[*position].node.as_deref() == Some(client);
+        let sends = |position: &usize| events[*position].sent.iter().any(|sent| sent.to == server);
+        let last = (granted..gone).rev().filter(of_client).find(sends).filter(|last| is_timer(*last))?;
+        let next = (last + 1..gone).filter(of_client).find(|next| events[*next].what == "woke")?;
+        let is_answered = (last + 1..next).filter(of_client).any(|at| events[at].what == "delivered");
+        let words = format!("{client} has no answer, and sends {server} nothing more");
+        let is_silent = is_timer(next) && events[next].sent.is_empty() && !self.goes_on(next);
+        (is_silent && !is_answered).then(|| self.cause(next, Kind::Milestone, words))
     }
 
     /// Whether a server stores something of the client's before this step.

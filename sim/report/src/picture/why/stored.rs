@@ -5,14 +5,23 @@ use super::{Breaks, Cause, Kind, Search};
 use crate::flights::Flight;
 use picklock_engine::report::JsonEvent;
 use picklock_engine::report::{HIDDEN, Newer, newer_than};
-use picklock_properties::Reported;
+use picklock_reported::Reported;
 use std::collections::BTreeSet;
 
 impl Search<'_> {
-    /// The answer that lets a client do what breaks the promise.
+    /// The answer that lets a client do what breaks the promise, unless what was reported with it says so.
     pub(super) fn answer(&self, flights: &[Flight]) -> Option<Cause> {
         let Flight { from, to, message, sent, .. } = self.answer_at(self.end, flights)?;
-        Some(self.cause(*sent, Kind::Milestone, format!("{from} answers {to}: {message}")))
+        let is_told = |report: &String| {
+            let reported = Reported::parse(report).filter(|reported| reported.client == *to);
+            let is_about = |reported: &Reported| {
+                self.breaks.as_ref().is_some_and(|breaks| reported.is_of_interest(breaks.promise))
+            };
+            reported.is_some_and(|reported| reported.is_answered() && is_about(&reported))
+        };
+        let is_told = self.story.events[*sent].reported.iter().any(is_told);
+        let words = format!("{from} answers {to}: {message}");
+        (!is_told).then(|| self.cause(*sent, Kind::Milestone, words))
     }
 
     /// The same where it names others that have a part in it, and not who it is for: nobody can tell what others there were.
@@ -213,7 +222,13 @@ impl Search<'_> {
 
     /// What the server does not have of the client's in this step: what it had since the client called, and has lost, or what another
     /// server has, and what would bring it is under way.
-    fn nothing_of(&self, client: &str, server: &str, at: usize, flights: &[Flight]) -> Option<Vec<Cause>> {
+    pub(super) fn nothing_of(
+        &self,
+        client: &str,
+        server: &str,
+        at: usize,
+        flights: &[Flight],
+    ) -> Option<Vec<Cause>> {
         let lines_of = |server: &str, position: usize| {
             let event = &self.story.events[position];
             event.stored.as_ref().filter(|_| event.node.as_deref() == Some(server))
@@ -241,13 +256,20 @@ impl Search<'_> {
             }
             let event = &self.story.events[gone];
             let now = event.wall_us.unwrap_or(event.at_us);
-            let words = match ends_at(&line).filter(|until| *until <= now) {
+            let mut causes = self.by_itself(client, place_of(&line), gone, flights);
+            causes.extend(self.read_before(client, &line, gone, flights));
+            let expired = ends_at(&line).filter(|until| *until <= now);
+            if let Some(nowhere) = self.nowhere(client, &line, called, at).filter(|_| expired.is_none()) {
+                causes.extend(nowhere.into_iter().chain(self.answer_of_several(at)));
+                return Some(causes);
+            }
+            let words = match expired {
                 // Whoever asks next finds it so: that is not what took it.
                 Some(until) => lives_until(client, until, server, now),
                 None => self.by_message(gone, format!("{server} does not have {line} any more")),
             };
-            let own = self.by_itself(client, place_of(&line), gone, flights);
-            return Some(own.into_iter().chain([self.cause(gone, Kind::Gone, words)]).collect());
+            causes.push(self.cause(gone, Kind::Gone, words));
+            return Some(causes);
         }
         let elsewhere = (called..at).rev().filter_map(|position| self.story.events[position].stored.as_ref());
         let missing = elsewhere.filter_map(lost).find_map(|line| {
@@ -293,6 +315,30 @@ impl Search<'_> {
             }));
         }
         causes
+    }
+
+    /// What another one had read of the client when it sent what takes its record in this step, if that was written anew since; and
+    /// where it was.
+    fn read_before(&self, client: &str, line: &str, gone: usize, flights: &[Flight]) -> Vec<Cause> {
+        let events = &self.story.events;
+        let takes_it =
+            |flight: &&Flight| flight.ended == Some(gone) && flight.from != client && !flight.is_lost;
+        let read = flights.iter().find(takes_it).and_then(|flight| self.answer_at(flight.sent, flights));
+        let Some(read) = read.filter(|read| names(&read.message, client)) else { return Vec::new() };
+        let has = |position: &usize| {
+            let event = &events[*position];
+            let mut lines = event.stored.iter().flatten().filter(|_| event.node.as_ref() == Some(&read.from));
+            lines.any(|stored| live_of(stored, client).as_deref() == Some(line))
+        };
+        let Some(written) = (0..gone).find(has).filter(|written| *written > read.sent) else {
+            return Vec::new();
+        };
+        let Flight { from, to, message, sent, .. } = read;
+        let stores = self.by_message(written, format!("{from} stores {line}"));
+        vec![
+            self.cause(*sent, Kind::Milestone, format!("{from} answers {to}: {message}")),
+            self.cause(written, Kind::Record, stores),
+        ]
     }
 
     /// What happens in a step, after whose message brings it about, if one does.

@@ -5,7 +5,7 @@ use super::{Cause, Kind, Search};
 use crate::flights::Flight;
 use picklock_engine::report::JsonEvent;
 use picklock_properties::Promise;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Search<'_> {
     /// Of each party's last token the answers of several servers that it was taken from; and what was gone and there again before one.
@@ -58,13 +58,13 @@ impl Search<'_> {
         Some((last, self.story.events[last].sent.first()?.message.as_str()))
     }
 
-    /// What a server had at the one step, did not have after it, and has anew before the other.
+    /// What a server had at the one step, did not have after it, and has anew before the other: where it went, and where it came.
     fn made_again(&self, first: usize, last: usize) -> Vec<Cause> {
         let events = &self.story.events;
         let servers: BTreeSet<&str> = self.stored_at_the_end().into_keys().collect();
         let of_server = |server: &str| {
             let mut there: BTreeSet<&str> = BTreeSet::new();
-            let mut gone: BTreeSet<&str> = BTreeSet::new();
+            let mut gone: BTreeMap<&str, usize> = BTreeMap::new();
             for (position, event) in events[..=last].iter().enumerate() {
                 let Some(lines) = event.stored.as_ref().filter(|_| event.node.as_deref() == Some(server))
                 else {
@@ -74,16 +74,20 @@ impl Search<'_> {
                 let now: BTreeSet<&str> =
                     lines.iter().filter(is_nobodys).map(|line| place_of(line)).collect();
                 if position > first {
-                    if let Some(place) = now.iter().find(|place| gone.contains(*place)) {
-                        let words = format!("{server} stores {place} anew, which was gone");
-                        return Some(self.cause(position, Kind::Record, words));
+                    if let Some((place, went)) = gone.iter().find(|(place, _)| now.contains(*place)) {
+                        let stored = format!("{server} stores {place} anew, which was gone");
+                        let gone = format!("{place} is gone on {server}");
+                        return Some(vec![
+                            self.cause(*went, Kind::Gone, self.by_message(*went, gone)),
+                            self.cause(position, Kind::Record, self.by_message(position, stored)),
+                        ]);
                     }
-                    gone.extend(there.difference(&now));
+                    gone.extend(there.difference(&now).map(|place| (*place, position)));
                 }
                 there = now;
             }
             None
         };
-        servers.into_iter().find_map(of_server).into_iter().collect()
+        servers.into_iter().find_map(of_server).unwrap_or_default()
     }
 }

@@ -6,7 +6,7 @@ use super::stored::{live_of, names, place_of};
 use super::{Cause, Kind, Search};
 use crate::flights::Flight;
 use picklock_engine::report::{JsonEvent, operations};
-use picklock_properties::Reported;
+use picklock_reported::Reported;
 use std::collections::BTreeSet;
 
 impl Search<'_> {

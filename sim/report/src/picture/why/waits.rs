@@ -4,11 +4,11 @@
 use super::expired::ends_at;
 use super::gone::in_short;
 use super::stored::{is_own, live_of, names, place_of};
-use super::{Cause, Kind, Search};
+use super::{AND, Cause, Kind, STORES, Search};
 use crate::flights::Flight;
 use crate::picture::svg::duration;
 use picklock_engine::report::{JsonEvent, TimeColumn};
-use picklock_properties::Reported;
+use picklock_reported::Reported;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What stands between what a lock has at a lock manager and what it asks for.
@@ -81,13 +81,18 @@ impl Search<'_> {
 
     /// What servers still have of clients that take their release for done, or are down for good, where somebody asks for it who waits;
     /// and since when they have it.
-    pub(super) fn left_behind(&self) -> Vec<Cause> {
+    pub(super) fn left_behind(&self, flights: &[Flight]) -> Vec<Cause> {
         let waiting = self.who_waits();
         let clients = self.clients.iter().filter(|_| self.is_of_progress());
-        clients.filter_map(|client| self.left_behind_by(client, &waiting)).flatten().collect()
+        clients.filter_map(|client| self.left_behind_by(client, &waiting, flights)).flatten().collect()
     }
 
-    fn left_behind_by(&self, client: &str, waiting: &BTreeSet<&str>) -> Option<Vec<Cause>> {
+    fn left_behind_by(
+        &self,
+        client: &str,
+        waiting: &BTreeSet<&str>,
+        flights: &[Flight],
+    ) -> Option<Vec<Cause>> {
         let last = |is_it: fn(&Reported) -> bool| self.last_report(client, is_it);
         let released = last(|reported| reported.is_release());
         let released = released.filter(|released| last(|reported| reported.is_call()) < Some(*released));
@@ -148,7 +153,10 @@ impl Search<'_> {
             let waiter = events[asked].node.as_ref()?;
             let words = format!("{server} still stores {own}, and {waiter} waits behind it");
             let stored = self.stored_again(server, place_of(line), client, asked);
-            Some(stored.into_iter().chain([self.cause(asked, Kind::Record, words)]).collect())
+            let unheard =
+                is_gone.is_none().then(|| self.unheard(server, place_of(line), client, asked, flights));
+            let left = [self.cause(asked, Kind::Record, words)];
+            Some(stored.into_iter().chain(unheard.into_iter().flatten()).chain(left).collect())
         })
     }
 
@@ -158,6 +166,31 @@ impl Search<'_> {
         let mut before = self.story.events[..=by].iter().rev().filter(of_server);
         let lines = before.find_map(|event| event.stored.as_ref());
         lines.is_some_and(|lines| lines.iter().any(|line| live_of(line, client).as_deref() == Some(own)))
+    }
+
+    /// Where a server stored what it has of a client's in a place in this step, and where the answer came, if it came after a later one,
+    /// upon which the client had gone on.
+    fn unheard(&self, server: &str, place: &str, client: &str, at: usize, flights: &[Flight]) -> Vec<Cause> {
+        let of_server = |position: &usize| self.story.events[*position].node.as_deref() == Some(server);
+        let own = |position: usize| {
+            let mut lines = self.story.events[position].stored.as_ref()?.iter();
+            lines.find(|line| place_of(line) == place).and_then(|line| live_of(line, client))
+        };
+        let steps = (0..=at).rev().filter(of_server).map(|position| (position, own(position)));
+        let Some((first, Some(line))) = steps.take_while(|(_, own)| own.is_some()).last() else {
+            return Vec::new();
+        };
+        let to_client = |flight: &&Flight| flight.from == server && flight.to == client && !flight.is_lost;
+        let mut answers = flights.iter().filter(to_client).filter(|flight| flight.sent >= first);
+        let Some(answer) = answers.next().filter(|answer| answer.sent == first) else { return Vec::new() };
+        let overtakes = |later: &&Flight| {
+            later.ended < answer.ended && later.ended.is_some_and(|ended| self.goes_on(ended))
+        };
+        let (Some(later), Some(arrived)) = (answers.find(overtakes), answer.ended) else { return Vec::new() };
+        let stores = self.by_message(first, format!("{server} stores {line}"));
+        let words =
+            format!("{server} to {client}: {} arrives after a later one, {}", answer.message, later.message);
+        vec![self.cause(first, Kind::Record, stores), self.cause(arrived, Kind::Fault, words)]
     }
 
     /// The step since which a server has what it has in a place of a client's in that one, if it came there since that client called, and
@@ -204,12 +237,22 @@ impl Search<'_> {
                 event.node.as_deref() == Some(server)
                     && event.stored.as_ref().is_some_and(|lines| lines.contains(line))
             };
-            let position = self.story.events[..=self.end].iter().position(has)?;
-            let words = self.by_message(position, format!("{server} stores {line}"));
-            Some(self.cause(position, Kind::Record, words))
+            self.story.events[..=self.end].iter().position(has)
         };
-        let causes: Vec<Cause> = there.filter_map(first_stored).collect();
-        if causes.len() > LINES_MAX { Vec::new() } else { causes }
+        let mut together: BTreeMap<(usize, &str), Vec<&str>> = BTreeMap::new();
+        for (server, line) in there {
+            if let Some(position) = first_stored((server, line)) {
+                together.entry((position, server)).or_default().push(line);
+            }
+        }
+        if together.values().map(Vec::len).sum::<usize>() > LINES_MAX {
+            return Vec::new();
+        }
+        let stored = |((position, server), lines): ((usize, &str), Vec<&str>)| {
+            let words = format!("{server}{STORES}{}", lines.join(AND));
+            self.cause(position, Kind::Record, self.by_message(position, words))
+        };
+        together.into_iter().map(stored).collect()
     }
 
     /// Where somebody waits: what a server has of a client to which it says something of its own accord, and that stays to the end.
@@ -301,7 +344,7 @@ impl Search<'_> {
     }
 }
 
-fn is_resource(event: &JsonEvent) -> bool {
+pub(super) fn is_resource(event: &JsonEvent) -> bool {
     event.node.as_deref() == Some("resource")
 }
 

@@ -1,19 +1,21 @@
-//! An event as a trace has it, in the words of [`Event::words`](crate::Event::words), taken apart and told.
+//! An event as a trace has it, in the words of [`Event::words`](picklock_properties::Event::words), taken apart and told.
 //!
-//! A trace is JSON: whoever draws one knows no [`Event`](crate::Event), only what was written down of it. What the words mean is
-//! said here, beside them, so that no engine takes them apart by itself.
+//! A trace is JSON: whoever draws one knows no [`Event`](picklock_properties::Event), only what was written down of it. What the words
+//! mean is said here, so that no engine takes them apart by itself; and in a crate of its own, so that nothing but pictures is
+//! compiled again when a sentence changes.
 
-use crate::Promise;
+use picklock_properties::Promise;
 
 /// What was reported of a client, as a trace has it: `granted A token 5`.
 ///
 /// ```
-/// use picklock_properties::{Promise, Reported};
+/// use picklock_properties::Promise;
+/// use picklock_reported::Reported;
 ///
 /// let granted = Reported::parse("granted A token 5").unwrap();
 /// assert_eq!(granted.client, "A");
 /// assert_eq!(granted.sentence(), "A is granted the lock, token 5");
-/// assert!(granted.is_grant() && Promise::Fifo.is_about(&granted));
+/// assert!(granted.is_grant() && granted.is_of_interest(Promise::Fifo));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reported<'a> {
@@ -113,6 +115,16 @@ impl<'a> Reported<'a> {
         self.what == "record-written"
     }
 
+    /// Whether a client that waited goes on.
+    pub fn is_wake(&self) -> bool {
+        self.what == "woken"
+    }
+
+    /// Whose record is gone, where a watch fires for that.
+    pub fn woken_by(&self) -> Option<&'a str> {
+        if self.what == "notified" { self.rest.strip_prefix(" of ") } else { None }
+    }
+
     /// Whether what the server answers says it, too.
     pub fn is_answered(&self) -> bool {
         matches!(self.what, "record-made" | "notified")
@@ -123,11 +135,32 @@ impl<'a> Reported<'a> {
         self.what == "renewed"
     }
 
+    /// Whether a reader who asks why the promise broke wants to see this.
+    pub fn is_of_interest(&self, promise: Promise) -> bool {
+        reports_about(promise).contains(&self.what)
+    }
+
     /// Whether nothing of what came before it in the same client's run says any more whether it waits or holds, given what
     /// comes `later` in it.
     pub fn is_settled_by(&self, later: &Reported) -> bool {
         self.client == later.client
             && (later.is_call() || later.is_grant() || self.what == "left" && later.what == "released")
+    }
+
+    /// Whether a call came back that says of itself that it was not done.
+    pub fn is_refused_call(&self) -> bool {
+        self.what == "returned" && self.rest == " refused"
+    }
+
+    /// The server, `s1`, that has made a record of the client.
+    pub fn made_on(&self) -> Option<&'a str> {
+        if self.what == "record-made" { self.rest.strip_prefix(" on ") } else { None }
+    }
+
+    /// On how many servers a record of the client is, as far as it knows.
+    pub fn secured_on(&self) -> Option<usize> {
+        let count = self.rest.strip_prefix(" on ").filter(|_| self.what == "secured")?;
+        count.split(' ').next()?.parse().ok()
     }
 
     /// The server, `s1`, from which a record of the client is gone.
@@ -136,76 +169,67 @@ impl<'a> Reported<'a> {
     }
 }
 
-impl Promise {
-    /// Whether it promises that something comes at last.
-    pub fn is_of_progress(self) -> bool {
-        self.is_liveness() || self == Promise::Theorem3
-    }
-
-    /// Whether a reader who asks why the promise broke wants to see this.
-    pub fn is_about(self, reported: &Reported) -> bool {
-        self.reports().contains(&reported.what)
-    }
-
-    fn reports(self) -> &'static [&'static str] {
-        match self {
-            Promise::DeadlockFreedom
-            | Promise::StarvationFreedom
-            | Promise::Theorem3
-            | Promise::ReleaseEnds => &["called", "granted", "refused", "left", "released"],
-            Promise::MutualExclusion
-            | Promise::Theorem1
-            | Promise::Theorem2
-            | Promise::MinValidity
-            | Promise::TokenOrder => &["granted", "has"],
-            Promise::FencedResource => &["granted", "accepted"],
-            Promise::LostUpdate => &["granted", "resource-read", "accepted"],
-            Promise::Fifo | Promise::BoundedOvertaking => &["enqueued", "granted"],
-            Promise::LeaseLoss => &["granted", "left", "record-written", "renewed"],
-            Promise::NoHerd => &["notified", "woken"],
-            Promise::Lemma1 | Promise::FreshRead => &["written", "read-begun", "row-read"],
-            Promise::TimeOrder => &["time-given"],
-            Promise::Linearizable
-            | Promise::Conservation
-            | Promise::NoHole
-            | Promise::NoOverwrite
-            | Promise::NoDuplicate
-            | Promise::IndexNeverFalls
-            | Promise::ExactlyOnce => &["invoked", "returned", "unknown", "output"],
+/// What a reader wants to see who asks why the promise broke.
+fn reports_about(promise: Promise) -> &'static [&'static str] {
+    match promise {
+        Promise::DeadlockFreedom | Promise::StarvationFreedom | Promise::Theorem3 | Promise::ReleaseEnds => {
+            &["called", "granted", "refused", "left", "released"]
         }
+        Promise::MutualExclusion
+        | Promise::Theorem1
+        | Promise::Theorem2
+        | Promise::MinValidity
+        | Promise::TokenOrder => &["granted", "has"],
+        Promise::FencedResource => &["granted", "accepted"],
+        Promise::LostUpdate => &["granted", "resource-read", "accepted"],
+        Promise::Fifo | Promise::BoundedOvertaking => &["enqueued", "granted"],
+        Promise::LeaseLoss => &["granted", "left", "record-written", "renewed"],
+        Promise::NoHerd => &["notified", "woken"],
+        Promise::Lemma1 | Promise::FreshRead => &["written", "read-begun", "row-read"],
+        Promise::TimeOrder => &["time-given"],
+        Promise::Linearizable
+        | Promise::Conservation
+        | Promise::NoHole
+        | Promise::NoOverwrite
+        | Promise::NoDuplicate
+        | Promise::IndexNeverFalls
+        | Promise::ExactlyOnce => &["invoked", "returned", "unknown", "output"],
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Accesses;
-    use crate::event::tests::one_of_each;
+    use picklock_properties::{Accesses, Event};
 
     #[test]
     fn every_event_has_a_sentence_and_names_its_client_once() {
-        for event in one_of_each() {
+        for event in Event::one_of_each() {
             let words = event.words(&Accesses::default());
             let reported = Reported::parse(&words).expect("verb and client");
             assert_eq!(reported.client, event.client().to_string(), "{words}");
             let sentence = reported.known_sentence();
             assert!(sentence.is_some_and(|sentence| sentence != words), "{words}");
-            assert_eq!(reported.is_grant(), matches!(event, crate::Event::Granted { .. }));
-            assert_eq!(reported.is_call(), matches!(event, crate::Event::Called { .. }));
-            assert_eq!(reported.lost_on().is_some(), matches!(event, crate::Event::RecordGone { .. }));
+            assert_eq!(reported.is_grant(), matches!(event, Event::Granted { .. }));
+            assert_eq!(reported.is_call(), matches!(event, Event::Called { .. }));
+            assert_eq!(reported.lost_on().is_some(), matches!(event, Event::RecordGone { .. }));
+            assert_eq!(reported.woken_by().is_some(), matches!(event, Event::Notified { .. }));
+            assert_eq!(reported.is_wake(), matches!(event, Event::Woken { .. }));
+            assert_eq!(reported.made_on().is_some(), matches!(event, Event::RecordMade { .. }));
+            assert_eq!(reported.secured_on().is_some(), matches!(event, Event::Secured { .. }));
         }
     }
 
     #[test]
     fn every_promise_is_about_an_event_there_is() {
         let events: Vec<String> =
-            one_of_each().iter().map(|event| event.words(&Accesses::default())).collect();
+            Event::one_of_each().iter().map(|event| event.words(&Accesses::default())).collect();
         for promise in Promise::ALL {
-            for what in promise.reports() {
+            for what in reports_about(promise) {
                 let is_it = |words: &String| Reported::parse(words).is_some_and(|event| event.what == *what);
                 assert!(events.iter().any(is_it), "{promise} is about {what}");
             }
-            assert!(!promise.reports().is_empty());
+            assert!(!reports_about(promise).is_empty());
         }
     }
 
@@ -224,6 +248,18 @@ mod tests {
             assert_eq!(Reported::parse(report).map(|report| report.sentence()).as_deref(), Some(words));
         }
         assert_eq!(Reported::parse("nothing"), None);
+    }
+
+    #[test]
+    fn servers_and_what_calls_came_to_are_read_out_of_reports() {
+        let parse = |report| Reported::parse(report).unwrap();
+        assert_eq!(parse("record-made A on s2").made_on(), Some("s2"));
+        assert_eq!(
+            ["secured A on 1 server", "secured A on 3 servers"].map(|report| parse(report).secured_on()),
+            [Some(1), Some(3)]
+        );
+        assert!(parse("returned A refused").is_refused_call() && !parse("returned A done").is_refused_call());
+        assert!(!parse("refused A").is_refused_call(), "that is a lock's answer");
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Another run: what else could have happened in a step, and what became of it.
 
-use super::JsonEvent;
+use picklock_engine::registry::{AnyLock, Other, RunError};
+use picklock_engine::report::{JsonEvent, TextOptions};
+use picklock_engine::token::Token;
 use picklock_model::time::Micros;
-use picklock_properties::{Promise, Reported};
+use picklock_properties::Promise;
+use picklock_reported::Reported;
 
 /// A run that is another one from a step on.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -51,6 +54,59 @@ impl OtherRun {
 
 fn steps(number: usize) -> String {
     format!("{number} step{}", if number == 1 { "" } else { "s" })
+}
+
+/// The other runs of a step, each run and in words.
+///
+/// # Errors
+/// If the token's run is one of a seed, or has no such step.
+pub fn other_runs(lock: &dyn AnyLock, token: &Token, step: usize) -> Result<Vec<OtherRun>, RunError> {
+    let shown = TextOptions { last: Some(0), ..TextOptions::default() };
+    let of_progress = token.promise.is_some_and(|promise| promise.is_of_progress());
+    let mut runs = Vec::new();
+    for Other { token, left_out } in lock.others(token, step)? {
+        let replay = lock.replay(&token, &shown)?;
+        let broken = replay.in_words();
+        let broken = broken.iter().map(|broken| format!("{}: {}", broken.property, broken.words));
+        runs.push(OtherRun {
+            step,
+            words: happens(&replay.events[step - 1]),
+            left_out,
+            token: token.encode(),
+            broken: broken.collect(),
+            shown_for: replay.shown_for,
+            of_progress,
+            events: replay.events,
+        });
+    }
+    tell_apart(&mut runs);
+    Ok(runs)
+}
+
+/// Where several would be called the same, says what comes of each at once.
+fn tell_apart(runs: &mut [OtherRun]) {
+    let names: Vec<String> = runs.iter().map(|run| run.words.clone()).collect();
+    let times = |names: &[String], name: &String| names.iter().filter(|other| *other == name).count();
+    for run in runs.iter_mut().filter(|run| times(&names, &run.words) > 1) {
+        let next = follows(&run.events[run.step - 1]);
+        run.words = format!("{}, and then {next}", run.words);
+    }
+    let names: Vec<String> = runs.iter().map(|run| run.words.clone()).collect();
+    for (nth, name) in names.iter().enumerate().filter(|(_, name)| times(&names, name) > 1) {
+        let number = times(&names[..=nth], name);
+        runs[nth].words = format!("{name}, in way {number}");
+    }
+}
+
+/// What the node of a step does in it.
+fn follows(event: &JsonEvent) -> String {
+    let sent = event.sent.iter().map(|sent| format!("{} is sent {}", sent.to, sent.message));
+    let did = event.reported.iter().cloned().chain(sent).collect::<Vec<_>>();
+    match event.doing {
+        _ if !did.is_empty() => did.join(", "),
+        Some(doing) => doing.to_owned(),
+        None => "nothing".to_owned(),
+    }
 }
 
 /// What happens in a step, as a sentence without a full stop: `s1 gets B's read Q`.
