@@ -46,6 +46,11 @@ pub trait System: Data {
         None
     }
 
+    /// What a reader has to know to read the values that the store shows; nothing, if they are what they look like.
+    fn stored(_settings: &Self::Settings) -> Option<&'static str> {
+        None
+    }
+
     /// Who judges a run, before anything has happened.
     fn judge(_settings: &Self::Settings, promises: PromiseSet) -> Self::Judge {
         Self::Judge::new(promises)

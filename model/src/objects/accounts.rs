@@ -233,6 +233,10 @@ impl Object for Accounts {
 
     const WORDS: Words = Words { names: &["account{}", "intent{}"], labels: &["value"] };
 
+    fn stored(settings: &Settings) -> Option<&'static str> {
+        settings.marks.stored()
+    }
+
     /// The first client puts money in, moves some of it round by round, and counts it in the end. All others look.
     fn call(settings: &Settings, whose: Turn, _choice: u32) -> ObjectCall {
         match (whose.client, whose.round) {

@@ -39,6 +39,11 @@ pub trait Object: Data {
         false
     }
 
+    /// How to read what its variables hold; nothing, if that is what it looks like.
+    fn stored(_settings: &Self::Settings) -> Option<&'static str> {
+        None
+    }
+
     /// What is there before anything happens, for the judges.
     fn given(_settings: &Self::Settings) -> Vec<Event> {
         Vec::new()
@@ -150,6 +155,10 @@ impl<O: Object, C: Cells> System for Shared<O, C> {
                 .observe(event, &mut |violation| unreachable!("what is given breaks nothing: {violation:?}"));
         }
         judge
+    }
+
+    fn stored(settings: &Self::Settings) -> Option<&'static str> {
+        O::stored(&settings.object)
     }
 
     fn meaning(change: &<C::Store as Store>::Change, _server: u8) -> Option<Event> {

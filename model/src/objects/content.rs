@@ -19,6 +19,14 @@ pub enum Marks {
     EachClient,
 }
 
+impl Marks {
+    /// How to read a [`Content`] that is shown as one number.
+    pub fn stored(self) -> Option<&'static str> {
+        (self != Marks::None)
+            .then_some("what is stored is a number and 4,096 times the marks of who wrote it")
+    }
+}
+
 /// A number of up to 12 bits with its marks, as one word: a number that is written without marks is itself.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Content(u32);

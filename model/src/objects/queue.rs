@@ -194,6 +194,10 @@ impl Object for Queue {
 
     const WORDS: Words = WORDS;
 
+    fn stored(settings: &Settings) -> Option<&'static str> {
+        settings.marks.stored()
+    }
+
     fn call(settings: &Settings, whose: Turn, _choice: u32) -> ObjectCall {
         match (Queue::is_reader(settings, whose), settings.readers_ask) {
             (true, Wanted::Items) => ObjectCall::ReadAt { queue: QUEUE, position: u32::from(whose.round) },

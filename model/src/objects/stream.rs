@@ -70,6 +70,10 @@ impl Object for Stream {
         labels: &["value"],
     };
 
+    fn stored(settings: &Settings) -> Option<&'static str> {
+        Queue::stored(&settings.queue)
+    }
+
     fn call(settings: &Settings, whose: Turn, choice: u32) -> ObjectCall {
         match whose.client >= whose.clients.saturating_sub(settings.handlers) {
             true => Handling::call(&settings.handler, whose, choice),

@@ -88,6 +88,10 @@ impl Object for Variable {
 
     const WORDS: Words = Words { names: &["x"], labels: &["value"] };
 
+    fn stored(settings: &Settings) -> Option<&'static str> {
+        settings.marks.stored()
+    }
+
     fn calls(settings: &Settings, _whose: Turn) -> u32 {
         2 + u32::from(settings.values) + u32::from(settings.deletes)
     }

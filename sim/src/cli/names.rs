@@ -181,10 +181,14 @@ pub fn assumptions(names: &[String]) -> Result<Vec<Assumption>, BadCall> {
 /// Kinds of faults as [`FaultSet`] reads them, `all` and what is taken out of it included, or `none`.
 pub fn faults(names: &str) -> Result<FaultSet, BadCall> {
     let is_none = |name: &str| name.trim().eq_ignore_ascii_case("none");
+    let is_all_taken_out = |name: &str| name.trim().eq_ignore_ascii_case("-all");
     let kind = |name: &str| find("fault", name, FaultKind::ALL.to_vec(), FaultKind::to_string);
     match names.split(',').any(is_none) {
         true if is_none(names) => Ok(FaultSet::EMPTY),
         true => Err(BadCall(format!("--faults {names}: none stands alone"))),
+        false if names.split(',').any(is_all_taken_out) => Err(BadCall(format!(
+            "--faults {names}: without all of them there is none, which is --faults none"
+        ))),
         false => FaultSet::read(names, kind),
     }
 }
@@ -258,5 +262,7 @@ mod tests {
         assert_eq!(faults("suspend,all").unwrap().len(), FaultSet::ALL.len() + 1);
         assert!(faults("all,-puase").unwrap_err().to_string().contains("pause"));
         assert!(faults("").is_err());
+        let error = faults("all,-all").unwrap_err().to_string();
+        assert!(error.ends_with("which is --faults none"), "{error}");
     }
 }

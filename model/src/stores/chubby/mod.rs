@@ -41,8 +41,8 @@
 //! - *Handles by themselves.* A node is opened with the request that acquires its lock.
 //! - *Which lock-delays a new master knows* the paper does not say: they go on, or are forgotten ([`Delays`]). In Consul every
 //!   server counts them for itself (`state/delay.go`): they are gone where a server has restarted.
-//! - *In Consul*: health checks, which end sessions as well; blocking queries; the agent between client and servers; the
-//!   retries of an invalidation that fails.
+//! - *In Consul*: health checks, which end sessions as well; blocking queries, by which everybody who waits is woken when a key
+//!   changes, a herd that is not seen here; the agent between client and servers; the retries of an invalidation that fails.
 
 mod nodes;
 mod protocol;

@@ -136,9 +136,16 @@ impl<Y: System> Registered<Y> {
         Set::of(&self.default_settings, &setup.lock).and("store.", of_store)
     }
 
+    /// The same, for whoever looks at a run: with how to read what it stores.
+    fn settings_to_read_by(&self, setup: &Setup<Y>) -> Set {
+        let mut set = self.settings_set_in(setup);
+        set.told.extend(Y::stored(&setup.lock).map(str::to_owned));
+        set
+    }
+
     /// Of a run that breaks these promises.
     fn heading(&self, token: &Token, setup: &Setup<Y>, broken: &[Promise]) -> Heading {
-        let settings = self.settings_set_in(setup).told;
+        let settings = self.settings_to_read_by(setup).told;
         let asked = token.promise.filter(|promise| broken.contains(promise));
         let shown_for = asked.or_else(|| Promise::gravest(broken.iter().copied()));
         Heading { lock: self.name.to_owned(), settings, token: Some(token.encode()), broken: shown_for }
@@ -175,7 +182,7 @@ impl<Y: System> Registered<Y> {
         let stem = &stem[..stem.len() - usize::from(panicked.is_some() && !stem.is_empty())];
         let broken: Vec<Promise> = starved.into_iter().chain(broken.0).collect();
         let heading = self.heading(token, &space.setup, &broken);
-        let set = self.settings_set_in(&space.setup);
+        let set = self.settings_to_read_by(&space.setup);
         let mut watcher = Watcher::new(heading, set, &space.setup, options);
         let mut walker = space.walker();
         for action in stem {
@@ -219,7 +226,7 @@ impl<Y: System> Registered<Y> {
         let ran = panics::of(|| engine.run(setup, plan, *seed, &limits, &mut ()));
         let broken = ran.iter().flat_map(|outcome| &outcome.violations).map(|violation| violation.promise);
         let (heading, set) =
-            (self.heading(token, setup, &broken.collect::<Vec<_>>()), self.settings_set_in(setup));
+            (self.heading(token, setup, &broken.collect::<Vec<_>>()), self.settings_to_read_by(setup));
         let mut watcher = Watcher::new(heading, set, setup, options);
         // It ends as it did.
         let _ = panics::of(|| Engine::new().run(setup, plan, *seed, &limits, &mut watcher));

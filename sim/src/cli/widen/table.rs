@@ -21,7 +21,7 @@ pub fn line(claim: &Verified, row: &Row, is_first: bool, paint: Paint) -> String
         text += &paint.text(Tone::Strong, &sentence(&claim.title()));
     }
     let (tone, verdict) = shown(row);
-    let (sizes, states) = (sizes(row), grouped(row.states));
+    let (sizes, states) = (sizes(row), states(row));
     let words = row.widening.in_words();
     let line = format!("  {words:28}  {sizes:12}  {states:>12}  ");
     if Screen::fits(line.chars().count() + verdict.chars().count()) {
@@ -48,6 +48,12 @@ fn shown(row: &Row) -> (Tone, String) {
 
 fn why_open(row: &Row) -> &'static str {
     row.why_incomplete.unwrap_or("a limit was hit")
+}
+
+/// Of a search that did not end there are more than it came to, which is another number where time or memory cut it short.
+fn states(row: &Row) -> String {
+    let more = if row.verdict == CheckVerdict::Incomplete { ">" } else { "" };
+    format!("{more}{}", grouped(row.states))
 }
 
 fn sizes(row: &Row) -> String {
@@ -122,7 +128,7 @@ pub fn markdown(verified: &[Verified], rows: &[Row], states_max: u64, complete: 
             row.widening.in_words(),
             row.clients,
             row.servers,
-            grouped(row.states)
+            states(row)
         );
     }
     text

@@ -221,7 +221,11 @@ impl Lines {
             (Some(_), time) => {
                 format!("{} (clock{UNBROKEN}stopped)", time.show(Micros(wall.0)))
             }
-            (None, TimeColumn::Hidden) => format!("clock {}", signed(offset)),
+            // Not as what happens in the step in which it is set.
+            (None, TimeColumn::Hidden) => {
+                let side = if offset.0 < 0 { "behind" } else { "ahead" };
+                format!("clock{UNBROKEN}{}{UNBROKEN}{side}", Micros(offset.0.abs()))
+            }
             (None, TimeColumn::Ticks { length }) if offset.0 % length.0.max(1) == 0 => {
                 format!("{} (clock{UNBROKEN}{:+})", time.show(Micros(wall.0)), offset.0 / length.0.max(1))
             }
