@@ -262,6 +262,12 @@ impl Frame {
         self.frozen.is_none() && !self.has_room
     }
 
+    /// Whether the first clients, so many, have clocks that show the same: a step is what it is for each of them.
+    pub fn has_clocks_alike(&self, clients: usize) -> bool {
+        let are_alike = |times: &[i64]| times[..clients].windows(2).all(|pair| pair[0] == pair[1]);
+        are_alike(&self.offsets) && are_alike(&self.gained)
+    }
+
     /// The tick that a stamp (relative to the new now) belongs to, named by its last moment.
     fn tick_end(&self, stamp: i64) -> i64 {
         if stamp <= self.floor { self.floor } else { -(-stamp).div_euclid(TICK.0) * TICK.0 }

@@ -454,11 +454,13 @@ impl<Y: System> Memory<'_, Y> {
         let others = 1..symmetry.ways.len();
         let one = 1 + self.luck(row, node, entered) % (others.len().max(1));
         let is_checked_in_full = symmetry.clients <= CHECKED_IN_FULL_MAX;
+        // Where their clocks differ, others' steps belong to another memory.
+        let are_kept = is_checked_in_full && self.frame.has_clocks_alike(symmetry.clients);
         for way in if is_checked_in_full { others } else { one..one + 1 } {
             match self.taken_again(&mut symmetry, way, row, node, entered, choice, outcome) {
                 None => self.is_in_vain = true,
                 // Compared with this one, all others are compared with each other.
-                Some((row, node, entered, outcome)) if is_checked_in_full => {
+                Some((row, node, entered, outcome)) if are_kept => {
                     if self.known_outcome(&row, node, entered, choice).is_none() {
                         self.remember(&row, node, entered, choice, outcome);
                     }
