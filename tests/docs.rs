@@ -35,7 +35,7 @@ row and says in what world; `picklock replay Z9` shows the run.
 Steps and lines are those of the lock's description: see [Sources](sources.md).
 ";
 
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
@@ -49,7 +49,7 @@ fn pages() -> Vec<(PathBuf, String)> {
 }
 
 /// The files of this kind below a folder: where each lies, and what it says.
-fn files(folder: &Path, kind: &str) -> Vec<(PathBuf, String)> {
+pub(crate) fn files(folder: &Path, kind: &str) -> Vec<(PathBuf, String)> {
     let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).expect("it is part of the repository") {

@@ -1,10 +1,12 @@
 //! The runs that the matrix knows to break a promise (`sim/src/registry/known_runs.txt`) break it still.
 //!
 //! `PICKLOCK_UPDATE_GOLDEN=1` runs each cell's first 1,000 seeds, or as many as `PICKLOCK_SEEDS` says, and writes the file again: a
-//! run that is there stays, unless it breaks nothing any more or an earlier seed does.
+//! run that is there stays, unless it breaks nothing any more or an earlier seed does. If it was 1,000, it writes `golden/counts.txt` as
+//! well, which [`counts`] reads.
 
+use crate::counts;
 use crate::evidence::{lock, sweep};
-use crate::scenarios::is_kept;
+use crate::scenarios::{is_golden_file, is_kept};
 use crate::seeds::seeds;
 use picklock_model::claims::{Known, MATRIX, known_cell};
 use picklock_properties::{Promise, PromiseSet};
@@ -18,7 +20,13 @@ use std::path::Path;
 /// By lock and fault, and by promise, the seed.
 type Runs = BTreeMap<(String, String), BTreeMap<Promise, u64>>;
 
-fn faults_of(name: &str) -> FaultSet {
+/// The names of the rows of the matrix, in their order.
+pub(crate) fn fault_rows() -> Vec<&'static str> {
+    let kinds = FaultKind::USUAL.map(|kind| kind.name());
+    ["none"].into_iter().chain(kinds).chain(["all"]).collect()
+}
+
+pub(crate) fn faults_of(name: &str) -> FaultSet {
     match name {
         "none" => FaultSet::EMPTY,
         "all" => FaultSet::ALL,
@@ -27,7 +35,7 @@ fn faults_of(name: &str) -> FaultSet {
 }
 
 /// What the matrix watches.
-fn watched(lock: &dyn AnyLock) -> PromiseSet {
+pub(crate) fn watched(lock: &dyn AnyLock) -> PromiseSet {
     use Promise::*;
     let of_locks = [MutualExclusion, FencedResource, DeadlockFreedom, StarvationFreedom, Fifo, LeaseLoss];
     if lock.is_lock() { of_locks.into_iter().collect() } else { lock.watched() }
@@ -93,16 +101,21 @@ fn what_one_kind_of_fault_breaks_all_of_them_are_known_to_break() {
 
 fn write_again() {
     let mut runs = Runs::new();
-    let rows: Vec<&str> =
-        ["none", "all"].into_iter().chain(FaultKind::USUAL.map(|kind| kind.name())).collect();
+    let mut counted = counts::HEAD.to_owned();
     for lock in locks().iter().filter(|lock| !watched(lock.as_ref()).is_empty()) {
         let setup = lock.setup(Some(watched(lock.as_ref())));
-        for fault in &rows {
-            let report = sweep(lock.name(), &setup, faults_of(fault), seeds(1000), true);
+        for fault in fault_rows() {
+            let report = sweep(lock.name(), &setup, faults_of(fault), seeds(counts::RUNS), true);
+            if lock.is_lock() {
+                counted += &counts::lines(lock.as_ref(), fault, &report);
+            }
             let first =
                 report.broken.keys().filter_map(|promise| Some((*promise, report.first_seed(*promise)?)));
-            runs.insert((lock.name().to_owned(), (*fault).to_owned()), first.collect());
+            runs.insert((lock.name().to_owned(), fault.to_owned()), first.collect());
         }
+    }
+    if seeds(counts::RUNS) == (0..counts::RUNS) {
+        is_golden_file("counts.txt", &counted);
     }
     for run in known_runs().iter().filter(|run| locks().iter().any(|lock| lock.name() == run.lock)) {
         let known = runs.entry((run.lock.to_owned(), run.fault.to_owned())).or_default();

@@ -423,7 +423,7 @@ mod tokens {
         let name = "redlock-fenced";
         let setup = lock(name).setup(Some([Promise::TokenOrder].into_iter().collect()));
         let report = sweep(name, &setup, FaultSet::EMPTY, 0..1_000, true);
-        let said = format!("in {} of 1,000 runs somebody is granted", report.broken[&Promise::TokenOrder]);
+        let said = format!("in {} runs of 1,000 somebody is granted", report.broken[&Promise::TokenOrder]);
         assert!(include_str!("../docs/src/findings/redis.md").contains(&said), "{said}");
     }
 }

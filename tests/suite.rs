@@ -27,7 +27,7 @@
 //!     proptest. `own_shrunk`: runs of somebody's own locks, whose causes take long to show.
 //! 16. `guard_example`: to copy from. An application works under a guard while hosts crash and links break, under turmoil.
 //! 17. `contradictions`: what the exhaustive engine calls kept, no random run breaks, over every lock, fault and promise.
-//!     `known_runs`: what the matrix knows of breaks still.
+//!     `known_runs`: what the matrix knows of breaks still. `counts`: as many of 1,000 runs as the book says.
 //! 18. `monitors`: what one promise tells apart that others do not, and that correct locks are accused of nothing.
 //!     `registered`: what is true of every lock's tokens and verdicts.
 //! 19. `testing`: what a test of one's own lock says when it passes, and when it does not.
@@ -53,6 +53,7 @@ mod cassandra_lwt;
 mod cassandra_queue;
 mod cassandra_shadow;
 mod contradictions;
+mod counts;
 mod determinism;
 mod docs;
 mod evidence;
