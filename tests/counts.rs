@@ -23,8 +23,11 @@ pub const HEAD: &str = "# Written by tests/known_runs.rs: LOCK FAULT PROMISE, an
 
 const COUNTS: &str = include_str!("golden/counts.txt");
 
+/// A lock, a fault, and what runs with it break.
+type Cell = (&'static str, &'static str, Promise);
+
 /// What the prose says of runs: on which page, in which words, and of which cells the numbers are, each a `#` there.
-const SAID: &[(&str, &str, &[(&str, &str, Promise)])] = &[
+const SAID: &[(&str, &str, &[Cell])] = &[
     (
         "cassandra.md",
         "# runs in 1,000 have two holders,",
