@@ -28,6 +28,7 @@
 //! 16. `guard_example`: to copy from. An application works under a guard while hosts crash and links break, under turmoil.
 //! 17. `contradictions`: what the exhaustive engine calls kept, no random run breaks, over every lock, fault and promise.
 //!     `known_runs`: what the matrix knows of breaks still. `counts`: as many of 1,000 runs as the book says.
+//!     `hunts`: how many seeds it takes to find a row without a script.
 //! 18. `monitors`: what one promise tells apart that others do not, and that correct locks are accused of nothing.
 //!     `registered`: what is true of every lock's tokens and verdicts.
 //! 19. `testing`: what a test of one's own lock says when it passes, and when it does not.
@@ -60,6 +61,7 @@ mod evidence;
 mod feedback_lock;
 mod guard_example;
 mod hosted;
+mod hunts;
 mod known_runs;
 mod leases;
 mod lock_managers;

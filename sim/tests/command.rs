@@ -407,7 +407,7 @@ fn plans_of_a_strategy_are_in_its_tokens() {
 
 #[test]
 fn a_herd_is_counted_for_both_watches_and_each_number_of_clients() {
-    let herds = rows("herd --clients 2,8");
+    let herds = rows("herd --clients 2,8,32");
     let keys = "clients watch first_seed seeds releases wake_ups_per_release wake_ups_max requests_per_acquisition \
                 as_catalogued";
     herds.iter().for_each(|row| has_keys(row, keys));
@@ -424,6 +424,9 @@ fn a_herd_is_counted_for_both_watches_and_each_number_of_clients() {
         (2, "predecessor", 1.0, 1),
         (8, "parent", 4.0, 7),
         (8, "predecessor", 1.0, 1),
+        // In the book.
+        (32, "parent", 16.0, 31),
+        (32, "predecessor", 1.0, 1),
     ];
     assert_eq!(counted, expected.map(|(clients, watch, mean, most)| (clients, watch.to_owned(), mean, most)));
     assert_eq!(run("herd --clients 2,8").code, 0);
