@@ -69,6 +69,7 @@ impl Lock for MyLock {
         let (phase, answer) = match (self.phase, reply.outcome) {
             _ if reply.serial != self.serial => return,
             (Phase::Asks(_), Outcome::Ok) => (Phase::Holds, Answer::Granted { fence: None }),
+            // Perhaps by itself: the answer to its first request may be lost, and then nil means its own key.
             (Phase::Asks(Mode::TryLock), _) => (Phase::Idle, Answer::Refused),
             (Phase::Leaves, _) => (Phase::Idle, Answer::Released),
             // Somebody else has it (or an answer came twice): again, later.
@@ -83,6 +84,7 @@ impl Lock for MyLock {
     }
 
     fn on_restart(&mut self, _cx: &Context<()>) {
+        // It counts on, as by a number on disk: an answer to an earlier life is told apart.
         *self = MyLock { phase: Phase::Idle, again: None, ..*self };
     }
 

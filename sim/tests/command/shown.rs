@@ -174,6 +174,7 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("C18", "S: tA@3us until 4s has expired on s1"),
         ("C37", "s3 starts again, with all that it had stored"),
         ("E9", "s1 is cut off from s2, s3"),
+        ("H1", "arrives late, and so does \"acquired, generation 1\""),
         ("E9", "s2 stores 0/0 (created at 2), upon "),
         ("R2", "A to s3: SET lock A#1 NX PX 3999 is lost"),
         ("R2", "A's record was made on 2 of 3 servers (s1, s2)"),

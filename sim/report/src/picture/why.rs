@@ -739,6 +739,8 @@ struct Told {
     times: usize,
     /// Whether all that stand for are messages that begin alike, or none.
     is_alike: bool,
+    /// The latest one's message.
+    latest: Option<String>,
 }
 
 /// The nodes that a step is about.
@@ -767,7 +769,8 @@ fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool)
         };
         // What servers do of their own accord is alike whichever does it.
         let like = event.remark.map_or((event.what, of), |remark| (remark, None));
-        let told = Told { cause: cause.clone(), like, nth, times: 1, is_alike: true };
+        let told =
+            Told { cause: cause.clone(), like, nth, times: 1, is_alike: true, latest: event.message.clone() };
         let is_fault = |told: &Told| told.cause.kind == Kind::Fault;
         let earlier = chain
             .iter_mut()
@@ -776,6 +779,7 @@ fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool)
         match earlier.filter(|_| is_fault(&told)) {
             Some(earlier) => {
                 earlier.times += 1;
+                earlier.latest = told.latest;
                 let first = beginning(&story.events[earlier.cause.position]);
                 earlier.is_alike &= event.remark.is_some() || first == beginning(event);
             }
@@ -789,14 +793,17 @@ fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool)
             let is_of_links = story.events[told.cause.position].what == "link-cut";
             let (words, told_of) =
                 cut.filter(|_| is_of_links).unwrap_or_else(|| (told.cause.words.clone(), 1));
+            // A single other one may be what matters.
+            let latest = told.latest.as_ref().map(|message| format!("\"{message}\""));
+            let another = latest.unwrap_or_else(|| "another message".to_owned());
             let words = match (times - told_of, story.events[told.cause.position].what) {
                 (0, _) => words,
                 (more, "link-cut") => format!("{words}, and {} cut", links(more)),
-                (1, "lost" | "duplicated") if !told.is_alike => format!("{words}, and so is another message"),
+                (1, "lost" | "duplicated") if !told.is_alike => format!("{words}, and so is {another}"),
                 (more, "lost" | "duplicated") if !told.is_alike => {
                     format!("{words}, and so are {more} other messages")
                 }
-                (1, _) if !told.is_alike => format!("{words}, and so does another message"),
+                (1, _) if !told.is_alike => format!("{words}, and so does {another}"),
                 (more, _) if !told.is_alike => format!("{words}, and so do {more} other messages"),
                 (more, _) => format!("{words}, and {more} more like it"),
             };

@@ -289,7 +289,11 @@ function operationMarkup({ lane, rows, has_ends: [begins, ends], open, breaks, t
     const bottom = ends ? yOf(rows[1]) + 9 : bottomOf(itemOf[rows[1]]);
     made += block(`operation${classes}`, { left: x - 6, top, width: 12, height: bottom - top }, words);
     // Its call stands above the first row.
-    if (!begins) made += `<div class="above" style="left:${x + 10}px;top:${top}px">${escaped(label)}</div>`;
+    if (!begins) {
+      // Up to the next lane, in which another one may stand.
+      const fit = Math.max(Math.floor(((lanes[lane + 1]?.x ?? width) - x - 10 - 2 * PADDING) / character), 1);
+      made += `<div class="above" style="left:${x + 10}px;top:${top}px" title="${escaped(label)}">${escaped(shortened(label, fit))}</div>`;
+    }
   }
   if (tail) {
     const [top, bottom] = [yOf(tail[0]), bottomOf(items.length - 1)];
