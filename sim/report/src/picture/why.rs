@@ -18,6 +18,7 @@ mod quorums;
 mod risen;
 mod stored;
 mod survived;
+mod together;
 mod tokens;
 mod waiting;
 mod waits;
@@ -26,7 +27,6 @@ use super::layout::opening;
 use super::svg::{duration, is_fault, words};
 use super::times::{self, of_event};
 use crate::flights::{Flight, flights};
-use cut::cut_off;
 use picklock_engine::report::{JsonEvent, TimeColumn};
 use picklock_engine::report::{Kind, Reason, Story};
 use picklock_engine::report::{Operation, operations};
@@ -34,6 +34,7 @@ use picklock_properties::Promise;
 use picklock_reported::Reported;
 use std::collections::{BTreeMap, BTreeSet};
 use stored::live_of;
+use together::{Told, together};
 
 /// A step that what broke is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -168,8 +169,7 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     causes.dedup_by(|later, earlier| {
         (later.position, later.kind) == (earlier.position, earlier.kind) && later.kind == Kind::Gone
     });
-    let is_next_to = |one: &Told, other: &Told| one.nth + one.times == other.nth;
-    let short = together(story, &causes, is_next_to);
+    let short = together(story, &causes, Told::is_next_to);
     if short.len() <= CAUSES_MAX { short } else { together(story, &causes, |_, _| true) }
 }
 
@@ -278,8 +278,7 @@ impl Search<'_> {
 
     /// Whether the cause is that somebody calls.
     fn is_call(&self, cause: &Cause) -> bool {
-        let mut reports =
-            self.story.events[cause.position].reported.iter().filter_map(|report| Reported::parse(report));
+        let mut reports = reports_of(&self.story.events[cause.position]);
         cause.kind == Kind::Milestone
             && reports.any(|reported| reported.is_call() && reported.sentence() == cause.words)
     }
@@ -387,7 +386,7 @@ impl Search<'_> {
         }
         let later = &self.story.events[position..=self.end];
         let is_gone = |event: &JsonEvent| {
-            let mut reports = event.reported.iter().filter_map(|report| Reported::parse(report));
+            let mut reports = reports_of(event);
             reports.any(|reported| reported.client == from && reported.lost_on() == Some(to))
         };
         let is_heard = |event: &JsonEvent| {
@@ -417,7 +416,7 @@ impl Search<'_> {
         let passes_on =
             |at: usize| events[at].sent.iter().any(|sent| !self.clients.contains(sent.to.as_str()));
         let is_gone = |event: &JsonEvent| {
-            let mut reports = event.reported.iter().filter_map(|report| Reported::parse(report));
+            let mut reports = reports_of(event);
             reports.any(|reported| reported.client == from && reported.lost_on().is_some())
         };
         match event.what {
@@ -578,7 +577,7 @@ impl Search<'_> {
     pub(super) fn with_role(&self, node: &str, position: usize) -> String {
         const OF_ANYBODY: [&str; 3] = ["done", "thinks", "idle"];
         let asks = |event: &JsonEvent| {
-            let mut reports = event.reported.iter().filter_map(|report| Reported::parse(report));
+            let mut reports = reports_of(event);
             reports.any(|reported| reported.client == node && reported.is_call())
         };
         let before = self.story.events[..position].iter().rev();
@@ -730,92 +729,14 @@ impl Search<'_> {
 /// Ends of faults that a reader looks for.
 const ENDS: [&str; 2] = ["resumed", "restarted"];
 
-/// A cause of a chain, and how many like it were left out.
-struct Told {
-    cause: Cause,
-    like: (&'static str, Option<String>),
-    /// The first one's place among all causes.
-    nth: usize,
-    times: usize,
-    /// Whether all that stand for are messages that begin alike, or none.
-    is_alike: bool,
-    /// The latest one's message.
-    latest: Option<String>,
-}
-
 /// The nodes that a step is about.
 fn nodes_of(event: &JsonEvent) -> impl Iterator<Item = &str> {
     [&event.from, &event.to, &event.node].into_iter().flatten().map(String::as_str)
 }
 
-/// How a message begins: `SET`, `keep`, `ping`.
-fn beginning(event: &JsonEvent) -> Option<&str> {
-    event.message.as_deref().and_then(|message| message.split(' ').next())
-}
-
-/// Faults of one kind at one node as one cause.
-fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool) -> Vec<Cause> {
-    let mut chain: Vec<Told> = Vec::new();
-    for (nth, cause) in causes.iter().enumerate() {
-        let event = &story.events[cause.position];
-        let of = match event.what {
-            // A partition cuts links of many nodes, all at one moment.
-            "link-cut" => Some(event.at_us.to_string()),
-            // A bad network loses messages of all.
-            "lost" | "duplicated" | "delivered" => None,
-            // One may come back with what it had, and another time without.
-            "restarted" => Some(cause.words.clone()),
-            _ => event.node.clone(),
-        };
-        // What servers do of their own accord is alike whichever does it.
-        let like = event.remark.map_or((event.what, of), |remark| (remark, None));
-        let told =
-            Told { cause: cause.clone(), like, nth, times: 1, is_alike: true, latest: event.message.clone() };
-        let is_fault = |told: &Told| told.cause.kind == Kind::Fault;
-        let earlier = chain
-            .iter_mut()
-            .rev()
-            .find(|earlier| is_fault(earlier) && earlier.like == told.like && may(earlier, &told));
-        match earlier.filter(|_| is_fault(&told)) {
-            Some(earlier) => {
-                earlier.times += 1;
-                earlier.latest = told.latest;
-                let first = beginning(&story.events[earlier.cause.position]);
-                earlier.is_alike &= event.remark.is_some() || first == beginning(event);
-            }
-            None => chain.push(told),
-        }
-    }
-    let counted = |told: Told| match told.times {
-        1 => told.cause,
-        times => {
-            let cut = cut_off(story.events, told.cause.position).filter(|(_, links)| *links <= times);
-            let is_of_links = story.events[told.cause.position].what == "link-cut";
-            let (words, told_of) =
-                cut.filter(|_| is_of_links).unwrap_or_else(|| (told.cause.words.clone(), 1));
-            // A single other one may be what matters.
-            let latest = told.latest.as_ref().map(|message| format!("\"{message}\""));
-            let another = latest.unwrap_or_else(|| "another message".to_owned());
-            let words = match (times - told_of, story.events[told.cause.position].what) {
-                (0, _) => words,
-                (more, "link-cut") => format!("{words}, and {} cut", links(more)),
-                (1, "lost" | "duplicated") if !told.is_alike => format!("{words}, and so is {another}"),
-                (more, "lost" | "duplicated") if !told.is_alike => {
-                    format!("{words}, and so are {more} other messages")
-                }
-                (1, _) if !told.is_alike => format!("{words}, and so does {another}"),
-                (more, _) if !told.is_alike => format!("{words}, and so do {more} other messages"),
-                (more, _) => format!("{words}, and {more} more like it"),
-            };
-            Cause { words, ..told.cause }
-        }
-    };
-    chain.into_iter().map(counted).collect()
-}
-
-/// `1 more link is`, `16 more links are`.
-fn links(count: usize) -> String {
-    if count == 1 { "1 more link is".to_owned() } else { format!("{count} more links are") }
+/// What is reported in a step.
+fn reports_of(event: &JsonEvent) -> impl Iterator<Item = Reported<'_>> {
+    event.reported.iter().filter_map(|report| Reported::parse(report))
 }
 
 #[cfg(test)]

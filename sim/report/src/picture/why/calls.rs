@@ -1,9 +1,8 @@
 //! Calls of shared objects of which nothing came: who made them has no part in what another one is told.
 
-use super::Search;
+use super::{Search, reports_of};
 use crate::flights::Flight;
 use picklock_engine::report::{Operation, operations};
-use picklock_reported::Reported;
 use std::collections::BTreeMap;
 
 impl<'a> Search<'a> {
@@ -28,8 +27,7 @@ impl<'a> Search<'a> {
 
     fn came_to_nothing(&self, call: &Operation, flights: &[Flight]) -> bool {
         let is_told = |ended: usize| {
-            let mut reports =
-                self.story.events[ended].reported.iter().filter_map(|report| Reported::parse(report));
+            let mut reports = reports_of(&self.story.events[ended]);
             reports.any(|reported| reported.client == call.client && reported.is_refused_call())
         };
         match call.ended {

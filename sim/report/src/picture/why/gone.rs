@@ -1,7 +1,7 @@
 //! Records that a grant rests on, and that are gone by the time it counts: where they were stored, what took them, and when.
 
 use super::stored::{names, place_of};
-use super::{Breaks, Cause, Kind, Search};
+use super::{Breaks, Cause, Kind, Search, reports_of};
 use picklock_engine::report::JsonEvent;
 use picklock_reported::Reported;
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ impl Search<'_> {
     fn gone_of(&self, client: &str) -> Vec<(usize, &str)> {
         let granted = self.last_report(client, |reported| reported.is_grant()).unwrap_or(0);
         let called = self.story.events[..granted].iter().rposition(|event| {
-            let reported = event.reported.iter().filter_map(|report| Reported::parse(report));
+            let reported = reports_of(event);
             reported.into_iter().any(|reported| reported.client == client && reported.is_call())
         });
         let asked_all = self.asked_all(client, granted).map(|(position, _)| position);
@@ -133,7 +133,7 @@ impl Search<'_> {
         let words = self.by_message(sent, format!("{from} sends {message} to {to}"));
         let mut causes = vec![self.cause(sent, Kind::Milestone, words)];
         let loses = |position: &usize| {
-            let mut reports = events[*position].reported.iter().filter_map(|report| Reported::parse(report));
+            let mut reports = reports_of(&events[*position]);
             reports.any(|reported| reported.client == from && reported.lost_on() == Some(to))
         };
         causes.extend((sent + 1..gone).find(loses).map(|lost| {
@@ -150,7 +150,7 @@ impl Search<'_> {
     fn prolonged(&self, granted: usize, client: &str) -> Option<Cause> {
         let position = self.last_report(client, |reported| reported.is_prolonged())?;
         let event = &self.story.events[position];
-        let told = event.reported.iter().filter_map(|report| Reported::parse(report));
+        let told = reports_of(event);
         let told = told.into_iter().find(Reported::is_prolonged)?.sentence();
         let words = match (&event.from, &event.message) {
             (Some(from), Some(message)) => format!("{from} answers {client}: {message}; {told}"),

@@ -1,7 +1,7 @@
 //! Why one release wakes several: who held, what each of them was told when it began to wait, and what it has lost since.
 
 use super::stored::names;
-use super::{Breaks, Cause, Kind, Search};
+use super::{Breaks, Cause, Kind, Search, reports_of};
 use crate::flights::Flight;
 use picklock_properties::Promise;
 use picklock_reported::Reported;
@@ -79,6 +79,6 @@ impl Search<'_> {
     }
 
     fn reports(&self, position: usize) -> impl Iterator<Item = Reported<'_>> {
-        self.story.events[position].reported.iter().filter_map(|report| Reported::parse(report))
+        reports_of(&self.story.events[position])
     }
 }

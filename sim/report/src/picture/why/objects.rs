@@ -5,10 +5,9 @@ use super::expired::ends_at;
 use super::risen::Cell;
 use super::stored::{names, place_of};
 use super::waits::is_resource;
-use super::{AND, Cause, Kind, STORES, Search};
+use super::{AND, Cause, Kind, STORES, Search, reports_of};
 use crate::flights::Flight;
 use picklock_engine::report::{JsonEvent, TimeColumn};
-use picklock_reported::Reported;
 use std::collections::BTreeSet;
 
 /// Of more changes nobody reads a chain: a long run is told by its calls.
@@ -155,8 +154,7 @@ impl Search<'_> {
         };
         let sends = self.cause(*sent, Kind::Milestone, format!("{from} sends {message} to {to}"));
         let left = (sent + 1..arrived).find_map(|position| {
-            let mut reports =
-                self.story.events[position].reported.iter().filter_map(|report| Reported::parse(report));
+            let mut reports = reports_of(&self.story.events[position]);
             let left = reports.find(|reported| reported.client == from && reported.is_departure())?;
             Some(self.cause(position, Kind::Milestone, left.sentence()))
         });

@@ -1,9 +1,8 @@
 //! Where it takes several servers to hold: which of them those were, and where a record was that none of them has any more.
 
 use super::stored::live_of;
-use super::{Breaks, Cause, Kind, Search};
+use super::{Breaks, Cause, Kind, Search, reports_of};
 use picklock_properties::Promise;
-use picklock_reported::Reported;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The servers by which a client was granted what it asked for.
@@ -56,7 +55,7 @@ impl Search<'_> {
                     lost = position;
                 }
             }
-            let mut reports = event.reported.iter().filter_map(|report| Reported::parse(report));
+            let mut reports = reports_of(event);
             if reports.any(|reported| reported.client == client && reported.is_written()) {
                 let on = has.iter().filter(|(_, is_there)| **is_there).map(|(server, _)| *server);
                 written = Some((position, on.collect::<Vec<_>>()));
@@ -90,7 +89,7 @@ impl Search<'_> {
     fn quorum_of<'s>(&'s self, client: &'s str) -> Option<Quorum<'s>> {
         let events = &self.story.events;
         let reports = |position: usize| {
-            let reports = events[position].reported.iter().filter_map(|report| Reported::parse(report));
+            let reports = reports_of(&events[position]);
             reports.filter(|reported| reported.client == client)
         };
         let enters = self.is_granted_in(self.end, client).then_some(self.end);

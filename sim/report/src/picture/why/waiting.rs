@@ -3,10 +3,9 @@
 use super::expired::{ends_at, lives_until};
 use super::risen::Cell;
 use super::stored::{live_of, names, place_of};
-use super::{Cause, Kind, Search};
+use super::{Cause, Kind, Search, reports_of};
 use crate::flights::Flight;
 use picklock_engine::report::{JsonEvent, operations};
-use picklock_reported::Reported;
 use std::collections::BTreeSet;
 
 impl Search<'_> {
@@ -33,8 +32,7 @@ impl Search<'_> {
 
     /// Whether a client is granted what it asked for in this step.
     pub(super) fn is_granted_in(&self, position: usize, client: &str) -> bool {
-        let mut reports =
-            self.story.events[position].reported.iter().filter_map(|report| Reported::parse(report));
+        let mut reports = reports_of(&self.story.events[position]);
         reports.any(|reported| reported.client == client && reported.is_grant())
     }
 
