@@ -66,10 +66,14 @@ pub(crate) fn files(folder: &Path, kind: &str) -> Vec<(PathBuf, String)> {
 
 /// What the book says that a search went through: `8,930,590 states`, `4,620,680 kept`.
 fn sizes_in(text: &str) -> BTreeSet<u64> {
+    numbers_before(&[" states", "\nstates", " kept", " of them kept", " moments", " recoveries"], text)
+}
+
+/// The numbers that stand before these words.
+fn numbers_before(units: &[&'static str], text: &str) -> BTreeSet<u64> {
     let is_of_number = |letter: char| letter.is_ascii_digit() || letter == ',';
-    let before = |unit: &'static str| text.match_indices(unit).map(|(at, _)| text[..at].trim_end());
-    let units = [" states", "\nstates", " kept", " of them kept", " moments", " recoveries"];
-    let all = units.into_iter().flat_map(before);
+    let before = |unit: &&'static str| text.match_indices(*unit).map(|(at, _)| text[..at].trim_end());
+    let all = units.iter().flat_map(before);
     let numbers = all.map(|before| before.rsplit(|letter| !is_of_number(letter)).next().unwrap_or_default());
     numbers.filter_map(|number| number.replace(',', "").parse().ok()).collect()
 }
@@ -440,6 +444,26 @@ fn grouped(number: u64) -> String {
 }
 
 /// What no claim and no widening has, and what shows it: a call of the command, or a test in which the number stands.
+#[test]
+fn every_number_of_steps_in_the_findings_is_the_length_of_a_shortest_counterexample() {
+    let sizes = read(&root().join("tests/golden/sizes.txt"));
+    let broken = sizes.lines().filter(|line| line.contains(": violated, "));
+    let depth = |line: &str| line.rsplit("depth ").next().and_then(|depth| depth.parse::<u64>().ok());
+    let lengths: BTreeSet<u64> = broken.filter_map(depth).collect();
+    let mut named = 0;
+    for (page, text) in pages() {
+        let is_finding = page.parent().is_some_and(|folder| folder.ends_with("findings"));
+        // That of the widenings is written by what measures them.
+        if is_finding && !page.ends_with("widening.md") {
+            for steps in numbers_before(&[" steps", "\nsteps"], &text) {
+                assert!(lengths.contains(&steps), "{}: nothing breaks in {steps} steps", page.display());
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 10, "{named}");
+}
+
 #[test]
 fn every_size_that_the_book_names_is_that_of_a_claim_of_a_widening_or_of_what_shows_it() {
     let golden = |name: &str| read(&root().join("tests/golden").join(name));

@@ -263,6 +263,7 @@ fn event(step: u64, what: &'static str, message: &str, stored: &[&str]) -> JsonE
         from: Some("A".to_owned()),
         to: Some("s1".to_owned()),
         message: Some(message.to_owned()),
+        sent_in: None,
         wake: None,
         power_lost: None,
         by_us: None,

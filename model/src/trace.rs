@@ -189,6 +189,9 @@ pub struct Step<'a, Y: System> {
     pub cluster: &'a Cluster<Y>,
     /// Which promises this step broke.
     pub violations: &'a [Violation],
+    /// The number of the step, from 1, that sent the message this one is about. `None`: it is about none, or the engine
+    /// does not tell one message from another that says the same.
+    pub sent_in: Option<u32>,
 }
 
 /// Watches a run.

@@ -51,6 +51,16 @@ fn client_of_a_single_redis() {
     }
 }
 
+/// No test of its own: a client that does not say which lock it holds.
+#[test]
+fn client_that_names_no_lock() {
+    let Ok(redis) = std::env::var(REDIS) else { return };
+    let (mut redis, mut witness) = (connect(&redis), connect(&env("PICKLOCK_WITNESS")));
+    while ask(&mut redis, "PING").is_some() && ask(&mut witness, "enter").is_some() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// No test of its own: a client that asks for no lock.
 #[test]
 fn client_that_wants_nothing() {
@@ -172,6 +182,19 @@ fn where_nobody_wants_a_lock_there_is_no_verdict() {
     let output = tried(&arguments, "client_that_wants_nothing");
     assert_eq!(output.status.code(), Some(4), "{}", said(&output));
     assert!(said(&output).contains("no verdict: nobody ever held a lock"), "{}", said(&output));
+}
+
+#[test]
+fn a_witness_that_is_told_what_it_cannot_read_says_so() {
+    let arguments = ["--servers", "1", "--rounds", "1", "--round", "1", "--faults", "none"];
+    let output = tried(&arguments, "client_that_names_no_lock");
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    let said = said(&output);
+    assert!(
+        said.contains("lines that it cannot read, the first of them \"enter\": enter takes a name"),
+        "{said}"
+    );
+    assert!(said.contains("no verdict: in 1 round the witness was told lines that it cannot read"), "{said}");
 }
 
 #[test]

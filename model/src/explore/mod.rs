@@ -160,6 +160,7 @@ impl<'a, Y: System> Walker<'a, Y> {
             effects: &self.workspace.effects,
             cluster: &self.world.cluster,
             violations: self.world.broken.as_slice(),
+            sent_in: None,
         });
         Ok(())
     }

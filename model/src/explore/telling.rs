@@ -162,7 +162,14 @@ impl<'a, Y: System> Telling<'a, Y> {
             let ends = restarted.filter(|_| at_once.is_none());
             let shown = if ends.is_some() { &*nothing } else { &*effects };
             let cluster = &told.cluster;
-            observer.observe(&Step { at: *now, happening: &happening, effects: shown, cluster, violations });
+            observer.observe(&Step {
+                at: *now,
+                happening: &happening,
+                effects: shown,
+                cluster,
+                violations,
+                sent_in: None,
+            });
             if at_once.is_none() {
                 for happening in &gone {
                     observer.observe(&Step {
@@ -171,12 +178,20 @@ impl<'a, Y: System> Telling<'a, Y> {
                         effects: nothing,
                         cluster,
                         violations: &[],
+                        sent_in: None,
                     });
                 }
             }
             if let Some(node) = ends {
                 let happening = &Happening::Restarted { node };
-                observer.observe(&Step { at: *now, happening, effects, cluster, violations: &[] });
+                observer.observe(&Step {
+                    at: *now,
+                    happening,
+                    effects,
+                    cluster,
+                    violations: &[],
+                    sent_in: None,
+                });
             }
             receivers.extend(effects.sends.iter().map(|(to, _)| *to));
             events.extend(effects.events.iter().map(without_stamps::<Y>));

@@ -100,6 +100,11 @@ impl<'a> Reported<'a> {
         self.what == "left"
     }
 
+    /// Whether the client was told that it does not get what it asked for.
+    pub fn is_refusal(&self) -> bool {
+        self.what == "refused"
+    }
+
     /// Whether the client is done with giving back, as far as it can know.
     pub fn is_release(&self) -> bool {
         self.what == "released"
@@ -147,6 +152,11 @@ impl<'a> Reported<'a> {
             && (later.is_call() || later.is_grant() || self.what == "left" && later.what == "released")
     }
 
+    /// Whether a call of a shared object came back.
+    pub fn is_end_of_call(&self) -> bool {
+        self.what == "returned"
+    }
+
     /// Whether a call came back that says of itself that it was not done.
     pub fn is_refused_call(&self) -> bool {
         self.what == "returned" && self.rest == " refused"
@@ -172,9 +182,10 @@ impl<'a> Reported<'a> {
 /// What a reader wants to see who asks why the promise broke.
 fn reports_about(promise: Promise) -> &'static [&'static str] {
     match promise {
-        Promise::DeadlockFreedom | Promise::StarvationFreedom | Promise::Theorem3 | Promise::ReleaseEnds => {
+        Promise::DeadlockFreedom | Promise::StarvationFreedom | Promise::ReleaseEnds => {
             &["called", "granted", "refused", "left", "released"]
         }
+        Promise::Theorem3 => &["called", "found-free", "granted", "refused", "left", "released"],
         Promise::MutualExclusion
         | Promise::Theorem1
         | Promise::Theorem2

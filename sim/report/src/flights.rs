@@ -31,22 +31,30 @@ const LATE_MEDIANS: i64 = 5;
 
 /// Every message of the run, in the order of their sending.
 ///
-/// Steps do not number messages: an arriving one is taken for the oldest of the same words between the same two nodes.
+/// An arriving one is that of the step which is said to have sent it. Where none is said, it is taken for the oldest of the same
+/// words between the same two nodes.
 pub fn flights(events: &[JsonEvent], time: TimeColumn) -> Vec<Flight> {
     let mut flights: Vec<Flight> = Vec::new();
     let mut under_way: BTreeMap<(&str, &str, &str), VecDeque<usize>> = BTreeMap::new();
     for (position, event) in events.iter().enumerate() {
         if let (Some(from), Some(to), Some(message)) = (&event.from, &event.to, &event.message) {
             let alike = under_way.entry((from, to, message)).or_default();
-            match (event.what, alike.front().copied()) {
-                ("duplicated", Some(original)) => {
+            let is_it = |flight: &usize| match event.sent_in {
+                Some(step) => events[flights[*flight].sent].step == step,
+                None => true,
+            };
+            let place = alike.iter().position(is_it);
+            match (event.what, place) {
+                ("duplicated", Some(place)) => {
+                    let original = flights[alike[place]].clone();
                     alike.push_back(flights.len());
-                    flights.push(Flight { is_copy: true, ..flights[original].clone() });
+                    flights.push(Flight { is_copy: true, ..original });
                 }
-                ("delivered" | "lost", Some(oldest)) => {
-                    alike.pop_front();
-                    flights[oldest].ended = Some(position);
-                    flights[oldest].is_lost = event.what == "lost";
+                ("delivered" | "lost", Some(place)) => {
+                    if let Some(flight) = alike.remove(place) {
+                        flights[flight].ended = Some(position);
+                        flights[flight].is_lost = event.what == "lost";
+                    }
                 }
                 // Sent before the first step that is shown here.
                 (_, _) => {}
@@ -156,6 +164,27 @@ mod tests {
         events[arrival].message = Some("something else".to_owned());
         let flights = flights(&events, TimeColumn::Seconds);
         assert!(flights.iter().all(|flight| flight.ended != Some(arrival)));
+    }
+
+    #[test]
+    fn of_two_messages_that_say_the_same_the_one_arrives_that_the_step_names() {
+        let events = events(toy::overlap);
+        let first = &flights(&events, TimeColumn::Seconds)[0];
+        let (sends, arrives) = (&events[first.sent], &events[first.ended.unwrap()]);
+        let arrival = |step, sent_in| JsonEvent { step, sent_in, ..arrives.clone() };
+        let ends = |sent_in: [Option<u64>; 2]| {
+            let [one, other] = sent_in;
+            let sends = |step| JsonEvent { step, ..sends.clone() };
+            let events = [sends(1), sends(2), arrival(3, one), arrival(4, other)];
+            flights(&events, TimeColumn::Seconds)
+                .iter()
+                .filter(|flight| (&flight.to, &flight.message) == (&first.to, &first.message))
+                .map(|flight| flight.ended)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(ends([None, None]), [Some(2), Some(3)], "the first one that was sent");
+        assert_eq!(ends([Some(2), Some(1)]), [Some(3), Some(2)]);
+        assert_eq!(ends([Some(2), Some(7)]), [None, Some(2)], "nobody sent it in step 7");
     }
 
     #[test]

@@ -269,8 +269,16 @@ impl Trial<'_> {
         let (rounds, seconds) = (counted(count, "round"), began.elapsed().as_secs_f64());
         let all = match (verdict, over) {
             (Verdict::Violated, _) => format!("broken in {broken} of {rounds}, {seconds:.0} s\n"),
-            (_, Over::Interrupted) => format!("stopped after {rounds}: not broken so far\n"),
+            (Verdict::Kept, Over::Interrupted) => {
+                format!("stopped in round {count}: not broken so far, {kept} of them put it to the test\n")
+            }
+            (Verdict::Vacuous, Over::Interrupted) => {
+                format!("stopped in round {count}: no verdict so far\n")
+            }
             (Verdict::Kept, _) => format!("not broken in {rounds}, {kept} of which put it to the test\n"),
+            (Verdict::Vacuous, _) if lines.iter().any(|line| line.told.unread_lines > 0) => {
+                format!("no verdict: in {rounds} the witness was told lines that it cannot read\n")
+            }
             (Verdict::Vacuous, _) if lines.iter().all(|line| line.told.nobody_held()) => {
                 format!("no verdict: in {rounds} nobody ever held a lock\n")
             }
@@ -366,7 +374,7 @@ impl Trial<'_> {
         let over = self.play((head, plan), servers, &mut children, &mut deeds, processes, screen).await;
         children.stop().await;
         let (over, seen) = over?;
-        let told = self.judge((number, plan), &seen, servers, screen)?;
+        let told = self.judge((number, plan), over, &seen, servers, screen)?;
         Ok((told, over))
     }
 
@@ -483,6 +491,7 @@ impl Trial<'_> {
     fn judge<S: Served>(
         &self,
         (number, plan): (u64, &Plan),
+        over: Over,
         seen: &Seen,
         servers: &Servers<S>,
         screen: &mut Screen,
@@ -490,6 +499,10 @@ impl Trial<'_> {
         let began = servers.plan_began();
         servers.watched(|watch, _| {
             let (mut told, mut text) = Told::of(watch, self.servers, self.call.store.servers_judge());
+            // What has not happened yet is no reason for anything.
+            if over == Over::Interrupted && told.verdict == Verdict::Vacuous {
+                text = format!("round {number} was stopped before anything put it to the test\n");
+            }
             if let Some(broken) = watch.broken().next() {
                 let strikes: Vec<Strike> = watch.strikes().cloned().collect();
                 let round = Round {

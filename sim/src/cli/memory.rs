@@ -35,9 +35,11 @@ impl FromStr for Size {
     }
 }
 
-/// Asks the kernel for pages of its usual size, from now on. Of a huge one a server that stores little uses little, and when it forgets
-/// what it stored no huge page that anything is left on goes back: redis-server asks for the same. A search is faster with huge ones.
-/// Where the kernel has no such thing nothing changes.
+/// Asks the kernel for pages of its usual size, from now on; mimalloc asks for huge ones. Of a huge one a server that stores little
+/// uses little, and when it forgets what it stored no huge page that anything is left on goes back: redis-server asks for the same.
+/// A search finds what it looks for a tenth faster in huge ones, and in a virtual machine waits longer than that until they are
+/// cleared: all theorems took 306 s in huge pages, 62 s of it in the kernel, and 225 s in small ones. Where the kernel has no such
+/// thing nothing changes.
 pub fn in_small_pages() {
     #[cfg(target_os = "linux")]
     let _ = nix::sys::prctl::set_thp_disable(true);
@@ -71,8 +73,9 @@ pub struct Watch {
 }
 
 impl MaxMemory {
-    /// From now on.
+    /// From now on. The pages of what is searched are small.
     pub fn watch(&self) -> Watch {
+        in_small_pages();
         let free = || Some(kilobytes("/proc/meminfo", "MemAvailable:")? * 1024 / 4 * 3);
         let bytes_max = self.max_memory.map(|size| size.0).or_else(free);
         Watch { bytes_max, is_too_much: AtomicBool::new(false), stop: AtomicBool::new(false) }

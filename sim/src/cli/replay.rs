@@ -44,7 +44,7 @@ pub struct ReplayToken {
     /// Opens what was written, with what the system opens such files with
     #[arg(long)]
     open: bool,
-    /// Shows the last N rows, 0 or more, and of those before them only faults, broken promises and last grants
+    /// Shows the last N rows, 0 or more, and of those before them only faults of nodes, clocks and links, broken promises, last grants, and what the causes name
     #[arg(long, value_name = "N", default_value_t = 60)]
     last: usize,
     /// Shows all rows
@@ -220,9 +220,14 @@ impl ReplayToken {
             // The chain of causes does, which ends with it.
             tells_how: false,
         };
-        let replay = lock
-            .replay(&token, &options)
-            .map_err(|error| BadCall(format!("this token cannot be replayed: {error}")))?;
+        let cannot = |error| BadCall(format!("this token cannot be replayed: {error}"));
+        let mut replay = lock.replay(&token, &options).map_err(cannot)?;
+        if format == Format::Text && !self.all {
+            // What the chain of causes names is shown, and what it names is known once the run is over.
+            let named = replay.told(&token, &replay.in_words(), |story| because(&story));
+            let named: Vec<usize> = named.iter().map(|because| because.step as usize).collect();
+            replay = lock.replay_keeping(&token, &options, &named).map_err(cannot)?;
+        }
 
         if let Some(promise) =
             asked.filter(|promise| !replay.watched.contains(*promise) && !replay.breaks(asked))

@@ -439,7 +439,7 @@ impl Display for Restart {
         match self.0 {
             Some(Micros::ZERO) => f.write_str(" and starts again at once"),
             Some(after) => write!(f, " and starts again after {after}"),
-            None => f.write_str(" for good"),
+            None => f.write_str(" and stays down"),
         }
     }
 }
@@ -493,7 +493,7 @@ mod tests {
                 "network: 200us to 2ms",
                 "at 0: A's wall clock steps back by 1.500ms",
                 "at 1ms: cut from s1 and s2 to everybody, one way, for 5s",
-                "when B reaches L6:4: s3 crashes for good",
+                "when B reaches L6:4: s3 crashes and stays down",
                 "3ms after a client is granted for the second time: that client pauses for 45s",
                 "at 60s: heals",
             ]

@@ -244,7 +244,16 @@ pub trait AnyLock: Send + Sync {
     fn fingerprint(&self, token: &Token) -> Result<String, RunError>;
     /// Runs a token's run again, and shows it for the promise that the token was made for, or else for the gravest that
     /// it breaks.
-    fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError>;
+    fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError> {
+        self.replay_keeping(token, options, &[])
+    }
+    /// The same; its text has a row for each of these steps, counted from 1, whatever is folded or left out.
+    fn replay_keeping(
+        &self,
+        token: &Token,
+        options: &TextOptions,
+        steps: &[usize],
+    ) -> Result<Replay, RunError>;
     /// What else could have happened in this step of a token's run, as a replay numbers them, in a fixed order.
     fn others(&self, token: &Token, step: usize) -> Result<Vec<Other>, RunError>;
 }

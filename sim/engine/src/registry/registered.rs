@@ -158,6 +158,7 @@ impl<Y: System> Registered<Y> {
         actions: &[u16],
         loop_start: Option<usize>,
         options: &TextOptions,
+        kept: &[usize],
     ) -> Result<Replay, RunError> {
         let time = match space.bounds.latency_ticks {
             Some(_) => TimeColumn::Ticks { length: TICK },
@@ -184,6 +185,7 @@ impl<Y: System> Registered<Y> {
         let heading = self.heading(token, &space.setup, &broken);
         let set = self.settings_to_read_by(&space.setup);
         let mut watcher = Watcher::new(heading, set, &space.setup, options);
+        watcher.text().keep(kept);
         let mut walker = space.walker();
         for action in stem {
             walker.step(*action, &mut watcher)?;
@@ -219,6 +221,7 @@ impl<Y: System> Registered<Y> {
         token: &Token,
         Seeded { setup, told, plan, seed }: &Seeded<Y>,
         options: &TextOptions,
+        kept: &[usize],
     ) -> Replay {
         let options = TextOptions { time: TimeColumn::Seconds, ..*options };
         let (limits, mut engine) = (RunLimits::of(setup), Engine::new());
@@ -228,6 +231,7 @@ impl<Y: System> Registered<Y> {
         let (heading, set) =
             (self.heading(token, setup, &broken.collect::<Vec<_>>()), self.settings_to_read_by(setup));
         let mut watcher = Watcher::new(heading, set, setup, options);
+        watcher.text().keep(kept);
         // It ends as it did.
         let _ = panics::of(|| Engine::new().run(setup, plan, *seed, &limits, &mut watcher));
         let told = Some(told_among(setup, told));
@@ -607,15 +611,20 @@ impl<Y: System> AnyLock for Registered<Y> {
         Ok(format!("{hash} {outcomes}"))
     }
 
-    fn replay(&self, token: &Token, options: &TextOptions) -> Result<Replay, RunError> {
+    fn replay_keeping(
+        &self,
+        token: &Token,
+        options: &TextOptions,
+        steps: &[usize],
+    ) -> Result<Replay, RunError> {
         if let Some(seeded) = self.seeded(token)? {
-            return Ok(self.replay_seeded(token, &seeded, options));
+            return Ok(self.replay_seeded(token, &seeded, options, steps));
         }
         let Body::Path { bounds, actions, loop_start } = &token.body else {
             unreachable!("what is no seeded run is a path");
         };
         let space = Space { setup: self.setup_of(token)?, bounds: tokens::bounds_of(bounds.as_ref())? };
-        self.replay_path(token, &space, actions, loop_start.map(usize::from), options)
+        self.replay_path(token, &space, actions, loop_start.map(usize::from), options, steps)
     }
 
     fn others(&self, token: &Token, step: usize) -> Result<Vec<Other>, RunError> {

@@ -45,6 +45,9 @@ pub struct JsonEvent {
     /// What the message says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The step that sent the message, if the engine tells it from others that say the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent_in: Option<u64>,
     /// Who in the node was woken: `app` or `machine`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wake: Option<&'static str>,
@@ -167,6 +170,7 @@ impl<Y: System> Observer<Y> for JsonEvents {
             from: None,
             to: None,
             message: None,
+            sent_in: step.sent_in.map(u64::from),
             wake: None,
             power_lost: None,
             by_us: None,

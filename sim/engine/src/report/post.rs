@@ -1,16 +1,18 @@
-//! Whether a trace is true to its messages: what arrives was sent before, by that sender, to that receiver, byte for byte.
+//! Whether a trace is true to its messages: what arrives was sent before, by that sender, to that receiver, byte for byte, and in
+//! the step that is said to have sent it.
 
 use super::message_words;
 use picklock_model::machine::{Message, Node, Store};
 use picklock_model::system::System;
 use picklock_model::trace::{Happening, Observer, Step};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-/// Counts what is under way. Every trace of a run is held against it, whichever engine it comes from.
+/// Knows what is under way. Every trace of a run is held against it, whichever engine it comes from.
 #[derive(Clone, Debug, Default)]
 pub struct Post {
-    under_way: BTreeMap<(Node, Node, Vec<u8>), u32>,
-    steps: usize,
+    /// Of each message the steps that sent it, the first one first.
+    under_way: BTreeMap<(Node, Node, Vec<u8>), VecDeque<u32>>,
+    steps: u32,
     /// The first message that arrived, got lost or came twice, and had not been sent.
     unsent: Option<String>,
 }
@@ -21,17 +23,30 @@ impl Post {
         self.unsent.as_deref()
     }
 
-    fn sent<Y: System>(&mut self, from: Node, to: Node, message: &Message<Y::Store>) {
-        *self.under_way.entry((from, to, bytes(message))).or_default() += 1;
+    fn sent<Y: System>(&mut self, from: Node, to: Node, message: &Message<Y::Store>, step: u32) {
+        self.under_way.entry((from, to, bytes(message))).or_default().push_back(step);
     }
 
-    fn arrived<Y: System>(&mut self, from: Node, to: Node, message: &Message<Y::Store>) {
+    /// It is no longer under way. Says which step had sent it; 0 if none had, or not the one that is named.
+    fn arrived<Y: System>(
+        &mut self,
+        from: Node,
+        to: Node,
+        message: &Message<Y::Store>,
+        sent_in: Option<u32>,
+    ) -> u32 {
         let key = (from, to, bytes(message));
-        match self.under_way.get_mut(&key) {
-            Some(count) if *count > 1 => *count -= 1,
-            Some(_) => drop(self.under_way.remove(&key)),
-            None => self.blame::<Y>(from, to, message),
+        let sent = self.under_way.get_mut(&key).and_then(|steps| {
+            let place = steps.iter().position(|step| sent_in.is_none_or(|sent_in| sent_in == *step))?;
+            steps.remove(place)
+        });
+        if self.under_way.get(&key).is_some_and(VecDeque::is_empty) {
+            self.under_way.remove(&key);
         }
+        if sent.is_none() {
+            self.blame::<Y>(from, to, message);
+        }
+        sent.unwrap_or_default()
     }
 
     fn blame<Y: System>(&mut self, from: Node, to: Node, message: &Message<Y::Store>) {
@@ -57,18 +72,18 @@ impl<Y: System> Observer<Y> for Post {
         self.steps += 1;
         match step.happening {
             Happening::Delivered { from, to, message } | Happening::Lost { from, to, message } => {
-                self.arrived::<Y>(*from, *to, message);
+                self.arrived::<Y>(*from, *to, message, step.sent_in);
             }
             Happening::Duplicated { from, to, message } => {
-                if !self.under_way.contains_key(&(*from, *to, bytes(message))) {
-                    self.blame::<Y>(*from, *to, message);
-                }
-                self.sent::<Y>(*from, *to, message);
+                let sent_in = self.arrived::<Y>(*from, *to, message, step.sent_in);
+                self.sent::<Y>(*from, *to, message, sent_in);
+                self.sent::<Y>(*from, *to, message, sent_in);
             }
             _ => {}
         }
         if let Some(node) = step.happening.node() {
-            step.effects.sends.iter().for_each(|(to, message)| self.sent::<Y>(node, *to, message));
+            let (now, sends) = (self.steps, step.effects.sends.iter());
+            sends.for_each(|(to, message)| self.sent::<Y>(node, *to, message, now));
         }
     }
 }

@@ -141,6 +141,8 @@ pub struct TextTrace {
     asked: BTreeMap<ClientId, ObjectCall>,
     /// How many rows at the beginning [`TextOptions::last`] has thinned out already.
     thinned: usize,
+    /// Steps that have a row whatever is folded or left out.
+    kept: Vec<usize>,
     /// Lasso only: what never happens in its loop.
     never: Option<String>,
 }
@@ -168,8 +170,14 @@ impl TextTrace {
             grants: BTreeMap::new(),
             asked: BTreeMap::new(),
             thinned: 0,
+            kept: Vec::new(),
             never: None,
         }
+    }
+
+    /// These steps, counted from 1, have a row whatever is folded or left out: the reader is told of them elsewhere.
+    pub fn keep(&mut self, steps: &[usize]) {
+        self.kept.extend_from_slice(steps);
     }
 
     /// The path is a lasso, and what comes from here on comes again and again.
@@ -290,6 +298,7 @@ impl TextTrace {
 
     fn outlasts(&self, row: &Row) -> bool {
         match &row.what {
+            What::Step(_) if self.kept.contains(&row.step) => true,
             What::Step(Weight::Fault) | What::Banner(_) => true,
             What::Step(_) | What::Fold(_) | What::Gap(_) => {
                 !row.violations.is_empty()
@@ -342,7 +351,10 @@ impl TextTrace {
                 }
             }
         }
-        let weight = self.weigh(step, &lines, changed);
+        let weight = match self.weigh(step, &lines, changed) {
+            Weight::Repeat | Weight::Tick if self.kept.contains(&self.steps) => Weight::News,
+            weight => weight,
+        };
         if let Some(node) = node
             && goes_on(step.happening)
         {

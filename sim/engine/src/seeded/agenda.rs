@@ -63,7 +63,22 @@ pub struct Parcel<S: Store> {
     pub life: u8,
     /// Nobody will see it: it never left its sender, which lost power, or its connection was reset.
     pub unsent: bool,
+    /// The step that sent it, as [`Step::sent_in`](picklock_model::trace::Step) counts them.
+    pub sent_in: u32,
     message: Message<S>,
+}
+
+/// Where a message goes, and where it comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Route {
+    /// Sender.
+    pub from: Node,
+    /// Receiver.
+    pub to: Node,
+    /// Which life of the receiver.
+    pub life: u8,
+    /// The step that sent it.
+    pub sent_in: u32,
 }
 
 /// What lies where a message was taken from: costs nothing to write, and nothing to drop.
@@ -152,17 +167,19 @@ impl<S: Store> Agenda<S> {
     /// A message arrives at `at`, after everything else that is to come at that time. It is taken from where it lies: it
     /// is large, and each move of it costs as much as the heap.
     #[inline]
-    pub fn send(&mut self, at: Micros, from: Node, to: Node, life: u8, message: &mut Message<S>) {
+    pub fn send(&mut self, at: Micros, route: Route, message: &mut Message<S>) {
+        let Route { from, to, life, sent_in } = route;
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => {
-                self.parcels.push(Parcel { from, to, life, unsent: false, message: taken() });
+                self.parcels.push(Parcel { from, to, life, unsent: false, sent_in, message: taken() });
                 self.parcels.len() as u32 - 1
             }
         };
         assert!(slot <= SLOT_MASK, "8 million messages are under way at once");
         let parcel = &mut self.parcels[slot as usize];
         (parcel.from, parcel.to, parcel.life, parcel.unsent) = (from, to, life, false);
+        parcel.sent_in = sent_in;
         std::mem::swap(&mut parcel.message, message);
         self.send_again(at, slot);
     }

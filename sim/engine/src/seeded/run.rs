@@ -11,7 +11,7 @@
 //! [`Context`](picklock_model::machine::Context) promises. What faults do to a run is in `strike`.
 
 use crate::plans::plan::{Plan, When};
-use crate::seeded::agenda::{Agenda, Next, Parcel, Pending};
+use crate::seeded::agenda::{Agenda, Next, Parcel, Pending, Route};
 use crate::seeded::dice::{Dice, Stream};
 use crate::seeded::network::{Kind, Wires};
 use crate::seeded::outcome::{Limits, Outcome};
@@ -145,6 +145,9 @@ impl<Y: System> Engine<Y> {
             wall_error: Micros::ZERO,
             over: false,
             outcome: Outcome::default(),
+            shown: 0,
+            acting: 0,
+            sent_in: 0,
         };
         let ended = panics::caught(|| {
             run.begin();
@@ -179,6 +182,12 @@ pub(crate) struct Run<'a, 'o, Y: System> {
     /// Whether no client will do anything any more.
     pub over: bool,
     pub outcome: Outcome,
+    /// How many steps were shown.
+    shown: u32,
+    /// The last of them that a node took: what is sent is sent in it.
+    acting: u32,
+    /// The step that sent the message which arrives or is lost now.
+    sent_in: u32,
 }
 
 impl<Y: System> Run<'_, '_, Y> {
@@ -309,6 +318,7 @@ impl<Y: System> Run<'_, '_, Y> {
 
     fn deliver(&mut self, slot: u32, from: Node, to: Node) {
         self.outcome.events += 1;
+        self.sent_in = self.engine.agenda.parcel(slot).sent_in;
         let message = self.engine.agenda.open(slot);
         if self.observer.is_some() {
             let happening = Happening::Delivered { from, to, message: message.clone() };
@@ -329,7 +339,8 @@ impl<Y: System> Run<'_, '_, Y> {
 
     fn lose(&mut self, slot: u32) {
         self.outcome.events += 1;
-        let Parcel { from, to, .. } = *self.engine.agenda.parcel(slot);
+        let Parcel { from, to, sent_in, .. } = *self.engine.agenda.parcel(slot);
+        self.sent_in = sent_in;
         let message = self.engine.agenda.open(slot);
         self.witness_loss(from, to, &message);
         self.show_on_the_way(|| Happening::Lost { from, to, message });
@@ -426,14 +437,15 @@ impl<Y: System> Run<'_, '_, Y> {
 
     pub(crate) fn send(&mut self, from: Node, from_position: usize) {
         let mut sends = std::mem::take(&mut self.engine.effects.sends);
+        self.sent_in = self.acting;
         for (to, message) in &mut sends {
             let to = *to;
             let to_position = self.position(to);
-            let life = self.engine.nodes[to_position].life;
+            let route = Route { from, to, life: self.engine.nodes[to_position].life, sent_in: self.acting };
             if to_position == from_position {
                 // A server that talks to itself does not use the network.
                 let at = self.engine.nodes[to_position].free_at;
-                self.engine.agenda.send(at, from, to, life, message);
+                self.engine.agenda.send(at, route, message);
                 continue;
             }
             self.witness_request(from, to);
@@ -454,14 +466,14 @@ impl<Y: System> Run<'_, '_, Y> {
                 if self.observer.is_some() {
                     self.show_on_the_way(|| Happening::Duplicated { from, to, message: message.clone() });
                 }
-                self.engine.agenda.send(self.now + latency, from, to, life, &mut message.clone());
+                self.engine.agenda.send(self.now + latency, route, &mut message.clone());
             }
             match fate.first {
                 Some(latency) if in_order => {
                     let at = self.engine.wires.in_order(from_position, to_position, self.now + latency);
-                    self.engine.agenda.send(at, from, to, life, message);
+                    self.engine.agenda.send(at, route, message);
                 }
-                Some(latency) => self.engine.agenda.send(self.now + latency, from, to, life, message),
+                Some(latency) => self.engine.agenda.send(self.now + latency, route, message),
                 None => {
                     self.witness_loss(from, to, message);
                     self.show_on_the_way(|| Happening::Lost { from, to, message: message.clone() });
@@ -533,8 +545,17 @@ impl<Y: System> Run<'_, '_, Y> {
             true => (&self.engine.effects, &self.engine.violations),
             false => (&self.engine.nothing, &[]),
         };
+        self.shown += 1;
+        if has_effects {
+            self.acting = self.shown;
+        }
+        let is_of_message = matches!(
+            happening,
+            Happening::Delivered { .. } | Happening::Lost { .. } | Happening::Duplicated { .. }
+        );
+        let sent_in = is_of_message.then_some(self.sent_in);
         let (at, cluster) = (self.now, &self.cluster);
-        observer.observe(&Step { at, happening, effects, cluster, violations });
+        observer.observe(&Step { at, happening, effects, cluster, violations, sent_in });
     }
 }
 

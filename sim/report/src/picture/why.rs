@@ -7,15 +7,24 @@
 //! Each cause is a step of the run, told in the words of its event. Which steps are causes follows from the promise alone, so that no
 //! scenario needs a story of its own: what its parties were last granted, what struck in between, and which records were gone by then.
 
+mod ahead;
+mod apart;
 mod asked;
+mod at_once;
 mod calls;
 mod cut;
+mod doubled;
 mod expired;
+mod finished;
 mod gone;
 mod herd;
+mod late;
 mod objects;
 mod quorums;
+mod revived;
 mod risen;
+#[cfg(test)]
+mod steps;
 mod stored;
 mod survived;
 mod together;
@@ -27,6 +36,8 @@ use super::layout::opening;
 use super::svg::{duration, is_fault, words};
 use super::times::{self, of_event};
 use crate::flights::{Flight, flights};
+use at_once::at_once;
+use expired::expired_first;
 use picklock_engine::report::{JsonEvent, TimeColumn};
 use picklock_engine::report::{Kind, Reason, Story};
 use picklock_engine::report::{Operation, operations};
@@ -81,7 +92,7 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     // Where hardly anybody is granted anything, what is stored for a moment is nobody's cause.
     let too_late = search.too_late(flights);
     if too_late.is_none() {
-        causes.extend(search.records_gone());
+        causes.extend(search.records_gone(flights));
     }
     let start = causes.iter().map(|cause| cause.position).chain(search.calls()).min().unwrap_or(end);
     // What an object answers may rest on a call of long ago.
@@ -104,22 +115,31 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     causes.extend(search.left_beside(flights));
     causes.extend(search.left_behind(flights));
     causes.extend(search.risen());
+    causes.extend(search.revived(flights));
     causes.extend(search.shared_out());
     causes.extend(search.tokens(flights));
     causes.extend(search.wait_alike());
+    causes.extend(search.ahead(flights));
     // Where the store told of lost records, that is enough.
     for quiet in [Search::expired_there, Search::missed, Search::lost_in_line] {
         if causes.iter().all(|cause| cause.kind != Kind::Gone) {
             causes.extend(quiet(&search, flights));
+            if causes.iter().any(|cause| cause.kind == Kind::Gone) {
+                causes.extend(search.enters_by(flights));
+            }
         }
     }
     if causes.iter().all(|cause| cause.kind == Kind::Milestone) || search.is_of_objects {
         causes.extend(search.answer(flights));
+        causes.extend(search.answered_before(flights));
     }
     if causes.iter().all(|cause| !matches!(cause.kind, Kind::Record | Kind::Gone)) {
         causes.extend(search.last_changes(flights));
     }
+    let is_followed = |cause: &Cause| search.is_settled_call(cause, flights);
+    causes.retain(|cause| !is_followed(cause));
     causes.extend(search.of_objects(flights));
+    causes.extend(search.broken_off(flights));
     causes.extend(search.herd(flights));
     causes.extend(search.asked_before(flights));
     causes.extend(search.quorums());
@@ -140,11 +160,12 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
                 lines.is_some_and(|lines| lines.split(AND).any(|other| other == line))
             })
         };
+        let is_more = |rest: &str| rest.starts_with(", upon ") || rest.starts_with(AND);
         let says_more = |other: &Cause| {
             (other.position, other.kind) == (cause.position, cause.kind)
                 && other.words.len() > cause.words.len()
                 && (other.words.ends_with(&cause.words)
-                    || other.words.strip_prefix(&cause.words).is_some_and(|rest| rest.starts_with(", upon "))
+                    || other.words.strip_prefix(&cause.words).is_some_and(is_more)
                     || is_listed(other))
         };
         !again.iter().any(says_more)
@@ -169,8 +190,9 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     causes.dedup_by(|later, earlier| {
         (later.position, later.kind) == (earlier.position, earlier.kind) && later.kind == Kind::Gone
     });
-    let short = together(story, &causes, Told::is_next_to);
-    if short.len() <= CAUSES_MAX { short } else { together(story, &causes, |_, _| true) }
+    let causes = expired_first(causes);
+    let short = at_once(story, together(story, &causes, Told::is_next_to));
+    if short.len() <= CAUSES_MAX { short } else { at_once(story, together(story, &causes, |_, _| true)) }
 }
 
 /// The reasons that the story gives, each at the step that it is about, or at the last one before it; and what broke.
@@ -413,18 +435,22 @@ impl Search<'_> {
         });
         let mut arrived =
             alike.filter_map(|flight| flight.ended).filter(|ended| *ended > position && *ended <= self.end);
-        let passes_on =
-            |at: usize| events[at].sent.iter().any(|sent| !self.clients.contains(sent.to.as_str()));
         let is_gone = |event: &JsonEvent| {
             let mut reports = reports_of(event);
             reports.any(|reported| reported.client == from && reported.lost_on().is_some())
         };
         match event.what {
-            "duplicated" => !arrived.any(|at| self.changes_something(at) || passes_on(at)),
+            "duplicated" => !arrived.any(|at| self.changes_something(at) || self.passes_on(at)),
             "lost" if self.is_of_progress() => arrived
                 .any(|at| !self.went_on(from, position, at) && !events[position..at].iter().any(is_gone)),
             _ => false,
         }
+    }
+
+    /// Whether a server tells others something in this step.
+    fn passes_on(&self, position: usize) -> bool {
+        let mut sent = self.story.events[position].sent.iter();
+        sent.any(|sent| !self.clients.contains(sent.to.as_str()))
     }
 
     /// Whether a client is at something else between these steps than it was before.
@@ -611,68 +637,6 @@ impl Search<'_> {
         };
         let more = if resumed.is_some() { "" } else { " and longer" };
         format!(" for {length}{more}")
-    }
-
-    /// Messages of the parties that took much longer than others.
-    fn late(&self, start: usize, flights: &[Flight]) -> Vec<Cause> {
-        let Some(Breaks { parties, .. }) = &self.breaks else { return Vec::new() };
-        let of_party =
-            |flight: &&Flight| parties.contains(flight.from.as_str()) || parties.contains(flight.to.as_str());
-        flights
-            .iter()
-            .filter(|flight| flight.is_late && !self.is_short(flight))
-            .filter(of_party)
-            .filter_map(|flight| {
-                let arrived = flight.ended.filter(|ended| (start..=self.end).contains(ended))?;
-                let asks_only =
-                    !self.clients.contains(flight.to.as_str()) && !self.changes_something(arrived);
-                let Flight { from, to, message, sent, is_only_overtaken, .. } = flight;
-                let waits = || !self.went_on(from, *sent, arrived);
-                let may_be_nothing = self.is_of_progress() || *is_only_overtaken;
-                if asks_only && (self.is_of_objects || may_be_nothing && waits()) {
-                    return None;
-                }
-                // Nor does it matter when that comes of which a client does nothing, and which it did not go on without.
-                let is_heeded = self.goes_on(arrived)
-                    || !self.story.events[arrived].sent.is_empty()
-                    || self.went_on(to, *sent, arrived);
-                if self.is_of_progress() && self.clients.contains(to.as_str()) && !is_heeded {
-                    return None;
-                }
-                // Nor one that was overtaken, if nothing comes of it where it was sent or where it arrives.
-                if *is_only_overtaken
-                    && self.clients.contains(to.as_str())
-                    && !self.changes_something(*sent)
-                    && !self.goes_on(arrived)
-                    && self.story.events[arrived].sent.is_empty()
-                {
-                    return None;
-                }
-                // Whoever calls could have called later.
-                if self.is_call_of(flight) && waits() {
-                    return None;
-                }
-                let late = if *is_only_overtaken { "arrives after a later one" } else { "arrives late" };
-                Some(self.cause(arrived, Kind::Fault, format!("{from} to {to}: {message} {late}")))
-            })
-            .collect()
-    }
-
-    /// Whether a message is the one that its client calls by.
-    fn is_call_of(&self, flight: &Flight) -> bool {
-        let reports = &self.story.events[flight.sent].reported;
-        let mut reports = reports.iter().filter_map(|report| Reported::parse(report));
-        reports.any(|reported| reported.is_call() && reported.client == flight.from)
-    }
-
-    /// Whether a message took no time beside that for which somebody has waited in vain.
-    fn is_short(&self, flight: &Flight) -> bool {
-        let events = &self.story.events;
-        let whole = events[self.end].at_us - events[0].at_us;
-        let took = |ended: usize| events[ended].at_us - events[flight.sent].at_us;
-        self.is_of_progress()
-            && self.story.time == TimeColumn::Seconds
-            && flight.ended.is_some_and(|ended| took(ended) < whole / SHORT_PART)
     }
 
     /// What breaks, or what goes round for ever while it never comes.

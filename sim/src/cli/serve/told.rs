@@ -32,6 +32,8 @@ pub struct Told {
     pub handed_out: u64,
     /// How many times the servers handed a lock out that was somebody else's still.
     pub handed_out_twice: usize,
+    /// How many lines clients told the witness that say nothing.
+    pub unread_lines: u64,
     pub violations: Vec<BrokenLine>,
     /// What struck until then, as `--plan` takes it.
     pub plan: Option<Plan>,
@@ -101,6 +103,7 @@ impl Told {
             entered: watch.witness.entered,
             handed_out: watch.claims.handed_out,
             handed_out_twice: watch.overlapped(),
+            unread_lines: watch.witness.unread.as_ref().map_or(0, |unread| unread.count),
             violations: watch.broken().take(BROKEN_MAX).map(BrokenLine::from).collect(),
             plan: None,
             plan_file: None,

@@ -85,6 +85,7 @@ mod tests {
             from: None,
             to: None,
             message: Some(message.to_owned()),
+            sent_in: None,
             wake: None,
             power_lost: None,
             by_us: None,

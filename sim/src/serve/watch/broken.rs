@@ -1,7 +1,7 @@
 //! How it all came out.
 
 use super::seen::times;
-use super::witness::{self, promises};
+use super::witness::{self, Unread, promises};
 use super::{Strike, Watch};
 use crate::report::{Kind, Reason};
 use picklock_model::machine::Node;
@@ -200,8 +200,9 @@ impl Verdict {
             }
             false => watch.claims.handed_out > 0 && watch.turned_away > 0,
         };
-        // What was said by those who were turned away nobody has heard.
-        match (watch.broken().next(), is_tested && watch.witness.refused == 0) {
+        // What was said by those who were turned away nobody has heard, nor what nobody can read.
+        let all_heard = watch.witness.refused == 0 && watch.witness.unread.is_none();
+        match (watch.broken().next(), is_tested && all_heard) {
             (Some(_), _) => Verdict::Violated,
             (None, true) => Verdict::Kept,
             (None, false) => Verdict::Vacuous,
@@ -223,6 +224,16 @@ impl Watch {
                 verdict + &few.unwrap_or_default()
             }
         }
+    }
+
+    /// What the witness was told and cannot read.
+    fn not_read(&self) -> String {
+        let Some(Unread { count, first, why }) = &self.witness.unread else { return String::new() };
+        let lines = match count {
+            1 => format!("a line that it cannot read, {first:?}"),
+            count => format!("{count} lines that it cannot read, the first of them {first:?}"),
+        };
+        format!("no verdict: the witness was told {lines}: {why}\n")
     }
 
     fn verdict_in_words(&self, servers: u8) -> String {
@@ -269,6 +280,7 @@ impl Watch {
                 ClientId::MAX,
                 witness::LOCKS_MAX
             ),
+            Verdict::Vacuous if self.witness.unread.is_some() => format!("{}{held}\n", self.not_read()),
             Verdict::Vacuous if self.nobody_held() => {
                 format!("no verdict: nobody ever held a lock\n{}", self.seen(servers))
             }

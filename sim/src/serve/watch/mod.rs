@@ -301,7 +301,8 @@ impl Watch {
         line: &str,
         at: Micros,
     ) -> Result<(ClientId, &'static str), String> {
-        let (word, lock, token) = match witness::read(line)? {
+        let said = witness::read(line).inspect_err(|why| self.witness.not_read(line, why))?;
+        let (word, lock, token) = match said {
             Said::Client(name) => {
                 if let Some(lock) = self.witness.held_by(client) {
                     return Err(format!("it holds {lock}: leave comes before client"));
@@ -630,6 +631,30 @@ mod tests {
         (50, "B", "want orders"),
         (60, "B", "enter orders"),
     ];
+
+    #[test]
+    fn there_is_no_verdict_if_the_witness_was_told_what_it_cannot_read() {
+        let mut watch = Watch::default();
+        let a = watch.sits(Some("A")).expect("there is room");
+        assert!(watch.hears(a, "enter", Micros(5)).is_err());
+        assert!(watch.summary(1).starts_with(
+            "no verdict: the witness was told a line that it cannot read, \"enter\": enter takes a name"
+        ));
+        let b = watch.sits(Some("B")).expect("there is room");
+        for (client, line) in
+            [(a, "enter orders"), (b, "want orders"), (a, "leave orders"), (b, "enter orders")]
+        {
+            watch.hears(client, line, Micros(10)).expect("a line");
+        }
+        assert!(watch.hears(b, "enters orders\n", Micros(15)).is_err());
+        assert_eq!(watch.verdict(), Verdict::Vacuous, "an entry may have been among them");
+        let words = watch.summary(1);
+        assert!(words.contains("told 2 lines that it cannot read, the first of them \"enter\""), "{words}");
+        assert!(words.contains("clients said twice that they hold"), "{words}");
+        // What broke broke.
+        watch.hears(a, "enter orders", Micros(20)).expect("a line");
+        assert_eq!(watch.verdict(), Verdict::Violated);
+    }
 
     #[test]
     fn there_is_no_verdict_if_the_witness_turned_somebody_away() {

@@ -247,6 +247,7 @@ impl Drawing<'_> {
             from: None,
             to: None,
             message: None,
+            sent_in: None,
             wake: None,
             power_lost: None,
             by_us: None,

@@ -118,7 +118,23 @@ pub struct Witness {
     pub entered: u64,
     /// What was put to the test.
     pub tested: PromiseSet,
+    /// Lines that say nothing.
+    pub unread: Option<Unread>,
 }
+
+/// Lines that were turned down as they are none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unread {
+    /// How many.
+    pub count: u64,
+    /// The first of them.
+    pub first: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// So much of a line that says nothing is said again.
+const UNREAD_MAX: usize = 40;
 
 /// What is known of a hold.
 #[derive(Clone, Copy, Debug)]
@@ -224,6 +240,16 @@ impl Witness {
                 Err(format!("there are more than {} clients", ClientId::MAX))
             }
         }
+    }
+
+    /// Somebody said a line that says nothing.
+    pub fn not_read(&mut self, line: &str, why: &str) {
+        let new = || Unread {
+            count: 0,
+            first: line.trim_end().chars().take(UNREAD_MAX).collect(),
+            why: why.to_owned(),
+        };
+        self.unread.get_or_insert_with(new).count += 1;
     }
 
     /// What a client is called.

@@ -199,6 +199,23 @@ fn only_the_last_grant_of_a_client_outlasts() {
 }
 
 #[test]
+fn a_step_that_the_reader_is_told_of_elsewhere_has_a_row_whatever_is_left_out() {
+    let of = |steps: &[usize]| {
+        trace(TextOptions { last: Some(0), ..NARROW }, |trace| {
+            trace.keep(steps);
+            let mut bench = Bench::new(toy::WORKLOAD, trace);
+            hold(&mut bench);
+            poll(&mut bench, 200);
+        })
+    };
+    let has_row =
+        |text: &str, step: &str| text.lines().any(|line| line.split_whitespace().next() == Some(step));
+    let (without, with) = (of(&[]), of(&[3, 300]));
+    assert!(!has_row(&without, "3") && !has_row(&without, "300"), "{without}");
+    assert!(has_row(&with, "3") && has_row(&with, "300"), "{with}");
+}
+
+#[test]
 fn a_long_run_of_which_the_end_is_wanted_takes_little_memory() {
     let mut trace = TextTrace::new(heading(), TextOptions { last: Some(10), fold: false, ..NARROW });
     let mut bench = Bench::new(toy::WORKLOAD, &mut trace);

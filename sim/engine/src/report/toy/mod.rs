@@ -246,7 +246,7 @@ impl<'o, O: Observer<Notice>> Bench<'o, O> {
 
     fn show(&mut self, happening: &Happening<Board>, violations: &[Violation]) {
         let Bench { cluster, effects, now, .. } = self;
-        self.observer.observe(&Step { at: *now, happening, effects, cluster, violations });
+        self.observer.observe(&Step { at: *now, happening, effects, cluster, violations, sent_in: None });
         self.now = self.now + Micros(500);
     }
 }

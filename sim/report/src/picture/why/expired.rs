@@ -10,6 +10,23 @@ use std::collections::BTreeSet;
 /// What stands between a cell and the moment to which it lives.
 const UNTIL: &str = " until ";
 
+/// What stands between a record and the server by whose clock its life was over.
+const EXPIRED: &str = " expired on ";
+
+/// What is over in a step makes room for what is stored in it.
+pub(super) fn expired_first(mut causes: Vec<Cause>) -> Vec<Cause> {
+    let is_over = |cause: &Cause| cause.kind == Kind::Gone && cause.words.contains(EXPIRED);
+    for later in 1..causes.len() {
+        let position = causes[later].position;
+        let is_stored = |cause: &Cause| (cause.position, cause.kind) == (position, Kind::Record);
+        let earlier = causes[..later].iter().position(is_stored).filter(|_| is_over(&causes[later]));
+        if let Some(earlier) = earlier {
+            causes[earlier..=later].rotate_right(1);
+        }
+    }
+    causes
+}
+
 impl Search<'_> {
     /// What the servers that a party was granted the lock by had of those who held before, and took for expired.
     pub(super) fn expired_there(&self, flights: &[Flight]) -> Vec<Cause> {
@@ -60,4 +77,37 @@ pub(super) fn ends_at(stored: &str) -> Option<i64> {
 pub(super) fn lives_until(client: &str, until: i64, server: &str, now: i64) -> String {
     let (until, now) = (duration(until, false), duration(now, false));
     format!("{client}'s record lives until {until}: by {server}'s clock it is {now}, and it has expired")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_over_is_told_before_what_is_stored_in_the_same_step() {
+        let cause = |position, kind, words: &str| Cause {
+            position,
+            kind,
+            when: String::new(),
+            words: words.to_owned(),
+        };
+        let causes = vec![
+            cause(1, Kind::Record, "s1 stores lock = A"),
+            cause(2, Kind::Record, "s1 stores lock = B"),
+            cause(2, Kind::Milestone, "B calls lock"),
+            cause(2, Kind::Gone, "A's record expired on s1 at 4s"),
+            cause(3, Kind::Record, "s1 stores lock = C"),
+            cause(3, Kind::Gone, "B's record is gone on s1"),
+        ];
+        let told: Vec<String> = expired_first(causes).into_iter().map(|cause| cause.words).collect();
+        let expected = [
+            "s1 stores lock = A",
+            "A's record expired on s1 at 4s",
+            "s1 stores lock = B",
+            "B calls lock",
+            "s1 stores lock = C",
+            "B's record is gone on s1",
+        ];
+        assert_eq!(told, expected);
+    }
 }

@@ -2,15 +2,16 @@
 
 use super::stored::{names, place_of};
 use super::{Breaks, Cause, Kind, Search, reports_of};
+use crate::flights::Flight;
 use picklock_engine::report::JsonEvent;
 use picklock_reported::Reported;
 use std::collections::BTreeSet;
 
 impl Search<'_> {
     /// Of each party where it lost the records that its last grant rests on, and the first of these as it was stored.
-    pub(super) fn records_gone(&self) -> Vec<Cause> {
+    pub(super) fn records_gone(&self, flights: &[Flight]) -> Vec<Cause> {
         let Some(Breaks { parties, .. }) = &self.breaks else { return Vec::new() };
-        parties.iter().flat_map(|client| self.records_gone_of(client)).collect()
+        parties.iter().flat_map(|client| self.records_gone_of(client, flights)).collect()
     }
 
     /// The servers by whose clocks the life of a party's record was over.
@@ -63,7 +64,7 @@ impl Search<'_> {
             .map(|(position, _)| position)
     }
 
-    fn records_gone_of(&self, client: &str) -> Vec<Cause> {
+    fn records_gone_of(&self, client: &str, flights: &[Flight]) -> Vec<Cause> {
         let granted = self.last_report(client, |reported| reported.is_grant()).unwrap_or(0);
         let gone = self.gone_of(client);
         let Some((first, _)) = gone.first().copied() else { return Vec::new() };
@@ -105,8 +106,10 @@ impl Search<'_> {
         causes.extend(self.sent_before(first, client));
         causes.extend(self.falls_silent(granted, first, client));
         causes.extend(self.record(first, client));
-        let prolonged = self.prolonged(granted, client);
-        causes.extend(prolonged.or_else(|| self.answered_elsewhere(first, client)));
+        match self.prolonged(granted, client, flights) {
+            Some(prolonged) => causes.extend(prolonged),
+            None => causes.extend(self.answered_elsewhere(first, client, flights)),
+        }
         causes
     }
 
@@ -136,7 +139,9 @@ impl Search<'_> {
             let mut reports = reports_of(&events[*position]);
             reports.any(|reported| reported.client == from && reported.lost_on() == Some(to))
         };
-        causes.extend((sent + 1..gone).find(loses).map(|lost| {
+        let lost = (sent + 1..gone).find(loses);
+        causes.extend(lost.and_then(|lost| self.record(lost, from)));
+        causes.extend(lost.map(|lost| {
             let words = match self.expired_at(lost, from) {
                 Some(at) => format!("{from}'s record expired on {to} at {at}"),
                 None => self.by_message(lost, format!("{from}'s record is gone on {to}")),
@@ -147,16 +152,15 @@ impl Search<'_> {
     }
 
     /// The last time that the client was told that it holds for longer, and what told it so.
-    fn prolonged(&self, granted: usize, client: &str) -> Option<Cause> {
+    fn prolonged(&self, granted: usize, client: &str, flights: &[Flight]) -> Option<Vec<Cause>> {
         let position = self.last_report(client, |reported| reported.is_prolonged())?;
-        let event = &self.story.events[position];
-        let told = reports_of(event);
-        let told = told.into_iter().find(Reported::is_prolonged)?.sentence();
-        let words = match (&event.from, &event.message) {
-            (Some(from), Some(message)) => format!("{from} answers {client}: {message}; {told}"),
-            (_, _) => told,
-        };
-        (position > granted).then(|| self.cause(position, Kind::Milestone, words))
+        let told = reports_of(&self.story.events[position]).find(Reported::is_prolonged)?.sentence();
+        let is_it = |flight: &&Flight| flight.ended == Some(position) && flight.to == client;
+        let answer = flights.iter().find(is_it).map(|Flight { from, message, sent, .. }| {
+            self.cause(*sent, Kind::Milestone, format!("{from} answers {client}: {message}"))
+        });
+        let told = self.cause(position, Kind::Milestone, told);
+        (position > granted).then(|| answer.into_iter().chain([told]).collect())
     }
 
     /// Where a client gets no answer to what it sent the server of this step by its own timer, and sends it nothing more before this step.
@@ -197,12 +201,13 @@ impl Search<'_> {
         before.iter().find(|line| !after.contains(line) && names(line, client))
     }
 
-    /// What the server of this step stored after earlier ones, the last one first.
+    /// What the server of this step stored after earlier ones, the last one first; where it goes down it shows what is left.
     fn stored_before(&self, position: usize) -> impl Iterator<Item = (usize, &Vec<String>)> {
         let events = &self.story.events;
         let stored = move |earlier: usize| {
             let event = &events[earlier];
-            event.stored.as_ref().filter(|_| event.node == events[position].node)
+            let is_up = event.what != "crashed";
+            event.stored.as_ref().filter(|_| is_up && event.node == events[position].node)
         };
         (0..position).rev().filter_map(move |earlier| Some((earlier, stored(earlier)?)))
     }
@@ -268,7 +273,7 @@ impl Search<'_> {
     }
 
     /// The last time before that at which a client was told something upon a sign of life, if that was by another server.
-    fn answered_elsewhere(&self, gone: usize, client: &str) -> Option<Cause> {
+    fn answered_elsewhere(&self, gone: usize, client: &str, flights: &[Flight]) -> Option<Cause> {
         let events = &self.story.events;
         let is_still = |position: usize| {
             events[position].node.as_deref() == Some(client)
@@ -291,8 +296,10 @@ impl Search<'_> {
         let message = events[told].message.as_deref()?;
         let is_elsewhere =
             events[gone].node.as_ref() != Some(server) && !self.clients.contains(server.as_str());
+        let sent =
+            flights.iter().find(|flight| flight.ended == Some(told)).map_or(told, |flight| flight.sent);
         is_elsewhere
-            .then(|| self.cause(told, Kind::Milestone, format!("{server} answers {client}: {message}")))
+            .then(|| self.cause(sent, Kind::Milestone, format!("{server} answers {client}: {message}")))
     }
 }
 

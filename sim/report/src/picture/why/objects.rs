@@ -61,20 +61,23 @@ impl Search<'_> {
             let mut after = after.iter().copied().flatten();
             before.is_some() || after.any(|line| self.is_somebodys(line) || is_asked_for(line))
         };
-        let unasked = self.changed_in_vain(flights);
+        let mut unasked = self.changed_in_vain(flights);
+        unasked.extend(self.taken_back_at_last(flights));
         let steps = (0..=self.end).rev().filter(|position| !unasked.contains(position)).filter(is_change);
         let (mut changes, mut told): (Vec<Cause>, usize) = (Vec::new(), 0);
         for position in steps {
             let last = changes.first().map_or(position, |last| last.position);
             if told < LAST && !self.is_for_nothing(position, last) {
-                let of_step = self.changes(position, &|_| true);
+                let of_step = self.changes(position, &|line| self.is_asked_for_at_last(line, flights));
                 told += usize::from(!of_step.is_empty());
                 changes.extend(of_step);
             }
         }
         let overtaken = changes.iter().flat_map(|change| self.overtaken(change.position, flights));
         let overtaken: Vec<Cause> = overtaken.collect();
-        changes.into_iter().chain(overtaken).collect()
+        let read = self.read_apart(&changes, flights);
+        let sent = self.sent_before_another(&changes, flights);
+        changes.into_iter().chain(overtaken).chain(read).chain(sent).collect()
     }
 
     /// Whether nothing comes to be there but what is told by its kind and by whose it is, `lease B@1`, if it stays to the end, or goes
@@ -106,7 +109,30 @@ impl Search<'_> {
     /// What the step of a server stores that breaks a promise by itself.
     pub(super) fn done_by_a_server(&self) -> Vec<Cause> {
         let is_server = !self.is_of_objects && !is_resource(&self.story.events[self.end]);
-        if self.is_of_progress() || !is_server { Vec::new() } else { self.changes(self.end, &|_| true) }
+        if self.is_of_progress() || !is_server {
+            return Vec::new();
+        }
+        let mut causes = self.changes(self.end, &|_| true);
+        causes.extend(self.made_way());
+        causes
+    }
+
+    /// Where the last thing went that had been stored in the place that this step fills anew.
+    fn made_way(&self) -> Option<Cause> {
+        let server = &self.story.events[self.end].node;
+        let has = |lines: Option<&[String]>, place: &str| {
+            lines.is_some_and(|lines| lines.iter().any(|line| place_of(line) == place))
+        };
+        let (before, after) = self.around(self.end);
+        let filled = after?.iter().map(|line| place_of(line)).find(|place| !has(before, place))?;
+        let goes = |position: &usize| {
+            let event = &self.story.events[*position];
+            event.node == *server && event.stored.is_some() && {
+                let (before, after) = self.around(*position);
+                has(before, filled) && !has(after, filled)
+            }
+        };
+        self.change((0..self.end).rev().find(goes)?)
     }
 
     /// Steps in which a server does something for a client that does not go on upon it, in a place that nobody names any more but in
@@ -137,7 +163,7 @@ impl Search<'_> {
     }
 
     /// Lines of what a server stores that come or go in this step.
-    fn changed(&self, position: usize) -> impl Iterator<Item = &String> {
+    pub(super) fn changed(&self, position: usize) -> impl Iterator<Item = &String> {
         let (before, after) = self.around(position);
         let (before, after) = (before.unwrap_or_default(), after.unwrap_or(before.unwrap_or_default()));
         let gone = before.iter().filter(|line| !after.contains(line));
@@ -237,9 +263,10 @@ impl Search<'_> {
                 let Flight { from, to, sent, .. } = flight;
                 (from, to) == (&lost.from, &lost.to) && *sent > lost.sent && !flight.is_lost
             };
-            let Flight { from, to, message, ended, .. } = flights.iter().find(is_next)?;
-            let told = ended.filter(|ended| *ended < self.end)?;
-            Some(self.cause(told, Kind::Milestone, format!("{from} answers {to}: {message}")))
+            let Flight { from, to, message, sent, ended, .. } = flights.iter().find(is_next)?;
+            let heard = self.story.events[ended.filter(|ended| *ended < self.end)?].step;
+            let words = format!("{from} answers {to}: {message}, heard in step {heard}");
+            Some(self.cause(*sent, Kind::Milestone, words))
         });
         next.take(CHANGES_MAX).collect()
     }

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 /// A cell of a row as a server shows it, `M: tA@5us` or `M: †tA@15us`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Cell<'a> {
-    row: &'a str,
-    column: &'a str,
+    pub(super) row: &'a str,
+    pub(super) column: &'a str,
     /// The moment that it is written for, as it is shown.
     at: &'a str,
     pub(super) is_tombstone: bool,
@@ -32,7 +32,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Whether nobody sees this one where that tombstone is.
-    fn is_hidden_by(&self, tombstone: &Cell) -> bool {
+    pub(super) fn is_hidden_by(&self, tombstone: &Cell) -> bool {
         let is_older = || Some(micros(self.at)? <= micros(tombstone.at)?);
         self.is_of(tombstone) && tombstone.is_tombstone && is_older().unwrap_or(false)
     }

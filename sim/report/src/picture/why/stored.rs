@@ -1,7 +1,7 @@
 //! Causes that no fault and no word of a store tells: what a server answered, and what it had and had not stored by then.
 
 use super::expired::{ends_at, lives_until};
-use super::{Breaks, Cause, Kind, Search};
+use super::{Breaks, Cause, Kind, Search, reports_of};
 use crate::flights::Flight;
 use picklock_engine::report::JsonEvent;
 use picklock_engine::report::{HIDDEN, Newer, newer_than};
@@ -19,12 +19,50 @@ impl Search<'_> {
             };
             reported.is_some_and(|reported| reported.is_answered() && is_about(&reported))
         };
+        if self.taken_back_at_last(flights) == Some(*sent) {
+            return None;
+        }
         let is_told = self.story.events[*sent].reported.iter().any(is_told);
         let words = format!("{from} answers {to}: {message}");
         (!is_told).then(|| self.cause(*sent, Kind::Milestone, words))
     }
 
-    /// The same where it names others that have a part in it, and not who it is for: nobody can tell what others there were.
+    /// Who enters in the step that breaks it: where what it is told last, and names it, was stored, and the answer.
+    pub(super) fn enters_by(&self, flights: &[Flight]) -> Vec<Cause> {
+        let is_entry =
+            |flight: &&Flight| self.is_granted_in(self.end, &flight.to) && names(&flight.message, &flight.to);
+        let Some(answer) = self.answer_at(self.end, flights).filter(is_entry) else { return Vec::new() };
+        let Flight { from, to, sent, .. } = answer;
+        let events = &self.story.events;
+        let called = self.last_report(to, |reported| reported.is_call()).unwrap_or(0);
+        let own = |position: usize| {
+            let mut lines = events[position].stored.iter().flatten();
+            lines.find_map(|line| live_of(line, to)).filter(|_| events[position].node.as_ref() == Some(from))
+        };
+        let last = (called..=*sent).rev().find_map(own);
+        let stored = last.and_then(|last| {
+            let at = (called..=*sent).find(|at| own(*at).as_ref() == Some(&last))?;
+            let stores = format!("{from} stores {last}");
+            // What is answered at once says upon what.
+            let words = if at == *sent { stores } else { self.by_message(at, stores) };
+            Some(self.cause(at, Kind::Record, words))
+        });
+        stored.into_iter().chain(self.answer(flights)).collect()
+    }
+
+    /// Where a server did what a client asked that is refused in the step that breaks it, if all that was its own is gone by that.
+    pub(super) fn taken_back_at_last(&self, flights: &[Flight]) -> Option<usize> {
+        let Flight { to, sent, .. } = self.answer_at(self.end, flights)?;
+        let mut reports = reports_of(&self.story.events[self.end]);
+        let is_refused = reports.any(|reported| reported.client == to && reported.is_refusal());
+        let (before, after) = self.around(*sent);
+        let has = |lines: Option<&[String]>| {
+            lines.is_some_and(|lines| lines.iter().any(|line| live_of(line, to).is_some()))
+        };
+        (is_refused && has(before) && !has(after)).then_some(*sent)
+    }
+
+    /// The answer that breaks a promise where it names others that have a part in it, and not who it is for: nobody can tell what others there were.
     pub(super) fn answer_of_others(&self, flights: &[Flight]) -> Option<Cause> {
         let Breaks { parties, .. } = self.breaks.as_ref()?;
         let Flight { from, to, message, sent, .. } = self.answer_at(self.end, flights)?;
@@ -256,7 +294,7 @@ impl Search<'_> {
             }
             let event = &self.story.events[gone];
             let now = event.wall_us.unwrap_or(event.at_us);
-            let mut causes = self.by_itself(client, place_of(&line), gone, flights);
+            let mut causes = self.by_itself(client, &line, gone, flights);
             causes.extend(self.read_before(client, &line, gone, flights));
             let expired = ends_at(&line).filter(|until| *until <= now);
             if let Some(nowhere) = self.nowhere(client, &line, called, at).filter(|_| expired.is_none()) {
@@ -284,20 +322,32 @@ impl Search<'_> {
             };
             Some((flights.iter().find(is_of_it)?, line))
         });
-        let (Flight { from, message, sent, .. }, line) = missing?;
-        let words = format!("{from} to {server}: {message} is under way, and {server} does not have {line}");
-        Some(vec![self.cause(*sent, Kind::Milestone, words)])
+        let (Flight { from, message, sent, ended, is_lost, .. }, line) = missing?;
+        let lacks = format!("and {server} does not have {line}");
+        let missed = match ended.filter(|ended| *is_lost && *ended < at) {
+            Some(lost) => {
+                self.cause(lost, Kind::Fault, format!("{from} to {server}: {message} is lost, {lacks}"))
+            }
+            None => {
+                let words = format!("{from} to {server}: {message} is under way, {lacks}");
+                self.cause(*sent, Kind::Milestone, words)
+            }
+        };
+        Some(vec![missed])
     }
 
     /// Where a client sent what takes its own record in this step, if it did; and the answer upon which it had that record still, if it
     /// was there before it called.
-    fn by_itself(&self, client: &str, place: &str, gone: usize, flights: &[Flight]) -> Vec<Cause> {
-        let events = &self.story.events;
+    fn by_itself(&self, client: &str, line: &str, gone: usize, flights: &[Flight]) -> Vec<Cause> {
+        let (events, place) = (&self.story.events, place_of(line));
         let is_its =
             |flight: &&Flight| flight.from == client && flight.ended == Some(gone) && !flight.is_lost;
-        let Some(Flight { to, message, sent, .. }) = flights.iter().find(is_its) else { return Vec::new() };
-        let mut causes =
-            vec![self.cause(*sent, Kind::Milestone, format!("{client} sends {message} to {to}"))];
+        let Some(taken) = flights.iter().find(is_its) else { return Vec::new() };
+        let Flight { to, message, sent, .. } = taken;
+        let mut causes = self.doubled(taken, line, flights);
+        if causes.is_empty() {
+            causes.push(self.cause(*sent, Kind::Milestone, format!("{client} sends {message} to {to}")));
+        }
         let called = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
         let stored = events[..called].iter().rev().filter(|event| event.node.as_ref() == Some(to));
         let before = stored.into_iter().find_map(|event| event.stored.as_ref());
@@ -334,11 +384,19 @@ impl Search<'_> {
             return Vec::new();
         };
         let Flight { from, to, message, sent, .. } = read;
+        let question = |answer: &Flight| events[answer.sent].message.as_deref();
+        let is_earlier = |flight: &&Flight| {
+            let is_back = (&flight.from, &flight.to) == (from, to) && !flight.is_lost;
+            is_back && flight.sent < *sent && question(flight) == question(read)
+        };
+        // Whoever compares the two finds nothing new.
+        let earlier = flights.iter().rfind(is_earlier).filter(|earlier| earlier.message == *message);
+        let answers = format!("{from} answers {to}: {message}");
+        let again = if earlier.is_some() { format!("{answers}, as before") } else { answers.clone() };
+        let earlier = earlier.map(|earlier| self.cause(earlier.sent, Kind::Milestone, answers));
         let stores = self.by_message(written, format!("{from} stores {line}"));
-        vec![
-            self.cause(*sent, Kind::Milestone, format!("{from} answers {to}: {message}")),
-            self.cause(written, Kind::Record, stores),
-        ]
+        let read = self.cause(*sent, Kind::Milestone, again);
+        earlier.into_iter().chain([read, self.cause(written, Kind::Record, stores)]).collect()
     }
 
     /// What happens in a step, after whose message brings it about, if one does.

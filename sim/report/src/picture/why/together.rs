@@ -1,6 +1,7 @@
 //! Faults of one kind at one node as one cause, where a chain would be too long to read.
 
 use super::cut::cut_off;
+use super::doubled::AGAIN;
 use super::{Cause, Kind};
 use picklock_engine::report::{JsonEvent, Story};
 
@@ -38,7 +39,9 @@ pub(super) fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Tol
             // A partition cuts links of many nodes, all at one moment.
             "link-cut" => Some(event.at_us.to_string()),
             // A bad network loses messages of all.
-            "lost" | "duplicated" | "delivered" => None,
+            "lost" | "duplicated" => None,
+            // A second copy need not be late.
+            "delivered" => cause.words.ends_with(AGAIN).then(|| AGAIN.to_owned()),
             // One may come back with what it had, and another time without.
             "restarted" => Some(cause.words.clone()),
             _ => event.node.clone(),

@@ -8,6 +8,23 @@ use crate::flights::Flight;
 use picklock_engine::report::{JsonEvent, operations};
 use std::collections::BTreeSet;
 
+/// What a server answers a client, once or many times.
+struct Answers {
+    cause: Cause,
+    from: String,
+    to: String,
+    message: String,
+    times: usize,
+}
+
+impl Answers {
+    /// A single one.
+    fn of(cause: Cause, from: &str, to: &str, message: &str) -> Answers {
+        let [from, to, message] = [from, to, message].map(str::to_owned);
+        Answers { cause, from, to, message, times: 1 }
+    }
+}
+
 impl Search<'_> {
     /// Who waits at the end, and is there.
     pub(super) fn who_waits(&self) -> BTreeSet<&str> {
@@ -49,12 +66,37 @@ impl Search<'_> {
     /// Of each of these what it was told last, and where it lost what it had left.
     pub(super) fn told_in_vain(&self, flights: &[Flight]) -> Vec<Cause> {
         let waiting = if self.is_of_progress() { self.who_waits() } else { BTreeSet::new() };
-        let of_each = |client: &&str| {
-            let mut causes = self.last_answers(client, flights);
-            causes.extend(self.own_record_lost(client));
-            causes
+        let answers = waiting.iter().flat_map(|client| self.last_answers(client, flights)).collect();
+        let lost = waiting.iter().flat_map(|client| self.own_record_lost(client));
+        self.alike_as_one(answers).into_iter().chain(lost).collect()
+    }
+
+    /// What a server says to several clients many times as one cause, where it says so to the last of them the first time.
+    fn alike_as_one(&self, answers: Vec<Answers>) -> Vec<Cause> {
+        let mut alike: Vec<Vec<Answers>> = Vec::new();
+        for answers in answers {
+            let is_like = |other: &&mut Vec<Answers>| {
+                let first = other.first().filter(|first| first.times > 1 && answers.times > 1);
+                first.is_some_and(|first| (&first.from, &first.message) == (&answers.from, &answers.message))
+            };
+            match alike.iter_mut().find(is_like) {
+                Some(others) => others.push(answers),
+                None => alike.push(vec![answers]),
+            }
+        }
+        let told = |mut alike: Vec<Answers>| {
+            let times = |answers: &Answers| format!("to {} {} times", answers.to, answers.times);
+            let each = alike.iter().map(times).collect::<Vec<_>>().join(" and ");
+            let last = alike.iter().map(|answers| answers.cause.position).max();
+            let words = alike
+                .first()
+                .map(|Answers { from, message, .. }| format!("{from} answers {message}, {each} in all"));
+            match last.zip(words).filter(|_| alike.len() > 1) {
+                Some((position, words)) => vec![self.cause(position, Kind::Milestone, words)],
+                None => alike.drain(..).map(|answers| answers.cause).collect(),
+            }
         };
-        waiting.iter().flat_map(of_each).collect()
+        alike.into_iter().flat_map(told).collect()
     }
 
     /// Whether a client is at something else after this step of it than before: a sign of life leaves it as it was.
@@ -67,7 +109,7 @@ impl Search<'_> {
     /// The last answers that a client got while it waits, and no acknowledgement; of what does not go round none that is about itself
     /// alone (a session that is kept alive), and those that name others rather than those that name nobody. Those that say the same
     /// are one.
-    fn last_answers(&self, client: &str, flights: &[Flight]) -> Vec<Cause> {
+    fn last_answers(&self, client: &str, flights: &[Flight]) -> Vec<Answers> {
         let events = &self.story.events;
         let since = self.last_report(client, |reported| reported.is_call()).unwrap_or(0);
         let goes_round = self.story.loop_start.filter(|start| *start < events.len());
@@ -118,17 +160,23 @@ impl Search<'_> {
                 (None, 1) => ", and once more".to_owned(),
                 (None, more) => format!(", and {more} times more"),
             };
-            Some(self.cause(*sent, Kind::Milestone, format!("{from} answers {to}: {message}{again}")))
+            let cause = self.cause(*sent, Kind::Milestone, format!("{from} answers {to}: {message}{again}"));
+            // What goes round is counted nowhere.
+            let times = if goes_round.is_some() { 1 } else { alike.len() };
+            Some(Answers { times, ..Answers::of(cause, from, to, message) })
         };
         let Some(last) = alike.next() else { return Vec::new() };
         // Of a single one it counts what came before it, too.
         let before = alike.next().filter(|_| last.len() == 1 && goes_round.is_none());
-        let read_past = last.first().and_then(|(_, answer)| self.read_past(answer));
+        let read_past = last.first().and_then(|(_, answer)| {
+            let Flight { from, to, message, .. } = answer;
+            Some(Answers::of(self.read_past(answer)?, from, to, message))
+        });
         before.into_iter().chain([last]).filter_map(told).chain(read_past).collect()
     }
 
     /// Of answers to a client the one upon which it began to wait, if it is at nothing else in the loop that starts here.
-    fn sent_to_wait(&self, answers: &[(usize, &Flight)], start: usize) -> Option<Cause> {
+    fn sent_to_wait(&self, answers: &[(usize, &Flight)], start: usize) -> Option<Answers> {
         let (_, last) = answers.iter().rfind(|(ended, _)| self.goes_on(*ended))?;
         let Flight { from, to, message, sent, .. } = last;
         let mut events = self.story.events.iter().enumerate().skip(start);
@@ -136,7 +184,10 @@ impl Search<'_> {
             event.node.as_deref() == Some(to) && self.goes_on(position)
         };
         let is_still = *sent < start && !events.any(moves);
-        is_still.then(|| self.cause(*sent, Kind::Milestone, format!("{from} answers {to}: {message}")))
+        is_still.then(|| {
+            let cause = self.cause(*sent, Kind::Milestone, format!("{from} answers {to}: {message}"));
+            Answers::of(cause, from, to, message)
+        })
     }
 
     /// How many tombstones a server reads past for an answer that names nobody, if that is many.
@@ -195,5 +246,36 @@ impl Search<'_> {
         let stored = (since..=last).find(has_it).unwrap_or(last);
         let stores = self.cause(stored, Kind::Record, format!("{server} stores {line}"));
         vec![stores, self.cause(gone, Kind::Gone, words)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::picture::why::steps::{gets, goes_on, reports, sends, step, stores, told, waits_for_ever};
+
+    #[test]
+    fn what_a_server_says_to_several_many_times_is_told_once() {
+        let run = |to_b: &str| {
+            let mut run = vec![
+                stores(step(0, "s1"), &["lock"]),
+                reports(step(0, "A"), "called A lock"),
+                reports(step(1, "B"), "called B lock"),
+            ];
+            for round in 1..=3 {
+                for (client, answer) in [("A", "nil"), ("B", to_b)] {
+                    let at = round * 10;
+                    run.push(sends(goes_on(step(at, client), "L1:1"), "s1", "SET lock NX"));
+                    let asked = stores(gets(step(at + 1, "s1"), client, "SET lock NX"), &["lock"]);
+                    run.push(sends(asked, client, answer));
+                    run.push(goes_on(gets(step(at + 2, client), "s1", answer), "L1:2"));
+                }
+            }
+            run.push(waits_for_ever(step(100, "A")));
+            run
+        };
+        let alike = "s1 answers nil, to A 3 times and to B 3 times in all".to_owned();
+        assert!(told(&run("nil"), None).contains(&alike), "{:?}", told(&run("nil"), None));
+        let unlike = told(&run("busy"), None);
+        assert!(unlike.contains(&"s1 answers A: nil, and 2 times more".to_owned()), "{unlike:?}");
     }
 }

@@ -155,8 +155,11 @@ impl Search<'_> {
             let stored = self.stored_again(server, place_of(line), client, asked);
             let unheard =
                 is_gone.is_none().then(|| self.unheard(server, place_of(line), client, asked, flights));
+            let finished =
+                is_gone.is_none().then(|| self.finished(place_of(line), &own, client, asked, flights));
             let left = [self.cause(asked, Kind::Record, words)];
-            Some(stored.into_iter().chain(unheard.into_iter().flatten()).chain(left).collect())
+            let before = unheard.into_iter().chain(finished).flatten();
+            Some(stored.into_iter().chain(before).chain(left).collect())
         })
     }
 
@@ -350,70 +353,11 @@ pub(super) fn is_resource(event: &JsonEvent) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::picture::why::steps::{gets, goes_on, reports, sends, step, stores, told, waits_for_ever};
     use crate::picture::why::why_of;
     use crate::toy;
-    use picklock_engine::report::{JsonEvent, JsonMessage, JsonViolation, Story, TimeColumn};
+    use picklock_engine::report::{JsonEvent, Story, TimeColumn};
     use picklock_model::time::Micros;
-    use picklock_properties::Promise;
-
-    /// A step of a node, to which nothing has been said of it yet.
-    fn step(at_us: i64, node: &str) -> JsonEvent {
-        let mut events = Vec::new();
-        toy::story(toy::overlap, |story| events.extend(story.events.first().cloned()));
-        let mut event = events.remove(0);
-        (event.at_us, event.wall_us, event.line, event.stored) = (at_us, None, None, None);
-        (event.what, event.wake, event.node) = ("woke", Some("machine"), Some(node.to_owned()));
-        event.doing = ["A", "B"].contains(&node).then_some("waits");
-        event.sent.clear();
-        event.reported.clear();
-        event.holders.clear();
-        event
-    }
-
-    fn sends(mut event: JsonEvent, to: &str, message: &str) -> JsonEvent {
-        event.sent.push(JsonMessage { to: to.to_owned(), message: message.to_owned() });
-        event
-    }
-
-    fn gets(mut event: JsonEvent, from: &str, message: &str) -> JsonEvent {
-        (event.what, event.wake, event.to) = ("delivered", None, event.node.clone());
-        (event.from, event.message) = (Some(from.to_owned()), Some(message.to_owned()));
-        event
-    }
-
-    fn reports(mut event: JsonEvent, report: &str) -> JsonEvent {
-        event.reported.push(report.to_owned());
-        event
-    }
-
-    fn stores(mut event: JsonEvent, lines: &[&str]) -> JsonEvent {
-        event.stored = Some(lines.iter().map(|line| (*line).to_owned()).collect());
-        event
-    }
-
-    fn asks_anew(mut event: JsonEvent) -> JsonEvent {
-        event.line = Some("L1:1".to_owned());
-        event
-    }
-
-    fn waits_for_ever(mut event: JsonEvent) -> JsonEvent {
-        event.violations = vec![JsonViolation {
-            property: Promise::DeadlockFreedom,
-            client: "A".to_owned(),
-            other: "A".to_owned(),
-            words: "A waits".to_owned(),
-        }];
-        event
-    }
-
-    fn told(events: &[JsonEvent], loop_start: Option<usize>) -> Vec<String> {
-        let mut told = Vec::new();
-        toy::story_of(events, |story| {
-            let causes = why_of(&Story { loop_start, ..story });
-            told = causes.into_iter().map(|cause| cause.words).collect();
-        });
-        told
-    }
 
     #[test]
     fn answers_that_nobody_waits_for_any_more_are_one_cause() {
@@ -495,8 +439,8 @@ mod tests {
                 stores(step(0, "s2"), &["lock = B#1"]),
                 gets(step(1, "A"), "s1", "nil"),
                 gets(step(2, "B"), "s1", "nil"),
-                asks_anew(step(2_000_000, "A")),
-                asks_anew(step(of_b * 1_000_000 + 1, "B")),
+                goes_on(step(2_000_000, "A"), "L1:1"),
+                goes_on(step(of_b * 1_000_000 + 1, "B"), "L1:1"),
             ]
         };
         let in_ticks = |events: &[JsonEvent]| {
