@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How many runs each cell has.
 pub const RUNS: u64 = 1000;
 
-/// Whose runs are counted again every day: no lock's are cheaper.
-const EVERY_DAY: &str = "redis-single";
+/// Whose runs are counted again every day: no lock's are cheaper; and one that hands out tokens.
+const EVERY_DAY: [&str; 2] = ["redis-single", "redlock-fenced"];
 
 /// What the golden file begins with.
 pub const HEAD: &str = "# Written by tests/known_runs.rs: LOCK FAULT PROMISE, and how many of 1,000 runs broke it; \
@@ -67,6 +67,20 @@ pub fn lines(lock: &dyn AnyLock, fault: &str, report: &SweepReport) -> String {
         Some(format!("{} {fault} {promise} {count}\n", lock.name()))
     };
     watched(lock).iter().filter_map(line).collect()
+}
+
+/// The line of its tokens, which the matrix does not watch: in how many runs they do not grow. None where it hands out none.
+pub fn line_of_tokens(lock: &dyn AnyLock, fault: &str) -> Option<String> {
+    let broken = tokens_out_of_order(lock, fault, RUNS)?;
+    (broken > 0).then(|| format!("{} {fault} {} {broken}\n", lock.name(), Promise::TokenOrder))
+}
+
+/// In how many of so many runs; `None`: none of them hands out two.
+fn tokens_out_of_order(lock: &dyn AnyLock, fault: &str, runs: u64) -> Option<u64> {
+    let promise = Promise::TokenOrder;
+    let setup = lock.setup(Some([promise].into_iter().collect()));
+    let report = sweep(lock.name(), &setup, faults_of(fault), 0..runs, true);
+    (report.tested.times(promise) > 0).then(|| report.broken.get(&promise).copied().unwrap_or(0))
 }
 
 /// By lock, fault and promise, what the golden file says: a number, or `–`.
@@ -196,16 +210,27 @@ fn a_lock_that_is_run_again_breaks_as_many_promises_as_were_counted() {
     if std::env::var_os("PICKLOCK_UPDATE_GOLDEN").is_some() {
         return;
     }
-    let chosen = if is_long() { locks() } else { vec![lock(EVERY_DAY)] };
+    let chosen = if is_long() { locks() } else { EVERY_DAY.map(lock).into() };
     for lock in chosen.iter().filter(|lock| lock.is_lock()) {
         let setup = lock.setup(Some(watched(lock.as_ref())));
         let of_fault = |fault: &&str| {
             let report = sweep(lock.name(), &setup, faults_of(fault), 0..RUNS, true);
-            lines(lock.as_ref(), fault, &report)
+            lines(lock.as_ref(), fault, &report) + &line_of_tokens(lock.as_ref(), fault).unwrap_or_default()
         };
         let again: String = fault_rows().iter().map(of_fault).collect();
         let begins = format!("{} ", lock.name());
         let counted = COUNTS.lines().filter(|line| line.starts_with(&begins));
         assert_eq!(again.lines().collect::<Vec<_>>(), counted.collect::<Vec<_>>());
     }
+}
+
+#[test]
+fn the_table_of_tokens_names_every_lock_that_hands_them_out() {
+    let page = crate::docs::read(&root().join("docs/src/findings/tokens.md"));
+    let heads = page.lines().filter_map(|line| cells(line).first().copied());
+    let told: BTreeSet<&str> = heads.filter_map(|head| head.strip_prefix('`')?.strip_suffix('`')).collect();
+    let hands_out = |lock: &dyn AnyLock| tokens_out_of_order(lock, "none", 20).is_some();
+    let all = locks();
+    let handing_out = all.iter().filter(|lock| lock.is_lock() && hands_out(lock.as_ref()));
+    assert_eq!(told, handing_out.map(|lock| lock.name()).collect());
 }

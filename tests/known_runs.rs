@@ -108,6 +108,7 @@ fn write_again() {
             let report = sweep(lock.name(), &setup, faults_of(fault), seeds(counts::RUNS), true);
             if lock.is_lock() {
                 counted += &counts::lines(lock.as_ref(), fault, &report);
+                counted += &counts::line_of_tokens(lock.as_ref(), fault).unwrap_or_default();
             }
             let first =
                 report.broken.keys().filter_map(|promise| Some((*promise, report.first_seed(*promise)?)));
