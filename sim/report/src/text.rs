@@ -1,7 +1,8 @@
 //! Why a promise breaks, for a person at a terminal.
 
 use crate::{Cause, why_of};
-use picklock_engine::report::{Kind, Page, Story, Style, TextOptions};
+use picklock_engine::report::{Kind, Page, Story, Style, TextOptions, TimeColumn};
+use picklock_model::time::Micros;
 
 /// Why a promise breaks, a line for each step that it takes, and what else is broken; empty if nothing is.
 pub fn why_text(story: &Story, options: TextOptions) -> String {
@@ -14,8 +15,13 @@ pub fn why_text(story: &Story, options: TextOptions) -> String {
         _ => page.line([("why", Style::Strong)]),
     }
     for Cause { position, kind, when, words } in &causes {
-        let step = format!("step {}", story.events[*position].step);
-        let when = if *when == step { String::new() } else { format!("{when:>10}  ") };
+        let event = &story.events[*position];
+        let step = format!("step {}", event.step);
+        let when = match story.time {
+            TimeColumn::Ticks { .. } => format!("{:<7}  ", story.time.show(Micros(event.at_us))),
+            _ if *when == step => String::new(),
+            _ => format!("{when:>10}  "),
+        };
         let style = match kind {
             Kind::Fault | Kind::Gone => Style::Fault,
             Kind::Breaks => Style::Broken,

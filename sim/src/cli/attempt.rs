@@ -270,7 +270,8 @@ impl Trial<'_> {
         let all = match (verdict, over) {
             (Verdict::Violated, _) => format!("broken in {broken} of {rounds}, {seconds:.0} s\n"),
             (Verdict::Kept, Over::Interrupted) => {
-                format!("stopped in round {count}: not broken so far, {kept} of them put it to the test\n")
+                let kept = counted(kept as u64, "round");
+                format!("stopped in round {count}: not broken so far, and {kept} put it to the test\n")
             }
             (Verdict::Vacuous, Over::Interrupted) => {
                 format!("stopped in round {count}: no verdict so far\n")

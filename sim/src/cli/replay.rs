@@ -234,7 +234,13 @@ impl ReplayToken {
         {
             let watched: Vec<&str> = replay.watched.iter().map(Promise::name).collect();
             let watched = watched.join(", ");
-            return Err(BadCall(format!("this run was not watched for {promise}, but for {watched}")));
+            let name = self.token.trim();
+            // A lock, faults and a seed, and what to watch for behind them.
+            let hint = match name.split(':').count() {
+                3 => format!("; {name}:{promise} is the same run, watched for that"),
+                _ => String::new(),
+            };
+            return Err(BadCall(format!("this run was not watched for {promise}, but for {watched}{hint}")));
         }
 
         let about = about(&self.token);
@@ -262,7 +268,7 @@ impl ReplayToken {
                     broken: &broken,
                     all: self.all,
                     paint,
-                    terminal,
+                    terminal: self.width.map(usize::from).or(terminal),
                 };
                 shown.text(&told_of(&about, options.width), &why)
             }

@@ -155,7 +155,7 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("C33", "A's add M[tA]=2.000051s at 2.000051s: s1 stores M: tA=2.000051s@2.000051s"),
         ("C33", "s1 answers A: {tA=2.000051s}"),
         ("E11", "s1 stores 0/A@1 (created at 6)"),
-        ("R24", "s1 answers nil, to A 165 times and to B 173 times in all"),
+        ("R24", "s1 answers nil, to A 174 times and to B 192 times in all"),
         ("R11", "s1 stores lock = A#1, dies at 3s"),
         ("R12", "s1 stores lock = A#1, dies at 3s"),
         ("X1", "s1 answers A: not done, heard in step 16"),

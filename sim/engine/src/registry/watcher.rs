@@ -2,7 +2,7 @@
 
 use super::replayed::Replay;
 use super::set::Set;
-use crate::report::{Both, Heading, JsonEvents, Post, TextOptions, TextTrace, TimeColumn, TraceHash};
+use crate::report::{Both, Heading, JsonEvents, TextOptions, TextTrace, TimeColumn, TraceHash};
 use crate::token::{Mark, Token};
 use picklock_model::cluster::Setup;
 use picklock_model::machine::Node;
@@ -23,7 +23,7 @@ impl<Y: System> Observer<Y> for Breaks {
 
 /// Text, JSON and hash of one run, and what it broke.
 pub(super) struct Watcher {
-    observers: Both<TextTrace, Both<JsonEvents, Both<TraceHash, Post>>>,
+    observers: Both<TextTrace, Both<JsonEvents, TraceHash>>,
     violations: Vec<Violation>,
     /// The promise that the run is shown for.
     shown_for: Option<Promise>,
@@ -55,7 +55,7 @@ impl Watcher {
             more: options.last.map(|_| AFTERMATH_STEPS),
             watched: setup.promises,
             tested: PromiseSet::EMPTY,
-            observers: Both(text, Both(JsonEvents::default(), Both::default())),
+            observers: Both(text, Both(JsonEvents::default(), TraceHash::default())),
             violations: Vec::new(),
             steps: 0,
             set,
@@ -76,8 +76,8 @@ impl Watcher {
         parting: Option<String>,
         panicked: Option<String>,
     ) -> Replay {
-        let Both(mut text, Both(events, Both(hash, post))) = self.observers;
-        let defect = parting.or(post.unsent().map(str::to_owned));
+        let Both(mut text, Both(events, hash)) = self.observers;
+        let defect = parting.or(events.unsent().map(str::to_owned));
         if let Some(defect) = &defect {
             text.warn(&format!(
                 "this trace is wrong: {defect}; a time or a number that a machine keeps is not shown by its visit, or picklock has a defect"

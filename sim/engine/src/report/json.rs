@@ -3,6 +3,7 @@
 //! Fields may be added; the ones here keep their names and meanings. A field that does not apply to a step is left out,
 //! except those that every step has.
 
+use super::post::Post;
 use super::{JsonOperation, message_words, violation_words};
 use picklock_model::cluster::{Cluster, Wake};
 use picklock_model::machine::{Node, Store};
@@ -16,9 +17,15 @@ use serde::Serialize;
 #[derive(Clone, Debug, Default)]
 pub struct JsonEvents {
     events: Vec<JsonEvent>,
+    post: Post,
 }
 
 impl JsonEvents {
+    /// The first message that is told of and was never sent: `None`, or the trace is wrong.
+    pub fn unsent(&self) -> Option<&str> {
+        self.post.unsent()
+    }
+
     /// What was collected: serialises as the `events` array.
     pub fn finish(self) -> Vec<JsonEvent> {
         self.events
@@ -45,7 +52,7 @@ pub struct JsonEvent {
     /// What the message says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The step that sent the message, if the engine tells it from others that say the same.
+    /// The step that sent the message; where the engine does not tell it from others that say the same, byte for byte, the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent_in: Option<u64>,
     /// Who in the node was woken: `app` or `machine`.
@@ -170,7 +177,7 @@ impl<Y: System> Observer<Y> for JsonEvents {
             from: None,
             to: None,
             message: None,
-            sent_in: step.sent_in.map(u64::from),
+            sent_in: self.post.take(step).map(u64::from),
             wake: None,
             power_lost: None,
             by_us: None,
@@ -301,7 +308,7 @@ mod tests {
     fn a_delivery_says_who_got_what_from_whom_and_what_became_of_it() {
         let expected = json!({
             "step": 12, "at_us": 5500, "node": "B", "what": "delivered",
-            "from": "s1", "to": "B", "message": "done",
+            "from": "s1", "to": "B", "message": "done", "sent_in": 11,
             "line": "L1:4", "wall_us": 5500 - 2_000_000, "doing": "holds",
             "sent": [], "reported": ["granted B"], "holders": ["A", "B"],
             "violations": [

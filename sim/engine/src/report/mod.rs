@@ -18,7 +18,6 @@ pub use hash::TraceHash;
 pub use json::{JsonEvent, JsonEvents, JsonMessage, JsonMode, JsonViolation};
 pub use newer::{HIDDEN, Newer, is_hidden, newer_than};
 pub use operations::{JsonOperation, Operation, labelled, operations};
-pub use post::Post;
 pub use story::{Kind, Reason, Story};
 pub use text::{Heading, Page, Style, TextOptions, TextTrace, TimeColumn, never_again};
 

@@ -4,12 +4,12 @@
 use super::message_words;
 use picklock_model::machine::{Message, Node, Store};
 use picklock_model::system::System;
-use picklock_model::trace::{Happening, Observer, Step};
+use picklock_model::trace::{Happening, Step};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Knows what is under way. Every trace of a run is held against it, whichever engine it comes from.
 #[derive(Clone, Debug, Default)]
-pub struct Post {
+pub(super) struct Post {
     /// Of each message the steps that sent it, the first one first.
     under_way: BTreeMap<(Node, Node, Vec<u8>), VecDeque<u32>>,
     steps: u32,
@@ -27,7 +27,8 @@ impl Post {
         self.under_way.entry((from, to, bytes(message))).or_default().push_back(step);
     }
 
-    /// It is no longer under way. Says which step had sent it; 0 if none had, or not the one that is named.
+    /// It is no longer under way. Says which step had sent it, of several that said the same the first one, unless one is named;
+    /// 0 if none had.
     fn arrived<Y: System>(
         &mut self,
         from: Node,
@@ -58,6 +59,28 @@ impl Post {
             )
         });
     }
+
+    /// The next step. Which one sent the message that it is about, if it is about one that was sent.
+    pub(super) fn take<Y: System>(&mut self, step: &Step<Y>) -> Option<u32> {
+        self.steps += 1;
+        let sent_in = match step.happening {
+            Happening::Delivered { from, to, message } | Happening::Lost { from, to, message } => {
+                self.arrived::<Y>(*from, *to, message, step.sent_in)
+            }
+            Happening::Duplicated { from, to, message } => {
+                let sent_in = self.arrived::<Y>(*from, *to, message, step.sent_in);
+                self.sent::<Y>(*from, *to, message, sent_in);
+                self.sent::<Y>(*from, *to, message, sent_in);
+                sent_in
+            }
+            _ => 0,
+        };
+        if let Some(node) = step.happening.node() {
+            let (now, sends) = (self.steps, step.effects.sends.iter());
+            sends.for_each(|(to, message)| self.sent::<Y>(node, *to, message, now));
+        }
+        (sent_in > 0).then_some(sent_in)
+    }
 }
 
 fn bytes<S: Store>(message: &Message<S>) -> Vec<u8> {
@@ -67,31 +90,17 @@ fn bytes<S: Store>(message: &Message<S>) -> Vec<u8> {
     }
 }
 
-impl<Y: System> Observer<Y> for Post {
-    fn observe(&mut self, step: &Step<Y>) {
-        self.steps += 1;
-        match step.happening {
-            Happening::Delivered { from, to, message } | Happening::Lost { from, to, message } => {
-                self.arrived::<Y>(*from, *to, message, step.sent_in);
-            }
-            Happening::Duplicated { from, to, message } => {
-                let sent_in = self.arrived::<Y>(*from, *to, message, step.sent_in);
-                self.sent::<Y>(*from, *to, message, sent_in);
-                self.sent::<Y>(*from, *to, message, sent_in);
-            }
-            _ => {}
-        }
-        if let Some(node) = step.happening.node() {
-            let (now, sends) = (self.steps, step.effects.sends.iter());
-            sends.for_each(|(to, message)| self.sent::<Y>(node, *to, message, now));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::toy::{self, Notice};
+    use picklock_model::trace::Observer;
+
+    impl<Y: System> Observer<Y> for Post {
+        fn observe(&mut self, step: &Step<Y>) {
+            self.take(step);
+        }
+    }
 
     #[test]
     fn everything_that_arrives_was_sent() {

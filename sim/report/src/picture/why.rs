@@ -289,13 +289,27 @@ impl Search<'_> {
                 if reported.is_of_interest(promise) && is_told && !seen.iter().any(is_same) {
                     let is_idle = reported.is_refused_call() || self.is_idle_by(reported.client, position);
                     if !self.is_handed_on(&reported) && !is_idle {
-                        causes.push(self.cause(position, Kind::Milestone, reported.sentence()));
+                        let first = self.first_in_its_call(&reported, position);
+                        causes.push(self.cause(first, Kind::Milestone, reported.sentence()));
                     }
                     seen.push(reported);
                 }
             }
         }
         causes
+    }
+
+    /// Who takes a place in a queue keeps it until its call is over, however often it is said to be there: where it took it.
+    fn first_in_its_call(&self, reported: &Reported, last: usize) -> usize {
+        let of_client = |position: usize| {
+            let of_it = move |other: &Reported| other.client == reported.client;
+            reports_of(&self.story.events[position]).filter(of_it)
+        };
+        let is_before = |position: &usize| !of_client(*position).any(|other| other.is_call());
+        let in_call = (0..=last).rev().take_while(|position| *position == last || is_before(position));
+        let takes_it = |position: &usize| of_client(*position).any(|other| other.what == reported.what);
+        let takes_its_place = reported.what == "enqueued";
+        in_call.filter(takes_it).last().filter(|_| takes_its_place).unwrap_or(last)
     }
 
     /// Whether the cause is that somebody calls.

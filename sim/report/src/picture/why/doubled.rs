@@ -58,7 +58,14 @@ impl Search<'_> {
         let doubling = doubling.and_then(|at| Some((at, self.fault_words(at, &events[at])?)));
         let said = match doubling {
             Some((at, words)) => self.cause(at, Kind::Fault, words),
-            None => self.cause(second.sent, Kind::Milestone, format!("{from} sends {message} to {to} again")),
+            None => {
+                // Of two that were sent one after the other the first one may come last.
+                let is_earlier = |flight: &Flight| is_alike(flight, second) && flight.sent < second.sent;
+                let begun = self.begun_before(second);
+                let is_again = flights.iter().any(|flight| is_earlier(flight) && flight.sent >= begun);
+                let again = if is_again { " again" } else { "" };
+                self.cause(second.sent, Kind::Milestone, format!("{from} sends {message} to {to}{again}"))
+            }
         };
         let has = |position: &usize| {
             let event = &events[*position];

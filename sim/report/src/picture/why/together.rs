@@ -4,6 +4,7 @@ use super::cut::cut_off;
 use super::doubled::AGAIN;
 use super::{Cause, Kind};
 use picklock_engine::report::{JsonEvent, Story};
+use std::collections::BTreeSet;
 
 /// A cause of a chain, and how many like it were left out.
 pub(super) struct Told {
@@ -33,6 +34,8 @@ fn beginning(event: &JsonEvent) -> Option<&str> {
 /// Faults of one kind at one node as one cause.
 pub(super) fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool) -> Vec<Cause> {
     let mut chain: Vec<Told> = Vec::new();
+    let others = causes.iter().filter(|cause| cause.kind != Kind::Fault);
+    let others: BTreeSet<usize> = others.map(|cause| cause.position).collect();
     for (nth, cause) in causes.iter().enumerate() {
         let event = &story.events[cause.position];
         let of = match event.what {
@@ -40,6 +43,8 @@ pub(super) fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Tol
             "link-cut" => Some(event.at_us.to_string()),
             // A bad network loses messages of all.
             "lost" | "duplicated" => None,
+            // That one of which something came is told by itself.
+            "delivered" if others.contains(&cause.position) => Some(cause.position.to_string()),
             // A second copy need not be late.
             "delivered" => cause.words.ends_with(AGAIN).then(|| AGAIN.to_owned()),
             // One may come back with what it had, and another time without.

@@ -153,16 +153,25 @@ impl Search<'_> {
         }
         let mut alike = answers.chunk_by(|(_, one), (_, other)| one.message == other.message).rev();
         let told = |alike: &[(usize, &Flight)]| {
-            let (_, Flight { from, to, message, sent, .. }) = alike.first()?;
-            let again = match (goes_round, alike.len() - 1) {
+            let (_, first) = alike.first()?;
+            let Flight { from, to, message, sent, .. } = first;
+            // Also those that it does not mind.
+            let is_like = |flight: &&Flight| {
+                let is_same = (&flight.to, &flight.message) == (to, message) && flight.sent >= *sent;
+                is_same && !flight.is_lost && flight.ended.is_some_and(|ended| ended <= self.end)
+            };
+            let by_all = flights.iter().filter(is_like).count().max(1);
+            let all = flights.iter().filter(is_like).filter(|flight| flight.from == *from).count().max(1);
+            let others = if by_all > all { " (others, too)" } else { "" };
+            let again = match (goes_round, by_all - 1) {
                 (Some(_), _) => ", again and again".to_owned(),
                 (None, 0) => String::new(),
-                (None, 1) => ", and once more".to_owned(),
-                (None, more) => format!(", and {more} times more"),
+                (None, 1) => format!(", and once more{others}"),
+                (None, more) => format!(", and {more} times more{others}"),
             };
             let cause = self.cause(*sent, Kind::Milestone, format!("{from} answers {to}: {message}{again}"));
             // What goes round is counted nowhere.
-            let times = if goes_round.is_some() { 1 } else { alike.len() };
+            let times = if goes_round.is_some() { 1 } else { all };
             Some(Answers { times, ..Answers::of(cause, from, to, message) })
         };
         let Some(last) = alike.next() else { return Vec::new() };
