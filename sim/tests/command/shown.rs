@@ -120,6 +120,10 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
     // No fault strikes in most of these: what breaks them is an answer, and what its server did not have.
     for (row, of) in [
         ("C1", "A's clock"),
+        ("redis-readers-writer:all:144", "A's DECR readers: s1 stores readers = -1"),
+        ("redlock:all:115:fenced-resource", "C to resource: write arrives a second time"),
+        ("etcd-mutex:all:185", "A to s1: delete 0/A@1 arrives late"),
+        ("etcd-mutex:all:2:fifo", "B is in the queue"),
         ("C39", "s2 to s1: propose M[owner=tA'12@60.364373s] is lost: s2 alone has accepted it"),
         ("C39", "A sends delete M[owner] if owner=tA'12 to s3"),
         ("C39", "s3 sends propose M[owner=tA'12@62.373988s], upon "),
@@ -365,6 +369,7 @@ fn a_chain_of_causes_says_nothing_that_is_not_so() {
         ("R11", "when A's DEL lock comes"),
         ("etcd-mutex:all:368:no-herd", "0/A@21 was deleted at 17"),
         ("etcd-mutex:all:69:no-herd", "created before 17"),
+        ("etcd-mutex:all:185", "A sends delete 0/A@1 to s1 again"),
         ("V6", "and so does A's"),
         ("C22c", "s1 stores Q:"),
         ("C22c", "s1 stores M:"),

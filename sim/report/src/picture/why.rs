@@ -136,6 +136,9 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     if causes.iter().all(|cause| !matches!(cause.kind, Kind::Record | Kind::Gone)) {
         causes.extend(search.last_changes(flights));
     }
+    if causes.iter().all(|cause| cause.kind == Kind::Milestone) {
+        causes.extend(search.asked_at_last(flights));
+    }
     let is_followed = |cause: &Cause| search.is_settled_call(cause, flights);
     causes.retain(|cause| !is_followed(cause));
     causes.extend(search.of_objects(flights));
@@ -301,15 +304,16 @@ impl Search<'_> {
 
     /// Who takes a place in a queue keeps it until its call is over, however often it is said to be there: where it took it.
     fn first_in_its_call(&self, reported: &Reported, last: usize) -> usize {
-        let of_client = |position: usize| {
-            let of_it = move |other: &Reported| other.client == reported.client;
-            reports_of(&self.story.events[position]).filter(of_it)
+        let says = |position: usize, is_it: &dyn Fn(&Reported) -> bool| {
+            reports_of(&self.story.events[position])
+                .any(|other| other.client == reported.client && is_it(&other))
         };
-        let is_before = |position: &usize| !of_client(*position).any(|other| other.is_call());
-        let in_call = (0..=last).rev().take_while(|position| *position == last || is_before(position));
-        let takes_it = |position: &usize| of_client(*position).any(|other| other.what == reported.what);
-        let takes_its_place = reported.what == "enqueued";
-        in_call.filter(takes_it).last().filter(|_| takes_its_place).unwrap_or(last)
+        if reported.what != "enqueued" {
+            return last;
+        }
+        let called = (0..=last).rev().find(|position| says(*position, &|other| other.is_call())).unwrap_or(0);
+        let takes_it = |position: &usize| says(*position, &|other| other.what == reported.what);
+        (called..=last).find(takes_it).unwrap_or(last)
     }
 
     /// Whether the cause is that somebody calls.

@@ -80,6 +80,25 @@ impl Search<'_> {
         changes.into_iter().chain(overtaken).chain(read).chain(sent).collect()
     }
 
+    /// In a large world, where nothing else tells why: what the last answer was given upon, the last changes of each place that its
+    /// question names, other than by the question itself.
+    pub(super) fn asked_at_last(&self, flights: &[Flight]) -> Vec<Cause> {
+        const LAST: usize = 3;
+        let answer = self.answer_at(self.end, flights).filter(|_| self.story.time == TimeColumn::Seconds);
+        let Some(Flight { from, sent, .. }) = answer.filter(|_| !self.is_of_objects) else {
+            return Vec::new();
+        };
+        let question = self.story.events[*sent].message.as_deref().unwrap_or_default();
+        let places: BTreeSet<&str> = named_in(question).collect();
+        let is_of_place = |line: &str| places.contains(place_of(line));
+        let is_change = |position: &usize| {
+            self.story.events[*position].node.as_ref() == Some(from)
+                && self.changed(*position).any(|line| is_of_place(line))
+        };
+        let last = (0..*sent).rev().filter(is_change).take(LAST);
+        last.flat_map(|position| self.changes(position, &is_of_place)).collect()
+    }
+
     /// Whether nothing comes to be there but what is told by its kind and by whose it is, `lease B@1`, if it stays to the end, or goes
     /// before the last change in a step that is told for something else.
     fn is_for_nothing(&self, position: usize, last: usize) -> bool {
