@@ -37,7 +37,7 @@ impl FromStr for Size {
 
 /// Asks the kernel for pages of its usual size, from now on; mimalloc asks for huge ones. Of a huge one a server that stores little
 /// uses little, and when it forgets what it stored no huge page that anything is left on goes back: redis-server asks for the same.
-/// A search finds what it looks for a tenth faster in huge ones, and in a virtual machine waits longer than that until they are
+/// A search takes 2% to 10% less of its own time in huge ones, and in a virtual machine waits longer than that until they are
 /// cleared: all theorems took 306 s in huge pages, 62 s of it in the kernel, and 225 s in small ones. Where the kernel has no such
 /// thing nothing changes.
 pub fn in_small_pages() {

@@ -242,7 +242,7 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("C36", "s2 stores M: tA@66.072024s again, upon "),
         ("C18", "S: tA@3us until 4s has expired on s1"),
         ("E9", "s1 is cut off from s2, s3"),
-        ("H1", "arrives late, and so does \"acquired, generation 1\""),
+        ("H1", "s1 to A: acquired, generation 1 arrives late"),
         ("E9", "s2 stores 0/0 (created at 2), upon "),
         ("R2", "A to s3: SET lock A#1 NX PX 3999 is lost"),
         ("R2", "A's record was made on 2 of 3 servers (s1, s2)"),
