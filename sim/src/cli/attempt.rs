@@ -501,7 +501,8 @@ impl Trial<'_> {
         servers.watched(|watch, _| {
             let (mut told, mut text) = Told::of(watch, self.servers, self.call.store.servers_judge());
             // What has not happened yet is no reason for anything.
-            if over == Over::Interrupted && told.verdict == Verdict::Vacuous {
+            let is_all_heard = told.unread_lines == 0 && watch.witness.refused == 0;
+            if over == Over::Interrupted && told.verdict == Verdict::Vacuous && is_all_heard {
                 text = format!("round {number} was stopped before anything put it to the test\n");
             }
             if let Some(broken) = watch.broken().next() {

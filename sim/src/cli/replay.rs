@@ -226,7 +226,9 @@ impl ReplayToken {
             // What the chain of causes names is shown, and what it names is known once the run is over.
             let named = replay.told(&token, &replay.in_words(), |story| because(&story));
             let named: Vec<usize> = named.iter().map(|because| because.step as usize).collect();
-            replay = lock.replay_keeping(&token, &options, &named).map_err(cannot)?;
+            if !named.is_empty() {
+                replay = lock.replay_keeping(&token, &options, &named).map_err(cannot)?;
+            }
         }
 
         if let Some(promise) =
@@ -237,7 +239,7 @@ impl ReplayToken {
             let name = self.token.trim();
             // A lock, faults and a seed, and what to watch for behind them.
             let hint = match name.split(':').count() {
-                3 => format!("; {name}:{promise} is the same run, watched for that"),
+                3 => format!("; {name}:{promise} is the same seed, watched for that"),
                 _ => String::new(),
             };
             return Err(BadCall(format!("this run was not watched for {promise}, but for {watched}{hint}")));

@@ -318,9 +318,10 @@ impl<Y: System> Run<'_, '_, Y> {
 
     fn deliver(&mut self, slot: u32, from: Node, to: Node) {
         self.outcome.events += 1;
-        self.sent_in = self.engine.agenda.parcel(slot).sent_in;
+        let sent_in = self.engine.agenda.parcel(slot).sent_in;
         let message = self.engine.agenda.open(slot);
         if self.observer.is_some() {
+            self.sent_in = sent_in;
             let happening = Happening::Delivered { from, to, message: message.clone() };
             self.step(to, Entry::Message { from, message }, || happening);
         } else {

@@ -2,7 +2,7 @@ use super::*;
 use crate::plans::fault::FaultSet;
 use crate::plans::plan::{Fault, Planned, Side, Target, Trigger};
 use crate::plans::swarm::Scale;
-use crate::report::TraceHash;
+use crate::report::{JsonEvents, TraceHash};
 use crate::seeded::network::Network;
 use crate::toy::{self, Key, KeySettings};
 use picklock_model::workload::Workload;
@@ -123,6 +123,44 @@ fn the_trace_of_a_seed_is_pinned() {
     }
     // Another number means that tokens given away show another run, and their marks will say so.
     assert_eq!(hash.to_string(), "97a497e68a4552f5");
+}
+
+/// Which step is said to have sent each message, and the number of the one that tells of it; `events` holds them to what was sent.
+#[derive(Default)]
+struct Senders {
+    events: JsonEvents,
+    said: Vec<(u32, u32)>,
+    steps: u32,
+}
+
+impl Observer<Key> for Senders {
+    fn observe(&mut self, step: &Step<Key>) {
+        self.steps += 1;
+        let is_of_message = matches!(
+            step.happening,
+            Happening::Delivered { .. } | Happening::Lost { .. } | Happening::Duplicated { .. }
+        );
+        assert_eq!(step.sent_in.is_some(), is_of_message, "{:?}", step.happening);
+        self.said.extend(step.sent_in.map(|sent_in| (sent_in, self.steps)));
+        self.events.observe(step);
+    }
+}
+
+#[test]
+fn a_message_arrives_is_lost_or_is_doubled_with_the_step_that_sent_it() {
+    let crash = Fault::PowerLoss { node: DESK, restart_after: Some(Micros::millis(50)) };
+    let setup = toy::setup();
+    let (mut messages, mut overtaken) = (0, 0);
+    for seed in 0..40 {
+        let plan = Plan { network: rough(), ..plan(vec![at(Micros::millis(20), crash.clone())]) };
+        let mut senders = Senders::default();
+        run(&setup, &plan, seed, &Limits::of(&setup), &mut senders);
+        assert_eq!(senders.events.unsent(), None, "seed {seed}");
+        assert!(senders.said.iter().all(|(sent, told)| sent < told), "seed {seed}");
+        messages += senders.said.len();
+        overtaken += senders.said.windows(2).filter(|pair| pair[0].0 > pair[1].0).count();
+    }
+    assert!(messages > 1_000 && overtaken > 100, "{messages}, {overtaken}");
 }
 
 #[test]

@@ -51,9 +51,9 @@ impl Search<'_> {
         let is_doubling = |position: &usize| {
             let event = &events[*position];
             let of = (event.from.as_ref(), event.to.as_ref(), event.message.as_ref());
-            event.what == "duplicated" && of == (Some(from), Some(to), Some(message))
+            let is_of_it = event.sent_in.is_none_or(|sent_in| events[second.sent].step == sent_in);
+            event.what == "duplicated" && of == (Some(from), Some(to), Some(message)) && is_of_it
         };
-        // Nobody can tell the copies apart.
         let doubling = (self.begun_before(second)..gone).rev().find(is_doubling);
         let doubling = doubling.and_then(|at| Some((at, self.fault_words(at, &events[at])?)));
         let said = match doubling {
