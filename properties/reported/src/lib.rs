@@ -105,6 +105,11 @@ impl<'a> Reported<'a> {
         self.what == "refused"
     }
 
+    /// Whether the client has a place in the queue, which it keeps until its call is over.
+    pub fn is_place(&self) -> bool {
+        self.what == "enqueued"
+    }
+
     /// Whether the client is done with giving back, as far as it can know.
     pub fn is_release(&self) -> bool {
         self.what == "released"
@@ -223,6 +228,7 @@ mod tests {
             assert!(sentence.is_some_and(|sentence| sentence != words), "{words}");
             assert_eq!(reported.is_grant(), matches!(event, Event::Granted { .. }));
             assert_eq!(reported.is_call(), matches!(event, Event::Called { .. }));
+            assert_eq!(reported.is_place(), matches!(event, Event::Enqueued { .. }));
             assert_eq!(reported.lost_on().is_some(), matches!(event, Event::RecordGone { .. }));
             assert_eq!(reported.woken_by().is_some(), matches!(event, Event::Notified { .. }));
             assert_eq!(reported.is_wake(), matches!(event, Event::Woken { .. }));

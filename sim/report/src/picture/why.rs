@@ -308,11 +308,11 @@ impl Search<'_> {
             reports_of(&self.story.events[position])
                 .any(|other| other.client == reported.client && is_it(&other))
         };
-        if reported.what != "enqueued" {
+        if !reported.is_place() {
             return last;
         }
         let called = (0..=last).rev().find(|position| says(*position, &|other| other.is_call())).unwrap_or(0);
-        let takes_it = |position: &usize| says(*position, &|other| other.what == reported.what);
+        let takes_it = |position: &usize| says(*position, &|other| other.is_place());
         (called..=last).find(takes_it).unwrap_or(last)
     }
 
