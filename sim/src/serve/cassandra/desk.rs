@@ -5,6 +5,7 @@ use super::frame::{Writer, opcode};
 use super::names::{Found, Names};
 use super::node::{Node, Reply};
 use super::schema::{Schema, SchemaChange};
+use super::values::{Moment, Uuids};
 use crate::serve::servers::{self, Served};
 use bytes::Bytes;
 use picklock_model::stores::cassandra::{self, Outcome};
@@ -59,8 +60,8 @@ pub struct Desk {
     waiting: BTreeMap<(u8, u32), oneshot::Sender<Answer>>,
     /// The last timestamp that each server has given.
     timestamps: BTreeMap<u8, Wall>,
-    /// The last time that each server has put into a UUID.
-    uuids: BTreeMap<u8, i64>,
+    /// What gives each server's UUIDs.
+    uuids: BTreeMap<u8, Arc<Uuids>>,
     /// Who wants to know of changes of the schema: with the server and the version of the protocol.
     listeners: Vec<(u8, u8, mpsc::UnboundedSender<Bytes>)>,
     /// What was said once, and is not said again.
@@ -151,12 +152,10 @@ impl Desk {
         next
     }
 
-    /// A time for a UUID, in microseconds since 1970: never the same twice (`TimeUUID.java`).
-    pub fn uuid_time(&mut self, server: u8, wall: Wall) -> i64 {
-        let now = wall.0 + self.date;
-        let next = self.uuids.get(&server).map_or(now, |last| now.max(last + 1));
-        self.uuids.insert(server, next);
-        next
+    /// What functions see of a request that comes to this server now.
+    pub fn moment(&mut self, server: u8, wall: Wall) -> Moment {
+        let uuids = Arc::clone(self.uuids.entry(server).or_default());
+        Moment { unix_micros: wall.0 + self.date, server, uuids }
     }
 
     /// Where this client finds the servers.

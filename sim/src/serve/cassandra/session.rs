@@ -357,8 +357,7 @@ impl Session {
     fn moment(&self) -> Moment {
         let Coordinator { servers, number } = &self.coordinator;
         let wall = self.coordinator.now().wall;
-        let desk = &mut servers.state().desk;
-        Moment { unix_micros: desk.uuid_time(*number, wall), server: *number, serial: desk.draw() }
+        servers.state().desk.moment(*number, wall)
     }
 
     async fn run(&self, parsed: Parsed, options: Options, used: Option<String>) -> Result<Reply, Refusal> {

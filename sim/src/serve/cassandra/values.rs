@@ -5,6 +5,8 @@ use super::frame::Bound;
 use super::kinds::{Kind, day_of, millis_of, timeuuid};
 use super::refusal::Refusal;
 use bytes::Bytes;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// A marker, as clients are told what to bind to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,13 +28,42 @@ pub enum Number {
 const KEY_BYTES_MAX: usize = 65_535;
 
 /// The coordinator's clock, as functions see it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Moment {
-    /// Microseconds since 1970, no two the same at one server.
+    /// When the request came, in microseconds since 1970.
     pub unix_micros: i64,
     pub server: u8,
-    /// Counts requests.
-    pub serial: u32,
+    /// What gives the server's UUIDs.
+    pub uuids: Arc<Uuids>,
+}
+
+/// What gives the UUIDs of one server: each call of a function another one, within one request, too.
+#[derive(Debug)]
+pub struct Uuids {
+    /// The last time that was put into one, in microseconds since 1970.
+    last: AtomicI64,
+    drawn: AtomicU64,
+}
+
+impl Default for Uuids {
+    fn default() -> Self {
+        Uuids { last: AtomicI64::new(i64::MIN), drawn: AtomicU64::new(0) }
+    }
+}
+
+impl Uuids {
+    /// A time for a UUID, now or later: never the same twice (`TimeUUID.java`).
+    fn time(&self, now: i64) -> i64 {
+        let after = |last: i64| now.max(last.saturating_add(1));
+        let last = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(after(last)));
+        // It always succeeds.
+        last.map_or(now, after)
+    }
+
+    /// How many were drawn before.
+    fn draw(&self) -> u64 {
+        self.drawn.fetch_add(1, Ordering::Relaxed)
+    }
 }
 
 /// What a request has brought.
@@ -108,9 +139,9 @@ impl Values {
 
     /// A function, and the type of what it gives.
     pub fn call(&self, name: &str, arguments: &[Term]) -> Result<(Kind, Bytes), Refusal> {
-        let Moment { unix_micros, server, serial } = self.moment;
+        let Moment { unix_micros, server, uuids } = &self.moment;
         let millis = unix_micros.div_euclid(1000);
-        let now = || timeuuid(unix_micros, 0, 0x7069_636b_6c6f_0000 | u64::from(server));
+        let now = || timeuuid(uuids.time(*unix_micros), 0, 0x7069_636b_6c6f_0000 | u64::from(*server));
         let argument = || -> Result<i64, Refusal> {
             match arguments {
                 [Term::Call(inner, inside)] => {
@@ -140,8 +171,8 @@ impl Values {
             "tounixtimestamp" | "unixtimestampof" => Ok((Kind::Bigint, big(argument()?))),
             "todate" => Ok((Kind::Date, day(argument()?))),
             "uuid" => {
-                let drawn = u128::from(mixed(u64::from(serial) << 8 | u64::from(server))) << 64
-                    | u128::from(mixed(unix_micros as u64));
+                let drawn = u128::from(mixed(uuids.draw() << 8 | u64::from(*server))) << 64
+                    | u128::from(mixed(*unix_micros as u64));
                 let mut uuid = drawn.to_be_bytes();
                 uuid[6] = 0x40 | (uuid[6] & 0x0f);
                 uuid[8] = 0x80 | (uuid[8] & 0x3f);
@@ -158,4 +189,29 @@ fn mixed(number: u64) -> u64 {
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
     mixed ^ mixed >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_call_of_a_function_gives_a_uuid_of_its_own_within_one_request_too() {
+        let uuids = Arc::new(Uuids::default());
+        let request = || {
+            let moment = Moment { unix_micros: 1_000_000, server: 1, uuids: Arc::clone(&uuids) };
+            Values { bound: Vec::new(), moment }
+        };
+        for function in ["now", "uuid"] {
+            let of_one = |values: Values| {
+                (0..50).map(move |_| values.call(function, &[]).expect("it is served").1).collect::<Vec<_>>()
+            };
+            let given = [of_one(request()), of_one(request())].concat();
+            assert_eq!(given.iter().collect::<BTreeSet<_>>().len(), 100, "{function}");
+            // No time is less than one that was given before.
+            let times = given.iter().map(|uuid| millis_of(uuid));
+            assert!(function == "uuid" || times.is_sorted());
+        }
+    }
 }
