@@ -38,6 +38,7 @@ mod seeds;
 #[cfg(feature = "serve")]
 mod serve;
 mod settings;
+mod shell;
 mod shrink;
 mod snapshot;
 mod sweep;

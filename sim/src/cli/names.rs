@@ -1,7 +1,7 @@
 //! Things that are asked for by name: a name that nothing has is answered with the nearest one.
 
-use super::BadCall;
 use super::sweep::names_of;
+use super::{BadCall, shell};
 use crate::plans::fault::{FaultKind, FaultSet};
 use crate::plans::strategy::Strategy;
 use crate::registry::{AnyLock, Locks};
@@ -24,7 +24,7 @@ pub fn program() -> String {
     if name == "picklock" || !is_path || is_installed() {
         return name;
     }
-    called.to_string_lossy().into_owned()
+    shell::path(&called)
 }
 
 fn called() -> PathBuf {

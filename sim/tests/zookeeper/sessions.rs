@@ -153,6 +153,8 @@ fn words_of_four_letters_are_answered() {
         for (word, expected) in [
             ("ruok", "imok"),
             ("srvr", "Mode: standalone"),
+            // Those that have ended are not among them.
+            ("srvr", "Connections: 1\n"),
             ("mntr", "zk_znode_count\t1"),
             ("wchp", "whitelist"),
         ] {

@@ -72,7 +72,9 @@ impl Drop for Seat {
         let what = if self.is_reset.load(Ordering::Relaxed) { Deed::Reset } else { Deed::Closed };
         let now = self.line.servers.now();
         let happened = Happened { link: Some(self.line.connection.link), ..Happened::new(now, what, "") };
-        self.line.servers.state().watch.record.add(happened);
+        let state = &mut *self.line.servers.state();
+        state.desk.connected -= 1;
+        state.watch.record.add(happened);
     }
 }
 
@@ -102,6 +104,7 @@ type Arrived = (Said, OwnedSemaphorePermit);
 async fn talk<L: Listener>(servers: Servers, server: u8, stream: L::Stream) {
     let ends = L::ends(&stream);
     let Some(connection) = servers.connect(server, ends) else { return L::reset(stream) };
+    servers.state().desk.connected += 1;
     let address = ends.map(|(_, there)| there);
     let seat = Seat {
         line: Line { servers, server, connection, address },

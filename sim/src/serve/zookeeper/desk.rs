@@ -39,6 +39,8 @@ pub struct Desk {
     next_client: usize,
     /// Who listens to what a server says to a client on a connection.
     seats: BTreeMap<SeatId, Seated>,
+    /// How many connections there are.
+    pub connected: u64,
     /// The newest connection of each session.
     newest: BTreeMap<SessionId, u32>,
     /// The sessions that clients have.
@@ -121,6 +123,7 @@ impl Default for Desk {
             serial: 0,
             sessions: vec![None; SESSIONS_MAX],
             next_client: 0,
+            connected: 0,
             seats: BTreeMap::new(),
             newest: BTreeMap::new(),
             open: BTreeMap::new(),

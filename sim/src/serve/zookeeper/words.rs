@@ -18,7 +18,7 @@ pub fn answer(servers: &Servers, server: u8, word: [u8; 4]) -> String {
     };
     let zxid = zxid_number(machine.last_applied());
     let znodes = machine.znodes().count();
-    let (connections, commands) = (state.tally.connections, state.tally.commands);
+    let (connections, commands) = (state.desk.connected, state.tally.commands);
     match word.as_str() {
         "ruok" => "imok".to_owned(),
         "srvr" | "stat" | "mntr" | "isro" if !machine.serves() => {
