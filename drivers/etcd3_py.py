@@ -30,5 +30,6 @@ while say("want orders") == "ok":
         say("write orders")  # this lock has no token that the write could carry
         say("leave orders")
         lock.release()
-    except etcd3.exceptions.Etcd3Exception:
-        time.sleep(0.05)  # the member is away
+    except (etcd3.exceptions.Etcd3Exception, AttributeError):
+        # The member is away. Where it goes while the lock is watched, the library means to read the events of an error.
+        time.sleep(0.05)

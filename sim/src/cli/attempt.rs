@@ -12,7 +12,7 @@ use super::serve::{
     ROUND_MAX_S, announce, asked_to_stop, at_last, broken, in_range, listen_for_it, runtime, unix_micros,
     unservable,
 };
-use super::{BadCall, Ending, names, written};
+use super::{BadCall, Ending, names, shell, written};
 use crate::cli::plan_file::PlanFile;
 use crate::plans::fault::{FaultKind, FaultSet};
 use crate::plans::plan::{Plan, Planned, Target, When};
@@ -32,7 +32,7 @@ use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fs::File;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::Store;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -498,8 +498,11 @@ impl Trial<'_> {
         screen: &mut Screen,
     ) -> Result<Told, BadCall> {
         let began = servers.plan_began();
-        servers.watched(|watch, _| {
+        servers.watched(|watch, now| {
             let (mut told, mut text) = Told::of(watch, self.servers, self.call.store.servers_judge());
+            if told.verdict == Verdict::Kept {
+                text += &told.look_for_stuck(watch, now, self.lease);
+            }
             // What has not happened yet is no reason for anything.
             let is_all_heard = told.unread_lines == 0 && watch.witness.refused == 0;
             if over == Over::Interrupted && told.verdict == Verdict::Vacuous && is_all_heard {
@@ -516,7 +519,7 @@ impl Trial<'_> {
                     lease: self.lease,
                 };
                 let plan = round.plan(plan);
-                let again = self.again();
+                let again = |plan: &Path| self.again(plan);
                 let title = format!("picklock try: {}", self.command());
                 let written = self.folder(number).and_then(|out| {
                     told::write(watch, self.servers, &title, Some(&plan), &out, &again, &mut told)
@@ -543,20 +546,21 @@ impl Trial<'_> {
         Ok(if self.call.keep_going { all.join(format!("round-{round}")) } else { all.clone() })
     }
 
-    /// The call that does it again, with `PLAN` for the plan's file.
-    fn again(&self) -> String {
+    /// The call that does it again, with the plan in this file.
+    fn again(&self, plan: &Path) -> String {
         let (call, servers, clients) = (self.call.store.call(), self.servers, self.clients);
         let lease = self.lease.0 / 1_000;
         format!(
-            "{} {call} --servers {servers} --clients {clients} --lease {lease} --plan PLAN -- {}",
+            "{} {call} --servers {servers} --clients {clients} --lease {lease} --plan {} -- {}",
             names::program(),
+            shell::path(plan),
             self.command()
         )
     }
 
     fn command(&self) -> String {
-        let words = self.call.command.iter().map(|word| word.to_string_lossy().into_owned());
-        words.collect::<Vec<_>>().join(" ")
+        let words: Vec<_> = self.call.command.iter().map(|word| word.to_string_lossy()).collect();
+        shell::line(words.iter().map(|word| &**word))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::names;
 
-/// A token that is longer is written once: three lines of it hide what they say.
-const SHORT_MAX: usize = 60;
+/// A name that is longer is written once: three lines of a token hide what they say, and a call with more behind it fits into no 80 columns.
+const SHORT_MAX: usize = 35;
 
 /// How to see it, draw it, and make it small; `name` is its token, or a short name for it.
 pub fn steps(name: &str) -> String {

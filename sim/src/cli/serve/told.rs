@@ -1,12 +1,14 @@
 //! What is said of the use of the servers when it is over: the verdict, the plan, the picture.
 
 use super::Watched;
-use crate::cli::{BadCall, Ending, names};
+use crate::cli::{BadCall, Ending, names, shell};
 use crate::files;
 use crate::plans::plan::{Plan, Planned, When};
 use crate::report::{Window, page};
+use crate::serve::watch::witness::InVain;
 use crate::serve::watch::{BrokenLine, Picture, Verdict, Watch};
 use crate::serve::{Served, Servers};
+use picklock_model::time::Micros;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
@@ -34,6 +36,9 @@ pub struct Told {
     pub handed_out_twice: usize,
     /// How many lines clients told the witness that say nothing.
     pub unread_lines: u64,
+    /// What clients asked for at the end, in vain for longer than leases last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wanted_in_vain: Option<InVain>,
     pub violations: Vec<BrokenLine>,
     /// What struck until then, as `--plan` takes it.
     pub plan: Option<Plan>,
@@ -104,12 +109,20 @@ impl Told {
             handed_out: watch.claims.handed_out,
             handed_out_twice: watch.overlapped(),
             unread_lines: watch.witness.unread.as_ref().map_or(0, |unread| unread.count),
+            wanted_in_vain: None,
             violations: watch.broken().take(BROKEN_MAX).map(BrokenLine::from).collect(),
             plan: None,
             plan_file: None,
             picture: None,
         };
         (told, text)
+    }
+
+    /// Says what clients ask for in vain now, if they have for so long that no lease can be what they wait for.
+    pub fn look_for_stuck(&mut self, watch: &Watch, now: Micros, lease: Micros) -> String {
+        let long = (lease + lease).max(Micros::seconds(1));
+        self.wanted_in_vain = watch.witness.wanted_in_vain(now).filter(|in_vain| in_vain.length >= long);
+        self.wanted_in_vain.as_ref().map_or_else(String::new, InVain::in_words)
     }
 
     /// Whether nobody ever held anything, as far as anybody knows.
@@ -150,14 +163,15 @@ fn cannot(out: &Path, path: &Path, error: &std::io::Error) -> BadCall {
     BadCall(format!("--out {}: {} cannot be written: {error}", out.display(), path.display()))
 }
 
-/// The plan, and the picture of what broke, written into a folder. The lines that name them.
+/// The plan, and the picture of what broke, written into a folder. The lines that name them. `again` is the call that does it again, with the
+/// plan in such a file.
 pub fn write(
     watch: &Watch,
     servers: u8,
     title: &str,
     plan: Option<&Plan>,
     out: &Path,
-    again: &str,
+    again: &dyn Fn(&Path) -> String,
     told: &mut Told,
 ) -> Result<String, BadCall> {
     std::fs::create_dir_all(out).map_err(|error| cannot(out, out, &error))?;
@@ -169,7 +183,7 @@ pub fn write(
         lines = plan.to_string().lines().map(str::to_owned).collect();
         std::fs::write(&plan_file, crate::cli::screen::json(plan))
             .map_err(|error| cannot(out, &plan_file, &error))?;
-        call = again.replace("PLAN", &plan_file.display().to_string());
+        call = again(&plan_file);
         told.plan_file = Some(plan_file);
     }
     let picture = Picture::new(watch, servers, title, lines, call.clone());
@@ -212,8 +226,10 @@ impl Outcome {
             let until = watch.broken().next().map_or(now, |broken| broken.at);
             let plan = plan.map(|plan| applied(plan, until - began));
             if told.verdict == Verdict::Violated {
-                let again =
-                    format!("{} {}{} --plan PLAN", names::program(), watched.again, watched.options());
+                let again = |plan: &Path| {
+                    let (program, options) = (names::program(), watched.options());
+                    format!("{program} {}{options} --plan {}", watched.again, shell::path(plan))
+                };
                 let out = watched.out.clone().map_or_else(|| new_folder("serve"), Ok);
                 let written = out.and_then(|out| {
                     write(watch, count, &watched.title, plan.as_ref(), &out, &again, &mut told)

@@ -288,7 +288,7 @@ impl Watch {
 
     /// A client is no more, and what it held is not held.
     fn ends(&mut self, client: ClientId, at: Micros) {
-        for lock in self.witness.gone(client) {
+        for lock in self.witness.gone(client, at) {
             let client = Some(self.witness.name(client));
             self.record.add(Happened { client, ..Happened::new(at, What::Gone, lock) });
         }

@@ -20,6 +20,7 @@ use picklock_model::time::Micros;
 use picklock_properties::{
     Access, ClientId, ClientSet, Event, FencingToken, HoldId, Mode, Monitors, Promise, PromiseSet, Violation,
 };
+use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 
 pub const LOCKS_MAX: usize = 1_000;
@@ -133,6 +134,27 @@ pub struct Unread {
     pub why: String,
 }
 
+/// A lock that nobody is in, and who has asked for it all the while.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct InVain {
+    pub lock: String,
+    pub clients: Vec<String>,
+    /// For how long now.
+    #[serde(rename = "us")]
+    pub length: Micros,
+}
+
+impl InVain {
+    /// In a line.
+    pub fn in_words(&self) -> String {
+        let InVain { lock, clients, length } = self;
+        let clients = clients.join(" and ");
+        format!(
+            "nobody was in {lock} for the last {length}, though {clients} asked for it; no judge looks at that: is it stuck?\n"
+        )
+    }
+}
+
 /// So much of a line that says nothing is said again.
 const UNREAD_MAX: usize = 40;
 
@@ -151,8 +173,12 @@ struct Lock {
     monitors: Monitors,
     /// The hold that each client is in, or was in last.
     holds: BTreeMap<ClientId, Hold>,
-    /// Since when each client has wanted it that has said so, and has not entered since.
+    /// When each client last said that it wants it, of those that have not entered since.
     wanted: BTreeMap<ClientId, Micros>,
+    /// Since when each of them has wanted it, however often it has said so.
+    waiting: BTreeMap<ClientId, Micros>,
+    /// When the last holder left or ended, if nobody has entered since; `None`: somebody is in, or nobody ever was.
+    free_since: Option<Micros>,
     /// The newest token that came with a write.
     newest: Option<i64>,
     tokens: Tokens,
@@ -205,6 +231,8 @@ impl Default for Lock {
             monitors: Monitors::new(monitored()),
             holds: BTreeMap::new(),
             wanted: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            free_since: None,
             newest: None,
             tokens: Tokens::default(),
         }
@@ -284,11 +312,13 @@ impl Witness {
             }
             Word::Want => {
                 lock.wanted.insert(client, now);
+                lock.waiting.entry(client).or_insert(now);
                 Event::Called { client, mode: Mode::Lock, access: Access::default() }
             }
             Word::Enter => {
                 let id = HoldId(hold.map_or(0, |HoldId(last)| last.wrapping_add(1)));
                 let asked = lock.wanted.remove(&client).unwrap_or(now);
+                lock.waiting.remove(&client);
                 lock.holds.insert(client, Hold { id, asked, entered: now });
                 self.entered += 1;
                 Event::Granted { client, fence, hold: id }
@@ -311,6 +341,7 @@ impl Witness {
             }
         };
         let mut broken = lock.observe(event, &mut self.tested);
+        lock.note_holders(now);
         // A hold's token is the one that its client enters with, or else the first one that it writes with.
         if word == Word::Enter {
             lock.tokens.entered(client);
@@ -336,7 +367,7 @@ impl Witness {
     }
 
     /// A client's connection, the only one or the last, has ended: so has the client. The locks that it held.
-    pub fn gone(&mut self, client: ClientId) -> Vec<String> {
+    pub fn gone(&mut self, client: ClientId, now: Micros) -> Vec<String> {
         if self.nameless.contains(client) && !self.free.contains(&client) {
             self.free.push_back(client);
         }
@@ -349,8 +380,22 @@ impl Witness {
             if usage.holding.contains(client) || usage.waiting.contains(client) {
                 lock.observe(Event::Crashed { client }, &mut self.tested);
             }
+            lock.waiting.remove(&client);
+            lock.note_holders(now);
         }
         held
+    }
+
+    /// Of the locks that nobody is in though clients want them, the one of which that has been so for longest.
+    pub fn wanted_in_vain(&self, now: Micros) -> Option<InVain> {
+        let in_vain = self.locks.iter().filter_map(|(name, lock)| {
+            let wanted = *lock.waiting.values().min()?;
+            let is_free = lock.monitors.usage().holding.is_empty();
+            let since = lock.free_since.map_or(wanted, |free| free.max(wanted));
+            let clients = lock.waiting.keys().map(|client| self.name(*client)).collect();
+            is_free.then(|| InVain { lock: name.clone(), clients, length: now - since })
+        });
+        in_vain.max_by_key(|in_vain| in_vain.length)
     }
 
     /// The hold of this lock that this client is in, or was in last.
@@ -379,9 +424,21 @@ impl Lock {
     /// Another one has this client's place from now on.
     fn forget(&mut self, client: ClientId) {
         self.wanted.remove(&client);
+        self.waiting.remove(&client);
         self.tokens.shown.remove(client);
         self.tokens.before.remove(&client);
         self.tokens.held_by.retain(|_, holder| *holder != client);
+    }
+
+    fn note_holders(&mut self, now: Micros) {
+        let is_entered = !self.monitors.usage().holding.is_empty();
+        match is_entered {
+            true => self.free_since = None,
+            false if !self.holds.is_empty() => {
+                self.free_since.get_or_insert(now);
+            }
+            false => {}
+        }
     }
 
     fn observe(&mut self, event: Event, tested: &mut PromiseSet) -> Vec<Violation> {
@@ -411,6 +468,30 @@ mod tests {
             };
         }
         last
+    }
+
+    #[test]
+    fn who_asks_for_a_lock_that_nobody_is_in_waits_in_vain_until_somebody_enters() {
+        let mut witness = Witness::default();
+        let [a, b] = ["A", "B"].map(|name| witness.client(Some(name)).unwrap());
+        let mut say = |witness: &mut Witness, client, word, at| {
+            witness.hear(client, word, "orders", None, Micros(at)).unwrap();
+        };
+        let in_vain = |witness: &Witness, at| {
+            let in_vain = witness.wanted_in_vain(Micros(at))?;
+            Some((in_vain.clients.join(" "), in_vain.length.0))
+        };
+        say(&mut witness, a, Word::Want, 1);
+        assert_eq!(in_vain(&witness, 5), Some(("A".to_owned(), 4)));
+        say(&mut witness, a, Word::Enter, 10);
+        say(&mut witness, b, Word::Want, 11);
+        assert_eq!(in_vain(&witness, 90), None, "somebody is in");
+        assert_eq!(witness.gone(a, Micros(100)), ["orders"]);
+        // However often it asks.
+        say(&mut witness, b, Word::Want, 120);
+        assert_eq!(in_vain(&witness, 150), Some(("B".to_owned(), 50)));
+        assert_eq!(witness.gone(b, Micros(160)), [""; 0]);
+        assert_eq!(in_vain(&witness, 200), None, "nobody asks any more");
     }
 
     #[test]
@@ -448,7 +529,7 @@ mod tests {
             witness.hear(client, word, "orders", None, Micros::ZERO).expect("it may say so").broken
         };
         assert_eq!(hear(&mut witness, gone, Word::Enter), []);
-        assert_eq!(witness.gone(gone), ["orders"]);
+        assert_eq!(witness.gone(gone, Micros(9)), ["orders"]);
         assert_eq!(witness.client(None), Ok(gone));
         assert_eq!(hear(&mut witness, gone, Word::Enter), [], "another one enters, after its end");
         let two = hear(&mut witness, nameless[8], Word::Enter);
@@ -492,7 +573,7 @@ mod tests {
         let (a, b) = (witness.client(None).unwrap(), witness.client(None).unwrap());
         assert_eq!((witness.name(a), witness.name(b)), ("A".to_owned(), "B".to_owned()));
         witness.hear(a, Word::Enter, "orders", None, Micros::ZERO).unwrap();
-        assert_eq!(witness.gone(a), ["orders"]);
+        assert_eq!(witness.gone(a, Micros(9)), ["orders"]);
         witness.hear(b, Word::Want, "orders", None, Micros(1)).unwrap();
         assert_eq!(witness.hear(b, Word::Enter, "orders", None, Micros(2)).unwrap().broken, []);
         let hold = witness.hold("orders", b).unwrap();
