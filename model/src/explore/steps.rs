@@ -18,6 +18,7 @@
 //! step is another memory's.
 
 mod changes;
+mod kept;
 mod known;
 mod memory;
 mod numbers;
@@ -101,8 +102,9 @@ impl<'s, Y: System> Steps<'s, Y> {
     }
 
     /// Where to look for what is remembered of worlds like the one that is kept as this row. `None`: nothing ever is.
-    pub fn place(&mut self, kept: &[u32]) -> Option<Place> {
-        let key = (kept[rows::REST], kept[rows::SHARED]);
+    pub fn place(&mut self, kept: &[u16]) -> Option<Place> {
+        let mut numbers = kept::numbers(kept);
+        let key = rows::key(&mut numbers);
         if let Some(place) = self.frames.get(&key) {
             return *place;
         }
@@ -119,7 +121,7 @@ impl<'s, Y: System> Steps<'s, Y> {
     }
 
     /// Appends the world with these bytes, whose parts have these lengths, as a row of numbers for all threads, and says what its hash is.
-    pub fn keep(&self, bytes: &[u8], lengths: &[u16], kept: &mut Vec<u32>) -> u64 {
+    pub fn keep(&self, bytes: &[u8], lengths: &[u16], kept: &mut Vec<u16>) -> u64 {
         let nodes = nodes_of(self.space);
         let mut at = 0;
         let mut parts: SmallVec<[&[u8]; 24]> = SmallVec::new();
@@ -133,7 +135,7 @@ impl<'s, Y: System> Steps<'s, Y> {
         let mut hash = RowHash::default();
         let mut add = |kind: usize, part: &[u8]| {
             hash.add(hash_of(part));
-            kept.push(self.numbers.number_of(kind, part));
+            kept::push(kept, self.numbers.number_of(kind, part));
         };
         add(nodes + 2, rest);
         add(nodes, parts[nodes]);
@@ -155,12 +157,14 @@ impl<'s, Y: System> Steps<'s, Y> {
     }
 
     /// The bytes of a world that is kept as this row, and the lengths of its parts.
-    pub fn pack(&self, kept: &[u32], bytes: &mut Vec<u8>, lengths: &mut Vec<u16>) {
+    pub fn pack(&self, kept: &[u16], bytes: &mut Vec<u8>, lengths: &mut Vec<u16>) {
         let nodes = nodes_of(self.space);
         bytes.clear();
         lengths.clear();
         let clients = usize::from(self.space.setup.workload.processes());
-        let (shared, of_parts) = (kept[rows::SHARED], &kept[rows::FIRST_NODE..]);
+        let mut numbers = kept::numbers(kept);
+        let (rest, shared) = rows::key(&mut numbers);
+        let of_parts: SmallVec<[u32; 24]> = numbers.collect();
         let (of_nodes, messages) = of_parts.split_at(nodes);
         let mut put = |kind: usize, number: u32, bytes: &mut Vec<u8>| {
             lengths.push(self.numbers.append(kind, number, bytes) as u16);
@@ -172,7 +176,7 @@ impl<'s, Y: System> Steps<'s, Y> {
         put(nodes, shared, bytes);
         append(&messages.len(), bytes);
         messages.iter().for_each(|message| put(nodes + 1, *message, bytes));
-        self.numbers.append(nodes + 2, kept[rows::REST], bytes);
+        self.numbers.append(nodes + 2, rest, bytes);
     }
 
     /// What the faults that are left and what is broken are called.
@@ -191,13 +195,13 @@ impl<'s, Y: System> Steps<'s, Y> {
     }
 
     /// Appends what the last step has led to in this place, and says what its hash is.
-    pub fn keep_next(&mut self, place: Place, broken: Option<Violation>, kept: &mut Vec<u32>) -> u64 {
+    pub fn keep_next(&mut self, place: Place, broken: Option<Violation>, kept: &mut Vec<u16>) -> u64 {
         let rest = self.rest(place.budget, broken);
         self.memories[place.memory].keep_next(rest, &self.numbers, kept)
     }
 
     /// Reads a world that is kept in this place.
-    pub fn read(&mut self, place: Place, kept: &[u32], row: &mut Row) {
+    pub fn read(&mut self, place: Place, kept: &[u16], row: &mut Row) {
         self.memories[place.memory].read_kept(kept, &self.numbers, row);
     }
 

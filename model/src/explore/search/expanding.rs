@@ -22,7 +22,7 @@ pub(super) type Expand<'a> = &'a (dyn Fn(&[StateId], &[Shard], &mut Expanded) + 
 /// What one chunk of states leads to.
 #[derive(Default)]
 pub(super) struct Expanded {
-    pub rows: Vec<u32>,
+    pub rows: Vec<u16>,
     /// By shard.
     pub successors: Vec<Vec<Successor>>,
     pub transitions: u64,

@@ -44,7 +44,7 @@ pub(in crate::explore) struct Edge {
 
 #[derive(Default)]
 pub(super) struct Shard {
-    pub rows: Vec<u32>,
+    pub rows: Vec<u16>,
     pub ends: Vec<u32>,
     pub parents: Vec<u32>,
     pub actions: Vec<u16>,
@@ -59,7 +59,7 @@ pub(super) struct Shard {
 
 /// A state, for how many worlds it stands, and what led to it.
 pub(super) struct Found<'a> {
-    pub row: &'a [u32],
+    pub row: &'a [u16],
     pub worlds: u16,
     pub parent: u32,
     pub action: u16,
@@ -74,7 +74,7 @@ pub(super) struct Level {
 }
 
 impl Shard {
-    pub fn row(&self, position: usize) -> &[u32] {
+    pub fn row(&self, position: usize) -> &[u16] {
         let start = if position == 0 { 0 } else { self.ends[position - 1] };
         &self.rows[start as usize..self.ends[position] as usize]
     }

@@ -1,9 +1,9 @@
 //! Worlds by the numbers of their parts, and back.
 
-use super::COUNT;
 use super::known::values;
 use super::memory::{Memory, Slot};
 use super::numbers::{Numbers, RowHash};
+use super::{COUNT, kept};
 use crate::explore::packed::append;
 use crate::system::System;
 use crate::world::{Budget, View, World};
@@ -19,10 +19,14 @@ pub(in crate::explore) struct Row {
     pub(super) messages: SmallVec<[u32; 12]>,
 }
 
-/// A row that is kept has in its first places what belongs to no part, and what is shared; then the nodes, then messages.
-pub(super) const REST: usize = 0;
-pub(super) const SHARED: usize = 1;
-pub(super) const FIRST_NODE: usize = 2;
+/// The first two numbers of a row that is kept: of what belongs to no part, and of what is shared. Behind them are those of the nodes, then
+/// those of messages.
+pub(super) fn key(numbers: &mut impl Iterator<Item = u32>) -> (u32, u32) {
+    match (numbers.next(), numbers.next()) {
+        (Some(rest), Some(shared)) => (rest, shared),
+        _ => unreachable!("every row that is kept has them"),
+    }
+}
 
 /// What belongs to no part of a world: the faults that are left, and what is broken.
 #[derive(Clone, Copy)]
@@ -86,15 +90,17 @@ impl<Y: System> Memory<'_, Y> {
     }
 
     /// Reads a world that is kept as a row of numbers for all threads.
-    pub fn read_kept(&mut self, kept: &[u32], numbers: &Numbers, row: &mut Row) {
+    pub fn read_kept(&mut self, kept: &[u16], numbers: &Numbers, row: &mut Row) {
         let nodes = self.clients.len() + self.servers.len();
-        row.nodes.resize(nodes, 0);
-        row.messages.resize(kept.len() - FIRST_NODE - nodes, 0);
-        row.shared = self.here(Slot::Shared, kept[SHARED], numbers);
-        for (at, number) in kept[FIRST_NODE..].iter().enumerate() {
-            match at.checked_sub(nodes) {
-                None => row.nodes[at] = self.here(Slot::Node(at), *number, numbers),
-                Some(message) => row.messages[message] = self.here(Slot::Message, *number, numbers),
+        row.nodes.clear();
+        row.messages.clear();
+        let mut of_parts = kept::numbers(kept);
+        let (_, shared) = key(&mut of_parts);
+        row.shared = self.here(Slot::Shared, shared, numbers);
+        for (at, number) in of_parts.enumerate() {
+            match at < nodes {
+                true => row.nodes.push(self.here(Slot::Node(at), number, numbers)),
+                false => row.messages.push(self.here(Slot::Message, number, numbers)),
             }
         }
     }
@@ -140,7 +146,7 @@ impl<Y: System> Memory<'_, Y> {
     }
 
     /// Appends what the last step led to as a row of numbers for all threads, with what belongs to no part, and says what its hash is.
-    pub fn keep_next(&mut self, rest: Rest, numbers: &Numbers, kept: &mut Vec<u32>) -> u64 {
+    pub fn keep_next(&mut self, rest: Rest, numbers: &Numbers, kept: &mut Vec<u16>) -> u64 {
         let next = std::mem::take(&mut self.next);
         let hash = self.keep_row(&next, rest, numbers, kept);
         self.next = next;
@@ -148,25 +154,26 @@ impl<Y: System> Memory<'_, Y> {
     }
 
     /// The same for the world of a row.
-    pub fn keep_row(&mut self, next: &Row, rest: Rest, numbers: &Numbers, kept: &mut Vec<u32>) -> u64 {
+    pub fn keep_row(&mut self, next: &Row, rest: Rest, numbers: &Numbers, kept: &mut Vec<u16>) -> u64 {
         let Memory { clients, servers, shared, messages, .. } = self;
         let nodes = clients.len() + servers.len();
         let mut hash = RowHash::default();
         hash.add(rest.hash);
         hash.add(shared.hashes[next.shared as usize]);
-        kept.extend([rest.number, shared.for_all(next.shared, nodes, numbers)]);
+        kept::push(kept, rest.number);
+        kept::push(kept, shared.for_all(next.shared, nodes, numbers));
         let (of_clients, of_servers) = next.nodes.split_at(clients.len());
         for (at, (known, number)) in clients.iter_mut().zip(of_clients).enumerate() {
             hash.add(known.hashes[*number as usize]);
-            kept.push(known.for_all(*number, at, numbers));
+            kept::push(kept, known.for_all(*number, at, numbers));
         }
         for (at, (known, number)) in servers.iter_mut().zip(of_servers).enumerate() {
             hash.add(known.hashes[*number as usize]);
-            kept.push(known.for_all(*number, of_clients.len() + at, numbers));
+            kept::push(kept, known.for_all(*number, of_clients.len() + at, numbers));
         }
         for number in &next.messages {
             hash.add(messages.hashes[*number as usize]);
-            kept.push(messages.for_all(*number, nodes + 1, numbers));
+            kept::push(kept, messages.for_all(*number, nodes + 1, numbers));
         }
         hash.end()
     }
