@@ -56,6 +56,11 @@ fn a_violation_is_held_against_the_same_check_with_nothing_dropped() {
     assert_eq!(of(1), ("no-pause".into(), "violated".into()));
     assert_eq!(of(2), ("no-expiry".into(), "holds".into()));
     assert!(both["changed"].as_array().is_some_and(|changed| !changed.is_empty()), "{both}");
+    // Sessions end where clients pause, whether that is asked for by name or not: no check has them last.
+    let given_up = document("check zookeeper-lock --rounds 1 --drop no-expiry --drop no-pause");
+    let controls = given_up["controls"].as_array().expect("controls").iter();
+    let in_force: Vec<_> = controls.map(|control| control["in_force"].as_str()).collect();
+    assert_eq!(in_force, [None, Some("no-pause")]);
     let twice = run("check redis-single --drop no-pause --drop no-pause");
     assert_eq!((twice.code, twice.stderr.as_str()), (2, "error: no-pause is dropped twice\n"));
 }

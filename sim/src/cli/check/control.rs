@@ -60,7 +60,7 @@ pub struct Other {
 }
 
 /// The space with nothing dropped, and if several assumptions are, those with one of them in force again; of these, those that
-/// there are.
+/// there are, and in which it is: what is not dropped by its name may be given up with another one.
 pub fn spaces(check: &Check, lock: &dyn AnyLock, options: &CheckOptions) -> Vec<Other> {
     let with = |in_force: Option<Assumption>| {
         let is_dropped = |dropped: &Assumption| in_force.is_some_and(|kept| kept != *dropped);
@@ -71,7 +71,11 @@ pub fn spaces(check: &Check, lock: &dyn AnyLock, options: &CheckOptions) -> Vec<
         let bounded =
             [check.within(), alike, Within::default()].map(|within| check.bounded(lock, &options, within));
         let space = bounded.into_iter().find_map(Result::ok)?;
-        Some(Other { in_force, space: check.set.in_space(lock, space).ok()? })
+        let space = check.set.in_space(lock, space).ok()?;
+        // The others may give it up as well.
+        let not_in_force = lock.surroundings(&space).ok()?.not_in_force;
+        let is_kept = in_force.is_none_or(|kept| !not_in_force.contains(&kept.name()));
+        is_kept.then_some(Other { in_force, space })
     };
     let each: &[Assumption] = if options.drop.len() > 1 { &options.drop } else { &[] };
     let all = if options.drop.is_empty() { None } else { with(None) };
