@@ -208,7 +208,7 @@ fn progress() -> Vec<Claim> {
         ),
         drawn(&[NoCrash], Violated, "the cells of the dead stay (row C17)"),
         drawn(&[NoLoss], Violated, "a lost deletion is taken for done"),
-        drawn(&[NoExpiry], Holds, "a cell that expired blocks nobody"),
+        drawn(&[NoExpiry], Holds, "each cell is deleted long before it expires"),
         drawn(&[NoExpiry, NoCrash], Holds, "the cells of the dead go in the end"),
         claim(
             endless(),

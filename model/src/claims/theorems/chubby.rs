@@ -233,8 +233,12 @@ fn fencing() -> Vec<Claim> {
         let mut space = without(&PROMISE, assumptions);
         space.setup.workload.writes = writes;
         space.setup.workload.resource_checks = writes != Writes::Store && fence == Fence::Sequencer;
-        // Shorter than a pause: who outlives its session writes when the next one has written.
-        space.setup.workload.hold = if space.bounds.latency_ticks.is_some() { TICK } else { Micros::ZERO };
+        // Who pauses outlives its session in a hold that is shorter than the pause, and writes when the next one has written. Who does
+        // not pause outlives it in a hold that is longer than that one's.
+        let lasts_on = [NoLoss, NoFailOver].iter().any(|assumption| assumptions.contains(assumption));
+        space.bounds.unhurried_holders = lasts_on;
+        let is_short = space.bounds.latency_ticks.is_some() && !lasts_on;
+        space.setup.workload.hold = if is_short { TICK } else { Micros::ZERO };
         space.setup.lock.fence = fence;
         space
     };
@@ -399,7 +403,7 @@ fn consul() -> Vec<Claim> {
         space.setup.lock.session.unanswered = Unanswered::GivenUpAfter(TICK);
     };
     vec![
-        written(&[], Holds, "a session that is renewed each half of its TTL lasts for two"),
+        written(&[], Holds, "a session that is renewed each third of its TTL lasts for two"),
         written(&[NoPause], Violated, "the holder outlives its session while it pauses"),
         with(
             "lock-delay as long as the pause",

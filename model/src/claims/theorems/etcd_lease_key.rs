@@ -206,8 +206,11 @@ fn fencing() -> Vec<Claim> {
         assumptions.iter().for_each(|assumption| drop_from_etcd(&mut space, *assumption));
         space.setup.workload.writes = Writes::Resource;
         space.setup.workload.resource_checks = fence != Fence::None;
-        // Shorter than a pause: who outlives its lease writes when the next one has written.
-        space.setup.workload.hold = if space.bounds.latency_ticks.is_some() { TICK } else { Micros::ZERO };
+        // Who pauses outlives its lease in a hold that is shorter than the pause, and writes when the next one has written. Who does not
+        // pause outlives it in a hold that is longer than that one's.
+        space.bounds.unhurried_holders = assumptions.contains(&NoLoss);
+        let is_short = space.bounds.latency_ticks.is_some() && !space.bounds.unhurried_holders;
+        space.setup.workload.hold = if is_short { TICK } else { Micros::ZERO };
         space.setup.lock.fence = fence;
         space
     };
