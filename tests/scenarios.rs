@@ -667,11 +667,15 @@ fn random_plans_come_upon_most_of_the_failures_within_300_seeds() {
 /// run ends.
 const LONG_RUNS: [&str; 4] = ["R30", "R23", "C3", "C4"];
 
-/// `picklock hunt --repairs 100000` is the long form.
+/// With `PICKLOCK_LONG=1` 2,000 of them each; `picklock hunt --repairs 100000` tries more.
 #[test]
-fn what_is_hunted_survives_2000_fresh_plans_when_repaired() {
+fn what_is_hunted_survives_fresh_plans_when_repaired() {
     for (row, hunt) in hunted() {
-        let fresh = if LONG_RUNS.contains(&row.id) && !is_long() { 200 } else { 2000 };
+        let fresh = match (is_long(), LONG_RUNS.contains(&row.id)) {
+            (true, _) => 2000,
+            (false, false) => 300,
+            (false, true) => 50,
+        };
         let report = sweep(hunt.fixed_lock, &hunt.fixed, faults(hunt.faults), FRESH..FRESH + fresh, true);
         assert!(report.violations.is_empty(), "{}, repaired: {:?}", row.id, report.violations);
         let happened = report.grants + report.row_reads;

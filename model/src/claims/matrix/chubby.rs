@@ -9,6 +9,7 @@ const OUTLIVED: &str = "the holder outlives its session and the lock-delay while
 const UNSHOWN: &str =
     "no sequencer is shown: the write of a holder that has outlived the lock-delay is accepted (rows H2, H3)";
 
+const OUTPACED: &str = "no sequencer is shown: a holder whose clock is slow writes when its session is over";
 const DRIFTING: &str =
     "two TTLs and the lock-delay are over by the leader's clock before one TTL is by the holder's";
 
@@ -25,6 +26,7 @@ pub(super) const CELLS: &[Cell] = &{
         broken("consul-lock", "pause", MutualExclusion, OUTLIVED),
         broken("consul-lock", "pause", FencedResource, UNSHOWN),
         broken("consul-lock", "clock", MutualExclusion, DRIFTING),
+        broken("consul-lock", "clock", FencedResource, OUTPACED),
         broken("consul-lock", "all", MutualExclusion, OUTLIVED),
         broken("consul-lock", "all", FencedResource, UNSHOWN),
         broken("consul-lock-repaired", "pause", MutualExclusion, OUTLIVED),

@@ -10,6 +10,9 @@ const CUT_OFF: &str =
 const DRIFTING: &str = "the lease of a client whose clock is slow ends between two keep-alives";
 const UNANSWERED: &str = "the client counts its lease from an answer's arrival, and looks once a second";
 const TOO_SLOW: &str = "a client whose clock loses more than its margin while a lease lasts stops too late";
+const UNFENCED: &str =
+    "no fencing token is shown: the write of a holder that has outlived its lease is accepted";
+const TOO_SLOW_OF_THREE: &str = "a client whose clock loses half of a lease's time, where the members' gain as much, stops too late (--plan; no seed's clock drifts so far)";
 const TWICE: &str = "a deletion that comes late is of the next key of the same name (row E4)";
 
 const PUT_LATE: &str = "a transaction that comes late, or twice, puts a key after its client has left, and nobody knows of it (row E15)";
@@ -22,7 +25,7 @@ const WATCHED: &str = "whoever leaves deletes its key, and the next one watches 
 
 /// What is known.
 pub(super) const CELLS: &[Cell] = &{
-    use Promise::{DeadlockFreedom, Fifo, MutualExclusion, StarvationFreedom};
+    use Promise::{DeadlockFreedom, FencedResource, Fifo, MutualExclusion, StarvationFreedom};
     [
         verified("etcd-mutex", "none", MutualExclusion, "etcd", TIMED, KEPT_ALIVE),
         verified("etcd-mutex", "none", DeadlockFreedom, "etcd-progress", TIMED, WATCHED),
@@ -34,7 +37,9 @@ pub(super) const CELLS: &[Cell] = &{
         verified("etcd-election", "none", Fifo, "election-fifo", TIMED, KEPT_ALIVE),
         broken("etcd-mutex", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-mutex", "clock", MutualExclusion, DRIFTING),
+        broken("etcd-mutex", "clock", FencedResource, UNFENCED),
         broken("etcd-mutex", "loss", MutualExclusion, UNANSWERED),
+        broken("etcd-mutex", "loss", FencedResource, UNFENCED),
         broken("etcd-mutex", "duplicate", MutualExclusion, TWICE),
         broken("etcd-mutex", "partition", MutualExclusion, CUT_OFF),
         broken("etcd-mutex", "delay", DeadlockFreedom, PUT_LATE),
@@ -48,6 +53,7 @@ pub(super) const CELLS: &[Cell] = &{
         broken("etcd-mutex-repaired", "duplicate", DeadlockFreedom, PUT_LATE),
         broken("etcd-mutex-repaired", "duplicate", StarvationFreedom, PUT_LATE),
         broken("etcd-mutex-3", "pause", MutualExclusion, OUTLIVED),
+        broken("etcd-mutex-3", "clock", MutualExclusion, TOO_SLOW_OF_THREE),
         broken("etcd-mutex-3", "delay", DeadlockFreedom, PUT_LATE),
         broken("etcd-mutex-3", "delay", StarvationFreedom, PUT_LATE),
         broken("etcd-mutex-3", "duplicate", DeadlockFreedom, PUT_LATE),
@@ -55,6 +61,7 @@ pub(super) const CELLS: &[Cell] = &{
         broken("etcd-mutex-3", "partition", DeadlockFreedom, PUT_LATE),
         broken("etcd-mutex-3", "partition", StarvationFreedom, PUT_LATE),
         broken("etcd-mutex-3-repaired", "pause", MutualExclusion, OUTLIVED),
+        broken("etcd-mutex-3-repaired", "clock", MutualExclusion, TOO_SLOW_OF_THREE),
         broken("etcd-mutex-3-repaired", "delay", DeadlockFreedom, PUT_LATE),
         broken("etcd-mutex-3-repaired", "delay", StarvationFreedom, PUT_LATE),
         broken("etcd-mutex-3-repaired", "duplicate", DeadlockFreedom, PUT_LATE),
@@ -63,7 +70,9 @@ pub(super) const CELLS: &[Cell] = &{
         broken("etcd-mutex-3-repaired", "partition", StarvationFreedom, PUT_LATE),
         broken("etcd-election", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-election", "clock", MutualExclusion, DRIFTING),
+        broken("etcd-election", "clock", FencedResource, UNFENCED),
         broken("etcd-election", "loss", MutualExclusion, UNANSWERED),
+        broken("etcd-election", "loss", FencedResource, UNFENCED),
         broken("etcd-election", "partition", MutualExclusion, CUT_OFF),
         broken("etcd-election-repaired", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-election-repaired", "clock", MutualExclusion, TOO_SLOW),
@@ -72,8 +81,10 @@ pub(super) const CELLS: &[Cell] = &{
         broken("etcd-election-repaired", "duplicate", DeadlockFreedom, PUT_LATE),
         broken("etcd-election-repaired", "duplicate", StarvationFreedom, PUT_LATE),
         broken("etcd-election-3", "pause", MutualExclusion, OUTLIVED),
+        broken("etcd-election-3", "clock", MutualExclusion, TOO_SLOW_OF_THREE),
         broken("etcd-lease-key", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-lease-key", "clock", MutualExclusion, DRIFTING),
+        broken("etcd-lease-key", "clock", FencedResource, UNFENCED),
         broken("etcd-lease-key", "loss", MutualExclusion, UNANSWERED),
         broken("etcd-lease-key-repaired", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-lease-key-repaired", "clock", MutualExclusion, TOO_SLOW),
@@ -82,5 +93,7 @@ pub(super) const CELLS: &[Cell] = &{
         broken("etcd-lease-key-repaired", "duplicate", DeadlockFreedom, PUT_LATE),
         broken("etcd-lease-key-repaired", "duplicate", StarvationFreedom, PUT_LATE),
         broken("etcd-lease-key-3", "pause", MutualExclusion, OUTLIVED),
+        broken("etcd-lease-key-3", "clock", MutualExclusion, TOO_SLOW_OF_THREE),
+        broken("etcd-lease-key-3", "clock", FencedResource, TOO_SLOW_OF_THREE),
     ]
 };

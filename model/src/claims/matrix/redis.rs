@@ -31,8 +31,6 @@ const FALSE_ALARM: &str = "pings get lost, the replica is promoted while the mas
 const RETURNS: &str = "an old master comes back, and takes locks that the new one does not know of";
 const UNREPLICATED: &str =
     "the master dies before its replica has heard of the lock (row R7), or loses its last second";
-const SLOW_NODES: &str =
-    "an answer takes longer than the 50 ms that a node is given: no attempt has a majority in time";
 const ALL: &str = "all of the above";
 
 const SLOW_WORK: &str = "the resource is slow to answer, and the holder does not look at its lease";
@@ -88,20 +86,12 @@ pub(super) const CELLS: &[Cell] = &{
         broken(REDLOCK, "none", FencedResource, IN_FLIGHT),
         broken(REDLOCK, "pause", MutualExclusion, OUTLIVED),
         broken(REDLOCK, "pause", FencedResource, UNFENCED),
-        broken(REDLOCK, "delay", DeadlockFreedom, SLOW_NODES),
-        broken(REDLOCK, "delay", StarvationFreedom, SLOW_NODES),
         broken(REDLOCK, "power-loss", MutualExclusion, EVERYSEC),
         broken(REDLOCK, "all", MutualExclusion, ALL),
         broken(REDLOCK, "all", FencedResource, UNFENCED),
-        broken(REDLOCK, "all", DeadlockFreedom, SLOW_NODES),
-        broken(REDLOCK, "all", StarvationFreedom, SLOW_NODES),
         broken(REDLOCK_FENCED, "pause", MutualExclusion, OUTLIVED),
-        broken(REDLOCK_FENCED, "delay", DeadlockFreedom, SLOW_NODES),
-        broken(REDLOCK_FENCED, "delay", StarvationFreedom, SLOW_NODES),
         broken(REDLOCK_FENCED, "power-loss", MutualExclusion, EVERYSEC),
         broken(REDLOCK_FENCED, "all", MutualExclusion, ALL),
-        broken(REDLOCK_FENCED, "all", DeadlockFreedom, SLOW_NODES),
-        broken(REDLOCK_FENCED, "all", StarvationFreedom, SLOW_NODES),
         broken(SHARED, "none", FencedResource, IN_FLIGHT),
         broken(SHARED, "pause", MutualExclusion, OUTLIVED),
         broken(SHARED, "pause", FencedResource, UNFENCED),

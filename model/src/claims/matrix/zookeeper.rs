@@ -38,6 +38,7 @@ pub(super) const CELLS: &[Cell] = &{
         broken(WRITTEN, "pause", FencedResource, UNFENCED),
         broken(WRITTEN, "pause", Fifo, REJOINS),
         broken(WRITTEN, "clock", MutualExclusion, DRIFTING),
+        broken(WRITTEN, "clock", FencedResource, LATE),
         broken(WRITTEN, "delay", MutualExclusion, SLOW),
         broken(WRITTEN, "delay", FencedResource, LATE),
         broken(WRITTEN, "delay", Fifo, REJOINS),

@@ -8,6 +8,7 @@
 mod among;
 mod plausible;
 
+pub use plausible::DRIFT_PPM_MAX;
 pub(crate) use plausible::LENGTH_MAX;
 
 use crate::seeded::network::Network;

@@ -44,10 +44,16 @@ impl Default for Network {
 }
 
 impl Network {
-    /// The same latencies, but nothing is lost, doubled, or slower than usual.
+    /// Nothing is lost, doubled, or slower than on a good day: a message that takes longer than a client waits for it is a fault, too,
+    /// however many of them are as slow.
     #[must_use]
     pub fn healed(self) -> Network {
-        Network { latency_min: self.latency_min, latency_max: self.latency_max, ..Network::default() }
+        let good = Network::default();
+        Network {
+            latency_min: self.latency_min.min(good.latency_max),
+            latency_max: self.latency_max.min(good.latency_max),
+            ..good
+        }
     }
 
     fn is_whole(&self) -> bool {
@@ -286,6 +292,21 @@ mod tests {
         assert!(latencies.iter().all(|latency| (200..=2000).contains(latency)));
         assert!(latencies.windows(2).any(|pair| pair[0] > pair[1] + 100), "messages overtake each other");
         assert_eq!(strikes, Strikes::default());
+    }
+
+    #[test]
+    fn once_it_has_healed_no_message_takes_longer_than_on_a_good_day() {
+        let (good, ms) = (Network::default(), Micros::millis);
+        let slow = Network { latency_max: ms(99), tail_per_mille: 100, tail_max: ms(500), ..good };
+        let slower = Network { latency_min: ms(20), ..slow };
+        let quick = Network { latency_min: Micros(1), latency_max: Micros(1), loss_per_mille: 9, ..good };
+        for network in [slow, slower, quick] {
+            let (fates, _) = fates(network, Kind::Reply, |wires| {
+                assert_eq!(wires.heal(), network.latency_max.min(good.latency_max));
+            });
+            assert!(fates.iter().all(|fate| fate.first.is_some_and(|latency| latency <= good.latency_max)));
+        }
+        assert_eq!((quick.healed().latency_min, quick.healed().latency_max), (Micros(1), Micros(1)));
     }
 
     #[test]

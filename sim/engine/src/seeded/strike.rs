@@ -1,6 +1,6 @@
 //! What the faults of a plan do to a run, and how it heals.
 
-use crate::plans::plan::{Fault, Side, Target};
+use crate::plans::plan::{DRIFT_PPM_MAX, Fault, Side, Target};
 use crate::seeded::agenda::Pending;
 use crate::seeded::cast::Cast;
 use crate::seeded::marks::Blow;
@@ -328,8 +328,8 @@ impl<Y: System> Run<'_, '_, Y> {
     }
 
     fn set_drift(&mut self, node: Node, ppm: i32) {
-        // A clock that stood still or ran twice as fast would be another fault.
-        let ppm = ppm.clamp(-500_000, 500_000);
+        // Of plans that are read from files and tokens none asks for more.
+        let ppm = ppm.clamp(-DRIFT_PPM_MAX, DRIFT_PPM_MAX);
         self.change_clock(node, |clock, now| clock.set_drift(ppm, now));
         self.show_on_the_way(|| Happening::ClockDrifts { node, ppm });
     }

@@ -174,9 +174,13 @@ impl<'a, L: Lock> Run<'a, L> {
     }
 }
 
+/// Without latency a message would arrive in the tick in which it was sent, and perhaps before that.
+pub(super) fn latency_min(plan: &Plan) -> Micros {
+    plan.network.latency_min.max(Micros(1))
+}
+
 fn network(plan: &Plan, seed: u64, tick: Micros) -> Sim<'static> {
-    // Without latency a message would arrive in the tick in which it was sent, and perhaps before that.
-    let latency_min = plan.network.latency_min.max(Micros(1));
+    let latency_min = latency_min(plan);
     Builder::new()
         .epoch(UNIX_EPOCH)
         .rng_seed(seed)

@@ -3,9 +3,9 @@
 
 use super::host::Host;
 use super::net::host_name;
-use super::run::Run;
+use super::run::{Run, latency_min};
 use crate::hosted::driver::duration;
-use crate::plans::plan::{Fault, Side, Target};
+use crate::plans::plan::{DRIFT_PPM_MAX, Fault, Side, Target};
 use crate::seeded::agenda::Pending;
 use crate::seeded::cast::Cast;
 use crate::seeded::run::later;
@@ -273,7 +273,7 @@ impl<L: Lock> Run<'_, L> {
 
     fn set_drift(&mut self, node: Node, ppm: i32) {
         // A clock that stood still or ran twice as fast would be another fault.
-        let ppm = ppm.clamp(-500_000, 500_000);
+        let ppm = ppm.clamp(-DRIFT_PPM_MAX, DRIFT_PPM_MAX);
         self.change_clock(node, |clock, now| clock.set_drift(ppm, now));
         self.show(Happening::ClockDrifts { node, ppm });
     }
@@ -387,6 +387,9 @@ impl<L: Lock> Run<'_, L> {
     fn heal(&mut self) {
         self.show(Happening::Healed);
         self.triggers.clear();
+        // Turmoil's shortest latency cannot be changed any more.
+        let latency_max = self.plan.network.healed().latency_max.max(latency_min(self.plan));
+        self.sim.set_max_message_latency(duration(latency_max));
         for from in 0..self.hosts.len() {
             for to in (0..self.hosts.len()).filter(|to| *to != from) {
                 if *self.links.link_mut(from, to) != (0, Micros::ZERO) {

@@ -1,11 +1,14 @@
 //! Which plans no engine should be given: they come from files and tokens, which may say anything.
 
-use super::Plan;
+use super::{Fault, Plan, Planned};
 use picklock_model::time::Micros;
 use serde_json::Value;
 
 /// No time in a plan is longer: 30 days. Nor is any other number larger.
 pub(crate) const LENGTH_MAX: Micros = Micros::seconds(30 * 86_400);
+
+/// No clock gains or loses more than this, in parts of a million.
+pub const DRIFT_PPM_MAX: i32 = 500_000;
 
 impl Plan {
     /// Why no engine should be given this plan; `None`: it can be run.
@@ -17,7 +20,7 @@ impl Plan {
             Ok(value) => value,
             Err(error) => unreachable!("a plan is plain data: {error}"),
         };
-        bad_number("", &value)
+        bad_number("", &value).or_else(|| self.faults.iter().find_map(too_fast))
     }
 
     /// Which client or server it names of which there is none where so many are.
@@ -28,6 +31,13 @@ impl Plan {
         };
         nobody("", &value, clients, servers)
     }
+}
+
+/// A clock that stood still or ran twice as fast would be another fault.
+fn too_fast(planned: &Planned) -> Option<String> {
+    let Fault::Drift { ppm, .. } = planned.fault else { return None };
+    let is_more = ppm.unsigned_abs() > DRIFT_PPM_MAX.unsigned_abs();
+    is_more.then(|| format!("its clocks drift by {ppm} ppm, and none drifts by more than {DRIFT_PPM_MAX}"))
 }
 
 fn nobody(name: &str, value: &Value, clients: u8, servers: u8) -> Option<String> {
@@ -96,6 +106,9 @@ mod tests {
         assert_eq!(why(Fault::Pause { node, length: LENGTH_MAX }), "");
         assert_eq!(why(Fault::Pause { node, length: Micros(-5) }), "-5 is less than nothing");
         assert!(why(Fault::Pause { node, length: LENGTH_MAX + Micros(1) }).ends_with("which are 30 days"));
+        assert_eq!(why(Fault::Drift { node, ppm: -500_000 }), "");
+        let too_fast = "its clocks drift by 500001 ppm, and none drifts by more than 500000";
+        assert_eq!(why(Fault::Drift { node, ppm: 500_001 }), too_fast);
         let network = Network { latency_min: Micros(2), latency_max: Micros(1), ..Network::default() };
         assert!(Plan { network, ..Plan::default() }.implausible().is_some());
         let network = Network { loss_per_mille: 1001, ..Network::default() };
