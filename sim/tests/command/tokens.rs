@@ -219,7 +219,7 @@ fn who_is_shown_a_failure_is_told_what_to_do_with_it() {
     let sweep = run("sweep cassandra-queue --faults clock --seeds 0..200 --watch 0");
     let next = [
         "see it      picklock replay cassandra-queue:clock:",
-        "draw it     picklock replay",
+        "draw it     the same, and --out run.html",
         "shrink it   picklock shrink",
     ];
     assert!(next.iter().all(|next| sweep.stdout.contains(next)), "{}", sweep.stdout);
