@@ -474,7 +474,7 @@ mod tests {
     fn who_asks_for_a_lock_that_nobody_is_in_waits_in_vain_until_somebody_enters() {
         let mut witness = Witness::default();
         let [a, b] = ["A", "B"].map(|name| witness.client(Some(name)).unwrap());
-        let mut say = |witness: &mut Witness, client, word, at| {
+        let say = |witness: &mut Witness, client, word, at| {
             witness.hear(client, word, "orders", None, Micros(at)).unwrap();
         };
         let in_vain = |witness: &Witness, at| {
