@@ -21,7 +21,7 @@ use picklock_properties::{
     Access, ClientId, ClientSet, Event, FencingToken, HoldId, Mode, Monitors, Promise, PromiseSet, Violation,
 };
 use serde::Serialize;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub const LOCKS_MAX: usize = 1_000;
 const NAME_MAX: usize = 100;
@@ -179,6 +179,8 @@ struct Lock {
     waiting: BTreeMap<ClientId, Micros>,
     /// When the last holder left or ended, if nobody has entered since; `None`: somebody is in, or nobody ever was.
     free_since: Option<Micros>,
+    /// Who had asked in vain, and for how long, of those that have ended since somebody was in.
+    in_vain: (BTreeSet<ClientId>, Micros),
     /// The newest token that came with a write.
     newest: Option<i64>,
     tokens: Tokens,
@@ -233,6 +235,7 @@ impl Default for Lock {
             wanted: BTreeMap::new(),
             waiting: BTreeMap::new(),
             free_since: None,
+            in_vain: Default::default(),
             newest: None,
             tokens: Tokens::default(),
         }
@@ -380,20 +383,20 @@ impl Witness {
             if usage.holding.contains(client) || usage.waiting.contains(client) {
                 lock.observe(Event::Crashed { client }, &mut self.tested);
             }
-            lock.waiting.remove(&client);
             lock.note_holders(now);
+            lock.note_in_vain(now);
+            lock.waiting.remove(&client);
         }
         held
     }
 
-    /// Of the locks that nobody is in though clients want them, the one of which that has been so for longest.
+    /// Of the locks that nobody has been in though clients wanted them, until now or until the clients ended, the one of which that was so
+    /// for longest.
     pub fn wanted_in_vain(&self, now: Micros) -> Option<InVain> {
         let in_vain = self.locks.iter().filter_map(|(name, lock)| {
-            let wanted = *lock.waiting.values().min()?;
-            let is_free = lock.monitors.usage().holding.is_empty();
-            let since = lock.free_since.map_or(wanted, |free| free.max(wanted));
-            let clients = lock.waiting.keys().map(|client| self.name(*client)).collect();
-            is_free.then(|| InVain { lock: name.clone(), clients, length: now - since })
+            let (clients, length) = lock.wanted_in_vain(now)?;
+            let clients = clients.into_iter().map(|client| self.name(client)).collect();
+            Some(InVain { lock: name.clone(), clients, length })
         });
         in_vain.max_by_key(|in_vain| in_vain.length)
     }
@@ -430,10 +433,31 @@ impl Lock {
         self.tokens.held_by.retain(|_, holder| *holder != client);
     }
 
+    /// Who asks for it, or did until he ended, while nobody is in, and for how long that has been so.
+    fn wanted_in_vain(&self, now: Micros) -> Option<(BTreeSet<ClientId>, Micros)> {
+        if !self.monitors.usage().holding.is_empty() {
+            return None;
+        }
+        let (mut clients, mut length) = self.in_vain.clone();
+        if let Some(wanted) = self.waiting.values().min() {
+            let since = self.free_since.map_or(*wanted, |free| free.max(*wanted));
+            length = length.max(now - since);
+            clients.extend(self.waiting.keys());
+        }
+        (!clients.is_empty()).then_some((clients, length))
+    }
+
+    /// A client ends: what it has asked for in vain is known still.
+    fn note_in_vain(&mut self, now: Micros) {
+        if let Some(in_vain) = self.wanted_in_vain(now) {
+            self.in_vain = in_vain;
+        }
+    }
+
     fn note_holders(&mut self, now: Micros) {
         let is_entered = !self.monitors.usage().holding.is_empty();
         match is_entered {
-            true => self.free_since = None,
+            true => (self.free_since, self.in_vain) = (None, Default::default()),
             false if !self.holds.is_empty() => {
                 self.free_since.get_or_insert(now);
             }
@@ -491,7 +515,10 @@ mod tests {
         say(&mut witness, b, Word::Want, 120);
         assert_eq!(in_vain(&witness, 150), Some(("B".to_owned(), 50)));
         assert_eq!(witness.gone(b, Micros(160)), [""; 0]);
-        assert_eq!(in_vain(&witness, 200), None, "nobody asks any more");
+        assert_eq!(in_vain(&witness, 200), Some(("B".to_owned(), 60)), "it had asked until it ended");
+        say(&mut witness, a, Word::Enter, 300);
+        say(&mut witness, a, Word::Leave, 301);
+        assert_eq!(in_vain(&witness, 400), None, "nobody asks any more");
     }
 
     #[test]
