@@ -151,6 +151,9 @@ pub enum Persistence {
     #[default]
     None,
     /// `appendfsync everysec`: the end of the process costs nothing, a power loss what was written since the last sync.
+    ///
+    /// Left out: a real server on a busy disk puts off the write itself for up to two seconds (`flushAppendOnlyFile`), and answers meanwhile.
+    /// That hides that the end of the process alone may cost what was acknowledged, and a power loss two seconds of it.
     AofEverySecond,
     /// `appendfsync always`: nothing that was acknowledged is lost.
     AofAlways,
