@@ -229,6 +229,7 @@ mod seeded {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn lost_messages_break_mutual_exclusion_of_the_lock_as_written() {
         is_broken(AS_WRITTEN, Calls::Lock, FaultKind::Loss, 1000);
     }
@@ -275,6 +276,7 @@ mod seeded {
 
     /// The reason that the matrix gives for double grants without pauses or wrong clocks.
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_holder_that_minds_its_own_lease_ends_double_grants_under_all_but_pauses_and_clocks() {
         let promises = PromiseSet::from_iter([Promise::MutualExclusion]);
         let setup = matrix_setup(promises, |lock| {

@@ -30,6 +30,7 @@ mod exhaustive {
         use super::*;
 
         #[test]
+        #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
         fn any_second_look_is_enough_where_main_cells_stay() {
             for latency in [AT_ONCE, WITHIN_A_TICK] {
                 broken(&paused(latency, None, |lock| lock));
@@ -82,6 +83,7 @@ mod exhaustive {
 
     /// Row C19, where clocks stand still between steps: whatever goes back hides the shadow cell. Any of three repairs helps.
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_hidden_shadow_cell_is_harmless_under_any_of_three_repairs() {
         broken(&stepping(|lock| lock));
         kept(&stepping(|lock| Settings { own_id_check: true, ..lock }));
@@ -117,6 +119,7 @@ mod exhaustive {
     /// Line 4 finds the own cell of a release whose deletion timed out and is still under way. The authors' own lock draws a
     /// new thread id for each call, and so never gets there.
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn line_4_takes_a_cell_for_its_own_whose_deletion_is_under_way() {
         let late = |retry_deletes| {
             let mut space = spaces::shadow_lock(2, 1, Calls::Lock, &[Promise::MutualExclusion]);

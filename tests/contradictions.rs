@@ -131,6 +131,7 @@ fn broken_by(lock: &dyn AnyLock, fault: Option<FaultKind>, seeds: u64) -> Vec<(P
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_check_calls_kept_no_random_run_breaks() {
     let (rounds, states_max, seeds, least) = match std::env::var_os("PICKLOCK_LONG") {
         Some(_) => (2, STATES_MAX, 2_000, 100),
@@ -207,6 +208,7 @@ fn without_what_is_no_assumption(space: NamedSpace, fault: Option<FaultKind>) ->
 
 /// Of these the matrix says that a late write needs no fault at all, though hardly any random run shows it.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_write_under_way_when_the_lease_ends_is_overtaken_without_any_fault() {
     for name in ["redis-readers-writer", "redis-readers-writer-repaired", "redlock"] {
         let lock = lock(name);
@@ -219,6 +221,7 @@ fn a_write_under_way_when_the_lease_ends_is_overtaken_without_any_fault() {
 
 /// These cells of the matrix rest on the exhaustive search alone: no seed has met them, and the tests of all cells end long before.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn who_shows_no_token_writes_late_where_a_clock_drifts_or_keep_alives_are_lost() {
     let drifting = ["etcd-mutex", "etcd-election", "etcd-lease-key", "zookeeper-lock", "consul-lock"];
     let drifts = drifting.map(|name| (name, Assumption::BoundedDrift));
@@ -232,6 +235,7 @@ fn who_shows_no_token_writes_late_where_a_clock_drifts_or_keep_alives_are_lost()
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_check_breaks_the_matrix_knows_to_be_broken() {
     let (states_max, least) = match std::env::var_os("PICKLOCK_LONG") {
         Some(_) => (200_000, 300),
@@ -311,6 +315,7 @@ fn why_mended(
 
 /// What is let in more can be left undone, so a world with more faults has every run of the one with fewer.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_breaks_without_one_assumption_breaks_without_a_second_one() {
     // Every day one pair of many: others for other locks and promises.
     let (states_max, each, least) = match std::env::var_os("PICKLOCK_LONG") {

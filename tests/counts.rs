@@ -206,6 +206,7 @@ fn the_prose_of_the_findings_says_how_many_runs_broke_a_promise() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_lock_that_is_run_again_breaks_as_many_promises_as_were_counted() {
     if std::env::var_os("PICKLOCK_UPDATE_GOLDEN").is_some() {
         return;

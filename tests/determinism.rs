@@ -22,6 +22,7 @@ fn all_faults(lock_name: &str, seed: u64) -> Token {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_seed_runs_alike_in_any_thread() {
     let hash = |token: &Token| {
         let replay = replay(token, &TextOptions::default());
@@ -44,6 +45,7 @@ fn a_seed_runs_alike_in_any_thread() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_sweep_reports_the_same_with_any_number_of_threads() {
     let report = |lock_name: &str, jobs, keep_going| -> SweepReport {
         let stop = AtomicBool::new(false);
@@ -61,6 +63,7 @@ fn a_sweep_reports_the_same_with_any_number_of_threads() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn an_exhaustive_search_finds_the_same_with_any_number_of_threads() {
     let with = |threads: usize, claim: &Claim| -> Checked {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

@@ -21,6 +21,7 @@ mod exhaustive {
     use picklock_sim::registry::{CheckVerdict, Checked, goals};
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn three_who_call_twice_are_let_in_one_by_one_in_the_order_in_which_the_store_heard_of_them() {
         let mut space = spaces::feedback_lock(3, Calls::Lock, &[Promise::MutualExclusion, Promise::Fifo]);
         space.setup.workload.rounds = 2;
@@ -28,6 +29,7 @@ mod exhaustive {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn three_who_try_are_let_in_one_by_one() {
         let mut space = spaces::feedback_lock(3, Calls::TryLock, &[Promise::MutualExclusion]);
         space.setup.workload.rounds = 2;
@@ -35,6 +37,7 @@ mod exhaustive {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn everybody_who_waits_gets_the_lock_on_every_fair_schedule() {
         let mut space = spaces::feedback_lock(3, Calls::Lock, &[]);
         space.setup.workload.rounds = 2;

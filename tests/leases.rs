@@ -141,6 +141,7 @@ mod service {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_keeper_ends_no_lease_that_is_renewed() {
         let mut space = kept(2, 1, &[Promise::MutualExclusion]);
         space.bounds.colocated = true;

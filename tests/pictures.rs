@@ -19,6 +19,7 @@ fn the_pictures_of_these_failures_are_as_they_were() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_browser_draws_the_page_of_each_failure_and_steps_through_all_of_it() {
     let Some(browser) = browser() else {
         eprintln!("skipped: no Chromium is installed, so no page was opened in a browser");
@@ -39,6 +40,7 @@ fn a_browser_draws_the_page_of_each_failure_and_steps_through_all_of_it() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn in_a_low_window_all_that_stands_above_the_steps_takes_a_quarter_of_600_pixels_at_most() {
     let Some(browser) = browser() else {
         eprintln!("skipped: no Chromium is installed, so no page was opened in a browser");

@@ -36,6 +36,7 @@ mod exhaustive {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn the_same_where_messages_take_a_tick() {
         for contact in [Contact::InTurn, Contact::AtOnce] {
             let mut space = space(contact, WITHIN_A_TICK);

@@ -19,6 +19,7 @@ fn come_back(lock: &dyn AnyLock, setup: &[u8], faults: FaultSet) -> String {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn every_registered_setup_and_every_one_that_is_hunted_in_comes_back_by_name() {
     let mut lengths = Vec::new();
     for lock in locks() {
@@ -37,6 +38,7 @@ fn every_registered_setup_and_every_one_that_is_hunted_in_comes_back_by_name() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn of_the_tokens_of_one_usual_kind_of_fault_19_in_20_have_at_most_400_characters() {
     let mut lengths: Vec<usize> = Vec::new();
     for lock in locks().iter().filter(|lock| lock.is_lock()) {

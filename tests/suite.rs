@@ -40,6 +40,8 @@
 //!
 //! The explorer and the canonical form have tests of their own, in `model/tests`.
 //!
+//! Tests of more than a second and a half are ignored, but for a few; `cargo test -- --include-ignored` runs them, too.
+//!
 //! | variable | what it does |
 //! |---|---|
 //! | `PICKLOCK_SEED=n` | seeded tests run seed n and no other |

@@ -33,6 +33,7 @@ fn theorem_3_holds_exactly_under_its_assumptions() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn nobody_is_passed_twice_by_the_same_thread_exactly_under_its_assumptions() {
     comes_out_as_claimed("bounded-overtaking");
 }
@@ -58,6 +59,7 @@ fn redlock_excludes_others_exactly_under_its_assumptions() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_keys_of_a_quorum_live_together_for_min_validity_exactly_under_its_assumptions() {
     comes_out_as_claimed("min-validity");
 }
@@ -73,6 +75,7 @@ fn redlock_is_granted_as_long_as_a_majority_is_up() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_five_steps_exclude_others_exactly_under_their_assumptions() {
     comes_out_as_claimed("zookeeper");
 }
@@ -93,17 +96,20 @@ fn work_inside_the_ensemble_is_safe_if_it_is_guarded_and_work_outside_if_it_carr
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_writer_is_alone_among_readers_exactly_under_the_assumptions_of_the_lock() {
     comes_out_as_claimed("readers-writer");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_semaphore_on_redis_is_held_by_no_more_than_it_has_permits_exactly_under_its_assumptions() {
     comes_out_as_claimed("semaphore");
 }
 
 /// The Redlock article gives no proof. These runs say what one would have to assume.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_shortest_counterexamples_to_redlock_are_as_they_were() {
     let broken = |claim: &Claim| claim.expected == Expected::Violated && claim.variant.is_empty();
     // The large ones among them, too: each is to be read.
@@ -141,6 +147,7 @@ fn every_theorem_is_claimed_with_all_its_assumptions_and_with_some_dropped() {
 /// A change of these numbers is a change of the model: of a machine, the store, the canonical form, or the bounds. Of the large spaces
 /// only what they came to last time is there, without `PICKLOCK_LONG=1`.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_spaces_of_the_theorems_and_of_the_repairs_have_their_sizes() {
     let mut table = String::new();
     let mut left = 0;
@@ -163,11 +170,13 @@ fn the_spaces_of_the_theorems_and_of_the_repairs_have_their_sizes() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn etcds_mutex_excludes_others_exactly_under_its_assumptions() {
     comes_out_as_claimed("etcd");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn etcds_mutex_is_granted_in_the_order_of_create_revisions_as_long_as_leases_last() {
     comes_out_as_claimed("etcd-fifo");
 }
@@ -183,16 +192,19 @@ fn a_create_revision_is_a_fencing_token_exactly_under_its_assumptions() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn etcds_election_has_one_leader_exactly_under_its_assumptions() {
     comes_out_as_claimed("election");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn etcds_election_elects_in_the_order_of_create_revisions_as_long_as_leases_last() {
     comes_out_as_claimed("election-fifo");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn whoever_campaigns_in_etcds_election_leads_in_the_end_exactly_under_its_assumptions() {
     comes_out_as_claimed("election-progress");
 }
@@ -203,21 +215,25 @@ fn the_create_revision_of_a_leaders_key_is_a_fencing_token_exactly_under_its_ass
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_key_with_a_lease_has_one_holder_exactly_under_its_assumptions() {
     comes_out_as_claimed("lease-key");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn whoever_waits_for_a_key_with_a_lease_puts_it_in_the_end_exactly_under_its_assumptions() {
     comes_out_as_claimed("lease-key-progress");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_create_revision_of_a_key_with_a_lease_is_a_fencing_token_exactly_under_its_assumptions() {
     comes_out_as_claimed("lease-key-fencing");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_variable_is_linearizable_in_every_store_exactly_under_its_assumptions() {
     comes_out_as_claimed("variable");
 }
@@ -253,11 +269,13 @@ fn a_cache_under_a_lock_is_fresh_exactly_if_it_is_emptied_first_and_minds_validi
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_lock_of_a_chubby_cell_excludes_others_exactly_under_its_assumptions() {
     comes_out_as_claimed("chubby");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_sequencer_is_a_fencing_token_exactly_under_its_assumptions() {
     comes_out_as_claimed("chubby-fencing");
 }
@@ -268,6 +286,7 @@ fn who_waits_for_a_lock_of_a_chubby_cell_gets_it_exactly_under_its_assumptions()
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn consuls_lock_excludes_others_exactly_under_its_assumptions() {
     comes_out_as_claimed("consul");
 }
@@ -279,6 +298,7 @@ fn consuls_lock_index_is_a_fencing_token_exactly_under_its_assumptions() {
 
 /// A holder that always outlives its lock never comes to write, and a lock without tokens would seem to be safe.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_has_no_tokens_lets_late_writers_in_whatever_outlives_the_lock() {
     use Assumption::{Durable, KeysKept, NoPause, NoServerClockStep};
     let breaks = [

@@ -64,6 +64,7 @@ fn years_between(mishaps: Mishaps, years: f64) -> f64 {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn once_in_23_years_is_right_for_what_it_assumes() {
     let computed = BATCH / (BATCH / DAY).powi(2) / YEAR;
     assert!((23.6..23.7).contains(&computed), "{computed}");
@@ -74,6 +75,7 @@ fn once_in_23_years_is_right_for_what_it_assumes() {
 
 /// What outlasts a batch fails the next ones, too: two such meet far more often.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_lasts_for_minutes_befalls_both_within_months() {
     for last in [10.0, 60.0, 600.0] {
         let drawn = years_between(Mishaps { last, ..AS_WRITTEN }, 40_000.0);

@@ -562,6 +562,7 @@ fn by_definition(space: &Space<Maze>, goal: Goal) -> bool {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_lassos_of_the_catalogue_are_lassos() {
     let mut found = 0;
     for row in scenarios() {

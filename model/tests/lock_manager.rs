@@ -45,6 +45,7 @@ fn goes_on(what: &str, space: &Space<Managed>) -> bool {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn holders_in_every_mode_go_together_and_come_to_an_end() {
     for store in [Settings::LINUX, Settings::VMS] {
         assert_holds("two rounds", &modes(store, (2, 2), EXCLUDES));
@@ -151,6 +152,7 @@ fn a_cache_is_emptied_before_its_lock_is_given_up_or_somebody_reads_what_is_not_
 
 /// Row V9.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_value_block_in_doubt_is_no_number_or_a_stale_cache_is_taken_for_fresh() {
     let space = |validity| {
         let mut space = cache(GivesUp::CacheFirst, validity, (2, 2));
@@ -162,6 +164,7 @@ fn a_value_block_in_doubt_is_no_number_or_a_stale_cache_is_taken_for_fresh() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_new_master_that_asks_keeps_everything_and_one_that_does_not_gives_locks_away() {
     for (what, of) in [
         ("readers and writers", readers_and_writers as fn(_, _, &[Promise]) -> _),
@@ -208,6 +211,7 @@ fn an_answer_to_a_recovery_that_was_given_up_counts_for_nothing_or_somebody_has_
 
 /// Row V7.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn conversions_that_are_granted_as_they_came_to_stand_anew_wait_for_ever() {
     let space = |order| {
         let mut space = two_conversions(queues_in_order(order, 3), 1, GOES_ON);
@@ -224,6 +228,7 @@ fn conversions_that_are_granted_as_they_came_to_stand_anew_wait_for_ever() {
 
 /// Row V3.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_value_block_that_a_new_master_is_not_sent_is_taken_for_valid() {
     let space = |sends_values| {
         let recovery = Recovery { sends_values, ..Recovery::LINUX };
@@ -235,6 +240,7 @@ fn a_value_block_that_a_new_master_is_not_sent_is_taken_for_valid() {
 
 /// Row V4.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_lock_that_is_given_on_before_a_journal_is_replayed_shows_what_was_before() {
     let space = |journals| journaled_variable(journals, (2, 2), &[Promise::Linearizable]);
     assert_linearizable_in(405_360, "first", &space(Journals::ReplayedFirst));
@@ -242,6 +248,7 @@ fn a_lock_that_is_given_on_before_a_journal_is_replayed_shows_what_was_before() 
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn who_is_taken_for_dead_is_switched_off_first_or_goes_on_beside_the_next_one() {
     let of_size = |size, of: fn(_, _, &[Promise]) -> Space<Managed>, fences| {
         let store = Settings { fences, removed_after: Some(Micros::seconds(20)), ..Settings::LINUX };
@@ -266,6 +273,7 @@ fn who_is_taken_for_dead_is_switched_off_first_or_goes_on_beside_the_next_one() 
 
 /// A directory, and masters of what was first asked for from them; what a dead one mastered gets another master.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn several_nodes_master_resources_and_one_of_them_may_die() {
     for (what, of, sizes) in [
         ("readers and writers", readers_and_writers as fn(_, _, &[Promise]) -> _, [545, 719_333]),

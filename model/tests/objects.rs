@@ -54,6 +54,7 @@ fn a_mark_of_the_last_writer_is_not_enough_where_others_write_and_one_for_each_c
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn versions_that_start_again_let_an_old_compare_succeed() {
     let mut space = variable(2, 3, &[Promise::Linearizable]);
     space.setup.lock.object.deletes = true;
@@ -176,6 +177,7 @@ fn two_naive_handlers_overwrite_each_other() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_handler_that_decides_in_one_compare_and_set_runs_once_though_two_run_and_crash() {
     let mut space = handler(2, 2, &[Promise::ExactlyOnce]);
     space.setup.lock.object.commit = Commit::AtOnce;

@@ -204,6 +204,7 @@ fn compare_many(comparison: &RefCell<Comparison>, settings: Settings, cases: u32
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_simulator_answers_as_a_real_server_does_and_a_flawed_one_does_not() {
     let Some(server) = Server::start() else {
         println!("no ZooKeeper here to compare with (apt-get install zookeeper)");
@@ -227,6 +228,7 @@ fn the_simulator_answers_as_a_real_server_does_and_a_flawed_one_does_not() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_counter_of_a_real_server_stays_at_its_end() {
     let Some(server) = Server::start_next_to_the_end() else {
         println!("no ZooKeeper here, or no Java compiler, to see its counter end with");

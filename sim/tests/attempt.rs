@@ -96,6 +96,7 @@ fn a_lock_that_lives_on_one_of_several_servers_is_told_so() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn each_call_and_each_round_has_a_folder_of_its_own() {
     let folder = folder("folders");
     let plan = plan_file(&folder, 1_000_000);

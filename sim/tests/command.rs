@@ -341,6 +341,7 @@ fn every_document_has_the_keys_of_the_contract() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_hunt_finds_from_every_start_and_the_repaired_lock_survives_the_same_seeds() {
     let hunt = &rows("hunt C6 --starts 3")[0];
     assert_eq!((&hunt["found"], &hunt["fix_holds"]), (&3.into(), &true.into()), "{hunt}");
@@ -364,6 +365,7 @@ fn a_repaired_row_without_a_lock_holds_by_what_is_read() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn strategies_are_compared_line_by_line_and_in_the_end_all_together() {
     let line = "hunt C6 C14 --starts 2 --strategy swarm,guided,pct";
     let rows = rows(line);
@@ -386,6 +388,7 @@ fn strategies_are_compared_line_by_line_and_in_the_end_all_together() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn replicas_that_have_not_heard_are_found_sooner_by_ranks_than_by_equal_latencies() {
     let rows = rows("hunt C11 --starts 5 --strategy plain,pct");
     let seeds = |place: usize| rows[place]["median_seeds"].as_u64().expect("it was found");
@@ -393,6 +396,7 @@ fn replicas_that_have_not_heard_are_found_sooner_by_ranks_than_by_equal_latencie
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn plans_of_a_strategy_are_in_its_tokens() {
     for strategy in ["plain", "swarm", "pct", "mixed"] {
         let sweep =
@@ -495,6 +499,7 @@ fn a_token_from_a_sweep_is_the_same_run_in_every_process() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn one_thread_and_two_print_the_same() {
     for line in [
         "sweep cassandra-queue --faults all --seeds 0..20 --keep-going",
@@ -514,6 +519,7 @@ fn one_thread_and_two_print_the_same() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn shards_together_are_the_whole_sweep() {
     let line = "sweep cassandra-queue --faults clock --seeds 0..100 --keep-going";
     let whole = document(line);
@@ -535,6 +541,7 @@ const PLAN: &str = r#"{
 }"#;
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_given_plan_strikes_in_every_run_and_its_token_replays() {
     let plan = folder("plan").join("plan.json");
     std::fs::write(&plan, PLAN).expect("the plan is written");
@@ -614,6 +621,7 @@ fn a_fault_at_a_line_that_nobody_comes_to_struck_nobody() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn quick_theorems_say_what_they_left_out_and_what_each_leans_on() {
     let theorems = run("theorems lemma-1 theorem-2 --quick");
     assert_eq!(theorems.code, 0, "{}", theorems.stdout);
@@ -623,6 +631,7 @@ fn quick_theorems_say_what_they_left_out_and_what_each_leans_on() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_document_of_quick_theorems_is_complete_only_if_nothing_was_left_out() {
     let quick = document("theorems lemma-1 theorem-2 --quick");
     let left_out: Vec<String> =
@@ -703,6 +712,7 @@ fn an_interrupted_check_says_what_it_has_and_is_no_pass() {
 /// Each takes minutes where nobody stops it.
 #[cfg(target_os = "linux")]
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn commands_that_take_long_stop_early_with_what_they_have_and_pass_nothing() {
     let lines = [
         "widen theorem-1 --max-states 100000000",
@@ -719,6 +729,7 @@ fn commands_that_take_long_stop_early_with_what_they_have_and_pass_nothing() {
 /// What is stopped before anything is finished says so, and nothing of what it has not.
 #[cfg(target_os = "linux")]
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_matrix_that_is_stopped_tells_of_the_locks_that_it_came_to() {
     let ended = interrupted("matrix --seeds 1000000 --jobs 1", std::time::Duration::from_millis(1500));
     assert_eq!(ended.code, 3, "{}", ended.stderr);
@@ -824,6 +835,7 @@ fn a_sweep_goes_on_until_its_promises_were_tested_often_enough() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_few_seeds_and_many_say_nothing_against_each_other() {
     for seeds in [1, 10, 300] {
         let ended = run(&format!(

@@ -64,6 +64,7 @@ fn contended<L: stage::OnEtcd>(real: &Real, lock: L::Settings) {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn nobody_enters_while_another_holds() {
     let Some(real) = Real::start() else { return };
     contended::<EtcdMutex>(&real, mutex());
@@ -83,6 +84,7 @@ fn nobody_enters_while_another_holds() {
 
 /// Row E2. The process hangs; what keeps its connections goes on, and so does the server's count.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_paused_holder_outlives_its_lease() {
     let Some(real) = Real::start() else { return };
     let pause = [(0, Happening::HangsWhenGranted(Duration::from_secs(6)))];
@@ -100,6 +102,7 @@ fn a_paused_holder_outlives_its_lease() {
 /// Rows E1 and E3. An operator revokes the lease of a waiter, who has a key no more; when the holder leaves, the waiter and who came
 /// next are both first. `Lock` looks for its key today, `Campaign` does not.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_waiter_whose_lease_is_revoked_takes_itself_for_the_first() {
     let Some(real) = Real::start() else { return };
     let revoked = [(1, Happening::LeaseRevokedWhenWaiting)];
@@ -123,6 +126,7 @@ fn a_waiter_whose_lease_is_revoked_takes_itself_for_the_first() {
 
 /// Row E4. The answer to an unlock is lost; the session locks again, and the unlock, called again, deletes the new key.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn an_unlock_called_again_deletes_what_the_same_session_has_locked_since() {
     let Some(real) = Real::start() else { return };
     let lost = [(0, Happening::AnswerLost { of: |outcome| matches!(outcome, Outcome::Deleted(_)) })];
@@ -158,6 +162,7 @@ fn an_unlock_called_again_deletes_what_the_same_session_has_locked_since() {
 
 /// Row E12: for as long as its session lasts, which is for ever.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_key_drawn_anew_waits_behind_its_own_first_one() {
     let Some(real) = Real::start() else { return };
     let lost = [(0, Happening::AnswerLost { of: |outcome| matches!(outcome, Outcome::Txn { .. }) })];
@@ -171,6 +176,7 @@ fn a_key_drawn_anew_waits_behind_its_own_first_one() {
 
 /// Row E13.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_resignation_that_fails_is_forgotten_and_the_election_stops() {
     let Some(real) = Real::start() else { return };
     let cases =
@@ -186,6 +192,7 @@ fn a_resignation_that_fails_is_forgotten_and_the_election_stops() {
 
 /// Row E16: a deletion by name that comes a second time when somebody else holds.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn an_unlock_that_comes_twice_deletes_anybodys_key() {
     let Some(real) = Real::start() else { return };
     at_once([(false, true), (true, false)], |(guards_unlock, is_broken)| {
@@ -200,6 +207,7 @@ fn an_unlock_that_comes_twice_deletes_anybodys_key() {
 
 /// Row E17: the answer that refuses comes late, and the watch begins after the deletion.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_watch_from_now_on_misses_a_deletion_before_it() {
     let Some(real) = Real::start() else { return };
     let late = Happening::AnswerLate {
@@ -217,6 +225,7 @@ fn a_watch_from_now_on_misses_a_deletion_before_it() {
 
 /// Row E18: who repeats its transaction finds its own key, and waits for itself unless it looks whose it is.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_repeated_transaction_waits_for_itself() {
     let Some(real) = Real::start() else { return };
     let lost = [(0, Happening::AnswerLost { of: |outcome| matches!(outcome, Outcome::Txn { .. }) })];
@@ -230,6 +239,7 @@ fn a_repeated_transaction_waits_for_itself() {
 
 /// `etcdctl lock` is `concurrency.Mutex` itself. A number in a file is counted up by both, and nobody's step is lost.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_guard_and_etcdctl_stand_in_one_queue() {
     let Some(real) = Real::start() else { return };
     const TIMES: u32 = 8;

@@ -210,6 +210,7 @@ fn all_are_taken(name: &str, calls: &[String]) {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_command_takes_every_example_of_its_help() {
     let commands = commands();
     assert!(commands.len() > 15 && commands.contains(&"sweep".to_owned()), "{commands:?}");
@@ -228,6 +229,7 @@ fn the_command_takes_every_call_in_the_readme() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_command_takes_every_call_in_the_book() {
     let in_readme: BTreeSet<String> = calls(README).into_iter().collect();
     let chapters = chapters();

@@ -53,6 +53,7 @@ fn lines(path: &Path) -> usize {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_sweep_that_is_killed_in_the_middle_and_goes_on_comes_to_the_same_as_one_that_is_not() {
     let folder = folder("killed");
     let file = folder.join("results.jsonl");
@@ -84,6 +85,7 @@ fn a_sweep_that_is_killed_in_the_middle_and_goes_on_comes_to_the_same_as_one_tha
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_example_for_a_scheduler_does_what_it_says() {
     let folder = folder("scheduled");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/slurm_sweep.sh");

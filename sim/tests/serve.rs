@@ -52,6 +52,7 @@ fn the_redis_crate_takes_and_gives_back_a_lock() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 #[allow(clippy::disallowed_methods, reason = "a real process, which pauses in real time")]
 fn a_paused_server_answers_when_the_pause_is_over_and_a_crashed_one_has_forgotten() {
     let plan = r#"{"network":{"latency_min":0,"latency_max":0,"tail_per_mille":0,"tail_max":0,"loss_per_mille":0,

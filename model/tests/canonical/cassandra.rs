@@ -176,6 +176,7 @@ fn untimed_lock_on_three_replicas() {
 
 /// What is settled is not repaired, and so such a world has no telling; but it has a step.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_is_remembered_of_clients_beside_their_coordinators_is_what_the_world_does() {
     let beside_services = |mut space: Space<CassandraServed>| {
         space.bounds.colocated = true;
@@ -378,6 +379,7 @@ fn untimed_lock_named_by_a_time_service_of_which_one_replica_is_ahead_and_dies()
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_lock_stamped_by_a_time_service() {
     for timestamps in [Timestamps::ServiceAdds, Timestamps::Service, Timestamps::ServiceMonotonic] {
         let mut space = timed_service(1);
@@ -390,6 +392,7 @@ fn untimed_lock_stamped_by_a_time_service() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_lock_with_a_lease_that_a_keeper_ends() {
     for tombstones in [Tombstones::Clock, Tombstones::Seen] {
         let mut space = served::kept(2, 1, &[]);

@@ -31,6 +31,7 @@ fn untimed_rounds_of_two_coordinators_on_three_replicas() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_lock_that_takes_back_what_it_was_not_told_of_on_three_replicas() {
     for rejections in [Rejections::Answered, Rejections::Proposed] {
         let mut space = lwt_lock(2, 3, Calls::Lock, &[Assumption::NoLoss]);

@@ -34,6 +34,7 @@ fn queues_that_a_new_master_is_told_of() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn several_nodes_of_which_some_die_and_processes_that_die() {
     let of = |space: Space<Managed>, nodes| {
         let mut space = among(space, nodes, 3);

@@ -89,6 +89,7 @@ fn timed_leases_that_pauses_outlast_and_writes_to_the_resource() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_leases_counted_from_the_sending_with_slow_lost_and_doubled_messages() {
     for unlock_errors in [UnlockErrors::CalledAgain, UnlockErrors::CalledAgainLater] {
         let space = leases(|space| {
@@ -147,6 +148,7 @@ fn of<L: InSession>(change: impl FnOnce(&mut Space<L>)) -> Space<L> {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_election_among_three_with_doubled_messages_and_other_values() {
     for proposal in [Proposal::Name, Proposal::DrawnAnew] {
         for calls in [Calls::Lock, Calls::TryLock] {
@@ -159,6 +161,7 @@ fn untimed_election_among_three_with_doubled_messages_and_other_values() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_election_with_slow_lost_and_doubled_messages() {
     for resign_errors in [ResignErrors::Forgotten, ResignErrors::CalledAgain, ResignErrors::SessionOrphaned] {
         let space = of(|space: &mut Space<EtcdElection>| {
@@ -204,6 +207,7 @@ fn untimed_key_of_three_with_doubled_messages() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_key_with_lost_messages_and_pauses() {
     for wait in [Wait::WatchFromNow, Wait::WatchFromAnswer, Wait::Poll(TICK)] {
         let space = of(|space: &mut Space<EtcdLeaseKey>| {

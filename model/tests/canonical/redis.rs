@@ -340,6 +340,7 @@ fn a_master_and_pauses_and_tokens_and_another_tenant() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn nodes_that_lose_power_and_clocks_that_drift() {
     for persistence in PERSISTENCES {
         for contact in [Contact::InTurn, Contact::AtOnce] {
@@ -388,6 +389,7 @@ fn nodes_whose_wall_clocks_are_set() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn nodes_whose_clients_measure_by_wall_clocks_that_are_set() {
     for ticks in [LONG_TICKS as i8, 1, -1, -(LONG_TICKS as i8)] {
         let mut space = many(|space| {
@@ -452,6 +454,7 @@ fn nodes_of_which_one_crashes() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn nodes_and_extensions() {
     for how in [ExtendBy::CompareAndExtend, ExtendBy::ExtendOrCreate] {
         for validity_from in [ValidityFrom::Start, ValidityFrom::Replies] {

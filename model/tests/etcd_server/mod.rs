@@ -230,6 +230,7 @@ fn compare_watches(simulated: &mut Simulated, real: &mut Real, from: Revision, t
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn random_operations_get_the_same_answers() {
     let Some(mut real) = Real::start() else { return };
     let wanted = std::env::var("PICKLOCK_ETCD_OPERATIONS").ok().and_then(|number| number.parse().ok());
@@ -283,6 +284,7 @@ fn random_operations_get_the_same_answers() {
 
 /// The one thing that takes time: a lease ends late and never early, and no shorter one is granted than two seconds.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_lease_ends_within_the_same_bounds() {
     let Some(mut real) = Real::start() else { return };
     real.begin();

@@ -39,6 +39,7 @@ fn tells_clients_apart<L: Lock>(space: &Space<L>) {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn clients_of_the_queue_lock_on_one_server() {
     use Assumption::*;
     counts_the_same(&queue_lock(3, Calls::Lock, &[]));
@@ -64,6 +65,7 @@ fn of_two_records_of_the_main_row_nobody_asks_whose_they_are() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn clients_of_other_locks() {
     counts_the_same(&etcd::etcd_mutex(3, Calls::Lock, &[Promise::MutualExclusion]));
     counts_the_same(&etcd::etcd_leases(2, Calls::Lock, &[Promise::MutualExclusion]));
@@ -94,6 +96,7 @@ fn clients_who_begin_with_different_servers_are_told_apart() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_is_broken_is_found_by_a_path_of_worlds_as_they_are() {
     for dropped in [&[Assumption::NoClockStep][..], &[Assumption::NoExpiry, Assumption::NoPause]] {
         let space = queue_lock(2, Calls::Lock, dropped);

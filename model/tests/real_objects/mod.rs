@@ -149,6 +149,7 @@ fn money(marks: Marks, fault: Fault, histories: u32, seed: u64) -> Plan<Accounts
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_variable_in_etcd_with_a_mark_for_each_client_is_linearizable_whatever_happens() {
     let Some(mut etcd) = Server::start(Kind::Etcd) else { return };
     let tallies = [
@@ -163,6 +164,7 @@ fn a_variable_in_etcd_with_a_mark_for_each_client_is_linearizable_whatever_happe
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_variable_in_a_redis_that_keeps_what_it_answers_is_linearizable_whatever_happens() {
     let Some(mut redis) = Server::start(Kind::RedisThatKeeps) else { return };
     let tallies = [(Fault::Stop, 1), (Fault::Kill, 2)]
@@ -171,6 +173,7 @@ fn a_variable_in_a_redis_that_keeps_what_it_answers_is_linearizable_whatever_hap
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_queue_with_the_pushers_mark_is_linearizable_whatever_happens() {
     for (kind, stops, kills) in [(Kind::Etcd, 5, 3), (Kind::RedisThatKeeps, 12, 12)] {
         let Some(mut server) = Server::start(kind) else { continue };
@@ -181,6 +184,7 @@ fn a_queue_with_the_pushers_mark_is_linearizable_whatever_happens() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn money_with_a_mark_for_each_client_is_neither_lost_nor_taken_twice_whatever_happens() {
     for (kind, stops, kills) in [(Kind::Etcd, 3, 2), (Kind::RedisThatKeeps, 8, 8)] {
         let Some(mut server) = Server::start(kind) else { continue };
@@ -193,6 +197,7 @@ fn money_with_a_mark_for_each_client_is_neither_lost_nor_taken_twice_whatever_ha
 
 /// Row X1: what was done, its answer lost, and said again, is told no.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_variable_as_written_is_not_linearizable_where_requests_are_said_again() {
     for kind in [Kind::Etcd, Kind::RedisThatKeeps] {
         let Some(mut server) = Server::start(kind) else { continue };
@@ -213,6 +218,7 @@ fn a_variable_as_written_is_not_linearizable_where_requests_are_said_again() {
 
 /// Row X2.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_queue_as_written_is_not_linearizable_where_requests_are_said_again() {
     for (kind, histories) in [(Kind::Etcd, 6), (Kind::RedisThatKeeps, 10)] {
         let Some(mut server) = Server::start(kind) else { continue };
@@ -233,6 +239,7 @@ fn a_queue_whose_index_is_written_first_is_not_linearizable() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_redis_that_forgets_is_linearizable_until_it_is_killed() {
     let Some(mut redis) = Server::start(Kind::RedisThatForgets) else { return };
     Tally::assert_hold(&[run(&mut redis, &variables(Marks::EachClient, Fault::Stop, 10, 1))]);
@@ -244,6 +251,7 @@ fn a_redis_that_forgets_is_linearizable_until_it_is_killed() {
 /// Row X7. No request is said again, so that row X1 is not met: a delete takes marks with it. That an old compare succeeds takes a
 /// delete and a new beginning between a client's two requests, which is seldom: how often, is printed.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn versions_that_start_again_let_an_old_compare_succeed_and_revisions_do_not() {
     let Some(mut etcd) = Server::start(Kind::Etcd) else { return };
     for (by, fault, histories, seed) in [

@@ -144,6 +144,7 @@ fn judge(simulated: &mut Simulated, commands: &[Command], observed: &[Observed],
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn random_sequences_of_all_commands_get_the_replies_of_the_real_server() {
     let Some(mut real) = Real::start() else { return };
     let mut tally = Tally::default();

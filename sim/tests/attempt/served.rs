@@ -233,6 +233,7 @@ fn who_asks_twice_ends_servers_that_are_busy_with_a_script() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn servers_of_whom_nobody_reads_on_end() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_picklock"));
     command.args([

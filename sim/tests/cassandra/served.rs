@@ -384,6 +384,7 @@ fn of_clients_that_race_for_a_row_one_gets_it() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn with_two_of_three_paused_a_quorum_times_out_and_one_still_answers() {
     let (served, mut client) = Served::with_tables(3);
     done(&client.ask("INSERT INTO k.queue (key, name) VALUES ('a', '1')", Level::All));
@@ -406,6 +407,7 @@ fn with_two_of_three_paused_a_quorum_times_out_and_one_still_answers() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn who_is_silent_for_long_counts_as_down_and_nothing_is_begun() {
     let (served, mut client) = Served::with_tables(3);
     served.servers.strike(&Fault::Isolate { node: Target::Server(2), length: Micros::seconds(100) });

@@ -4,6 +4,7 @@
 use super::{document, run};
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_verified_claim_that_falls_a_step_beyond_its_bounds_says_so_beside_its_verdict() {
     let said = run("scenarios C9").stdout;
     assert!(
@@ -40,6 +41,7 @@ fn asking_without_end_does_not_stop_time() {
 
 /// A violation that comes without a drop is none of its doing, and a drop may bring in more than its name says.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_violation_is_held_against_the_same_check_with_nothing_dropped() {
     let needless = run("check redis-failover --drop clocks-agree");
     let said = "with nothing dropped it is violated, too, in 17 steps: no drop is needed for that";
@@ -68,6 +70,7 @@ fn a_violation_is_held_against_the_same_check_with_nothing_dropped() {
 /// A state has no tombstones that hide nothing, and does not tell how long ago anything was written: a check would pass whatever
 /// these do.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_a_check_does_not_see_cannot_be_set_in_it() {
     for set in ["store.tombstones_max=1", "store.gc_grace_seconds=1", "store.hint_period=2s"] {
         let ended = run(&format!("check cassandra-queue --progress --set {set}"));
@@ -152,6 +155,7 @@ fn as_many_servers_may_crash_as_leave_no_majority() {
 
 /// Beside a keeper messages take no time at all; where something is to happen to them they do.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn messages_that_are_to_be_lost_or_overtaken_take_time() {
     let kept = document("check cassandra-kept");
     for drop in ["no-loss", "no-duplicate"] {
@@ -243,6 +247,7 @@ fn a_run_is_not_made_small_for_a_promise_that_it_keeps() {
 
 /// Messages between neighbours are delivered within the step that sends them, and told as steps of their own.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn steps_are_counted_as_they_are_told() {
     let checked = document("check cassandra-queue --drop quorums-meet --servers 3 --rounds 1");
     let events = document(&format!("replay {}", super::text_of(&checked["token"])))["events"].take();
@@ -261,6 +266,7 @@ fn who_says_flushall_is_in_the_trace_and_among_what_is_allowed() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_power_takes_along_is_told_and_so_is_the_new_start() {
     let ended = run("check redlock --drop no-pause --rounds 1");
     for told in ["✗ power lost", "✗ lost ← A SET", "▶ restarted"] {
@@ -331,6 +337,7 @@ fn limits_of_nothing_are_refused() {
 
 /// Random runs lose with a server what it has said, and a check that delivered it all the same passed what they break.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_server_that_loses_power_may_take_its_last_words_with_it() {
     for call in [
         "check redis-variable --drop durable --set store.persistence=AofAlways",
@@ -401,6 +408,7 @@ fn that_nobody_comes_between_a_request_and_its_answer_is_said() {
 
 /// A lock with its keeper on one server: what clients say to it takes its time, too, or none of them would ever meet another.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn clients_meet_between_a_request_and_its_answer_where_a_keeper_stands_beside_them() {
     for lock in ["cassandra-kept", "cassandra-kept-repaired"] {
         for call in ["", " --try-lock", " --rounds 2"] {
@@ -431,6 +439,7 @@ fn who_is_refused_by_a_lock_manager_asks_again_in_every_round() {
 /// Who stamps past his last stamp counts on among those of others when his clock is behind. The search, which looks at itself first, has to
 /// see that as it is.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn stamps_that_are_counted_on_are_searched_where_clocks_stop_or_are_set_back() {
     for lock in ["cassandra-queue-repaired", "cassandra-shadow-repaired"] {
         for clock in ["no-clock-step", "no-clock-freeze"] {
@@ -442,6 +451,7 @@ fn stamps_that_are_counted_on_are_searched_where_clocks_stop_or_are_set_back() {
 
 /// Entries of a semaphore are compared with what clocks show later: in a world of ticks they are good for whole ones.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_semaphore_is_checked_with_two_clocks_that_are_set() {
     for call in [
         "check redis-semaphore --drop no-clock-step --drop no-server-clock-step",

@@ -8,6 +8,7 @@ fn rows_of(command: &str) -> Vec<Value> {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn plans_that_know_of_no_row_meet_the_best_known_ones_whatever_the_number_of_threads() {
     let hunt = "hunt --general C2 R1 R2 --starts 2 --seeds-max 1000";
     let rows = rows_of(&format!("{hunt} --jobs 1"));

@@ -6,6 +6,7 @@ use super::document;
 const STATES_MAX: u64 = 1_000_000;
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_the_book_says_a_search_went_through_it_goes_through() {
     let measured = include_str!("../../../tests/golden/measured.txt");
     let calls = measured.lines().filter_map(|line| line.split_once(" picklock "));

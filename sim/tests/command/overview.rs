@@ -15,6 +15,7 @@ fn lines(shown: &str) -> BTreeMap<&str, Vec<&str>> {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn without_a_command_all_locks_stand_on_one_screen_with_what_to_type_next() {
     let shown = run("").stdout;
     assert!(shown.lines().count() <= 45, "{shown}");
@@ -31,6 +32,7 @@ fn without_a_command_all_locks_stand_on_one_screen_with_what_to_type_next() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn variants_stand_below_what_they_are_variants_of() {
     let shown = run("overview --all --seeds 1").stdout;
     let below = |lock: &str| shown.lines().skip_while(|line| !line.starts_with(lock)).nth(1);

@@ -19,6 +19,7 @@ fn values<'a>(xml: &'a str, element: &str, attribute: &str) -> Vec<&'a str> {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_report_for_a_build_server_fails_where_the_exit_code_does() {
     let file = folder("junit").join("junit.xml");
     for (line, code, failures, of) in [
@@ -115,6 +116,7 @@ fn causes(row: &str) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_chain_of_causes_says_more_than_who_was_granted() {
     let mut rows = BTreeSet::new();
     // No fault strikes in most of these: what breaks them is an answer, and what its server did not have.
@@ -333,6 +335,7 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
 
 /// Each stood in a chain once, and was not so.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_chain_of_causes_says_nothing_that_is_not_so() {
     for (row, false_words) in [
         ("E5", "A is granted the lock"),
@@ -386,6 +389,7 @@ fn a_chain_of_causes_says_nothing_that_is_not_so() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_run_in_which_nothing_of_its_plan_struck_says_so_and_no_other_does() {
     let is_said =
         |line: &str| run_text(&format!("replay {line}")).contains("no fault of it struck in this run");
@@ -572,6 +576,7 @@ fn seen(line: &str) -> String {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn tables_fit_a_terminal_of_eighty_columns() {
     for line in [
         "hunt C6 C14 --starts 2 --strategy swarm,pct",
@@ -592,6 +597,7 @@ fn tables_fit_a_terminal_of_eighty_columns() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn tables_fit_a_terminal_of_sixty_columns_or_fold() {
     for line in [
         "scenarios R18 V8",

@@ -91,6 +91,7 @@ fn a_token_may_come_by_standard_input() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_last_tokens_are_kept_for_whoever_wants_them() {
     let cache = folder("cache");
     let keeping = |line: &str| {
@@ -133,6 +134,7 @@ fn who_has_no_home_is_given_none() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_run_is_shown_for_the_promise_that_its_token_was_printed_for() {
     let sweep = document(
         "sweep cassandra-queue --faults clock --seeds 0..80 --keep-going --watch 0 \

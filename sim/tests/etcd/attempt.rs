@@ -43,6 +43,7 @@ fn client_of_a_lease() {
 const CLIENT: &str = "attempt::client_of_a_lease";
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_client_that_outlives_its_lease_breaks_the_lock_and_its_plan_breaks_it_again() {
     let folder = folder("etcd");
     let (plan, out, record) =
@@ -66,6 +67,7 @@ fn a_client_that_outlives_its_lease_breaks_the_lock_and_its_plan_breaks_it_again
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn without_faults_nothing_breaks() {
     let arguments = ["etcd", "--servers", "1", "--rounds", "1", "--round", "2", "--faults", "none"];
     let output = tried(&arguments, CLIENT);

@@ -41,6 +41,7 @@ fn a_paused_member_answers_when_the_pause_is_over() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_lease_ends_early_for_a_clock_that_runs_fast() {
     with_members(1, Settings::default(), async |cluster| {
         let client = cluster.client(0).await;
@@ -75,6 +76,7 @@ fn a_crash_resets_connections_and_only_an_unsynced_log_forgets() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_leader_that_is_cut_off_is_replaced_and_nothing_is_lost() {
     with_members(3, Settings::default(), async |cluster| {
         let (old, new) = (cluster.client(0).await, cluster.client(1).await);

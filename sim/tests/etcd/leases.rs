@@ -41,6 +41,7 @@ fn a_lease_takes_its_keys_with_it_when_it_is_revoked() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_lease_ends_by_itself_unless_it_is_kept_alive() {
     with_one(async |client| {
         for (key, lease) in [("kept", 1), ("left", 2)] {
