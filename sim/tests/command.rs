@@ -905,6 +905,11 @@ fn faults_that_nothing_can_come_of_are_not_tried() {
     let ended = run("try --faults duplicate -- true");
     assert_eq!((ended.code, ended.stderr.lines().count()), (2, 1), "{}", ended.stderr);
     assert!(ended.stderr.contains("nothing comes twice over TCP"), "{}", ended.stderr);
+    for call in ["try --faults pause,resource -- true", "serve redis --faults resource"] {
+        let ended = run(call);
+        assert_eq!((ended.code, ended.stderr.lines().count()), (2, 1), "{}", ended.stderr);
+        assert!(ended.stderr.contains("no fault of the resource can strike it"), "{}", ended.stderr);
+    }
 }
 
 #[test]

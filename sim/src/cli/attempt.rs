@@ -203,7 +203,7 @@ impl Try {
                 Some(why) => Err(BadCall(format!("the plan {} cannot be tried: {why}", path.display()))),
             };
         }
-        let kinds = names::faults(self.faults.as_deref().unwrap_or(usual.faults))?;
+        let kinds = names::faults_of_servers(self.faults.as_deref().unwrap_or(usual.faults))?;
         if kinds == FaultSet::from(FaultKind::Duplicate) {
             return Err(BadCall(
                 "nothing comes twice over TCP: --faults duplicate would strike nothing".to_owned(),

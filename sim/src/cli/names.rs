@@ -193,6 +193,17 @@ pub fn faults(names: &str) -> Result<FaultSet, BadCall> {
     }
 }
 
+/// Kinds of faults that served servers and their clients can feel.
+pub fn faults_of_servers(names: &str) -> Result<FaultSet, BadCall> {
+    let kinds = faults(names)?;
+    match FaultSet::from(FaultKind::Resource).is_within(kinds) {
+        false => Ok(kinds),
+        true => Err(BadCall(format!(
+            "--faults {names}: what a lock protects is nobody here, so that no fault of the resource can strike it"
+        ))),
+    }
+}
+
 /// A strategy.
 pub fn strategy(name: &str) -> Result<Strategy, BadCall> {
     find("strategy", name, Strategy::ALL.to_vec(), Strategy::to_string)

@@ -178,7 +178,7 @@ impl Wrong {
                 }
             }
             (None, Some(kinds)) => {
-                let kinds = names::faults(kinds)?;
+                let kinds = names::faults_of_servers(kinds)?;
                 if kinds.is_empty() {
                     return Ok(Faults::None);
                 }

@@ -31,6 +31,12 @@ pub trait Served: Store {
     /// This server says something to a client.
     fn says(&self, server: u8, client: u8, reply: Self::Reply, desk: &mut Self::Desk);
 
+    /// Something has changed in a server.
+    fn changed(_change: &Self::Change, _desk: &mut Self::Desk) {}
+
+    /// A server has made a step: what clients have put there and what has gone since, as far as that is followed.
+    fn watched(_server: u8, _now: Micros, _desk: &mut Self::Desk, _watch: &mut Watch) {}
+
     /// The process of a server has ended.
     fn ended(server: u8, desk: &mut Self::Desk);
 
@@ -286,6 +292,8 @@ impl<S: Served> Servers<S> {
             state.letters.retain(|(at, _, to, _)| *to != server || *at > now);
             let enter = |machine: &mut S, cx: &Context<S::Settings>, effects: &mut Effects<S>| {
                 machine.on_restart(power_lost, cx, effects);
+                // What is lost with the power was over by no clock.
+                effects.changes.clear();
             };
             state.enter(self, server, now, enter);
         });
@@ -500,6 +508,7 @@ impl<S: Served> State<S> {
         entry(&mut node.machine, &cx, &mut self.effects);
         self.is_stirred |= before != dues(&node.machine) || !self.effects.sends.is_empty();
         let remark = self.effects.remark;
+        self.effects.changes.iter().for_each(|change| S::changed(change, &mut self.desk));
         for (to, message) in self.effects.sends.drain(..) {
             match (to, message) {
                 (Node::Server(to), Message::Peer(peer)) => {
@@ -517,6 +526,7 @@ impl<S: Served> State<S> {
         if let Some(remark) = remark {
             self.notice(server, now, remark);
         }
+        S::watched(server, now, &mut self.desk, &mut self.watch);
         let node = &self.nodes[usize::from(server)];
         for over in node.machine.sessions_over(server, &mut self.desk) {
             self.watch.session_over(now, server, &over);

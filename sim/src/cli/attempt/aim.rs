@@ -95,7 +95,7 @@ impl<S: Served> Aim<'_, S> {
                             }
                             Fault::Crash { restart_after, .. } => {
                                 children.kill(client);
-                                self.servers.watched(|watch, now| watch.claims.ended(client, now));
+                                self.servers.watched(|watch, now| watch.ended(client, now));
                                 if let Some(after) = restart_after {
                                     add(&mut agenda, now + after, Due::Start(client, number));
                                 }
@@ -118,7 +118,7 @@ impl<S: Served> Aim<'_, S> {
                 }
             }
             for ended in children.ended() {
-                self.servers.watched(|watch, now| watch.claims.ended(ended.client, now));
+                self.servers.watched(|watch, now| watch.ended(ended.client, now));
                 let name = Node::Client(ended.client);
                 let last = if ended.last_words.is_empty() {
                     String::new()

@@ -14,6 +14,7 @@ use crate::serve::Listener;
 use crate::serve::condition::Direction;
 use crate::serve::process::{ACCEPT_AGAIN, Process, pass_on};
 use crate::serve::servers::{Connection, duration};
+use crate::serve::watch::claims::Owner;
 use crate::serve::watch::record::{Happened, What};
 use hyper_util::rt::TokioIo;
 use picklock_model::time::Micros;
@@ -45,7 +46,7 @@ pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// If there is no such member.
 pub async fn serve<L: Listener>(servers: &Servers, member: u8, mut listener: L) -> io::Result<Infallible> {
     let _process = Process::start(servers, member);
-    let member = Member { servers: servers.clone(), number: member };
+    let member = Member { servers: servers.clone(), number: member, asker: Owner::default() };
     let (chores, mut asked) = mpsc::unbounded_channel();
     let mut tasks = JoinSet::new();
     loop {
@@ -83,7 +84,7 @@ impl Seat {
     /// A message is on its way: it takes its time, waits for a process that is paused or a link that is cut, or is lost.
     /// Whoever waits for a lost one waits for the end of the connection.
     pub async fn travel(&self, direction: Direction) {
-        let Member { servers, number } = &self.member;
+        let Member { servers, number, .. } = &self.member;
         let now = servers.now();
         let (latency, is_lost) = servers.state().fate(*number, self.connection.client, direction, now);
         if latency > Micros::ZERO {
@@ -101,14 +102,19 @@ impl Seat {
         }
     }
 
-    /// Of a call it is kept that this happens, by the last word of its path.
-    pub fn note(&self, what: What, path: &str) {
+    /// Whether what happens is kept.
+    pub fn is_kept(&self) -> bool {
+        self.member.servers.state().watch.record.is_on()
+    }
+
+    /// It is kept that this happens.
+    pub fn note(&self, what: What, text: &str, reply: Option<&str>) {
         let Member { servers, .. } = &self.member;
         let now = servers.now();
         let record = &mut servers.state().watch.record;
         if record.is_on() {
-            let call = path.rsplit('/').next().unwrap_or(path);
-            record.add(Happened { link: Some(self.connection.link), ..Happened::new(now, what, call) });
+            let (link, reply) = (Some(self.connection.link), reply.map(Into::into));
+            record.add(Happened { link, reply, ..Happened::new(now, what, text) });
         }
     }
 
@@ -169,11 +175,12 @@ async fn talk<L: Listener>(member: Member, mut stream: L::Stream, chores: mpsc::
     let connection = member.servers.connect(member.number, L::ends(&stream));
     let Some(connection) = connection else { return L::reset(stream) };
     let (to, asked) = mpsc::unbounded_channel();
+    let member = Member { asker: connection.owner(), ..member };
     let seat = Seat { member, connection, lost: Arc::new(Notify::new()), tasks: Tasks(to), chores };
     match go_on(&seat, asked, &mut stream).await {
-        Gone::Closed => seat.note(What::Closed, ""),
+        Gone::Closed => seat.note(What::Closed, "", None),
         Gone::Reset => {
-            seat.note(What::Reset, "");
+            seat.note(What::Reset, "", None);
             L::reset(stream);
         }
     }

@@ -2,9 +2,11 @@
 
 use super::names::Names;
 use super::pb;
+use super::uses::{Done, Uses};
 use crate::serve::servers::{self, Served};
+use crate::serve::watch::Watch;
 use picklock_model::stores::etcd::{
-    Error, Etcd, Found, KeyValue, Outcome, Reply, Response, Revision, WatchEvent,
+    Change, Error, Etcd, Found, KeyValue, Outcome, Reply, Response, Revision, WatchEvent,
 };
 use picklock_model::time::Micros;
 use std::collections::{BTreeMap, VecDeque};
@@ -23,6 +25,10 @@ pub struct Desk {
     waiting: BTreeMap<(u8, u32), Waiting>,
     /// The watches that nobody wants any more, and the member does not know it yet.
     unwanted: BTreeMap<u8, VecDeque<u32>>,
+    /// What requests under way will have done to keys and leases, if they are followed.
+    uses: BTreeMap<(u8, u32), Uses>,
+    /// What has been done since this was last asked.
+    done: Vec<Done>,
     /// How many leases were given a number.
     leases_numbered: i64,
     /// Where the members are, as they tell it.
@@ -109,6 +115,9 @@ impl Served for Etcd {
         let Reply { serial, revision, outcome } = reply;
         let header = header(self, member, revision);
         let place = (member, serial);
+        if let Some(uses) = desk.uses.remove(&place) {
+            desk.done.extend(uses.done(&outcome));
+        }
         // If nobody listens any more, nobody minds.
         match desk.waiting.get(&place) {
             None => {}
@@ -125,8 +134,19 @@ impl Served for Etcd {
         }
     }
 
+    fn changed(change: &Change, desk: &mut Desk) {
+        if let Change::Gone { lease, .. } = *change {
+            desk.done.push(Done::lease_over(desk.names.number_of_lease(Some(lease))));
+        }
+    }
+
+    fn watched(member: u8, now: Micros, desk: &mut Desk, watch: &mut Watch) {
+        desk.done.drain(..).for_each(|done| done.tell(now, member, &mut watch.losses));
+    }
+
     fn ended(member: u8, desk: &mut Desk) {
         desk.waiting.retain(|(of, _), _| *of != member);
+        desk.uses.retain(|(of, _), _| *of != member);
         desk.unwanted.remove(&member);
     }
 }
@@ -147,6 +167,11 @@ impl Desk {
         self.serial = self.serial.wrapping_add(1);
         self.waiting.insert((member, self.serial), waiting);
         self.serial
+    }
+
+    /// A request that is under way will have done this when it is answered.
+    pub fn uses(&mut self, member: u8, serial: u32, uses: Uses) {
+        self.uses.insert((member, serial), uses);
     }
 
     /// Nobody waits for it any more.

@@ -2,6 +2,7 @@
 
 use super::connection::Seat;
 use super::member::Member;
+use super::wording::Worded;
 use super::{about, election, kv, lease, lock, pb, txn, watch};
 use crate::serve::condition::Direction;
 use crate::serve::watch::record::What;
@@ -56,8 +57,8 @@ async fn call<Q, A, F>(
     answer: impl Fn(Member, Q) -> F + Clone + Send + 'static,
 ) -> Answered
 where
-    Q: Message + Default + 'static,
-    A: Message + Default + 'static,
+    Q: Message + Worded + Default + 'static,
+    A: Message + Worded + Default + 'static,
     F: Future<Output = Result<A, Status>> + Send + 'static,
 {
     unary(seat, request, move |seat, request| answer(seat.member, request)).await
@@ -70,20 +71,23 @@ async fn unary<Q, A, F>(
     answer: impl Fn(Seat, Q) -> F + Clone + Send + 'static,
 ) -> Answered
 where
-    Q: Message + Default + 'static,
-    A: Message + Default + 'static,
+    Q: Message + Worded + Default + 'static,
+    A: Message + Worded + Default + 'static,
     F: Future<Output = Result<A, Status>> + Send + 'static,
 {
-    let path = request.uri().path().to_owned();
     let answer = move |request: Request<Q>| {
-        let (seat, answer, path) = (seat.clone(), answer.clone(), path.clone());
+        let (seat, answer) = (seat.clone(), answer.clone());
         async move {
-            seat.note(What::Asked, &path);
+            let request = request.into_inner();
+            let is_kept = seat.is_kept();
+            let asked = if is_kept { request.words() } else { String::new() };
+            seat.note(What::Asked, &asked, None);
             seat.travel(Direction::Request).await;
-            seat.note(What::Ran, &path);
-            let answered = answer(seat.clone(), request.into_inner()).await;
+            let answered = answer(seat.clone(), request).await;
+            let told = if is_kept { words(&answered) } else { String::new() };
+            seat.note(What::Ran, &asked, Some(&told));
             seat.travel(Direction::Reply).await;
-            seat.note(What::Told, &path);
+            seat.note(What::Told, &told, None);
             answered.map(Response::new)
         }
     };
@@ -117,7 +121,8 @@ where
     A: Message + Default + 'static,
     F: Future<Output = ()> + Send + 'static,
 {
-    seat.note(What::Asked, request.uri().path());
+    let call = request.uri().path().rsplit('/').next().unwrap_or_default();
+    seat.note(What::Asked, call, None);
     let (to, answers) = mpsc::unbounded_channel();
     let mut answers = Some(UnboundedReceiverStream::new(answers));
     let serve = |request: Request<Streaming<Q>>| {
@@ -125,6 +130,14 @@ where
         std::future::ready(answers.take().map(Response::new).ok_or_else(|| Status::internal("called twice")))
     };
     grpc::<Q, A>().streaming(Call(serve), request).await
+}
+
+/// An answer in one line, or what went wrong.
+pub fn words<A: Worded>(answered: &Result<A, Status>) -> String {
+    match answered {
+        Ok(answer) => answer.words(),
+        Err(status) => format!("-{}", status.message()),
+    }
 }
 
 async fn observe(seat: Seat, request: http::Request<Incoming>) -> Answered {

@@ -2,10 +2,13 @@
 
 use super::connection::Seat;
 use super::desk::{Answer, Desk, Said};
+use super::grpc::words;
 use super::member::{Member, REQUEST_TIMEOUT};
 use super::pb;
 use super::refusal;
+use super::wording::Worded;
 use crate::serve::condition::Direction;
+use crate::serve::watch::record::What;
 use picklock_model::stores::etcd::{LeaseId, Operation};
 use picklock_model::time::Micros;
 use std::time::Duration;
@@ -94,14 +97,20 @@ pub async fn keep_alive(
             request = requests.message() => request,
         };
         // Its end, and its breaking, leave nobody to answer.
-        let Ok(Some(pb::LeaseKeepAliveRequest { id })) = request else { return };
+        let Ok(Some(request)) = request else { return };
+        let (id, is_kept) = (request.id, seat.is_kept());
+        let asked = if is_kept { request.words() } else { String::new() };
+        seat.note(What::Asked, &asked, None);
         seat.travel(Direction::Request).await;
         // "Create header before we sent out the renew request": what ends the lease later has a higher revision.
         let header = Some(seat.member.header());
         let ttl = timeout(REQUEST_TIMEOUT, renew(&seat.member, id)).await;
         let ttl = ttl.unwrap_or_else(|_| Err(refusal::TIMED_OUT.into()));
-        seat.travel(Direction::Reply).await;
         let response = ttl.map(|ttl| pb::LeaseKeepAliveResponse { header, id, ttl });
+        let told = if is_kept { words(&response) } else { String::new() };
+        seat.note(What::Ran, &asked, Some(&told));
+        seat.travel(Direction::Reply).await;
+        seat.note(What::Told, &told, None);
         let is_over = response.is_err();
         if to.send(response).is_err() || is_over {
             return;

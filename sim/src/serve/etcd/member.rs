@@ -4,7 +4,9 @@ use super::desk::{Answer, Desk, Said, Servers, Waiting, header};
 use super::names::Names;
 use super::pb;
 use super::refusal::{self, Refusal};
+use super::uses::Uses;
 use crate::serve::servers::State;
+use crate::serve::watch::claims::Owner;
 use picklock_model::machine::{Store, Visit};
 use picklock_model::stores::etcd::{Etcd, Operation, Request, Revision};
 use picklock_model::time::{Due, Micros, Wall};
@@ -23,6 +25,8 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(7);
 pub struct Member {
     pub servers: Servers,
     pub number: u8,
+    /// Who asks it.
+    pub asker: Owner,
 }
 
 /// A request under way, or a watch: forgotten when nobody has any use for it.
@@ -86,6 +90,11 @@ impl Member {
                 }
             };
             let serial = state.desk.expect(self.number, waiting);
+            if state.watch.record.is_on()
+                && let Some(uses) = Uses::of(self.asker, &operation, &state.desk.names)
+            {
+                state.desk.uses(self.number, serial, uses);
+            }
             let cancels = state.desk.unwanted(self.number);
             let request = Request { serial, cancels, operation };
             state.enter(&self.servers, self.number, now, |machine, cx, effects| {

@@ -72,7 +72,9 @@ mod recipes;
 mod refusal;
 mod rehearsal;
 mod txn;
+mod uses;
 mod watch;
+mod wording;
 
 pub use super::servers::Tally;
 pub use super::strike::{Felt, for_servers};

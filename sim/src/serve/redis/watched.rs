@@ -11,7 +11,7 @@ use super::store::{Content, Instance, Place, unix_ms};
 use super::visit::{Servers, State};
 use crate::serve::servers::Connection;
 use crate::serve::watch::Watch;
-use crate::serve::watch::claims::{Claims, Owner};
+use crate::serve::watch::claims::{Claims, How, Owner};
 use crate::serve::watch::record::{LinkId, What};
 use crate::serve::watch::{show, shown};
 use bytes::Bytes;
@@ -302,10 +302,12 @@ impl Sight {
                     let number = claims.took(server, &name, value, life(*dies), asked.owner, asked.at, now);
                     taken.push((name.clone(), number));
                 }
-                (Some((old, _)), None) => claims.deleted(server, &name, old, asked.owner, asked.at, now),
+                (Some((old, _)), None) => {
+                    claims.let_go(server, &name, old, How::Deleted, asked.owner, asked.at, now);
+                }
                 (Some((old, died)), Some((new, dies))) if old == new => {
                     if died != dies {
-                        claims.prolonged(server, &name, old, life(*dies), asked.at);
+                        claims.prolonged(server, &name, old, life(*dies), asked.owner, asked.at, now);
                     } else if self.takes && !words.contains(old) {
                         let is_anothers = |holder: &Owner| match (holder.client, asked.owner.client) {
                             (Some(holder), Some(asker)) => holder != asker,
@@ -315,7 +317,7 @@ impl Sight {
                     }
                 }
                 (Some((old, _)), Some((value, dies))) => {
-                    claims.deleted(server, &name, old, asked.owner, asked.at, now);
+                    claims.let_go(server, &name, old, How::Overwritten, asked.owner, asked.at, now);
                     if self.takes {
                         let number =
                             claims.took(server, &name, value, life(*dies), asked.owner, asked.at, now);

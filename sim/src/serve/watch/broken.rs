@@ -1,5 +1,6 @@
 //! How it all came out.
 
+use super::claims::How;
 use super::seen::times;
 use super::witness::{self, Unread, promises};
 use super::{Strike, Watch};
@@ -51,21 +52,34 @@ pub enum Because {
     SessionOver { client: String, server: u8, at: Micros },
     /// A fault struck.
     Struck { fault: String, at: Micros },
-    /// A client has deleted on a server what was another one's.
-    Deleted { by: String, server: u8, whose: String, at: Micros },
-    /// No fault struck since a client asked for what it held.
-    NothingStruck { client: String, since: Micros },
+    /// A client has taken away on a server what was another one's; if that is known, which key.
+    Taken { by: String, how: How, server: u8, whose: String, key: Option<String>, at: Micros },
+    /// No fault struck from when a client asked for what it held until that was over, or since if it was not.
+    NothingStruck { client: String, since: Micros, until: Option<Micros> },
+}
+
+/// What somebody does to what is another one's, and what that is.
+fn taken(how: How, key: Option<&str>, whose: &str) -> (&'static str, String) {
+    let what = match key {
+        Some(key) => format!("{key}, which is {whose}'s"),
+        None => format!("what is {whose}'s"),
+    };
+    match how {
+        How::Deleted => ("deletes", what),
+        How::Overwritten => ("overwrites", what),
+        How::Shortened => ("cuts short", what),
+    }
 }
 
 impl Because {
     /// When it was.
-    fn at(&self) -> Micros {
+    pub(super) fn at(&self) -> Micros {
         match self {
             Because::Entered { at, .. }
             | Because::LeaseOver { at, .. }
             | Because::SessionOver { at, .. }
             | Because::Struck { at, .. }
-            | Because::Deleted { at, .. }
+            | Because::Taken { at, .. }
             | Because::NothingStruck { since: at, .. } => *at,
         }
     }
@@ -83,11 +97,15 @@ impl Because {
                     blamed.is_some_and(|strike| strike.at == *at && strike.fault.to_string() == *fault);
                 (Kind::Fault, if is_it { format!("suspect: {fault}") } else { fault.clone() })
             }
-            Because::Deleted { by, server, whose, .. } => {
-                (Kind::Gone, format!("{by} deletes on {} what is {whose}'s", Node::Server(*server)))
+            Because::Taken { by, how, server, whose, key, .. } => {
+                let (does, what) = taken(*how, key.as_deref(), whose);
+                (Kind::Gone, format!("{by} {does} on {} {what}", Node::Server(*server)))
             }
-            Because::NothingStruck { client, .. } => {
+            Because::NothingStruck { client, until: None, .. } => {
                 (Kind::Milestone, format!("{client} asks for it, and no fault strikes since"))
+            }
+            Because::NothingStruck { client, until: Some(_), .. } => {
+                (Kind::Milestone, format!("{client} asks for it, and no fault strikes until it is over"))
             }
         };
         Reason { at_us: self.at().0, kind, words }
@@ -103,11 +121,15 @@ impl Display for Because {
                 write!(f, "{} ended {client}'s session at {at}", Node::Server(*server))
             }
             Because::Struck { fault, at } => write!(f, "struck at {at}: {fault}"),
-            Because::Deleted { by, server, whose, at } => {
-                write!(f, "{by} deletes on {} at {at} what is {whose}'s", Node::Server(*server))
+            Because::Taken { by, how, server, whose, key, at } => {
+                let (does, what) = taken(*how, key.as_deref(), whose);
+                write!(f, "{by} {does} on {} at {at} {what}", Node::Server(*server))
             }
-            Because::NothingStruck { client, .. } => {
+            Because::NothingStruck { client, until: None, .. } => {
                 write!(f, "no fault struck since {client} asked for it")
+            }
+            Because::NothingStruck { client, until: Some(until), .. } => {
+                write!(f, "no fault struck from when {client} asked for it until it was over at {until}")
             }
         }
     }

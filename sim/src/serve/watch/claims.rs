@@ -34,10 +34,21 @@ struct There {
     gone: Option<Micros>,
 }
 
-/// Who else has deleted a claim, which its owner does not know of.
+/// What somebody else has done to what is a client's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How {
+    Deleted,
+    /// It has another value.
+    Overwritten,
+    /// It goes on for less time than its owner asked for.
+    Shortened,
+}
+
+/// Who else has taken a claim away, which its owner does not know of.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
     pub by: Owner,
+    pub how: How,
     pub server: u8,
     pub at: Micros,
 }
@@ -56,7 +67,7 @@ pub struct Claim {
     /// Since when its owner has heard it from so many servers, be it too late.
     heard: Option<Micros>,
     given_up: Option<Micros>,
-    /// By whom else than its owner it was deleted, server by server.
+    /// By whom else than its owner it was taken away, server by server.
     pub taken: Vec<Taken>,
     /// A command that may give it up is on its way.
     in_doubt: u32,
@@ -100,10 +111,23 @@ impl Claim {
         self.ends
     }
 
+    /// Whether its owner has heard that it has it between these times.
+    pub fn was_heard_within(&self, from: Micros, to: Micros) -> bool {
+        self.heard.is_some_and(|heard| (from..=to).contains(&heard))
+    }
+
     /// The servers that had it and this one after it, with since when they had had it.
     pub fn moved_to(&self, after: &Claim) -> Vec<(u8, Micros)> {
         let had = |server: &u8| self.there.get(server).map(|there| (*server, there.ran));
         after.there.keys().filter_map(had).collect()
+    }
+
+    /// Whether this may be its owner.
+    fn is_of(&self, by: Owner) -> bool {
+        match (self.owner.client, by.client) {
+            (Some(owner), Some(by)) => owner == by,
+            _ => true,
+        }
     }
 
     fn is_open(&self, now: Micros) -> bool {
@@ -250,9 +274,23 @@ impl Claims {
     }
 
     /// A server lets this value live for so long from now on.
-    pub fn prolonged(&mut self, server: u8, key: &Bytes, value: &Bytes, life: Option<Micros>, asked: Micros) {
+    #[expect(clippy::too_many_arguments, reason = "a request and all that is known of it")]
+    pub fn prolonged(
+        &mut self,
+        server: u8,
+        key: &Bytes,
+        value: &Bytes,
+        life: Option<Micros>,
+        by: Owner,
+        asked: Micros,
+        now: Micros,
+    ) {
         let enough = self.enough;
         let Some(claim) = self.open(key, value) else { return };
+        let is_shorter = life.is_some_and(|life| claim.ends.is_none_or(|ends| now + life < ends));
+        if is_shorter && !claim.is_of(by) {
+            claim.taken.push(Taken { by, how: How::Shortened, server, at: now });
+        }
         if claim.prolonged.1.is_empty() || claim.prolonged.1.contains(&server) {
             claim.prolonged = (asked, Vec::new());
         }
@@ -281,20 +319,26 @@ impl Claims {
     }
 
     /// A server has let go of this value, because this connection wanted it to.
-    pub fn deleted(&mut self, server: u8, key: &Bytes, value: &Bytes, by: Owner, asked: Micros, now: Micros) {
+    #[expect(clippy::too_many_arguments, reason = "a request and all that is known of it")]
+    pub fn let_go(
+        &mut self,
+        server: u8,
+        key: &Bytes,
+        value: &Bytes,
+        how: How,
+        by: Owner,
+        asked: Micros,
+        now: Micros,
+    ) {
         let Some(claim) = self.open(key, value) else { return };
         if let Some(there) = claim.there.get_mut(&server) {
             there.gone.get_or_insert(now);
         }
-        let is_owners = match (claim.owner.client, by.client) {
-            (Some(owner), Some(by)) => owner == by,
-            _ => true,
-        };
-        // Who else deletes it takes it away from its owner, who does not know.
-        if is_owners {
+        // Who else does that takes it away from its owner, who does not know.
+        if claim.is_of(by) {
             claim.given_up.get_or_insert(asked);
         } else {
-            claim.taken.push(Taken { by, server, at: now });
+            claim.taken.push(Taken { by, how, server, at: now });
         }
     }
 
@@ -317,6 +361,12 @@ impl Claims {
             claim(numbers.0).zip(claim(numbers.1))
         });
         pairs.max_by_key(|(_, second)| second.heard)
+    }
+
+    /// The claim that this client of a trial has heard of last, on whichever lock.
+    pub fn last_of(&self, client: u8) -> Option<&Claim> {
+        let is_theirs = |claim: &&Claim| claim.owner.client == Some(client) && claim.heard.is_some();
+        self.locks.values().flatten().filter(is_theirs).max_by_key(|claim| claim.heard)
     }
 
     /// Who has this lock now.
@@ -383,7 +433,15 @@ mod tests {
         let mut claims = Claims::new(1);
         takes(&mut claims, "one", 1, &[0], 0);
         assert!(takes(&mut claims, "two", 2, &[0], 990_000).is_empty(), "its last hundredth is not counted");
-        claims.deleted(0, &KEY, &Bytes::from_static(b"two"), owner(2), Micros(991_000), Micros(991_000));
+        claims.let_go(
+            0,
+            &KEY,
+            &Bytes::from_static(b"two"),
+            How::Deleted,
+            owner(2),
+            Micros(991_000),
+            Micros(991_000),
+        );
         assert!(takes(&mut claims, "three", 1, &[0], 992_000).is_empty());
         assert_eq!(takes(&mut claims, "four", 2, &[0], 993_000).len(), 1);
     }
@@ -397,12 +455,12 @@ mod tests {
             claims.told(0, &KEY, number, Micros(at)).1
         };
         take(&mut claims, &one, 0, 0);
-        claims.deleted(0, &KEY, &one, client(1), Micros(10), Micros(20));
+        claims.let_go(0, &KEY, &one, How::Deleted, client(1), Micros(10), Micros(20));
         let overlaps = take(&mut claims, &Bytes::from_static(b"two"), 1, 30);
         let taken: Vec<_> =
             overlaps[0].first.taken.iter().map(|taken| (taken.by, taken.server, taken.at)).collect();
         assert_eq!(taken, [(client(1), 0, Micros(20))]);
-        claims.deleted(0, &KEY, &Bytes::from_static(b"two"), client(1), Micros(40), Micros(40));
+        claims.let_go(0, &KEY, &Bytes::from_static(b"two"), How::Deleted, client(1), Micros(40), Micros(40));
         assert!(take(&mut claims, &one, 2, 50).iter().all(|overlap| overlap.first.owner != client(1)));
     }
 
@@ -420,9 +478,9 @@ mod tests {
     fn what_is_prolonged_by_enough_servers_ends_later() {
         let (mut claims, one) = (Claims::new(2), Bytes::from_static(b"one"));
         takes(&mut claims, "one", 1, &[0, 1, 2], 0);
-        claims.prolonged(0, &KEY, &one, LIFE, Micros(900_000));
+        claims.prolonged(0, &KEY, &one, LIFE, owner(1), Micros(900_000), Micros(900_000));
         assert!(claims.holders(&KEY, Micros(1_100_000)).is_empty());
-        claims.prolonged(1, &KEY, &one, LIFE, Micros(900_100));
+        claims.prolonged(1, &KEY, &one, LIFE, owner(1), Micros(900_100), Micros(900_100));
         assert_eq!(claims.holders(&KEY, Micros(1_100_000)), [owner(1)]);
     }
 

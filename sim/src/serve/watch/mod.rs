@@ -14,6 +14,7 @@
 mod broken;
 pub mod claims;
 mod listen;
+pub mod losses;
 pub mod record;
 mod seen;
 mod story;
@@ -25,7 +26,8 @@ pub use story::Picture;
 
 use super::servers::SessionOver;
 use crate::plans::plan::Fault;
-use claims::{Claims, Overlap, Owner, Taken};
+use claims::{Claim, Claims, Overlap, Owner, Taken};
+use losses::{Cause, Loss, Losses};
 use picklock_model::machine::Node;
 use picklock_model::time::Micros;
 use picklock_properties::{ClientId, Promise, Violation};
@@ -87,8 +89,7 @@ pub struct Watch {
     strikes: VecDeque<Strike>,
     /// Whether servers compare their wall clocks: a step is over when the clock shows the true time again, else at once.
     clocks_compared: bool,
-    /// The sessions of clients of a trial that were not heard of for too long: whose, at which server, and when.
-    expired: VecDeque<(u8, u8, Micros)>,
+    pub losses: Losses,
     last_strike: usize,
     broken: Vec<Broken>,
     broken_times: u64,
@@ -193,10 +194,17 @@ impl Watch {
         }
     }
 
+    /// The process of a client of a trial has ended: what it had is nobody's.
+    pub fn ended(&mut self, client: u8, at: Micros) {
+        self.claims.ended(client, at);
+        self.losses.ended(client, self.record.last_link());
+    }
+
     /// The process of a client of a trial is killed. It holds no more from then on, though its connections are still to be seen to end:
     /// what the kernel takes back from a dead process, a lock of a file, is another one's before that.
     fn kills(&mut self, client: u8, at: Micros) {
         self.killed.insert(client, at);
+        self.losses.ended(client, self.record.last_link());
         let name = Node::Client(client).to_string();
         let known = self.witness.knows(&name).then(|| self.witness.client(Some(&name)));
         if let Some(Ok(client)) = known {
@@ -246,10 +254,7 @@ impl Watch {
             ..Happened::new(at, What::SessionOver, text)
         });
         if let (Some(client), false) = (client, over.is_closed) {
-            if self.expired.len() >= STRIKES_MAX {
-                self.expired.pop_front();
-            }
-            self.expired.push_back((client, server, at));
+            self.losses.session_over(at, server, client, over.link);
         }
     }
 
@@ -435,23 +440,40 @@ impl Watch {
         let numbers = (number_of(&first_name), number_of(&self.witness.name(second)));
         let entered = hold.map(|hold| Because::Entered { client: first_name.clone(), at: hold.entered });
         let mut because: Vec<Because> = entered.into_iter().collect();
-        let (mut moved, mut taken) = (Vec::new(), Vec::new());
-        let claims = numbers.0.zip(numbers.1).and_then(|(first, second)| self.claims.between(first, second));
+        let mut ground = Ground { since, first: numbers.0, ..Ground::default() };
         // What was over before the first holder asked is of an earlier hold.
-        let claims = claims.filter(|(first, _)| first.ends().is_none_or(|ends| ends >= since));
-        if let Some((first, second)) = claims {
-            (moved, taken) = (first.moved_to(second), first.taken.clone());
-            if let Some(ends) = first.ends().filter(|ends| *ends <= at) {
-                because.push(Because::LeaseOver { client: first_name.clone(), at: ends });
+        let is_of_hold = |claim: &Claim| claim.ends().is_none_or(|ends| ends >= since);
+        let claims = numbers.0.zip(numbers.1).and_then(|(first, second)| self.claims.between(first, second));
+        if let Some((first, second)) = claims.filter(|(first, _)| is_of_hold(first)) {
+            (ground.moved, ground.taken) = (first.moved_to(second), first.taken.clone());
+            ground.over(first.ends().filter(|ends| *ends <= at));
+        } else if let (None, Some(first)) = (claims, numbers.0) {
+            // By what the second one holds it, no server has told.
+            let heard = |claim: &Claim| hold.is_some_and(|hold| claim.was_heard_within(since, hold.entered));
+            if let Some(first) = self.claims.last_of(first).filter(|claim| is_of_hold(claim) && heard(claim))
+            {
+                ground.taken = first.taken.iter().copied().filter(|taken| taken.at <= at).collect();
+                ground.moved = ground.taken.iter().map(|taken| (taken.server, since)).collect();
+                ground.over(first.ends().filter(|ends| *ends <= at));
             }
         }
-        let ended = self
-            .expired
-            .iter()
-            .rev()
-            .find(|(client, _, ended)| numbers.0 == Some(*client) && (since..=at).contains(ended));
-        if let Some((_, server, ended)) = ended {
-            because.push(Because::SessionOver { client: first_name.clone(), server: *server, at: *ended });
+        if let Some(over) = ground.over {
+            because.push(Because::LeaseOver { client: first_name.clone(), at: over });
+        }
+        let losses = numbers.0.into_iter().flat_map(|first| self.losses.of(first, since));
+        let losses: Vec<Loss> = losses.filter(|loss| loss.at <= at).cloned().collect();
+        for Loss { server, at, cause, .. } in losses {
+            let client = first_name.clone();
+            because.push(match cause {
+                Cause::SessionOver => Because::SessionOver { client, server, at },
+                Cause::LeaseOver => Because::LeaseOver { client, at },
+                Cause::Taken { by, how, key, .. } => {
+                    ground.is_taken = true;
+                    let key = Some(shown(&key));
+                    Because::Taken { by: self.owner(by), how, server, whose: client, key, at }
+                }
+            });
+            ground.over(Some(at));
         }
         let broken = Broken {
             at,
@@ -464,7 +486,7 @@ impl Watch {
             because,
             fault: None,
         };
-        self.add(broken, since, numbers.0, &moved, &taken);
+        self.add(broken, ground);
     }
 
     fn overlaps(&mut self, at: Micros, overlap: &Overlap) {
@@ -486,22 +508,23 @@ impl Watch {
             fault: None,
         };
         let since = overlap.first.handed_out.unwrap_or(at);
-        self.add(broken, since, overlap.first.owner.client, &overlap.moved, &overlap.first.taken);
+        let (first, moved) = (overlap.first.owner.client, overlap.moved.clone());
+        self.add(
+            broken,
+            Ground { since, first, moved, taken: overlap.first.taken.clone(), ..Ground::default() },
+        );
     }
 
     /// Of what has struck since the first holder asked for what it holds: what struck it, else what struck the servers that the
-    /// lock moved on, else what struck any; of these the last. Where clients have deleted what the first one holds on all
-    /// the servers that the lock moved on, no fault is to blame.
-    fn add(
-        &mut self,
-        mut broken: Broken,
-        since: Micros,
-        first: Option<u8>,
-        moved: &[(u8, Micros)],
-        taken: &[Taken],
-    ) {
-        let deleted = |server: u8| taken.iter().find(|taken| taken.server == server);
-        let is_all_deleted = !moved.is_empty() && moved.iter().all(|(server, _)| deleted(*server).is_some());
+    /// lock moved on, else what struck any; of these the last. If its hold was over before another one entered, what struck later is not to
+    /// blame for that, and what was in force at the time is before what was not. Where clients have taken away what the first one holds on
+    /// all the servers that the lock moved on, no fault is to blame.
+    fn add(&mut self, mut broken: Broken, ground: Ground) {
+        let Ground { since, first, moved, taken, over, is_taken } = ground;
+        let taken_on = |server: u8| taken.iter().find(|taken| taken.server == server);
+        let is_taken_everywhere =
+            !moved.is_empty() && moved.iter().all(|(server, _)| taken_on(*server).is_some());
+        let is_taken = is_taken || is_taken_everywhere;
         let began = moved.iter().map(|(_, since)| *since).chain([since]).min().unwrap_or(since);
         let active = |strike: &&Strike| strike.over.is_none_or(|over| over >= began);
         let of_first = |strike: &&Strike| first.is_some() && strike.client == first;
@@ -512,11 +535,17 @@ impl Watch {
             .enumerate()
             .filter(|(place, strike)| !strike.is_vain(self.strikes.iter().take(*place)));
         let active: Vec<&Strike> =
-            struck.map(|(_, strike)| strike).filter(active).filter(|_| !is_all_deleted).collect();
+            struck.map(|(_, strike)| strike).filter(active).filter(|_| !is_taken).collect();
+        let in_time: Vec<&Strike> =
+            active.iter().copied().filter(|strike| over.is_none_or(|over| strike.at <= over)).collect();
+        let in_force =
+            |strike: &&Strike| over.is_some_and(|over| strike.over.is_none_or(|healed| healed >= over));
         let suspect = |strikes: Vec<&Strike>| self.suspect(&strikes, broken.at).cloned();
-        let cause = suspect(active.iter().copied().filter(of_first).collect())
-            .or_else(|| suspect(active.iter().copied().filter(of_moved).collect()))
-            .or_else(|| suspect(active.clone()));
+        let of_these = |is_one: &dyn Fn(&&Strike) -> bool| {
+            let strikes: Vec<&Strike> = in_time.iter().copied().filter(|strike| is_one(strike)).collect();
+            suspect(strikes.iter().copied().filter(in_force).collect()).or_else(|| suspect(strikes))
+        };
+        let cause = of_these(&of_first).or_else(|| of_these(&of_moved)).or_else(|| of_these(&|_| true));
         for strike in active.iter().filter(|strike| of_first(strike) || moved.is_empty() || of_moved(strike))
         {
             broken.because.push(Because::Struck { fault: strike.fault.to_string(), at: strike.at });
@@ -526,14 +555,17 @@ impl Watch {
             _ => &broken.client,
         }
         .clone();
-        for Taken { by, server, at } in moved.iter().filter_map(|(server, _)| deleted(*server)) {
-            let (by, whose) = (self.owner(*by), first.clone());
-            broken.because.push(Because::Deleted { by, server: *server, whose, at: *at });
+        for Taken { by, how, server, at } in moved.iter().filter_map(|(server, _)| taken_on(*server)).copied()
+        {
+            let (by, whose) = (self.owner(by), first.clone());
+            broken.because.push(Because::Taken { by, how, server, whose, key: None, at });
         }
-        if cause.is_none() && !is_all_deleted {
-            broken.because.push(Because::NothingStruck { client: first, since });
+        if cause.is_none() && !is_taken {
+            let until = over.filter(|_| !active.is_empty());
+            broken.because.push(Because::NothingStruck { client: first, since, until });
         }
         broken.fault = cause;
+        broken.because.sort_by_key(Because::at);
         self.record.add(Happened {
             client: Some(broken.client.clone()),
             strike: broken.fault.as_ref().map(|strike| strike.number),
@@ -543,6 +575,29 @@ impl Watch {
         if self.broken.len() < BROKEN_MAX {
             self.broken.push(broken);
         }
+    }
+}
+
+/// What is known of how it came about.
+#[derive(Debug, Default)]
+struct Ground {
+    /// When the first holder asked for what it holds.
+    since: Micros,
+    /// Which client of a trial that is.
+    first: Option<u8>,
+    /// Servers that have given the lock to the second holder, with since when the first had had it there.
+    moved: Vec<(u8, Micros)>,
+    /// What others have done there to what was the first one's.
+    taken: Vec<Taken>,
+    /// When the first holder's lease or session was over, or was taken away: the first of these.
+    over: Option<Micros>,
+    /// Something that the first one put there while it asked was taken away by somebody else.
+    is_taken: bool,
+}
+
+impl Ground {
+    fn over(&mut self, at: Option<Micros>) {
+        self.over = self.over.into_iter().chain(at).min();
     }
 }
 
@@ -700,7 +755,7 @@ mod tests {
         );
         let before = broken(&TWO_HOLD, &[(1, 5)]);
         assert!(before.fault.is_none(), "{before}");
-        let nothing = Because::NothingStruck { client: "A".to_owned(), since: Micros(10) };
+        let nothing = Because::NothingStruck { client: "A".to_owned(), since: Micros(10), until: None };
         assert!(before.because.contains(&nothing), "{before}");
     }
 
@@ -868,6 +923,84 @@ mod tests {
             assert_eq!(broken.because.contains(&ended), is_told, "{broken}");
             let lines = broken.to_string();
             assert_eq!(lines.contains("s2 ended A's session at "), is_told, "{lines}");
+        }
+    }
+
+    #[test]
+    fn what_was_in_force_when_a_session_ended_is_to_blame_and_never_what_struck_later() {
+        use crate::plans::plan::{Side, Target};
+        use std::net::SocketAddr;
+        let node = Target::Client(0);
+        let pause = Fault::Pause { node, length: Micros(60) };
+        let reset = Fault::Reset {
+            between: Side::Clients,
+            and: Side::Nodes([Target::Server(0)].into_iter().collect()),
+        };
+        // Faults of A, with when they strike and when they are over, around the end of its session at 50; who is blamed.
+        for (faults, blamed) in [
+            (vec![(20, 55, &pause), (30, 30, &reset)], Some(1)),
+            (vec![(20, 55, &pause), (52, 52, &reset)], Some(1)),
+            (vec![(20, 25, &pause), (30, 30, &reset)], Some(2)),
+            (vec![(52, 55, &pause)], None),
+        ] {
+            let mut watch = Watch::default();
+            watch.record.begin(0, None);
+            let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+            watch.record.know_doors(BTreeMap::from([(7000, 0)]));
+            let link = watch.record.connect(Micros(1), 0, Some((address(7000), address(50_000))));
+            for now in 1..=60 {
+                for (number, (at, over, fault)) in (1..).zip(&faults) {
+                    if *at == now {
+                        watch.struck(Micros(now), fault, Vec::new(), Some(0));
+                    }
+                    if *over == now {
+                        watch.over(Micros(now), number);
+                    }
+                }
+                if now == 50 {
+                    watch.session_over(Micros(now), 0, &SessionOver { link, is_closed: false });
+                }
+                for (_, client, line) in TWO_HOLD.iter().filter(|(at, ..)| *at == now) {
+                    let client = watch.witness.client(Some(client)).expect("there is room");
+                    watch.hears(client, line, Micros(now)).expect("a line");
+                }
+            }
+            let broken = watch.broken().next().expect("two hold").clone();
+            assert_eq!(broken.fault.as_ref().map(|strike| strike.number), blamed, "{broken}");
+            let is_untold = broken.to_string().contains("no fault struck from when A asked for it until");
+            assert_eq!(is_untold, blamed.is_none(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn what_another_one_deletes_is_to_blame_and_no_fault_is() {
+        use bytes::Bytes;
+        for (by, is_to_blame) in [(1, true), (0, false)] {
+            let mut watch = Watch::default();
+            watch.record.begin(0, None);
+            let key = Bytes::from_static(b"/orders/1");
+            let owner = |client| Owner { link: 0, client: Some(client) };
+            for (at, client, line) in TWO_HOLD {
+                let now = Micros(at);
+                if at == 40 {
+                    watch.losses.put(Micros(30), 1, &key, owner(0));
+                }
+                if at == 60 {
+                    let node = crate::plans::plan::Target::Client(0);
+                    watch.struck(Micros(52), &Fault::Pause { node, length: Micros(20) }, Vec::new(), Some(0));
+                    watch.losses.deleted(Micros(55), 1, &key, owner(by));
+                }
+                let client = watch.witness.client(Some(client)).expect("there is room");
+                watch.hears(client, line, now).expect("a line");
+            }
+            let broken = watch.broken().next().expect("two hold").clone();
+            assert_eq!(broken.fault.is_none(), is_to_blame, "{broken}");
+            let lines = broken.to_string();
+            assert_eq!(
+                lines.contains("B deletes on s2 at 55us /orders/1, which is A's"),
+                is_to_blame,
+                "{lines}"
+            );
         }
     }
 

@@ -220,6 +220,11 @@ impl Record {
         self.last_link
     }
 
+    /// The newest connection.
+    pub fn last_link(&self) -> LinkId {
+        self.last_link
+    }
+
     /// Who is at the other end of a connection.
     pub fn link(&self, link: LinkId) -> Option<&Link> {
         self.links.get(&link)

@@ -6,14 +6,14 @@ use super::answer::{self, Answer, Around, code, welcome, zxid_of};
 use super::desk::{Heard, Say, SeatId, Servers, State, Watched, What};
 use super::names::{password, session_id, session_of};
 use super::operation::{Plan, Refusal, plan};
-use super::request::{Asked, Hello, Request};
+use super::request::{Asked, Change, Hello, Request};
 use crate::serve::condition::Direction;
 use crate::serve::servers::Connection;
 use crate::serve::watch::record::{Happened, What as Deed};
 use bytes::Bytes;
 use picklock_model::machine::Store;
 use picklock_model::stores::zookeeper::{
-    Connect, Fired, Operation, Outcome, Path, Request as Message, SessionId, WatchEvent, ZooKeeper,
+    Applied, Connect, Fired, Operation, Outcome, Path, Request as Message, SessionId, WatchEvent, ZooKeeper,
 };
 use picklock_model::time::Micros;
 use smallvec::SmallVec;
@@ -357,6 +357,9 @@ impl Conversation {
         let mut around = Around { names: &desk.names, dates: &mut desk.dates, now_ms };
         let answer = answer::answer((request.xid, zxid), &request.asked, refusal, &heard, &mut around);
         self.ran(&request.asked, &answer, state, now);
+        if state.watch.record.is_on() {
+            self.used(&request.asked, &heard, state, now);
+        }
         let is_over = heard.iter().any(|heard| heard.outcome == Outcome::SessionClosed);
         self.send(state, now, answer, true, is_over);
         is_over
@@ -370,6 +373,28 @@ impl Conversation {
                 reply: reply.map(Into::into),
                 ..Happened::new(now, Deed::Ran, asked.to_string())
             });
+        }
+    }
+
+    /// Whose znodes are there, and who has deleted whose.
+    fn used(&self, asked: &Asked, heard: &[Heard], state: &mut State, now: Micros) {
+        let (server, owner) = (self.line.server, self.line.connection.owner());
+        let State { watch, desk, .. } = state;
+        let mut note = |change: &Change, applied: &Applied| match (change, applied) {
+            (Change::Create { .. }, Applied::Created { path, .. }) => {
+                watch.losses.put(now, server, &Bytes::from(desk.names.text(*path)), owner);
+            }
+            (Change::Delete { path, .. }, Applied::Done) => {
+                watch.losses.deleted(now, server, &Bytes::from(path.clone()), owner);
+            }
+            _ => {}
+        };
+        match (asked, heard.first().map(|heard| &heard.outcome)) {
+            (Asked::Change(change), Some(Outcome::Applied(applied))) => note(change, applied),
+            (Asked::Multi(changes), Some(Outcome::Multi(all))) => {
+                changes.iter().zip(all).for_each(|(change, applied)| note(change, applied));
+            }
+            _ => {}
         }
     }
 
