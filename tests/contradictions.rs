@@ -234,6 +234,18 @@ fn who_shows_no_token_writes_late_where_a_clock_drifts_or_keep_alives_are_lost()
     }
 }
 
+/// As well: a server crashes when it has done what it was asked for, and before it says so.
+#[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
+fn whose_deletion_is_done_by_a_server_that_crashes_deletes_the_next_ones_key_too() {
+    let lock = lock("etcd-lease-key");
+    let dropped = [Assumption::MajorityUp, Assumption::NoExpiry];
+    for promise in [Promise::MutualExclusion, Promise::FencedResource] {
+        let space = lock.space(&options(lock.as_ref(), &dropped, promise, 2));
+        assert_eq!(verdict(lock.as_ref(), &space, STATES_MAX), Some(CheckVerdict::Violated), "{promise}");
+    }
+}
+
 #[test]
 #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_check_breaks_the_matrix_knows_to_be_broken() {

@@ -253,7 +253,9 @@ fn columns(lock: &str) -> [String; 4] {
         let named: Vec<String> = faults.iter().filter_map(named).collect();
         match named.len() {
             0 => "–".to_owned(),
-            all if all == faults.len() => "any fault, or none".to_owned(),
+            all if all == faults.len() && !named.iter().any(|name| name.ends_with('†')) => {
+                "any fault, or none".to_owned()
+            }
             _ => named.join(", "),
         }
     };

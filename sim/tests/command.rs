@@ -868,7 +868,7 @@ fn a_check_names_the_faults_that_nobody_dropped() {
 #[test]
 fn why_a_row_is_not_hunted_is_an_answer() {
     let ended = run("hunt R28");
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(ended.code, 4, "nothing was hunted: {}", ended.stderr);
     assert!(ended.stdout.contains("R28 is not hunted: "), "{}", ended.stdout);
     let document = document("hunt C22a");
     assert!(

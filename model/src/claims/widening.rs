@@ -178,6 +178,7 @@ pub const FALLS: &[Fall] = &[
     slower("variable", "Cassandra", None, REPEATED),
     slower("variable", "etcd, with deletes, by MOD", None, REPEATED),
     slower("transfer", "as written", None, REPEATED),
+    slower("queue", "as written", None, WRITTEN_AGAIN),
     Fall { why: PAUSES_ADD_UP, ..of_chubby("lock-delay of four ticks", "no-pause", Widening::Pause) },
     Fall {
         why: PAUSES_ADD_UP,
@@ -292,6 +293,9 @@ const TOO_LATE: &str =
 
 const REPEATED: &str =
     "an answer that takes longer than its client waits is asked for again: that is row X1, and wants marks";
+
+const WRITTEN_AGAIN: &str = "an item whose answer takes longer than its client waits is written again, at the next position: that is row X2, and \
+                             wants the pusher's mark";
 
 const STALE_LOOK: &str = "a look at the main row from before the last grant finds the lock free, and the queue still has the holder \
                           that is leaving";

@@ -203,9 +203,12 @@ impl Hunt {
             let name = if is_last { "@last" } else { token };
             screen.text(&format!("\nwhat was found of {id} first:\n{}", next::steps(name)));
         }
-        screen.document(&Document { rows: Rows::new(&rows, missing.is_empty()), unhunted: &unhunted });
+        let is_complete = missing.is_empty() && !chosen.is_empty();
+        screen.document(&Document { rows: Rows::new(&rows, is_complete), unhunted: &unhunted });
         let differs = Ending::Unexpected.or_fine(!rows.iter().all(Row::is_as_catalogued));
-        Ok(differs.max(Ending::Incomplete.or_fine(!missing.is_empty())))
+        // Where nothing is hunted, nothing is shown.
+        let is_in_vain = Ending::Vacuous.or_fine(chosen.is_empty());
+        Ok(differs.max(is_in_vain).max(Ending::Incomplete.or_fine(!missing.is_empty())))
     }
 
     /// Those of the rows asked for that can be hunted, with where; and those asked for by name that cannot, with why not.

@@ -9,7 +9,7 @@ use picklock_model::claims::NamedSpace;
 #[derive(Debug, Args)]
 pub struct Set {
     /// Sets a part of the lock, of its store (store.NAME), or of its use (clients, rounds, hold, think, servers), as `check` and `sweep` tell it:
-    /// ttl=5s, store.persistence=None; may be repeated. Each seed of a sweep draws its own use around what is set, unless varies=false is
+    /// ttl=5s, store.persistence=None; may be repeated. Each seed of a sweep draws its own clients and rounds around what is set, and holds and thinking of any length up to half as long again as a grant, or up to what is set if that is longer, unless varies=false is
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
 }

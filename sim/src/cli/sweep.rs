@@ -87,7 +87,7 @@ Examples:
   picklock sweep cassandra-queue --property fifo --faults none
   picklock sweep redlock --strategy mixed --keep-going
   picklock sweep zookeeper-lock-repaired --property fenced-resource --until-tested 500
-  picklock sweep redis-single --faults crash --set store.persistence=None --set hold=2s
+  picklock sweep redis-single --faults crash --set store.persistence=None --set hold=30s
   picklock sweep cassandra-queue --plan plan.json
   picklock sweep redlock --faults all,-pause,-clock -v --junit junit.xml
 

@@ -61,7 +61,7 @@ fn a_client_that_outlives_its_lease_breaks_the_lock_and_its_plan_breaks_it_again
         assert!(lines.contains(&format!("\"what\":\"{what}\"")), "no line says {what}");
     }
     assert!(
-        lines.contains(r#""text":"Lock""#) && lines.contains(r#""client":"B""#),
+        lines.contains(r#""text":"lock orders with lease "#) && lines.contains(r#""client":"B""#),
         "who asks for what is known"
     );
 }

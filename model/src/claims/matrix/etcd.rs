@@ -13,6 +13,7 @@ const TOO_SLOW: &str = "a client whose clock loses more than its margin while a 
 const UNFENCED: &str =
     "no fencing token is shown: the write of a holder that has outlived its lease is accepted";
 const TOO_SLOW_OF_THREE: &str = "a client whose clock loses half of a lease's time, where the members' gain as much, stops too late (--plan; no seed's clock drifts so far)";
+const DELETED_TWICE: &str = "a member does a deletion and crashes before it says so: said again, it is of the next one's key (row E16)";
 const TWICE: &str = "a deletion that comes late is of the next key of the same name (row E4)";
 
 const PUT_LATE: &str = "a transaction that comes late, or twice, puts a key after its client has left, and nobody knows of it (row E15)";
@@ -86,6 +87,8 @@ pub(super) const CELLS: &[Cell] = &{
         broken("etcd-lease-key", "clock", MutualExclusion, DRIFTING),
         broken("etcd-lease-key", "clock", FencedResource, UNFENCED),
         broken("etcd-lease-key", "loss", MutualExclusion, UNANSWERED),
+        broken("etcd-lease-key", "crash", MutualExclusion, DELETED_TWICE),
+        broken("etcd-lease-key", "crash", FencedResource, UNFENCED),
         broken("etcd-lease-key-repaired", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-lease-key-repaired", "clock", MutualExclusion, TOO_SLOW),
         broken("etcd-lease-key-repaired", "delay", DeadlockFreedom, PUT_LATE),

@@ -10,8 +10,10 @@
 //!
 //! Left out: the real library has many connections' worth of state (balancer, streams, back-off). Here a call of which nothing
 //! is heard in time has an unknown outcome, and the next one goes to the next member. A watch of which nothing is heard
-//! for as long as a call may take is begun again where it was: the real one learns from its connection that it has ended. The
-//! real one looks every 500 ms whether a keep-alive is due; here it goes at once.
+//! for as long as a call may take is begun again where it was, by the member that has said that it watches, or by the next one if it has
+//! said nothing: the real one learns from its connection that it has ended. Keep-alives go where calls go; if the member falls silent without
+//! a word, they go there until a call turns to the next one, as the real one's do whose connection nobody has ended (gRPC sends no pings
+//! unless it is told to). The real one looks every 500 ms whether a keep-alive is due; here it goes at once.
 
 use super::names::{LeaseId, Revision};
 use super::protocol::*;
@@ -119,6 +121,9 @@ struct Awaited {
     serial: u32,
     until: Option<Monotonic>,
     kind: Kind,
+    /// Whether the member that was asked has said since that it watches; `None` where there is nothing to tell by that: it is no watch, or
+    /// there is no other member.
+    is_watching: Option<bool>,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -267,7 +272,8 @@ impl Session {
                 };
                 match (&awaited.kind, &outcome) {
                     (Kind::Watch { .. } | Kind::WatchDeletion { .. }, Outcome::Watching) => {
-                        self.awaited = Some(awaited);
+                        let is_watching = awaited.is_watching.map(|_| true);
+                        self.awaited = Some(Awaited { is_watching, ..awaited });
                     }
                     (Kind::WatchDeletion { .. }, Outcome::Events(events)) if !has_deletion(events) => {
                         self.awaited = Some(awaited);
@@ -304,7 +310,10 @@ impl Session {
             }
         }
         if let Some(awaited) = self.awaited.take_if(|awaited| is_due(awaited.until)) {
-            self.server = (self.server + 1) % here.servers;
+            // Of who has said that it watches, nothing has to be heard but what happens.
+            if awaited.is_watching != Some(true) {
+                self.server = (self.server + 1) % here.servers;
+            }
             match awaited.kind {
                 Kind::Change => notices.push(Notice::TimedOut),
                 Kind::Grant { .. } => self.open(here, out),
@@ -315,7 +324,8 @@ impl Session {
                     let (serial, cancels) = (awaited.serial, None);
                     let operation = Operation::Watch { keys, start };
                     out.request(self.server(here), Request { serial, cancels, operation });
-                    self.awaited = Some(Awaited { until, ..awaited });
+                    let is_watching = awaited.is_watching.map(|_| false);
+                    self.awaited = Some(Awaited { until, is_watching, ..awaited });
                 }
             }
         }
@@ -333,8 +343,11 @@ impl Session {
     pub fn dismisses(&self, reply: &Reply) -> bool {
         match reply.outcome {
             Outcome::KeptAlive { lease, .. } | Outcome::LeaseOver(lease) => self.lease() != Some(lease),
-            // The watch is waited for in any case.
-            Outcome::Watching => true,
+            // That its member is there is news once.
+            Outcome::Watching => self
+                .awaited
+                .as_ref()
+                .is_none_or(|awaited| awaited.serial != reply.serial || awaited.is_watching != Some(false)),
             _ => self.awaited.as_ref().is_none_or(|awaited| awaited.serial != reply.serial),
         }
     }
@@ -370,7 +383,8 @@ impl Session {
         debug_assert!(self.awaited.is_none(), "one call at a time");
         let serial = self.draw();
         let until = here.settings.request_timeout.map(|timeout| here.now + timeout);
-        self.awaited = Some(Awaited { serial, until, kind });
+        let is_watching = (kind.is_watch() && here.servers > 1).then_some(false);
+        self.awaited = Some(Awaited { serial, until, kind, is_watching });
         out.request(self.server(here), Request { serial, cancels: self.cancels.take(), operation });
     }
 

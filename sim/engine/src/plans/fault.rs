@@ -101,7 +101,9 @@ impl FaultKind {
             FaultKind::Partition => {
                 "links are cut, one way or both: a node, a minority, clients from servers"
             }
-            FaultKind::Crash => "a process ends and starts again at once, late or never; its disk survives",
+            FaultKind::Crash => {
+                "a node ends, and no simulated connection says so; it starts again at once, late or never, with its disk"
+            }
             FaultKind::PowerLoss => "servers stop, one or several at once, and lose what was not durable",
             FaultKind::Suspend => {
                 "a machine stands still for 1 ms to 3 leases, and its monotonic clock does not count it"

@@ -3,8 +3,8 @@
 //! Clients that all hold for as long as each other come to write in the order in which they were granted, and timers that all
 //! are constant meet at the same phases in every run. What a lock gets wrong between two holders, or between a hold and a
 //! lease, is never met then, whatever the faults. So each run of a [workload that varies](Workload::varies) has its own
-//! number of clients and rounds, and its own lengths of thinking and holding, from none to half as long again as a grant lasts
-//! (of holding: to half of what it lasts, where the [work fits](Workload::work_fits));
+//! number of clients and rounds, and its own lengths of thinking and holding, from none to half as long again as a grant lasts, or to what
+//! is set up if that is longer (of holding: to half of what a grant lasts, where the [work fits](Workload::work_fits));
 //! within a run, too, most clients take longer at one time than at another ([`Pace`]).
 
 use crate::seeded::dice::{Dice, Stream};
@@ -71,7 +71,8 @@ impl Lengths {
     fn of(around: &Workload, lease: Micros) -> Lengths {
         let longest = Micros(lease.0.saturating_add(lease.0 / 2));
         // What a grant and an answer take comes on top.
-        Lengths { think: longest, hold: if around.work_fits { Micros(lease.0 / 2) } else { longest } }
+        let hold = if around.work_fits { Micros(lease.0 / 2) } else { longest.max(around.hold) };
+        Lengths { think: longest.max(around.think), hold }
     }
 }
 
@@ -197,6 +198,20 @@ mod tests {
         assert!(many(&|hold| hold > 0 && hold < lease.0 / 100) > 100, "some hold for a moment");
         assert!(many(&|hold| hold < lease.0) > 800 && many(&|hold| hold > lease.0) > 200);
         assert!(holds.iter().all(|hold| *hold <= lease.0 * 3 / 2));
+    }
+
+    #[test]
+    fn holds_and_thinking_are_as_long_as_is_set_where_that_is_longer_than_usual() {
+        let mut setup = toy::leased_setup();
+        setup.workload.varies = true;
+        let lease = <crate::toy::Key as System>::lease_of(&setup.lock).unwrap();
+        let long = Micros(lease.0 * 10);
+        (setup.workload.hold, setup.workload.think) = (long, long);
+        let drawn: Vec<Workload> = (0..2000).map(|seed| of_seed(&setup, seed).workload).collect();
+        for length in [|drawn: &Workload| drawn.hold, |drawn: &Workload| drawn.think] {
+            assert!(drawn.iter().any(|drawn| length(drawn).0 > lease.0 * 5));
+            assert!(drawn.iter().all(|drawn| length(drawn) <= long));
+        }
     }
 
     #[test]
