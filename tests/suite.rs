@@ -27,7 +27,7 @@
 //!     proptest. `own_shrunk`: runs of somebody's own locks, whose causes take long to show.
 //! 16. `guard_example`: to copy from. An application works under a guard while hosts crash and links break, under turmoil.
 //! 17. `contradictions`: what the exhaustive engine calls kept, no random run breaks, over every lock, fault and promise.
-//!     `known_runs`: what the matrix knows of breaks still. `counts`: as many of 1,000 runs as the book says.
+//!     `known_runs`: what the matrix knows of breaks still. `planned`: what it knows of by plans that nobody draws. `counts`: as many of 1,000 runs as the book says.
 //!     `hunts`: how many seeds it takes to find a row without a script.
 //! 18. `monitors`: what one promise tells apart that others do not, and that correct locks are accused of nothing.
 //!     `registered`: what is true of every lock's tokens and verdicts.
@@ -71,6 +71,7 @@ mod monitors;
 mod others;
 mod own_shrunk;
 mod pictures;
+mod planned;
 mod redis;
 mod redlock;
 mod registered;

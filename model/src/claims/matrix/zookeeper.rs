@@ -49,6 +49,8 @@ pub(super) const CELLS: &[Cell] = &{
         broken(WRITTEN, "crash", Fifo, SERVERLESS),
         broken(WRITTEN, "power-loss", Fifo, SERVERLESS),
         broken(WRITTEN, "power-loss", MutualExclusion, UNREPORTED),
+        broken(WRITTEN, "crash", FencedResource, UNFENCED),
+        broken(WRITTEN, "power-loss", FencedResource, UNFENCED),
         broken(WRITTEN, "all", MutualExclusion, ALL),
         broken(WRITTEN, "all", FencedResource, UNFENCED),
         broken(WRITTEN, "all", Fifo, REJOINS),

@@ -1,0 +1,138 @@
+//! What no drawn plan has led to, and these plans do: the matrix knows of it, and its cells rest on these runs.
+//!
+//! Each was met by one of the first 20,000 seeds. Where a lock, a store or an engine has changed, another seed may be the one: `picklock sweep
+//! LOCK --plan FILE --property fenced-resource` looks for it.
+
+use crate::evidence::lock;
+use crate::known_runs::watched;
+use picklock_model::claims::Known;
+use picklock_model::time::Micros;
+use picklock_properties::Promise;
+use picklock_sim::plans::plan::{DRIFT_PPM_MAX, Fault, Plan, Planned, Side, Target, Trigger, When};
+use picklock_sim::registry::known_of;
+use picklock_sim::seeded::network::Network;
+use rayon::prelude::*;
+
+const MUTEX: Promise = Promise::MutualExclusion;
+const LATE: Promise = Promise::FencedResource;
+
+fn plan(heal_s: i64, faults: impl IntoIterator<Item = Planned>) -> Plan {
+    Plan { faults: faults.into_iter().collect(), heal_at: Micros::seconds(heal_s), ..Plan::default() }
+}
+
+/// When a client is granted the lock, whoever it is.
+fn granted(nth: u16, delay: Micros) -> When {
+    When::Trigger { client: None, event: Trigger::Granted, nth, delay }
+}
+
+/// Both servers of a pair crash in turn, and come back.
+fn pair_crashes() -> Plan {
+    plan(
+        150,
+        [(0, 2), (0, 5), (1, 4), (1, 7)].map(|(server, nth)| Planned {
+            when: granted(nth, Micros::ZERO),
+            fault: Fault::Crash { node: Target::Server(server), restart_after: Some(Micros::seconds(12)) },
+        }),
+    )
+}
+
+/// One of three servers stops a moment after a grant, for so long that a lease or a session ends, and then another one.
+fn members_stop(fault: impl Fn(Target, Option<Micros>) -> Fault, last: u16) -> Plan {
+    plan(
+        120,
+        (1..=last).step_by(2).map(|nth| Planned {
+            when: granted(nth, Micros::millis(100)),
+            fault: fault(Target::Server((nth % 3) as u8), Some(Micros::seconds(9))),
+        }),
+    )
+}
+
+fn crash(node: Target, restart_after: Option<Micros>) -> Fault {
+    Fault::Crash { node, restart_after }
+}
+
+fn power_loss(node: Target, restart_after: Option<Micros>) -> Fault {
+    Fault::PowerLoss { node, restart_after }
+}
+
+/// The clocks of three of five servers are set past the life of all keys, again and again.
+fn clocks_step() -> Plan {
+    let step = |nth, server| Planned {
+        when: granted(nth, Micros::millis(100)),
+        fault: Fault::ClockStep { node: Target::Server(server), by: Micros::seconds(20) },
+    };
+    plan(150, (2..=7).flat_map(|nth| (0..3).map(move |server| step(nth, server))))
+}
+
+/// A client's clock loses half of the time, and those of all members gain as much. Messages take 1 to 40 ms.
+fn clocks_drift() -> Plan {
+    let drift = |node, ppm| Planned { when: When::At(Micros::ZERO), fault: Fault::Drift { node, ppm } };
+    let members = (0..3).map(|server| drift(Target::Server(server), DRIFT_PPM_MAX));
+    let faults = [drift(Target::Client(0), -DRIFT_PPM_MAX)].into_iter().chain(members);
+    let (latency_min, latency_max) = (Micros::millis(1), Micros::millis(40));
+    Plan { network: Network { latency_min, latency_max, ..Network::default() }, ..plan(120, faults) }
+}
+
+/// The next messages of whoever is granted the lock are lost: all keep-alives for longer than the lease lasts.
+fn keep_alives_are_lost() -> Plan {
+    let holder = Side::Nodes([Target::Struck].into_iter().collect());
+    plan(
+        120,
+        (1..=8).map(|nth| Planned {
+            when: granted(nth, Micros::ZERO),
+            fault: Fault::LoseNext { from: holder.clone(), to: Side::Servers, count: 10 },
+        }),
+    )
+}
+
+/// Nearly every second message is lost: those of the holder to the resource, too.
+fn half_is_lost() -> Plan {
+    Plan { network: Network { loss_per_mille: 450, ..Network::default() }, ..plan(120, []) }
+}
+
+#[test]
+fn what_plans_alone_lead_to() {
+    let (pair, steps, drift) = (pair_crashes(), clocks_step(), clocks_drift());
+    let (unkept, half) = (keep_alives_are_lost(), half_is_lost());
+    let (crashes, losses_of_power) = (members_stop(crash, 7), members_stop(power_loss, 7));
+    let (long, long_of_power) = (members_stop(crash, 11), members_stop(power_loss, 11));
+    let runs: [(&str, &str, &Plan, u64, Promise); 21] = [
+        ("redis-failover", "crash", &pair, 68, LATE),
+        ("redis-failover-fenced", "crash", &pair, 16, LATE),
+        ("redlock-fenced", "clock", &steps, 95, LATE),
+        ("redis-single", "loss", &half, 24, LATE),
+        ("zookeeper-lock", "crash", &long, 4_832, LATE),
+        ("zookeeper-lock", "power-loss", &long_of_power, 4_832, LATE),
+        ("etcd-mutex-3", "loss", &unkept, 8, MUTEX),
+        ("etcd-mutex-3", "loss", &unkept, 2_887, LATE),
+        ("etcd-mutex-3", "crash", &crashes, 10_247, LATE),
+        ("etcd-mutex-3", "power-loss", &losses_of_power, 10_247, LATE),
+        ("etcd-mutex-3", "clock", &drift, 1_672, MUTEX),
+        ("etcd-mutex-3-repaired", "clock", &drift, 1_672, MUTEX),
+        ("etcd-election-3", "loss", &unkept, 8, MUTEX),
+        ("etcd-election-3", "loss", &unkept, 57, LATE),
+        ("etcd-election-3", "crash", &crashes, 171, MUTEX),
+        ("etcd-election-3", "crash", &crashes, 10_247, LATE),
+        ("etcd-election-3", "power-loss", &losses_of_power, 171, MUTEX),
+        ("etcd-election-3", "power-loss", &losses_of_power, 10_247, LATE),
+        ("etcd-election-3", "clock", &drift, 18_646, MUTEX),
+        ("etcd-lease-key-3", "clock", &drift, 39, MUTEX),
+        ("etcd-lease-key-3", "clock", &drift, 41, LATE),
+    ];
+    let breaks = |name: &str, plan: &Plan, seed: u64, promise: Promise| {
+        let lock = lock(name);
+        let setup = lock.setup(Some(watched(lock.as_ref())));
+        let outcomes = lock.run_planned(&setup, plan, seed..seed + 1).expect("the setup is this lock's");
+        outcomes.iter().any(|outcome| outcome.breaks(promise))
+    };
+    let wrong: Vec<_> = runs
+        .par_iter()
+        .filter(|(name, _, plan, seed, promise)| !breaks(name, plan, *seed, *promise))
+        .map(|(name, fault, _, seed, promise)| format!("{name} {fault} {seed} {promise}"))
+        .collect();
+    assert!(wrong.is_empty(), "these break nothing: {}", wrong.join(", "));
+    for (name, fault, _, _, promise) in runs {
+        let is_known = known_of(name, fault, promise).is_some_and(|cell| cell.known == Known::Broken);
+        assert!(is_known, "the matrix does not know that {name} breaks {promise} under {fault}");
+    }
+}
