@@ -18,7 +18,8 @@ pub struct Uses {
 #[derive(Clone, Debug)]
 enum Use {
     Nothing,
-    Put(Bytes),
+    /// With its lease.
+    Put(Bytes, i64),
     /// From the first key on, up to the other; without one to the end.
     Deleted(Bytes, Option<Bytes>),
     Granted(i64),
@@ -48,14 +49,14 @@ impl Uses {
             Keys::Prefix(_) => Use::Nothing,
         };
         let of_step = |step: &Step| match step {
-            Step::Put(put) => Use::Put(key(put.key)),
+            Step::Put(put) => Use::Put(key(put.key), names.number_of_lease(put.lease)),
             Step::Delete(keys) => range(keys),
             Step::Range(_) => Use::Nothing,
         };
         let lease = |lease: LeaseId| names.number_of_lease(Some(lease));
         let alone = |it| Some([vec![it], Vec::new()]);
         let steps = match operation {
-            Operation::Put(put) => alone(Use::Put(key(put.key))),
+            Operation::Put(put) => alone(Use::Put(key(put.key), names.number_of_lease(put.lease))),
             Operation::Delete(keys) => alone(range(keys)),
             Operation::Txn(txn) => {
                 Some([&txn.success, &txn.failure].map(|steps| steps.iter().map(of_step).collect()))
@@ -102,10 +103,10 @@ impl Done {
         let Done(owner, step) = self;
         match step {
             Use::Nothing => {}
-            Use::Put(key) => losses.put(at, member, &key, owner),
+            Use::Put(key, lease) => losses.put(at, member, &key, owner, lease),
             Use::Deleted(first, end) => losses.deleted_range(at, member, &first, end.as_ref(), owner),
             Use::Granted(lease) => losses.granted(lease, owner),
-            Use::Revoked(lease) => losses.revoked(lease),
+            Use::Revoked(lease) => losses.revoked(at, member, lease, owner),
             Use::Over(lease) => losses.lease_over(at, member, lease),
         }
     }

@@ -36,11 +36,19 @@ pub enum Cause {
     Taken { by: Owner, how: How, key: Bytes, put: Micros },
 }
 
+/// Who has put a key there.
+#[derive(Clone, Copy, Debug)]
+struct Put {
+    client: u8,
+    at: Micros,
+    /// What it goes with; 0: nothing.
+    lease: i64,
+}
+
 /// What is known of keys and leases.
 #[derive(Debug, Default)]
 pub struct Losses {
-    /// Who has put it there, and when.
-    keys: BTreeMap<Bytes, (u8, Micros)>,
+    keys: BTreeMap<Bytes, Put>,
     leases: BTreeMap<i64, u8>,
     /// The newest connection when the process of a client ended last: those until then were not the next one's.
     before: BTreeMap<u8, LinkId>,
@@ -48,15 +56,25 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// A server has put this there, for a client or for somebody else.
-    pub fn put(&mut self, at: Micros, server: u8, key: &Bytes, by: Owner) {
-        self.taken(at, server, key, by, How::Overwritten);
-        if let Some(client) = by.client {
-            if self.keys.len() >= KEYS_MAX {
-                self.keys.pop_first();
+    /// A server has put this where nothing was.
+    pub fn created(&mut self, at: Micros, key: &Bytes, by: Owner, lease: i64) {
+        match by.client {
+            None => {
+                self.keys.remove(key);
             }
-            self.keys.insert(Bytes::copy_from_slice(key), (client, at));
+            Some(client) => {
+                if self.keys.len() >= KEYS_MAX {
+                    self.keys.pop_first();
+                }
+                self.keys.insert(Bytes::copy_from_slice(key), Put { client, at, lease });
+            }
         }
+    }
+
+    /// A server has put this there, for a client or for somebody else, whatever was there.
+    pub fn put(&mut self, at: Micros, server: u8, key: &Bytes, by: Owner, lease: i64) {
+        self.taken(at, server, key, by, How::Overwritten);
+        self.created(at, key, by, lease);
     }
 
     /// A server has deleted this at somebody's wish.
@@ -87,14 +105,23 @@ impl Losses {
 
     /// A lease is over, and nobody has asked for that.
     pub fn lease_over(&mut self, at: Micros, server: u8, lease: i64) {
+        self.keys.retain(|_, put| put.lease != lease);
         if let Some(whose) = self.leases.remove(&lease) {
             self.add(Loss { whose, server, at, cause: Cause::LeaseOver });
         }
     }
 
-    /// A lease is over because somebody has asked for that.
-    pub fn revoked(&mut self, lease: i64) {
+    /// A lease is over, and its keys with it, because somebody has asked for that.
+    pub fn revoked(&mut self, at: Micros, server: u8, lease: i64, by: Owner) {
         self.leases.remove(&lease);
+        let of_lease = self.keys.iter().filter(|(_, put)| put.lease == lease);
+        let keys: Vec<Bytes> = of_lease.map(|(key, _)| key.clone()).collect();
+        keys.iter().for_each(|key| self.deleted(at, server, key, by));
+    }
+
+    /// A session of a client is over, and with it what went with it: so much as can be told, all that was the client's.
+    pub fn session_ended(&mut self, client: u8) {
+        self.keys.retain(|_, put| put.client != client);
     }
 
     /// A server has ended the session of a client of which it had not heard for too long.
@@ -107,7 +134,7 @@ impl Losses {
 
     /// The process of a client has ended, and so has all that it believed. `last`: the newest connection.
     pub fn ended(&mut self, client: u8, last: LinkId) {
-        self.keys.retain(|_, (whose, _)| *whose != client);
+        self.keys.retain(|_, put| put.client != client);
         self.leases.retain(|_, whose| *whose != client);
         self.before.insert(client, last);
     }
@@ -125,7 +152,7 @@ impl Losses {
     }
 
     fn taken(&mut self, at: Micros, server: u8, key: &Bytes, by: Owner, how: How) {
-        if let Some((whose, put)) = self.keys.remove(key)
+        if let Some(Put { client: whose, at: put, .. }) = self.keys.remove(key)
             && by.client != Some(whose)
         {
             self.add(Loss { whose, server, at, cause: Cause::Taken { by, how, key: key.clone(), put } });
@@ -155,15 +182,15 @@ mod tests {
     #[test]
     fn what_another_one_takes_away_is_a_loss_and_what_a_client_gives_up_is_none() {
         let mut losses = Losses::default();
-        losses.put(Micros(10), 0, &ONE, client(0));
+        losses.put(Micros(10), 0, &ONE, client(0), 0);
         losses.deleted(Micros(20), 0, &ONE, client(0));
         losses.deleted(Micros(21), 0, &ONE, client(1));
         assert_eq!(losses.of(0, Micros(0)).count(), 0, "it was not there any more");
-        losses.put(Micros(30), 0, &ONE, client(0));
-        losses.put(Micros(31), 0, &TWO, client(0));
+        losses.put(Micros(30), 0, &ONE, client(0), 0);
+        losses.put(Micros(31), 0, &TWO, client(0), 0);
         losses.deleted_range(Micros(40), 1, &ONE, Some(&END), client(1));
-        losses.put(Micros(50), 0, &ONE, client(0));
-        losses.put(Micros(60), 0, &ONE, client(1));
+        losses.put(Micros(50), 0, &ONE, client(0), 0);
+        losses.put(Micros(60), 0, &ONE, client(1), 0);
         let seen: Vec<(i64, Option<How>)> = losses
             .of(0, Micros(0))
             .map(|loss| match &loss.cause {
@@ -183,7 +210,9 @@ mod tests {
         let mut losses = Losses::default();
         losses.granted(7, client(0));
         losses.granted(8, client(0));
-        losses.revoked(8);
+        losses.put(Micros(10), 0, &ONE, client(0), 7);
+        losses.put(Micros(10), 0, &TWO, client(0), 8);
+        losses.revoked(Micros(15), 0, 8, client(0));
         for lease in [7, 7, 8] {
             losses.lease_over(Micros(20), 0, lease);
         }
@@ -191,5 +220,9 @@ mod tests {
             losses.of(0, Micros(0)).map(|loss| loss.cause.clone()).collect::<Vec<_>>(),
             [Cause::LeaseOver]
         );
+        // What went with its lease is nobody's to overwrite, and what goes with one that another client revokes is taken away.
+        losses.put(Micros(30), 0, &ONE, client(1), 9);
+        losses.revoked(Micros(40), 0, 9, client(0));
+        assert_eq!((losses.of(0, Micros(0)).count(), losses.of(1, Micros(0)).count()), (1, 1));
     }
 }

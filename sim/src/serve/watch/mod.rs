@@ -253,8 +253,11 @@ impl Watch {
             client: Some(name),
             ..Happened::new(at, What::SessionOver, text)
         });
-        if let (Some(client), false) = (client, over.is_closed) {
-            self.losses.session_over(at, server, client, over.link);
+        if let Some(client) = client {
+            self.losses.session_ended(client);
+            if !over.is_closed {
+                self.losses.session_over(at, server, client, over.link);
+            }
         }
     }
 
@@ -983,7 +986,7 @@ mod tests {
             for (at, client, line) in TWO_HOLD {
                 let now = Micros(at);
                 if at == 40 {
-                    watch.losses.put(Micros(30), 1, &key, owner(0));
+                    watch.losses.put(Micros(30), 1, &key, owner(0), 0);
                 }
                 if at == 60 {
                     let node = crate::plans::plan::Target::Client(0);

@@ -382,7 +382,7 @@ impl Conversation {
         let State { watch, desk, .. } = state;
         let mut note = |change: &Change, applied: &Applied| match (change, applied) {
             (Change::Create { .. }, Applied::Created { path, .. }) => {
-                watch.losses.put(now, server, &Bytes::from(desk.names.text(*path)), owner);
+                watch.losses.created(now, &Bytes::from(desk.names.text(*path)), owner, 0);
             }
             (Change::Delete { path, .. }, Applied::Done) => {
                 watch.losses.deleted(now, server, &Bytes::from(path.clone()), owner);
