@@ -121,8 +121,8 @@ struct Awaited {
     serial: u32,
     until: Option<Monotonic>,
     kind: Kind,
-    /// Whether the member that was asked has said since that it watches; `None` where there is nothing to tell by that: it is no watch, or
-    /// there is no other member.
+    /// Whether the member that was asked has said since that it watches; `None` where there is nothing to tell by that: it is no watch,
+    /// it is waited for without end, or there is no other member.
     is_watching: Option<bool>,
 }
 
@@ -383,7 +383,8 @@ impl Session {
         debug_assert!(self.awaited.is_none(), "one call at a time");
         let serial = self.draw();
         let until = here.settings.request_timeout.map(|timeout| here.now + timeout);
-        let is_watching = (kind.is_watch() && here.servers > 1).then_some(false);
+        let may_turn = until.is_some() && here.servers > 1;
+        let is_watching = (kind.is_watch() && may_turn).then_some(false);
         self.awaited = Some(Awaited { serial, until, kind, is_watching });
         out.request(self.server(here), Request { serial, cancels: self.cancels.take(), operation });
     }
