@@ -174,7 +174,7 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("V2", "and R1: B's lock 1 has NL, wants EX"),
         ("R29", "s1 stores readers = 1, dies at 3s"),
         ("Z11", "of session A@2 stays"),
-        ("E5", "s1 to s3: propose C@1 is over"),
+        ("E5", "s1 to s3: propose A@1 is over"),
         ("Z20", "s3 answers C: pong"),
         ("H6", "A to s1: KeepAlive A#1 is lost"),
         ("E17", "s1 answers B: watching (revision 3)"),
@@ -338,7 +338,7 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
 #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_chain_of_causes_says_nothing_that_is_not_so() {
     for (row, false_words) in [
-        ("E5", "A is granted the lock"),
+        ("E5", "C is granted the lock"),
         ("E5", "arrives after a later one"),
         ("E18", "keep B@1 alive"),
         ("R24", "B#6"),
