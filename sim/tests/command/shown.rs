@@ -212,7 +212,7 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("C21", "A and B wait equally long, 1 tick, and go on at the same time"),
         ("C38", "s2 answers B: timed out, and "),
         ("C7", "s1 answers A: {1us·tB}, again and again"),
-        ("E8", "s1 still stores 0/A@1 (created at 6), and C waits behind it"),
+        ("E8", "s3 still stores 0/A@1 (created at 6), and C waits behind it"),
         ("E15", "s1 stores 0/A@1 (created at 4) again"),
         ("E17", "s1 answers B: else: 0/0 (created at 2)"),
         ("E17", "after the last step nothing happens any more"),
@@ -267,7 +267,7 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("C37", "and s3 has the 122.042273s·tB of 122.042273s still"),
         ("R8", "s2's clock is 9 s ahead"),
         ("R8", "s2 takes over as master"),
-        ("E8", "s2 is elected leader, and 47 more like it"),
+        ("E8", "s1 is elected leader, and 48 more like it"),
         ("E18", "s1 answers A: else: 0/0 (created at 2) (revision 2)"),
         (
             "Z1",
