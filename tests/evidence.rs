@@ -177,7 +177,7 @@ pub fn assert_clean(lock_name: &str, setup: &[u8], faults: FaultSet, report: &Sw
     if let Some(found) = report.violations.first() {
         let token = seeded_token(lock_name, setup, faults, found.seed);
         panic!(
-            "{lock_name} under {faults}: seed {} breaks a promise; PICKLOCK_SEED={} runs it alone\n{}",
+            "{lock_name} under {faults}: seed {} breaks a promise; PICKLOCK_SEED={} cargo test NAME -- --include-ignored runs it alone\n{}",
             found.seed,
             found.seed,
             evidence(found.violation.promise, &token)

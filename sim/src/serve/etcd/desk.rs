@@ -100,6 +100,9 @@ pub struct Listed {
     pub count: i64,
 }
 
+/// How many requests under way are followed.
+const USES_MAX: usize = 10_000;
+
 /// What clusters are told apart by.
 const CLUSTER_ID: u64 = 0x7069_636b_6c6f_636b;
 
@@ -169,8 +172,11 @@ impl Desk {
         self.serial
     }
 
-    /// A request that is under way will have done this when it is answered.
+    /// A request that is under way will have done this when it is answered. Of those that never are, the oldest are forgotten.
     pub fn uses(&mut self, member: u8, serial: u32, uses: Uses) {
+        if self.uses.len() >= USES_MAX {
+            self.uses.pop_first();
+        }
         self.uses.insert((member, serial), uses);
     }
 

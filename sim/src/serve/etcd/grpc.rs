@@ -64,7 +64,8 @@ where
     unary(seat, request, move |seat, request| answer(seat.member, request)).await
 }
 
-/// A call with one question and one answer, each of which is on its way for its time.
+/// A call with one question and one answer, each of which is on its way for its time. That it was run is in the record with its answer: of
+/// a call whose connection ends while the member works on it, the record does not say whether it was.
 async fn unary<Q, A, F>(
     seat: Seat,
     request: http::Request<Incoming>,

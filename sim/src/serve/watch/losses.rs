@@ -11,7 +11,7 @@ use picklock_model::time::Micros;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 
-/// How many keys and leases are followed, and how many ends are remembered: the last ones.
+/// How many keys and leases are followed (of more, the first by name are forgotten), and how many ends are remembered: the last ones.
 const KEYS_MAX: usize = 10_000;
 const ENDS_MAX: usize = 10_000;
 
