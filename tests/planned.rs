@@ -73,16 +73,55 @@ fn clocks_drift() -> Plan {
     Plan { network: Network { latency_min, latency_max, ..Network::default() }, ..plan(120, faults) }
 }
 
+/// Whoever was granted the lock.
+fn struck() -> Side {
+    Side::Nodes([Target::Struck].into_iter().collect())
+}
+
+fn lose(from: Side, to: Side, count: u16) -> Fault {
+    Fault::LoseNext { from, to, count }
+}
+
 /// The next messages of whoever is granted the lock are lost: all keep-alives for longer than the lease lasts.
 fn keep_alives_are_lost() -> Plan {
-    let holder = Side::Nodes([Target::Struck].into_iter().collect());
-    plan(
-        120,
-        (1..=8).map(|nth| Planned {
-            when: granted(nth, Micros::ZERO),
-            fault: Fault::LoseNext { from: holder.clone(), to: Side::Servers, count: 10 },
-        }),
-    )
+    let faults = (1..=8)
+        .map(|nth| Planned { when: granted(nth, Micros::ZERO), fault: lose(struck(), Side::Servers, 10) });
+    plan(120, faults)
+}
+
+/// The next messages of every other client that is granted the lock are lost, so that its work takes longer than its lease.
+fn work_is_lost() -> Plan {
+    let faults = (1..=7)
+        .step_by(2)
+        .map(|nth| Planned { when: granted(nth, Micros::ZERO), fault: lose(struck(), Side::Everybody, 20) });
+    plan(150, faults)
+}
+
+/// No keep-alive of the first holder arrives until it is taken for dead, and it is not told of that, either.
+fn the_end_is_not_told() -> Plan {
+    let unkept = Planned { when: granted(1, Micros::ZERO), fault: lose(struck(), Side::Servers, 60) };
+    let untold = Planned { when: granted(1, Micros::seconds(25)), fault: lose(Side::Servers, struck(), 3) };
+    plan(150, [unkept, untold])
+}
+
+/// What the first, the third, ... holder and the servers say to each other takes 25 s longer: keep-alives, and that they came too late.
+fn the_end_is_told_late() -> Plan {
+    let slow =
+        |from, to| Fault::SlowLink { from, to, extra: Micros::seconds(25), length: Micros::seconds(80) };
+    let faults = (1..=7).step_by(2).flat_map(|nth| {
+        [slow(struck(), Side::Servers), slow(Side::Servers, struck())]
+            .map(|fault| Planned { when: granted(nth, Micros::ZERO), fault })
+    });
+    plan(150, faults)
+}
+
+/// The next messages of all clients to the servers are lost, those of who waits among them.
+fn places_lapse() -> Plan {
+    let faults = (1..=7).step_by(2).map(|nth| Planned {
+        when: granted(nth, Micros::ZERO),
+        fault: lose(Side::Clients, Side::Servers, 30),
+    });
+    plan(150, faults)
 }
 
 /// Nearly every second message is lost: those of the holder to the resource, too.
@@ -96,7 +135,9 @@ fn what_plans_alone_lead_to() {
     let (unkept, half) = (keep_alives_are_lost(), half_is_lost());
     let (crashes, losses_of_power) = (members_stop(crash, 7), members_stop(power_loss, 7));
     let (long, long_of_power) = (members_stop(crash, 11), members_stop(power_loss, 11));
-    let runs: [(&str, &str, &Plan, u64, Promise); 21] = [
+    let (work, untold, late, lapsed) =
+        (work_is_lost(), the_end_is_not_told(), the_end_is_told_late(), places_lapse());
+    let runs: [(&str, &str, &Plan, u64, Promise); 35] = [
         ("redis-failover", "crash", &pair, 68, LATE),
         ("redis-failover-fenced", "crash", &pair, 16, LATE),
         ("redlock-fenced", "clock", &steps, 95, LATE),
@@ -118,6 +159,20 @@ fn what_plans_alone_lead_to() {
         ("etcd-election-3", "clock", &drift, 18_646, MUTEX),
         ("etcd-lease-key-3", "clock", &drift, 39, MUTEX),
         ("etcd-lease-key-3", "clock", &drift, 41, LATE),
+        ("cassandra-lwt", "loss", &work, 0, MUTEX),
+        ("cassandra-lwt", "loss", &work, 2, LATE),
+        ("cassandra-lwt-shipped", "loss", &work, 0, MUTEX),
+        ("cassandra-lwt-shipped", "loss", &work, 2, LATE),
+        ("consul-lock", "loss", &untold, 12, MUTEX),
+        ("consul-lock", "loss", &untold, 143, LATE),
+        ("consul-lock", "delay", &late, 12, MUTEX),
+        ("dlm-modes", "loss", &untold, 26, MUTEX),
+        ("dlm-readers-writer", "loss", &untold, 12, MUTEX),
+        ("dlm-upgrade", "loss", &untold, 12, MUTEX),
+        ("dlm-two", "loss", &untold, 0, MUTEX),
+        ("dlm-standby", "loss", &untold, 12, MUTEX),
+        ("dlm-pages", "loss", &untold, 0, MUTEX),
+        ("feedback-lock", "loss", &lapsed, 3, Promise::Fifo),
     ];
     let breaks = |name: &str, plan: &Plan, seed: u64, promise: Promise| {
         let lock = lock(name);

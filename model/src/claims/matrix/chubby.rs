@@ -12,6 +12,9 @@ const UNSHOWN: &str =
 const OUTPACED: &str = "no sequencer is shown: a holder whose clock is slow writes when its session is over";
 const DRIFTING: &str =
     "two TTLs and the lock-delay are over by the leader's clock before one TTL is by the holder's";
+const UNHEARD: &str =
+    "no renewal arrives for two TTLs, and what tells the holder of it comes after the lock-delay";
+const UNTOLD: &str = "no sequencer is shown: a holder that has not heard of the end of its session writes";
 
 /// What is known.
 pub(super) const CELLS: &[Cell] = &{
@@ -27,6 +30,9 @@ pub(super) const CELLS: &[Cell] = &{
         broken("consul-lock", "pause", FencedResource, UNSHOWN),
         broken("consul-lock", "clock", MutualExclusion, DRIFTING),
         broken("consul-lock", "clock", FencedResource, OUTPACED),
+        broken("consul-lock", "delay", MutualExclusion, UNHEARD),
+        broken("consul-lock", "loss", MutualExclusion, UNHEARD),
+        broken("consul-lock", "loss", FencedResource, UNTOLD),
         broken("consul-lock", "all", MutualExclusion, OUTLIVED),
         broken("consul-lock", "all", FencedResource, UNSHOWN),
         broken("consul-lock-repaired", "pause", MutualExclusion, OUTLIVED),

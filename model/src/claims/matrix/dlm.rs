@@ -11,11 +11,17 @@ pub(super) const CELLS: &[Cell] = &{
     use Promise::MutualExclusion;
     [
         broken("dlm-modes", "pause", MutualExclusion, OUTLIVED),
+        broken("dlm-modes", "loss", MutualExclusion, OUTLIVED),
         broken("dlm-readers-writer", "pause", MutualExclusion, OUTLIVED),
+        broken("dlm-readers-writer", "loss", MutualExclusion, OUTLIVED),
         broken("dlm-upgrade", "pause", MutualExclusion, OUTLIVED),
+        broken("dlm-upgrade", "loss", MutualExclusion, OUTLIVED),
         broken("dlm-two", "pause", MutualExclusion, OUTLIVED),
+        broken("dlm-two", "loss", MutualExclusion, OUTLIVED),
         broken("dlm-standby", "pause", MutualExclusion, OUTLIVED),
+        broken("dlm-standby", "loss", MutualExclusion, OUTLIVED),
         broken("dlm-pages", "pause", MutualExclusion, OUTLIVED),
+        broken("dlm-pages", "loss", MutualExclusion, OUTLIVED),
         broken("dlm-modes", "all", MutualExclusion, OUTLIVED),
         broken("dlm-readers-writer", "all", MutualExclusion, OUTLIVED),
         broken("dlm-upgrade", "all", MutualExclusion, OUTLIVED),

@@ -21,6 +21,7 @@ pub(super) const CELLS: &[Cell] = &{
         broken(LOCK, "clock", MutualExclusion, TOO_SLOW),
         broken(LOCK, "pause", Fifo, LAPSED),
         broken(LOCK, "partition", Fifo, LAPSED),
+        broken(LOCK, "loss", Fifo, LAPSED),
         broken(LOCK, "all", MutualExclusion, OUTLIVED),
         broken(LOCK, "all", Fifo, LAPSED),
     ]
