@@ -63,6 +63,9 @@ pub struct Cause {
 /// With more causes than these, faults of one kind at one node are told together.
 const CAUSES_MAX: usize = 12;
 
+/// What the lock protects, as its events name it.
+const RESOURCE: &str = "resource";
+
 /// What stands between a server and what it has.
 const STORES: &str = " stores ";
 
@@ -777,6 +780,26 @@ mod tests {
             assert!(causes.len() <= CAUSES_MAX, "{causes:?}");
             let is_told = |cause: &Cause| cause.words.ends_with(" is lost, and so are 20 other messages");
             assert!(causes.iter().any(is_told), "{causes:?}");
+        });
+    }
+
+    #[test]
+    fn what_is_lost_on_the_way_to_the_resource_is_told_apart_from_what_others_lose() {
+        toy::story(toy::overlap, |story| {
+            let mut events = story.events.to_vec();
+            let broken = events.iter().position(|event| !event.violations.is_empty()).expect("B enters");
+            let pause = events.iter().find(|event| event.what == "paused").expect("A pauses").clone();
+            let lost = |to: &str| JsonEvent {
+                what: "lost",
+                message: Some("write".to_owned()),
+                from: Some("A".to_owned()),
+                to: Some(to.to_owned()),
+                ..pause.clone()
+            };
+            events.splice(broken..broken, (0..20).flat_map(|_| [lost("s1"), lost(RESOURCE)]));
+            let causes = why(&Story { events: &events, ..story }, &[]);
+            let told = |to: &str| causes.iter().filter(|cause| cause.words.contains(to)).count();
+            assert_eq!((told("to the resource"), told("to s1")), (1, 1), "{causes:?}");
         });
     }
 

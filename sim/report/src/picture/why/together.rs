@@ -2,7 +2,7 @@
 
 use super::cut::cut_off;
 use super::doubled::AGAIN;
-use super::{Cause, Kind};
+use super::{Cause, Kind, RESOURCE};
 use picklock_engine::report::{JsonEvent, Story};
 use std::collections::BTreeSet;
 
@@ -31,6 +31,11 @@ fn beginning(event: &JsonEvent) -> Option<&str> {
     event.message.as_deref().and_then(|message| message.split(' ').next())
 }
 
+/// The resource, if the message is to it or from it.
+fn resource_of(event: &JsonEvent) -> Option<&str> {
+    [&event.from, &event.to].into_iter().flatten().map(String::as_str).find(|node| *node == RESOURCE)
+}
+
 /// Faults of one kind at one node as one cause.
 pub(super) fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Told) -> bool) -> Vec<Cause> {
     let mut chain: Vec<Told> = Vec::new();
@@ -41,8 +46,8 @@ pub(super) fn together(story: &Story, causes: &[Cause], may: impl Fn(&Told, &Tol
         let of = match event.what {
             // A partition cuts links of many nodes, all at one moment.
             "link-cut" => Some(event.at_us.to_string()),
-            // A bad network loses messages of all.
-            "lost" | "duplicated" => None,
+            // A bad network loses messages of all; but what a holder's work waits for is not what somebody else's request waits for.
+            "lost" | "duplicated" => resource_of(event).map(str::to_owned),
             // That one of which something came is told by itself.
             "delivered" if others.contains(&cause.position) => Some(cause.position.to_string()),
             // A second copy need not be late.

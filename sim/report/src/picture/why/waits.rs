@@ -348,7 +348,7 @@ impl Search<'_> {
 }
 
 pub(super) fn is_resource(event: &JsonEvent) -> bool {
-    event.node.as_deref() == Some("resource")
+    event.node.as_deref() == Some(super::RESOURCE)
 }
 
 #[cfg(test)]
