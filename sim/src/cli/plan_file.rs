@@ -50,7 +50,8 @@ impl PlanFile {
         &self.0
     }
 
-    /// Runs the seeds. The report is that of one thread, however many there are.
+    /// Runs the seeds. The report is that of one thread, however many there are. A plan of which nothing can come is refused: whoever wrote
+    /// it meant something by its faults.
     pub fn sweep(
         &self,
         lock: &dyn AnyLock,
@@ -59,6 +60,11 @@ impl PlanFile {
         how: &SweepHow,
         pool: &rayon::ThreadPool,
     ) -> Result<SweepReport, BadCall> {
+        let (clients, servers) = lock.nodes_in(setup)?;
+        let nobody = self.0.names_nobody(clients, servers);
+        if let Some(why) = nobody.or_else(|| self.0.strikes_nothing(clients, servers)) {
+            return Err(RunError::PlanFile(why).into());
+        }
         let mut report = SweepReport::default();
         let (mut next, mut block) = (seeds.start, 1);
         while next < seeds.end {

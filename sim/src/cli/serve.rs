@@ -371,10 +371,10 @@ pub async fn broken<S: Served>(servers: &Servers<S>) {
 
 /// Why servers cannot be given this plan.
 pub fn unservable(plan: &Plan, clients: u8, servers: u8) -> Option<String> {
-    if let Some(nobody) = plan.names_nobody(clients, servers) {
-        return Some(nobody);
+    if let Some(why) = plan.names_nobody(clients, servers) {
+        return Some(why);
     }
-    plan.faults.iter().find_map(|Planned { when, fault }| match (when, fault) {
+    let cannot_be_served = plan.faults.iter().find_map(|Planned { when, fault }| match (when, fault) {
         (When::At(at), _) if *at >= plan.heal_at => {
             Some(format!("at {at} everything is healed since {}, and nothing strikes: {fault}", plan.heal_at))
         }
@@ -382,7 +382,8 @@ pub fn unservable(plan: &Plan, clients: u8, servers: u8) -> Option<String> {
             Some(format!("no clock drifts by {ppm} ppm here, {DRIFT_PPM_MIN} is the least"))
         }
         _ => None,
-    })
+    });
+    cannot_be_served.or_else(|| plan.strikes_nothing(clients, servers))
 }
 
 /// Says what will happen and what will not, and lets it happen.

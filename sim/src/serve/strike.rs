@@ -450,9 +450,28 @@ struct Links {
 }
 
 impl Links {
-    /// From one side to the other. Who is on both sides counts as `from`. The links of single clients are here in a trial: nobody
-    /// else knows which client of the plan a connection is.
+    /// From one side to the other, as [`Cast::links`](crate::seeded::cast::Cast::links) has them. The links of single clients are here in
+    /// a trial: nobody else knows which client of the plan a connection is.
     fn between(from: &Side, to: &Side, nodes: Nodes) -> Links {
+        match (from, to) {
+            (Side::Everybody, Side::Everybody) => Links::all(nodes),
+            // What comes in goes out the other way round.
+            (Side::Everybody, to) => Links::out_of(to, &Side::Everybody, nodes).reversed(),
+            (from, to) => Links::out_of(from, to, nodes),
+        }
+    }
+
+    fn all(nodes: Nodes) -> Links {
+        let mut links = Links::out_of(&Side::Clients, &Side::Servers, nodes);
+        links.add_reverse();
+        let servers = 0..nodes.servers;
+        let peers = servers.clone().flat_map(|from| servers.clone().map(move |to| (from, to)));
+        links.peers = peers.filter(|(from, to)| from != to).collect();
+        links
+    }
+
+    /// From some nodes to the other side. Who is on both sides counts as `from`.
+    fn out_of(from: &Side, to: &Side, nodes: Nodes) -> Links {
         let (from_clients, from_servers) = members(from, nodes);
         let (to_clients, to_servers) = members(to, nodes);
         let to_servers: Vec<u8> =
@@ -482,14 +501,17 @@ impl Links {
         Links::between(&Side::Nodes(SmallVec::from_iter([node])), &Side::Everybody, nodes)
     }
 
-    fn add_reverse(&mut self) {
+    fn reversed(&self) -> Links {
         let reverse = |direction| match direction {
             Direction::Request => Direction::Reply,
             Direction::Reply => Direction::Request,
         };
-        let reversed = self.ways.iter().map(|(server, client, way)| (*server, *client, reverse(*way)));
-        let ways: Vec<_> = reversed.collect();
-        let peers: Vec<_> = self.peers.iter().map(|(from, to)| (*to, *from)).collect();
+        let ways = self.ways.iter().map(|(server, client, way)| (*server, *client, reverse(*way)));
+        Links { ways: ways.collect(), peers: self.peers.iter().map(|(from, to)| (*to, *from)).collect() }
+    }
+
+    fn add_reverse(&mut self) {
+        let Links { ways, peers } = self.reversed();
         self.ways.extend(ways);
         self.peers.extend(peers);
     }
@@ -564,7 +586,9 @@ pub fn for_servers(plan: Plan, seed: u64, count: u8, horizon: Micros) -> Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seeded::cast::Cast;
     use crate::serve::redis::{Instance, Settings};
+    use picklock_model::machine::Node;
 
     const ONE: Nodes = Nodes { servers: 1, clients: 0 };
 
@@ -588,6 +612,69 @@ mod tests {
         let half = Links::between(&nodes(&[Target::Client(0), Target::Server(0)]), &Side::Everybody, trial);
         assert_eq!(half.ways, [(1, Some(0), Direction::Request), (0, Some(1), Direction::Reply)]);
         assert_eq!(half.peers, [(0, 1)]);
+    }
+
+    /// The same links one by one, of those that have a server at one end or both.
+    fn one_by_one(links: &Links, nodes: Nodes) -> BTreeSet<(Node, Node)> {
+        let of_client = |server: u8, client: u8, way: Direction| match way {
+            Direction::Request => (Node::Client(client), Node::Server(server)),
+            Direction::Reply => (Node::Server(server), Node::Client(client)),
+        };
+        let ways = links.ways.iter().flat_map(|&(server, client, way)| {
+            let clients = client.map_or(0..nodes.clients, |client| client..client + 1);
+            clients.map(move |client| of_client(server, client, way))
+        });
+        let peers = links.peers.iter().map(|&(from, to)| (Node::Server(from), Node::Server(to)));
+        ways.chain(peers).collect()
+    }
+
+    #[test]
+    fn whatever_two_sides_are_named_the_links_are_those_of_a_seeded_run() {
+        let trial = Nodes { servers: 3, clients: 3 };
+        let cast = Cast { clients: trial.clients, servers: trial.servers, struck: 0 };
+        let all = [0, 1, 2].map(Target::Client).into_iter().chain([0, 1, 2].map(Target::Server));
+        let all: Vec<Target> = all.chain([Target::Resource]).collect();
+        let some = (0..1 << all.len()).map(|bits: usize| {
+            nodes(
+                &(0..all.len())
+                    .filter(|place| bits >> place & 1 == 1)
+                    .map(|place| all[place])
+                    .collect::<Vec<_>>(),
+            )
+        });
+        let words = [Side::Everybody, Side::Clients, Side::Servers, Side::Resource];
+        let sides: Vec<Side> = words.into_iter().chain(some).collect();
+        for (from, to) in sides.iter().flat_map(|from| sides.iter().map(move |to| (from, to))) {
+            let links = Links::between(from, to, trial);
+            let is_here = |node: Node| matches!(node, Node::Server(_));
+            let seeded = cast.links(from, to).filter(|(one, other)| {
+                (is_here(*one) || is_here(*other)) && *one != Node::Resource && *other != Node::Resource
+            });
+            assert_eq!(one_by_one(&links, trial), seeded.collect(), "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn everybody_is_a_sender_as_well() {
+        let (first, length) = (nodes(&[Target::Server(0)]), Micros::seconds(1));
+        let served = Nodes { servers: 2, clients: 0 };
+        let links = |to: &Side| Links::between(&Side::Everybody, to, served);
+        assert_eq!(links(&first).ways, [(0, None, Direction::Request)]);
+        assert_eq!(links(&first).peers, [(1, 0)]);
+        assert_eq!(links(&Side::Clients).ways, [(0, None, Direction::Reply), (1, None, Direction::Reply)]);
+        assert!(links(&Side::Resource).is_empty(), "it is not here");
+        let servers: Servers<Instance> = Servers::new(2, Settings::default());
+        let (from, to) = (Side::Everybody, Side::Everybody);
+        let lost = Fault::LoseNext { from: from.clone(), to: to.clone(), count: 1 };
+        let reset = Fault::Reset { between: from.clone(), and: to.clone() };
+        let cut = Fault::Cut { from, to, both_ways: true, length };
+        for fault in [lost, reset, cut] {
+            assert_eq!(servers.strike(&fault), Felt::Here, "{fault}");
+        }
+        assert_eq!(servers.state().tally.faults, 3);
+        let idle = Fault::Cut { from: Side::Servers, to: first, both_ways: true, length };
+        assert_eq!(servers.strike(&idle), Felt::Elsewhere);
+        assert_eq!(servers.state().tally.faults, 3);
     }
 
     #[test]

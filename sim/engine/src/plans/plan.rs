@@ -99,7 +99,7 @@ pub enum Target {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
-    /// All nodes; as the other side of a link, all the rest.
+    /// All nodes that are not on the other side of the links, whichever side this is; between everybody and everybody are all links.
     Everybody,
     /// All clients.
     Clients,

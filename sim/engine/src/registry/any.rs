@@ -34,7 +34,7 @@ pub enum RunError {
     /// The plan's numbers make no sense.
     #[error("the plan in it cannot be run: {0}")]
     Plan(String),
-    /// The plan is for another number of nodes.
+    /// The plan is for another number of nodes, or can strike nothing among these.
     #[error("the plan cannot be run with this lock: {0}")]
     PlanFile(String),
     /// A setting of the lock is of a type that has no names: a token cannot be made.
@@ -198,6 +198,8 @@ pub trait AnyLock: Send + Sync {
     fn use_in_words(&self, setup: &[u8]) -> Result<String, RunError>;
     /// Whether each seed draws its own workload around a packed setup's.
     fn varies(&self, setup: &[u8]) -> Result<bool, RunError>;
+    /// How many clients, attendants among them, and how many servers a seeded run of a packed setup has at most.
+    fn nodes_in(&self, setup: &[u8]) -> Result<(u8, u8), RunError>;
     /// What a packed setup sets otherwise than the registered one, of the lock and of its store, as one phrase.
     fn settings_in_words(&self, setup: &[u8]) -> Result<String, RunError>;
     /// What a packed setup watches.

@@ -413,6 +413,11 @@ impl<Y: System> AnyLock for Registered<Y> {
         Ok(unpack_setup::<Y>(setup)?.workload.varies)
     }
 
+    fn nodes_in(&self, setup: &[u8]) -> Result<(u8, u8), RunError> {
+        let setup: Setup<Y> = unpack_setup(setup)?;
+        Ok((varied::processes_max(&setup.workload), setup.servers))
+    }
+
     fn settings_in_words(&self, setup: &[u8]) -> Result<String, RunError> {
         Ok(surroundings::in_words(&self.settings_set_in(&unpack_setup::<Y>(setup)?).told))
     }

@@ -56,6 +56,11 @@ impl Network {
         }
     }
 
+    /// Whether nothing is lost, doubled, or slower than on a good day.
+    pub fn is_of_a_good_day(&self) -> bool {
+        self.is_whole() && self.latency_max <= Network::default().latency_max
+    }
+
     fn is_whole(&self) -> bool {
         self.tail_per_mille | self.loss_per_mille | self.duplicate_per_mille | self.reply_loss_per_mille == 0
     }

@@ -2,7 +2,7 @@
 
 use crate::plans::plan::{DRIFT_PPM_MAX, Fault, Side, Target};
 use crate::seeded::agenda::Pending;
-use crate::seeded::cast::Cast;
+use crate::seeded::cast::{Cast, are_connected};
 use crate::seeded::marks::Blow;
 use crate::seeded::network::Link;
 use crate::seeded::run::{NodeState, Run, later};
@@ -14,13 +14,16 @@ use picklock_model::trace::Happening;
 use picklock_properties::Judge;
 
 impl<Y: System> Run<'_, '_, Y> {
-    /// The fault strikes, unless its node is past caring.
+    /// The fault strikes, unless its node is past caring, or there is nothing that it could strike.
     pub(crate) fn strike(&mut self, index: u32, struck: u8) {
         if self.is_healed() {
             return;
         }
         let plan = self.plan;
         let fault = &plan.faults[index as usize].fault;
+        if !Cast::of(self.setup, struck).can_be_struck(fault) {
+            return;
+        }
         if !fault.is_of_a_clock() {
             self.cluster.judge.struck();
         }
@@ -371,9 +374,10 @@ impl<Y: System> Run<'_, '_, Y> {
     fn reset(&mut self, between: &Side, and: &Side, struck: u8) {
         self.outcome.strikes.connection_resets += 1;
         self.witness_blow(Blow::Cut, Node::Client(struck));
+        let is_said_twice = (between, and) == (&Side::Everybody, &Side::Everybody);
         self.each_pair(between, and, struck, &mut |run, one, other| {
-            // Two of a kind have no connection, but for servers among themselves.
-            if !matches!((one, other), (Node::Client(_), Node::Client(_))) {
+            let is_again = is_said_twice && run.position(one) > run.position(other);
+            if are_connected(one, other) && !is_again {
                 run.engine.agenda.lose_between(one, other);
                 run.engine.wires.reconnect(run.position(one), run.position(other));
                 run.show_on_the_way(|| Happening::ConnectionReset { from: one, to: other });
@@ -452,16 +456,9 @@ impl<Y: System> Run<'_, '_, Y> {
     }
 
     fn each_pair(&mut self, from: &Side, to: &Side, struck: u8, act: &mut dyn FnMut(&mut Self, Node, Node)) {
-        let nodes = self.cluster.conditions().len() + 1;
-        let cast = Cast::of(self.setup, struck);
-        for sender in 0..nodes {
-            for receiver in 0..nodes {
-                let (sender, receiver) = (self.node(sender), self.node(receiver));
-                if cast.is_in(sender, from) && cast.is_in(receiver, to) && !cast.is_in(receiver, from) {
-                    act(self, sender, receiver);
-                }
-            }
-        }
+        Cast::of(self.setup, struck)
+            .links(from, to)
+            .for_each(|(sender, receiver)| act(self, sender, receiver));
     }
 
     // The end of all faults.

@@ -64,7 +64,11 @@ impl<L: Lock> Run<'_, L> {
             return;
         }
         let (plan, cast) = (self.plan, Cast::of(self.setup, struck));
-        match &plan.faults[index as usize].fault {
+        let fault = &plan.faults[index as usize].fault;
+        if !cast.can_be_struck(fault) {
+            return;
+        }
+        match fault {
             Fault::Pause { node, length } => self.pause(cast.node(*node), *length),
             Fault::Suspend { node, length, wall_too } => self.suspend(cast.node(*node), *length, *wall_too),
             Fault::ClockStep { node: Target::Resource, .. }
@@ -346,11 +350,8 @@ impl<L: Lock> Run<'_, L> {
 
     fn pairs(&self, cast: Cast, from: &Side, to: &Side) -> Vec<(usize, usize)> {
         let nodes: Vec<Node> = self.hosts.iter().map(|host| host.node).collect();
-        let is_pair = |sender: Node, receiver: Node| {
-            cast.is_in(sender, from) && cast.is_in(receiver, to) && !cast.is_in(receiver, from)
-        };
         let links = (0..nodes.len()).flat_map(|from| (0..nodes.len()).map(move |to| (from, to)));
-        links.filter(|(from, to)| is_pair(nodes[*from], nodes[*to])).collect()
+        links.filter(|(one, other)| cast.is_link(nodes[*one], nodes[*other], from, to)).collect()
     }
 
     fn slow_down(&mut self, cast: Cast, from: &Side, to: &Side, extra: Micros) {

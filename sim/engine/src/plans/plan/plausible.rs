@@ -1,6 +1,8 @@
 //! Which plans no engine should be given: they come from files and tokens, which may say anything.
 
-use super::{Fault, Plan, Planned};
+use super::{Fault, Plan, Planned, Target, When};
+use crate::seeded::cast::Cast;
+use crate::seeded::schedule::Schedule;
 use picklock_model::time::Micros;
 use serde_json::Value;
 
@@ -30,6 +32,43 @@ impl Plan {
             Err(error) => unreachable!("a plan is plain data: {error}"),
         };
         nobody("", &value, clients, servers)
+    }
+
+    /// Why it can strike nothing at all where so many clients and servers are, though it has faults. `None`: something may come of it. A plan
+    /// without any faults asks for none, and is no mistake.
+    pub fn strikes_nothing(&self, clients: u8, servers: u8) -> Option<String> {
+        if self.schedule != Schedule::Uniform || !self.network.is_of_a_good_day() {
+            return None;
+        }
+        let mut why = self.faults.iter().map(|planned| self.is_idle(planned, clients, servers));
+        let first = why.next()??;
+        why.all(|why| why.is_some()).then(|| format!("it can strike nothing at all; {first}"))
+    }
+
+    /// Why one of its faults can strike nothing.
+    fn is_idle(&self, planned: &Planned, clients: u8, servers: u8) -> Option<String> {
+        let Planned { when, fault } = planned;
+        let (When::At(earliest) | When::Trigger { delay: earliest, .. }) = *when;
+        if earliest > self.heal_at {
+            return Some(format!(
+                "everything is healed from {} on, before this strikes: {planned}",
+                self.heal_at
+            ));
+        }
+        let is_struck_by = |struck| Cast { clients, servers, struck }.can_be_struck(fault);
+        let is_struck = match when {
+            When::At(_) => is_struck_by(0),
+            When::Trigger { client: Some(client), .. } => is_struck_by(client % clients.max(1)),
+            When::Trigger { client: None, .. } => (0..clients).any(is_struck_by),
+        };
+        let what = match fault {
+            Fault::LoseNext { count: 0, .. } => "no message is lost by this",
+            Fault::Cut { .. } | Fault::SlowLink { .. } | Fault::LoseNext { .. } => "there is no such link",
+            Fault::Reset { .. } => "there is no such connection",
+            Fault::Strobe { times: 0, node, .. } if *node != Target::Resource => "no clock steps by this",
+            _ => "the resource has no clock that could go wrong",
+        };
+        (!is_struck).then(|| format!("{what}: {planned}"))
     }
 }
 
@@ -92,7 +131,7 @@ fn bad_number(name: &str, value: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plans::plan::{Fault, Planned, Target, When};
+    use crate::plans::plan::{Side, Trigger};
     use crate::seeded::network::Network;
 
     #[test]
@@ -114,6 +153,51 @@ mod tests {
         let network = Network { loss_per_mille: 1001, ..Network::default() };
         let why = Plan { network, ..Plan::default() }.implausible().unwrap_or_default();
         assert_eq!(why, "loss_per_mille 1001: it takes 0 to 1000, of a thousand messages");
+    }
+
+    #[test]
+    fn a_plan_whose_faults_can_strike_nothing_is_told_from_one_that_has_none_or_may_strike() {
+        let why = |network: Network, planned: Vec<Planned>| {
+            let heal_at = Micros::seconds(60);
+            Plan { network, faults: planned, heal_at, ..Plan::default() }.strikes_nothing(3, 2)
+        };
+        let is_told = |why: Option<String>, of: &str| {
+            let why = why.unwrap_or_default();
+            assert!(why.starts_with(&format!("it can strike nothing at all; {of}: ")), "{why}");
+        };
+        let at = |fault| Planned { when: When::At(Micros::ZERO), fault };
+        let good = Network::default();
+        let length = Micros::seconds(5);
+        let cut = |from, to| at(Fault::Cut { from, to, both_ways: false, length });
+        let idle = || cut(Side::Servers, Side::Servers);
+        let no_link = "it can strike nothing at all; there is no such link: at 0: cut from the servers to the servers, one way, for 5s";
+        assert_eq!(why(good, vec![idle()]).as_deref(), Some(no_link));
+        assert_eq!(why(good, vec![idle(), idle()]).as_deref(), Some(no_link), "the first is named");
+        assert_eq!(why(good, vec![idle(), cut(Side::Everybody, Side::Servers)]), None);
+        assert_eq!(why(good, vec![cut(Side::Everybody, Side::Servers), idle()]), None);
+        assert_eq!(why(good, Vec::new()), None, "it asks for nothing");
+        assert_eq!(why(Network { loss_per_mille: 1, ..good }, vec![idle()]), None);
+        assert_eq!(why(Network { latency_max: Micros::millis(30), ..good }, vec![idle()]), None);
+
+        let late = Planned { when: When::At(Micros::seconds(61)), ..cut(Side::Clients, Side::Servers) };
+        is_told(why(good, vec![late]), "everything is healed from 60s on, before this strikes: at 61s");
+        let step = Fault::ClockStep { node: Target::Resource, by: length };
+        is_told(why(good, vec![at(step)]), "the resource has no clock that could go wrong");
+        let none = Fault::LoseNext { from: Side::Clients, to: Side::Servers, count: 0 };
+        is_told(why(good, vec![at(none)]), "no message is lost by this");
+
+        // Whose links these are is only known when somebody has pulled the trigger.
+        let one = |target| Side::Nodes([target].into_iter().collect());
+        let reset = Fault::Reset { between: one(Target::Struck), and: one(Target::Client(0)) };
+        let to_first =
+            Fault::Cut { from: one(Target::Struck), to: one(Target::Client(0)), both_ways: false, length };
+        let granted = |client| When::Trigger { client, event: Trigger::Granted, nth: 1, delay: Micros::ZERO };
+        let aimed =
+            |client, fault: &Fault| why(good, vec![Planned { when: granted(client), fault: fault.clone() }]);
+        assert_eq!(aimed(None, &to_first), None);
+        assert_eq!(aimed(Some(1), &to_first), None);
+        is_told(aimed(Some(0), &to_first), "there is no such link");
+        is_told(aimed(None, &reset), "there is no such connection");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 use crate::plans::plan::{Fault, Planned, Side, Target, Trigger, When};
-use crate::seeded::outcome::Limits;
+use crate::seeded::cast::Cast;
+use crate::seeded::outcome::{Limits, Strikes};
 use crate::seeded::run::run;
 use crate::seeded::run::tests::{A, DESK, alone, ask_line, at, granted, logged, plan};
 use crate::toy::{self, Key};
@@ -10,6 +11,7 @@ use picklock_model::trace::{Happening, Observer, Step};
 use picklock_model::workload::{Workload, Writes};
 use picklock_properties::{ClientId, Event, Promise};
 use smallvec::smallvec;
+use std::collections::BTreeSet;
 
 #[test]
 fn a_paused_node_handles_nothing_until_it_is_resumed_and_then_everything() {
@@ -453,4 +455,100 @@ fn a_replaced_server_has_forgotten_even_what_survives_a_loss_of_power() {
     let (given, power_losses, replacements) = last(Fault::Replace { node: DESK, restart_after });
     assert!(given < 12, "it began to count anew: {given}");
     assert_eq!((power_losses, replacements), (1, 1));
+}
+
+fn nodes(targets: &[Target]) -> Side {
+    Side::Nodes(targets.iter().copied().collect())
+}
+
+#[test]
+fn a_cut_cuts_the_links_that_it_names_whoever_sends_and_mends_them() {
+    let setup = toy::setup();
+    let cast = Cast::of(&setup, 0);
+    let sides = [
+        Side::Everybody,
+        Side::Clients,
+        Side::Servers,
+        Side::Resource,
+        nodes(&[A]),
+        nodes(&[DESK, Target::Client(2)]),
+        nodes(&[]),
+    ];
+    for (from, to) in sides.iter().flat_map(|from| sides.iter().map(move |to| (from, to))) {
+        for both_ways in [false, true] {
+            let length = Micros::millis(10);
+            let cut = Fault::Cut { from: from.clone(), to: to.clone(), both_ways, length };
+            let (outcome, log) = logged(&setup, &plan(vec![at(Micros::millis(1), cut.clone())]), 1);
+            let links: BTreeSet<(Node, Node)> = cast.links(from, to).collect();
+            let back = links.iter().map(|(from, to)| (*to, *from)).filter(|_| both_ways);
+            let named: BTreeSet<(Node, Node)> = links.iter().copied().chain(back).collect();
+            let (mut cuts, mut mended) = (Vec::new(), BTreeSet::new());
+            for (_, happening, _) in &log.0 {
+                match happening {
+                    Happening::LinkCut { from, to } => cuts.push((*from, *to)),
+                    Happening::LinkMended { from, to } => assert!(mended.insert((*from, *to)), "{cut}"),
+                    _ => {}
+                }
+            }
+            assert_eq!(cuts.iter().copied().collect::<BTreeSet<_>>(), named, "{cut}");
+            assert_eq!((cuts.len(), &mended), (named.len(), &named), "{cut}");
+            assert_eq!(outcome.strikes.partitions, u64::from(!named.is_empty()), "{cut}");
+            assert_eq!((outcome.grants, outcome.violations.len()), (15, 0), "{cut}");
+        }
+    }
+}
+
+#[test]
+fn everybody_loses_is_slow_and_is_reset_as_a_sender_as_well() {
+    let setup = alone(None);
+    let struck = |when, fault| {
+        let (outcome, log) = logged(&setup, &plan(vec![Planned { when, fault }]), 1);
+        assert_eq!((outcome.grants, outcome.violations.len()), (1, 0));
+        (outcome.strikes, log)
+    };
+    let asks = When::Trigger { client: None, event: ask_line(), nth: 1, delay: Micros::ZERO };
+    let begins = When::At(Micros::ZERO);
+    let lose = |to| Fault::LoseNext { from: Side::Everybody, to, count: 1 };
+    let (strikes, _) = struck(begins, lose(Side::Servers));
+    assert_eq!((strikes.lost, strikes.replies_lost), (1, 0));
+    // The desk's reply, and what the resource answers.
+    let (strikes, _) = struck(begins, lose(Side::Clients));
+    assert_eq!((strikes.lost, strikes.replies_lost), (1, 1));
+    let (strikes, _) = struck(begins, lose(Side::Everybody));
+    // What the client writes to the resource as well, and its first request.
+    assert_eq!((strikes.lost, strikes.replies_lost), (3, 1));
+
+    let second = Micros::seconds(1);
+    let slow = Fault::SlowLink { from: Side::Everybody, to: Side::Servers, extra: second, length: second };
+    let (strikes, log) = struck(begins, slow);
+    assert!(strikes.delayed > 0 && log.steps_of(Node::Server(0)).next().is_some_and(|at| at > second));
+
+    let reset = Fault::Reset { between: Side::Everybody, and: Side::Everybody };
+    let (strikes, log) = struck(asks, reset);
+    assert_eq!((strikes.connection_resets, strikes.reset), (1, 1));
+    let told =
+        log.0.iter().filter(|(_, happening, _)| matches!(happening, Happening::ConnectionReset { .. }));
+    assert_eq!(told.count(), 3, "of client, desk and resource each two have one connection");
+}
+
+#[test]
+fn a_fault_of_links_that_touches_none_did_not_strike() {
+    let setup = toy::setup();
+    let length = Micros::seconds(1);
+    let (from, to) = (Side::Servers, nodes(&[DESK]));
+    let idle = [
+        Fault::Cut { from: from.clone(), to: to.clone(), both_ways: true, length },
+        Fault::SlowLink { from: Side::Resource, to: Side::Resource, extra: length, length },
+        Fault::LoseNext { from: from.clone(), to: to.clone(), count: 3 },
+        Fault::LoseNext { from: Side::Clients, to: to.clone(), count: 0 },
+        Fault::Reset { between: from, and: to },
+        Fault::Reset { between: nodes(&[A]), and: nodes(&[Target::Client(1)]) },
+        Fault::ClockStep { node: Target::Resource, by: length },
+    ];
+    let untouched = logged(&setup, &plan(vec![]), 1).1;
+    for fault in idle {
+        let (outcome, log) = logged(&setup, &plan(vec![at(Micros::millis(20), fault.clone())]), 1);
+        assert_eq!(outcome.strikes, Strikes::default(), "{fault}");
+        assert!(log == untouched, "{fault}");
+    }
 }
