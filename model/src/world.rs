@@ -62,9 +62,11 @@ pub struct Bounds {
     pub server_crashes_restart: bool,
     /// Whether what they had just said is lost with them in any case: the machine goes off. If neither this nor
     /// [`Self::crashes_keep_sent`] is set, it may be lost, all of it together, or arrive, as with the last words of whoever else crashes or
-    /// loses power. Left out: that a part of it is lost. Seeded runs lose all of it always.
+    /// loses power. Left out: that a part of it is lost. Seeded runs toss for each process that ends whether all of it is lost or none is,
+    /// and for each message where power is lost.
     pub crashes_take_sent: bool,
-    /// How many times the resource may crash; it starts again at once.
+    /// How many times the resource may crash; it starts again at once. What it has answered arrives: left out is that it goes with the
+    /// resource, which is tossed in seeded runs as for any process, and is a lost message.
     pub resource_restarts: u8,
     /// How many times a server's wall clock may step.
     pub server_clock_steps: u8,

@@ -122,7 +122,8 @@ pub enum Fault {
         /// For how long.
         length: Micros,
     },
-    /// The node's process ends; messages to it are lost (connection reset). A server's disk survives.
+    /// The node's process ends; messages to it are lost (connection reset). What it has sent and nobody has taken is lost as well, all of
+    /// it, or arrives: in a seeded run that is tossed once for each crash. A server's disk survives.
     Crash {
         /// Who.
         node: Target,

@@ -61,7 +61,7 @@ pub struct Parcel<S: Store> {
     pub to: Node,
     /// Which life of the receiver it was sent to: a process that started again has other connections.
     pub life: u8,
-    /// Nobody will see it: it never left its sender, which lost power, or its connection was reset.
+    /// Nobody will see it: it went with its sender, which crashed or lost power, or its connection was reset.
     pub unsent: bool,
     /// The step that sent it, as [`Step::sent_in`](picklock_model::trace::Step) counts them.
     pub sent_in: u32,
@@ -269,7 +269,7 @@ impl<S: Store> Agenda<S> {
         std::mem::replace(&mut self.parcels[slot as usize].message, taken())
     }
 
-    /// Of the messages on their way from `node`, those that `is_lost` says never left it.
+    /// Of the messages on their way from `node`, those that `is_lost` says go with it.
     pub fn lose_from(&mut self, node: Node, mut is_lost: impl FnMut() -> bool) {
         for slot in 0..self.parcels.len() {
             if self.parcels[slot].from == node && !self.free.contains(&(slot as u32)) && is_lost() {

@@ -21,6 +21,8 @@ pub enum Stream {
     Guide,
     /// How many clients there are, and how long they think and hold.
     Workload,
+    /// Whether a process that ends takes along what it had just said.
+    LastWords,
 }
 
 /// A stream of random numbers.
@@ -41,6 +43,7 @@ impl Dice {
             Stream::Ranks => 0x7072_696f_7269_7479,
             Stream::Guide => 0x6775_6964_6564_2121,
             Stream::Workload => 0x776f_726b_6c6f_6164,
+            Stream::LastWords => 0x6c61_7374_776f_7264,
         };
         Dice(Xoshiro256PlusPlus::seed_from_u64(seed ^ salt))
     }

@@ -100,7 +100,8 @@ pub struct Strikes {
     pub delayed: u64,
     /// Messages lost because a link was cut.
     pub cut_off: u64,
-    /// Messages lost because their receiver's process had ended, or their sender had lost power.
+    /// Messages lost because their receiver's process had ended, because they went with their sender, which crashed or lost power, or with
+    /// a connection that was reset.
     pub reset: u64,
     /// Pauses of nodes that were up.
     pub pauses: u64,
@@ -145,7 +146,7 @@ impl Strikes {
             ("messages duplicated", self.duplicated),
             ("messages delayed", self.delayed),
             ("messages cut off", self.cut_off),
-            ("messages to dead processes", self.reset),
+            ("messages lost with a process or a connection", self.reset),
             ("pauses", self.pauses),
             ("crashes", self.crashes),
             ("power losses", self.power_losses),

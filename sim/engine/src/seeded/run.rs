@@ -140,6 +140,7 @@ impl<Y: System> Engine<Y> {
             resource: Status::Up,
             network_dice: Dice::new(seed, Stream::Network),
             choice_dice: Dice::new(seed, Stream::Choice),
+            last_words_dice: Dice::new(seed, Stream::LastWords),
             now: Micros::ZERO,
             end_at: Micros(i64::MAX),
             wall_error: Micros::ZERO,
@@ -174,6 +175,8 @@ pub(crate) struct Run<'a, 'o, Y: System> {
     pub resource: Status,
     pub network_dice: Dice,
     pub choice_dice: Dice,
+    /// One toss for each process that ends.
+    pub last_words_dice: Dice,
     pub now: Micros,
     /// When it is enough; known once healed.
     pub end_at: Micros,
@@ -329,7 +332,7 @@ impl<Y: System> Run<'_, '_, Y> {
         }
     }
 
-    /// The message is lost because its receiver's process has ended, or its sender has lost power.
+    /// The message is lost because its receiver's process has ended, because it went with its sender, or with a connection that was reset.
     pub(crate) fn lose_connection(&mut self, slot: u32) {
         self.outcome.strikes.reset += 1;
         if !self.engine.agenda.parcel(slot).unsent {

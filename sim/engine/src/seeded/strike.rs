@@ -235,13 +235,25 @@ impl<Y: System> Run<'_, '_, Y> {
         self.take_events();
         self.show(|| Happening::Crashed { node, power_lost });
         self.set_alarms(node, true);
+        self.lose_last_words(node, power_lost);
+        self.reset_connections(position);
+    }
+
+    /// What the node has said and nobody has taken yet. A machine that goes off takes it along, each message by a toss of its own. Of a
+    /// process that ends both are seen: the operating system goes on sending what it was given; or requests lay in its sockets unread,
+    /// and they are reset (RFC 1122, 4.2.2.13), and what waited to be sent goes with them. So one toss decides for the whole crash: all of
+    /// it is lost, or none of it is.
+    ///
+    /// All or none is a simplification, the same that the exhaustive search makes. Hidden are the failures which need one of two: of two
+    /// requests to two servers one arrives, a client has its answer and the replica does not have the write. A loss of power has those,
+    /// and so has a crash beside lost messages or a reset of some of its connections.
+    fn lose_last_words(&mut self, node: Node, power_lost: bool) {
         if power_lost {
-            // A process that ends leaves what it said to the operating system, which goes on sending it; a machine that
-            // goes off takes it along.
             let dice = &mut self.network_dice;
             self.engine.agenda.lose_from(node, || dice.coin());
+        } else if self.last_words_dice.coin() {
+            self.engine.agenda.lose_from(node, || true);
         }
-        self.reset_connections(position);
     }
 
     fn replace(&mut self, node: Node, restart_after: Option<Micros>) {

@@ -1,5 +1,6 @@
-use crate::plans::plan::{Fault, Planned, Side, Target, Trigger, When};
+use crate::plans::plan::{Fault, Plan, Planned, Side, Target, Trigger, When};
 use crate::seeded::cast::Cast;
+use crate::seeded::network::Network;
 use crate::seeded::outcome::{Limits, Strikes};
 use crate::seeded::run::run;
 use crate::seeded::run::tests::{A, DESK, alone, ask_line, at, granted, logged, plan};
@@ -551,4 +552,81 @@ fn a_fault_of_links_that_touches_none_did_not_strike() {
         assert_eq!(outcome.strikes, Strikes::default(), "{fault}");
         assert!(log == untouched, "{fault}");
     }
+}
+
+/// What became of each message of a node that was under way when it ended: whether it was lost.
+struct LastWords {
+    of: Node,
+    steps: u32,
+    ended_in: Option<u32>,
+    lost: Vec<bool>,
+}
+
+impl Observer<Key> for LastWords {
+    fn observe(&mut self, step: &Step<Key>) {
+        self.steps += 1;
+        let is_before = |ended: u32| step.sent_in.is_some_and(|sent_in| sent_in < ended);
+        match *step.happening {
+            Happening::Crashed { node, .. } if node == self.of => {
+                assert_eq!(self.ended_in.replace(self.steps), None, "it ends once");
+            }
+            Happening::Delivered { from, .. } if from == self.of && self.ended_in.is_some_and(is_before) => {
+                self.lost.push(false);
+            }
+            Happening::Lost { from, .. } if from == self.of && self.ended_in.is_some_and(is_before) => {
+                self.lost.push(true);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What became of them, in one run of each of these seeds.
+fn last_words(clients: u8, of: Node, plan: &Plan) -> Vec<Vec<bool>> {
+    let setup = toy::setup();
+    let setup = Setup { workload: Workload { clients, ..setup.workload }, ..setup };
+    let one = |seed| {
+        let mut words = LastWords { of, steps: 0, ended_in: None, lost: Vec::new() };
+        run(&setup, plan, seed, &Limits::of(&setup), &mut words);
+        assert!(words.ended_in.is_some(), "seed {seed}");
+        words.lost
+    };
+    (0..60).map(one).collect()
+}
+
+/// Whether a coin may have decided it.
+fn is_even(times: usize, of: usize) -> bool {
+    (of / 5..=of * 4 / 5).contains(&times)
+}
+
+#[test]
+fn a_process_that_crashes_takes_all_that_it_had_just_said_along_or_none_of_it() {
+    let slow =
+        Network { latency_min: Micros::millis(2), latency_max: Micros::millis(60), ..Network::default() };
+    let with = |fault| Plan { network: slow, ..plan(vec![at(Micros::millis(80), fault)]) };
+    let restart_after = Some(Micros::millis(1));
+    let several = |fault| -> Vec<Vec<bool>> {
+        let words = last_words(6, Node::Server(0), &with(fault));
+        words.into_iter().filter(|lost| lost.len() > 1).collect()
+    };
+
+    let crashed = several(Fault::Crash { node: DESK, restart_after });
+    assert!(crashed.len() > 20, "{} desks had something to say to two", crashed.len());
+    assert!(crashed.iter().all(|lost| lost.iter().all(|one| *one == lost[0])), "{crashed:?}");
+    let lost = crashed.iter().filter(|lost| lost[0]).count();
+    assert!(is_even(lost, crashed.len()), "{lost} of {}", crashed.len());
+
+    // A coin for each message, where the power goes.
+    let dark = several(Fault::PowerLoss { node: DESK, restart_after });
+    assert!(dark.iter().any(|lost| lost.contains(&true) && lost.contains(&false)), "{dark:?}");
+}
+
+#[test]
+fn a_request_of_a_client_that_crashes_is_lost_with_it_or_arrives() {
+    let when = When::Trigger { client: Some(0), event: ask_line(), nth: 1, delay: Micros::ZERO };
+    let fault = Fault::Crash { node: A, restart_after: Some(Micros::millis(1)) };
+    let words = last_words(3, Node::Client(0), &plan(vec![Planned { when, fault }]));
+    assert!(words.iter().all(|lost| lost.len() == 1), "{words:?}");
+    let lost = words.iter().filter(|lost| lost[0]).count();
+    assert!(is_even(lost, words.len()), "{lost} of {}", words.len());
 }
