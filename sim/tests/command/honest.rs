@@ -275,7 +275,7 @@ fn what_power_takes_along_is_told_and_so_is_the_new_start() {
 }
 
 #[test]
-fn a_plan_for_nodes_that_are_not_there_is_refused() {
+fn a_plan_for_nodes_or_links_that_are_not_there_is_refused() {
     let plan = |fault: &str, network: &str| {
         format!(
             r#"{{"network": {{"latency_min": 200, "latency_max": 2000, "tail_per_mille": 0, "tail_max": 0, {network},
@@ -301,6 +301,10 @@ fn a_plan_for_nodes_that_are_not_there_is_refused() {
         (
             plan(&pause(r#"{"client": 0}"#), r#""loss_per_mille": 0, "los": 1"#),
             r#"no plan has a "los" there"#,
+        ),
+        (
+            plan(r#"{"lose-next": {"from": "servers", "to": {"nodes": [{"server": 1}]}, "count": 3}}"#, good),
+            "it can strike nothing at all; there is no such link: at 0: the next 3 messages",
         ),
     ];
     let file = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("nobody.json");

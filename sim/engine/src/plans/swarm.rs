@@ -461,11 +461,19 @@ impl<'a> Draw<'a> {
         let fault = match self.dice.below(6) {
             0 | 1 => Fault::Isolate { node, length },
             2 => Fault::Cut { from: self.some_servers(), to: Side::Everybody, both_ways, length },
-            3 => Fault::Cut { from: self.some_servers(), to: Side::Servers, both_ways, length },
+            3 => {
+                // One server has nobody among its own kind to be cut off from.
+                let to = if self.scale.servers == 1 { Side::Everybody } else { Side::Servers };
+                Fault::Cut { from: self.some_servers(), to, both_ways, length }
+            }
             4 => {
                 let alone = Side::Nodes(SmallVec::from_iter([node]));
-                let (from, to) =
-                    if self.dice.coin() { (alone, Side::Everybody) } else { (Side::Servers, alone) };
+                let (from, to) = match (self.dice.coin(), node) {
+                    (true, _) => (alone, Side::Everybody),
+                    // Who is a server is on the side of the servers, and no link leads from there to it.
+                    (false, Target::Server(_)) => (Side::Everybody, alone),
+                    (false, _) => (Side::Servers, alone),
+                };
                 Fault::Cut { from, to, both_ways, length }
             }
             _ => Fault::Cut { from: Side::Clients, to: self.some_servers(), both_ways, length },
@@ -478,6 +486,7 @@ impl<'a> Draw<'a> {
 mod tests {
     use super::*;
     use crate::plans::shrink::kinds::kind as kind_of;
+    use crate::seeded::cast::Cast;
 
     fn scale() -> Scale {
         Scale {
@@ -526,6 +535,20 @@ mod tests {
 
     fn is_of(kind: FaultKind, fault: &Fault) -> bool {
         kind_of(fault) == kind
+    }
+
+    #[test]
+    fn whatever_is_drawn_has_something_to_strike() {
+        for (clients, servers) in [(1, 1), (3, 1), (2, 2), (3, 3), (4, 5)] {
+            let scale = Scale { clients, servers, ..scale() };
+            for plan in (0..1000).map(|seed| Plan::random(FaultSet::ALL, seed, &scale)) {
+                for planned in &plan.faults {
+                    let all = (0..clients)
+                        .all(|struck| Cast { clients, servers, struck }.can_be_struck(&planned.fault));
+                    assert!(all, "{clients} clients, {servers} servers: {planned}");
+                }
+            }
+        }
     }
 
     #[test]

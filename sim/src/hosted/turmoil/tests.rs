@@ -65,11 +65,26 @@ fn nobody_is_granted_anything_while_the_desk_hangs_or_is_cut_off_and_everybody_i
     let deaf = Fault::Cut { from: Side::Clients, to: Side::Servers, both_ways: false, length };
     let mute = Fault::Cut { from: Side::Servers, to: Side::Clients, both_ways: false, length };
     let slow = Fault::SlowLink { from: Side::Servers, to: Side::Clients, extra: length, length };
-    for fault in [hangs, alone, deaf, mute, slow] {
+    let (everybody, desk) = (Side::Everybody, Side::Nodes([DESK].into_iter().collect()));
+    let shut = Fault::Cut { from: everybody.clone(), to: desk.clone(), both_ways: false, length };
+    let late = Fault::SlowLink { from: everybody.clone(), to: Side::Clients, extra: length, length };
+    let nowhere = Fault::Cut { from: everybody.clone(), to: everybody, both_ways: true, length };
+    for fault in [hangs, alone, deaf, mute, slow, shut, late, nowhere] {
         let outcome = hosted(&toy::setup(), &plan([(at(0), fault.clone())]));
         assert_eq!((outcome.grants, &outcome.violations[..]), (15, &[][..]), "{fault}");
         assert!(outcome.ended_at > length, "{fault}: {}", outcome.ended_at);
     }
+}
+
+#[test]
+fn a_cut_of_no_link_did_not_strike_and_one_from_everybody_did() {
+    let length = Micros::millis(10);
+    let partitions = |from, to| {
+        let cut = Fault::Cut { from, to, both_ways: true, length };
+        hosted(&toy::setup(), &plan([(at(0), cut)])).strikes.partitions
+    };
+    let desk = || Side::Nodes([DESK].into_iter().collect());
+    assert_eq!((partitions(Side::Servers, desk()), partitions(Side::Everybody, desk())), (0, 1));
 }
 
 #[test]
