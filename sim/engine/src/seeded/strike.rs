@@ -239,10 +239,10 @@ impl<Y: System> Run<'_, '_, Y> {
         self.reset_connections(position);
     }
 
-    /// What the node has said and nobody has taken yet. A machine that goes off takes it along, each message by a toss of its own. Of a
-    /// process that ends both are seen: the operating system goes on sending what it was given; or requests lay in its sockets unread,
-    /// and they are reset (RFC 1122, 4.2.2.13), and what waited to be sent goes with them. So one toss decides for the whole crash: all of
-    /// it is lost, or none of it is.
+    /// What the node has said and nobody has taken yet. A machine that goes off takes it along, each message by a toss of its own. With a
+    /// crash both are seen: the operating system goes on sending what the process has given it; or requests lay in its sockets unread, so
+    /// that they are reset (RFC 1122, 4.2.2.13), or the host dies as well, and what waited to be sent goes with it. So one toss decides for
+    /// the whole crash: all of it is lost, or none of it is.
     ///
     /// All or none is a simplification, the same that the exhaustive search makes. Hidden are the failures which need one of two: of two
     /// requests to two servers one arrives, a client has its answer and the replica does not have the write. A loss of power has those,
