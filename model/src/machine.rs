@@ -26,6 +26,7 @@ use crate::cluster::Setup;
 use crate::few::sort_few;
 use crate::names::Words;
 use crate::time::{Due, Micros, Monotonic, Wall};
+use crate::workload::Workload;
 use picklock_properties::{Access, AccessModes, ClientId, Event, FencingToken, LockId, Mode, PromiseSet};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::error::Error;
@@ -299,6 +300,19 @@ impl Display for NoLine {
 
 impl Error for NoLine {}
 
+/// Why a token that is shown does nothing.
+pub const UNCHECKED_TOKENS: &str =
+    "the resource does not look at the tokens that it is shown: --set resource_checks=true has it look";
+
+/// A setting that does nothing in some use: a verdict with it is one without it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Idle {
+    /// The name of the setting.
+    pub setting: &'static str,
+    /// Why it does nothing, and what would be right, in a phrase.
+    pub why: &'static str,
+}
+
 /// One client's machine of a lock algorithm. Written once, runs on every engine.
 ///
 /// Requests may be lost, delayed, duplicated; replies too. A request that gets no reply in time has an *unknown*
@@ -419,6 +433,21 @@ pub trait Lock: Data {
     /// How long a grant lasts without renewal, if it ends by itself.
     fn lease(settings: &Self::Settings) -> Option<Micros>;
 
+    /// Whether its clients ever look at their wall clocks: if not, it does not matter to them what these show.
+    fn reads_wall_clock(_settings: &Self::Settings) -> bool {
+        true
+    }
+
+    /// Whether somebody looks at what keeps out the write of a holder whose time is over. By default a resource that checks tokens does.
+    fn is_guarded(_settings: &Self::Settings, workload: &Workload) -> bool {
+        workload.writes.reach_the_resource() && workload.resource_checks
+    }
+
+    /// A setting that does nothing in this use, and why not.
+    fn idle(_settings: &Self::Settings, _workload: &Workload) -> Option<Idle> {
+        None
+    }
+
     /// After how long a silence somebody else can get what a holder still believes to have: what durations of faults and of holds are
     /// measured by in drawn runs. By default the lease; a store that waits for longer than the lease of its client has more.
     fn patience(setup: &Setup<Self>) -> Option<Micros> {
@@ -455,6 +484,10 @@ pub trait Store: Data {
     /// Whether servers and messages show their visitors every number of a client that is in them ([`Visitor::client`]), and servers
     /// do the same whoever of their clients is which.
     const SHOWS_CLIENTS: bool = false;
+
+    /// Whether it tells ([`Effects::changed`], or an event of its own) of every record that ends without its client's doing: where nothing
+    /// was told, nothing has ended.
+    const TELLS_OF_ENDS: bool = false;
 
     /// The settings for so many clients: other ones only where they name that number.
     fn used_by(settings: &Self::Settings, _clients: u8) -> Self::Settings {

@@ -12,7 +12,7 @@
 //! engine changes for them.
 
 use crate::cluster::Setup;
-use crate::machine::{Context, Data, Effects, Line, Lock, Message, Node, Store, Visitor};
+use crate::machine::{Context, Data, Effects, Idle, Line, Lock, Message, Node, Store, Visitor};
 use crate::names::Words;
 use crate::time::{Due, Micros, Monotonic, Wall};
 use crate::workload::{Client, Workload};
@@ -68,6 +68,21 @@ pub trait System: Data {
 
     /// How long a grant lasts without renewal, if it ends by itself.
     fn lease_of(_settings: &Self::Settings) -> Option<Micros> {
+        None
+    }
+
+    /// Whether its clients ever look at their wall clocks ([`Lock::reads_wall_clock`]).
+    fn reads_wall_clock(_settings: &Self::Settings) -> bool {
+        true
+    }
+
+    /// Whether somebody looks at what keeps late writes out ([`Lock::is_guarded`]).
+    fn is_guarded(_setup: &Setup<Self>) -> bool {
+        false
+    }
+
+    /// A setting that does nothing in this use ([`Lock::idle`]).
+    fn idle(_setup: &Setup<Self>) -> Option<Idle> {
         None
     }
 
@@ -252,6 +267,18 @@ impl<L: Lock> System for L {
 
     fn lease_of(settings: &L::Settings) -> Option<Micros> {
         L::lease(settings)
+    }
+
+    fn reads_wall_clock(settings: &L::Settings) -> bool {
+        L::reads_wall_clock(settings)
+    }
+
+    fn is_guarded(setup: &Setup<L>) -> bool {
+        L::is_guarded(&setup.lock, &setup.workload)
+    }
+
+    fn idle(setup: &Setup<L>) -> Option<Idle> {
+        L::idle(&setup.lock, &setup.workload)
     }
 
     fn patience(setup: &Setup<L>) -> Option<Micros> {

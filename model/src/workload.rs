@@ -177,6 +177,11 @@ impl Writes {
         Writes::resource_if(promises.contains(Promise::FencedResource))
     }
 
+    /// Whether they come to the resource behind the lock.
+    pub const fn reach_the_resource(self) -> bool {
+        matches!(self, Writes::Resource | Writes::ReadModifyWrite { .. })
+    }
+
     /// To the resource if that is of interest, else nowhere.
     pub const fn resource_if(is_of_interest: bool) -> Writes {
         if is_of_interest { Writes::Resource } else { Writes::None }

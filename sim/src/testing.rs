@@ -218,8 +218,8 @@ pub fn keeps(lock: &dyn AnyLock, promise: Promise, runs: &Runs) -> Result<SweepR
 ///
 /// # Panics
 ///
-/// If a schedule breaks the promise, if nothing could have broken it, if the search did not end, or if what is dropped was never
-/// assumed.
+/// If a schedule breaks the promise, if nothing could have broken it, if the search did not end, if what is dropped was never
+/// assumed, or if nothing happened of what it rules out.
 #[track_caller]
 pub fn assert_verified(lock: &dyn AnyLock, promise: Promise, world: &World) -> Exploration {
     match verified(lock, promise, world) {
@@ -289,7 +289,7 @@ pub fn verified(lock: &dyn AnyLock, promise: Promise, world: &World) -> Result<E
         }
     };
     let checked = lock.check(&space, &judgement, &Limits::states(world.states_max));
-    let checked = checked.map_err(|error| format!("{name} cannot be checked: {error}"))?;
+    let checked = checked.map_err(|error| format!("{name} cannot be checked: {error}"))?.without(&world.drop);
     let states = checked.exploration.states;
     match (checked.verdict, checked.counterexample) {
         (CheckVerdict::Holds, _) => Ok(checked.exploration),
@@ -304,6 +304,10 @@ pub fn verified(lock: &dyn AnyLock, promise: Promise, world: &World) -> Result<E
         )),
         (CheckVerdict::Vacuous, _) if checked.nothing_expired => Err(format!(
             "{name}{without}: the lock has a lease, and no time passes in {states} states, so that it never ended, which is no pass"
+        )),
+        (CheckVerdict::Vacuous, _) if !checked.unmet.is_empty() => Err(format!(
+            "{name}{without}: {promise} was kept in {states} states, and what was dropped was not put to the test, which is no pass: {}",
+            checked.unmet.iter().map(|unmet| unmet.in_words()).collect::<Vec<_>>().join("; ")
         )),
         (CheckVerdict::Vacuous, _) => Err(format!(
             "{name}{without}: nothing in {states} states put {promise} to the test, which is no pass"

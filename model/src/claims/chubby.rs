@@ -94,7 +94,7 @@ pub fn drop_from_chubby(space: &mut Space<ChubbyLock>, assumption: Assumption) {
         }
         Assumption::ClocksAgree => {
             with_leases(space);
-            space.bounds.last_server_ahead_ticks = LONG_TICKS as i8;
+            space.bounds.let_clocks_disagree(LONG_TICKS);
         }
         Assumption::BoundedDrift => {
             with_leases(space);
@@ -125,6 +125,9 @@ pub const TTL: Micros = Micros(3 * TICK.0);
 
 /// How long a pause must be to outlast a session of Consul's.
 pub const CONSUL_LONG_TICKS: u8 = 8;
+
+/// How many losses it takes, in a row, to end a session of Consul's under its holder: all that renews it in nearly two TTLs.
+pub const CONSUL_LOSSES: u8 = 5;
 
 /// A lock of Consul's, in ticks, as these settings have it but for the lengths: a renewal each tick, an attempt each tick, no
 /// lock-delay.
@@ -157,6 +160,10 @@ pub fn drop_from_consul(space: &mut Space<ChubbyLock>, assumption: Assumption) {
     drop_from_chubby(space, assumption);
     if matches!(assumption, Assumption::NoPause | Assumption::NoSuspend) {
         space.bounds.pause_ticks = CONSUL_LONG_TICKS;
+    }
+    if assumption == Assumption::StopsInTime {
+        // Its grace period, too, is over before the leader ends the session: who counts nothing goes on.
+        space.setup.lock.session.count = Count::NotAtAll;
     }
     if assumption == Assumption::BoundedDrift {
         // What the leader keeps a session for, in ticks.

@@ -191,7 +191,7 @@ pub fn drop_from_etcd<L: InSession>(space: &mut Space<L>, assumption: Assumption
         }
         Assumption::ClocksAgree => {
             with_leases(space);
-            space.bounds.last_server_ahead_ticks = LONG_TICKS as i8;
+            space.bounds.let_clocks_disagree(LONG_TICKS);
         }
         Assumption::BoundedDrift => {
             with_leases(space);

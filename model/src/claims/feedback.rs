@@ -88,7 +88,7 @@ pub fn drop_from_feedback_lock(space: &mut Space<FeedbackLock>, assumption: Assu
         }
         Assumption::ClocksAgree => {
             with_leases(space);
-            space.bounds.last_server_ahead_ticks = LONG_TICKS as i8;
+            space.bounds.let_clocks_disagree(LONG_TICKS);
         }
         Assumption::Durable => {
             space.setup.store.log = Log::Unsynced;

@@ -18,12 +18,14 @@ pub mod zookeeper;
 mod scenarios;
 mod surroundings;
 mod theorems;
+mod unmet;
 mod widening;
 
 pub use matrix::{Cell, Known, MATRIX, known_cell};
 
 pub use scenarios::{Hunt, Scenario, Search, UNHUNTED, scenarios};
 pub use theorems::{Claim, THEOREMS, Theorem, claims};
+pub use unmet::{Sight, Unmet, unmet};
 pub use widening::{FALLS, Fall, REPAIRED, Widened, Widening, known_fall, known_falls};
 
 use crate::cluster::Setup;
@@ -167,6 +169,9 @@ pub enum Expected {
     Holds,
     /// It is broken.
     Violated,
+    /// The promise is kept in the whole space, and nothing of what the dropped assumptions rule out happens there or matters to anybody:
+    /// that is no evidence that it does without them ([`Unmet`]).
+    Untested,
 }
 
 /// What a theorem leans on. A theorem is a claim under all of these; each can be dropped.
@@ -178,7 +183,7 @@ pub enum Assumption {
     NoClockStep,
     /// A client's clock never stands still, so that its write timestamps differ.
     NoClockFreeze,
-    /// Clients' clocks agree.
+    /// Clocks agree, of clients and of servers.
     ClocksAgree,
     /// No cell expires: there is no TTL.
     NoExpiry,
@@ -275,7 +280,7 @@ impl Assumption {
             Assumption::UniqueIds => "no two threads have the same id",
             Assumption::NoClockStep => "a client's clock never steps back",
             Assumption::NoClockFreeze => "a client's clock never stands still",
-            Assumption::ClocksAgree => "the clients' clocks agree",
+            Assumption::ClocksAgree => "clocks agree, those of clients and those of servers",
             Assumption::NoExpiry => "no cell expires: there is no TTL",
             Assumption::NoPause => "no client pauses",
             Assumption::Durable => "acknowledged writes survive a power loss",

@@ -216,7 +216,7 @@ fn drop_from_redis(bounds: &mut Bounds, store: &mut store::Settings, servers: u8
             bounds.clock_steps = 1;
             bounds.clock_step_ticks = -(LONG_TICKS as i8);
         }
-        Assumption::ClocksAgree => bounds.last_server_ahead_ticks = LONG_TICKS as i8,
+        Assumption::ClocksAgree => bounds.let_clocks_disagree(LONG_TICKS),
         Assumption::FreeAtStart
         | Assumption::StopsInTime
         | Assumption::NoExpiry

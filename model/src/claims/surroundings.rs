@@ -105,7 +105,7 @@ impl Bounds {
             Assumption::NoServerClockStep => {
                 (self.server_clock_steps, self.server_clock_step_ticks) = (1, far);
             }
-            Assumption::ClocksAgree => self.last_server_ahead_ticks = far,
+            Assumption::ClocksAgree => self.let_clocks_disagree(ticks),
             about_no_time => {
                 about_time = false;
                 self.drop_untimed(about_no_time, servers);
@@ -114,6 +114,13 @@ impl Bounds {
         if about_time {
             self.latency_ticks.get_or_insert(0);
         }
+    }
+
+    /// Lets clocks disagree from the beginning, by so many ticks and more: the last client's is ahead of the last server's, and that one
+    /// of all others, so that each kind is compared with a clock that is behind it.
+    pub(super) fn let_clocks_disagree(&mut self, ticks: u8) {
+        let far = ticks.min(60) as i8;
+        (self.last_server_ahead_ticks, self.last_client_ahead_ticks) = (far, 2 * far);
     }
 
     fn drop_untimed(&mut self, assumption: Assumption, servers: u8) {

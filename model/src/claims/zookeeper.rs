@@ -113,7 +113,7 @@ pub fn drop_from_zookeeper(space: &mut Space<ZookeeperLock>, assumption: Assumpt
         }
         Assumption::ClocksAgree => {
             with_sessions(space);
-            space.bounds.last_server_ahead_ticks = LONG_TICKS as i8;
+            space.bounds.let_clocks_disagree(LONG_TICKS);
         }
         Assumption::BoundedDrift => {
             with_sessions(space);

@@ -38,10 +38,13 @@ mod tests;
 pub use settings::{Fence, OnJeopardy, Sessions, Settings, Wait};
 
 use crate::cluster::Setup;
-use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Owner, Visitor};
+use crate::machine::{
+    Answer, Call, Context, Effects, IDLE, Idle, Line, Lock, Owner, UNCHECKED_TOKENS, Visitor,
+};
 use crate::stores::chubby::session::{Here, Notice, Notices, Session};
 use crate::stores::chubby::{Change, Chubby, Generation, Handle, Operation, Outcome, Reply};
 use crate::time::{Due, Micros, Monotonic};
+use crate::workload::{Workload, Writes};
 use picklock_properties::{Access, AccessModes, ClientId, Event, FencingToken, LockId, Mode};
 use serde::{Deserialize, Serialize};
 
@@ -378,6 +381,24 @@ impl Lock for ChubbyLock {
 
     fn lease(settings: &Settings) -> Option<Micros> {
         settings.session.lease
+    }
+
+    fn reads_wall_clock(_settings: &Settings) -> bool {
+        false
+    }
+
+    fn is_guarded(settings: &Settings, workload: &Workload) -> bool {
+        match workload.writes {
+            Writes::Store => settings.fence == Fence::Sequencer,
+            Writes::None | Writes::Resource | Writes::ReadModifyWrite { .. } => {
+                workload.writes.reach_the_resource() && workload.resource_checks
+            }
+        }
+    }
+
+    fn idle(settings: &Settings, workload: &Workload) -> Option<Idle> {
+        let shows = settings.fence == Fence::Sequencer && workload.writes.reach_the_resource();
+        (shows && !workload.resource_checks).then_some(Idle { setting: "fence", why: UNCHECKED_TOKENS })
     }
 
     /// The session as the master counts it, and the lock-delay after it.

@@ -43,13 +43,14 @@ mod tests;
 pub use settings::{Fence, OnDone, Proposal, ResignErrors, Sessions, Settings};
 
 use super::etcd_keys::{created, deletion_of, is_created_at, key_of, last_before, queue_means};
-use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, IDLE, Idle, Line, Lock, UNCHECKED_TOKENS, Visitor};
 use crate::stores::etcd::session::{Here, Notice, Notices, Session};
 use crate::stores::etcd::{
     Change, Etcd, Found, Key, Keys, LeaseId, Name, Operation, Outcome, Put, Range, Reply, Response, Revision,
     Start, Step, Txn, Value,
 };
 use crate::time::{Due, Micros, Monotonic};
+use crate::workload::Workload;
 use picklock_properties::{ClientId, Event, LockId, Mode};
 use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
@@ -490,5 +491,14 @@ impl Lock for EtcdElection {
 
     fn lease(settings: &Settings) -> Option<Micros> {
         settings.session.ttl
+    }
+
+    fn reads_wall_clock(_settings: &Settings) -> bool {
+        false
+    }
+
+    fn idle(settings: &Settings, workload: &Workload) -> Option<Idle> {
+        let shows = settings.fence == Fence::CreateRevision && workload.writes.reach_the_resource();
+        (shows && !workload.resource_checks).then_some(Idle { setting: "fence", why: UNCHECKED_TOKENS })
     }
 }

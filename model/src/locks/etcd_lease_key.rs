@@ -35,13 +35,14 @@ mod tests;
 pub use settings::{Fence, OnDone, Settings, Wait};
 
 use super::etcd_keys::{deletion_of, is_created_at, key_of, queue_means};
-use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, IDLE, Idle, Line, Lock, UNCHECKED_TOKENS, Visitor};
 use crate::stores::etcd::session::{Here, Notice, Notices, Session};
 use crate::stores::etcd::{
     Change, Etcd, Key, KeyValue, Keys, Name, Operation, Outcome, Put, Range, Reply, Response, Revision,
     Start, Step, Txn, Value,
 };
 use crate::time::{Due, Micros, Monotonic};
+use crate::workload::Workload;
 use picklock_properties::{ClientId, Event, LockId, Mode};
 use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
@@ -376,5 +377,14 @@ impl Lock for EtcdLeaseKey {
 
     fn lease(settings: &Settings) -> Option<Micros> {
         settings.session.ttl
+    }
+
+    fn reads_wall_clock(_settings: &Settings) -> bool {
+        false
+    }
+
+    fn idle(settings: &Settings, workload: &Workload) -> Option<Idle> {
+        let shows = settings.fence == Fence::CreateRevision && workload.writes.reach_the_resource();
+        (shows && !workload.resource_checks).then_some(Idle { setting: "fence", why: UNCHECKED_TOKENS })
     }
 }

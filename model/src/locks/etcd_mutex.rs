@@ -41,13 +41,16 @@ mod tests;
 pub use settings::{ContextEnd, Fence, KeyName, OnDone, Settings, UnlockErrors};
 
 use super::etcd_keys::{created, deletion_of, is_created_at, key_of, keys_of, last_before, queue_means};
-use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Owner, Visitor};
+use crate::machine::{
+    Answer, Call, Context, Effects, IDLE, Idle, Line, Lock, Owner, UNCHECKED_TOKENS, Visitor,
+};
 use crate::stores::etcd::session::{Here, Notice, Notices, Session};
 use crate::stores::etcd::{
     Change, Etcd, Key, Keys, Name, Operation, Outcome, Put, Range, Reply, Response, Revision, Start, Step,
     Txn, Value, WatchEvent,
 };
 use crate::time::{Due, Micros, Monotonic};
+use crate::workload::Workload;
 use picklock_properties::{ClientId, Event, LockId, Mode};
 use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
@@ -516,5 +519,14 @@ impl Lock for EtcdMutex {
 
     fn lease(settings: &Settings) -> Option<Micros> {
         settings.session.ttl
+    }
+
+    fn reads_wall_clock(_settings: &Settings) -> bool {
+        false
+    }
+
+    fn idle(settings: &Settings, workload: &Workload) -> Option<Idle> {
+        let shows = settings.fence == Fence::CreateRevision && workload.writes.reach_the_resource();
+        (shows && !workload.resource_checks).then_some(Idle { setting: "fence", why: UNCHECKED_TOKENS })
     }
 }

@@ -410,4 +410,8 @@ impl Lock for FeedbackLock {
     fn lease(settings: &Settings) -> Option<Micros> {
         settings.lease
     }
+
+    fn reads_wall_clock(_settings: &Settings) -> bool {
+        false
+    }
 }

@@ -430,4 +430,8 @@ impl Lock for RedisReadersWriter {
     fn lease(settings: &Settings) -> Option<Micros> {
         Some(settings.ttl)
     }
+
+    fn reads_wall_clock(_settings: &Settings) -> bool {
+        false
+    }
 }

@@ -469,4 +469,8 @@ impl Lock for RedisSemaphore {
     fn lease(settings: &Settings) -> Option<Micros> {
         Some(settings.timeout)
     }
+
+    fn reads_wall_clock(settings: &Settings) -> bool {
+        settings.stamps == Stamps::Clients
+    }
 }

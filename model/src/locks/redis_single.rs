@@ -481,4 +481,8 @@ impl Lock for RedisSingle {
     fn lease(settings: &Settings) -> Option<Micros> {
         settings.ttl
     }
+
+    fn reads_wall_clock(_settings: &Settings) -> bool {
+        false
+    }
 }

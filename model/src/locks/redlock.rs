@@ -440,4 +440,8 @@ impl Lock for Redlock {
     fn lease(settings: &Settings) -> Option<Micros> {
         settings.ttl
     }
+
+    fn reads_wall_clock(settings: &Settings) -> bool {
+        settings.elapsed_clock == ElapsedClock::Wall
+    }
 }

@@ -39,13 +39,14 @@ mod tests;
 pub use settings::{Fence, OnConnectionLoss, Order, Parent, Retries, Settings, Watch};
 
 use super::zookeeper_paths::{self, parent_path, place_path, work_path};
-use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Visitor};
+use crate::machine::{Answer, Call, Context, Effects, IDLE, Idle, Line, Lock, UNCHECKED_TOKENS, Visitor};
 use crate::names::Words;
 use crate::stores::zookeeper::session::{Here, Notice, Notices, Session};
 use crate::stores::zookeeper::{
     Applied, Change, CreateMode, Error, Guid, Operation, Outcome, Path, Reply, Suffix, Write, ZooKeeper, Zxid,
 };
 use crate::time::{Due, Micros};
+use crate::workload::{Workload, Writes};
 use picklock_properties::{ClientId, Event, FencingToken, LockId, Mode};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -529,6 +530,10 @@ fn in_queue(one: &Path, two: &Path, order: Order) -> Ordering {
     by_number.then_with(|| one.cmp(two))
 }
 
+/// Why [`Fence::Check`] does nothing.
+const INSIDE_ONLY: &str = "it goes with a write inside of the store, and nothing is written there: --set writes=Store --property \
+                           fenced-resource has holders write there";
+
 impl Lock for ZookeeperLock {
     type Store = ZooKeeper;
     type Settings = Settings;
@@ -647,6 +652,29 @@ impl Lock for ZookeeperLock {
 
     fn lease(settings: &Settings) -> Option<Micros> {
         settings.session.timeout
+    }
+
+    fn reads_wall_clock(_settings: &Settings) -> bool {
+        false
+    }
+
+    fn is_guarded(settings: &Settings, workload: &Workload) -> bool {
+        match workload.writes {
+            Writes::Store => settings.fence == Fence::Check,
+            Writes::None | Writes::Resource | Writes::ReadModifyWrite { .. } => {
+                workload.writes.reach_the_resource() && workload.resource_checks
+            }
+        }
+    }
+
+    fn idle(settings: &Settings, workload: &Workload) -> Option<Idle> {
+        let is_unchecked = workload.writes.reach_the_resource() && !workload.resource_checks;
+        let why = match settings.fence {
+            Fence::Check if workload.writes != Writes::Store => INSIDE_ONLY,
+            Fence::Czxid | Fence::Sequence if is_unchecked => UNCHECKED_TOKENS,
+            Fence::None | Fence::Check | Fence::Czxid | Fence::Sequence => return None,
+        };
+        Some(Idle { setting: "fence", why })
     }
 }
 

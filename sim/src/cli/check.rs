@@ -17,7 +17,7 @@ use asked::{
 };
 use clap::Args;
 use control::Control;
-use picklock_model::claims::{Assumption, Judgement, NamedSpace};
+use picklock_model::claims::{Assumption, Judgement, NamedSpace, Unmet};
 use picklock_model::machine::Line;
 use picklock_model::time::Micros;
 use picklock_model::workload::ROUNDS_WITHOUT_END;
@@ -96,7 +96,8 @@ Examples:
   picklock check cassandra-queue --junit junit.xml --github
 
 Exits 0 if every promise holds, 1 if one is violated, 3 if the search did not end, 4 if it is vacuous: nothing was broken, \
-but what puts a promise to the test never happened (picklock properties says what that is).";
+but what puts a promise to the test never happened (picklock properties says what that is), or nothing of what a dropped \
+assumption rules out.";
 
 /// A number of rounds, or "endless".
 fn rounds(text: &str) -> Result<u8, String> {
@@ -140,6 +141,8 @@ struct Document {
     never_struck: Vec<Fault>,
     /// Whether the lock was given a lease in a world without time.
     nothing_expired: bool,
+    /// Why it is no evidence that what was dropped is not needed.
+    unmet: Vec<Unmet>,
     why_incomplete: Option<&'static str>,
     property: Option<Promise>,
     states: u64,
@@ -204,7 +207,7 @@ impl Check {
         };
         let limits = Limits { states_max: self.max_states, stop: watch.stop(), on_progress: &on_progress };
         let stopwatch = Stopwatch::start();
-        let checked = pool.install(|| lock.check(&space, &judgement, &limits))?;
+        let checked = pool.install(|| lock.check(&space, &judgement, &limits))?.without(&options.drop);
         let seconds = stopwatch.seconds();
         let others = control::spaces(&self, lock, &options);
         let controls = match checked.verdict {
@@ -478,6 +481,7 @@ impl Document {
             untested: checked.untested.iter().collect(),
             never_struck: checked.never_struck.clone(),
             nothing_expired: checked.nothing_expired,
+            unmet: checked.unmet.clone(),
             why_incomplete: why_incomplete(checked),
             property: counterexample.map(|counterexample| counterexample.promise),
             states: exploration.states,
@@ -531,10 +535,12 @@ impl Document {
                 (Tone::Unclear, format!("? incomplete: {promises}; {why}: this is NOT a pass"))
             }
             (CheckVerdict::Vacuous, _) => {
-                let why = if self.untested.is_empty() {
+                let why = if !self.untested.is_empty() {
+                    "nothing could be"
+                } else if !self.never_struck.is_empty() || self.nothing_expired {
                     "and not all came that was let in"
                 } else {
-                    "nothing could be"
+                    "and what was dropped was not put to the test"
                 };
                 (
                     Tone::Unclear,
@@ -666,11 +672,11 @@ impl Document {
             Some(line) if self.never_struck.iter().any(is_aimed) => {
                 let nowhere = format!("  nothing struck: no client ever came to {line}");
                 std::iter::once(nowhere)
-                    .chain(never(&self.untested, &[], false))
+                    .chain(never(&self.untested, &[], false, &self.unmet))
                     .collect::<Vec<_>>()
                     .join("\n")
             }
-            _ => never(&self.untested, &self.never_struck, self.nothing_expired).join("\n"),
+            _ => never(&self.untested, &self.never_struck, self.nothing_expired, &self.unmet).join("\n"),
         }
     }
 
@@ -700,7 +706,12 @@ fn assumed(lock: &dyn AnyLock, options: &CheckOptions, surroundings: &Surroundin
 }
 
 /// What never happened, a line for each fault and each promise.
-pub fn never(untested: &[Promise], never_struck: &[Fault], nothing_expired: bool) -> Vec<String> {
+pub fn never(
+    untested: &[Promise],
+    never_struck: &[Fault],
+    nothing_expired: bool,
+    unmet: &[Unmet],
+) -> Vec<String> {
     let faults = never_struck.iter().map(|fault| format!("  let in, and never came: {}", fault.never()));
     let promises =
         untested.iter().map(|promise| format!("  {promise}: this never happened: {}", promise.tested_by()));
@@ -708,7 +719,8 @@ pub fn never(untested: &[Promise], never_struck: &[Fault], nothing_expired: bool
     let expired = nothing_expired.then(|| {
         format!("  nothing ever expired, for no time passes here: --drop {drop} brings in both where a lock has a lease")
     });
-    faults.chain(promises).chain(expired).collect()
+    let unmet = unmet.iter().map(|unmet| format!("  not put to the test: {}", unmet.in_words()));
+    faults.chain(promises).chain(expired).chain(unmet).collect()
 }
 
 /// Which limit was hit, if no verdict was reached.

@@ -1,9 +1,10 @@
 //! `--set NAME=VALUE`: a lock, its store or its use set otherwise than it is registered.
 
 use super::{BadCall, names};
-use crate::registry::{AnyLock, NotSet, RunError};
+use crate::registry::{AnyLock, NotSet, RunError, Surroundings};
 use clap::Args;
 use picklock_model::claims::NamedSpace;
+use picklock_model::machine::Idle;
 
 /// What is set otherwise.
 #[derive(Debug, Args)]
@@ -79,7 +80,12 @@ impl Set {
             return Err(BadCall(format!("--set {given}: check has options for it, {}", options.join(", "))));
         }
         let space = NamedSpace { setup: self.in_setup(lock, space.setup)?, ..space };
-        if let Some(unseen) = lock.surroundings(&space)?.unseen.first() {
+        let Surroundings { unseen, idle, .. } = lock.surroundings(&space)?;
+        let is_set = |idle: &Idle| self.set.iter().find(|given| name_of(given) == idle.setting);
+        if let Some((idle, given)) = idle.and_then(|idle| Some((idle, is_set(&idle)?))) {
+            return Err(BadCall(format!("--set {given}: it does nothing here: {}", idle.why)));
+        }
+        if let Some(unseen) = unseen.first() {
             let name = format!("store.{unseen}");
             let given = self.set.iter().find(|given| name_of(given) == name);
             let (what, set) = match given {

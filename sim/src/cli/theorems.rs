@@ -13,7 +13,7 @@ use super::{BadCall, Ending, STATES_MAX, interrupt, last, names, next};
 use crate::registry::{CheckVerdict, Checked, Locks, Surroundings};
 use clap::Args;
 use leaning::leaning;
-use picklock_model::claims::{Claim, Expected, Fall, THEOREMS, claims, known_falls};
+use picklock_model::claims::{Claim, Expected, Fall, THEOREMS, Unmet, claims, known_falls};
 use picklock_model::explore::{Coverage, Limits, Seen};
 use picklock_model::world::Fault;
 use picklock_properties::Promise;
@@ -50,8 +50,11 @@ Examples:
 Behind a theorem's name stands its variant: \"in turn\" asks one server after the other, \"at once\" all of them together. Below a \
 verdict stands the world it is about; \"not assumed\" are assumptions (picklock assumptions) that are not made in it, dropped or not.
 
+A claim that kept its promise where nothing happened of what the dropped assumption rules out is \"vacuous\", too: it does not show \
+that the theorem does without. Those that are known to be are claimed to be.
+
 Exits 5 if a verdict differs from the expected one, 3 if none was reached, 4 if nothing could have broken a theorem \
-(\"vacuous\": what would put it to the test never happened).";
+(\"vacuous\": what would put it to the test never happened) of which that is not known.";
 
 /// The claims that were checked, and those that --quick left out.
 #[derive(Serialize)]
@@ -76,6 +79,8 @@ struct Row {
     untested: Vec<Promise>,
     never_struck: Vec<Fault>,
     nothing_expired: bool,
+    /// Why it is no evidence that what was dropped is not needed.
+    unmet: Vec<Unmet>,
     expected: Expected,
     reason: &'static str,
     why_incomplete: Option<&'static str>,
@@ -122,6 +127,7 @@ impl Theorems {
             let limits = Limits { states_max: STATES_MAX, stop: watch.stop(), on_progress: &on_progress };
             let stopwatch = Stopwatch::start();
             let checked = pool.install(|| lock.check(&claim.space, &claim.judgement, &limits))?;
+            let checked = checked.without(&claim.dropped);
             let mut row = Row::new(
                 claim,
                 lock.surroundings(&claim.space)?.without(&claim.dropped),
@@ -195,7 +201,11 @@ impl Theorems {
         let (hold, violated) = (of(CheckVerdict::Holds), of(CheckVerdict::Violated));
         let mut note =
             format!("{}: {hold} hold, {violated} are violated", counted(rows.len() as u64, "claim"));
-        match rows.len() - hold - violated {
+        let untested = rows.iter().filter(|row| row.is_known_to_be_untested()).count();
+        if untested > 0 {
+            note += &format!(", {untested} are not put to the test");
+        }
+        match rows.len() - hold - violated - untested {
             0 => {}
             others => note += &format!(", {others} are undecided"),
         }
@@ -238,6 +248,7 @@ impl Row {
             untested: checked.untested.iter().collect(),
             never_struck: checked.never_struck.clone(),
             nothing_expired: checked.nothing_expired,
+            unmet: checked.unmet.clone(),
             expected: claim.expected,
             reason: claim.reason,
             why_incomplete: why_incomplete(checked),
@@ -257,8 +268,19 @@ impl Row {
 
     /// What never happened, in one line.
     fn never(&self) -> String {
-        let lines = never(&self.untested, &self.never_struck, self.nothing_expired);
+        let lines = never(&self.untested, &self.never_struck, self.nothing_expired, &self.unmet);
         lines.iter().map(|line| line.trim_start()).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Whether it is no evidence, as it is said to be.
+    fn is_known_to_be_untested(&self) -> bool {
+        (self.verdict, self.expected) == (CheckVerdict::Vacuous, Expected::Untested)
+    }
+
+    /// Whether it is vacuous for no other reason than that nothing happened of what the dropped assumptions rule out.
+    fn is_merely_unmet(&self) -> bool {
+        let is_tested = self.untested.is_empty() && self.never_struck.is_empty() && !self.nothing_expired;
+        self.verdict == CheckVerdict::Vacuous && is_tested
     }
 
     /// Whether the verdict is the opposite of the claim.
@@ -274,6 +296,7 @@ impl Row {
     fn case(&self) -> Case {
         let verdict = self.verdict.name();
         let outcome = match (self.ending(), self.why_incomplete) {
+            (Ending::Fine, _) if self.verdict == CheckVerdict::Vacuous => Outcome::Skipped(self.never()),
             (Ending::Fine, _) => Outcome::Passed,
             (Ending::Incomplete, why) => Outcome::Unclear(why.unwrap_or("incomplete").to_owned()),
             (Ending::Vacuous, _) => Outcome::Unclear(self.never()),
@@ -359,7 +382,7 @@ fn line(row: &Row, nth: usize, lay: Lay, paint: Paint) -> String {
         row.seconds,
     );
     text += &paint.text(Tone::Faint, &wrapped(&row.space(), Screen::text_width(), "    "));
-    for fall in row.falls.iter().filter(|_| row.verdict == CheckVerdict::Holds) {
+    for fall in row.falls.iter().filter(|_| row.verdict == CheckVerdict::Holds || row.is_merely_unmet()) {
         text += &paint.text(Tone::Unclear, &wrapped(&fall.in_words(), Screen::text_width(), "    "));
     }
     if row.verdict == CheckVerdict::Vacuous {
@@ -373,6 +396,7 @@ fn line(row: &Row, nth: usize, lay: Lay, paint: Paint) -> String {
         let expected = match row.expected {
             Expected::Holds => "to hold",
             Expected::Violated => "to be violated",
+            Expected::Untested => "not to be put to the test",
         };
         let note = wrapped(&format!("! expected {expected}: {}", row.reason), Screen::text_width(), "    ");
         text += &paint.text(Tone::Bad, &note);

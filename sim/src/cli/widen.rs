@@ -279,7 +279,7 @@ pub(super) fn widenable(locks: &Locks) -> Vec<(&'static str, &'static str)> {
 }
 
 fn of_claim(claim: Claim) -> Option<Verified> {
-    (claim.expected == Expected::Holds).then(|| Verified {
+    (claim.expected != Expected::Violated).then(|| Verified {
         name: claim.theorem,
         variant: claim.variant,
         dropped: claim.dropped_names(),

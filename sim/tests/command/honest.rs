@@ -392,6 +392,26 @@ fn how_often_a_fault_may_strike_is_what_was_asked_for() {
     assert_eq!(run("check etcd-mutex --times 1").code, 2);
 }
 
+/// That an assumption is not needed is shown where something happened that it rules out.
+#[test]
+fn what_is_dropped_and_not_put_to_the_test_is_no_pass() {
+    for (call, unmet) in [
+        ("check zookeeper-lock --rounds 1 --drop no-expiry", "nothing-ended"),
+        ("check consul-lock-repaired --rounds 1 --drop stops-in-time", "nothing-outlived"),
+        ("check zookeeper-lock --rounds 1 --drop clocks-agree", "no-clock-read"),
+        (
+            "check zookeeper-lock --rounds 1 --drop no-duplicate --property fenced-resource --set writes=Store --set fence=Check",
+            "nothing-turned-down",
+        ),
+    ] {
+        assert_eq!(run(call).code, 4, "{call}");
+        assert_eq!(document(call)["unmet"][0], unmet, "{call}");
+    }
+    let told = run("theorems zookeeper-fifo --quick");
+    assert_eq!(told.code, 0, "{}", told.stdout);
+    assert!(told.stdout.contains("not put to the test"), "{}", told.stdout);
+}
+
 /// A lease that is set where no time passes ends for nobody.
 #[test]
 fn where_nothing_can_expire_a_lease_that_is_set_is_no_pass() {

@@ -78,6 +78,15 @@ fn what_cannot_be_set_is_refused_in_a_sentence() {
         ("sweep redlock --set hold=none", "--set hold=none: it is a time: 5s"),
         ("sweep redlock --set ttl=99999999999999999s", "it may be a day at most, 86400s"),
         ("check redis-single --servers 2", "--servers 2: redis-single is not checked with another number"),
+        (
+            "check zookeeper-lock --set fence=Check",
+            "--set fence=Check: it does nothing here: it goes with a write inside",
+        ),
+        (
+            "check zookeeper-lock --set fence=Czxid --property fenced-resource",
+            "--set fence=Czxid: it does nothing here: the resource does not look at the tokens",
+        ),
+        ("check consul-lock --drop stops-in-time", "--drop stops-in-time: "),
         ("check redlock --rounds 9999999", "1 to 254, or endless"),
         // The number that stands for no end.
         ("check redlock --rounds 255", "1 to 254, or endless"),

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_to_be_verified_is_a_claim_that_holds() {
+    fn what_is_said_to_be_verified_is_kept_in_the_space_of_a_claim() {
         for cell in cells() {
             let Known::Verified { theorem, dropped } = cell.known else { continue };
             let is_it = |claim: &crate::claims::Claim| {
@@ -137,7 +137,8 @@ mod tests {
             let found: Vec<Expected> =
                 claims().iter().filter(|claim| is_it(claim)).map(|claim| claim.expected).collect();
             assert!(
-                !found.is_empty() && found.iter().all(|expected| *expected == Expected::Holds),
+                // Where no assumption is put to the test, the promise is still kept in every run.
+                !found.is_empty() && found.iter().all(|expected| *expected != Expected::Violated),
                 "{theorem} without {dropped:?} about {}: {found:?}",
                 cell.lock
             );

@@ -5,7 +5,8 @@
 
 use super::Claim;
 use crate::claims::chubby::{
-    CONSUL_LONG_TICKS, LONG_TICKS, TTL, chubby_lock, consul_lock, drop_from_chubby, drop_from_consul,
+    CONSUL_LONG_TICKS, CONSUL_LOSSES, LONG_TICKS, TTL, chubby_lock, consul_lock, drop_from_chubby,
+    drop_from_consul,
 };
 use crate::claims::{Assumption, Expected, Judgement};
 use crate::explore::{Draws, Goal, Space};
@@ -57,7 +58,7 @@ fn without(promise: &[Promise], dropped: &[Assumption]) -> Space<ChubbyLock> {
 
 fn exclusion() -> Vec<Claim> {
     use Assumption::*;
-    use Expected::{Holds, Violated};
+    use Expected::{Holds, Untested, Violated};
     let base = |variant, calls, access| {
         let mut space = chubby_lock(3, calls, &ALONE);
         space.setup.workload.access = access;
@@ -87,12 +88,12 @@ fn exclusion() -> Vec<Claim> {
         base("lock", Calls::Lock, AccessChoice::First),
         base("try_lock", Calls::TryLock, AccessChoice::First),
         base("one writes, two read", Calls::Lock, one_writer),
-        dropped(&[NoExpiry], Holds, "whose KeepAlives arrive in time keeps its session"),
+        dropped(&[NoExpiry], Untested, "whose KeepAlives arrive in time keeps its session"),
         variant(
             "two rounds",
             &[NoExpiry],
             &|space| space.setup.workload.rounds = 2,
-            Holds,
+            Untested,
             "whose KeepAlives arrive in time keeps its session",
         ),
         dropped(&[NoPause], Violated, "the holder outlives its session while it pauses"),
@@ -169,8 +170,8 @@ fn exclusion() -> Vec<Claim> {
         ),
         dropped(&[NoDuplicate], Holds, "a handle is used once, and stays closed"),
         dropped(&[NoServerClockStep], Holds, "leases are counted by a monotonic clock"),
-        dropped(&[NoClockStep], Holds, "the client looks at its monotonic clock only"),
-        dropped(&[ClocksAgree], Holds, "only how long something takes matters, not what time it is"),
+        dropped(&[NoClockStep], Untested, "the client looks at its monotonic clock only"),
+        dropped(&[ClocksAgree], Untested, "the client looks at its monotonic clock only"),
         dropped(&[BoundedDrift], Holds, "the master says when the next KeepAlive is due, by its own clock"),
         dropped(
             &[BoundedDrift, NoLoss],
@@ -375,6 +376,9 @@ fn progress() -> Vec<Claim> {
 fn of_consul(promise: &[Promise], lock: Settings, dropped: &[Assumption]) -> Space<ChubbyLock> {
     let mut space = consul_lock(2, Calls::Lock, promise, lock);
     dropped.iter().for_each(|assumption| drop_from_consul(&mut space, *assumption));
+    if dropped.contains(&Assumption::NoLoss) {
+        space.bounds.losses = CONSUL_LOSSES;
+    }
     space.setup.workload.hold = Micros(3 * TTL.0);
     space
 }
@@ -413,7 +417,11 @@ fn consul() -> Vec<Claim> {
             Holds,
             "the holder is told when it goes on, before anybody else has the lock",
         ),
-        written(&[NoLoss], Holds, "a renewal that is lost is said again within the TTL"),
+        written(
+            &[NoLoss],
+            Violated,
+            "five renewals in a row are lost, the session ends, and the holder looks at no clock (with four it holds)",
+        ),
         written(
             &[BoundedDrift],
             Violated,
@@ -440,7 +448,18 @@ fn consul() -> Vec<Claim> {
             "the lock is lost, and its holder is told before it is another's",
         ),
         stops(&[], Holds, "a holder counts one TTL where the leader counts two"),
-        stops(&[NoLoss], Holds, "a holder counts one TTL where the leader counts two"),
+        Claim {
+            long: true,
+            ..stops(&[NoLoss], Holds, "a holder counts one TTL where the leader counts two")
+        },
+        with(
+            "stops by its own count, one loss",
+            Settings::consul_repaired(),
+            &[NoLoss],
+            &|space| space.bounds.losses = 1,
+            Holds,
+            "a holder counts one TTL where the leader counts two",
+        ),
         stops(&[BoundedDrift], Violated, "two TTLs by the leader's clock are less than one by the holder's"),
         stops(&[NoFailOver], Holds, "a holder counts one TTL where the leader counts two"),
         with(

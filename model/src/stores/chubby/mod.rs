@@ -234,6 +234,7 @@ impl Store for Chubby {
     type Change = Change;
 
     const SETTLES: bool = false;
+    const TELLS_OF_ENDS: bool = true;
 
     /// One server is all of the cell that is seen: another would be another cell, and nobody asks it.
     fn new(_me: u8, _servers: u8, _settings: &Settings) -> Self {

@@ -353,6 +353,7 @@ impl Store for Etcd {
 
     const PEERS_IN_ORDER: bool = true;
     const SHOWS_CLIENTS: bool = true;
+    const TELLS_OF_ENDS: bool = true;
 
     fn leads(&self) -> bool {
         self.part.as_ref().is_none_or(|part| part.raft.leads())

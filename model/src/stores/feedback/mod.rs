@@ -307,6 +307,7 @@ impl Store for FeedbackStore {
     type Change = Silence;
 
     const SETTLES: bool = false;
+    const TELLS_OF_ENDS: bool = true;
 
     fn is_durable(settings: &Settings) -> bool {
         settings.log == Log::Synced

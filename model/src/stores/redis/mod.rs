@@ -281,6 +281,7 @@ impl Store for Redis {
 
     const SETTLES: bool = false;
     const SHOWS_CLIENTS: bool = true;
+    const TELLS_OF_ENDS: bool = true;
 
     const PEERS_IN_ORDER: bool = true;
 

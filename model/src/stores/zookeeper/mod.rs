@@ -163,6 +163,7 @@ impl Store for ZooKeeper {
     type Change = Change;
 
     const SHOWS_CLIENTS: bool = true;
+    const TELLS_OF_ENDS: bool = true;
 
     const SETTLES: bool = false;
 

@@ -1,7 +1,7 @@
 //! An exhaustive check of a lock: what is asked for, and what it came to.
 
 use crate::token::Token;
-use picklock_model::claims::{Assumption, Expected};
+use picklock_model::claims::{Assumption, Expected, Sight, Unmet, unmet};
 use picklock_model::cluster::Setup;
 use picklock_model::explore::{Exploration, Goal, NoSuchPath, Space};
 use picklock_model::system::System;
@@ -93,10 +93,27 @@ pub struct Checked {
     pub never_struck: Vec<Fault>,
     /// Whether a lock has a lease in a world without time, in which it never ended: nothing is known of what its end does.
     pub nothing_expired: bool,
+    /// Why it is no evidence that what was dropped is not needed; empty until that is asked ([`Checked::without`]).
+    pub unmet: Vec<Unmet>,
+    /// What has to be seen for such evidence.
+    pub sight: Sight,
     /// The counts.
     pub exploration: Exploration,
     /// The run that breaks the promise.
     pub counterexample: Option<Counterexample>,
+}
+
+impl Checked {
+    /// The same, as an answer to whether these assumptions are needed: what holds where nothing of what they rule out happened, or
+    /// mattered to anybody, is vacuous.
+    #[must_use]
+    pub fn without(mut self, dropped: &[Assumption]) -> Checked {
+        self.unmet = unmet(dropped, self.sight, &self.exploration.coverage);
+        if self.verdict == CheckVerdict::Holds && !self.unmet.is_empty() {
+            self.verdict = CheckVerdict::Vacuous;
+        }
+        self
+    }
 }
 
 /// One of four; the last two are never a pass.
@@ -110,7 +127,8 @@ pub enum CheckVerdict {
     /// A limit was hit first.
     Incomplete,
     /// The whole space was seen and nothing broken, but a promise was never put to the test
-    /// ([`Promise::tested_by`]), a fault that was let in never came, or a lease could not end.
+    /// ([`Promise::tested_by`]), a fault that was let in never came, a lease could not end, or nothing happened of what a dropped
+    /// assumption rules out ([`Checked::without`]).
     Vacuous,
 }
 
@@ -128,7 +146,8 @@ impl CheckVerdict {
     /// Whether it is the opposite of what was expected; where none was reached it is not.
     pub const fn contradicts(self, expected: Expected) -> bool {
         match (self, expected) {
-            (CheckVerdict::Holds, Expected::Violated) | (CheckVerdict::Violated, Expected::Holds) => true,
+            (CheckVerdict::Holds, Expected::Violated | Expected::Untested)
+            | (CheckVerdict::Violated, Expected::Holds | Expected::Untested) => true,
             (CheckVerdict::Holds, Expected::Holds)
             | (CheckVerdict::Violated, Expected::Violated)
             | (CheckVerdict::Incomplete | CheckVerdict::Vacuous, _) => false,

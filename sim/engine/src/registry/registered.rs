@@ -17,7 +17,7 @@ use crate::seeded::run::Engine;
 use crate::sweep::{BLOCK, PlannedRun, SweepOptions, SweepReport, sweep};
 use crate::token::{Body, Token};
 use picklock_model::claims::{
-    Assumption, Judgement, NamedSpace, Widened, Widening, pack_setup, unpack_setup,
+    Assumption, Judgement, NamedSpace, Sight, Widened, Widening, pack_setup, unpack_setup,
 };
 use picklock_model::cluster::Setup;
 use picklock_model::explore::{Apart, Goal, Limits, Space, Verdict, check_liveness, search};
@@ -491,7 +491,17 @@ impl<Y: System> AnyLock for Registered<Y> {
             Ok::<_, RunError>(Counterexample { promise, steps, token })
         });
         let counterexample = counterexample.transpose()?;
-        Ok(Checked { verdict, judged, untested, never_struck, nothing_expired, exploration, counterexample })
+        Ok(Checked {
+            verdict,
+            judged,
+            untested,
+            never_struck,
+            nothing_expired,
+            unmet: Vec::new(),
+            sight: Sight::of(&space.setup, judged),
+            exploration,
+            counterexample,
+        })
     }
 
     fn sweep(

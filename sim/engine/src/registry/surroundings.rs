@@ -5,7 +5,7 @@ use crate::plans::varied;
 use picklock_model::claims::Assumption;
 use picklock_model::cluster::Setup;
 use picklock_model::explore::Space;
-use picklock_model::machine::Store;
+use picklock_model::machine::{Idle, Store};
 use picklock_model::system::System;
 use picklock_model::time::Micros;
 use picklock_model::workload::{Calls, ROUNDS_WITHOUT_END, Workload, Writes};
@@ -32,6 +32,9 @@ pub struct Surroundings {
     /// The store's settings that are in force, and whose effect a search does not see.
     #[serde(skip)]
     pub unseen: Vec<&'static str>,
+    /// A setting that does nothing in this use.
+    #[serde(skip)]
+    pub idle: Option<Idle>,
     /// The assumptions that do not hold here, whether they were dropped or never made.
     pub not_in_force: Vec<&'static str>,
 }
@@ -66,6 +69,7 @@ impl Surroundings {
                 .concat(),
             work_fits: fits(space),
             unseen: Y::Store::unseen(&setup.store),
+            idle: Y::idle(setup),
             not_in_force: not_in_force(space).into_iter().map(Assumption::name).collect(),
         }
     }

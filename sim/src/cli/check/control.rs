@@ -158,6 +158,7 @@ mod tests {
             allowed: Vec::new(),
             work_fits: false,
             unseen: Vec::new(),
+            idle: None,
             not_in_force: Vec::new(),
         }
     }

@@ -3,7 +3,7 @@
 use super::super::screen::{Paint, Screen, Tone, cell, lines, sentence, wrapped};
 use super::Row;
 use crate::registry::CheckVerdict;
-use picklock_model::claims::THEOREMS;
+use picklock_model::claims::{THEOREMS, Unmet};
 
 /// A row for each set of assumptions that was dropped, a column for each theorem that was checked.
 pub fn leaning(rows: &[Row], paint: Paint) -> String {
@@ -87,10 +87,18 @@ fn place(names: &str) -> Option<usize> {
 
 fn word(rows: &[Row], theorem: &str, dropped: &str) -> (Tone, &'static str) {
     let is_it = |row: &&Row| row.theorem == theorem && row.dropped.as_deref() == Some(dropped);
-    let rows: Vec<&Row> = rows.iter().filter(is_it).collect();
+    let all: Vec<&Row> = rows.iter().filter(is_it).collect();
+    // Where others put it to the test, theirs is the word.
+    let put_to_the_test: Vec<&Row> = all.iter().copied().filter(|row| !row.is_merely_unmet()).collect();
+    let is_unmet = put_to_the_test.is_empty() && !all.is_empty();
+    let rows = if is_unmet { all } else { put_to_the_test };
     let verdicts: Vec<CheckVerdict> = rows.iter().map(|row| row.verdict).collect();
     if verdicts.is_empty() {
         (Tone::Faint, UNCHECKED)
+    } else if is_unmet && rows.iter().all(|row| row.unmet == [Unmet::NoClockRead]) {
+        (Tone::Unclear, "no clock is read")
+    } else if is_unmet {
+        (Tone::Unclear, "not put to the test")
     } else if verdicts.iter().all(|verdict| *verdict == CheckVerdict::Violated) {
         (Tone::Bad, "leans on")
     } else if verdicts.contains(&CheckVerdict::Violated) {
