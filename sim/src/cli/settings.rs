@@ -81,7 +81,9 @@ impl Set {
         }
         let space = NamedSpace { setup: self.in_setup(lock, space.setup)?, ..space };
         let Surroundings { unseen, idle, .. } = lock.surroundings(&space)?;
-        let is_set = |idle: &Idle| self.set.iter().find(|given| name_of(given) == idle.setting);
+        let is_set = |idle: &Idle| {
+            self.set.iter().find(|given| name_of(given).trim_start_matches("lock.") == idle.setting)
+        };
         if let Some((idle, given)) = idle.and_then(|idle| Some((idle, is_set(&idle)?))) {
             return Err(BadCall(format!("--set {given}: it does nothing here: {}", idle.why)));
         }
