@@ -25,13 +25,14 @@
 //! **What breaks it.** A pause or long work past the validity (R1), a pause before the replies are read if the elapsed time
 //! is not taken off (R2), a node's clock that jumps (R3) or drifts past the margin (R10), a node that forgets (R4, R5,
 //! R23), the client's wall clock set back while it measures the elapsed time (R9), an extension that makes lost keys
-//! again (R15) or counts from too late (R16). It waits without need: after a split vote with a fixed delay (R18), on a tie
-//! (R19), on a minority's error (R20), on keys left behind (R21, R24), on a hung node (R25), cut off from the majority (R28).
+//! again (R15) or counts from too late (R16), an unlocking that is late and meets the keys of the next attempt (R34). It waits
+//! without need: after a split vote with a fixed delay (R18), on a tie (R19), on a minority's error (R20), on keys left
+//! behind (R21, R24), on a hung node (R25), cut off from the majority (R28).
 //!
 //! **Where the source is silent**, and what was decided:
 //!
-//! - The value: a new one for each attempt, so that an unlocking under way never meets the key of a later attempt. (Most
-//!   clients draw one for the whole call.)
+//! - The value: a new one for each attempt, so that an unlocking under way never meets the key of a later attempt. Most clients
+//!   draw one for the whole call ([`DrawnFor::PerCall`]): then a late `DEL` of a first attempt deletes the keys of the second (R34).
 //! - A reply that is there when its time-out is over too (the client was paused) may be read first, as from a socket; once
 //!   the client has acted on the time-out, the answer is dismissed.
 //! - Unlocking, after a failure or as the release: every node at once, and no answer is waited for, for nothing depends on
@@ -51,7 +52,7 @@ mod settings;
 mod tests;
 mod validity;
 
-pub use settings::{Contact, ElapsedClock, ExtendBy, Extension, Settings, Settles, ValidityFrom};
+pub use settings::{Contact, DrawnFor, ElapsedClock, ExtendBy, Extension, Settings, Settles, ValidityFrom};
 
 use super::redis_keys::{self, LOCK, counter_key, lock_key};
 use crate::machine::{Answer, Call, Context, Effects, IDLE, Line, Lock, Owner, Store, Visitor};
@@ -84,7 +85,11 @@ enum Phase {
     /// Steps 2 and 3.
     Acquires(Attempt),
     /// "Повторная попытка при отказе": waits before it starts again with step 1.
-    BacksOff { until: Monotonic },
+    BacksOff {
+        until: Monotonic,
+        /// The number of the random value, if the next attempt has the same.
+        value: Option<u32>,
+    },
     /// Step 4: the application holds.
     Held(Hold),
 }
@@ -115,7 +120,7 @@ impl Redlock {
         match (self.phase, input) {
             (Phase::Idle, Input::Call(Call::Acquire { lock, mode, access: _ })) => {
                 self.lock = lock;
-                self.begin(mode, cx, out);
+                self.begin(mode, None, cx, out);
             }
             (Phase::Held(hold), Input::Call(Call::Release)) => self.release(hold, cx, out),
             (Phase::Acquires(attempt), Input::Heard(from, reply)) => {
@@ -123,7 +128,7 @@ impl Redlock {
                 self.on_vote(attempt, from, vote, cx, out);
             }
             (Phase::Acquires(attempt), Input::Woken) => self.on_time_out(attempt, cx, out),
-            (Phase::BacksOff { .. }, Input::Woken) => self.begin(Mode::Lock, cx, out),
+            (Phase::BacksOff { value, .. }, Input::Woken) => self.begin(Mode::Lock, value, cx, out),
             (
                 Phase::Held(mut hold @ Hold { extending: Some(mut extending), .. }),
                 Input::Heard(from, reply),
@@ -155,13 +160,13 @@ impl Redlock {
         }
     }
 
-    /// Steps 1 and 2.
-    fn begin(&mut self, mode: Mode, cx: &Cx, out: &mut Out) {
+    /// Steps 1 and 2, with this random value or, if there is none, another one.
+    fn begin(&mut self, mode: Mode, value: Option<u32>, cx: &Cx, out: &mut Out) {
         let valid_until = match cx.settings.validity_from {
             ValidityFrom::Start => validity_from_now(cx),
             ValidityFrom::Replies => None,
         };
-        let value = self.draw();
+        let value = value.unwrap_or_else(|| self.draw());
         let round = Round::new(value, cx.servers);
         self.ask(Attempt { mode, value, valid_until, round, fence: None }, cx, out);
     }
@@ -232,7 +237,11 @@ impl Redlock {
             }
             Mode::Lock => {
                 let delay = Micros(cx.settings.retry_delay.0 * (1 + i64::from(cx.choice)));
-                self.phase = Phase::BacksOff { until: cx.monotonic + delay };
+                let value = match cx.settings.value {
+                    DrawnFor::PerAttempt => None,
+                    DrawnFor::PerCall => Some(attempt.value),
+                };
+                self.phase = Phase::BacksOff { until: cx.monotonic + delay, value };
             }
         }
     }
@@ -352,7 +361,7 @@ impl Lock for Redlock {
         match &self.phase {
             Phase::Idle => None,
             Phase::Acquires(attempt) => attempt.round.until,
-            Phase::BacksOff { until } => Some(Due::Monotonic(*until)),
+            Phase::BacksOff { until, .. } => Some(Due::Monotonic(*until)),
             // All are moments of the clock that the validity is measured by, so that the smallest comes first.
             Phase::Held(hold) => {
                 let time_out = hold.extending.and_then(|extending| extending.round.until);
@@ -396,7 +405,12 @@ impl Lock for Redlock {
         match &mut self.phase {
             Phase::Idle => {}
             Phase::Acquires(attempt) => attempt.visit(visitor),
-            Phase::BacksOff { until } => visitor.wake(until),
+            Phase::BacksOff { until, value } => {
+                visitor.wake(until);
+                if let Some(value) = value {
+                    visitor.serial(Owner::Me, value);
+                }
+            }
             Phase::Held(hold) => hold.visit(visitor),
         }
     }

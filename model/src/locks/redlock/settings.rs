@@ -2,7 +2,8 @@
 //!
 //! Four clients in use are imitated: the author's own `antirez/redlock-rb` (`redlock.rb`), its descendant
 //! `leandromoreira/redlock-rb` (version 1, `lib/redlock/client.rb`), `mike-marcacci/node-redlock` (version 5,
-//! `src/index.ts`), `go-redsync/redsync` (version 4, `mutex.go`). Rows (R…, F…) are the catalogue's.
+//! `src/index.ts`), `go-redsync/redsync` (version 4, `mutex.go`). A fifth, `SPSCommerce/redlock-py` (`redlock/__init__.py`), is named where it
+//! differs. Rows (R…, F…) are the catalogue's.
 
 use crate::stores::redis::Millis;
 use crate::time::Micros;
@@ -55,6 +56,23 @@ pub struct Settings {
     /// node that they do not share. A gets {1,2,3} with the numbers 6, 1, 1 and token 6, then B gets {3,4,5} with 2, 1, 1
     /// and token 2. Numbers that grow across quorums need a write to the counters as well: consensus (F2).
     pub fencing: bool,
+    /// For how long one random value is used; [`DrawnFor::PerCall`] is the flaw of R34.
+    pub value: DrawnFor,
+}
+
+/// For how long one random value is used, where a call of `lock` takes several attempts.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum DrawnFor {
+    /// Each attempt draws its own, so that the unlocking after one that failed never meets the key of the next, however late it
+    /// comes. leandromoreira/redlock-rb (`lock_instances`, 023ec5c).
+    #[default]
+    PerAttempt,
+    /// All attempts of a call have one, and the nodes are unlocked in between: the unlocking after the first, if it is late, deletes the
+    /// keys of the second (R34). redsync (`LockContext`, 01d5d90), redlock-py (`lock`, 142545d), antirez/redlock-rb (`lock`,
+    /// 7fae7d8). All three wait for the answers to the unlocking, up to the connection's time-out: what is given up then may still
+    /// be under way. node-redlock has one value for a call, too (`acquire`, 09fd36a), but unlocks nothing before the last
+    /// attempt has failed.
+    PerCall,
 }
 
 /// Whether the nodes are asked in turn or at once (step 2; "Повторная попытка при отказе").
@@ -142,6 +160,7 @@ impl Settings {
             minds_validity: true,
             extension: None,
             fencing: false,
+            value: DrawnFor::PerAttempt,
         }
     }
 

@@ -1,10 +1,12 @@
 //! The machine driven by hand: one client, and what the nodes answer told to it. In order: steps 1 to 4, step 5 and the
-//! next attempt, the end of a hold, extending, what visitors and readers are shown.
+//! next attempt, the end of a hold, extending, what visitors and readers are shown; and, with nodes of the store, what a late
+//! unlocking does.
 
 mod acquiring;
 mod extending;
 mod failing;
 mod holding;
+mod late;
 mod showing;
 
 use super::*;
@@ -15,6 +17,7 @@ use picklock_properties::{Access, ServerSet};
 
 /// A client among its nodes, at a time of its own.
 struct Client {
+    me: u8,
     lock: Redlock,
     settings: Settings,
     servers: u8,
@@ -28,6 +31,7 @@ struct Client {
 impl Client {
     fn new(servers: u8, settings: Settings) -> Client {
         Client {
+            me: 0,
             lock: Redlock::new(0, &settings),
             settings,
             servers,
@@ -53,7 +57,7 @@ impl Client {
     fn enter(&mut self, entry: impl FnOnce(&mut Redlock, &Cx, &mut Out)) {
         self.out.clear();
         let cx = Context {
-            me: 0,
+            me: self.me,
             servers: self.servers,
             wall: Wall(self.now.0) + self.wall_offset,
             monotonic: Monotonic(self.now.0),

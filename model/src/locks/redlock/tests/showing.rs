@@ -69,6 +69,14 @@ fn every_moment_and_number_is_shown() {
     assert_eq!(shown(&client), (0, 1), "released: the counter");
 }
 
+#[test]
+fn the_value_that_the_next_attempt_will_have_is_shown() {
+    let mut client = Client::new(1, Settings { value: DrawnFor::PerCall, ..Settings::as_written() });
+    client.acquire(Mode::Lock);
+    client.reply(0, Outcome::Nil);
+    assert_eq!(shown(&client), (1, 2), "waiting: the delay; counter and value");
+}
+
 /// A client that has been moved does the same as one that has not, that much later and with numbers that much larger.
 #[test]
 fn a_client_whose_times_and_numbers_are_moved_does_the_same() {
