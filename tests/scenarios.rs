@@ -338,6 +338,11 @@ fn r33_a_clock_that_is_ahead_removes_all_holders_of_a_semaphore() {
 }
 
 #[test]
+fn r34_an_unlocking_that_is_late_deletes_the_keys_of_the_next_attempt_of_its_call() {
+    is_found_and_repaired("R34");
+}
+
+#[test]
 fn f1_a_token_drawn_after_the_grant_lets_a_late_writer_in() {
     is_found_and_repaired("F1");
 }

@@ -112,6 +112,10 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
     ("R31", SHARED),
     ("R32", SHARED),
     ("R33", SHARED),
+    (
+        "R34",
+        Why::NoPlan("a SET that overtakes the deletion sent before it: over one stream they arrive as sent"),
+    ),
     ("X1", OBJECT),
     ("X2", OBJECT),
     ("X3", OBJECT),

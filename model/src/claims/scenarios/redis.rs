@@ -11,7 +11,9 @@ use crate::explore::{Draws, Goal, Space};
 use crate::locks::redis_readers_writer::{self as shared, Readers};
 use crate::locks::redis_semaphore::{self as permits, Stamps, Take};
 use crate::locks::redis_single::{self as single, Fencing, RedisSingle, Release};
-use crate::locks::redlock::{Contact, ElapsedClock, ExtendBy, Extension, Redlock, Settles, ValidityFrom};
+use crate::locks::redlock::{
+    Contact, DrawnFor, ElapsedClock, ExtendBy, Extension, Redlock, Settles, ValidityFrom,
+};
 use crate::machine::Lock;
 use crate::stores::redis::{Eviction, ExpiryClock, Layout, Persistence, Tenant, TenantDoes};
 use crate::time::Micros;
@@ -23,7 +25,7 @@ use picklock_properties::{ClientId, Promise};
 pub(super) fn scenarios() -> Vec<Scenario> {
     let mut rows = vec![r1(), r2(), r3(), r4(), r5(), r7(), r8(), r9(), r10(), r11(), r12()];
     rows.extend([r15(), r16(), r18(), r19(), r20(), r21(), r23(), r24(), r25(), r28()]);
-    rows.extend([r29(), r30(), r31(), r32(), r33()]);
+    rows.extend([r29(), r30(), r31(), r32(), r33(), r34()]);
     rows.extend([f1(), f2(), f3(), f4()]);
     rows
 }
@@ -347,6 +349,31 @@ fn r24() -> Scenario {
         fix_search: seeds(Some(Micros::seconds(10))),
         note: "searched with messages that arrive twice (a client library that sends again), the second time late",
         hunt: Some(hunts::r24()),
+        ..REDIS
+    }
+}
+
+fn r34() -> Scenario {
+    let space = |value| {
+        let mut space = contended(2, 2);
+        // As long as a client waits before it tries again.
+        space.bounds.latency_ticks = Some(1);
+        space.setup.promises = [Promise::MutualExclusion].into_iter().collect();
+        space.setup.workload.rounds = 2;
+        space.setup.lock.value = value;
+        safety(space)
+    };
+    Scenario {
+        id: "R34",
+        story: "an attempt fails, and its unlocking is late: by then the next attempt of the same call has the lock with the same value, its \
+                keys are deleted, and another client gets in",
+        breaks: Promise::MutualExclusion,
+        search: space(DrawnFor::PerCall),
+        fix: "a new random value for each attempt",
+        fix_search: space(DrawnFor::PerAttempt),
+        note: "nothing is lost and nobody pauses: a message takes as long as a client waits before it tries again. redsync, redlock-py and \
+               antirez/redlock-rb draw one value for a call, and wait for an answer to the unlocking up to a time-out",
+        hunt: Some(hunts::r34()),
         ..REDIS
     }
 }

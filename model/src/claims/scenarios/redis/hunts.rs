@@ -10,7 +10,7 @@ use crate::locks::redis_readers_writer::{self as shared, READ, Readers, RedisRea
 use crate::locks::redis_semaphore::{self as permits, RedisSemaphore, Take};
 use crate::locks::redis_single::{self as single, Fencing, RedisSingle, Release};
 use crate::locks::redlock::{
-    self as many, ElapsedClock, ExtendBy, Extension, Redlock, Settles, ValidityFrom,
+    self as many, DrawnFor, ElapsedClock, ExtendBy, Extension, Redlock, Settles, ValidityFrom,
 };
 use crate::stores::redis::{self as store, Eviction, ExpiryClock, Layout, Persistence, Tenant, TenantDoes};
 use crate::time::Micros;
@@ -177,6 +177,14 @@ pub(super) fn r15() -> Hunt {
 /// A client library that sends again, and a key without a time to live.
 pub(super) fn r24() -> Hunt {
     on_one(&["duplicate"], |setup| *setup = resent(None), |setup| *setup = resent(Some(Micros::seconds(10))))
+}
+
+pub(super) fn r34() -> Hunt {
+    on_redlock(
+        &["delay"],
+        |setup| setup.lock.value = DrawnFor::PerCall,
+        |setup| setup.lock.value = DrawnFor::PerAttempt,
+    )
 }
 
 /// Clients that ask a server again and again, and hold for a moment.
