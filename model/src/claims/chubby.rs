@@ -143,7 +143,7 @@ pub fn consul_lock(
         margin: TICK,
         grace: TTL,
         next: NextKeepAlive::After(TICK),
-        unanswered: Unanswered::After(TICK),
+        unanswered: Unanswered::WithinTtl(TICK),
         request_timeout: Some(TICK),
         ..lock.session
     };

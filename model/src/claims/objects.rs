@@ -102,7 +102,7 @@ pub fn in_zookeeper<O: Object>(
     size: (u8, u8),
     promises: &[Promise],
 ) -> Space<Shared<O, InZooKeeper>> {
-    let session = SessionSettings { timeout: None, reconnect_delay: TICK };
+    let session = SessionSettings { timeout: None, reconnect_delay: TICK, judges_itself: false };
     let lock = settings(O::Settings::default(), ZooKeeperReads { sync_before_read, session });
     let acknowledgements = if servers == 1 { Acknowledgements::Awaited } else { Acknowledgements::Assumed };
     let store =

@@ -21,7 +21,7 @@ use picklock_properties::{Promise, PromiseSet};
 
 /// How a session is held in small models. Connecting again takes a tick: else a client would try for ever within one.
 pub const SESSION: SessionSettings =
-    SessionSettings { timeout: Some(Micros(3 * TICK.0)), reconnect_delay: TICK };
+    SessionSettings { timeout: Some(Micros(3 * TICK.0)), reconnect_delay: TICK, judges_itself: false };
 
 /// How long a pause, or a step of a clock, must be to outlast every session.
 pub const LONG_TICKS: u8 = 5;

@@ -324,7 +324,7 @@ impl ZookeeperLock {
                 self.cleaned(call, cx, out);
             }
 
-            // SESSIONEXPIRED: the own znode is gone, or will never be.
+            // SESSIONEXPIRED: the own znode is gone, will be (where the library judges itself), or will never be there.
             (Phase::Idle, Input::Expired) => {}
             (
                 Phase::DropParent

@@ -13,7 +13,7 @@ use picklock_properties::LockId;
 const PLACE: Path = place_path(LockId(0), None);
 
 const SESSION: SessionSettings =
-    SessionSettings { timeout: Some(Micros::seconds(6)), reconnect_delay: Micros::millis(100) };
+    SessionSettings { reconnect_delay: Micros::millis(100), ..SessionSettings::DEFAULT };
 
 /// What the request under way is, as far as the contract wants to know.
 #[derive(Clone, Copy, Default)]

@@ -8,7 +8,8 @@ use picklock_model::stores::zookeeper::{
 use picklock_model::time::{Micros, Monotonic, Wall};
 use std::collections::BTreeSet;
 
-const SETTINGS: SessionSettings = SessionSettings { timeout: None, reconnect_delay: Micros::ZERO };
+const SETTINGS: SessionSettings =
+    SessionSettings { timeout: None, reconnect_delay: Micros::ZERO, judges_itself: false };
 
 pub struct Model {
     server: ZooKeeper,

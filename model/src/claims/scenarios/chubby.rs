@@ -164,7 +164,7 @@ fn h6() -> Scenario {
         breaks: Promise::MutualExclusion,
         search: space(Unanswered::GivenUpAfter(TICK)),
         fix: "go on within the TTL (hashicorp/consul#912)",
-        fix_search: space(Unanswered::After(TICK)),
+        fix_search: space(Unanswered::WithinTtl(TICK)),
         note: "what every election costs is the lock, not its promise: with a lock-delay the holder, who watches its key, is told before \
                anybody else has it. The lock-delay is 15 s by default, and none here",
         hunt: Some(hunts::h6()),

@@ -86,8 +86,9 @@ impl Settings {
         Settings { session: SessionSettings::TIMELESS, lock_delay: Micros::ZERO, ..Settings::careful() }
     }
 
-    /// Consul's `Lock` (`api/lock.go`), with a TTL of 15 s that is renewed after half of it, again every second if that fails, and a
-    /// lock-delay of 15 s. The client looks at no clock: it believes to hold until it is told.
+    /// Consul's `Lock` (`api/lock.go`), with a TTL of 15 s that is renewed after half of it, again every second if that fails, and for
+    /// good no more when a TTL has passed without an answer; and a lock-delay of 15 s. The client believes to hold until it is told,
+    /// whether its session is renewed or not.
     pub const fn consul() -> Settings {
         Settings {
             session: SessionSettings {
@@ -96,7 +97,7 @@ impl Settings {
                 margin: Micros::ZERO,
                 grace: Micros::ZERO,
                 next: NextKeepAlive::After(Micros::millis(7_500)),
-                unanswered: Unanswered::After(Micros::seconds(1)),
+                unanswered: Unanswered::WithinTtl(Micros::seconds(1)),
                 request_timeout: Some(Micros::seconds(1)),
             },
             sessions: Sessions::OneEachHold,

@@ -138,7 +138,7 @@ impl Settings {
 
     /// The five steps alone: sessions that do not end, connections that do not break.
     pub const fn steps() -> Settings {
-        let session = SessionSettings { timeout: None, reconnect_delay: Micros::ZERO };
+        let session = SessionSettings { timeout: None, reconnect_delay: Micros::ZERO, judges_itself: false };
         Settings { session, ..Settings::as_written() }
     }
 }

@@ -229,6 +229,10 @@ fn z4_a_holder_that_goes_on_without_a_connection_is_not_alone() {
     };
     assert_broken(&cut_off(OnConnectionLoss::GoOn), Promise::MutualExclusion);
     assert_kept(&cut_off(OnConnectionLoss::Stop));
+    // A library that judges the session itself judges later than the server: for how long there are two is all that it bounds.
+    let mut judging = cut_off(OnConnectionLoss::GoOn);
+    judging.setup.lock.session.judges_itself = true;
+    assert_broken(&judging, Promise::MutualExclusion);
 }
 
 #[test]

@@ -69,6 +69,11 @@ pub enum Unanswered {
     After(Micros),
     /// After so long it has failed, and no other one is sent (Consul's `Lock` before #912).
     GivenUpAfter(Micros),
+    /// It is repeated each time after so long, until more than the TTL that was told last has passed since then: after that no other
+    /// one is sent, ever. Consul's `RenewPeriodic` (hashicorp/consul `api/session.go`, 0f017e5): "if time.Since(lastRenewTime) > ttl
+    /// { return lastErr }", looked at after each attempt that failed; `Lock` does not look at what it returns. There an attempt
+    /// fails and the next one begins a second later; here both are one length.
+    WithinTtl(Micros),
 }
 
 impl SessionSettings {
@@ -126,6 +131,8 @@ struct Kept {
     until: Option<(Monotonic, Monotonic)>,
     in_jeopardy: bool,
     keep_alive: KeepAlive,
+    /// From when on a KeepAlive that has failed is the last one ([`Unanswered::WithinTtl`]).
+    gives_up_at: Option<Monotonic>,
 }
 
 /// What there is to do for the session.
@@ -271,7 +278,8 @@ impl Session {
                 let id = SessionId { client: here.me, number: serial };
                 let until = lease.and_then(|lease| local_lease(since, lease, here));
                 let keep_alive = if lease.is_some() { KeepAlive::Due(here.now) } else { KeepAlive::Never };
-                self.kept = Some(Kept { id, until, in_jeopardy: false, keep_alive });
+                let gives_up_at = lease.and_then(|lease| gives_up_at(lease, here));
+                self.kept = Some(Kept { id, until, in_jeopardy: false, keep_alive, gives_up_at });
                 if lease.is_some() {
                     self.plan_keep_alive(here, out);
                 }
@@ -311,6 +319,9 @@ impl Session {
                 match (&kept.keep_alive, here.settings.unanswered) {
                     (KeepAlive::Sent { .. }, Unanswered::GivenUpAfter(_)) => {
                         kept.keep_alive = KeepAlive::Never
+                    }
+                    (KeepAlive::Sent { .. }, Unanswered::WithinTtl(_)) if is_due(kept.gives_up_at) => {
+                        (kept.keep_alive, kept.gives_up_at) = (KeepAlive::Never, None);
                     }
                     (_, _) => self.send_keep_alive(here, out),
                 }
@@ -385,6 +396,7 @@ impl Session {
                     again_at.iter_mut().for_each(|at| visitor.wake(at));
                 }
             }
+            kept.gives_up_at.iter_mut().for_each(|at| visitor.wake(at));
         }
         if let Some(call) = &mut self.call {
             visitor.serial(Owner::Me, &mut call.serial);
@@ -400,9 +412,10 @@ impl Session {
         let Some(kept) = &mut self.kept else { return };
         let again_at = match here.settings.unanswered {
             Unanswered::InJeopardy(_) if !kept.in_jeopardy => None,
-            Unanswered::InJeopardy(length) | Unanswered::After(length) | Unanswered::GivenUpAfter(length) => {
-                Some(here.now + length)
-            }
+            Unanswered::InJeopardy(length)
+            | Unanswered::After(length)
+            | Unanswered::GivenUpAfter(length)
+            | Unanswered::WithinTtl(length) => Some(here.now + length),
         };
         let mut sent = match &mut kept.keep_alive {
             KeepAlive::Sent { sent, .. } => std::mem::take(sent),
@@ -427,7 +440,7 @@ impl Session {
 
     /// A KeepAlive is answered. Whether the lease that the answer tells of is not over yet.
     fn keep(&mut self, serial: u32, held: Micros, lease: Micros, here: &Here, out: &mut Out) -> bool {
-        let Some(Kept { until, in_jeopardy, keep_alive, .. }) = &mut self.kept else {
+        let Some(Kept { until, in_jeopardy, keep_alive, gives_up_at: gives_up, .. }) = &mut self.kept else {
             unreachable!("a KeepAlive of no session is dismissed")
         };
         let Some(place) = keep_alive.place_of(serial) else {
@@ -442,6 +455,7 @@ impl Session {
             Count::FromSending => sent_at + held,
             Count::FromReply | Count::NotAtAll => here.now,
         };
+        *gives_up = gives_up_at(lease, here);
         // Each by itself: of what is over the exhaustive engine remembers only that it is.
         let (lasts, grace) = until.unzip();
         let (other_lasts, other_grace) = local_lease(since, lease, here).unzip();
@@ -516,4 +530,10 @@ fn local_lease(since: Monotonic, lease: Micros, here: &Here) -> Option<(Monotoni
     let SessionSettings { count, margin, grace, .. } = *here.settings;
     let until = since + (lease - margin);
     (count != Count::NotAtAll).then(|| (until, until + grace))
+}
+
+/// From when on a KeepAlive that fails is the last one, if this one was answered now: the first moment at which more than the TTL has
+/// passed.
+fn gives_up_at(lease: Micros, here: &Here) -> Option<Monotonic> {
+    matches!(here.settings.unanswered, Unanswered::WithinTtl(_)).then(|| here.now + lease + Micros(1))
 }

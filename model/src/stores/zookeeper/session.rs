@@ -1,9 +1,9 @@
 //! The client's side of a session, as every ZooKeeper client library has it (`ClientCnxn.java`).
 //!
 //! It connects, pings, notices that the connection is gone, connects again elsewhere with the last zxid seen, and sets
-//! its watches again. It never judges for itself that the session is over (the ZooKeeper article, *ZooKeeper, or writing a distributed lock
-//! service*, WTF #2): only a server that it can reach tells it so. What it cannot know it says: [`Notice::Disconnected`] leaves the outcome
-//! of a request open.
+//! its watches again. It does not judge for itself that the session is over (the ZooKeeper article, *ZooKeeper, or writing a distributed lock
+//! service*, WTF #2): only a server that it can reach tells it so. The Java client does since 3.9.3, by choice here
+//! ([`SessionSettings::judges_itself`]). What it cannot know it says: [`Notice::Disconnected`] leaves the outcome of a request open.
 //!
 //! The real library waits up to a second by chance before it connects again; here all wait for the same time
 //! ([`SessionSettings::reconnect_delay`]), and go through the servers in the same order, not shuffled. Clients that lose
@@ -34,15 +34,29 @@ pub struct SessionSettings {
     pub timeout: Option<Micros>,
     /// How long the library waits before it tries to connect again (up to a second in the real one).
     pub reconnect_delay: Micros,
+    /// Whether the library takes the session for over by itself when it has heard nothing for four thirds of the timeout, on
+    /// whichever connection: the Java client since 3.9.3 (ZOOKEEPER-4508; `ClientCnxn`: "expirationTimeout = negotiatedSessionTimeout *
+    /// 4 / 3", in 3.8 not yet). Older ones, and those of most other languages, wait until a server tells them. It is after the
+    /// server's own judgement, by a third of the timeout or more: what it bounds is for how long a holder that is cut off
+    /// goes on (row Z4). The real one takes an accepted TCP connection for a sign of life, too; here only the server's answer is.
+    pub judges_itself: bool,
 }
 
 impl SessionSettings {
     /// The timeout that the real server's default `tickTime` allows at least, twice that.
-    pub const DEFAULT: SessionSettings =
-        SessionSettings { timeout: Some(Micros::seconds(6)), reconnect_delay: Micros::seconds(1) };
+    pub const DEFAULT: SessionSettings = SessionSettings {
+        timeout: Some(Micros::seconds(6)),
+        reconnect_delay: Micros::seconds(1),
+        judges_itself: false,
+    };
 
     fn silence(&self) -> Option<Micros> {
         self.timeout.map(|timeout| Micros(timeout.0 * 2 / 3))
+    }
+
+    /// After how long a silence the library takes the session for over, if it judges.
+    fn expiration(&self) -> Option<Micros> {
+        self.timeout.filter(|_| self.judges_itself).map(|timeout| Micros(timeout.0 * 4 / 3))
     }
 
     fn ping_period(&self) -> Option<Micros> {
@@ -77,8 +91,8 @@ pub enum Notice {
     Connected,
     /// The connection is gone. A request that was under way may be done or not, now or later: CONNECTIONLOSS.
     Disconnected,
-    /// The session is over, and its ephemeral znodes with it: SESSIONEXPIRED. Nothing happens before
-    /// [`Session::connect`] asks for another one.
+    /// The session is over, and its ephemeral znodes with it: SESSIONEXPIRED; or will be, if the library judges itself
+    /// ([`SessionSettings::judges_itself`]). Nothing happens before [`Session::connect`] asks for another one.
     Expired,
     /// The request is answered.
     Answered(Outcome),
@@ -123,6 +137,8 @@ pub struct Session {
     link: Link,
     awaited: Option<Awaited>,
     watches: SmallVec<[Watch; 1]>,
+    /// When the library takes the session for over unless it hears something, if it judges.
+    expires_at: Option<Monotonic>,
 }
 
 type Out = Effects<ZooKeeper>;
@@ -142,6 +158,7 @@ impl Session {
             link: Link::None,
             awaited: None,
             watches: SmallVec::new(),
+            expires_at: None,
         }
     }
 
@@ -262,6 +279,12 @@ impl Session {
     pub fn on_deadline(&mut self, here: &Here, out: &mut Out) -> Notices {
         let mut notices = Notices::new();
         let is_due = |at: Option<Monotonic>| at.is_some_and(|at| here.now >= at);
+        // Looked at before the connection is, as in `ClientCnxn`: what is under way ends with the session, in SESSIONEXPIRED.
+        if is_due(self.expires_at) {
+            self.end();
+            notices.push(Notice::Expired);
+            return notices;
+        }
         match self.link {
             Link::None => {}
             Link::Down { until } => {
@@ -294,12 +317,13 @@ impl Session {
 
     /// When the library wants to be woken.
     pub fn deadline(&self) -> Option<Monotonic> {
-        match self.link {
+        let of_link = match self.link {
             Link::None => None,
             Link::Down { until } => Some(until),
             Link::Connecting { give_up, .. } => give_up,
             Link::Up { ping_at, give_up, .. } => ping_at.into_iter().chain(give_up).min(),
-        }
+        };
+        of_link.into_iter().chain(self.expires_at).min()
     }
 
     /// Whether a reply will be dismissed whenever it comes.
@@ -353,6 +377,7 @@ impl Session {
             }
         }
         self.watches.iter_mut().for_each(|watch| watch.visit(Owner::Me, visitor));
+        self.expires_at.iter_mut().for_each(|at| visitor.wake(at));
     }
 
     /// The watches of which it does not know that they have fired; one that is being set may have fired already.
@@ -390,11 +415,13 @@ impl Session {
         self.last = Zxid::NONE;
         self.awaited = None;
         self.watches.clear();
+        self.expires_at = None;
     }
 
     fn heard(&mut self, here: &Here) {
         if let Link::Up { give_up, .. } = &mut self.link {
             *give_up = here.settings.silence().map(|silence| here.now + silence);
+            self.expires_at = here.settings.expiration().map(|silence| here.now + silence);
         }
     }
 

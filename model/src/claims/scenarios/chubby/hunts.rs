@@ -77,6 +77,8 @@ pub(super) fn h5() -> Hunt {
 }
 
 /// Holds that outlast a session that nobody renews, by programs that do not watch their key: who does is told within milliseconds.
+/// Repaired, the renewer goes on for as long as it takes, which is more than Consul's does: a leader may be away for longer than a TTL here,
+/// and then that one ends, too ([`Unanswered::WithinTtl`]).
 pub(super) fn h6() -> Hunt {
     let consul = |unanswered| {
         let written = Settings::consul();

@@ -131,6 +131,55 @@ fn an_answer_to_a_keep_alive_that_was_said_again_meanwhile_is_an_answer() {
     assert_eq!((&notices[..], asked.len()), (&[Notice::KeptAlive][..], 1));
 }
 
+/// TTL 12 s, renewed after 6, again every second (Consul's `RenewPeriodic`).
+const PERIODIC: SessionSettings = SessionSettings {
+    count: Count::NotAtAll,
+    next: NextKeepAlive::After(Micros::seconds(6)),
+    unanswered: Unanswered::WithinTtl(Micros::seconds(1)),
+    ..SETTINGS
+};
+
+/// A session of this kind, with no KeepAlive sent yet.
+fn opened_quietly(settings: SessionSettings) -> Client {
+    let mut client = Client::new(settings);
+    let ((), requests) = client.does(|session, here, out| session.open(here, out));
+    let outcome = Outcome::Created { lease: settings.lease };
+    let (notices, requests) = client.hears(Reply { serial: requests[0].serial, outcome });
+    assert_eq!((&notices[..], &requests[..]), (&[Notice::Open][..], &[][..]));
+    client
+}
+
+#[test]
+fn a_renewer_gives_up_for_good_when_more_than_a_ttl_has_passed_since_the_last_answer() {
+    let mut client = opened_quietly(PERIODIC);
+    assert_eq!(client.waits(Micros::millis(5_999)).1, []);
+    // After 6 s, and each second after that; at 12 s not more than the TTL has passed.
+    let (notices, asked) = client.waits(Micros::millis(6_001));
+    assert_eq!((&notices[..], asked.len()), (&[][..], 7));
+    let (notices, asked) = client.waits(Micros::seconds(60));
+    assert_eq!(
+        (&notices[..], &asked[..]),
+        (&[][..], &[][..]),
+        "not another word, and the client is not told"
+    );
+    assert_eq!(client.session.deadline(), None);
+    assert!(client.session.id().is_some());
+    let goes_on = SessionSettings { unanswered: Unanswered::After(Micros::seconds(1)), ..PERIODIC };
+    let mut client = opened_quietly(goes_on);
+    assert_eq!(client.waits(Micros::seconds(72)).1.len(), 67);
+}
+
+#[test]
+fn an_answer_within_the_ttl_begins_the_count_anew() {
+    let mut client = opened_quietly(PERIODIC);
+    let (_, asked) = client.waits(Micros::seconds(11));
+    let (notices, _) = client.hears(kept_alive(asked.last().expect("several").serial, Micros::ZERO));
+    assert_eq!(notices[..], [Notice::KeptAlive]);
+    let (_, asked) = client.waits(Micros::seconds(12));
+    assert_eq!(asked.len(), 7);
+    assert_eq!(client.waits(Micros::seconds(60)).1, []);
+}
+
 /// Whether a client's local lease never outlasts the master's, whatever the messages take (in tenths of a second, there and back).
 fn is_conservative(count: Count) -> bool {
     let config = Config { cases: 200, failure_persistence: None, ..Config::default() };

@@ -43,6 +43,52 @@ fn expiry_is_learned_on_reconnect_and_not_before() {
     assert_eq!(all.told(0), [Notice::Connected]);
 }
 
+/// A client whose library judges for itself, connected since now.
+fn judging() -> Ensemble {
+    let mut all = Ensemble::new(1, 1, Settings::default());
+    all.session.judges_itself = true;
+    all.connect(0);
+    all.deliver_all();
+    assert_eq!(all.told(0), [Notice::Connected]);
+    all
+}
+
+#[test]
+fn a_library_that_judges_itself_takes_the_session_for_over_after_four_thirds_of_its_timeout() {
+    let mut all = judging();
+    all.cut = vec![Node::Client(0)];
+    all.pass(Micros::millis(7_900), &[]);
+    assert_eq!(all.told(0), [Notice::Disconnected]);
+    all.pass(Micros::millis(200), &[]);
+    assert_eq!(all.told(0), [Notice::Expired]);
+    assert!(all.clients[0].is_over() && all.clients[0].id().is_none());
+    all.pass(A_LONG_TIME, &[]);
+    assert_eq!(all.told(0), [], "it judges once");
+    all.cut.clear();
+    all.connect(0);
+    all.deliver_all();
+    assert_eq!(all.told(0), [Notice::Connected]);
+}
+
+#[test]
+fn a_library_that_judges_itself_counts_every_sign_of_life() {
+    let mut all = judging();
+    let place = created(all.does(0, enqueue()));
+    all.pass(A_LONG_TIME, &[]);
+    assert_eq!(all.told(0), []);
+    assert!(all.has(0, place));
+
+    // A cut that is shorter than the session: the server is found again in time, and the count begins anew.
+    let mut all = judging();
+    all.cut = vec![Node::Client(0)];
+    all.pass(Micros::seconds(4), &[]);
+    all.cut.clear();
+    all.pass(Micros::seconds(3), &[]);
+    assert_eq!(all.told(0), [Notice::Disconnected, Notice::Connected]);
+    all.pass(A_LONG_TIME, &[]);
+    assert_eq!(all.told(0), []);
+}
+
 #[test]
 fn a_short_cut_costs_the_connection_and_not_the_session() {
     let mut all = Ensemble::single(1);
