@@ -139,7 +139,7 @@ pub use lemma_1::Lemma1;
 pub use lost_update::LostUpdate;
 pub use manager::ManagerMonitors;
 pub use min_validity::MinValidity;
-pub use monitor::{Monitor, Verdict, Violation};
+pub use monitor::{Having, Monitor, Verdict, Violation};
 pub use monitors::{Monitors, Tests};
 pub use mutual_exclusion::MutualExclusion;
 pub use no_herd::NoHerd;

@@ -10,7 +10,7 @@
 use crate::Promise;
 use crate::access::{Access, AccessModes};
 use crate::history::{ClientId, Event, LockId};
-use crate::monitor::Violation;
+use crate::monitor::{Having, Violation};
 use crate::object::Judge;
 use crate::promise_set::PromiseSet;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,7 @@ impl Judge for ManagerMonitors {
                 if let Some((_, other, theirs)) = met.copied() {
                     on_violation(Violation {
                         modes: Some([modes.name(mode), modes.name(theirs)]),
+                        having: Having::IsGranted,
                         ..Violation::new(Promise::MutualExclusion, client, other)
                     });
                 }
@@ -106,6 +107,15 @@ mod tests {
                 assert_eq!(found, expected, "{first} {second}");
             }
         }
+    }
+
+    #[test]
+    fn a_violation_is_told_of_what_they_have_and_not_of_a_critical_section() {
+        let (mut judge, mut told) = (ManagerMonitors::new(PromiseSet::ALL), Vec::new());
+        for event in [has(A, 0, "PR"), has(B, 0, "EX")] {
+            judge.observe(event, &mut |violation| told.push(violation.having));
+        }
+        assert_eq!(told, [Having::IsGranted]);
     }
 
     #[test]

@@ -256,8 +256,8 @@ pub trait Monitor: Clone + Eq + Hash + std::fmt::Debug {
     fn forget_holds(&mut self, _is_over: &dyn Fn(ClientId, HoldId) -> bool) {}
 }
 
-/// A promise was broken: which one, by whom, against whom. Two are the same if that is: in which modes follows from the history, and
-/// a state that comes back from its bytes is to be the state that it was.
+/// A promise was broken: which one, by whom, against whom. Two are the same if that is: in which modes, and by what, follows from the
+/// history, and a state that comes back from its bytes is to be the state that it was.
 #[derive(Clone, Copy, Debug)]
 pub struct Violation {
     /// The broken promise.
@@ -269,12 +269,30 @@ pub struct Violation {
     pub other: ClientId,
     /// The modes of access of both, in that order, where they matter and the lock has more than one.
     pub modes: Option<[ModeName; 2]>,
+    /// What the two do with what does not go together.
+    pub having: Having,
+}
+
+/// What clients do with what they have, so that a violation can be told in words that are true of them.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Having {
+    /// They enter a critical section, and hold while they are in it.
+    #[default]
+    Enters,
+    /// They are granted something and have it, whether they work with it or not ([`Event::Has`](crate::Event::Has)).
+    IsGranted,
+}
+
+impl Having {
+    fn is_usual(&self) -> bool {
+        *self == Having::Enters
+    }
 }
 
 impl Violation {
     /// Of a promise to which modes of access do not matter, or of a lock that has one.
     pub fn new(promise: Promise, client: ClientId, other: ClientId) -> Violation {
-        Violation { promise, client, other, modes: None }
+        Violation { promise, client, other, modes: None, having: Having::Enters }
     }
 
     /// The two hold in modes that do not go together, or too many hold in them.
@@ -282,7 +300,7 @@ impl Violation {
         let accesses = &usage.accesses;
         let names = || [client, other].map(|whose| accesses.modes().name(accesses.of(whose)));
         let modes = (*accesses.modes() != AccessModes::EXCLUSIVE).then(names);
-        Violation { promise, client, other, modes }
+        Violation { modes, ..Violation::new(promise, client, other) }
     }
 }
 
@@ -321,9 +339,9 @@ impl std::hash::Hash for Violation {
 /// Who and what goes into the bytes of a state; the names of modes are for readers, and go where those read.
 impl Serialize for Violation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Violation { promise, client, other, modes } = *self;
+        let Violation { promise, client, other, modes, having } = *self;
         match serializer.is_human_readable() {
-            true => Told { promise, client, other, modes }.serialize(serializer),
+            true => Told { promise, client, other, modes, having }.serialize(serializer),
             false => (promise, client, other).serialize(serializer),
         }
     }
@@ -332,8 +350,8 @@ impl Serialize for Violation {
 impl<'de> Deserialize<'de> for Violation {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Violation, D::Error> {
         if deserializer.is_human_readable() {
-            let Told { promise, client, other, modes } = Told::deserialize(deserializer)?;
-            return Ok(Violation { promise, client, other, modes });
+            let Told { promise, client, other, modes, having } = Told::deserialize(deserializer)?;
+            return Ok(Violation { promise, client, other, modes, having });
         }
         let (promise, client, other) = Deserialize::deserialize(deserializer)?;
         Ok(Violation::new(promise, client, other))
@@ -347,4 +365,6 @@ struct Told {
     other: ClientId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     modes: Option<[ModeName; 2]>,
+    #[serde(default, skip_serializing_if = "Having::is_usual")]
+    having: Having,
 }

@@ -25,7 +25,7 @@ use picklock_model::machine::{Message, Store};
 use picklock_model::names::Words;
 use picklock_model::system::System;
 use picklock_model::trace::{Observer, Step};
-use picklock_properties::{FencingToken, Promise, Violation};
+use picklock_properties::{FencingToken, Having, Promise, Violation};
 use std::sync::OnceLock;
 
 static PROGRAM: OnceLock<String> = OnceLock::new();
@@ -65,8 +65,11 @@ const PERMIT: &str = "permit";
 
 /// What a violation means, in half a sentence without a full stop: `B enters while A holds`.
 pub fn violation_words(violation: &Violation) -> String {
-    let Violation { promise, client, other, modes } = violation;
+    let Violation { promise, client, other, modes, having } = violation;
     let alone = client == other;
+    if let (Having::IsGranted, Promise::MutualExclusion, Some([by, beside])) = (having, promise, modes) {
+        return format!("{client} is granted {by} while {other} has {beside}");
+    }
     // A lock with several modes of access says in which.
     let [by, beside] = modes.map_or_else(Default::default, |modes| modes.map(|mode| format!(" ({mode})")));
     match promise {
@@ -193,6 +196,9 @@ mod tests {
         assert_eq!(violation_words(&violation), "B enters while A holds");
         let violation = Violation { modes: Some(modes), ..violation };
         assert_eq!(violation_words(&violation), "B enters (write) while A holds (read)");
+        // Who works on nothing enters nothing.
+        let violation = Violation { having: Having::IsGranted, ..violation };
+        assert_eq!(violation_words(&violation), "B is granted write while A has read");
     }
 
     #[test]
