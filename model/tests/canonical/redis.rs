@@ -4,7 +4,9 @@ use super::{Comparable, Walkable, Walked, walk_cases};
 use picklock_model::claims::redis::{self as spaces, LONG_TICKS, TTL};
 use picklock_model::explore::Space;
 use picklock_model::locks::redis_single::{self as single, Fencing, RedisSingle, Release};
-use picklock_model::locks::redlock::{Contact, ElapsedClock, ExtendBy, Extension, Redlock, ValidityFrom};
+use picklock_model::locks::redlock::{
+    Contact, DrawnFor, ElapsedClock, ExtendBy, Extension, Redlock, ValidityFrom,
+};
 use picklock_model::machine::{Lock, Message};
 use picklock_model::stores::redis::{
     Effect, Eviction, ExpiryClock, Layout, Lifetime, Peer, Persistence, Redis, Tenant, TenantDoes,
@@ -361,10 +363,13 @@ fn nodes_that_lose_power_and_clocks_that_drift() {
 
 #[test]
 fn nodes_whose_clients_pause() {
-    for validity_from in [ValidityFrom::Start, ValidityFrom::Replies] {
+    for (validity_from, value) in
+        [(ValidityFrom::Start, DrawnFor::PerCall), (ValidityFrom::Replies, DrawnFor::PerAttempt)]
+    {
         let mut space = many(|space| {
             pausing(space);
             space.setup.lock.validity_from = validity_from;
+            space.setup.lock.value = value;
             space.setup.lock.retry_choices = 2;
         });
         walks_alike(space.clone(), |walked| walked.grants > 33 && walked.faults > 166);

@@ -127,6 +127,17 @@ fn timed_sessions_with_lost_and_doubled_messages_and_a_holder_that_stops() {
 }
 
 #[test]
+fn timed_sessions_with_lost_and_doubled_messages_that_their_clients_judge_themselves() {
+    let space = timed(|space| {
+        space.bounds.losses = 4;
+        space.bounds.duplicates = 2;
+        space.setup.lock.session.judges_itself = true;
+        space.setup.workload.hold = Micros(3 * TICK.0);
+    });
+    walks_alike(space, |walked| walked.grants > 100 && walked.faults > 50);
+}
+
+#[test]
 fn timed_sessions_with_slow_messages_and_a_watch_on_the_parent() {
     let space = timed(|space| {
         space.bounds.latency_ticks = Some(1);

@@ -532,8 +532,8 @@ fn local_lease(since: Monotonic, lease: Micros, here: &Here) -> Option<(Monotoni
     (count != Count::NotAtAll).then(|| (until, until + grace))
 }
 
-/// From when on a KeepAlive that fails is the last one, if this one was answered now: the first moment at which more than the TTL has
-/// passed.
+/// From when on a KeepAlive that fails is the last one, if this one was answered now: when more than the TTL has passed. By a
+/// millisecond: where time passes in ticks, what comes within one is not told apart by microseconds.
 fn gives_up_at(lease: Micros, here: &Here) -> Option<Monotonic> {
-    matches!(here.settings.unanswered, Unanswered::WithinTtl(_)).then(|| here.now + lease + Micros(1))
+    matches!(here.settings.unanswered, Unanswered::WithinTtl(_)).then(|| here.now + lease + Micros::millis(1))
 }
