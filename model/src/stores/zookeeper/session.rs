@@ -36,9 +36,9 @@ pub struct SessionSettings {
     pub reconnect_delay: Micros,
     /// Whether the library takes the session for over by itself when it has heard nothing for four thirds of the timeout, on
     /// whichever connection: the Java client since 3.9.3 (ZOOKEEPER-4508; `ClientCnxn`: "expirationTimeout = negotiatedSessionTimeout *
-    /// 4 / 3", in 3.8 not yet). Older ones, and those of most other languages, wait until a server tells them. It is after the
-    /// server's own judgement, by a third of the timeout or more: what it bounds is for how long a holder that is cut off
-    /// goes on (row Z4). The real one takes an accepted TCP connection for a sign of life, too; here only the server's answer is.
+    /// 4 / 3", in 3.8 not yet). Older ones, and those of most other languages, wait until a server tells them. As a rule that is
+    /// a third of the timeout after the server's own judgement: what it bounds is for how long a holder that is cut off goes on
+    /// (row Z4). The real one takes an accepted TCP connection for a sign of life, too; here only the server's answer is.
     pub judges_itself: bool,
 }
 
