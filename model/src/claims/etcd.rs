@@ -36,6 +36,7 @@ pub const SESSION: SessionSettings = SessionSettings {
     first_deadline: LEASE,
     retry_interval: TICK,
     request_timeout: Some(TICK),
+    dial_keep_alive: None,
 };
 
 /// The same with a client that counts its lease's time from what it has sent, and less of it: by a tick, for two things within

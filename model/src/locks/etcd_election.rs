@@ -182,7 +182,7 @@ impl EtcdElection {
                 }
             }
             (Phase::WaitGet | Phase::WaitWatch | Phase::CheckOwn, Input::ContextEnded) => {
-                self.session.forget_call();
+                self.session.forget_call(&here(cx));
                 self.go(Phase::Leave, cx, out);
             }
 

@@ -197,7 +197,7 @@ impl EtcdMutex {
                 }
             }
             (Phase::WaitGet | Phase::WaitWatch | Phase::CheckOwn, Input::ContextEnded) => {
-                self.session.forget_call();
+                self.session.forget_call(&here(cx));
                 self.go(Phase::CleanUp, cx, out);
             }
             // Lock returns the error, and is called again.

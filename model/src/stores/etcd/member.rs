@@ -25,8 +25,12 @@ pub(super) struct Part {
     pub(super) applied: u32,
     /// How often the process has started again.
     pub(super) boot: u8,
+    /// How often its host has lost its power, so that nobody was told that a connection had ended.
+    pub(super) power_losses: u8,
     /// Who leads, for all that the rest of the member knows.
     pub(super) leader: Option<u8>,
+    /// When it ends the streams that need a leader, while there is none (`monitorLeader`).
+    pub(super) streams_end_at: Option<Monotonic>,
     /// It counts the time of leases (`isPrimary`).
     pub(super) is_primary: bool,
     /// When Raft was last told that time goes on.
@@ -58,7 +62,9 @@ impl Part {
             raft: Raft::new(me, members, settings),
             applied: 0,
             boot: 0,
+            power_losses: 0,
             leader: Some(0),
+            streams_end_at: None,
             is_primary: me == 0,
             // Clocks may show anything when the run begins: all are woken at once, and read them then.
             ticked_at: settings.tick.map(|_| Monotonic(i64::MIN / 4)),
@@ -92,6 +98,14 @@ impl Part {
         match (self.ticked_at, cx.settings.tick) {
             (Some(at), Some(Micros(tick))) => cx.monotonic < at + Micros(3 * tick),
             (_, None) | (None, _) => true,
+        }
+    }
+
+    /// Whether this was sent over a connection that went with the power: it does not come to the member.
+    pub(super) fn is_of_another_connection(&self, way: Way) -> bool {
+        match way {
+            Way::Connection { boot } => boot != self.power_losses,
+            Way::Alone | Way::NewStream | Way::OpenStream => false,
         }
     }
 
@@ -139,7 +153,8 @@ impl Part {
     pub(super) fn visit<V: Visitor>(&mut self, visitor: &mut V) {
         self.raft.visit(visitor);
         self.ticked_at.iter_mut().for_each(|at| visitor.since(at, LONGEST));
-        let wakes = self.stuck_until.iter_mut().chain(&mut self.hands_over_at);
+        let wakes =
+            self.stuck_until.iter_mut().chain(&mut self.hands_over_at).chain(&mut self.streams_end_at);
         wakes.for_each(|at| visitor.wake(at));
         visit_read(&mut self.reads, visitor);
         self.reading.iter_mut().for_each(|reading| reading.visit(visitor));
@@ -238,6 +253,7 @@ impl Etcd {
             return;
         }
         part.leader = leader;
+        part.streams_end_at = streams_end(leader, cx);
         if leader == Some(cx.me) {
             out.remark.get_or_insert("is elected leader");
         }
@@ -250,7 +266,7 @@ impl Etcd {
                     self.part().raft.propose(command, cx);
                 }
             }
-            self.ask_anew(cx);
+            self.ask_anew(cx, out);
         }
     }
 
@@ -328,7 +344,8 @@ impl Etcd {
     }
 
     /// The process has started again.
-    pub(super) fn rejoin(&mut self, is_log_lost: bool, cx: &Cx) {
+    pub(super) fn rejoin(&mut self, power_lost: bool, cx: &Cx) {
+        let is_log_lost = power_lost && cx.settings.log == Log::Unsynced;
         self.watchers.clear();
         self.lessor = Lessor::default();
         if is_log_lost {
@@ -336,12 +353,35 @@ impl Etcd {
         }
         let part = self.part();
         let (boot, reads) = (part.boot.wrapping_add(1), part.reads);
+        let power_losses = part.power_losses.wrapping_add(u8::from(power_lost));
         let mut raft = if is_log_lost { Raft::fresh() } else { part.raft.clone() };
         let applied = if is_log_lost { 0 } else { part.applied };
         raft.restart(applied, cx);
         let ticked_at = cx.settings.tick.map(|_| cx.monotonic);
         let fresh = Part::new(cx.me, cx.servers, cx.settings);
         let (leader, is_primary, has_begun) = (raft.leader, raft.leads(), true);
-        *part = Part { raft, applied, boot, reads, leader, is_primary, ticked_at, has_begun, ..fresh };
+        let streams_end_at = streams_end(leader, cx);
+        *part = Part {
+            raft,
+            applied,
+            boot,
+            power_losses,
+            reads,
+            leader,
+            streams_end_at,
+            is_primary,
+            ticked_at,
+            has_begun,
+            ..fresh
+        };
     }
+}
+
+/// After how many elections without a leader streams are ended (`maxNoLeaderCnt`). The real one looks once an election.
+const ELECTIONS_WITHOUT_LEADER: i64 = 3;
+
+/// When the streams that need a leader end. `None`: there is one, or nobody ever misses it.
+fn streams_end(leader: Option<u8>, cx: &Cx) -> Option<Monotonic> {
+    let patience = Micros(ELECTIONS_WITHOUT_LEADER * cx.settings.election_timeout.0);
+    cx.settings.tick.filter(|_| leader.is_none()).map(|_| cx.monotonic + patience)
 }

@@ -251,7 +251,7 @@ impl Etcd {
         if !events.is_empty() {
             self.answer(client, serial, Outcome::Events(events), out);
         }
-        Outcome::Watching
+        Outcome::Watching { boot: self.part.as_ref().map_or(0, |part| part.power_losses) }
     }
 
     fn cancel(&mut self, client: u8, serial: u32) {
@@ -373,15 +373,18 @@ impl Store for Etcd {
     }
 
     fn on_request(&mut self, from: u8, request: Request, cx: &Cx, out: &mut Out) {
-        let Request { serial, cancels, operation } = request;
-        if let Some(watch) = cancels {
+        if let Some(watch) = request.cancels {
             self.cancel(from, watch);
         }
         if let Some(part) = &self.part {
-            let writes = part.writes_when_asked(&operation);
-            self.ask(from, serial, operation, cx, out);
+            if part.is_of_another_connection(request.way) {
+                return;
+            }
+            let writes = part.writes_when_asked(&request.operation);
+            self.ask(from, request, cx, out);
             return self.ready(writes, cx, out);
         }
+        let Request { serial, operation, .. } = request;
         let before = self.before();
         let outcome = self.perform(from, serial, operation, cx, out);
         if let Some(outcome) = outcome {
@@ -413,7 +416,7 @@ impl Store for Etcd {
 
     fn on_restart(&mut self, power_lost: bool, cx: &Cx, out: &mut Out) {
         if self.part.is_some() {
-            return self.rejoin(power_lost && cx.settings.log == Log::Unsynced, cx);
+            return self.rejoin(power_lost, cx);
         }
         match (power_lost, cx.settings.log) {
             (true, Log::Unsynced) => {

@@ -17,8 +17,38 @@ pub struct Request {
     /// The watch that the client has no more use for. Its library says so in a message of its own, which costs states and
     /// changes nothing: events that come nevertheless are dismissed.
     pub cancels: Option<u32>,
+    /// For how long the client waits for the answer, where the member is told (`grpc-timeout`): what is not proposed by then is not
+    /// proposed any more. `None`: for as long as the member tries.
+    pub patience: Option<Micros>,
+    /// How it comes to the member.
+    pub way: Way,
     /// What it asks for.
     pub operation: Operation,
+}
+
+impl Request {
+    /// A call that nobody has said anything more of.
+    pub const fn new(serial: u32, operation: Operation) -> Request {
+        Request { serial, cancels: None, patience: None, way: Way::Alone, operation }
+    }
+}
+
+/// How a request comes to its member, where that makes a difference: where there are several.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Way {
+    /// As a call of its own, or as what begins a watch.
+    #[default]
+    Alone,
+    /// As the first message of a stream that ends if there is no leader (`WithRequireLeader`): it does not even begin then.
+    NewStream,
+    /// As a later message of such a stream.
+    OpenStream,
+    /// As what keeps up the connection of a watch that is there, over which the client sends nothing else: what TCP does there is not
+    /// the client's doing. A host that has lost its power in between knows of no such connection, and hears nothing.
+    Connection {
+        /// How often the host had lost its power when the watch began.
+        boot: u8,
+    },
 }
 
 /// What a client can ask for.
@@ -327,7 +357,11 @@ pub enum Outcome {
         keys: SmallVec<[Key; 1]>,
     },
     /// The watch is there.
-    Watching,
+    Watching {
+        /// How often the member's host has lost its power: a connection from before that is gone, and nobody says so. Zero of a member
+        /// that is alone.
+        boot: u8,
+    },
     /// What has happened to the watched keys, whole revisions, in their order.
     Events(SmallVec<[WatchEvent; 1]>),
     /// The watch is over: what it asked for is compacted, up to here.
@@ -337,6 +371,9 @@ pub enum Outcome {
     },
     /// Nothing was done.
     Failed(Error),
+    /// The stream of keep-alives is over, for the member knows of no leader (`ErrGRPCNoLeader`), or was to find out whether it leads itself,
+    /// and did not (`ErrNotPrimary`).
+    NoLeader,
 }
 
 /// What came of one step of a transaction.

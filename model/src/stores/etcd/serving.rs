@@ -1,7 +1,8 @@
 //! What a member that has others does for its clients: changes, reads and keep-alives (`server/etcdserver/v3_server.go`,
 //! `read/read.go`), and the counting of leases (`server/lease/lessor.go`).
 //!
-//! A member that is asked for something that it cannot do says nothing: its client's time-out is shorter than the member's own.
+//! A member that is asked for something that it cannot do says nothing, and forgets it when its client's time-out is over: gRPC tells it of
+//! that. Only a stream of keep-alives is told that there is no leader ([`Outcome::NoLeader`]).
 
 use super::peer::{Command, Origin, Peer, ReadId, visit_read};
 use super::*;
@@ -59,7 +60,13 @@ struct Asker {
 
 /// How long a member tries (`ReqTimeout`): five seconds, and two elections.
 fn patience(cx: &Cx) -> Option<Monotonic> {
-    let longest = Micros::seconds(5) + cx.settings.election_timeout + cx.settings.election_timeout;
+    patience_with(None, cx)
+}
+
+/// The same for a client that waits for so long: the context of its call is over then, here as well.
+fn patience_with(client: Option<Micros>, cx: &Cx) -> Option<Monotonic> {
+    let own = Micros::seconds(5) + cx.settings.election_timeout + cx.settings.election_timeout;
+    let longest = client.map_or(own, |client| client.min(own));
     cx.settings.tick.map(|_| cx.monotonic + longest)
 }
 
@@ -111,16 +118,18 @@ impl Query {
 
 impl Etcd {
     /// A client asks a member that has others.
-    pub(super) fn ask(&mut self, client: u8, serial: u32, operation: Operation, cx: &Cx, out: &mut Out) {
+    pub(super) fn ask(&mut self, client: u8, request: Request, cx: &Cx, out: &mut Out) {
+        let Request { serial, cancels: _, patience, way, operation } = request;
+        let until = patience_with(patience, cx);
         if operation.is_change() {
             let part = self.part();
             let origin = Origin { member: cx.me, boot: part.boot, client, serial };
-            return self.order(Command::Do { origin, operation }, cx);
+            return self.order_until(until, Command::Do { origin, operation }, cx);
         }
         match operation {
-            Operation::KeepAlive(lease) => self.keep_alive(client, serial, lease, cx, out),
+            Operation::KeepAlive(lease) => self.keep_alive(client, serial, lease, way, cx, out),
             operation if operation.is_local() => self.answer_here(client, serial, operation, cx, out),
-            operation => self.confirm(Kind::Read { client, serial, operation }, cx),
+            operation => self.confirm(Query { kind: Kind::Read { client, serial, operation }, until }, cx),
         }
     }
 
@@ -130,22 +139,27 @@ impl Etcd {
         }
     }
 
-    /// `Propose`: waits for a leader, if there is none.
+    /// What the member itself wants done.
     pub(super) fn order(&mut self, command: Command, cx: &Cx) {
+        self.order_until(patience(cx), command, cx);
+    }
+
+    /// `Propose`: waits for a leader, if there is none, until nobody waits for it any more.
+    fn order_until(&mut self, until: Option<Monotonic>, command: Command, cx: &Cx) {
         let part = self.part();
         if part.raft.leader.is_some() {
             part.raft.propose(command, cx);
         } else {
-            part.unled.push((command, patience(cx)));
+            part.unled.push((command, until));
         }
     }
 
     // Reads.
 
     /// Something may be done once it is known what must have been applied before (`LinearizableReadNotify`).
-    fn confirm(&mut self, kind: Kind, cx: &Cx) {
+    fn confirm(&mut self, query: Query, cx: &Cx) {
         let part = self.part();
-        part.next_round.push(Query { kind, until: patience(cx) });
+        part.next_round.push(query);
         if part.reading.is_none() {
             self.next_round(cx);
         }
@@ -191,15 +205,25 @@ impl Etcd {
     }
 
     /// The leader has changed: what waits for the answer fails ("ErrLeaderChanged"), but for what came after the question. A
-    /// client's library asks again at once, which the member does here for it; a check of the own office is over.
-    pub(super) fn ask_anew(&mut self, cx: &Cx) {
+    /// client's library asks again at once, which the member does here for it; a check of the own office is over, and the stream of who has
+    /// waited for it.
+    pub(super) fn ask_anew(&mut self, cx: &Cx, out: &mut Out) {
+        let mut ended: SmallVec<[(u8, u32); 2]> = SmallVec::new();
         let part = self.part();
         if let Some(mut reading) = part.reading.take_if(|reading| reading.index.is_none()) {
-            reading.queries.retain(|query| matches!(query.kind, Kind::Read { .. }));
+            reading.queries.retain(|query| match query.kind {
+                Kind::Read { .. } => true,
+                Kind::Renew { client, serial, .. } => {
+                    ended.push((client, serial));
+                    false
+                }
+                Kind::End(_) => false,
+            });
             reading.queries.append(&mut part.next_round);
             part.next_round = reading.queries;
             self.next_round(cx);
         }
+        ended.into_iter().for_each(|(client, serial)| self.answer(client, serial, Outcome::NoLeader, out));
     }
 
     /// Whether a round was answered.
@@ -228,7 +252,8 @@ impl Etcd {
                     leases.into_iter().for_each(|lease| self.order(Command::End(lease), cx));
                 }
                 // "Current member isn't a leader".
-                Kind::Renew { .. } | Kind::End(_) => {}
+                Kind::Renew { client, serial, .. } => self.answer(client, serial, Outcome::NoLeader, out),
+                Kind::End(_) => {}
             }
         }
         self.next_round(cx);
@@ -237,19 +262,30 @@ impl Etcd {
 
     // Leases.
 
-    /// `LeaseRenew`. What cannot be done now is dropped: the client asks again in half a second.
-    fn keep_alive(&mut self, client: u8, serial: u32, lease: LeaseId, cx: &Cx, out: &mut Out) {
+    /// `LeaseRenew`. What cannot be done now is dropped: the client asks again in half a second. A stream that needs a leader does not begin
+    /// without one, and ends when there was none for a while (`newStreamInterceptor`).
+    fn keep_alive(&mut self, client: u8, serial: u32, lease: LeaseId, way: Way, cx: &Cx, out: &mut Out) {
         let part = self.part();
         match part.leader {
             Some(leader) if leader == cx.me => match cx.settings.keep_alive_office {
                 Office::Confirmed if !part.is_active(cx) => {
-                    self.confirm(Kind::Renew { client, serial, lease }, cx);
+                    let kind = Kind::Renew { client, serial, lease };
+                    self.confirm(Query { kind, until: patience(cx) }, cx);
                 }
                 Office::Confirmed | Office::Assumed => self.renew(client, serial, lease, cx, out),
             },
             // By HTTP, past Raft.
             Some(leader) => out.peer(leader, Peer::Renew { client, serial, lease }),
-            None => {}
+            None => {
+                let is_over = match way {
+                    Way::NewStream => true,
+                    Way::OpenStream => part.streams_end_at.is_some_and(|at| cx.monotonic >= at),
+                    Way::Alone | Way::Connection { .. } => false,
+                };
+                if is_over {
+                    self.answer(client, serial, Outcome::NoLeader, out);
+                }
+            }
         }
     }
 
@@ -352,7 +388,7 @@ impl Etcd {
         } else if is_sure {
             over.into_iter().for_each(|lease| self.order(Command::End(lease), cx));
         } else {
-            self.confirm(Kind::End(over), cx);
+            self.confirm(Query { kind: Kind::End(over), until: patience(cx) }, cx);
         }
         for (lease, remaining) in self.lessor.take_checkpoints(cx) {
             self.order(Command::Checkpoint { lease, remaining }, cx);

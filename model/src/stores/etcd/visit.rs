@@ -138,8 +138,9 @@ impl Visit for Reply {
             | Outcome::Deleted(_)
             | Outcome::Compacted
             | Outcome::Revoked
-            | Outcome::Watching
-            | Outcome::Failed(_) => {}
+            | Outcome::Watching { boot: _ }
+            | Outcome::Failed(_)
+            | Outcome::NoLeader => {}
         }
     }
 }

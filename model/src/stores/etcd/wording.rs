@@ -194,12 +194,13 @@ impl Display for Reply {
                 write!(f, "of {ttl}: ")?;
                 joined(keys, ", ", f)
             }
-            Outcome::Watching => f.write_str("watching"),
+            Outcome::Watching { .. } => f.write_str("watching"),
             Outcome::Events(events) => joined(events, ", ", f),
             Outcome::WatchCanceled { compact_revision } => {
                 write!(f, "cancelled, compacted up to {compact_revision}")
             }
             Outcome::Failed(error) => write!(f, "{error}"),
+            Outcome::NoLeader => f.write_str("no leader"),
         }?;
         write!(f, " (revision {})", self.revision)
     }
