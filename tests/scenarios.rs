@@ -525,6 +525,12 @@ fn e18_a_transaction_that_is_said_again_waits_for_itself() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
+fn e19_a_waiter_that_does_not_ping_is_not_told_that_its_members_host_has_died() {
+    is_found_and_repaired("E19");
+}
+
+#[test]
 fn x1_a_withdrawal_whose_answer_is_lost_is_taken_twice() {
     is_found_and_repaired("X1");
 }

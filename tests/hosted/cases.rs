@@ -143,6 +143,7 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
     ("E6", STORE),
     ("E8", STORE),
     ("E9", STORE),
+    ("E19", STORE),
     ("C36", TRIED),
     (
         "C37",

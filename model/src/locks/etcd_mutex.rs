@@ -28,8 +28,8 @@
 //! lost, it deletes what the same session has locked since (row E4, open: etcd-io/etcd#22082).
 //!
 //! **Where the source is silent.** What the application does when `Lock` or `Unlock` returns an error: here it calls `Lock`
-//! again, with another session if the lease is gone, and `Unlock` as [`UnlockErrors`] says. What a holder does when its
-//! session is done: [`OnDone`].
+//! again, with another session if the lease is gone, and `Unlock` as [`UnlockErrors`] says; it takes an error of `TryLock` for a
+//! refusal ([`RefusalErrors`]). What a holder does when its session is done: [`OnDone`].
 //!
 //! **Left out.** A context that ends during the transaction of `tryAcquire`, which then fails and leaves the key behind: here
 //! only the wait is broken off.
@@ -38,7 +38,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use settings::{ContextEnd, Fence, KeyName, OnDone, Settings, UnlockErrors};
+pub use settings::{ContextEnd, Fence, KeyName, OnDone, RefusalErrors, Settings, UnlockErrors};
 
 use super::etcd_keys::{created, deletion_of, is_created_at, key_of, keys_of, last_before, queue_means};
 use crate::machine::{
@@ -221,6 +221,10 @@ impl EtcdMutex {
                     self.go(Phase::Unlock, cx, out);
                 }
             },
+            // TryLock returns the error, mutex.go:79: its key may stay.
+            (Phase::Refuse, Input::TimedOut) if cx.settings.refusal_errors == RefusalErrors::Returned => {
+                self.finish(Answer::Refused, out);
+            }
             (phase @ (Phase::Refuse | Phase::CleanUp), Input::TimedOut) => self.go(phase, cx, out),
 
             // The session is done: only a holder looks at that (`Session.Done`).

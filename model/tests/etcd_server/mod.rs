@@ -167,7 +167,7 @@ impl Simulated {
             settings: &self.settings,
         };
         let mut out = Effects::default();
-        self.etcd.on_request(0, Request { serial, cancels: None, operation }, &cx, &mut out);
+        self.etcd.on_request(0, Request::new(serial, operation), &cx, &mut out);
         let replies = out.sends.into_iter().filter_map(|(_, message)| match message {
             Message::Reply(reply) => Some(reply),
             _ => None,
@@ -208,11 +208,11 @@ fn compare_watches(simulated: &mut Simulated, real: &mut Real, from: Revision, t
     let operation = Operation::Watch { keys: Keys::Prefix(0), start: Start::At(from) };
     let replies = simulated.ask(u32::MAX, operation.clone());
     let mut expected: Vec<WatchEvent> = Vec::new();
-    let mut outcome = Outcome::Watching;
+    let mut outcome = Outcome::Watching { boot: 0 };
     for reply in replies {
         match reply.outcome {
             Outcome::Events(events) => expected.extend(events),
-            Outcome::Watching => {}
+            Outcome::Watching { .. } => {}
             other => outcome = other,
         }
     }

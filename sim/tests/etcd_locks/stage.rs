@@ -182,7 +182,7 @@ async fn is_ready(transport: &Tcp) {
     for serial in 0..600 {
         let keys = Keys::One(Key { prefix: 0, name: Name::Word(0) });
         let operation = Operation::Range(Range::of(keys));
-        connections.post(MEMBER, Message::Request(Request { serial, cancels: None, operation }));
+        connections.post(MEMBER, Message::Request(Request::new(serial, operation)));
         if tokio::time::timeout(Duration::from_millis(50), inbox.recv()).await.is_ok() {
             return;
         }
@@ -340,7 +340,7 @@ impl Post<Etcd> for Wires {
             Some(Happening::LeaseRevokedWhenWaiting) => {
                 // Of a number that the machine never awaits; its first keep-alive has been answered by then.
                 let operation = Operation::Revoke(self.lease);
-                let request = Request { serial: u32::MAX, cancels: None, operation };
+                let request = Request::new(u32::MAX, operation);
                 let connections = self.connections.clone();
                 spawn_local(async move {
                     sleep(Duration::from_millis(100)).await;

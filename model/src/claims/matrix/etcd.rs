@@ -19,6 +19,8 @@ const TWICE: &str = "a deletion that comes late is of the next key of the same n
 
 const PUT_LATE: &str = "a transaction that comes late, or twice, puts a key after its client has left, and nobody knows of it (row E15)";
 
+const UNTOLD: &str = "the host of the member that a waiter watches at loses its power, and nobody tells a client that does not ping (row E19)";
+
 /// Leases end, as they do in random runs.
 const TIMED: &[Assumption] = &[Assumption::NoExpiry];
 
@@ -66,16 +68,14 @@ pub(super) const CELLS: &[Cell] = &{
         broken("etcd-mutex-3", "delay", StarvationFreedom, PUT_LATE),
         broken("etcd-mutex-3", "duplicate", DeadlockFreedom, PUT_LATE),
         broken("etcd-mutex-3", "duplicate", StarvationFreedom, PUT_LATE),
-        broken("etcd-mutex-3", "partition", DeadlockFreedom, PUT_LATE),
-        broken("etcd-mutex-3", "partition", StarvationFreedom, PUT_LATE),
+        broken("etcd-mutex-3", "power-loss", DeadlockFreedom, UNTOLD),
+        broken("etcd-mutex-3", "power-loss", StarvationFreedom, UNTOLD),
         broken("etcd-mutex-3-repaired", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-mutex-3-repaired", "clock", MutualExclusion, TOO_SLOW_OF_THREE),
         broken("etcd-mutex-3-repaired", "delay", DeadlockFreedom, PUT_LATE),
         broken("etcd-mutex-3-repaired", "delay", StarvationFreedom, PUT_LATE),
         broken("etcd-mutex-3-repaired", "duplicate", DeadlockFreedom, PUT_LATE),
         broken("etcd-mutex-3-repaired", "duplicate", StarvationFreedom, PUT_LATE),
-        broken("etcd-mutex-3-repaired", "partition", DeadlockFreedom, PUT_LATE),
-        broken("etcd-mutex-3-repaired", "partition", StarvationFreedom, PUT_LATE),
         broken("etcd-election", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-election", "clock", MutualExclusion, DRIFTING),
         broken("etcd-election", "clock", FencedResource, UNFENCED),
@@ -96,6 +96,8 @@ pub(super) const CELLS: &[Cell] = &{
         broken("etcd-election-3", "crash", FencedResource, UNFENCED),
         broken("etcd-election-3", "power-loss", MutualExclusion, UNHEARD),
         broken("etcd-election-3", "power-loss", FencedResource, UNFENCED),
+        broken("etcd-election-3", "power-loss", DeadlockFreedom, UNTOLD),
+        broken("etcd-election-3", "power-loss", StarvationFreedom, UNTOLD),
         broken("etcd-lease-key", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-lease-key", "clock", MutualExclusion, DRIFTING),
         broken("etcd-lease-key", "clock", FencedResource, UNFENCED),
@@ -111,5 +113,7 @@ pub(super) const CELLS: &[Cell] = &{
         broken("etcd-lease-key-3", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-lease-key-3", "clock", MutualExclusion, TOO_SLOW_OF_THREE),
         broken("etcd-lease-key-3", "clock", FencedResource, TOO_SLOW_OF_THREE),
+        broken("etcd-lease-key-3", "power-loss", DeadlockFreedom, UNTOLD),
+        broken("etcd-lease-key-3", "power-loss", StarvationFreedom, UNTOLD),
     ]
 };

@@ -41,6 +41,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         calls::e16(),
         calls::e17(),
         calls::e18(),
+        members::e19(),
     ]
 }
 

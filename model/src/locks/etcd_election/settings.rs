@@ -1,7 +1,7 @@
 //! The variants of etcd's election, as named knobs on one machine.
 
 pub use crate::locks::etcd_keys::{Fence, OnDone};
-use crate::stores::etcd::session::{Deadline, SessionSettings};
+use crate::stores::etcd::session::{Deadline, PINGS, SessionSettings};
 use crate::time::Micros;
 use serde::{Deserialize, Serialize};
 
@@ -72,13 +72,14 @@ impl Settings {
     }
 
     /// Every repair at once: a look at the own key, a resignation that is repeated, the deadline counted from the sending, with a
-    /// margin, and noticed when it comes, the create revision as token. All but that of row E15, a session for every
+    /// margin, and noticed when it comes, the create revision as token, pings where there are several members. All but that of row E15, a session for every
     /// campaign: it costs a lease each time.
     pub const fn repaired() -> Settings {
         let session = SessionSettings {
             deadline: Deadline::FromSending,
             margin: Micros::millis(500),
             deadline_interval: Micros::ZERO,
+            dial_keep_alive: Some(PINGS),
             ..SessionSettings::DEFAULT
         };
         Settings {

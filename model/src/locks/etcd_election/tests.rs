@@ -10,7 +10,7 @@ type Pair = crate::locks::etcd_keys::pair::Pair<EtcdElection>;
 const GRANTED: Option<Answer> = Some(Answer::Granted { fence: None });
 
 fn delete(pair: &mut Pair, key: Key) {
-    pair.serve(0, Request { serial: 99, cancels: None, operation: Operation::Delete(Keys::One(key)) });
+    pair.serve(0, Request::new(99, Operation::Delete(Keys::One(key))));
 }
 
 /// Elected, and the resignation sent; its answer is lost after it was done, or it is lost itself.
@@ -243,7 +243,7 @@ fn a_candidate_is_not_woken_by_a_proclamation() {
     }
     let lease = pair.member.get(other).and_then(|kv| kv.lease);
     let put = Put { key: other, value: Value::Text(7), lease };
-    pair.serve(1, Request { serial: 5, cancels: None, operation: Operation::Put(put) });
+    pair.serve(1, Request::new(5, Operation::Put(put)));
     assert_eq!(pair.settle(), None);
     assert_eq!(pair.client.phase, Phase::WaitWatch);
     pair.other_deletes(other);

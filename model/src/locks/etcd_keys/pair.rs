@@ -112,12 +112,12 @@ impl<L: Lock<Store = Etcd>> Pair<L> {
         let key = Key { prefix: 0, name };
         let put = Put { key, value: Value::Empty, lease: Some(lease) };
         for (serial, operation) in [(1, Operation::Grant { ttl: None }), (2, Operation::Put(put))] {
-            self.serve(1, Request { serial, cancels: None, operation });
+            self.serve(1, Request::new(serial, operation));
         }
         key
     }
 
     pub fn other_deletes(&mut self, key: Key) {
-        self.serve(1, Request { serial: 3, cancels: None, operation: Operation::Delete(Keys::One(key)) });
+        self.serve(1, Request::new(3, Operation::Delete(Keys::One(key))));
     }
 }

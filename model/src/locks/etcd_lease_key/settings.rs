@@ -1,7 +1,7 @@
 //! The variants of the lock on one key, as named knobs on one machine.
 
 pub use crate::locks::etcd_keys::{Fence, OnDone};
-use crate::stores::etcd::session::{Deadline, SessionSettings};
+use crate::stores::etcd::session::{Deadline, PINGS, SessionSettings};
 use crate::time::Micros;
 use serde::{Deserialize, Serialize};
 
@@ -48,12 +48,14 @@ impl Settings {
     }
 
     /// Every repair at once: a watch from the answer on, a look whose key it is, a guarded unlock, the deadline counted from the
-    /// sending, with a margin, and noticed when it comes, the create revision as token.
+    /// sending, with a margin, and noticed when it comes, the create revision as token, pings where there are
+    /// several members.
     pub const fn repaired() -> Settings {
         let session = SessionSettings {
             deadline: Deadline::FromSending,
             margin: Micros::millis(500),
             deadline_interval: Micros::ZERO,
+            dial_keep_alive: Some(PINGS),
             ..SessionSettings::DEFAULT
         };
         Settings {

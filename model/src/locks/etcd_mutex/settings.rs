@@ -1,7 +1,7 @@
 //! The variants of etcd's mutex, as named knobs on one machine.
 
 pub use crate::locks::etcd_keys::{Fence, OnDone};
-use crate::stores::etcd::session::{Deadline, SessionSettings};
+use crate::stores::etcd::session::{Deadline, PINGS, SessionSettings};
 use crate::time::Micros;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,17 @@ pub struct Settings {
     pub patience: Option<Micros>,
     /// What `Lock` does when that comes as the wait succeeds (row E11).
     pub context_end: ContextEnd,
+    /// What follows when the deletion of a refused `TryLock` fails.
+    pub refusal_errors: RefusalErrors,
+}
+
+/// What follows when a refused `TryLock` cannot delete its key: whether it is deleted, now or later, is unknown.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum RefusalErrors {
+    /// It returns the error, and the key may stay in the queue for as long as its session goes on. The application takes it for a refusal.
+    Returned,
+    /// The deletion is called again until it is answered. Not in the library.
+    CalledAgain,
 }
 
 /// How a key in the queue is named.
@@ -68,19 +79,27 @@ impl Settings {
             fence: Fence::None,
             patience: None,
             context_end: ContextEnd::Fails,
+            refusal_errors: RefusalErrors::Returned,
         }
     }
 
     /// Every repair at once: the unlock guarded, the deadline counted from the sending, with a margin, and noticed when it comes,
-    /// the create revision as token.
+    /// the create revision as token, pings where there are several members, and a key that does not stay after a refusal.
     pub const fn repaired() -> Settings {
         let session = SessionSettings {
             deadline: Deadline::FromSending,
             margin: Micros::millis(500),
             deadline_interval: Micros::ZERO,
+            dial_keep_alive: Some(PINGS),
             ..SessionSettings::DEFAULT
         };
-        Settings { session, guards_unlock: true, fence: Fence::CreateRevision, ..Settings::as_written() }
+        Settings {
+            session,
+            guards_unlock: true,
+            fence: Fence::CreateRevision,
+            refusal_errors: RefusalErrors::CalledAgain,
+            ..Settings::as_written()
+        }
     }
 
     /// The library alone: leases that do not end, calls that are waited for.

@@ -62,7 +62,7 @@ fn a_waiter_whose_key_is_gone_begins_anew_if_it_looks() {
         pair.acquire(Mode::Lock);
         pair.settle();
         let lost = own_key(&pair);
-        pair.serve(0, Request { serial: 99, cancels: None, operation: Operation::Delete(Keys::One(lost)) });
+        pair.serve(0, Request::new(99, Operation::Delete(Keys::One(lost))));
         pair.other_deletes(other);
         assert_eq!(pair.settle(), GRANTED);
         assert_eq!(pair.member.get(own_key(&pair)).is_some(), checks_own_key);

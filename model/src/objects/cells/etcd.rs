@@ -83,7 +83,7 @@ impl Direct for InEtcd {
             // Nothing can be said of the value of a key that is not there; its version is 0.
             Ask::SetIfContent { expected: None, new } => txn(etcd::Target::Version(0), new),
         };
-        etcd::Request { serial, cancels: None, operation }
+        etcd::Request::new(serial, operation)
     }
 
     fn serial_of(reply: &etcd::Reply) -> u32 {

@@ -194,7 +194,7 @@ impl<T: Transport> Talk<T> {
                 }
                 request = waiting.recv() => request,
             };
-            let Some(Request { serial, cancels, operation }) = request else { return };
+            let Some(Request { serial, cancels, operation, .. }) = request else { return };
             if let Some(watch) = cancels {
                 watches.remove(&watch);
             }
@@ -330,7 +330,8 @@ impl Call {
                 // Why, is for no machine to know.
                 (true, 0) => return None,
                 (true, compacted) => Outcome::WatchCanceled { compact_revision: self::revision(compacted)? },
-                (false, _) if told.created => Outcome::Watching,
+                // A connection that is lost tells of that by itself.
+                (false, _) if told.created => Outcome::Watching { boot: 0 },
                 (false, _) => {
                     let mut spelling = lock(&self.spelling);
                     let events = told.events.iter().map(|event| words::event(event, &mut spelling));

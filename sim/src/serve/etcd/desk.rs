@@ -83,6 +83,8 @@ pub enum Said {
         compact_revision: i64,
     },
     Failed(Error),
+    /// A stream of keep-alives has ended for want of a leader.
+    NoLeader,
 }
 
 /// What came of one step of a transaction.
@@ -227,7 +229,7 @@ fn said(outcome: Outcome, prev_kv: bool, machine: &Etcd, names: &Names) -> Said 
             granted: granted.map(|ttl| seconds(Some(ttl))),
             keys: keys.iter().map(|key| names.bytes_of_key(*key)).collect(),
         },
-        Outcome::Watching => Said::Watching,
+        Outcome::Watching { .. } => Said::Watching,
         Outcome::Events(events) => {
             Said::Events(events.iter().map(|event| event_of(event, prev_kv, machine, names)).collect())
         }
@@ -235,6 +237,7 @@ fn said(outcome: Outcome, prev_kv: bool, machine: &Etcd, names: &Names) -> Said 
             Said::WatchCanceled { compact_revision: compact_revision.0.into() }
         }
         Outcome::Failed(error) => Said::Failed(error),
+        Outcome::NoLeader => Said::NoLeader,
     }
 }
 

@@ -129,6 +129,7 @@ async fn renew(member: &Member, id: i64) -> Result<i64, Status> {
             return match answer?.outcome {
                 Said::KeptAlive(ttl) => Ok(ttl),
                 Said::LeaseOver => Ok(0),
+                Said::NoLeader => Err(refusal::WITHOUT_LEADER.into()),
                 outcome => unreachable!("a keep-alive is answered with {outcome:?}"),
             };
         }

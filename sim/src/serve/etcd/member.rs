@@ -96,7 +96,7 @@ impl Member {
                 state.desk.uses(self.number, serial, uses);
             }
             let cancels = state.desk.unwanted(self.number);
-            let request = Request { serial, cancels, operation };
+            let request = Request { cancels, ..Request::new(serial, operation) };
             state.enter(&self.servers, self.number, now, |machine, cx, effects| {
                 machine.on_request(CLIENT, request, cx, effects);
             });

@@ -26,6 +26,7 @@ pub const TTL_TOO_LARGE: Refusal = Refusal(Code::OutOfRange, "etcdserver: too la
 pub const REQUEST_TOO_LARGE: Refusal = Refusal(Code::InvalidArgument, "etcdserver: request is too large");
 pub const TOO_MANY_REQUESTS: Refusal = Refusal(Code::ResourceExhausted, "etcdserver: too many requests");
 pub const TIMED_OUT: Refusal = Refusal(Code::Unavailable, "etcdserver: request timed out");
+pub const WITHOUT_LEADER: Refusal = Refusal(Code::Unavailable, "etcdserver: no leader");
 pub const STOPPED: Refusal = Refusal(Code::Unavailable, "etcdserver: server stopped");
 
 /// Of the recipes, which the server's own client runs: their errors lose their codes on the way.

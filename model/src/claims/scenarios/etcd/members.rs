@@ -10,6 +10,7 @@ use crate::claims::objects::{etcd_variable, in_time};
 use crate::claims::pack_setup;
 use crate::objects::cells::EtcdField;
 use crate::objects::content::Marks;
+use crate::stores::etcd::session::PINGS;
 use crate::stores::etcd::{self as store, Office, ReadIndex, Stalls};
 use crate::time::Micros;
 use picklock_properties::Promise;
@@ -96,6 +97,28 @@ pub(super) fn e9() -> Scenario {
         fix_search: seeds(setup(ReadIndex::NumberedAnew)),
         note: "on a variable. The mutex reads where it has written, and is broken only if it goes to the old leader in between: not seen in \
                5,000 runs. That an old word confirms a new read where numbers come again (#20418, up to 3.6.8) is shown at the store itself",
+        ..ETCD
+    })
+}
+
+pub(super) fn e19() -> Scenario {
+    let setup = |dial_keep_alive| {
+        crowded(3, |setup| {
+            setup.lock.session.dial_keep_alive = dial_keep_alive;
+            setup.promises = [Promise::DeadlockFreedom].into_iter().collect();
+        })
+    };
+    row(Scenario {
+        id: "E19",
+        story: "the host of the member that a waiter watches at loses its power, and nobody says so; its keep-alives go to another member: \
+                its key stays in the queue, and it hears of no deletion, not even when the member is back",
+        breaks: Promise::DeadlockFreedom,
+        search: seeds(setup(None), &["power-loss"]),
+        fix: "pings (DialKeepAliveTime, DialKeepAliveTimeout), after which the watch goes on at another member",
+        fix_search: seeds(setup(Some(PINGS)), &["power-loss"]),
+        note: "a watch has no time-out of its own, and no pings are sent by default (etcd-io/etcd#8980). What the operating system finds out, it \
+               finds out after two hours, for gRPC leaves it its defaults. Where a member's process alone ends, its operating system says so, and \
+               who has sent something over the same connection learns that the host was away when it is back",
         ..ETCD
     })
 }

@@ -78,8 +78,13 @@ impl Cluster {
 
     /// A client asks a member; the request is there at once.
     pub fn send(&mut self, client: u8, me: u8, operation: Operation) -> u32 {
+        self.send_as(client, me, |serial| Request::new(serial, operation))
+    }
+
+    /// The same, with more said of the request.
+    pub fn send_as(&mut self, client: u8, me: u8, request: impl FnOnce(u32) -> Request) -> u32 {
         self.serial += 1;
-        let request = Request { serial: self.serial, cancels: None, operation };
+        let request = request(self.serial);
         self.step(me, |etcd, cx, out| etcd.on_request(client, request, cx, out));
         self.serial
     }

@@ -2,6 +2,7 @@
 //!
 //! - `reference`: the scenarios of etcd's own reference model
 //! - `cluster`: several members, and a network between them
+//! - `clients`: what a client does with several members, and they for it
 //! - `leaders`: writes, reads and leases when another member leads
 //! - `raft`: what members agree about, and flaws that break it
 //! - `transactions`: comparisons, branches, what is refused
@@ -9,6 +10,7 @@
 //! - `leases`: when they end, and what goes with them. `keep_alives`: what is promised of them, and kept or not
 //! - `watches`: which events come, and in what order
 
+mod clients;
 mod cluster;
 mod keep_alives;
 mod leaders;
@@ -66,7 +68,7 @@ impl Member {
 
     /// Asks under this number, and returns what is answered to it at once.
     fn ask_as(&mut self, client: u8, serial: u32, operation: Operation) -> Option<Reply> {
-        let request = Request { serial, cancels: None, operation };
+        let request = Request::new(serial, operation);
         let replies = self.step(|etcd, cx, out| etcd.on_request(client, request, cx, out));
         let is_answer = |(to, reply): &(u8, Reply)| {
             *to == client && reply.serial == serial && !matches!(reply.outcome, Outcome::Events(_))

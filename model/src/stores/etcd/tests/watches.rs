@@ -80,7 +80,7 @@ fn a_watch_of_what_is_compacted_is_cancelled() {
 fn a_cancelled_watch_says_nothing_more_and_nothing_outlives_a_restart() {
     let mut member = Member::new(Settings::default());
     member.ask_as(1, 7, watch(Start::Now));
-    let request = Request { serial: 8, cancels: Some(7), operation: get(ALL) };
+    let request = Request { cancels: Some(7), ..Request::new(8, get(ALL)) };
     member.step(|etcd, cx, out| etcd.on_request(1, request, cx, out));
     member.put(1, 1);
     assert_eq!(told(&mut member), [[0; 0]; 0]);
