@@ -143,7 +143,7 @@ pub(super) const UNEXPRESSED: &[(&str, Why)] = &[
     ("E6", STORE),
     ("E8", STORE),
     ("E9", STORE),
-    ("E19", STORE),
+    ("E19", Why::NoPlan("connections of the hosted engine end with their host, and its client is told")),
     ("C36", TRIED),
     (
         "C37",

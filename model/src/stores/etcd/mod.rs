@@ -35,17 +35,19 @@
 //! - *Panics.* A member that is told that committed entries are others falls silent until it is started again; one that is told of
 //!   more committed entries than it has, for its log was lost, ignores that until another leads, as a real one that dies of it again
 //!   and again would. Both happen only with [`Log::Unsynced`].
-//! - *Errors for want of a leader.* The member says nothing, and the client's time-out ends the call. A read that fails because
-//!   the leader changed is repeated by the member, not by the client's library.
+//! - *Errors for want of a leader.* The member says nothing, and the client's time-out ends the call, of which the member is told
+//!   ([`Request::patience`]). Only the streams of keep-alives end ([`Outcome::NoLeader`]): at the first message after three elections
+//!   without a leader. A read that fails because the leader changed is repeated by the member, not by the client's library.
 //! - *Dice at deadlines.* How long a member waits before it stands is drawn out of its number, its term and how often it has drawn.
 //! - *Limits on what is sent at a time*, and probing: a leader sends what is new at once.
 //! - *The spreading of piled-up leases* by a new leader, which delays ends further.
 //! - *Connections.* Each call of gRPC goes by itself, may be lost or doubled, and is overtaken by others; members handle calls of
 //!   one connection each by itself, so they may really overtake one another. A doubled call is what a client's repetition on
-//!   another connection is, when the first one arrives late. No reset tells a client that a member's process is gone; it
-//!   learns that by its own time-out.
-//! - *The stream of keep-alives and of watches.* Their messages go alone, too. Events of one watch may overtake each other
-//!   on the way, where a stream would keep their order: who waits here waits for one event.
+//!   another connection is, when the first one arrives late. No reset tells a client that a member's process is gone: it
+//!   learns that by its own time-out, or, of a watch, when the process is back. A host that has lost its power knows nothing of
+//!   the connections from before ([`Way::Connection`]).
+//! - *The stream of keep-alives and of watches.* Their messages go alone, too; they stay with one member ([`session`]). Events of
+//!   one watch may overtake each other on the way, where a stream would keep their order: who waits here waits for one event.
 //! - *Synced and unsynced watchers*, events in fragments, progress notifications: a watch that begins in the past has its
 //!   events at once.
 //! - *What a sync takes*, and the batches of the backend: a step is one moment.
