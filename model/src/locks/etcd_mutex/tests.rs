@@ -53,6 +53,45 @@ fn try_lock_leaves_the_queue_if_somebody_is_before_it() {
     assert_eq!(pair.member.contents().iter().filter(|line| line.contains("created")).count(), 1);
 }
 
+/// `TryLock` returns the error of its deletion, mutex.go:79.
+#[test]
+fn a_refused_try_lock_whose_deletion_fails_leaves_its_key_unless_it_is_repaired() {
+    for (refusal_errors, said) in
+        [(RefusalErrors::Returned, Some(Answer::Refused)), (RefusalErrors::CalledAgain, None)]
+    {
+        let mut pair = Pair::new(Settings { refusal_errors, ..Settings::as_written() });
+        let other = pair.other_enqueues();
+        pair.acquire(Mode::TryLock);
+        while pair.client.line() != (Line { listing: 1, number: 65 }) {
+            for request in std::mem::take(&mut pair.requests) {
+                pair.serve(0, request);
+            }
+            for reply in std::mem::take(&mut pair.replies) {
+                pair.enter(|client, cx, out| client.on_reply(0, reply, cx, out));
+            }
+        }
+        let key = own_key(&pair);
+        // The deletion is lost.
+        pair.requests.clear();
+        assert_eq!(pair.wait(Micros::seconds(2)), said);
+        assert!(pair.member.get(key).is_some());
+        match said {
+            // The key is there for as long as the session goes on; who tries again finds it.
+            Some(_) => {
+                pair.requests.clear();
+                pair.other_deletes(other);
+                pair.acquire(Mode::TryLock);
+                assert_eq!(pair.settle(), GRANTED);
+                assert_eq!(own_key(&pair), key);
+            }
+            None => {
+                assert_eq!(pair.settle(), Some(Answer::Refused));
+                assert!(pair.member.get(key).is_none());
+            }
+        }
+    }
+}
+
 /// ErrSessionExpired: the own key went while it waited (row E1).
 #[test]
 fn a_waiter_whose_key_is_gone_begins_anew_if_it_looks() {

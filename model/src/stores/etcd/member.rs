@@ -353,7 +353,7 @@ impl Etcd {
         }
         let part = self.part();
         let (boot, reads) = (part.boot.wrapping_add(1), part.reads);
-        let power_losses = part.power_losses.wrapping_add(u8::from(power_lost));
+        let power_losses = part.power_losses.saturating_add(u8::from(power_lost));
         let mut raft = if is_log_lost { Raft::fresh() } else { part.raft.clone() };
         let applied = if is_log_lost { 0 } else { part.applied };
         raft.restart(applied, cx);

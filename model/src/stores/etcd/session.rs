@@ -359,10 +359,9 @@ impl Session {
                 match (&awaited.kind, &outcome) {
                     (Kind::Watch { .. } | Kind::WatchDeletion { .. }, Outcome::Watching { boot }) => {
                         let heard_at = here.now_if_it_pings();
-                        let stream = awaited.stream.map(|WatchStream { server, .. }| WatchStream {
-                            server,
-                            boot: Some(*boot),
-                            heard_at,
+                        // What was said before the host went comes late.
+                        let stream = awaited.stream.map(|WatchStream { server, boot: known, .. }| {
+                            WatchStream { server, boot: known.max(Some(*boot)), heard_at }
                         });
                         self.awaited = Some(Awaited { stream, ..awaited });
                     }
@@ -452,7 +451,7 @@ impl Session {
             // That its member is there is news once, unless its answers are what tells that it is still there.
             Outcome::Watching { boot } => self.awaited.as_ref().is_none_or(|awaited| {
                 let is_news =
-                    awaited.stream.is_some_and(|known| known.heard_at.is_some() || known.boot != Some(boot));
+                    awaited.stream.is_some_and(|known| known.heard_at.is_some() || known.boot < Some(boot));
                 awaited.serial != reply.serial || !is_news
             }),
             _ => self.awaited.as_ref().is_none_or(|awaited| awaited.serial != reply.serial),
