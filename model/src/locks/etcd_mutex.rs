@@ -25,7 +25,8 @@
 //! counted from the arrival of an answer, not from what was answered, and looked at once a second
 //! ([`SessionSettings`](crate::stores::etcd::session::SessionSettings)). A waiter whose key went with its lease while it
 //! waited, if nobody looks (row E1). And `Unlock`, which deletes a key by its name: said again after its answer was
-//! lost, it deletes what the same session has locked since (row E4, open: etcd-io/etcd#22082).
+//! lost, it deletes what the same session has locked since (row E4, open: etcd-io/etcd#22082). A waiter waits for ever if the host of the
+//! member that it watches at loses its power, and nothing pings it (row E19).
 //!
 //! **Where the source is silent.** What the application does when `Lock` or `Unlock` returns an error: here it calls `Lock`
 //! again, with another session if the lease is gone, and `Unlock` as [`UnlockErrors`] says; it takes an error of `TryLock` for a

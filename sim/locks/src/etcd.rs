@@ -93,7 +93,7 @@ pub(crate) fn locks_on_three() -> Vec<Box<dyn AnyLock>> {
             servers: MEMBERS,
             ..Registered::new(
                 "etcd-mutex-3-repaired",
-                "the same, with create revisions as tokens, a guarded unlock, and a deadline that comes before the lease's",
+                "the same, with create revisions as tokens, a guarded unlock, pings, and a deadline that comes before the lease's",
                 || on_three(setup(etcd_mutex::Settings::repaired())),
             )
         }),
