@@ -489,6 +489,11 @@ pub trait Store: Data {
     /// was told, nothing has ended.
     const TELLS_OF_ENDS: bool = false;
 
+    /// Whether servers with these settings look at their wall clocks.
+    fn reads_wall_clock(_settings: &Self::Settings) -> bool {
+        true
+    }
+
     /// The settings for so many clients: other ones only where they name that number.
     fn used_by(settings: &Self::Settings, _clients: u8) -> Self::Settings {
         settings.clone()

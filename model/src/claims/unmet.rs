@@ -17,6 +17,8 @@ use serde::Serialize;
 pub struct Sight {
     /// Whether clients look at their wall clocks.
     reads_wall_clock: bool,
+    /// Whether servers look at theirs.
+    servers_read_wall_clock: bool,
     /// Whether the store tells of every record that ends.
     tells_of_ends: bool,
     /// Whether late writes are judged, and there is something to turn them down.
@@ -29,6 +31,7 @@ impl Sight {
         let late_writes = [Promise::FencedResource, Promise::LostUpdate];
         Sight {
             reads_wall_clock: Y::reads_wall_clock(&setup.lock),
+            servers_read_wall_clock: Y::Store::reads_wall_clock(&setup.store),
             tells_of_ends: Y::Store::TELLS_OF_ENDS,
             is_guarded: Y::is_guarded(setup) && late_writes.iter().any(|promise| judged.contains(*promise)),
         }
@@ -43,7 +46,7 @@ pub enum Unmet {
     NothingEnded,
     /// [`Assumption::StopsInTime`] was dropped, and no lock came to its end before its holder.
     NothingOutlived,
-    /// An assumption about clients' wall clocks was dropped, and no client looks at one.
+    /// An assumption about the wall clocks of clients, or of servers, was dropped, and none of these looks at one.
     NoClockRead,
     /// Something keeps the writes of earlier holders out, and none came.
     NothingTurnedDown,
@@ -55,7 +58,7 @@ impl Unmet {
         match self {
             Unmet::NothingEnded => "no lease, session or record is seen to have ended",
             Unmet::NothingOutlived => "nobody held for longer than its lock lasted",
-            Unmet::NoClockRead => "no client reads a wall clock",
+            Unmet::NoClockRead => "nobody whose wall clock may be wrong reads it",
             Unmet::NothingTurnedDown => "no write was turned down: any token would do, or none",
         }
     }
@@ -72,6 +75,7 @@ pub fn unmet(dropped: &[Assumption], sight: Sight, seen: &Coverage) -> Vec<Unmet
         Assumption::ClocksAgree | Assumption::NoClockStep | Assumption::NoClockFreeze => {
             (!sight.reads_wall_clock).then_some(Unmet::NoClockRead)
         }
+        Assumption::NoServerClockStep => (!sight.servers_read_wall_clock).then_some(Unmet::NoClockRead),
         // Their faults are counted.
         Assumption::NoPause
         | Assumption::NoSuspend
@@ -79,7 +83,6 @@ pub fn unmet(dropped: &[Assumption], sight: Sight, seen: &Coverage) -> Vec<Unmet
         | Assumption::NoLoss
         | Assumption::NoDuplicate
         | Assumption::BoundedDrift
-        | Assumption::NoServerClockStep
         | Assumption::MajorityUp
         | Assumption::Durable => None,
         // They are about what is there from the beginning.
@@ -103,7 +106,12 @@ pub fn unmet(dropped: &[Assumption], sight: Sight, seen: &Coverage) -> Vec<Unmet
 mod tests {
     use super::*;
 
-    const TELLING: Sight = Sight { reads_wall_clock: true, tells_of_ends: true, is_guarded: false };
+    const TELLING: Sight = Sight {
+        reads_wall_clock: true,
+        servers_read_wall_clock: true,
+        tells_of_ends: true,
+        is_guarded: false,
+    };
 
     #[test]
     fn that_nothing_ends_is_put_to_the_test_where_something_ended() {
@@ -125,6 +133,10 @@ mod tests {
         assert_eq!(unmet(&both, unread, &Coverage::default()), [Unmet::NoClockRead]);
         assert!(unmet(&both, TELLING, &Coverage::default()).is_empty());
         assert!(unmet(&[], unread, &Coverage::default()).is_empty());
+        let servers = [Assumption::NoServerClockStep];
+        assert!(unmet(&servers, unread, &Coverage::default()).is_empty());
+        let unread = Sight { servers_read_wall_clock: false, ..TELLING };
+        assert_eq!(unmet(&servers, unread, &Coverage::default()), [Unmet::NoClockRead]);
     }
 
     #[test]

@@ -236,6 +236,10 @@ impl Store for Chubby {
     const SETTLES: bool = false;
     const TELLS_OF_ENDS: bool = true;
 
+    fn reads_wall_clock(_settings: &Settings) -> bool {
+        false
+    }
+
     /// One server is all of the cell that is seen: another would be another cell, and nobody asks it.
     fn new(_me: u8, _servers: u8, _settings: &Settings) -> Self {
         Chubby::default()

@@ -304,6 +304,10 @@ impl Store for Dlm {
         settings
     }
 
+    fn reads_wall_clock(_settings: &Settings) -> bool {
+        false
+    }
+
     fn new(me: u8, servers: u8, settings: &Settings) -> Self {
         let member = (servers > 1).then(|| Box::new(Member::new(me, servers, settings)));
         Dlm { member, ..Dlm::default() }

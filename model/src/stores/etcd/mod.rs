@@ -357,6 +357,10 @@ impl Store for Etcd {
     const SHOWS_CLIENTS: bool = true;
     const TELLS_OF_ENDS: bool = true;
 
+    fn reads_wall_clock(settings: &Settings) -> bool {
+        settings.lease_clock == LeaseClock::Wall
+    }
+
     fn leads(&self) -> bool {
         self.part.as_ref().is_none_or(|part| part.raft.leads())
     }

@@ -309,6 +309,10 @@ impl Store for FeedbackStore {
     const SETTLES: bool = false;
     const TELLS_OF_ENDS: bool = true;
 
+    fn reads_wall_clock(_settings: &Settings) -> bool {
+        false
+    }
+
     fn is_durable(settings: &Settings) -> bool {
         settings.log == Log::Synced
     }

@@ -126,6 +126,10 @@ impl Store for Memory {
 
     const SETTLES: bool = false;
 
+    fn reads_wall_clock(_settings: &Settings) -> bool {
+        false
+    }
+
     fn new(_me: u8, _servers: u8, _settings: &Settings) -> Self {
         Memory::default()
     }

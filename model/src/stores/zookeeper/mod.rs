@@ -165,6 +165,10 @@ impl Store for ZooKeeper {
     const SHOWS_CLIENTS: bool = true;
     const TELLS_OF_ENDS: bool = true;
 
+    fn reads_wall_clock(settings: &Settings) -> bool {
+        settings.session_clock == SessionClock::Wall
+    }
+
     const SETTLES: bool = false;
 
     const PEERS_IN_ORDER: bool = true;
