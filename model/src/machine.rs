@@ -438,6 +438,11 @@ pub trait Lock: Data {
         true
     }
 
+    /// Whether anything of it rests on the wall clock of a server that has one.
+    fn needs_server_clock(_settings: &Self::Settings) -> bool {
+        true
+    }
+
     /// Whether somebody looks at what keeps out the write of a holder whose time is over. By default a resource that checks tokens does.
     fn is_guarded(_settings: &Self::Settings, workload: &Workload) -> bool {
         workload.writes.reach_the_resource() && workload.resource_checks

@@ -76,6 +76,11 @@ pub trait System: Data {
         true
     }
 
+    /// Whether anything rests on the wall clock of a server ([`Lock::needs_server_clock`]).
+    fn needs_server_clock(_settings: &Self::Settings) -> bool {
+        true
+    }
+
     /// Whether somebody looks at what keeps late writes out ([`Lock::is_guarded`]).
     fn is_guarded(_setup: &Setup<Self>) -> bool {
         false
@@ -271,6 +276,10 @@ impl<L: Lock> System for L {
 
     fn reads_wall_clock(settings: &L::Settings) -> bool {
         L::reads_wall_clock(settings)
+    }
+
+    fn needs_server_clock(settings: &L::Settings) -> bool {
+        L::needs_server_clock(settings)
     }
 
     fn is_guarded(setup: &Setup<L>) -> bool {

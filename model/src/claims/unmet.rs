@@ -31,7 +31,8 @@ impl Sight {
         let late_writes = [Promise::FencedResource, Promise::LostUpdate];
         Sight {
             reads_wall_clock: Y::reads_wall_clock(&setup.lock),
-            servers_read_wall_clock: Y::Store::reads_wall_clock(&setup.store),
+            servers_read_wall_clock: Y::Store::reads_wall_clock(&setup.store)
+                && Y::needs_server_clock(&setup.lock),
             tells_of_ends: Y::Store::TELLS_OF_ENDS,
             is_guarded: Y::is_guarded(setup) && late_writes.iter().any(|promise| judged.contains(*promise)),
         }
@@ -66,9 +67,10 @@ impl Unmet {
 
 /// What did not happen in a space, of what these assumptions rule out; empty if dropping them was put to the test.
 pub fn unmet(dropped: &[Assumption], sight: Sight, seen: &Coverage) -> Vec<Unmet> {
-    let ended = seen.records_gone + seen.lost_leases > 0;
-    // Who does not tell of an end may have had one where something struck that brings it about.
-    let may_have_ended = ended || !sight.tells_of_ends && seen.faults > 0;
+    // Who holds may have stopped for another reason, where the end itself would have been told.
+    let ended = seen.records_gone > 0 || !sight.tells_of_ends && seen.lost_leases > 0;
+    // Who does not tell of an end may have had one where something struck that brings it about, or was kept from it.
+    let may_have_ended = ended || !sight.tells_of_ends && seen.faults + seen.renewed > 0;
     let of = |assumption: &Assumption| match assumption {
         Assumption::NoExpiry => (!may_have_ended).then_some(Unmet::NothingEnded),
         Assumption::StopsInTime => (!ended && seen.faults == 0).then_some(Unmet::NothingOutlived),
@@ -124,6 +126,11 @@ mod tests {
         let silent = Sight { tells_of_ends: false, ..TELLING };
         assert_eq!(unmet(&dropped, silent, &Coverage::default()), [Unmet::NothingEnded]);
         assert!(unmet(&dropped, silent, &struck).is_empty());
+        let renewed = Coverage { renewed: 1, ..Coverage::default() };
+        assert!(unmet(&dropped, silent, &renewed).is_empty());
+        // A holder that stops for fear of it is no end.
+        let stopped = Coverage { lost_leases: 1, ..Coverage::default() };
+        assert_eq!(unmet(&dropped, TELLING, &stopped), [Unmet::NothingEnded]);
     }
 
     #[test]

@@ -356,4 +356,9 @@ impl Lock for CassandraLwt {
     fn lease(settings: &Settings) -> Option<Micros> {
         settings.ttl_seconds.map(|seconds| Micros::seconds(i64::from(seconds)))
     }
+
+    /// Timestamps are the ballots' of its coordinators.
+    fn reads_wall_clock(_settings: &Settings) -> bool {
+        false
+    }
 }

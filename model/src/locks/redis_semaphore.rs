@@ -473,4 +473,9 @@ impl Lock for RedisSemaphore {
     fn reads_wall_clock(settings: &Settings) -> bool {
         settings.stamps == Stamps::Clients
     }
+
+    /// Entries have scores, and the set that they are in has no life of its own.
+    fn needs_server_clock(settings: &Settings) -> bool {
+        settings.stamps == Stamps::Server
+    }
 }

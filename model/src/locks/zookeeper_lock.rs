@@ -658,9 +658,10 @@ impl Lock for ZookeeperLock {
         false
     }
 
-    fn is_guarded(settings: &Settings, workload: &Workload) -> bool {
+    fn is_guarded(_settings: &Settings, workload: &Workload) -> bool {
         match workload.writes {
-            Writes::Store => settings.fence == Fence::Check,
+            // A session that is over writes nothing, whatever else is looked at.
+            Writes::Store => true,
             Writes::None | Writes::Resource | Writes::ReadModifyWrite { .. } => {
                 workload.writes.reach_the_resource() && workload.resource_checks
             }

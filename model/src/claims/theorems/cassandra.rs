@@ -170,7 +170,7 @@ fn mutual_exclusion(theorem: &'static str, calls: Calls, promise: Promise) -> Ve
             Untested,
             "whoever leaves before its record expires needs no renewal",
         ),
-        leased("holds longer, messages at once", LONG_HOLD, 0, Untested, "the renewal at N/2 comes in time"),
+        leased("holds longer, messages at once", LONG_HOLD, 0, Holds, "the renewal at N/2 comes in time"),
         leased(
             "holds longer, slow messages",
             LONG_HOLD,

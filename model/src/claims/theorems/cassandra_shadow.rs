@@ -129,7 +129,7 @@ fn mutual_exclusion() -> Vec<Claim> {
             (ttl, ttl),
             0,
             LONG_HOLD,
-            Untested,
+            Holds,
             "the renewal at N/2 comes in time",
         ),
         leased(

@@ -78,7 +78,7 @@ fn exclusion() -> Vec<Claim> {
             "power loss, log synced",
             NoExpiry,
             |space| space.bounds.power_losses = 1,
-            Holds,
+            Untested,
             "sessions and znodes survive, and all sessions have their full time again",
         ),
         dropped(&[NoServerClockStep], Untested, "sessions are counted by the monotonic clock"),

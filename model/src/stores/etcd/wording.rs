@@ -108,7 +108,10 @@ impl Display for Txn {
 
 impl Display for Request {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        write!(f, "{}", self.operation)
+        match self.way {
+            Way::Alone | Way::NewStream | Way::OpenStream => write!(f, "{}", self.operation),
+            Way::Connection { .. } => write!(f, "connection of {}", self.operation),
+        }
     }
 }
 

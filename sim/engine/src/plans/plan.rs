@@ -111,6 +111,17 @@ pub enum Side {
     Nodes(SmallVec<[Target; 4]>),
 }
 
+impl Side {
+    /// Whether it is one node, whoever takes part.
+    fn is_one(&self) -> bool {
+        match self {
+            Side::Resource => true,
+            Side::Nodes(nodes) => nodes.len() == 1,
+            Side::Everybody | Side::Clients | Side::Servers => false,
+        }
+    }
+}
+
 /// What goes wrong.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -246,6 +257,27 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// Whether nothing comes of it, whomever it strikes: it is over as it begins, or by nothing.
+    pub fn amounts_to_nothing(&self) -> bool {
+        let is_over = |length: Micros| length <= Micros::ZERO;
+        match *self {
+            Fault::Pause { length, .. }
+            | Fault::Suspend { length, .. }
+            | Fault::Isolate { length, .. }
+            | Fault::Freeze { length, .. }
+            | Fault::Cut { length, .. } => is_over(length),
+            Fault::SlowLink { extra, length, .. } => is_over(extra) || is_over(length),
+            Fault::LoseNext { count, .. } => count == 0,
+            Fault::ClockStep { by, .. } => by == Micros::ZERO,
+            Fault::Strobe { by, times, .. } => by == Micros::ZERO || times == 0,
+            Fault::Drift { ppm, .. } => ppm == 0,
+            Fault::CoarseClock { granularity, .. } => granularity <= Micros(1),
+            Fault::Crash { .. } | Fault::PowerLoss { .. } | Fault::Replace { .. } | Fault::Reset { .. } => {
+                false
+            }
+        }
+    }
+
     /// Whether it does no more than to put a clock wrong.
     pub fn is_of_a_clock(&self) -> bool {
         match self {
@@ -411,11 +443,12 @@ impl Display for Fault {
             Fault::SlowLink { from, to, extra, length } => {
                 write!(f, "from {from} to {to} messages take {extra} longer for {length}")
             }
-            Fault::LoseNext { from, to, count: 1 } => {
-                write!(f, "the next message from {from} to {to} is lost")
-            }
             Fault::LoseNext { from, to, count } => {
-                write!(f, "the next {count} messages from {from} to {to} are lost")
+                let on_each = if from.is_one() && to.is_one() { "" } else { " on each link" };
+                match count {
+                    1 => write!(f, "the next message{on_each} from {from} to {to} is lost"),
+                    count => write!(f, "the next {count} messages{on_each} from {from} to {to} are lost"),
+                }
             }
             Fault::Suspend { node, length, wall_too } => {
                 let clocks = if *wall_too { "both its clocks" } else { "its monotonic clock" };

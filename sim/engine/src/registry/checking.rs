@@ -108,7 +108,10 @@ impl Checked {
     /// mattered to anybody, is vacuous.
     #[must_use]
     pub fn without(mut self, dropped: &[Assumption]) -> Checked {
-        self.unmet = unmet(dropped, self.sight, &self.exploration.coverage);
+        // A run that breaks the promise is evidence by itself.
+        if self.verdict != CheckVerdict::Violated {
+            self.unmet = unmet(dropped, self.sight, &self.exploration.coverage);
+        }
         if self.verdict == CheckVerdict::Holds && !self.unmet.is_empty() {
             self.verdict = CheckVerdict::Vacuous;
         }

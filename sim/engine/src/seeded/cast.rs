@@ -67,19 +67,21 @@ impl Cast {
 
     /// Whether a fault has anything here that it can befall: a link, a connection, a clock, a message.
     pub fn can_be_struck(self, fault: &Fault) -> bool {
+        if fault.amounts_to_nothing() {
+            return false;
+        }
         match fault {
-            Fault::Cut { from, to, .. } | Fault::SlowLink { from, to, .. } => {
-                self.links(from, to).next().is_some()
-            }
-            Fault::LoseNext { from, to, count } => *count > 0 && self.links(from, to).next().is_some(),
+            Fault::Cut { from, to, .. }
+            | Fault::SlowLink { from, to, .. }
+            | Fault::LoseNext { from, to, .. } => self.links(from, to).next().is_some(),
             Fault::Reset { between, and } => {
                 self.links(between, and).any(|(one, other)| are_connected(one, other))
             }
             Fault::ClockStep { node, .. }
             | Fault::Drift { node, .. }
             | Fault::Freeze { node, .. }
+            | Fault::Strobe { node, .. }
             | Fault::CoarseClock { node, .. } => *node != Target::Resource,
-            Fault::Strobe { node, times, .. } => *node != Target::Resource && *times > 0,
             Fault::Pause { .. }
             | Fault::Suspend { .. }
             | Fault::Crash { .. }

@@ -1,6 +1,6 @@
 //! Which plans no engine should be given: they come from files and tokens, which may say anything.
 
-use super::{Fault, Plan, Planned, Target, When};
+use super::{Fault, Plan, Planned, When};
 use crate::seeded::cast::Cast;
 use crate::seeded::schedule::Schedule;
 use picklock_model::time::Micros;
@@ -62,10 +62,9 @@ impl Plan {
             When::Trigger { client: None, .. } => (0..clients).any(is_struck_by),
         };
         let what = match fault {
-            Fault::LoseNext { count: 0, .. } => "no message is lost by this",
+            fault if fault.amounts_to_nothing() => "this amounts to nothing",
             Fault::Cut { .. } | Fault::SlowLink { .. } | Fault::LoseNext { .. } => "there is no such link",
             Fault::Reset { .. } => "there is no such connection",
-            Fault::Strobe { times: 0, node, .. } if *node != Target::Resource => "no clock steps by this",
             _ => "the resource has no clock that could go wrong",
         };
         (!is_struck).then(|| format!("{what}: {planned}"))
@@ -131,7 +130,7 @@ fn bad_number(name: &str, value: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plans::plan::{Side, Trigger};
+    use crate::plans::plan::{Side, Target, Trigger};
     use crate::seeded::network::Network;
 
     #[test]
@@ -184,7 +183,9 @@ mod tests {
         let step = Fault::ClockStep { node: Target::Resource, by: length };
         is_told(why(good, vec![at(step)]), "the resource has no clock that could go wrong");
         let none = Fault::LoseNext { from: Side::Clients, to: Side::Servers, count: 0 };
-        is_told(why(good, vec![at(none)]), "no message is lost by this");
+        is_told(why(good, vec![at(none)]), "this amounts to nothing");
+        let at_once = Fault::Pause { node: Target::Client(0), length: Micros::ZERO };
+        is_told(why(good, vec![at(at_once)]), "this amounts to nothing");
 
         // Whose links these are is only known when somebody has pulled the trigger.
         let one = |target| Side::Nodes([target].into_iter().collect());
