@@ -12,7 +12,7 @@ const UNANSWERED: &str = "the client counts its lease from an answer's arrival, 
 const TOO_SLOW: &str = "a client whose clock loses more than its margin while a lease lasts stops too late";
 const UNFENCED: &str =
     "no fencing token is shown: the write of a holder that has outlived its lease is accepted";
-const TOO_SLOW_OF_THREE: &str = "a client whose clock loses half of a lease's time, where the members' gain as much, stops too late if messages are slow, too (--plan; no seed's clock drifts so far)";
+const TOO_SLOW_OF_THREE: &str = "a client whose clock loses half of a lease's time, where the members' gain as much, stops too late (--plan; no seed's clock drifts so far)";
 const DELETED_TWICE: &str = "a member does a deletion and crashes before it says so: said again, it is of the next one's key (row E16)";
 const UNHEARD: &str = "keep-alives are lost, or go to a member that is dead, for as long as the lease lasts, and the client looks once a second";
 const TWICE: &str = "a deletion that comes late is of the next key of the same name (row E4)";
@@ -58,6 +58,7 @@ pub(super) const CELLS: &[Cell] = &{
         broken("etcd-mutex-repaired", "duplicate", StarvationFreedom, PUT_LATE),
         broken("etcd-mutex-3", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-mutex-3", "clock", MutualExclusion, TOO_SLOW_OF_THREE),
+        broken("etcd-mutex-3", "clock", FencedResource, TOO_SLOW_OF_THREE),
         broken("etcd-mutex-3", "loss", MutualExclusion, UNHEARD),
         broken("etcd-mutex-3", "loss", FencedResource, UNFENCED),
         broken("etcd-mutex-3", "crash", MutualExclusion, UNHEARD),
@@ -90,6 +91,7 @@ pub(super) const CELLS: &[Cell] = &{
         broken("etcd-election-repaired", "duplicate", StarvationFreedom, PUT_LATE),
         broken("etcd-election-3", "pause", MutualExclusion, OUTLIVED),
         broken("etcd-election-3", "clock", MutualExclusion, TOO_SLOW_OF_THREE),
+        broken("etcd-election-3", "clock", FencedResource, TOO_SLOW_OF_THREE),
         broken("etcd-election-3", "loss", MutualExclusion, UNHEARD),
         broken("etcd-election-3", "loss", FencedResource, UNFENCED),
         broken("etcd-election-3", "crash", MutualExclusion, UNHEARD),
