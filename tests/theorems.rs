@@ -329,7 +329,8 @@ fn what_has_no_tokens_lets_late_writers_in_whatever_outlives_the_lock() {
 fn a_clock_that_is_said_to_be_read_by_nobody_changes_no_space() {
     let mut seen = 0;
     for claim in claims().iter().filter(|claim| claim.dropped == [Assumption::ClocksAgree] && !claim.long) {
-        let is_small = matches!(claim.theorem, "zookeeper" | "chubby" | "semaphore" | "redlock");
+        // Where a server reads its clock, a state knows how far all clocks are from each other, whoever looks.
+        let is_small = matches!(claim.theorem, "zookeeper" | "chubby" | "election");
         if claim.expected != Expected::Untested || !is_small {
             continue;
         }
@@ -342,7 +343,7 @@ fn a_clock_that_is_said_to_be_read_by_nobody_changes_no_space() {
         assert_eq!(explored(&agreeing), explored(&claim.space), "{}", title(claim));
         seen += 1;
     }
-    assert!(seen >= 4, "{seen} spaces");
+    assert!(seen >= 3, "{seen} spaces");
 }
 
 /// A lease that never has to be renewed says nothing about renewal.

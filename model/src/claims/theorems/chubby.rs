@@ -228,7 +228,7 @@ fn exclusion() -> Vec<Claim> {
 /// The generation as token, and a resource that compares it with the newest one it has seen.
 fn fencing() -> Vec<Claim> {
     use Assumption::*;
-    use Expected::{Holds, Violated};
+    use Expected::{Holds, Untested, Violated};
     const PROMISE: [Promise; 1] = [Promise::FencedResource];
     let space = |writes, fence, assumptions: &[Assumption]| {
         let mut space = without(&PROMISE, assumptions);
@@ -302,7 +302,7 @@ fn fencing() -> Vec<Claim> {
             Fence::None,
             &[NoPause],
             |_| {},
-            Holds,
+            Untested,
             IN_SESSION,
         ),
         variant(
