@@ -126,8 +126,9 @@ pub const TTL: Micros = Micros(3 * TICK.0);
 /// How long a pause must be to outlast a session of Consul's.
 pub const CONSUL_LONG_TICKS: u8 = 8;
 
-/// How many losses it takes, in a row, to end a session of Consul's under its holder: all that renews it in nearly two TTLs.
-pub const CONSUL_LOSSES: u8 = 5;
+/// How many losses it takes, in a row, to end a session of Consul's under its holder: all that renews it in one TTL, after which nothing
+/// is sent any more.
+pub const CONSUL_LOSSES: u8 = 3;
 
 /// A lock of Consul's, in ticks, as these settings have it but for the lengths: a renewal each tick, an attempt each tick, no
 /// lock-delay.

@@ -420,7 +420,7 @@ fn consul() -> Vec<Claim> {
         written(
             &[NoLoss],
             Violated,
-            "five renewals in a row are lost, the session ends, and the holder looks at no clock (with four it holds)",
+            "all renewals of a TTL are lost, no other one is sent, the session ends, and the holder looks at no clock (two losses are too few)",
         ),
         written(
             &[BoundedDrift],
@@ -448,18 +448,7 @@ fn consul() -> Vec<Claim> {
             "the lock is lost, and its holder is told before it is another's",
         ),
         stops(&[], Holds, "a holder counts one TTL where the leader counts two"),
-        Claim {
-            long: true,
-            ..stops(&[NoLoss], Holds, "a holder counts one TTL where the leader counts two")
-        },
-        with(
-            "stops by its own count, one loss",
-            Settings::consul_repaired(),
-            &[NoLoss],
-            &|space| space.bounds.losses = 1,
-            Holds,
-            "a holder counts one TTL where the leader counts two",
-        ),
+        stops(&[NoLoss], Holds, "a holder counts one TTL where the leader counts two"),
         stops(&[BoundedDrift], Violated, "two TTLs by the leader's clock are less than one by the holder's"),
         stops(&[NoFailOver], Holds, "a holder counts one TTL where the leader counts two"),
         with(
