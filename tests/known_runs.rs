@@ -62,15 +62,6 @@ fn every_run_that_the_matrix_knows_to_break_a_promise_breaks_it() {
     assert!(wrong.is_empty(), "these break nothing: {}", wrong.join(", "));
 }
 
-/// Two hold at once in this run, and one of them reads then that its lease was prolonged: 57 ms after the other one's grant, though its
-/// cell was written before that.
-#[test]
-fn who_reads_late_of_a_renewal_that_came_in_time_is_not_accused_of_taking_a_lease_back() {
-    let run = |promise| KnownRun { lock: "cassandra-timed-repaired", fault: "all", seed: 41, promise };
-    let breaks = |promise| breaks(lock(run(promise).lock).as_ref(), &run(promise));
-    assert!(breaks(Promise::MutualExclusion) && !breaks(Promise::LeaseLoss));
-}
-
 #[test]
 fn no_known_run_breaks_what_is_believed_to_be_kept() {
     for cell in MATRIX.into_iter().flatten().filter(|cell| cell.known != Known::Broken) {
@@ -102,6 +93,7 @@ fn what_one_kind_of_fault_breaks_all_of_them_are_known_to_break() {
 /// Where two hold at once and no token is shown, a late write is a matter of time. These alone nobody has met yet.
 const LATE_WRITES_NOT_MET: &[(&str, &str)] = &[
     ("cassandra-kept", "crash"),
+    ("etcd-mutex-3", "partition"),
     ("etcd-mutex-3", "crash"),
     ("etcd-mutex-3", "power-loss"),
     ("etcd-election-3", "crash"),
