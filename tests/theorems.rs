@@ -411,6 +411,9 @@ fn complaint(claim: &Claim, checked: &Checked) -> Option<String> {
         Expected::Untested => CheckVerdict::Vacuous,
     };
     let found = checked.counterexample.as_ref();
+    if claim.expected == Expected::Untested && !checked.is_merely_unmet() {
+        return Some(format!("{}: it is to be vacuous, and for no other reason: {checked:?}", title(claim)));
+    }
     if checked.verdict != expected {
         let verdicts = format!("{}, but claimed to be {}", checked.verdict.name(), expected.name());
         let why = format!("{verdicts} ({})", claim.reason);

@@ -443,11 +443,6 @@ pub trait Lock: Data {
         true
     }
 
-    /// Whether somebody looks at what keeps out the write of a holder whose time is over. By default a resource that checks tokens does.
-    fn is_guarded(_settings: &Self::Settings, workload: &Workload) -> bool {
-        workload.writes.reach_the_resource() && workload.resource_checks
-    }
-
     /// A setting that does nothing in this use, and why not.
     fn idle(_settings: &Self::Settings, _workload: &Workload) -> Option<Idle> {
         None

@@ -81,11 +81,6 @@ pub trait System: Data {
         true
     }
 
-    /// Whether somebody looks at what keeps late writes out ([`Lock::is_guarded`]).
-    fn is_guarded(_setup: &Setup<Self>) -> bool {
-        false
-    }
-
     /// A setting that does nothing in this use ([`Lock::idle`]).
     fn idle(_setup: &Setup<Self>) -> Option<Idle> {
         None
@@ -280,10 +275,6 @@ impl<L: Lock> System for L {
 
     fn needs_server_clock(settings: &L::Settings) -> bool {
         L::needs_server_clock(settings)
-    }
-
-    fn is_guarded(setup: &Setup<L>) -> bool {
-        L::is_guarded(&setup.lock, &setup.workload)
     }
 
     fn idle(setup: &Setup<L>) -> Option<Idle> {

@@ -9,6 +9,7 @@ use crate::cluster::Setup;
 use crate::explore::Coverage;
 use crate::machine::Store;
 use crate::system::System;
+use crate::workload::Writes;
 use picklock_properties::{Promise, PromiseSet};
 use serde::Serialize;
 
@@ -29,12 +30,16 @@ impl Sight {
     /// Of this setup, where these promises are judged.
     pub fn of<Y: System>(setup: &Setup<Y>, judged: PromiseSet) -> Sight {
         let late_writes = [Promise::FencedResource, Promise::LostUpdate];
+        let workload = &setup.workload;
+        let checks_tokens = workload.writes.reach_the_resource() && workload.resource_checks;
+        // A session that is over writes nothing in the store, whatever else is looked at.
+        let is_guarded = checks_tokens || workload.writes == Writes::Store;
         Sight {
             reads_wall_clock: Y::reads_wall_clock(&setup.lock),
             servers_read_wall_clock: Y::Store::reads_wall_clock(&setup.store)
                 && Y::needs_server_clock(&setup.lock),
             tells_of_ends: Y::Store::TELLS_OF_ENDS,
-            is_guarded: Y::is_guarded(setup) && late_writes.iter().any(|promise| judged.contains(*promise)),
+            is_guarded: is_guarded && late_writes.iter().any(|promise| judged.contains(*promise)),
         }
     }
 }

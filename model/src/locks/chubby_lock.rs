@@ -44,7 +44,7 @@ use crate::machine::{
 use crate::stores::chubby::session::{Here, Notice, Notices, Session};
 use crate::stores::chubby::{Change, Chubby, Generation, Handle, Operation, Outcome, Reply};
 use crate::time::{Due, Micros, Monotonic};
-use crate::workload::{Workload, Writes};
+use crate::workload::Workload;
 use picklock_properties::{Access, AccessModes, ClientId, Event, FencingToken, LockId, Mode};
 use serde::{Deserialize, Serialize};
 
@@ -385,16 +385,6 @@ impl Lock for ChubbyLock {
 
     fn reads_wall_clock(_settings: &Settings) -> bool {
         false
-    }
-
-    fn is_guarded(_settings: &Settings, workload: &Workload) -> bool {
-        match workload.writes {
-            // A session that is over writes nothing, whatever else is looked at.
-            Writes::Store => true,
-            Writes::None | Writes::Resource | Writes::ReadModifyWrite { .. } => {
-                workload.writes.reach_the_resource() && workload.resource_checks
-            }
-        }
     }
 
     fn idle(settings: &Settings, workload: &Workload) -> Option<Idle> {

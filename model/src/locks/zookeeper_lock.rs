@@ -658,16 +658,6 @@ impl Lock for ZookeeperLock {
         false
     }
 
-    fn is_guarded(_settings: &Settings, workload: &Workload) -> bool {
-        match workload.writes {
-            // A session that is over writes nothing, whatever else is looked at.
-            Writes::Store => true,
-            Writes::None | Writes::Resource | Writes::ReadModifyWrite { .. } => {
-                workload.writes.reach_the_resource() && workload.resource_checks
-            }
-        }
-    }
-
     fn idle(settings: &Settings, workload: &Workload) -> Option<Idle> {
         let is_unchecked = workload.writes.reach_the_resource() && !workload.resource_checks;
         let why = match settings.fence {

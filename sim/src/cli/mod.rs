@@ -207,8 +207,6 @@ impl Ending {
     fn of_claim(verdict: CheckVerdict, expected: Expected) -> Ending {
         match verdict {
             CheckVerdict::Incomplete => Ending::Incomplete,
-            // It is said to be no evidence.
-            CheckVerdict::Vacuous if expected == Expected::Untested => Ending::Fine,
             CheckVerdict::Vacuous => Ending::Vacuous,
             CheckVerdict::Holds | CheckVerdict::Violated => {
                 Ending::Unexpected.or_fine(verdict.contradicts(expected))

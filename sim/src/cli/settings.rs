@@ -79,6 +79,11 @@ impl Set {
             let options: Vec<String> = OPTIONS.iter().map(|name| format!("--{name}")).collect();
             return Err(BadCall(format!("--set {given}: check has options for it, {}", options.join(", "))));
         }
+        if let Some(given) = self.set.iter().find(|given| name_of(given) == "varies") {
+            return Err(BadCall(format!(
+                "--set {given}: a check draws nothing: it searches every schedule of exactly what is set"
+            )));
+        }
         let space = NamedSpace { setup: self.in_setup(lock, space.setup)?, ..space };
         let Surroundings { unseen, idle, .. } = lock.surroundings(&space)?;
         let is_set = |idle: &Idle| {

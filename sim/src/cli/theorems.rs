@@ -81,6 +81,9 @@ struct Row {
     nothing_expired: bool,
     /// Why it is no evidence that what was dropped is not needed.
     unmet: Vec<Unmet>,
+    /// Whether it is vacuous for no other reason.
+    #[serde(skip)]
+    is_merely_unmet: bool,
     expected: Expected,
     reason: &'static str,
     why_incomplete: Option<&'static str>,
@@ -249,6 +252,7 @@ impl Row {
             never_struck: checked.never_struck.clone(),
             nothing_expired: checked.nothing_expired,
             unmet: checked.unmet.clone(),
+            is_merely_unmet: checked.is_merely_unmet(),
             expected: claim.expected,
             reason: claim.reason,
             why_incomplete: why_incomplete(checked),
@@ -274,13 +278,7 @@ impl Row {
 
     /// Whether it is no evidence, as it is said to be.
     fn is_known_to_be_untested(&self) -> bool {
-        (self.verdict, self.expected) == (CheckVerdict::Vacuous, Expected::Untested)
-    }
-
-    /// Whether it is vacuous for no other reason than that nothing happened of what the dropped assumptions rule out.
-    fn is_merely_unmet(&self) -> bool {
-        let is_tested = self.untested.is_empty() && self.never_struck.is_empty() && !self.nothing_expired;
-        self.verdict == CheckVerdict::Vacuous && is_tested
+        self.is_merely_unmet && self.expected == Expected::Untested
     }
 
     /// Whether the verdict is the opposite of the claim.
@@ -289,7 +287,9 @@ impl Row {
     }
 
     fn ending(&self) -> Ending {
-        Ending::of_claim(self.verdict, self.expected)
+        let ending = Ending::of_claim(self.verdict, self.expected);
+        // It is said to be no evidence, and is none for that reason alone.
+        if self.is_known_to_be_untested() { Ending::Fine } else { ending }
     }
 
     /// As a build server shows it.
@@ -382,7 +382,7 @@ fn line(row: &Row, nth: usize, lay: Lay, paint: Paint) -> String {
         row.seconds,
     );
     text += &paint.text(Tone::Faint, &wrapped(&row.space(), Screen::text_width(), "    "));
-    for fall in row.falls.iter().filter(|_| row.verdict == CheckVerdict::Holds || row.is_merely_unmet()) {
+    for fall in row.falls.iter().filter(|_| row.verdict == CheckVerdict::Holds || row.is_merely_unmet) {
         text += &paint.text(Tone::Unclear, &wrapped(&fall.in_words(), Screen::text_width(), "    "));
     }
     if row.verdict == CheckVerdict::Vacuous {

@@ -87,6 +87,7 @@ fn what_cannot_be_set_is_refused_in_a_sentence() {
             "--set fence=Czxid: it does nothing here: the resource does not look at the tokens",
         ),
         ("check consul-lock --drop stops-in-time", "--drop stops-in-time: "),
+        ("check redlock --set varies=false", "--set varies=false: a check draws nothing"),
         ("check redlock --rounds 9999999", "1 to 254, or endless"),
         // The number that stands for no end.
         ("check redlock --rounds 255", "1 to 254, or endless"),

@@ -117,6 +117,12 @@ impl Checked {
         }
         self
     }
+
+    /// Whether it is vacuous for that alone: the promise was put to the test, and every fault that was let in came.
+    pub fn is_merely_unmet(&self) -> bool {
+        let is_tested = self.untested.is_empty() && self.never_struck.is_empty() && !self.nothing_expired;
+        self.verdict == CheckVerdict::Vacuous && is_tested
+    }
 }
 
 /// One of four; the last two are never a pass.

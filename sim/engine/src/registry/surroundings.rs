@@ -154,7 +154,8 @@ fn used_in<Y: System>(workload: &Workload, servers: u8, bounds: Option<&Bounds>)
         (true, false) => format!("hold {}", workload.hold),
     };
     let think = match asks_at_any_time {
-        true => "ask when they like".to_owned(),
+        true if workload.think == Micros::ZERO || is_timeless => "ask when they like".to_owned(),
+        true => format!("ask when they like, {} after they left at the earliest", workload.think),
         false => format!("think {}", workload.think),
     };
     let writes = match (workload.writes, workload.resource_checks) {

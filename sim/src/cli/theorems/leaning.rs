@@ -89,7 +89,7 @@ fn word(rows: &[Row], theorem: &str, dropped: &str) -> (Tone, &'static str) {
     let is_it = |row: &&Row| row.theorem == theorem && row.dropped.as_deref() == Some(dropped);
     let all: Vec<&Row> = rows.iter().filter(is_it).collect();
     // Where others put it to the test, theirs is the word.
-    let put_to_the_test: Vec<&Row> = all.iter().copied().filter(|row| !row.is_merely_unmet()).collect();
+    let put_to_the_test: Vec<&Row> = all.iter().copied().filter(|row| !row.is_merely_unmet).collect();
     let is_unmet = put_to_the_test.is_empty() && !all.is_empty();
     let rows = if is_unmet { all } else { put_to_the_test };
     let verdicts: Vec<CheckVerdict> = rows.iter().map(|row| row.verdict).collect();
