@@ -270,8 +270,8 @@ impl Fault {
             Fault::LoseNext { count, .. } => count == 0,
             Fault::ClockStep { by, .. } => by == Micros::ZERO,
             Fault::Strobe { by, times, .. } => by == Micros::ZERO || times == 0,
-            Fault::Drift { ppm, .. } => ppm == 0,
-            Fault::CoarseClock { granularity, .. } => granularity <= Micros(1),
+            // A clock that was wrong is right from then on: no drift ends one, and the finest steps end coarse ones.
+            Fault::Drift { .. } | Fault::CoarseClock { .. } => false,
             Fault::Crash { .. } | Fault::PowerLoss { .. } | Fault::Replace { .. } | Fault::Reset { .. } => {
                 false
             }

@@ -89,6 +89,9 @@ fn a_drifting_clock_wakes_early_or_late() {
     let given = |faults| logged(&setup, &plan(faults), 1).1.event(granted(0, 1)).unwrap().0 / 100_000;
     assert_eq!(given(drift(250_000)), 80);
     assert_eq!(given(drift(-200_000)), 125);
+    // Half of the time it runs at 1.25, and then as it should.
+    let ends = Planned { when: When::At(Micros::seconds(4)), ..drift(0)[0].clone() };
+    assert_eq!(given(vec![drift(250_000)[0].clone(), ends]), 90);
 }
 
 #[test]
@@ -327,8 +330,7 @@ fn a_coarse_wall_clock_wakes_nobody_between_two_of_its_steps() {
     let given = |granularity, patience| {
         let coarse = at(Micros::ZERO, Fault::CoarseClock { node: A, granularity });
         let (outcome, log) = logged(&alone(Some(patience)), &plan(vec![coarse]), 1);
-        // Every clock shows whole microseconds.
-        assert_eq!(outcome.strikes.coarse_clocks, u64::from(granularity > Micros(1)));
+        assert_eq!(outcome.strikes.coarse_clocks, 1);
         log.event(granted(0, 1)).unwrap()
     };
     // The key is there within 20 ms. A clock of whole seconds shows 0 then, and 2 s, not 1.7 s, when it is looked at next.
