@@ -1,4 +1,7 @@
-//! Machines, stores and the exhaustive engine. One program, so that the engine is compiled once for each lock that these tests take.
+//! Machines, stores and the exhaustive engine. One program, and beside the locks' crate: the engine has been compiled there for each lock,
+//! and the compiler takes it from there.
+
+use picklock_locks as _;
 
 mod access;
 mod both_at_once;
