@@ -2,6 +2,6 @@
 
 mod known_runs;
 
-pub use known_runs::{KnownRun, faults_within, known_of, known_run, known_runs};
+pub use known_runs::{KnownRun, all_known_of, faults_within, known_of, known_run, known_runs};
 pub use picklock_engine::registry::*;
 pub use picklock_locks::*;

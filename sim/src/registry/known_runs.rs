@@ -40,9 +40,17 @@ pub fn known_run(lock: &str, fault: &str, promise: Promise) -> Option<&'static K
 
 /// What is known of a lock under a fault, if anything: of its own cell, or else that one [within](faults_within) its fault breaks it.
 pub fn known_of(lock: &str, fault: &str, promise: Promise) -> Option<&'static Cell> {
+    all_known_of(lock, fault, promise).first().copied()
+}
+
+/// The same, with everything within its fault that breaks it: a run of several kinds of faults may break it by any of them.
+pub fn all_known_of(lock: &str, fault: &str, promise: Promise) -> Vec<&'static Cell> {
     let broken_under =
         |fault: &str| known_cell(lock, fault, promise).filter(|cell| cell.known == Known::Broken);
-    known_cell(lock, fault, promise).or_else(|| faults_within(fault).find_map(broken_under))
+    match known_cell(lock, fault, promise) {
+        Some(cell) => vec![cell],
+        None => faults_within(fault).filter_map(broken_under).collect(),
+    }
 }
 
 /// The rows of the matrix whose runs are runs of this row, too.

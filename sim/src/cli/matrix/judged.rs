@@ -7,7 +7,7 @@ use super::super::names::program;
 use super::super::next;
 use super::super::screen::{Paint, Screen, Tone, cell, counted, grouped, headed, lines, wrapped};
 use super::kind::Kind;
-use crate::registry::{known_of, known_run};
+use crate::registry::{all_known_of, known_run};
 use crate::sweep::SweepReport;
 use picklock_model::claims::{Cell as Entry, Claim, Judgement, Known, claims};
 use picklock_properties::{Promise, PromiseSet};
@@ -72,7 +72,8 @@ pub struct Cell {
     expected: Expected,
     /// What it is known by: rows of the catalogue, a theorem, or a seed, as `@5269`.
     known_by: Option<String>,
-    reason: Option<&'static str>,
+    /// Why; where several kinds of faults break it, each in its own way, all of those.
+    reason: Option<String>,
     runs: u64,
     /// How many of them put the promise to the test.
     tested: u64,
@@ -115,8 +116,8 @@ impl Row {
         tokens: &BTreeMap<Promise, String>,
     ) -> Row {
         let cell = |promise: Promise| {
-            let known = known_of(lock, fault, promise);
-            Cell::new((lock, fault, promise), known, report, tokens.get(&promise).cloned())
+            let known = all_known_of(lock, fault, promise);
+            Cell::new((lock, fault, promise), &known, report, tokens.get(&promise).cloned())
         };
         let watched = kind.columns().iter().copied().filter(|promise| promises.contains(*promise));
         Row { kind, lock, fault, cells: watched.map(cell).collect() }
@@ -131,7 +132,7 @@ impl Row {
 impl Cell {
     fn new(
         (lock, fault, promise): (&'static str, &'static str, Promise),
-        known: Option<&Entry>,
+        known: &[&Entry],
         report: &SweepReport,
         token: Option<String>,
     ) -> Cell {
@@ -143,10 +144,12 @@ impl Cell {
                 format!("{}@{}", run.fault, run.seed)
             })
         };
-        let (expected, known_by) = match known.map(|entry| entry.known) {
+        let (expected, known_by) = match known.first().map(|entry| entry.known) {
             None => run().map_or((Expected::Unknown, None), |run| (Expected::Violated, Some(run))),
             Some(Known::Broken) => {
-                (Expected::Violated, known.and_then(Entry::rows).map(str::to_owned).or_else(run))
+                let rows =
+                    distinct(known.iter().filter_map(|entry| entry.rows()).flat_map(|rows| rows.split(", ")));
+                (Expected::Violated, Some(rows.join(", ")).filter(|rows| !rows.is_empty()).or_else(run))
             }
             Some(Known::Kept) => (Expected::Kept, None),
             Some(Known::Verified { theorem, dropped }) => {
@@ -171,7 +174,8 @@ impl Cell {
             verdict,
             expected,
             known_by,
-            reason: known.map(|entry| entry.reason),
+            reason: Some(distinct(known.iter().map(|entry| entry.reason)).join("; or "))
+                .filter(|reason| !reason.is_empty()),
             runs: report.runs,
             tested,
             first_seed,
@@ -199,8 +203,8 @@ impl Cell {
     }
 
     /// Why it is expected to be what it is, as far as that is known.
-    pub fn reason(&self) -> Option<&'static str> {
-        self.reason
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
     }
 
     /// What it is known by: rows of the catalogue, a theorem, or a seed.
@@ -281,10 +285,21 @@ impl Cell {
                 self.fault,
                 self.property,
                 self.first_seed.unwrap_or(0),
-                self.reason.unwrap_or_default()
+                self.reason().unwrap_or_default()
             )
         })
     }
+}
+
+/// Each once, in this order.
+fn distinct<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = Vec::new();
+    for word in words {
+        if !seen.contains(&word) {
+            seen.push(word);
+        }
+    }
+    seen
 }
 
 impl Judged {

@@ -29,7 +29,8 @@ fn report(tested: u64, broken: u64) -> SweepReport {
 }
 
 fn judged(entry: Option<Entry>, report: &SweepReport) -> Judged {
-    let cell = Cell::new(("lock", "fault", PROMISE), entry.as_ref(), report, Some("pk5_token".to_owned()));
+    let known: Vec<&Entry> = entry.iter().collect();
+    let cell = Cell::new(("lock", "fault", PROMISE), &known, report, Some("pk5_token".to_owned()));
     let row = Row { kind: Kind::Locks, lock: "lock", fault: "fault", cells: vec![cell] };
     Judged { rows: vec![row], uses: Vec::new(), seeds: 100, planned: 1, interrupted: false }
 }
@@ -44,6 +45,15 @@ fn what_is_known_to_break_is_never_a_surprise_whether_the_seeds_meet_it_or_not()
     assert_eq!(shown(Some(Known::Broken), &report(100, 3)), ("✗ 17 ×3".to_owned(), Ending::Fine));
     assert_eq!(shown(Some(Known::Broken), &report(100, 0)), ("✗ C16".to_owned(), Ending::Fine));
     assert_eq!(shown(Some(Known::Broken), &report(0, 0)), ("✗ C16".to_owned(), Ending::Fine));
+}
+
+#[test]
+fn what_several_kinds_of_faults_break_each_in_its_own_way_is_known_by_all_their_rows() {
+    let (late, untold) =
+        (known(Known::Broken), Entry { reason: "else (rows E19, C16)", ..known(Known::Broken) });
+    let cell = Cell::new(("lock", "all", PROMISE), &[&late, &late, &untold], &report(100, 1), None);
+    assert_eq!(cell.known_by(), Some("C16, E19"));
+    assert_eq!(cell.reason(), Some("because (row C16); or else (rows E19, C16)"));
 }
 
 #[test]
