@@ -40,7 +40,7 @@ pub(crate) fn root() -> &'static Path {
 }
 
 /// The README and every chapter of the book: where it lies, and what it says.
-fn pages() -> Vec<(PathBuf, String)> {
+pub(crate) fn pages() -> Vec<(PathBuf, String)> {
     let readme = root().join("README.md");
     let mut pages = files(&root().join("docs/src"), "md");
     pages.push((readme.clone(), read(&readme)));

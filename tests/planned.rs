@@ -6,6 +6,7 @@
 use crate::evidence::lock;
 use crate::known_runs::watched;
 use picklock_model::claims::Known;
+use picklock_model::machine::Line;
 use picklock_model::time::Micros;
 use picklock_properties::Promise;
 use picklock_sim::plans::plan::{DRIFT_PPM_MAX, Fault, Plan, Planned, Side, Target, Trigger, When};
@@ -15,6 +16,7 @@ use rayon::prelude::*;
 
 const MUTEX: Promise = Promise::MutualExclusion;
 const LATE: Promise = Promise::FencedResource;
+const FIFO: Promise = Promise::Fifo;
 
 fn plan(heal_s: i64, faults: impl IntoIterator<Item = Planned>) -> Plan {
     Plan { faults: faults.into_iter().collect(), heal_at: Micros::seconds(heal_s), ..Plan::default() }
@@ -75,12 +77,80 @@ fn clocks_step() -> Plan {
     plan(150, (2..=7).flat_map(|nth| (0..3).map(move |server| step(nth, server))))
 }
 
-/// A client's clock loses half of the time, and those of all members gain as much.
-fn clocks_drift() -> Plan {
-    let drift = |node, ppm| Planned { when: When::At(Micros::ZERO), fault: Fault::Drift { node, ppm } };
-    let members = (0..3).map(|server| drift(Target::Server(server), DRIFT_PPM_MAX));
-    let faults = [drift(Target::Client(0), -DRIFT_PPM_MAX)].into_iter().chain(members);
-    plan(120, faults)
+fn from_the_start(fault: Fault) -> Planned {
+    Planned { when: When::At(Micros::ZERO), fault }
+}
+
+fn drifts(node: Target, ppm: i32) -> Planned {
+    from_the_start(Fault::Drift { node, ppm })
+}
+
+/// A client's clock loses half of the time, and those of so many servers gain as much.
+fn clocks_drift(servers: u8) -> Plan {
+    let servers = (0..servers).map(|server| drifts(Target::Server(server), DRIFT_PPM_MAX));
+    plan(120, [drifts(Target::Client(0), -DRIFT_PPM_MAX)].into_iter().chain(servers))
+}
+
+/// The same of the two keepers of leases, who are the third and the fourth client.
+fn keepers_are_fast() -> Plan {
+    let keepers = [2, 3].map(|keeper| drifts(Target::Client(keeper), DRIFT_PPM_MAX));
+    plan(150, [drifts(Target::Client(0), -DRIFT_PPM_MAX)].into_iter().chain(keepers))
+}
+
+/// And of keepers and servers, where the client's clock is half a minute ahead to begin with.
+fn keepers_are_fast_and_a_holder_ahead() -> Plan {
+    let step = Fault::ClockStep { node: Target::Client(0), by: Micros::seconds(30) };
+    let fast = [0, 1, 2].map(Target::Server).into_iter().chain([2, 3].map(Target::Client));
+    let slow = [from_the_start(step), drifts(Target::Client(0), -DRIFT_PPM_MAX)];
+    plan(150, slow.into_iter().chain(fast.map(|node| drifts(node, DRIFT_PPM_MAX))))
+}
+
+/// Both replicas of the time service, which are the third and the fourth client, end before they have published any.
+fn nobody_publishes_a_time() -> Plan {
+    plan(60, [2, 3].map(|replica| from_the_start(crash(Target::Client(replica), None))))
+}
+
+/// The follower of the client that waits stops, it goes to another one, and when it is granted the lock that one stops, too.
+fn followers_stop(fault: impl Fn(Target, Micros) -> Fault, holder: Option<Fault>) -> Plan {
+    let waits = |delay| When::Trigger {
+        client: Some(1),
+        event: Trigger::Line(Line { listing: 0, number: 5 }),
+        nth: 1,
+        delay,
+    };
+    let holds = When::Trigger { client: Some(1), event: Trigger::Granted, nth: 1, delay: Micros::ZERO };
+    let first =
+        Planned { when: waits(Micros::millis(300)), fault: fault(Target::Server(1), Micros::seconds(5)) };
+    let holder = holder.map(|fault| Planned { when: waits(Micros::millis(1_500)), fault });
+    let last = Planned { when: holds, fault: fault(Target::Server(2), Micros::seconds(12)) };
+    plan(60, [first].into_iter().chain(holder).chain([last]))
+}
+
+/// Every other client that is granted the lock is cut off from the servers, and not from the resource, for longer than its lease lasts.
+fn holders_are_cut_off() -> Plan {
+    plan(
+        120,
+        (1..=11).step_by(2).map(|nth| Planned {
+            when: granted(nth, Micros::millis(300)),
+            fault: Fault::Cut {
+                from: struck(),
+                to: Side::Servers,
+                both_ways: true,
+                length: Micros::seconds(9),
+            },
+        }),
+    )
+}
+
+/// The server starts anew, in less time than a message takes, at every eleventh step of a client: it takes its answers along.
+fn the_server_stumbles() -> Plan {
+    plan(
+        90,
+        (5..=291).step_by(11).map(|nth| Planned {
+            when: When::Trigger { client: None, event: Trigger::Step, nth, delay: Micros::ZERO },
+            fault: crash(Target::Server(0), Some(Micros(300))),
+        }),
+    )
 }
 
 /// Whoever was granted the lock.
@@ -141,14 +211,22 @@ fn half_is_lost() -> Plan {
 
 #[test]
 fn what_plans_alone_lead_to() {
-    let (pair, steps, drift) = (pair_crashes(), clocks_step(), clocks_drift());
+    let (pair, steps, drift, drift_of_two) =
+        (pair_crashes(), clocks_step(), clocks_drift(3), clocks_drift(1));
+    let (fast, fast_and_ahead) = (keepers_are_fast(), keepers_are_fast_and_a_holder_ahead());
+    let (timeless, cut_off, stumbles) =
+        (nobody_publishes_a_time(), holders_are_cut_off(), the_server_stumbles());
+    let restarts = crash(Target::Client(0), Some(Micros::millis(10)));
+    let followers_crash = followers_stop(|node, length| crash(node, Some(length)), Some(restarts));
+    let followers_lose_power = followers_stop(|node, length| power_loss(node, Some(length)), None);
+    let followers_are_alone = followers_stop(|node, length| Fault::Isolate { node, length }, None);
     let (unkept, half) = (keep_alives_are_lost(), half_is_lost());
     let (crashes, losses_of_power) = (members_stop(crash, 7), members_stop(power_loss, 7));
     let (long, long_of_power) = (members_stop(crash, 11), members_stop(power_loss, 11));
     let without_one = members_are_off();
     let (work, untold, late, lapsed) =
         (work_is_lost(), the_end_is_not_told(), the_end_is_told_late(), places_lapse());
-    let runs: [(&str, &str, &Plan, u64, Promise); 34] = [
+    let runs: [(&str, &str, &Plan, u64, Promise); 54] = [
         ("redis-failover", "crash", &pair, 68, LATE),
         ("redis-failover-fenced", "crash", &pair, 16, LATE),
         ("redlock-fenced", "clock", &steps, 95, LATE),
@@ -182,7 +260,27 @@ fn what_plans_alone_lead_to() {
         ("dlm-two", "loss", &untold, 0, MUTEX),
         ("dlm-standby", "loss", &untold, 12, MUTEX),
         ("dlm-pages", "loss", &untold, 0, MUTEX),
-        ("feedback-lock", "loss", &lapsed, 3, Promise::Fifo),
+        ("feedback-lock", "loss", &lapsed, 3, FIFO),
+        ("zookeeper-lock", "clock", &drift, 8, FIFO),
+        ("zookeeper-lock-repaired", "clock", &drift, 8, FIFO),
+        ("etcd-mutex", "clock", &drift_of_two, 8, FIFO),
+        ("etcd-mutex-repaired", "clock", &drift_of_two, 8, FIFO),
+        ("etcd-election", "clock", &drift_of_two, 8, FIFO),
+        ("etcd-election-repaired", "clock", &drift_of_two, 8, FIFO),
+        ("etcd-mutex-3", "clock", &drift, 8, FIFO),
+        ("etcd-mutex-3-repaired", "clock", &drift, 8, FIFO),
+        ("etcd-election-3", "clock", &drift, 8, FIFO),
+        ("feedback-lock", "clock", &drift_of_two, 8, FIFO),
+        ("zookeeper-lock-repaired", "crash", &followers_crash, 61, MUTEX),
+        ("zookeeper-lock-repaired", "power-loss", &followers_lose_power, 867, MUTEX),
+        ("zookeeper-lock-repaired", "partition", &followers_are_alone, 867, MUTEX),
+        ("etcd-mutex-3", "partition", &cut_off, 330, LATE),
+        ("cassandra-kept-repaired", "clock", &fast, 8, MUTEX),
+        ("cassandra-kept-repaired", "clock", &fast_and_ahead, 123, LATE),
+        ("cassandra-timed-repaired", "crash", &timeless, 0, Promise::DeadlockFreedom),
+        ("cassandra-timed-repaired", "crash", &timeless, 0, Promise::StarvationFreedom),
+        ("lock-free-queue", "crash", &stumbles, 341, Promise::NoDuplicate),
+        ("naive-queue-waiting", "crash", &stumbles, 17, Promise::Linearizable),
     ];
     let breaks = |name: &str, plan: &Plan, seed: u64, promise: Promise| {
         let lock = lock(name);

@@ -28,6 +28,10 @@ const SKEW: &str = "coordinators' clocks differ by more than the TTL: cells are 
 const UNSEEN: &str =
     "a clock that was set back stamps renewals that change nothing: the keeper sees none (as in row C32)";
 const NO_LEASE_HELPS: &str = "no lease helps against a pause; the fencing token does (row C3)";
+const NO_TIME: &str = "both time replicas end for good before a majority has the first time: the client asks for a time that nobody publishes";
+const COUNTED_FAST: &str = "the keepers' clocks gain half of a lease's time where the holder's loses as much: they end a lease that it counts on (--plan; no seed's clock drifts so far)";
+const AHEAD: &str =
+    "so two hold, and the first one's clock was set ahead: its token is the larger one (--plan)";
 const ALL: &str = "all of the above";
 
 /// What is known.
@@ -86,6 +90,8 @@ pub(super) const CELLS: &[Cell] = &{
         broken(TIMED_REPAIRED, "loss", Fifo, OVERTAKING_UNTIL_PUBLISHED),
         broken(TIMED_REPAIRED, "duplicate", Fifo, OVERTAKING_UNTIL_PUBLISHED),
         broken(TIMED_REPAIRED, "partition", Fifo, OVERTAKING_UNTIL_PUBLISHED),
+        broken(TIMED_REPAIRED, "crash", DeadlockFreedom, NO_TIME),
+        broken(TIMED_REPAIRED, "crash", StarvationFreedom, NO_TIME),
         broken(TIMED_REPAIRED, "crash", Fifo, OVERTAKING_UNTIL_PUBLISHED),
         broken(TIMED_REPAIRED, "power-loss", Fifo, OVERTAKING_UNTIL_PUBLISHED),
         broken(TIMED_REPAIRED, "all", MutualExclusion, NO_LEASE_HELPS),
@@ -136,6 +142,8 @@ pub(super) const CELLS: &[Cell] = &{
         broken(KEPT_REPAIRED, "none", Fifo, OVERTAKING),
         broken(KEPT_REPAIRED, "pause", MutualExclusion, NO_LEASE_HELPS),
         broken(KEPT_REPAIRED, "pause", Fifo, OVERTAKING),
+        broken(KEPT_REPAIRED, "clock", MutualExclusion, COUNTED_FAST),
+        broken(KEPT_REPAIRED, "clock", FencedResource, AHEAD),
         broken(KEPT_REPAIRED, "clock", Fifo, OVERTAKING),
         broken(KEPT_REPAIRED, "delay", Fifo, OVERTAKING),
         broken(KEPT_REPAIRED, "loss", Fifo, OVERTAKING),

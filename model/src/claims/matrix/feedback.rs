@@ -13,12 +13,15 @@ const OUTLIVED: &str =
 const TOO_SLOW: &str = "a client whose clock loses more than its margin while a lease lasts stops too late";
 const LAPSED: &str = "a waiter is not heard of for longer than its lease, loses its place, and stands at the end of the queue again";
 
+const LAPSED_DRIFTING: &str = "the place of a waiter whose clock loses half of the time, where the server's gains as much, ends between two of its signs of life (--plan; no seed's clock drifts so far)";
+
 /// What is known.
 pub(super) const CELLS: &[Cell] = &{
     use Promise::*;
     [
         broken(LOCK, "pause", MutualExclusion, OUTLIVED),
         broken(LOCK, "clock", MutualExclusion, TOO_SLOW),
+        broken(LOCK, "clock", Fifo, LAPSED_DRIFTING),
         broken(LOCK, "pause", Fifo, LAPSED),
         broken(LOCK, "partition", Fifo, LAPSED),
         broken(LOCK, "loss", Fifo, LAPSED),

@@ -20,6 +20,8 @@ const CUT_OFF: &str = "the holder is cut off, and goes on when its session is ov
 const UNREPORTED: &str =
     "the holder's server dies with signs of life that it had not passed on, and the holder goes on (row Z20)";
 const SLOW: &str = "the holder's pings are slow: its session is over before they arrive, and it goes on";
+const UNREPORTED_SINCE: &str = "the follower of a holder that had just come to it dies before its next beat: the leader counts the session from the reconnection, the holder from a later pong (as in row Z20; --plan)";
+const REJOINS_DRIFTING: &str = "the session of a waiter whose clock loses half of the time, where servers' gain as much, ends between two of its pings, and it stands at the end of the queue again (--plan; no seed's clock drifts so far)";
 const DRIFTING: &str = "the session of a client whose clock is slow ends between two of its pings";
 const LATE: &str = "a write of a holder that has outlived its session is slow, and there is no fencing token";
 const REJOINS: &str = "a waiter's session ends, and it stands at the end of the queue again";
@@ -39,6 +41,7 @@ pub(super) const CELLS: &[Cell] = &{
         broken(WRITTEN, "pause", Fifo, REJOINS),
         broken(WRITTEN, "clock", MutualExclusion, DRIFTING),
         broken(WRITTEN, "clock", FencedResource, LATE),
+        broken(WRITTEN, "clock", Fifo, REJOINS_DRIFTING),
         broken(WRITTEN, "delay", MutualExclusion, SLOW),
         broken(WRITTEN, "delay", FencedResource, LATE),
         broken(WRITTEN, "delay", Fifo, REJOINS),
@@ -56,6 +59,10 @@ pub(super) const CELLS: &[Cell] = &{
         broken(WRITTEN, "all", Fifo, REJOINS),
         broken(REPAIRED, "pause", MutualExclusion, OUTLIVED),
         broken(REPAIRED, "clock", MutualExclusion, DRIFTING),
+        broken(REPAIRED, "clock", Fifo, REJOINS_DRIFTING),
+        broken(REPAIRED, "partition", MutualExclusion, UNREPORTED_SINCE),
+        broken(REPAIRED, "crash", MutualExclusion, UNREPORTED_SINCE),
+        broken(REPAIRED, "power-loss", MutualExclusion, UNREPORTED_SINCE),
         broken(REPAIRED, "pause", Fifo, REJOINS),
         broken(REPAIRED, "delay", Fifo, REJOINS),
         broken(REPAIRED, "loss", Fifo, REJOINS),
