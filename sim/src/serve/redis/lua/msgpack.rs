@@ -188,6 +188,12 @@ fn unpack(lua: &Lua, text: &LuaString, limit: i64, offset: i64) -> mlua::Result<
     Ok(MultiValue::from_iter(values))
 }
 
+/// A table of so many entries.
+enum Opened {
+    List(usize),
+    Map(usize),
+}
+
 /// What is left to be unpacked.
 struct Packed<'a> {
     lua: &'a Lua,
@@ -216,14 +222,34 @@ impl Packed<'_> {
         Ok(self.take(bytes)?.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)))
     }
 
+    /// It calls itself a thousand times at most, and so has little on the stack.
     fn value(&mut self, depth: usize) -> mlua::Result<Value> {
+        let sign = self.array::<1>()?[0];
+        match self.opened(sign)? {
+            Some(Opened::List(length)) => self.list(length, depth),
+            Some(Opened::Map(length)) => self.map(length, depth),
+            None => self.plain(sign),
+        }
+    }
+
+    /// What a sign opens, if it opens anything.
+    fn opened(&mut self, sign: u8) -> mlua::Result<Option<Opened>> {
+        Ok(Some(match sign {
+            0x80..=0x8f => Opened::Map(usize::from(sign & 0xf)),
+            0x90..=0x9f => Opened::List(usize::from(sign & 0xf)),
+            0xdc..=0xdd => Opened::List(self.length(2 << (sign - 0xdc))?),
+            0xde..=0xdf => Opened::Map(self.length(2 << (sign - 0xde))?),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// What opens nothing.
+    fn plain(&mut self, sign: u8) -> mlua::Result<Value> {
         let number = |number: i64| Ok(Value::Number(number as f64));
-        match self.array::<1>()?[0] {
-            sign @ 0x00..=0x7f => number(sign.into()),
-            sign @ 0x80..=0x8f => self.map(usize::from(sign & 0xf), depth),
-            sign @ 0x90..=0x9f => self.list(usize::from(sign & 0xf), depth),
-            sign @ 0xa0..=0xbf => self.text(usize::from(sign & 0x1f)),
-            sign @ 0xe0..=0xff => number((sign as i8).into()),
+        match sign {
+            0x00..=0x7f => number(sign.into()),
+            0xa0..=0xbf => self.text(usize::from(sign & 0x1f)),
+            0xe0..=0xff => number((sign as i8).into()),
             0xc0 => Ok(Value::Nil),
             0xc2 => Ok(Value::Boolean(false)),
             0xc3 => Ok(Value::Boolean(true)),
@@ -237,17 +263,9 @@ impl Packed<'_> {
             0xd0 => number((self.array::<1>()?[0] as i8).into()),
             0xd1 => number(i16::from_be_bytes(self.array()?).into()),
             0xd2 => number(i32::from_be_bytes(self.array()?).into()),
-            sign @ 0xd9..=0xdb => {
+            0xd9..=0xdb => {
                 let length = self.length(1 << (sign - 0xd9))?;
                 self.text(length)
-            }
-            sign @ 0xdc..=0xdd => {
-                let length = self.length(2 << (sign - 0xdc))?;
-                self.list(length, depth)
-            }
-            sign @ 0xde..=0xdf => {
-                let length = self.length(2 << (sign - 0xde))?;
-                self.map(length, depth)
             }
             _ => Err(misused(self.lua, "Bad data format in input.")),
         }
