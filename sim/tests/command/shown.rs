@@ -121,7 +121,48 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
     let mut rows = BTreeSet::new();
     // No fault strikes in most of these: what breaks them is an answer, and what its server did not have.
     for (row, of) in [
+        (
+            "chubby-lock-unmodified:duplicate:23:fenced-resource",
+            "of its hold that began in step 65, after one of B (step 76)",
+        ),
+        ("etcd-mutex:duplicate:4:fenced-resource", "after one of a later one (step 115)"),
+        ("zookeeper-lock:delay:35:fenced-resource", "after one of A (step 397)"),
+        ("cassandra-timed:crash:27973:fenced-resource", "s1 answers {tB}, which is B's and not A's"),
+        (
+            "dlm-modes:pause:23:mutual-exclusion",
+            "s1 takes a silent one for dead: \"R1: A's lock 1 has PW\" is gone on s1",
+        ),
         ("C1", "A's clock"),
+        (
+            "zookeeper-lock-repaired:loss:42256:mutual-exclusion",
+            "A to s2: ping is lost, and so are 9 other messages before",
+        ),
+        (
+            "zookeeper-lock-repaired:loss:42256:mutual-exclusion",
+            "s2 to s1: follower is at 1:14 is lost, and so are 2 other messages before",
+        ),
+        ("transfer:loss:0:conservation", "s2 to A: done is lost"),
+        ("zookeeper-lock:loss:63:mutual-exclusion", "B to s1: connect, session B@2, has seen 1:2 is lost"),
+        ("E19", "A sends watch 0/B@1 from 6 to s1, and waits"),
+        ("etcd-mutex-3:power-loss:2:deadlock-freedom", "B sends watch 0/C@1 from 6 to s2, and waits"),
+        ("etcd-lease-key-3:none:91:deadlock-freedom", "0/0 (created at 22) is gone on s3, upon "),
+        (
+            "etcd-lease-key-repaired:delay:1955:deadlock-freedom",
+            "s1 stores 0/0 (created at 6), and B is done already",
+        ),
+        (
+            "cassandra-kept:crash:70347:mutual-exclusion",
+            "C (ends a lease) sends batch, delete M[tA] at 89.558965s to s1",
+        ),
+        ("redis-readers-writer:duplicate:29:mutual-exclusion", "C to s1: DECR readers is doubled"),
+        (
+            "lock-free-queue:loss:0:linearizable",
+            "A's set item3 := 7 if version 0: s1 stores item3 = 7 (version 1)",
+        ),
+        (
+            "cassandra-queue:delay:85745:lease-loss",
+            "s1 answers {tA}, which is A's and not B's; in L6:4 that is enough",
+        ),
         ("redis-readers-writer:all:144", "A's DECR readers: s1 stores readers = -1"),
         ("redlock:all:115:fenced-resource", "C to resource: write arrives a second time"),
         ("etcd-mutex:all:185", "A to s1: delete 0/A@1 arrives late"),
@@ -339,6 +380,10 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
 fn a_chain_of_causes_says_nothing_that_is_not_so() {
     for (row, false_words) in [
         ("E5", "C is granted the lock"),
+        ("zookeeper-lock-repaired:loss:42256:mutual-exclusion", "101 other messages"),
+        ("transfer:loss:0:conservation", "and so are 5 other messages"),
+        ("etcd-lease-key-repaired:delay:1955:deadlock-freedom", "grant a lease of 6s arrives late"),
+        ("E17", "from here on nothing happens"),
         ("E5", "arrives after a later one"),
         ("E18", "keep B@1 alive"),
         ("R24", "B#6"),

@@ -18,6 +18,7 @@ mod expired;
 mod finished;
 mod gone;
 mod herd;
+mod holds;
 mod late;
 mod objects;
 mod quorums;
@@ -26,11 +27,13 @@ mod risen;
 #[cfg(test)]
 mod steps;
 mod stored;
+mod struck;
 mod survived;
 mod together;
 mod tokens;
 mod waiting;
 mod waits;
+mod waits_at;
 
 use super::layout::opening;
 use super::svg::{duration, is_fault, words};
@@ -45,7 +48,7 @@ use picklock_properties::Promise;
 use picklock_reported::Reported;
 use std::collections::{BTreeMap, BTreeSet};
 use stored::live_of;
-use together::{Told, together};
+use together::together;
 
 /// A step that what broke is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -152,7 +155,13 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     causes.extend(search.done_by_a_server());
     causes.extend(search.wanted());
     causes.extend(search.told_in_vain(flights));
-    causes.extend(search.ends());
+    causes.extend(search.waits_at(flights));
+    causes.extend(search.left_by_nobody(flights));
+    causes.extend(search.granted_upon_others(flights));
+    causes.extend(search.doubled_changes(&causes, flights));
+    let overtaken = search.overtaken_write(flights);
+    causes.extend(overtaken.iter().flat_map(|overtaken| overtaken.causes.clone()));
+    causes.extend(search.ends(overtaken.map(|overtaken| overtaken.words)));
     // Whoever calls, does so first.
     causes.sort_by_key(|cause| (cause.position, !search.is_call(cause), cause.kind));
     // What is stored may be told twice: after the message that brought it, and alone.
@@ -166,12 +175,17 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
                 lines.is_some_and(|lines| lines.split(AND).any(|other| other == line))
             })
         };
-        let is_more = |rest: &str| rest.starts_with(", upon ") || rest.starts_with(AND);
+        let is_more =
+            |rest: &str| [", upon ", ", heard in step ", AND].iter().any(|more| rest.starts_with(more));
         let says_more = |other: &Cause| {
-            (other.position, other.kind) == (cause.position, cause.kind)
+            let more = other.words.strip_prefix(&cause.words);
+            // Of a record it is said on which servers it is.
+            let is_alike = other.kind == cause.kind || more.is_some_and(|rest| rest.starts_with(", on "));
+            other.position == cause.position
+                && is_alike
                 && other.words.len() > cause.words.len()
                 && (other.words.ends_with(&cause.words)
-                    || other.words.strip_prefix(&cause.words).is_some_and(is_more)
+                    || more.is_some_and(|rest| is_more(rest) || rest.starts_with(", on "))
                     || is_listed(other))
         };
         !again.iter().any(says_more)
@@ -185,6 +199,13 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
         };
         !again.iter().any(tells_what_came_of_it)
     });
+    // What took a record is that, and no fault among others.
+    let again: Vec<Cause> = causes.clone();
+    causes.retain(|cause| {
+        let is_it = |other: &Cause| (other.position, &other.words) == (cause.position, &cause.words);
+        let decides = |other: &Cause| is_it(other) && other.kind == Kind::Gone;
+        cause.kind != Kind::Fault || !again.iter().any(decides)
+    });
     let mut told: BTreeSet<(usize, String)> = BTreeSet::new();
     causes.retain(|cause| told.insert((cause.position, cause.words.clone())));
     // An answer may be told twice: first comes who says what it lacks.
@@ -197,8 +218,12 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
         (later.position, later.kind) == (earlier.position, earlier.kind) && later.kind == Kind::Gone
     });
     let causes = expired_first(causes);
-    let short = at_once(story, together(story, &causes, Told::is_next_to));
-    if short.len() <= CAUSES_MAX { short } else { at_once(story, together(story, &causes, |_, _| true)) }
+    let struck = search.struck(&causes, flights);
+    let short = at_once(story, together(story, &causes, &struck, |one, other| one.is_next_to(other)));
+    if short.len() <= CAUSES_MAX {
+        return short;
+    }
+    at_once(story, together(story, &causes, &struck, |_, _| true))
 }
 
 /// The reasons that the story gives, each at the step that it is about, or at the last one before it; and what broke.
@@ -245,6 +270,8 @@ struct Breaks<'a> {
     promise: Promise,
     /// Whom it takes to break it.
     parties: BTreeSet<&'a str>,
+    /// Whether no other client is named with who breaks it.
+    is_alone: bool,
     words: &'a str,
 }
 
@@ -256,7 +283,12 @@ impl<'a> Breaks<'a> {
         let violation = shown.or(event.violations.first())?;
         let holders = event.holders.iter().map(String::as_str);
         let parties = holders.chain([violation.client.as_str(), violation.other.as_str()]);
-        Some(Breaks { promise: violation.property, parties: parties.collect(), words: &violation.words })
+        Some(Breaks {
+            promise: violation.property,
+            parties: parties.collect(),
+            is_alone: violation.client == violation.other,
+            words: &violation.words,
+        })
     }
 }
 
@@ -665,10 +697,11 @@ impl Search<'_> {
         format!(" for {length}{more}")
     }
 
-    /// What breaks, or what goes round for ever while it never comes.
-    fn ends(&self) -> Vec<Cause> {
+    /// What breaks, in such words or in those of the run, or what goes round for ever while it never comes.
+    fn ends(&self, in_words: Option<String>) -> Vec<Cause> {
         if let Some(breaks) = &self.breaks {
             let words = match self.answered() {
+                _ if in_words.is_some() => in_words.unwrap_or_default(),
                 Some(answered) => format!("{answered}: {}", breaks.words),
                 None => breaks.words.to_owned(),
             };
@@ -680,11 +713,14 @@ impl Search<'_> {
             1 => (start, "from here one step again and again".to_owned()),
             steps => (start, format!("from here {steps} steps again and again")),
         };
+        // What never comes then says it, too.
+        let is_said = start >= self.story.events.len() && !self.story.broken.is_empty();
         // The promise's name stands in the heading.
         let in_words =
             |told: &String| told.split_once(": ").map_or(told.clone(), |(_, words)| words.to_owned());
         let never = self.story.broken.iter().map(|told| self.cause(self.end, Kind::Breaks, in_words(told)));
-        std::iter::once(self.cause(position, Kind::Loop, words)).chain(never).collect()
+        let goes_round = (!is_said).then(|| self.cause(position, Kind::Loop, words));
+        goes_round.into_iter().chain(never).collect()
     }
 
     /// The call that came back in the step that breaks the promise, and with what: `x0.read() → absent`.
@@ -804,7 +840,7 @@ mod tests {
             events.splice(broken..broken, (0..20).flat_map(|_| [lost("s1"), lost(RESOURCE)]));
             let causes = why(&Story { events: &events, ..story }, &[]);
             let told = |end: &str| causes.iter().filter(|cause| cause.words.ends_with(end)).count();
-            let apart = ["A to resource: write is lost, and 19 more like it", "and so are 20 other messages"];
+            let apart = ["A to resource: write is lost, and 19 more like it", " more like it before"];
             assert_eq!(apart.map(told), [1, 1], "{causes:?}");
         });
     }

@@ -78,6 +78,30 @@ impl Search<'_> {
     }
 }
 
+impl Search<'_> {
+    /// Where a message was doubled of which a change is told that its second copy has brought about.
+    pub(super) fn doubled_changes(&self, causes: &[Cause], flights: &[Flight]) -> Vec<Cause> {
+        let events = &self.story.events;
+        let changes = causes.iter().filter(|cause| matches!(cause.kind, Kind::Record | Kind::Gone));
+        let told = changes.filter_map(|change| {
+            let is_it = |flight: &&Flight| flight.ended == Some(change.position) && !flight.is_lost;
+            let second = flights.iter().find(is_it).filter(|flight| self.came_before(flight, flights))?;
+            let is_of_client =
+                self.clients.contains(second.from.as_str()) && self.changes_something(change.position);
+            let is_doubling = |position: &usize| {
+                let event = &events[*position];
+                let of = (event.from.as_ref(), event.to.as_ref(), event.message.as_ref());
+                let is_of_it = event.sent_in.is_none_or(|sent_in| events[second.sent].step == sent_in);
+                let is_alike = of == (Some(&second.from), Some(&second.to), Some(&second.message));
+                event.what == "duplicated" && is_alike && is_of_it
+            };
+            let doubling = (second.sent..change.position).rev().find(is_doubling).filter(|_| is_of_client)?;
+            Some(self.cause(doubling, Kind::Fault, self.fault_words(doubling, &events[doubling])?))
+        });
+        told.collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::picture::why::steps::{gets, has, reports, search_in, sends, step, stores};

@@ -25,7 +25,7 @@ impl Search<'_> {
     }
 
     /// Where the records are gone that a client's last grant rests on, and on which server.
-    fn gone_of(&self, client: &str) -> Vec<(usize, &str)> {
+    pub(super) fn gone_of(&self, client: &str) -> Vec<(usize, &str)> {
         let granted = self.last_report(client, |reported| reported.is_grant()).unwrap_or(0);
         let called = self.story.events[..granted].iter().rposition(|event| {
             let reported = reports_of(event);
@@ -220,7 +220,7 @@ impl Search<'_> {
     }
 
     /// What comes of what a server does of its own accord, after the remark that says so.
-    fn by_remark(&self, position: usize, what: String) -> String {
+    pub(super) fn by_remark(&self, position: usize, what: String) -> String {
         let event = &self.story.events[position];
         match (event.remark, &event.node) {
             // It has a subject of its own.
@@ -273,7 +273,7 @@ impl Search<'_> {
     }
 
     /// The last time before that at which a client was told something upon a sign of life, if that was by another server.
-    fn answered_elsewhere(&self, gone: usize, client: &str, flights: &[Flight]) -> Option<Cause> {
+    pub(super) fn answered_elsewhere(&self, gone: usize, client: &str, flights: &[Flight]) -> Option<Cause> {
         let events = &self.story.events;
         let is_still = |position: usize| {
             events[position].node.as_deref() == Some(client)

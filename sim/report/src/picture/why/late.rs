@@ -26,6 +26,12 @@ impl Search<'_> {
                 if asks_only && (self.is_of_objects || may_be_nothing && waits()) {
                     return None;
                 }
+                if self.is_of_progress() && !self.is_of_objects && !self.clients.contains(to.as_str()) {
+                    // Nor what is of use to nobody.
+                    if self.changes_something(arrived) && self.is_late_for_nothing(arrived, flights) {
+                        return None;
+                    }
+                }
                 // Nor does it matter when that comes of which a client does nothing, and which it did not go on without.
                 let is_heeded = self.goes_on(arrived)
                     || !self.story.events[arrived].sent.is_empty()

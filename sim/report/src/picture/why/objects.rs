@@ -3,11 +3,11 @@
 
 use super::expired::ends_at;
 use super::risen::Cell;
-use super::stored::{names, place_of};
+use super::stored::{names, place_of, quoted};
 use super::waits::is_resource;
 use super::{AND, Cause, Kind, STORES, Search, reports_of};
 use crate::flights::Flight;
-use picklock_engine::report::{JsonEvent, TimeColumn};
+use picklock_engine::report::{JsonEvent, Operation, TimeColumn, operations};
 use std::collections::BTreeSet;
 
 /// Of more changes nobody reads a chain: a long run is told by its calls.
@@ -32,10 +32,22 @@ impl Search<'_> {
             causes = changes(&|line| asked.contains(place_of(line)));
         }
         if causes.len() > CHANGES_MAX {
+            // What the call has done that comes back at last.
+            let operations = operations(&self.story.events[..=self.end]);
+            let last = operations.iter().find(|call| call.ended == Some(self.end));
+            causes.retain(|change| last.is_some_and(|call| self.is_of_call(change, call)));
+        }
+        if causes.len() > CHANGES_MAX {
             causes.clear();
         }
         causes.extend(self.second_answers(flights));
         causes
+    }
+
+    /// Whether a client has brought a change about in one of its calls.
+    fn is_of_call(&self, change: &Cause, call: &Operation) -> bool {
+        let is_its = self.story.events[change.position].from.as_ref() == Some(&call.client);
+        is_its && change.position >= call.begun
     }
 
     /// What clients name when they ask for something.
@@ -104,10 +116,6 @@ impl Search<'_> {
     fn is_for_nothing(&self, position: usize, last: usize) -> bool {
         let is_new = |before: Option<&[String]>, line: &str| {
             !line.starts_with(COUNTED) && before.is_none_or(|before| before.iter().all(|other| other != line))
-        };
-        let is_of_kind = |line: &str| {
-            let (kind, whose) = line.split_once(' ').unwrap_or((line, ""));
-            kind.chars().all(char::is_alphabetic) && whose.starts_with(char::is_alphabetic)
         };
         let is_told_for_other = |line: &String| {
             let server = &self.story.events[position].node;
@@ -251,7 +259,7 @@ impl Search<'_> {
         let words = words.or_else(|| new().find(|line| !is_counted(line)).map(stores));
         let words = words.or_else(|| {
             let gone = gone().find(|line| !is_counted(line) && !is_buried(line));
-            gone.filter(|_| expired.is_none()).map(|line| format!("{line} is gone on {server}"))
+            gone.filter(|_| expired.is_none()).map(|line| format!("{} is gone on {server}", quoted(line)))
         });
         let counted = || new().next().filter(|_| !before.is_empty() && expired.is_none()).map(stores);
         let changed = words.or_else(counted);
@@ -289,6 +297,12 @@ impl Search<'_> {
         });
         next.take(CHANGES_MAX).collect()
     }
+}
+
+/// Whether something that is stored is told by its kind and by whose it is: `lease B@1`.
+pub(super) fn is_of_kind(line: &str) -> bool {
+    let (kind, whose) = line.split_once(' ').unwrap_or((line, ""));
+    kind.chars().all(char::is_alphabetic) && whose.starts_with(char::is_alphabetic)
 }
 
 /// Of a message what may be a place: `M` and `tA` of `add M[tA] at 5us`.

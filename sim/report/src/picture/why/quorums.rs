@@ -2,6 +2,7 @@
 
 use super::stored::live_of;
 use super::{Breaks, Cause, Kind, Search, reports_of};
+use crate::flights::Flight;
 use picklock_properties::Promise;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,8 +39,15 @@ impl Search<'_> {
     }
 
     /// Where by this step no server has any more what several had of a client's since it called: on which of them it was when it was
-    /// written, and where the last one lost it.
-    pub(super) fn nowhere(&self, client: &str, line: &str, called: usize, at: usize) -> Option<[Cause; 2]> {
+    /// written, who asked for what took it, and where the last one lost it.
+    pub(super) fn nowhere(
+        &self,
+        client: &str,
+        line: &str,
+        called: usize,
+        at: usize,
+        flights: &[Flight],
+    ) -> Option<Vec<Cause>> {
         let is_it = |stored: &String| live_of(stored, client).as_deref() == Some(line);
         let mut has: BTreeMap<&str, bool> = BTreeMap::new();
         let (mut written, mut lost) = (None, called);
@@ -66,7 +74,19 @@ impl Search<'_> {
         let servers = has.into_keys().collect::<Vec<_>>().join(", ");
         let gone = self.by_message(lost, format!("{servers} do not have {line} any more"));
         let written = format!("{client}'s record is written, on {count} of {all} servers ({on})");
-        Some([self.cause(position, Kind::Record, written), self.cause(lost, Kind::Gone, gone)])
+        let told = [self.cause(position, Kind::Record, written), self.cause(lost, Kind::Gone, gone)];
+        Some(self.asked_of_servers(lost, flights).into_iter().chain(told).collect())
+    }
+
+    /// Where a client asked for what a server tells another one in this step.
+    fn asked_of_servers(&self, told: usize, flights: &[Flight]) -> Option<Cause> {
+        let is_client = |node: &str| self.clients.contains(node);
+        let arrives = |at: usize| flights.iter().find(|flight| flight.ended == Some(at) && !flight.is_lost);
+        let passed_on = arrives(told).filter(|flight| !is_client(&flight.from))?;
+        let asked = arrives(passed_on.sent).filter(|flight| is_client(&flight.from))?;
+        let Flight { from, to, message, sent, .. } = asked;
+        let client = self.with_role(from, sent + 1);
+        Some(self.cause(*sent, Kind::Milestone, format!("{client} sends {message} to {to}")))
     }
 
     /// What a server answers in this step upon what another one told it.

@@ -64,8 +64,25 @@ impl Search<'_> {
 
     /// The answer that breaks a promise where it names others that have a part in it, and not who it is for: nobody can tell what others there were.
     pub(super) fn answer_of_others(&self, flights: &[Flight]) -> Option<Cause> {
+        let asks = |position| self.answer_of_others_at(position, flights);
+        asks(self.end).map(|(cause, _)| cause)
+    }
+
+    /// The same of each party's last grant before that, where it asks a question and such an answer is enough.
+    pub(super) fn granted_upon_others(&self, flights: &[Flight]) -> Vec<Cause> {
+        let Some(Breaks { parties, .. }) = &self.breaks else { return Vec::new() };
+        let granted = |client: &&str| self.last_report(client, |reported| reported.is_grant());
+        let answers = parties.iter().filter_map(granted).filter_map(|granted| {
+            let (cause, is_enough) = self.answer_of_others_at(granted, flights)?;
+            is_enough.then_some(cause)
+        });
+        answers.collect()
+    }
+
+    /// Such an answer that is heard in this step, and whether its client is granted what it asked for by that.
+    fn answer_of_others_at(&self, heard: usize, flights: &[Flight]) -> Option<(Cause, bool)> {
         let Breaks { parties, .. } = self.breaks.as_ref()?;
-        let Flight { from, to, message, sent, .. } = self.answer_at(self.end, flights)?;
+        let Flight { from, to, message, sent, .. } = self.answer_at(heard, flights)?;
         let named: Vec<&str> = parties.iter().copied().filter(|party| names(message, party)).collect();
         if self.is_of_progress() || named.is_empty() || named.contains(&to.as_str()) {
             return None;
@@ -78,21 +95,18 @@ impl Search<'_> {
             Some(doing) => format!("{to} asks \"{doing}\", and {from} answers {message}"),
             None => format!("{from} answers {to}: {message}"),
         };
-        let enough =
-            self.is_enough_for(to).map_or_else(String::new, |line| format!("; in {line} that is enough"));
+        let line = self.is_enough_for(to, heard);
+        let enough = line.map_or_else(String::new, |line| format!("; in {line} that is enough"));
         let words = format!("{answer}, which is {named}'s and not {to}'s{enough}");
-        Some(self.cause(*sent, Kind::Milestone, words))
+        Some((self.cause(*sent, Kind::Milestone, words), line.is_some() && asked.is_some()))
     }
 
-    /// In which line a client stood when it was told what breaks the promise, if that was what it needed to be granted what it asked for.
-    fn is_enough_for(&self, client: &str) -> Option<&str> {
-        let (before, end) = (&self.story.events[..self.end], &self.story.events[self.end]);
-        let is_grant = |report: &String| {
-            Reported::parse(report).is_some_and(|reported| reported.client == client && reported.is_grant())
-        };
+    /// In which line a client stood when it was told what it was in this step, if that was what it needed to be granted what it asked for.
+    fn is_enough_for(&self, client: &str, heard: usize) -> Option<&str> {
+        let (before, event) = (&self.story.events[..heard], &self.story.events[heard]);
         let is_of_it = |event: &&JsonEvent| event.node.as_deref() == Some(client);
         let earlier = before.iter().rfind(is_of_it)?;
-        earlier.line.as_deref().filter(|_| is_of_it(&end) && end.reported.iter().any(is_grant))
+        earlier.line.as_deref().filter(|_| is_of_it(&event) && self.is_granted_in(heard, client))
     }
 
     /// The answer of a server that a client was told in this step.
@@ -297,14 +311,20 @@ impl Search<'_> {
             let mut causes = self.by_itself(client, &line, gone, flights);
             causes.extend(self.read_before(client, &line, gone, flights));
             let expired = ends_at(&line).filter(|until| *until <= now);
-            if let Some(nowhere) = self.nowhere(client, &line, called, at).filter(|_| expired.is_none()) {
+            if let Some(nowhere) =
+                self.nowhere(client, &line, called, at, flights).filter(|_| expired.is_none())
+            {
                 causes.extend(nowhere.into_iter().chain(self.answer_of_several(at)));
                 return Some(causes);
             }
             let words = match expired {
                 // Whoever asks next finds it so: that is not what took it.
                 Some(until) => lives_until(client, until, server, now),
-                None => self.by_message(gone, format!("{server} does not have {line} any more")),
+                // What it does of its own accord is about whoever loses something by that.
+                None if event.remark.is_some() => {
+                    self.by_remark(gone, format!("{} is gone on {server}", quoted(&line)))
+                }
+                None => self.by_message(gone, format!("{server} does not have {} any more", quoted(&line))),
             };
             causes.push(self.cause(gone, Kind::Gone, words));
             return Some(causes);
@@ -431,6 +451,11 @@ pub(super) fn live_of(line: &str, client: &str) -> Option<String> {
     (!own.is_empty()).then(|| format!("{place}: {}", own.join(", ")))
 }
 
+/// What is stored, between quotes if it is a sentence of its own: `"R1: A's lock 1 has PW"`.
+pub(super) fn quoted(line: &str) -> String {
+    if line.contains(" has ") { format!("\"{line}\"") } else { line.to_owned() }
+}
+
 fn words_of(line: &str) -> impl Iterator<Item = &str> {
     line.split(|letter: char| !letter.is_alphanumeric())
 }
@@ -467,6 +492,12 @@ mod tests {
         ] {
             assert_eq!(live_of(line, "A").as_deref(), own);
         }
+    }
+
+    #[test]
+    fn what_is_a_sentence_of_its_own_stands_between_quotes_in_another_one() {
+        assert_eq!(quoted("R1: A's lock 1 has PW"), "\"R1: A's lock 1 has PW\"");
+        assert_eq!(quoted("lock = A#1, dies at 6s"), "lock = A#1, dies at 6s");
     }
 
     #[test]
