@@ -354,7 +354,7 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
             steps.is_sorted() && why.last().is_some_and(|last| last["kind"] == "breaks"),
             "{row}: {why:?}"
         );
-        let text = run_text(&format!("replay {row} --width 400"));
+        let text = run_text(&format!("replay {row} --width 1000"));
         assert!(told.iter().all(|words| text.contains(words.as_str())), "{row}: {text}");
         let number =
             |line: &str| line.trim_start_matches([' ', '✗']).split([' ', '│']).next()?.parse::<u64>().ok();

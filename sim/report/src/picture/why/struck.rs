@@ -14,6 +14,9 @@ impl Search<'_> {
         let parties = self.concerned();
         let answers = self.answers_lost(causes, &parties, flights);
         let links = self.signs_of_life(&parties, flights);
+        let waiting = parties.iter().filter(|_| self.is_of_progress() && !self.is_of_objects);
+        let waiting: BTreeMap<&str, usize> =
+            waiting.map(|client| (*client, self.began_to_wait(client))).collect();
         let faults = causes.iter().filter(|cause| cause.kind == Kind::Fault).map(|cause| cause.position);
         let told = faults.filter_map(|position| {
             let event = &self.story.events[position];
@@ -24,7 +27,8 @@ impl Search<'_> {
             let is_of_resource = [from, to].contains(&RESOURCE);
             let client = [from, to].into_iter().find(|node| parties.contains(node));
             if let Some(client) = client.filter(|_| !is_of_resource) {
-                return Some((position, self.struck_of(client, position, causes)));
+                let began = waiting.get(client).copied();
+                return Some((position, self.struck_of(client, position, began, causes)));
             }
             let is_it = |link: &&SignsOfLife| {
                 [(from, to), (to, from)].contains(&link.between)
@@ -48,9 +52,8 @@ impl Search<'_> {
 
     /// Of who waits for ever what struck before it began to decides why it does, and then what strikes first; of others what struck last
     /// before their record was gone, or before the end.
-    fn struck_of(&self, client: &str, position: usize, causes: &[Cause]) -> Struck {
-        if self.is_of_progress() && !self.is_of_objects {
-            let began = self.began_to_wait(client);
+    fn struck_of(&self, client: &str, position: usize, began: Option<usize>, causes: &[Cause]) -> Struck {
+        if let Some(began) = began {
             let is_before = position < began;
             let whose = format!("{client}{}", if is_before { "" } else { ", waiting" });
             return Struck { whose, until: is_before.then_some(began) };

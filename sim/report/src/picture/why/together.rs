@@ -106,11 +106,11 @@ pub(super) fn together(
     causes
 }
 
-/// What a server has done of its own accord before, in vain, is told behind where the same took a record.
+/// What a server has done of its own accord before, in vain, is told behind where the same took a record and is said to have.
 fn behind_what_decided(mut chain: Vec<Told>, may: impl Fn(&Told, &Told) -> bool) -> Vec<Told> {
     let is_it = |one: &Told, other: &Told| {
-        let is_alike = one.remark.is_some() && one.remark == other.remark;
-        is_alike && one.is_fault() && other.all[0].kind == Kind::Gone && one.nth < other.nth
+        let is_said = one.remark.is_some_and(|remark| other.all[0].words.contains(remark));
+        is_said && one.is_fault() && other.all[0].kind == Kind::Gone && one.nth < other.nth
     };
     let mut at = 0;
     while at < chain.len() {

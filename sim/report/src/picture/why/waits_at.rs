@@ -4,6 +4,7 @@
 use super::stored::place_of;
 use super::{Cause, Kind, Search};
 use crate::flights::Flight;
+use std::collections::BTreeSet;
 
 impl Search<'_> {
     /// Of each who waits where it asked for word, if no word can come of it.
@@ -82,13 +83,14 @@ impl Search<'_> {
     fn left_by_nobody_to(
         &self,
         client: &str,
-        waiting: &std::collections::BTreeSet<&str>,
+        waiting: &BTreeSet<&str>,
         flights: &[Flight],
     ) -> Option<Vec<Cause>> {
         let events = &self.story.events;
-        let told = flights.iter().find(|flight| {
-            flight.ended == Some(self.began_to_wait(client)) && flight.to == client && !flight.is_lost
-        })?;
+        let began = self.began_to_wait(client);
+        let is_told =
+            |flight: &&Flight| flight.ended == Some(began) && flight.to == client && !flight.is_lost;
+        let told = flights.iter().find(is_told)?;
         let server = told.from.as_str();
         let lines = self.stored_at_the_end();
         let is_told = |line: &&String| told.message.split([' ', ',']).any(|word| word == place_of(line));
