@@ -75,13 +75,13 @@ impl Served {
         Some(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
     }
 
-    /// The first lines that a command of etcdctl prints, which then is interrupted.
+    /// The first lines that a command of etcdctl prints, which then is told to end (not by SIGINT, which is ignored below a shell's `&`).
     fn begins_with(&self, arguments: &[&str], lines: usize) -> Vec<String> {
         let spawned = self.etcdctl(arguments).stdout(Stdio::piped()).spawn();
         let mut process = Running(spawned.expect("etcdctl is here"));
         let output = BufReader::new(process.0.stdout.take().expect("it is piped"));
         let said: Vec<String> = output.lines().take(lines).map(|line| line.expect("it is text")).collect();
-        let sent = Command::new("kill").args(["-INT", &process.0.id().to_string()]).status();
+        let sent = Command::new("kill").args(["-TERM", &process.0.id().to_string()]).status();
         assert!(sent.expect("there is a kill").success());
         process.0.wait().expect("it ends");
         said

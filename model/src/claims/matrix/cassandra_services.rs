@@ -30,8 +30,7 @@ const UNSEEN: &str =
 const NO_LEASE_HELPS: &str = "no lease helps against a pause; the fencing token does (row C3)";
 const NO_TIME: &str = "both time replicas end for good before a majority has the first time: the client asks for a time that nobody publishes";
 const COUNTED_FAST: &str = "the keepers' clocks gain half of a lease's time where the holder's loses as much: they end a lease that it counts on (--plan; no seed's clock drifts so far)";
-const AHEAD: &str =
-    "so two hold, and the first one's clock was set ahead: its token is the larger one (--plan)";
+const AHEAD: &str = "two hold by clocks that run apart, and the first one's was set ahead: its token is the larger one (--plan)";
 const ALL: &str = "all of the above";
 
 /// What is known.

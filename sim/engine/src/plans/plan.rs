@@ -69,8 +69,8 @@ pub enum When {
 pub enum Trigger {
     /// It arrives at this line of its listing: what the line sends is sent, what it waits for has not come.
     Line(Line),
-    /// It has a place in the queue, as far as a step of its own says so. Of the locks here none does: their places are known from what a
-    /// server stores, in a step of the server's, so that nothing is struck.
+    /// It has a place in the queue, as far as a step of its own says so. Where that is known from what a server stores, in a step of the
+    /// server's, nothing is struck.
     Enqueued,
     /// It enters its critical section.
     Granted,

@@ -700,10 +700,10 @@ impl Search<'_> {
     /// What breaks, in such words or in those of the run, or what goes round for ever while it never comes.
     fn ends(&self, in_words: Option<String>) -> Vec<Cause> {
         if let Some(breaks) = &self.breaks {
-            let words = match self.answered() {
-                _ if in_words.is_some() => in_words.unwrap_or_default(),
-                Some(answered) => format!("{answered}: {}", breaks.words),
-                None => breaks.words.to_owned(),
+            let words = match (in_words, self.answered()) {
+                (Some(words), _) => words,
+                (None, Some(answered)) => format!("{answered}: {}", breaks.words),
+                (None, None) => breaks.words.to_owned(),
             };
             return vec![self.cause(self.end, Kind::Breaks, words)];
         }
@@ -840,7 +840,10 @@ mod tests {
             events.splice(broken..broken, (0..20).flat_map(|_| [lost("s1"), lost(RESOURCE)]));
             let causes = why(&Story { events: &events, ..story }, &[]);
             let told = |end: &str| causes.iter().filter(|cause| cause.words.ends_with(end)).count();
-            let apart = ["A to resource: write is lost, and 19 more like it", " more like it before"];
+            let apart = [
+                "A to resource: write is lost, and 19 more like it",
+                "A to s1: write is lost, and 19 more like it before",
+            ];
             assert_eq!(apart.map(told), [1, 1], "{causes:?}");
         });
     }

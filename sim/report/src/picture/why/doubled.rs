@@ -3,6 +3,7 @@
 use super::stored::live_of;
 use super::{Cause, Kind, Search, reports_of};
 use crate::flights::Flight;
+use std::ops::Range;
 
 /// What the second copy of a message does.
 pub(super) const AGAIN: &str = "arrives a second time";
@@ -48,16 +49,9 @@ impl Search<'_> {
         };
         let events = &self.story.events;
         let Flight { from, to, message, .. } = second;
-        let is_doubling = |position: &usize| {
-            let event = &events[*position];
-            let of = (event.from.as_ref(), event.to.as_ref(), event.message.as_ref());
-            let is_of_it = event.sent_in.is_none_or(|sent_in| events[second.sent].step == sent_in);
-            event.what == "duplicated" && of == (Some(from), Some(to), Some(message)) && is_of_it
-        };
-        let doubling = (self.begun_before(second)..gone).rev().find(is_doubling);
-        let doubling = doubling.and_then(|at| Some((at, self.fault_words(at, &events[at])?)));
+        let doubling = self.doubling(second, self.begun_before(second)..gone);
         let said = match doubling {
-            Some((at, words)) => self.cause(at, Kind::Fault, words),
+            Some(doubling) => doubling,
             None => {
                 // Of two that were sent one after the other the first one may come last.
                 let is_earlier = |flight: &Flight| is_alike(flight, second) && flight.sent < second.sent;
@@ -76,27 +70,30 @@ impl Search<'_> {
         let anew = anew.map(|at| self.cause(at, Kind::Record, format!("{to} stores {line} anew")));
         [said].into_iter().chain(self.change(first)).chain(anew).collect()
     }
-}
 
-impl Search<'_> {
+    /// Where in these steps a message was doubled.
+    fn doubling(&self, flight: &Flight, within: Range<usize>) -> Option<Cause> {
+        let events = &self.story.events;
+        let Flight { from, to, message, sent, .. } = flight;
+        let is_it = |position: &usize| {
+            let event = &events[*position];
+            let of = (event.from.as_ref(), event.to.as_ref(), event.message.as_ref());
+            let is_of_it = event.sent_in.is_none_or(|sent_in| events[*sent].step == sent_in);
+            event.what == "duplicated" && of == (Some(from), Some(to), Some(message)) && is_of_it
+        };
+        let at = within.rev().find(is_it)?;
+        Some(self.cause(at, Kind::Fault, self.fault_words(at, &events[at])?))
+    }
+
     /// Where a message was doubled of which a change is told that its second copy has brought about.
     pub(super) fn doubled_changes(&self, causes: &[Cause], flights: &[Flight]) -> Vec<Cause> {
-        let events = &self.story.events;
         let changes = causes.iter().filter(|cause| matches!(cause.kind, Kind::Record | Kind::Gone));
         let told = changes.filter_map(|change| {
             let is_it = |flight: &&Flight| flight.ended == Some(change.position) && !flight.is_lost;
             let second = flights.iter().find(is_it).filter(|flight| self.came_before(flight, flights))?;
             let is_of_client =
                 self.clients.contains(second.from.as_str()) && self.changes_something(change.position);
-            let is_doubling = |position: &usize| {
-                let event = &events[*position];
-                let of = (event.from.as_ref(), event.to.as_ref(), event.message.as_ref());
-                let is_of_it = event.sent_in.is_none_or(|sent_in| events[second.sent].step == sent_in);
-                let is_alike = of == (Some(&second.from), Some(&second.to), Some(&second.message));
-                event.what == "duplicated" && is_alike && is_of_it
-            };
-            let doubling = (second.sent..change.position).rev().find(is_doubling).filter(|_| is_of_client)?;
-            Some(self.cause(doubling, Kind::Fault, self.fault_words(doubling, &events[doubling])?))
+            self.doubling(second, second.sent..change.position).filter(|_| is_of_client)
         });
         told.collect()
     }

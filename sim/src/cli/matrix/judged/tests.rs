@@ -57,6 +57,13 @@ fn what_several_kinds_of_faults_break_each_in_its_own_way_is_known_by_all_their_
 }
 
 #[test]
+fn a_row_of_all_faults_is_known_by_what_each_of_them_does() {
+    let promises = [Promise::DeadlockFreedom].into_iter().collect();
+    let row = Row::new((Kind::Locks, "etcd-mutex-3"), "all", promises, &report(0, 0), &BTreeMap::new());
+    assert_eq!(row.cells[0].known_by(), Some("E15, E19"));
+}
+
+#[test]
 fn what_is_not_known_may_break_and_is_not_called_kept_if_it_does_not() {
     assert_eq!(shown(None, &report(100, 3)), ("✗ 17 ×3".to_owned(), Ending::Fine));
     assert_eq!(shown(None, &report(100, 0)), ("·".to_owned(), Ending::Fine));
