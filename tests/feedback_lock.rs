@@ -224,11 +224,17 @@ mod exhaustive {
 
 mod seeded {
     use super::*;
-    use crate::evidence::{assert_clean, first_seed, lock, sweep};
+    use crate::evidence::{assert_clean, first_seed, lock, replay, sweep};
     use crate::seeds::seeds;
     use picklock_model::claims::{pack_setup, unpack_setup};
+    use picklock_model::time::Micros;
     use picklock_properties::PromiseSet;
+    use picklock_sim::hosted::turmoil::{self, Hosting};
     use picklock_sim::plans::fault::{FaultKind, FaultSet};
+    use picklock_sim::plans::plan::{Fault, Plan, Planned, Target, Trigger, When};
+    use picklock_sim::report::TextOptions;
+    use picklock_sim::seeded::outcome::Limits;
+    use picklock_sim::sweep::PlannedRun;
 
     #[test]
     fn without_faults_every_promise_is_kept_and_everybody_is_served() {
@@ -255,6 +261,30 @@ mod seeded {
             assert_clean(LOCK, &setup, faults, &report);
             assert!(report.strikes.named().iter().any(|(_, times)| *times > 0), "{report:?}");
         }
+    }
+
+    /// No step of its own says that it has a place, so a fault that is aimed at that waits for what the store says.
+    #[test]
+    fn who_has_a_place_is_struck_when_the_store_says_so_in_virtual_time_and_over_tcp() {
+        let when = When::Trigger { client: None, event: Trigger::Enqueued, nth: 2, delay: Micros::ZERO };
+        let fault = Fault::Pause { node: Target::Struck, length: Micros::millis(300) };
+        let faults = vec![Planned { when, fault }];
+        let plan = Plan { faults, heal_at: Micros::seconds(3600), ..Plan::default() };
+        let packed = lock(LOCK).setup(None);
+
+        let token = lock(LOCK).token(&packed, &PlannedRun { plan: plan.clone(), seed: 1 }, None).unwrap();
+        let steps = replay(&token, &TextOptions::default()).events;
+        let enqueued = |step: &usize| steps[*step].reported.iter().any(|words| words.starts_with("enqueued"));
+        let second = (0..steps.len()).filter(enqueued).nth(1).expect("two have a place");
+        let paused = steps.iter().find(|step| step.what == "paused").expect("one is paused");
+        let who = paused.node.as_deref().expect("a node is paused");
+        assert_eq!(paused.at_us, steps[second].at_us);
+        assert!(steps[second].reported.contains(&format!("enqueued {who}")), "{:?}", steps[second].reported);
+
+        let setup = unpack_setup::<FeedbackLock>(&packed).unwrap();
+        let hosted = turmoil::run(&setup, &plan, 1, &Limits::of(&setup), &Hosting::default());
+        let strikes = hosted.unwrap_or_else(|error| panic!("{error}")).outcome.strikes;
+        assert_eq!((strikes.triggers, strikes.pauses), (1, 1));
     }
 
     #[test]

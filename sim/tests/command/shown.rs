@@ -308,7 +308,7 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("C37", "and s3 has the 122.042273s·tB of 122.042273s still"),
         ("R8", "s2's clock is 9 s ahead"),
         ("R8", "s2 takes over as master"),
-        ("E8", "s1 is elected leader, and 48 more like it"),
+        ("E8", "s2 is elected leader, and 50 more like it"),
         ("E18", "s1 answers A: else: 0/0 (created at 2) (revision 2)"),
         (
             "Z1",

@@ -93,7 +93,8 @@ impl<Y: System> Observer<Y> for PinFinder<'_> {
         let number = u16::try_from(*taken);
         let (plan, pins, is_too_late) = (self.plan, &mut self.pins, &mut self.is_too_late);
         self.waiting.retain_mut(|(place, armed)| {
-            let pulled = armed.is_pulled(plan, processes, client, arrived_at, &step.effects.events);
+            let pulled =
+                armed.is_pulled(plan, processes, Node::Client(client), arrived_at, &step.effects.events);
             if pulled.is_some() {
                 match number {
                     Ok(step) => pins[*place] = Some(Pin { client, step }),

@@ -63,14 +63,13 @@ pub enum When {
     },
 }
 
-/// What a client does to pull a trigger.
+/// What a client does, or what a server says of it, to pull a trigger.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trigger {
     /// It arrives at this line of its listing: what the line sends is sent, what it waits for has not come.
     Line(Line),
-    /// It has a place in the queue, as far as a step of its own says so. Where that is known from what a server stores, in a step of the
-    /// server's, nothing is struck.
+    /// It has a place in the queue: a server says so in the step in which it stores that, every server for itself.
     Enqueued,
     /// It enters its critical section.
     Granted,

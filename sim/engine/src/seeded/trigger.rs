@@ -28,48 +28,65 @@ impl Armed {
         self.index
     }
 
-    /// A client has taken a step, in which it may have arrived at a line: if that pulls the trigger, how much later the
-    /// fault strikes.
+    /// A node has taken a step, in which a client may have arrived at a line: if that pulls the trigger, who did and how
+    /// much later the fault strikes. Of a server's step counts what it says of clients.
     pub fn is_pulled(
         &mut self,
         plan: &Plan,
         clients: u8,
-        by: u8,
+        by: Node,
         arrived_at: Option<Line>,
         events: &[Event],
-    ) -> Option<Micros> {
+    ) -> Option<Pulled> {
         let When::Trigger { client: whose, event, nth, delay } = plan.faults[self.index as usize].when else {
             unreachable!("what strikes at a known time has no trigger")
         };
-        if whose.is_some_and(|whose| whose % clients != by) {
-            return None;
-        }
-        let pulls = match event {
-            Trigger::Line(at) => u16::from(arrived_at == Some(at)),
-            Trigger::Step => 1,
-            event => events.iter().filter(|happened| is_pulled_by(event, happened)).count() as u16,
+        let mut does = |client: u8| {
+            if whose.is_some_and(|whose| whose % clients != client) {
+                return None;
+            }
+            self.seen = self.seen.saturating_add(1);
+            (self.seen >= nth.max(1)).then_some(Pulled { client, delay })
         };
-        self.seen = self.seen.saturating_add(pulls);
-        (self.seen >= nth.max(1)).then_some(delay)
+        match (event, by) {
+            (Trigger::Line(at), Node::Client(client)) if arrived_at == Some(at) => does(client),
+            (Trigger::Step, Node::Client(client)) => does(client),
+            (Trigger::Line(_) | Trigger::Step, _) => None,
+            (event, _) => {
+                let mut pulling = events.iter().filter(|happened| is_pulled_by(event, happened));
+                pulling.find_map(|happened| does(happened.client().0))
+            }
+        }
     }
+}
+
+/// A trigger was pulled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pulled {
+    /// By whom.
+    pub client: u8,
+    /// How much later the fault strikes.
+    pub delay: Micros,
 }
 
 impl<Y: System> Run<'_, '_, Y> {
     /// A node has taken a step, whose effects lie ready: the faults that waited for it will strike.
     pub(crate) fn pull_triggers(&mut self, node: Node, position: usize) {
-        let Node::Client(client) = node else { return };
-        let line = Some(self.cluster.clients[usize::from(client)].line());
-        let arrived = std::mem::replace(&mut self.engine.nodes[position].line, line) != line;
+        let line = match node {
+            Node::Client(client) => Some(self.cluster.clients[usize::from(client)].line()),
+            Node::Server(_) | Node::Resource => None,
+        };
+        let has_arrived = std::mem::replace(&mut self.engine.nodes[position].line, line) != line;
         let (plan, clients) = (self.plan, self.setup.workload.processes());
         let Engine { triggers, agenda, effects, .. } = &mut *self.engine;
         triggers.retain_mut(|armed| {
-            let arrived_at = line.filter(|_| arrived);
-            let Some(delay) = armed.is_pulled(plan, clients, client, arrived_at, &effects.events) else {
+            let arrived_at = line.filter(|_| has_arrived);
+            let Some(pulled) = armed.is_pulled(plan, clients, node, arrived_at, &effects.events) else {
                 return true;
             };
             self.outcome.strikes.triggers += 1;
-            let at = later(self.now, delay);
-            agenda.push(at, Pending::Fault { index: armed.index, struck: client });
+            let at = later(self.now, pulled.delay);
+            agenda.push(at, Pending::Fault { index: armed.index, struck: pulled.client });
             false
         });
     }

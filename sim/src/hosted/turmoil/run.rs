@@ -147,20 +147,19 @@ impl<'a, L: Lock> Run<'a, L> {
         let host = self.hosts[*position].clone();
         host.is_done.set(*is_done);
         let has_arrived = host.line.replace(*line) != *line;
-        let Node::Client(client) = host.node else { return };
-        if let Some(next) = next {
+        if let (Node::Client(client), Some(next)) = (host.node, next) {
             self.judge.asks_for(client, *next);
         }
         let (plan, clients) = (self.plan, self.setup.workload.processes());
         let mut pulled = Vec::new();
         self.triggers.retain_mut(|armed| {
-            let delay = armed.is_pulled(plan, clients, client, line.filter(|_| has_arrived), events);
-            pulled.extend(delay.map(|delay| (armed.index(), delay)));
-            delay.is_none()
+            let by = armed.is_pulled(plan, clients, host.node, line.filter(|_| has_arrived), events);
+            pulled.extend(by.map(|by| (armed.index(), by)));
+            by.is_none()
         });
-        for (index, delay) in pulled {
+        for (index, by) in pulled {
             self.judge.outcome.strikes.triggers += 1;
-            self.push(later(*at, delay), Pending::Fault { index, struck: client });
+            self.push(later(*at, by.delay), Pending::Fault { index, struck: by.client });
         }
     }
 
