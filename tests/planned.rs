@@ -153,6 +153,21 @@ fn the_server_stumbles() -> Plan {
     )
 }
 
+/// The client that has been given a place stops after a moment and comes back, and so does another one as it is given its fourth; a member is
+/// off from four seconds after the first place on.
+fn a_member_and_two_in_the_queue_stop(fault: impl Fn(Target, Option<Micros>) -> Fault) -> Plan {
+    let enqueued = |client, nth, delay| When::Trigger { client, event: Trigger::Enqueued, nth, delay };
+    let stop = |when, node, restart_after| Planned { when, fault: fault(node, restart_after) };
+    plan(
+        120,
+        [
+            stop(enqueued(None, 1, Micros::millis(3_850)), Target::Server(2), None),
+            stop(enqueued(None, 4, Micros::millis(2)), Target::Struck, Some(Micros::millis(20))),
+            stop(enqueued(Some(1), 4, Micros::ZERO), Target::Struck, Some(Micros::millis(150))),
+        ],
+    )
+}
+
 /// Whoever was granted the lock.
 fn struck() -> Side {
     Side::Nodes([Target::Struck].into_iter().collect())
@@ -224,9 +239,11 @@ fn what_plans_alone_lead_to() {
     let (crashes, losses_of_power) = (members_stop(crash, 7), members_stop(power_loss, 7));
     let (long, long_of_power) = (members_stop(crash, 11), members_stop(power_loss, 11));
     let without_one = members_are_off();
+    let queue_crashes = a_member_and_two_in_the_queue_stop(crash);
+    let queue_loses_power = a_member_and_two_in_the_queue_stop(power_loss);
     let (work, untold, late, lapsed) =
         (work_is_lost(), the_end_is_not_told(), the_end_is_told_late(), places_lapse());
-    let runs: [(&str, &str, &Plan, u64, Promise); 54] = [
+    let runs: [(&str, &str, &Plan, u64, Promise); 56] = [
         ("redis-failover", "crash", &pair, 68, LATE),
         ("redis-failover-fenced", "crash", &pair, 16, LATE),
         ("redlock-fenced", "clock", &steps, 95, LATE),
@@ -242,7 +259,9 @@ fn what_plans_alone_lead_to() {
         ("etcd-election-3", "loss", &unkept, 8, MUTEX),
         ("etcd-election-3", "loss", &unkept, 3_634, LATE),
         ("etcd-election-3", "crash", &crashes, 327, MUTEX),
+        ("etcd-election-3", "crash", &queue_crashes, 98, LATE),
         ("etcd-election-3", "power-loss", &losses_of_power, 327, MUTEX),
+        ("etcd-election-3", "power-loss", &queue_loses_power, 98, LATE),
         ("etcd-election-3", "clock", &drift, 8, MUTEX),
         ("etcd-election-3", "clock", &drift, 14, LATE),
         ("etcd-lease-key-3", "clock", &drift, 12, MUTEX),

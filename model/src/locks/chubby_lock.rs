@@ -28,8 +28,9 @@
 //! **What it does not promise.** Any order among those who wait: a new master knows of none.
 //!
 //! **Consul.** The blocking queries of `Lock` are left out: by which a waiter learns at once that the lock is free (here it asks every
-//! five seconds, as the real one does while a lock-delay runs), and by which a holder learns that its session is lost (here the
-//! leader tells it, and goes on to tell it after an election: `MonitorRetries`).
+//! five seconds, as the real one does while a lock-delay runs), and by which a holder learns that its session is lost. Here the leader tells
+//! it, once: a notice that is lost with the leader lets a second one in, where the real query fails with its leader and its holder stops
+//! (`MonitorRetries` 0).
 
 mod settings;
 #[cfg(test)]
