@@ -27,4 +27,5 @@ pub use layout::Window;
 pub use others::Others;
 pub use page::{page, page_with_others};
 pub use svg::{STYLE, svg};
+pub(crate) use why::explained;
 pub use why::{Cause, why_of};

@@ -1,5 +1,6 @@
 //! Why a promise breaks, for a person at a terminal.
 
+use crate::picture::explained;
 use crate::{Cause, why_of};
 use picklock_engine::report::{Kind, Page, Story, Style, TextOptions, TimeColumn};
 use picklock_model::time::Micros;
@@ -29,9 +30,11 @@ pub fn why_text(story: &Story, options: TextOptions) -> String {
         };
         page.labelled(&format!("  {step:<10}{when}"), words, style);
     }
+    let explained = explained(story);
     let is_told = |broken: &str| {
         let words = broken.split_once(": ").map_or(broken, |(_, words)| words);
-        causes.iter().any(|cause| cause.kind == Kind::Breaks && cause.words.ends_with(words))
+        explained.as_deref() == Some(broken)
+            || causes.iter().any(|cause| cause.kind == Kind::Breaks && cause.words.ends_with(words))
     };
     let others: Vec<&String> = story.broken.iter().filter(|broken| !is_told(broken)).collect();
     if !others.is_empty() {

@@ -103,7 +103,10 @@ A plan, times in microseconds; replay shows the plans of random runs in words. A
    \"faults\": [{\"when\": {\"trigger\": {\"client\": null, \"event\": \"granted\", \"nth\": 1, \"delay\": 3000}},
                 \"fault\": {\"pause\": {\"node\": \"struck\", \"length\": 45000000}}},
               {\"when\": {\"at\": 0}, \"fault\": {\"clock-step\": {\"node\": {\"server\": 0}, \"by\": -1000000}}}],
-   \"heal_at\": 60000000}";
+   \"heal_at\": 60000000}
+A trigger's event is enqueued, granted, renewed, left, step, or {\"line\": {\"listing\": 6, \"number\": 4}}; its
+client null, for whoever comes first, or a number from 0. A fault without a trigger has no \"struck\", and takes
+client 0 for it.";
 
 #[derive(Serialize)]
 pub struct Document {

@@ -58,8 +58,8 @@ struct Document<'a> {
     #[serde(flatten)]
     rows: Rows<'a, Row>,
     authors_ttl_seconds: u32,
-    /// How much skew and pause together the authors' TTL bears as written, by the formula.
-    borne_seconds: u32,
+    /// How much skew and pause together the authors' TTL bears as written, by the formula; `null` unless every search ended, and agrees with it.
+    borne_seconds: Option<u32>,
 }
 
 impl Ttl {
@@ -91,7 +91,8 @@ impl Ttl {
         let borne_seconds = Question::borne_seconds(AUTHORS_TTL_SECONDS, u32::from(self.latency));
         let complete = rows.len() == questions.len();
         // The formula speaks for the authors' TTL only if it was right wherever it was asked.
-        if complete && rows.iter().all(|row| row.as_formula) {
+        let borne_seconds = Some(borne_seconds).filter(|_| complete && rows.iter().all(|row| row.as_formula));
+        if let Some(borne_seconds) = borne_seconds {
             let borne = format!(
                 "by the formula, the authors' TTL of {} minutes tolerates {borne_seconds}s of skew and pause together, as written",
                 AUTHORS_TTL_SECONDS / 60
@@ -99,11 +100,9 @@ impl Ttl {
             screen.text(&format!("\n{}", sentence(&borne)));
         }
         if !complete {
-            let note = format!(
-                "stopped after {} of {} searches: the rest is NOT a pass\n",
-                rows.len(),
-                questions.len()
-            );
+            let ended = rows.iter().filter(|row| row.ending() != Ending::Incomplete).count();
+            let note =
+                format!("stopped after {ended} of {} searches: the rest is NOT a pass\n", questions.len());
             screen.text(&screen.paint().text(Tone::Unclear, &note));
         }
         screen.document(&Document {

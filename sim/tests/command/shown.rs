@@ -253,7 +253,7 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("C21", "A and B wait equally long, 1 tick, and go on at the same time"),
         ("C38", "s2 answers B: timed out, and "),
         ("C7", "s1 answers A: {1us·tB}, again and again"),
-        ("E8", "s1 still stores 0/A@1 (created at 6), and C waits behind it"),
+        ("E8", "s3 still stores 0/C@1 (created at 3), and B waits behind it"),
         ("E15", "s1 stores 0/A@1 (created at 4) again"),
         ("E17", "s1 answers A: else: 0/0 (created at 2)"),
         ("E17", "after the last step nothing happens any more"),

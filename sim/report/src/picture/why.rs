@@ -83,6 +83,13 @@ pub fn why_of(story: &Story) -> Vec<Cause> {
     why(story, &flights(story.events, story.time))
 }
 
+/// How the run breaks the promise that [`why_of`] explains, with its name, in the words of the engine; the causes may end in others, which
+/// say more.
+pub(crate) fn explained(story: &Story) -> Option<String> {
+    let (_, breaks) = broken(story)?;
+    breaks.map(|Breaks { promise, words, .. }| format!("{promise}: {words}"))
+}
+
 /// [`why_of`] a story whose messages are known.
 pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     let Some((end, breaks)) = broken(story) else { return Vec::new() };

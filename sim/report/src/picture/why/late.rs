@@ -5,6 +5,8 @@ use super::{Breaks, Cause, Kind, SHORT_PART, Search, reports_of};
 use crate::flights::Flight;
 use picklock_engine::report::TimeColumn;
 
+pub(super) const OVERTAKEN: &str = "arrives after a later one";
+
 impl Search<'_> {
     /// Messages of the parties that took much longer than others.
     pub(super) fn late(&self, start: usize, flights: &[Flight]) -> Vec<Cause> {
@@ -58,7 +60,7 @@ impl Search<'_> {
                 }
                 let late = match (is_again, is_only_overtaken) {
                     (true, _) => AGAIN,
-                    (false, true) => "arrives after a later one",
+                    (false, true) => OVERTAKEN,
                     (false, false) => "arrives late",
                 };
                 Some(self.cause(arrived, Kind::Fault, format!("{from} to {to}: {message} {late}")))

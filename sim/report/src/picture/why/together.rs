@@ -2,6 +2,7 @@
 
 use super::cut::cut_off;
 use super::doubled::AGAIN;
+use super::late::OVERTAKEN;
 use super::{Cause, Kind, RESOURCE};
 use picklock_engine::report::{JsonEvent, Story};
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,8 +148,13 @@ fn counted(story: &Story, told: &Told) -> Cause {
     let other = other.and_then(|other| story.events[other.position].message.as_ref());
     let another = other.map_or_else(|| "another message".to_owned(), |message| format!("\"{message}\""));
     let before = if at > 0 && at + 1 == times { " before" } else { "" };
+    // A message that was overtaken is late, and not each that is late was.
+    let overtaken = told.all.iter().filter(|other| other.words.ends_with(OVERTAKEN)).count();
+    let are_mixed = event.what == "delivered" && overtaken > 0 && overtaken < times;
     let words = match (times - told_of, event.what) {
         (0, _) => words,
+        (1, _) if are_mixed => format!("{words}, and {another} is late, too{before}"),
+        (more, _) if are_mixed => format!("{words}, and {more} other messages are late, too{before}"),
         (more, "link-cut") => format!("{words}, and {} cut", links(more)),
         (1, "lost" | "duplicated") if !is_alike => format!("{words}, and so is {another}{before}"),
         (more, "lost" | "duplicated") if !is_alike => {
