@@ -104,9 +104,8 @@ A plan, times in microseconds; replay shows the plans of random runs in words. A
                 \"fault\": {\"pause\": {\"node\": \"struck\", \"length\": 45000000}}},
               {\"when\": {\"at\": 0}, \"fault\": {\"clock-step\": {\"node\": {\"server\": 0}, \"by\": -1000000}}}],
    \"heal_at\": 60000000}
-A trigger's event is enqueued, granted, renewed, left, step, or {\"line\": {\"listing\": 6, \"number\": 4}}; its
-client null, for whoever comes first, or a number from 0. A fault without a trigger has no \"struck\", and takes
-client 0 for it.";
+A trigger waits for an event of a client (by number from 0; null: of any): enqueued, granted,
+renewed, left, step or {\"line\": {\"listing\": 6, \"number\": 4}}. Without a trigger \"struck\" is client 0.";
 
 #[derive(Serialize)]
 pub struct Document {

@@ -372,6 +372,15 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
     assert!(count.is_some_and(|count| (4..=12).contains(&count)), "{}", long["why"]);
     let kept = document("replay redlock:none:0");
     assert_eq!(kept["why"].as_array().map(Vec::len), Some(0), "{kept}");
+    // What a chain ends in, in words that say more, is not told again.
+    let late = run_text("replay zookeeper-lock:delay:35:fenced-resource");
+    assert!(late.contains("after one of A") && !late.contains("broken as well"), "{late}");
+    // Some of these were overtaken, and others are only late.
+    let mixed = run_text("replay feedback-lock:pause:11:mutual-exclusion --width 1000");
+    assert!(
+        mixed.contains("arrives after a later one, and 19 other messages before are late, too"),
+        "{mixed}"
+    );
 }
 
 /// Each stood in a chain once, and was not so.

@@ -153,8 +153,8 @@ fn counted(story: &Story, told: &Told) -> Cause {
     let are_mixed = event.what == "delivered" && overtaken > 0 && overtaken < times;
     let words = match (times - told_of, event.what) {
         (0, _) => words,
-        (1, _) if are_mixed => format!("{words}, and {another} is late, too{before}"),
-        (more, _) if are_mixed => format!("{words}, and {more} other messages are late, too{before}"),
+        (1, _) if are_mixed => format!("{words}, and {another}{before} is late, too"),
+        (more, _) if are_mixed => format!("{words}, and {more} other messages{before} are late, too"),
         (more, "link-cut") => format!("{words}, and {} cut", links(more)),
         (1, "lost" | "duplicated") if !is_alike => format!("{words}, and so is {another}{before}"),
         (more, "lost" | "duplicated") if !is_alike => {
