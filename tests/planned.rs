@@ -153,8 +153,8 @@ fn the_server_stumbles() -> Plan {
     )
 }
 
-/// The client that has been given a place stops after a moment and comes back, and so does another one as it is given its fourth; a member is
-/// off from four seconds after the first place on.
+/// A member goes off 3.85 s after the first place in the queue was given. Whoever is given the fourth place stops for a moment, 2 ms later, and
+/// so does the second client as it is given its own fourth.
 fn a_member_and_two_in_the_queue_stop(fault: impl Fn(Target, Option<Micros>) -> Fault) -> Plan {
     let enqueued = |client, nth, delay| When::Trigger { client, event: Trigger::Enqueued, nth, delay };
     let stop = |when, node, restart_after| Planned { when, fault: fault(node, restart_after) };
