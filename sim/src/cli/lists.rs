@@ -1,7 +1,7 @@
 //! `picklock locks`, `faults`, `properties`, `assumptions`: what there is, one line each.
 
 use super::screen::{Screen, list};
-use super::{BadCall, Ending};
+use super::{BadCall, Ending, plan_parts};
 use crate::plans::fault::{FaultKind, FaultSet};
 use crate::registry::{AnyLock, Locks};
 use picklock_model::claims::Assumption;
@@ -67,8 +67,23 @@ struct FaultRow {
     in_all: bool,
 }
 
+/// `picklock faults`.
+#[derive(clap::Args)]
+pub struct FaultsAsked {
+    /// Lists what a plan file may say instead: every fault with its fields, and when it strikes
+    #[arg(long)]
+    fields: bool,
+}
+
+impl FaultsAsked {
+    /// Lists them.
+    pub fn run(self, screen: &mut Screen) -> Result<Ending, BadCall> {
+        if self.fields { Ok(plan_parts::fields(screen)) } else { faults(screen) }
+    }
+}
+
 /// The kinds of faults.
-pub fn faults(screen: &mut Screen) -> Result<Ending, BadCall> {
+fn faults(screen: &mut Screen) -> Result<Ending, BadCall> {
     let rows = FaultKind::ALL.map(|kind| FaultRow {
         name: kind.name(),
         description: kind.description(),

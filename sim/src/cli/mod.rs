@@ -29,6 +29,7 @@ mod next;
 mod open;
 mod overview;
 mod plan_file;
+mod plan_parts;
 mod progress;
 mod replay;
 mod scenarios;
@@ -140,7 +141,7 @@ enum Command {
     #[command(after_help = lists::SOURCES)]
     Locks,
     /// Lists the kinds of faults
-    Faults,
+    Faults(lists::FaultsAsked),
     /// Lists the promises
     #[command(after_help = lists::SOURCES)]
     Properties,
@@ -284,7 +285,7 @@ pub fn main(locks: &Locks) -> ExitCode {
         Command::Bench(command) => command.run(&mut screen),
         Command::New(command) => command.run(locks, &mut screen),
         Command::Locks => lists::locks(locks, &mut screen),
-        Command::Faults => lists::faults(&mut screen),
+        Command::Faults(asked) => asked.run(&mut screen),
         Command::Properties => lists::properties(&mut screen),
         Command::Assumptions => lists::assumptions(&mut screen),
         Command::Completions(command) => command.run(locks, &mut screen),

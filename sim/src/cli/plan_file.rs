@@ -2,7 +2,7 @@
 
 use super::BadCall;
 use crate::files;
-use crate::plans::plan::Plan;
+use crate::plans::plan::{Plan, Target, When};
 use crate::registry::{AnyLock, RunError, SweepHow};
 use crate::seeded::outcome::Outcome;
 use crate::sweep::SweepReport;
@@ -31,7 +31,12 @@ impl PlanFile {
 
     /// The plan that a text is, or why it is none.
     fn parse(text: &str) -> Result<PlanFile, String> {
-        let no_plan = |error: serde_json::Error| format!("is not a fault plan: {error}");
+        let no_plan = |error: serde_json::Error| {
+            format!(
+                "is not a fault plan: {}; `picklock faults --fields` shows what one says",
+                plainly(&error)
+            )
+        };
         let plan: Plan = serde_json::from_str(text).map_err(no_plan)?;
         let (given, known) = serde_json::from_str(text)
             .and_then(|given| Ok((given, serde_json::to_value(&plan)?)))
@@ -39,7 +44,7 @@ impl PlanFile {
         if let Some(name) = passed_over(&given, &known) {
             return Err(format!("cannot be run: no plan has a {name:?} there"));
         }
-        match plan.implausible() {
+        match plan.implausible().or_else(|| strikes_whom_nobody_knows(&plan)) {
             Some(why) => Err(format!("cannot be run: {why}")),
             None => Ok(PlanFile(plan)),
         }
@@ -94,6 +99,42 @@ impl PlanFile {
         }
         Ok(report)
     }
+}
+
+/// What the parser says, in the words of JSON instead of Rust's.
+fn plainly(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    let words = ["expected struct ", "expected enum ", "expected struct variant "];
+    let rust =
+        words.iter().filter_map(|words| said.find(words).map(|at| (at, words.len()))).max_by_key(|of| of.1);
+    let plain = match rust {
+        Some((at, length)) => {
+            let name = at + length;
+            let behind = said[name..].find(' ').map_or("", |end| &said[name + end..]);
+            let wanted = if said[at..].starts_with("expected enum ") {
+                "a name, or an object with one field"
+            } else {
+                "an object"
+            };
+            format!("{}expected {wanted}{behind}", &said[..at])
+        }
+        None => said,
+    };
+    plain.replace("expected a sequence", "expected a list").replace("expected a map", "expected an object")
+}
+
+/// Why a fault of a plan strikes somebody whom it does not say: the client that pulled a trigger where there is none.
+fn strikes_whom_nobody_knows(plan: &Plan) -> Option<String> {
+    let mut at_a_time = plan.faults.iter().filter(|planned| matches!(planned.when, When::At(_)));
+    let planned = at_a_time.find(|planned| {
+        let mut names_struck = false;
+        planned.fault.clone().for_each_target(|target| names_struck |= *target == Target::Struck);
+        names_struck
+    })?;
+    Some(format!(
+        "\"struck\" is the client that pulled a trigger, and {} nobody does; name the node",
+        planned.when
+    ))
 }
 
 #[cfg(test)]
@@ -173,6 +214,46 @@ mod tests {
             }
         }
         text
+    }
+
+    #[test]
+    fn what_is_no_plan_is_refused_in_the_words_of_json() {
+        let refused = |text: &str| PlanFile::parse(text).err().unwrap_or_default();
+        let fault = |fault: &str| {
+            refused(&format!(r#"{{"faults": [{{"when": {{"at": 1}}, "fault": {fault}}}], "heal_at": 2}}"#))
+        };
+        let cases = [
+            refused("[]"),
+            refused("5"),
+            refused(r#"{"faults": 5, "heal_at": 1}"#),
+            refused(r#"{"faults": [], "heal_at": 1, "network": 7}"#),
+            fault("5"),
+            fault(r#"{"pause": 5}"#),
+            fault(r#"{"pause": {"node": 5, "length": 1}}"#),
+            fault(r#"{"pauze": {}}"#),
+        ];
+        for case in &cases {
+            assert!(case.contains("is not a fault plan") && case.contains("--fields"), "{case}");
+            for word in ["struct", "enum", "variant,", "sequence", " map"] {
+                assert!(!case.contains(word), "{case}");
+            }
+        }
+    }
+
+    #[test]
+    fn at_a_time_nobody_has_pulled_a_trigger() {
+        let plan = |when: &str| {
+            let fault = r#"{"pause": {"node": "struck", "length": 1000000}}"#;
+            PlanFile::parse(&format!(
+                r#"{{"faults": [{{"when": {when}, "fault": {fault}}}], "heal_at": 2000000}}"#
+            ))
+        };
+        let refused = plan(r#"{"at": 1000000}"#).err().unwrap_or_default();
+        assert!(
+            refused.contains("\"struck\" is the client that pulled a trigger, and at 1s nobody does"),
+            "{refused}"
+        );
+        assert!(plan(r#"{"trigger": {"client": null, "event": "granted", "nth": 1}}"#).is_ok());
     }
 
     /// Whatever a file holds, it is refused in a sentence, or it runs.

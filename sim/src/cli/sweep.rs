@@ -96,16 +96,13 @@ asked for by name, or, if none was, mutual exclusion; 5 if a repeated run differ
 JSON: \"verdict\" is violated, not-seen (\"tested\" says in how many runs each promise could have been broken), incomplete \
 or vacuous (\"untested\" says which promises).
 
-A plan, times in microseconds; replay shows the plans of random runs in words. A schedule may be added:
-\"schedule\": {\"priorities\": {\"of\": \"nodes\", \"changes\": 2, \"messages\": 200}}, of nodes or of links:
-  {\"network\": {\"latency_min\": 200, \"latency_max\": 2000, \"tail_per_mille\": 0, \"tail_max\": 0,
-     \"loss_per_mille\": 0, \"duplicate_per_mille\": 0, \"reply_loss_per_mille\": 0},
-   \"faults\": [{\"when\": {\"trigger\": {\"client\": null, \"event\": \"granted\", \"nth\": 1, \"delay\": 3000}},
+A plan, times in microseconds; `picklock faults --fields` lists what one may say, and replay shows the plans of random runs in words:
+  {\"faults\": [{\"when\": {\"trigger\": {\"client\": null, \"event\": \"granted\", \"nth\": 1, \"delay\": 3000}},
                 \"fault\": {\"pause\": {\"node\": \"struck\", \"length\": 45000000}}},
               {\"when\": {\"at\": 0}, \"fault\": {\"clock-step\": {\"node\": {\"server\": 0}, \"by\": -1000000}}}],
    \"heal_at\": 60000000}
 A trigger waits for an event of a client (by number from 0; null: of any): enqueued, granted,
-renewed, left, step or {\"line\": {\"listing\": 6, \"number\": 4}}. Without a trigger \"struck\" is client 0.";
+renewed, left, step or {\"line\": {\"listing\": 6, \"number\": 4}}.";
 
 #[derive(Serialize)]
 pub struct Document {

@@ -34,6 +34,7 @@ const CALLS: [(&str, &str); 30] = [
     ("bench", "bench --threads 1 --hold-ms 10 --seeds 0..2 --seconds 1"),
     ("locks", "locks"),
     ("faults", "faults"),
+    ("faultsFields", "faults --fields"),
     ("properties", "properties"),
     ("assumptions", "assumptions"),
     ("man", "man --out DIR"),

@@ -23,7 +23,8 @@ use std::fmt::{Display, Formatter};
 /// What goes wrong in a run, and until when.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// How messages fare.
+    /// How messages fare. A file may leave it out: as on a good day.
+    #[serde(default)]
     pub network: Network,
     /// What strikes when. The order matters only for faults that strike in the same microsecond.
     pub faults: Vec<Planned>,
