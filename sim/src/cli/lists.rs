@@ -68,7 +68,7 @@ struct FaultRow {
 }
 
 /// `picklock faults`.
-#[derive(clap::Args)]
+#[derive(Debug, clap::Args)]
 pub struct FaultsAsked {
     /// Lists what a plan file may say instead: every fault with its fields, and when it strikes
     #[arg(long)]

@@ -30,7 +30,7 @@ impl PlanFile {
     }
 
     /// The plan that a text is, or why it is none.
-    fn parse(text: &str) -> Result<PlanFile, String> {
+    pub fn parse(text: &str) -> Result<PlanFile, String> {
         let no_plan = |error: serde_json::Error| {
             format!(
                 "is not a fault plan: {}; `picklock faults --fields` shows what one says",

@@ -16,16 +16,18 @@ struct Part {
     of: &'static str,
     /// As one writes it, with values that are examples.
     example: Value,
+    /// The same as text, its fields in the order in which people think of them.
+    #[serde(skip)]
+    written: String,
     /// What it does.
     description: &'static str,
 }
 
 fn part(of: &'static str, example: impl Serialize, description: &'static str) -> Part {
-    let example = match serde_json::to_value(example) {
-        Ok(example) => example,
-        Err(error) => unreachable!("a part of a plan is plain data: {error}"),
-    };
-    Part { of, example, description }
+    match (serde_json::to_value(&example), serde_json::to_string(&example)) {
+        (Ok(example), Ok(written)) => Part { of, example, written, description },
+        (Err(error), _) | (_, Err(error)) => unreachable!("a part of a plan is plain data: {error}"),
+    }
 }
 
 const A_WHILE: Micros = Micros::seconds(2);
@@ -177,7 +179,7 @@ pub fn fields(screen: &mut Screen) -> Ending {
             of = part.of;
             text += &format!("\n{of}\n");
         }
-        text += &format!("  {}\n", part.example);
+        text += &format!("  {}\n", part.written);
         text += &super::screen::wrapped(part.description, Screen::text_width(), "      ");
     }
     screen.text(&text);

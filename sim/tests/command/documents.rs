@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// A cheap call, and the name of its document's schema.
-const CALLS: [(&str, &str); 30] = [
+const CALLS: [(&str, &str); 31] = [
     ("overview", "overview --seeds 3 --lock redlock"),
     ("matrix", "matrix --lock redlock --fault pause --seeds 20"),
     ("theorems", "theorems transfer --quick"),

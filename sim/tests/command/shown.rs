@@ -434,6 +434,8 @@ fn a_chain_of_causes_says_nothing_that_is_not_so() {
         ("C9", "s1 answers B: applied"),
         ("F2", "is under way"),
         ("etcd-mutex:all:69:no-herd", "arrives after a later one"),
+        ("etcd-mutex:pause:68", "arrives after a later one"),
+        ("feedback-lock:pause:11", "arrives after a later one"),
         ("R24", "172 times more"),
     ] {
         let told = causes(row);

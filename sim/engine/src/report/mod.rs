@@ -92,7 +92,7 @@ pub fn violation_words(violation: &Violation) -> String {
         }
         Promise::FencedResource => {
             format!(
-                "the resource accepts a write from {client} after one from {other}, to whom the store gave the lock later"
+                "the resource accepts a write from {client} after one from {other}, whose grant is the later one"
             )
         }
         Promise::Fifo => format!("{client} is granted before {other}, who was enqueued earlier"),

@@ -50,6 +50,13 @@ impl Search<'_> {
                 {
                     return None;
                 }
+                // Nor if nothing comes of whatever overtook it.
+                if *is_only_overtaken
+                    && self.clients.contains(to.as_str())
+                    && !self.is_overtaken_in_earnest(flight, flights)
+                {
+                    return None;
+                }
                 // Whoever calls could have called later.
                 if self.is_call_of(flight) && waits() {
                     return None;
@@ -66,6 +73,19 @@ impl Search<'_> {
                 Some(self.cause(arrived, Kind::Fault, format!("{from} to {to}: {message} {late}")))
             })
             .collect()
+    }
+
+    /// Whether something came of a later message of the same link that arrived earlier: its receiver went on, said something, or sent
+    /// something.
+    fn is_overtaken_in_earnest(&self, flight: &Flight, flights: &[Flight]) -> bool {
+        let overtakes = |later: &&Flight| {
+            let is_of_link = (&later.from, &later.to) == (&flight.from, &flight.to) && !later.is_lost;
+            is_of_link && later.sent > flight.sent && later.ended.is_some() && later.ended < flight.ended
+        };
+        flights.iter().filter(overtakes).filter_map(|later| later.ended).any(|ended| {
+            let event = &self.story.events[ended];
+            self.goes_on(ended) || !event.sent.is_empty() || reports_of(event).next().is_some()
+        })
     }
 
     /// Whether a message is the one that its client calls by.
