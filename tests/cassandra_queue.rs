@@ -37,12 +37,14 @@ mod exhaustive {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_pause_before_the_read_is_not_repaired_by_the_own_id_check_if_messages_take_a_tick() {
         // The record is still there when the server reads the row, and is over when the reply arrives.
         broken(&pause_at(LINE_3, WITHIN_A_TICK, own_id));
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_pause_after_the_read_is_not_repaired_by_the_own_id_check() {
         // The reply was on its way before the pause, and names the own record alone.
         broken(&pause_at(LINE_4, AT_ONCE, own_id));
@@ -50,6 +52,7 @@ mod exhaustive {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn no_pause_before_the_grant_gets_past_the_validity_check() {
         for (line, latency) in
             [(LINE_3, AT_ONCE), (LINE_4, AT_ONCE), (LINE_3, WITHIN_A_TICK), (LINE_4, WITHIN_A_TICK)]
@@ -111,6 +114,7 @@ mod exhaustive {
 
     /// Row C3's repair: the token is the timestamp of the record that the grant rests on.
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_fencing_token_that_is_a_clock_reading_is_as_good_as_the_clocks() {
         let fenced = |last_client_ahead_ticks| {
             let mut space = pause(Aim::Holding, AT_ONCE, |lock| Settings { fencing: true, ..lock });
@@ -198,6 +202,7 @@ mod seeded {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn without_faults_the_lock_as_written_lets_nobody_in_twice() {
         let setup = setup(AS_WRITTEN, Calls::Lock, safety());
         let report = sweep(AS_WRITTEN, &setup, FaultSet::EMPTY, seeds(300), true);
@@ -223,6 +228,7 @@ mod seeded {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_wrong_clock_breaks_mutual_exclusion_of_the_lock_as_written() {
         is_broken(AS_WRITTEN, Calls::Lock, FaultKind::Clock, 200);
         is_broken(AS_WRITTEN, Calls::TryLock, FaultKind::Clock, 500);

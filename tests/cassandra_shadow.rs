@@ -65,6 +65,7 @@ mod exhaustive {
 
     /// Row C30, and what a relock has to know.
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_relock_that_looks_first_is_not_enough_and_one_that_minds_its_clock_is() {
         for latency in [AT_ONCE, WITHIN_A_TICK] {
             let relocking = |lock: fn(Settings) -> Settings| {

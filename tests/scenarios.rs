@@ -63,6 +63,7 @@ fn c11_at_consistency_one_two_clients_hold_at_once() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn c12_a_quorum_that_loses_power_forgets_the_holder() {
     is_found_and_repaired("C12");
 }
@@ -148,6 +149,7 @@ fn c31_a_lost_deletion_of_the_main_cell_blocks_the_lock_for_ever() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn c32_a_keeper_that_is_blind_to_renewals_of_one_time_ends_the_lease_of_a_prompt_holder() {
     is_found_and_repaired("C32");
 }
@@ -218,16 +220,19 @@ fn r2_a_pause_before_the_replies_breaks_mutual_exclusion_if_validity_is_counted_
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn r3_a_nodes_wall_clock_that_jumps_past_the_ttl_breaks_mutual_exclusion() {
     is_found_and_repaired("R3");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn r9_a_client_that_measures_by_a_wall_clock_set_back_overstays_its_validity() {
     is_found_and_repaired("R9");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn r10_a_drift_beyond_the_margin_breaks_mutual_exclusion() {
     is_found_and_repaired("R10");
 }
@@ -338,6 +343,7 @@ fn r33_a_clock_that_is_ahead_removes_all_holders_of_a_semaphore() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn r34_an_unlocking_that_is_late_deletes_the_keys_of_the_next_attempt_of_its_call() {
     is_found_and_repaired("R34");
 }
@@ -358,6 +364,7 @@ fn f3_a_resource_that_forgets_its_largest_token_lets_a_late_writer_in() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn f4_the_largest_of_a_quorums_counters_is_no_fencing_token() {
     is_found_and_repaired("F4");
 }
@@ -428,11 +435,13 @@ fn z19_a_guid_looked_for_where_its_create_is_not_applied_yet_makes_a_second_znod
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn z20_a_follower_that_dies_with_a_sign_of_life_lets_its_client_hold_too_long() {
     is_found_and_repaired("Z20");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn e1_a_waiter_whose_key_went_with_its_lease_takes_itself_for_the_first() {
     is_found_and_repaired("E1");
 }
@@ -499,6 +508,7 @@ fn e13_a_resignation_that_fails_is_forgotten_and_the_election_stops() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn e14_a_late_resignation_passes_the_guard_and_deletes_the_key_of_a_leader() {
     is_found_and_repaired("E14");
 }
@@ -520,6 +530,7 @@ fn e17_a_watch_that_begins_with_now_misses_the_deletion_before_it() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn e18_a_transaction_that_is_said_again_waits_for_itself() {
     is_found_and_repaired("E18");
 }
@@ -601,6 +612,7 @@ fn v6_an_answer_to_a_recovery_that_was_given_up_brings_back_what_was_given_back(
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn v7_conversions_come_to_stand_anew_and_wait_for_one_another() {
     is_found_and_repaired("V7");
 }

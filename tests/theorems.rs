@@ -39,11 +39,13 @@ fn nobody_is_passed_twice_by_the_same_thread_exactly_under_its_assumptions() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn whoever_waits_is_served_exactly_under_the_assumptions_of_progress() {
     comes_out_as_claimed("progress");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_old_lock_excludes_others_exactly_under_its_assumptions() {
     comes_out_as_claimed("old-lock");
 }
@@ -65,6 +67,7 @@ fn the_keys_of_a_quorum_live_together_for_min_validity_exactly_under_its_assumpt
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn redlock_is_granted_in_the_end_also_if_its_holder_crashed() {
     comes_out_as_claimed("liveness-a");
 }
@@ -86,11 +89,13 @@ fn the_five_steps_keep_the_order_of_the_queue_exactly_under_their_assumptions() 
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn whoever_waits_in_the_queue_of_the_five_steps_is_served_exactly_under_their_assumptions() {
     comes_out_as_claimed("zookeeper-progress");
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn work_inside_the_ensemble_is_safe_if_it_is_guarded_and_work_outside_if_it_carries_a_token() {
     comes_out_as_claimed("inside");
 }
@@ -182,6 +187,7 @@ fn etcds_mutex_is_granted_in_the_order_of_create_revisions_as_long_as_leases_las
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn whoever_waits_for_etcds_mutex_is_served_exactly_under_its_assumptions() {
     comes_out_as_claimed("etcd-progress");
 }
@@ -244,6 +250,7 @@ fn a_transfer_in_two_halves_keeps_the_sum_exactly_under_its_assumptions() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_lock_free_queue_is_linearizable_exactly_under_its_assumptions() {
     comes_out_as_claimed("queue");
 }
@@ -254,6 +261,7 @@ fn handlers_take_effect_once_exactly_under_their_assumptions() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn holders_of_a_lock_managers_locks_go_together_exactly_under_its_assumptions() {
     comes_out_as_claimed("lock-manager");
 }

@@ -98,6 +98,7 @@ fn two_clients_of_lock() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn three_clients_of_try_lock() {
     agrees_that_nothing_breaks(&queue_lock(3, Calls::TryLock, &[]));
 }
@@ -108,6 +109,7 @@ fn one_client_with_a_lease_and_a_pause() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn two_clients_with_a_lease() {
     agrees_that_nothing_breaks(&queue_lock(2, Calls::Lock, &[Assumption::NoExpiry]));
 }

@@ -190,6 +190,7 @@ fn a_master_may_die_at_every_step_of_a_conversion() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_process_and_the_master_may_both_die() {
     let mut space = whose_master_dies(readers_and_writers(Settings::LINUX, (2, 1), EXCLUDES), asks(2), 1);
     space.bounds.crashes = 1;
@@ -200,6 +201,7 @@ fn a_process_and_the_master_may_both_die() {
 
 /// Row V6.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn an_answer_to_a_recovery_that_was_given_up_counts_for_nothing_or_somebody_has_a_lock_for_ever() {
     let space = |minds_epoch| {
         let new_master = NewMaster::Asks { recovery: Recovery::LINUX, members: 2, minds_epoch };
@@ -325,6 +327,7 @@ fn three_nodes_master_resources_and_one_of_them_may_die() {
 
 /// A silence may be of any length, and come at any moment: each of two nodes may take the other one for dead, and is not.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn nodes_that_take_each_other_for_dead_need_a_quorum_or_a_fence() {
     let explored = |quorum, fences| {
         let removed_after = Some(Micros::seconds(20));
@@ -359,6 +362,7 @@ fn nodes_that_take_each_other_for_dead_need_a_quorum_or_a_fence() {
 
 /// Of two resources each may have another master: no node sees the circle by itself.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_circle_over_two_masters_is_found_when_they_tell_each_other_who_waits() {
     let space = |store, promises| among(two_resources(store, (2, 1), promises), 2, 0);
     assert!(!goes_on("Linux", &space(Settings::LINUX, GOES_ON)));

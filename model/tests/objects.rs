@@ -85,6 +85,7 @@ fn money_is_taken_twice_if_an_answer_is_lost_and_not_if_the_account_says_who_too
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn money_is_lost_between_the_halves_of_a_transfer_and_not_if_the_intent_is_written_down() {
     let mut space = accounts(1, 4, &[Promise::Conservation]);
     space.bounds.crashes = 1;
@@ -104,6 +105,7 @@ fn money_is_lost_between_the_halves_of_a_transfer_and_not_if_the_intent_is_writt
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_queue_has_no_hole_no_overwrite_and_no_duplicate() {
     let promises = [Promise::NoHole, Promise::NoOverwrite, Promise::NoDuplicate];
     let space = queue(3, 2, &promises);
@@ -111,6 +113,7 @@ fn the_queue_has_no_hole_no_overwrite_and_no_duplicate() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn the_index_never_falls_where_it_is_compared_before_it_is_raised() {
     let mut space = queue(3, 2, &[Promise::IndexNeverFalls, Promise::Linearizable]);
     space.setup.lock.object.readers_ask = Wanted::Index;
@@ -191,6 +194,7 @@ fn a_handler_that_decides_in_one_compare_and_set_runs_once_though_two_run_and_cr
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_handler_over_the_queue_runs_once_though_two_run_and_others_push() {
     // One number, which is handled a second time; and one that a message may be lost about.
     let both = is_long().then_some(("a crash and a loss", 1, 1));
@@ -203,6 +207,7 @@ fn a_handler_over_the_queue_runs_once_though_two_run_and_others_push() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn two_naive_handlers_over_the_queue_overwrite_each_other_and_one_that_crashes_does_it_twice() {
     let mut space = stream(3, 1, 2, &[Promise::ExactlyOnce]);
     space.setup.lock.object.handler.commit = Commit::Apart;

@@ -89,6 +89,7 @@ fn a_paused_server_answers_when_the_pause_is_over_and_a_crashed_one_has_forgotte
 /// Nobody asks it for anything meanwhile.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "a real process, which gives memory back in real time")]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn memory_goes_back_to_the_machine_when_all_keys_are_gone() {
     let served = Served::start(&[]);
     let mut connection = served.connect();
@@ -312,6 +313,7 @@ fn what_it_says_is_what_the_real_server_says() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn random_commands_are_answered_as_the_real_server_answers_them() {
     let served = Served::start(&[]);
     let Some(real) = RealRedis::start() else { return };

@@ -247,6 +247,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn a_member_that_is_behind_as_it_likes_breaks_no_lock() {
         assert_eq!(behind::<EtcdMutex>(), (Verdict::Verified, 115_864));
         assert_eq!(behind::<EtcdElection>(), (Verdict::Verified, 120_241));

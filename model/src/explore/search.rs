@@ -8,6 +8,7 @@
 //! of cores changes nothing but the time, and what is close in a level has much in common, which caches notice. Of several shortest paths the
 //! one is told whose actions come first.
 
+mod arena;
 mod expanding;
 mod levels;
 mod shards;
@@ -477,7 +478,7 @@ impl Graph {
 
     /// One more than the largest state number.
     pub fn numbers(&self) -> usize {
-        self.shards.iter().map(|shard| shard.ends.len()).max().unwrap_or(0) * SHARDS
+        self.shards.iter().map(Shard::len).max().unwrap_or(0) * SHARDS
     }
 }
 

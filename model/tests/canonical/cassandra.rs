@@ -94,6 +94,7 @@ fn untimed_lock_with_clocks_that_step_forward_beside_one_that_is_behind() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_lock_with_a_clock_that_stands_still() {
     let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoClockFreeze]);
     space.setup.workload.rounds = 3;
@@ -123,6 +124,7 @@ fn untimed_try_lock_with_a_clock_that_stands_still_and_several_steps_back() {
 
 /// Equal times of different clients: which of them is first in the queue is up to their ids.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_lock_with_all_clocks_standing_still_at_one_time() {
     for calls in [Calls::Lock, Calls::TryLock] {
         let mut space = queue_lock(3, calls, &[Assumption::NoClockFreeze]);
@@ -135,6 +137,7 @@ fn untimed_lock_with_all_clocks_standing_still_at_one_time() {
 
 /// As many as let any clock be ahead of any other, from the beginning or later.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_lock_with_clocks_that_jump_ahead() {
     for calls in [Calls::Lock, Calls::TryLock] {
         let mut space = queue_lock(3, calls, &[Assumption::ClocksAgree]);
@@ -164,6 +167,7 @@ fn untimed_lock_on_a_store_that_loses_power() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_lock_on_three_replicas() {
     // Without read repair, for what is settled is not repaired: then the plain cluster has more to say than the world.
     let mut space = queue_lock(2, Calls::Lock, &[]);
@@ -240,6 +244,7 @@ fn timed_lock_with_a_lease() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_lock_with_pauses_longer_than_its_lease() {
     let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry, Assumption::NoPause]);
     space.bounds.latency_ticks = Some(0);
@@ -318,6 +323,7 @@ fn timed_probes_of_replicas_whose_row_expires_while_it_is_read() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_lock_with_clocks_that_drift_and_servers_whose_clocks_step() {
     let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoExpiry]);
     space.bounds.drifts = 3;
@@ -333,6 +339,7 @@ fn timed_lock_with_clocks_that_drift_and_servers_whose_clocks_step() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_lock_on_replicas_of_which_one_crashes() {
     let mut space = queue_lock(2, Calls::Lock, &[Assumption::NoLoss]);
     space.setup.servers = 3;
@@ -363,11 +370,13 @@ fn timed_service(replicas: u8) -> Space<CassandraServed> {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_lock_named_by_a_time_service() {
     walks_alike(timed_service(2), |walked| walked.grants > 100);
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_lock_named_by_a_time_service_of_which_one_replica_is_ahead_and_dies() {
     let mut space = timed_service(2);
     served::one_replica_ahead(&mut space);

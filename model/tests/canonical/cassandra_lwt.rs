@@ -24,6 +24,7 @@ fn untimed_lock_and_try_lock_of_three_with_crashes_and_duplicates() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_rounds_of_two_coordinators_on_three_replicas() {
     let mut space = lwt_lock(2, 3, Calls::Lock, &[Assumption::NoDuplicate]);
     space.bounds.duplicates = 3;
@@ -54,6 +55,7 @@ fn timed_lock_with_pauses_longer_than_its_cells_live_and_losses() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_lock_on_three_replicas_that_lose_power() {
     let mut space = lwt_lock(2, 3, Calls::Lock, &[Assumption::Durable]);
     space.bounds.power_losses = 2;

@@ -29,6 +29,7 @@ fn untimed_lock_and_try_lock_of_three_with_crashes_and_duplicates() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_lock_with_clocks_that_step_back_or_stand_still() {
     let mut space = shadow_lock(2, Calls::Lock, &[Assumption::NoClockStep]);
     space.bounds.clock_steps = 3;
@@ -40,6 +41,7 @@ fn untimed_lock_with_clocks_that_step_back_or_stand_still() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_lock_on_three_replicas_and_on_a_store_that_loses_power() {
     let mut space = shadow_lock(2, Calls::Lock, &[]);
     space.setup.servers = 3;
@@ -58,6 +60,7 @@ fn timed_lock_that_backs_off_for_drawn_times_in_endless_use() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_lock_with_pauses_longer_than_its_cells_live() {
     let mut space = shadow_lock(2, Calls::Lock, &[Assumption::NoExpiry, Assumption::NoPause]);
     space.bounds.pauses = 3;
@@ -69,6 +72,7 @@ fn timed_lock_with_pauses_longer_than_its_cells_live() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_repaired_lock_with_pauses_losses_and_writes_to_the_resource() {
     let dropped = [Assumption::NoExpiry, Assumption::NoPause, Assumption::NoLoss];
     let mut space = shadow_lock(2, Calls::Lock, &dropped);

@@ -47,6 +47,7 @@ fn several_nodes_of_which_some_die_and_processes_that_die() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn caches_whose_master_dies_and_journals_of_the_dead() {
     let of = |space: Space<CachedVariable>| {
         let mut space = cached_whose_master_dies(space, Recovery::LINUX);

@@ -62,6 +62,7 @@ fn untimed_try_lock_of_three() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_queue_with_doubled_messages() {
     for guards_unlock in [false, true] {
         let mut space = etcd_mutex(2, Calls::Lock, &PROMISES);
@@ -105,6 +106,7 @@ fn timed_leases_counted_from_the_sending_with_slow_lost_and_doubled_messages() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_leases_by_a_wall_clock_that_steps_and_keep_alives_that_do_not_wait() {
     let space = leases(|space| {
         space.setup.store.lease_clock = LeaseClock::Wall;
@@ -117,6 +119,7 @@ fn timed_leases_by_a_wall_clock_that_steps_and_keep_alives_that_do_not_wait() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_leases_on_a_member_that_loses_power_and_callers_without_patience() {
     let space = leases(|space| {
         space.bounds.power_losses = 3;
@@ -129,6 +132,7 @@ fn timed_leases_on_a_member_that_loses_power_and_callers_without_patience() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_leases_on_a_member_that_counts_anew_after_a_loss_of_power_and_tokens_from_before_it() {
     let space = leases(|space| {
         drop_from_etcd(space, Assumption::Durable);
@@ -196,6 +200,7 @@ fn timed_election_that_pauses_outlast_and_callers_without_patience() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_key_of_three_with_doubled_messages() {
     for (wait, guards_unlock) in [(Wait::WatchFromNow, false), (Wait::WatchFromAnswer, true)] {
         let mut space: Space<EtcdLeaseKey> = on_etcd(3, Calls::Lock, &PROMISES);

@@ -62,6 +62,7 @@ fn timed_leases_that_pauses_outlast_and_writes_to_the_resource() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_leases_with_slow_lost_and_doubled_messages() {
     for repeats in [Repeats::SameTicket, Repeats::NewTicket] {
         let space = leases(|space| {

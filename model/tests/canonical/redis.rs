@@ -116,6 +116,7 @@ fn one_server_whose_clients_pause() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn one_server_that_loses_power() {
     for persistence in PERSISTENCES {
         let mut space = one(|space| {
@@ -190,6 +191,7 @@ fn one_server_with_another_tenant() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn one_server_with_lost_and_doubled_messages() {
     for release in [Release::CompareAndDelete, Release::Delete, Release::GetThenDelete] {
         for fencing in [Fencing::None, Fencing::WithGrant, Fencing::AfterGrant] {
@@ -209,6 +211,7 @@ fn one_server_with_lost_and_doubled_messages() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn one_server_and_extensions() {
     for how in [ExtendBy::CompareAndExtend, ExtendBy::ExtendOrCreate] {
         for validity_margin in [Some(spaces::DRIFT_MARGIN), None] {
@@ -264,6 +267,7 @@ fn one_server_where_time_does_not_pass() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_master_that_dies() {
     for crashes_take_sent in [false, true] {
         for (servers, expiry_clock) in
@@ -279,6 +283,7 @@ fn a_master_that_dies() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_master_that_loses_power_and_comes_back() {
     for persistence in PERSISTENCES {
         for restart_delay in [None, Some(Micros(4 * TICK.0))] {
@@ -295,6 +300,7 @@ fn a_master_that_loses_power_and_comes_back() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn a_master_and_a_replica_whose_clocks_differ() {
     for (ahead, step) in [(9, -2), (-9, 3), (0, -9), (0, 9), (3, -1)] {
         let space = failing_over(2, |space| {
@@ -362,6 +368,7 @@ fn nodes_that_lose_power_and_clocks_that_drift() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn nodes_whose_clients_pause() {
     for (validity_from, value) in
         [(ValidityFrom::Start, DrawnFor::PerCall), (ValidityFrom::Replies, DrawnFor::PerAttempt)]
@@ -381,6 +388,7 @@ fn nodes_whose_clients_pause() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn nodes_whose_wall_clocks_are_set() {
     for ticks in [LONG_TICKS as i8, 1, -1, -(LONG_TICKS as i8)] {
         let space = many(|space| {
@@ -418,6 +426,7 @@ fn nodes_whose_clients_measure_by_wall_clocks_that_are_set() {
 
 /// What was due long before is due again when the clock has been set back, if it was not due for longer than that.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn moments_long_overdue_when_a_wall_clock_is_set_back() {
     for ticks in [-1, -2, -3] {
         let clients = many(|space| {
@@ -444,6 +453,7 @@ fn moments_long_overdue_when_a_wall_clock_is_set_back() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn nodes_of_which_one_crashes() {
     for crashes_take_sent in [false, true] {
         for contact in [Contact::InTurn, Contact::AtOnce] {

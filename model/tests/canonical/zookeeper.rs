@@ -61,6 +61,7 @@ fn untimed_try_lock_of_three() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_steps_on_three_servers() {
     let mut space = steps(2, Calls::Lock);
     space.setup.servers = 3;
@@ -68,6 +69,7 @@ fn untimed_steps_on_three_servers() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn untimed_steps_of_three_beside_a_follower_that_lags() {
     let mut space = steps(3, Calls::Lock);
     space.setup.servers = 2;
@@ -100,6 +102,7 @@ fn untimed_steps_that_write_inside_the_ensemble() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_sessions_that_pauses_and_losses_outlast_and_writes_inside_the_ensemble() {
     for fence in [Fence::Check, Fence::None] {
         let space = timed(|space| {
@@ -116,6 +119,7 @@ fn timed_sessions_that_pauses_and_losses_outlast_and_writes_inside_the_ensemble(
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_sessions_with_lost_and_doubled_messages_and_a_holder_that_stops() {
     let space = timed(|space| {
         space.bounds.losses = 4;
@@ -127,6 +131,7 @@ fn timed_sessions_with_lost_and_doubled_messages_and_a_holder_that_stops() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_sessions_with_lost_and_doubled_messages_that_their_clients_judge_themselves() {
     let space = timed(|space| {
         space.bounds.losses = 4;
@@ -149,6 +154,7 @@ fn timed_sessions_with_slow_messages_and_a_watch_on_the_parent() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_sessions_judged_by_a_wall_clock_that_steps() {
     let space = timed(|space| {
         space.setup.store.session_clock = store::SessionClock::Wall;
@@ -159,12 +165,14 @@ fn timed_sessions_judged_by_a_wall_clock_that_steps() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_sessions_on_a_server_that_loses_power() {
     walks_alike(timed(|space| space.bounds.power_losses = 2), |walked| walked.grants > 100);
 }
 
 /// Who has seen more than a server that begins anew is refused by it, until it has counted as far again.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_sessions_on_a_server_that_loses_its_log_with_its_power() {
     let space = timed(|space| {
         space.setup.store.log = store::Log::Unsynced;
@@ -175,6 +183,7 @@ fn timed_sessions_on_a_server_that_loses_its_log_with_its_power() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_sessions_on_three_servers_that_lose_their_logs_and_elect() {
     let space = timed(|space| {
         space.setup.servers = 3;
@@ -186,6 +195,7 @@ fn timed_sessions_on_three_servers_that_lose_their_logs_and_elect() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn timed_sessions_on_three_servers_that_lose_power_and_elect() {
     let space = timed(|space| {
         space.setup.servers = 3;

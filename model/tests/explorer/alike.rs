@@ -54,6 +54,7 @@ fn clients_of_the_queue_lock_on_one_server() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn of_two_records_of_the_main_row_nobody_asks_whose_they_are() {
     let space = queue_lock(3, Calls::Lock, &[]);
     let all = explored(&space, Alike::Same).unwrap().states;
@@ -91,6 +92,7 @@ fn clients_who_share_an_id_are_told_apart_by_whose_it_is() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn clients_who_begin_with_different_servers_are_told_apart() {
     tells_clients_apart(&zookeeper::zookeeper_lock(2, 3, Calls::TryLock, &[Promise::MutualExclusion]));
 }

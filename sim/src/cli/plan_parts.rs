@@ -12,7 +12,7 @@ use serde_json::Value;
 /// One thing that a plan file may say.
 #[derive(Serialize)]
 struct Part {
-    /// Where in a plan it stands: `fault`, `when`, `event`, `node`, `side`, `network`, `schedule`.
+    /// What of a plan it is: `fault`, `when`, `event`, `node`, `side` (of links), `network`, `schedule`.
     of: &'static str,
     /// As one writes it, with values that are examples.
     example: Value,
@@ -133,7 +133,7 @@ fn parts() -> Vec<Part> {
         (When::At(Micros::seconds(5)), "at this time of the run"),
         (
             trigger,
-            "so long after this client (null: any) has done this for the so manieth time; without a delay, at once",
+            "when this client (null: any of them) has done this for the nth time, and so long after that; without a delay, at once",
         ),
     ];
     let nodes = [
@@ -159,7 +159,7 @@ fn parts() -> Vec<Part> {
     parts.extend(when.map(|(when, what)| part("when", when, what)));
     parts.extend(events().map(|(event, what)| part("event", event, what)));
     parts.extend(nodes.map(|(node, what)| part("node", node, what)));
-    parts.extend(sides.map(|(side, what)| part("from, to, between, and", side, what)));
+    parts.extend(sides.map(|(side, what)| part("side", side, what)));
     parts.push(part("network", Plan::default().network, network));
     parts.push(part("schedule", schedule, ranks));
     parts

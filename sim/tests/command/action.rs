@@ -105,6 +105,7 @@ fn ran(name: &str, given: &[(&str, &str)]) -> Option<(i32, BTreeSet<String>, Str
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_the_action_calls_is_a_call_that_the_command_takes() {
     for (given, code, page) in [
         (

@@ -41,6 +41,7 @@ const CALLS: [(&str, &str); 31] = [
 ];
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn every_document_is_as_the_schema_in_the_book_says() {
     let out = folder("schema-man");
     for (of, call) in CALLS {

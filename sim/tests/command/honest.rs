@@ -394,6 +394,7 @@ fn how_often_a_fault_may_strike_is_what_was_asked_for() {
 
 /// That an assumption is not needed is shown where something happened that it rules out.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn what_is_dropped_and_not_put_to_the_test_is_no_pass() {
     for (call, unmet) in [
         ("check zookeeper-lock --rounds 1 --drop no-expiry", "nothing-ended"),
@@ -487,6 +488,7 @@ fn a_semaphore_is_checked_with_two_clocks_that_are_set() {
 
 /// A theorem about a lock that is set otherwise than the lock of that name says so: `check` of that name may break.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn theorems_are_found_by_their_lock_and_say_how_it_is_set() {
     let told = run("theorems consul-lock --quick");
     assert_eq!(told.code, 0, "{}", told.stdout);

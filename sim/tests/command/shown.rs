@@ -711,6 +711,7 @@ fn progress_is_one_line_of_the_terminal() {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn no_time_is_guessed_where_one_lock_takes_many_times_as_long_as_another() {
     let line = "overview --lock redis-single,redlock --seeds 200";
     for columns in [60, 120] {

@@ -1,5 +1,6 @@
 //! Where states are kept: as rows, each in the shard that its hash names, found through the table of that shard.
 
+use super::arena::Arena;
 use super::expanding::Expanded;
 use hashbrown::HashTable;
 
@@ -44,13 +45,12 @@ pub(in crate::explore) struct Edge {
 
 #[derive(Default)]
 pub(super) struct Shard {
-    pub rows: Vec<u16>,
-    pub ends: Vec<u32>,
+    rows: Arena,
     pub parents: Vec<u32>,
     pub actions: Vec<u16>,
     /// What a liveness check wants to know; nothing, if nobody asks.
     pub flags: Vec<u16>,
-    pub table: HashTable<(u32, u32)>,
+    table: HashTable<Entry>,
     pub edges: Vec<Edge>,
     /// The states whose successors are made next, and those that were found after them.
     pub level: Level,
@@ -74,18 +74,20 @@ pub(super) struct Level {
 }
 
 impl Shard {
+    /// How many states it has.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
     pub fn row(&self, position: usize) -> &[u16] {
-        let start = if position == 0 { 0 } else { self.ends[position - 1] };
-        &self.rows[start as usize..self.ends[position] as usize]
+        self.rows.row(position)
     }
 
     /// How much memory its states take with their index, in bytes.
     pub fn size(&self) -> u64 {
-        let Shard { rows, ends, parents, actions, flags, table, .. } = self;
-        let lists =
-            size_of_val(rows.as_slice()) + size_of_val(ends.as_slice()) + size_of_val(parents.as_slice());
-        let lists = lists + size_of_val(actions.as_slice()) + size_of_val(flags.as_slice());
-        (lists + table.allocation_size()) as u64
+        let Shard { rows, parents, actions, flags, table, .. } = self;
+        let lists = size_of_val(parents.as_slice()) + size_of_val(actions.as_slice());
+        (rows.size() + lists + size_of_val(flags.as_slice()) + table.allocation_size()) as u64
     }
 
     /// For how many worlds a state of this level stands.
@@ -97,27 +99,24 @@ impl Shard {
     pub fn turn(&mut self) {
         std::mem::swap(&mut self.level, &mut self.next_level);
         self.next_level.worlds.clear();
-        self.next_level.first = self.ends.len();
+        self.next_level.first = self.len();
     }
 
     /// The position of the state, and whether it is new.
     pub fn insert(&mut self, hash: u64, found: &Found) -> (usize, bool) {
         let Found { row, worlds, parent, action, flags } = *found;
         let tag = tag_of(hash);
-        let found = self.table.find(in_table(tag), |(other_tag, position)| {
-            *other_tag == tag && self.row(*position as usize) == row
-        });
-        if let Some((_, position)) = found {
-            return (*position as usize, false);
+        let is_it = |entry: &Entry| entry.tag() == tag && self.row(entry.position()) == row;
+        if let Some(entry) = self.table.find(in_table(tag), is_it) {
+            return (entry.position(), false);
         }
-        let position = self.ends.len();
-        self.rows.extend_from_slice(row);
-        self.ends.push(self.rows.len() as u32);
+        let position = self.len();
+        self.rows.push(row);
         self.parents.push(parent);
         self.actions.push(action);
         self.flags.extend(flags);
         self.next_level.worlds.push(worlds);
-        self.table.insert_unique(in_table(tag), (tag, position as u32), |(tag, _)| in_table(*tag));
+        self.table.insert_unique(in_table(tag), Entry::new(tag, position), |entry| in_table(entry.tag()));
         (position, true)
     }
 
@@ -127,20 +126,50 @@ impl Shard {
         let mut starts = [None; BLOCK];
         for (start, successor) in starts.iter_mut().zip(successors) {
             let tag = tag_of(successor.hash);
-            let found = self.table.find(in_table(tag), |(other_tag, _)| *other_tag == tag);
-            *start = found.map(|(_, position)| *position as usize);
+            let found = self.table.find(in_table(tag), |entry| entry.tag() == tag);
+            *start = found.map(|entry| entry.position());
         }
         for position in starts.iter_mut().flatten() {
-            *position = if *position == 0 { 0 } else { self.ends[*position - 1] as usize };
+            *position = self.rows.start(*position);
         }
-        let read = starts.iter().flatten().fold(0, |read, start| read ^ self.rows[*start]);
+        let read = starts.iter().flatten().fold(0, |read, start| read ^ self.rows.number(*start));
         std::hint::black_box(read);
+    }
+}
+
+/// What the table of a shard has of a state: where it is, in as many bits as [`StateId`] has for that, and in those that are left up to
+/// seven bytes a part of its hash.
+#[derive(Clone, Copy)]
+struct Entry([u8; 7]);
+
+/// How many bits say where a state is.
+const POSITION_BITS: u32 = u32::BITS - SHARDS.ilog2();
+/// How many are part of its hash.
+const TAG_BITS: u32 = 7 * u8::BITS - POSITION_BITS;
+
+impl Entry {
+    fn new(tag: u32, position: usize) -> Entry {
+        let [bytes @ .., _] = (u64::from(tag) << POSITION_BITS | position as u64).to_le_bytes();
+        Entry(bytes)
+    }
+
+    fn bits(self) -> u64 {
+        let [one, two, three, four, five, six, seven] = self.0;
+        u64::from_le_bytes([one, two, three, four, five, six, seven, 0])
+    }
+
+    fn tag(self) -> u32 {
+        (self.bits() >> POSITION_BITS) as u32
+    }
+
+    fn position(self) -> usize {
+        (self.bits() & ((1 << POSITION_BITS) - 1)) as usize
     }
 }
 
 /// The part of a state's hash that the table of its shard keeps. All states of a shard have its lowest bits in common.
 pub(super) fn tag_of(hash: u64) -> u32 {
-    (hash >> 32) as u32
+    (hash >> (u64::BITS - TAG_BITS)) as u32
 }
 
 /// The hash for the table of a shard, which numbers its buckets by the lowest bits and tells states in a bucket apart by the
@@ -211,6 +240,19 @@ mod tests {
     use super::super::super::steps::RowHash;
     use super::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn an_entry_has_the_tag_and_the_position_that_it_was_made_of() {
+        let most = (1 << POSITION_BITS) - 1;
+        for hash in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
+            for position in [0, 1, 4711, most] {
+                let entry = Entry::new(tag_of(hash), position);
+                assert_eq!((entry.tag(), entry.position()), (tag_of(hash), position));
+            }
+        }
+        assert_eq!(StateId::new(SHARDS - 1, most), StateId(u32::MAX), "no state is further down");
+        assert_eq!(size_of::<Entry>(), 7);
+    }
 
     #[test]
     fn the_states_of_a_shard_are_spread_over_all_buckets_of_its_table_and_told_apart_in_them() {

@@ -56,7 +56,7 @@ pub enum When {
         client: Option<u8>,
         /// What it does.
         event: Trigger,
-        /// The how manieth time it is done, from 1 on.
+        /// At which time that it does it, counted from 1.
         nth: u16,
         /// How much later the fault strikes.
         #[serde(default)]

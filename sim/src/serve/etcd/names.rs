@@ -215,6 +215,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
     fn numbers_are_in_the_order_of_the_bytes_whatever_order_they_come_in() {
         for stride in [1, 7, 3_989, 9_999] {
             let mut names = Names::default();

@@ -276,6 +276,7 @@ fn one(
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn whenever_the_master_dies_its_locks_come_back_compatible_and_nobody_waits_for_ever() {
     let clusters = reachable([2, 2, 2]);
     let found = recovered(&clusters, Recovery::LINUX);
@@ -296,6 +297,7 @@ fn guessing_what_they_have_who_convert_between_pr_and_cw_leaves_some_waiting_for
 
 /// Row V7.
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn conversions_granted_in_the_order_of_their_arrival_wait_for_one_another() {
     let clusters = reachable([2, 2, 2]);
     let found = recovered(&clusters, Recovery { order: Order::AsTheyStand, ..Recovery::LINUX });

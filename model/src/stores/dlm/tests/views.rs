@@ -105,6 +105,7 @@ fn open_views(nodes: u8, quorum: bool) -> (usize, usize, usize, u32) {
 }
 
 #[test]
+#[ignore = "long: `cargo test -- --include-ignored` runs it, as CI does"]
 fn two_parts_of_a_cluster_go_on_side_by_side_unless_there_has_to_be_a_quorum() {
     assert_eq!(open_views(2, true), (4, 0, 0, 2));
     assert_eq!(open_views(2, false), (4, 1, 3, 1));
