@@ -1,9 +1,12 @@
 //! The order of grants: when the lock became whose.
 //!
 //! Grants count in the order in which the store made them, where it says so ([`Event::Acquired`](crate::Event::Acquired)), else in the
-//! order in which clients learned of them: a client that learns late was granted early. What a client takes for a grant without
-//! the store having made it one comes before all that the store has made by then and of which nobody has learned: theirs is the lock,
-//! who will. (Not of a lock with several modes of access: what is shared stores do not tell of.)
+//! order in which clients learned of them: a client that learns late was granted early.
+//!
+//! Left out: that a client may take for a grant what the store never made one. Such a grant counts from when its client believes in it,
+//! and so comes after one that the store has made by then and whose client learns of it later: the first write of that rightful holder is
+//! called late then, if the other one has written. (To put all such grants first would be as wrong: the record that the rightful holder
+//! had may be gone by then.)
 //!
 //! No single moment dates a grant of a quorum: it is made from the first to the last of the records that it rests on
 //! ([`Event::RecordMade`](crate::Event::RecordMade), [`Event::Secured`](crate::Event::Secured)). One grant is before another if its
@@ -178,13 +181,7 @@ impl<T: Copy> GrantOrder<T> {
     }
 
     /// Says from which place to which one in the order the grant was made.
-    pub(crate) fn on_granted(
-        &mut self,
-        client: ClientId,
-        access: Access,
-        learned: T,
-        usage: &Usage,
-    ) -> (usize, usize) {
+    pub(crate) fn on_granted(&mut self, client: ClientId, access: Access, learned: T) -> (usize, usize) {
         self.holding.insert(client);
         self.forget_parts(client);
         let is_it = |grant: &Grant<T>| grant.client == client && grant.learned.is_none();
@@ -198,15 +195,8 @@ impl<T: Copy> GrantOrder<T> {
                 (first, last)
             }
             None => {
-                // Of shared access stores say nothing, and a grant that they do not tell of is one all the same.
-                let tells_all = usage.accesses.modes().is_exclusive();
-                let awaits_its_client =
-                    |grant: &Grant<T>| tells_all && grant.learned.is_none() && grant.made == Made::Whole;
-                let last = self.grants.iter().rposition(|grant| !awaits_its_client(grant));
-                let place = last.map_or(0, |last| last + 1);
-                let grant = Grant { client, learned: Some(learned), made: Made::Whole, access };
-                self.grants.insert(place, grant);
-                (place, place)
+                self.grants.push(Grant { client, learned: Some(learned), made: Made::Whole, access });
+                (self.grants.len() - 1, self.grants.len() - 1)
             }
         }
     }

@@ -81,7 +81,7 @@ impl Monitor for LeaseLoss {
         // What the client has held so far it holds anew.
         self.on_hold_ended(client);
         self.tidy();
-        self.order.on_granted(client, usage.accesses.of(client), Learned::Granted, usage);
+        self.order.on_granted(client, usage.accesses.of(client), Learned::Granted);
         self.tidy();
         Ok(())
     }

@@ -72,34 +72,9 @@ fn histories_in(
     histories_of(tables, 110, legal_events)
 }
 
-/// The same of a lock that one store keeps, which makes all of it at once.
-fn histories_of_one_store() -> impl Strategy<Value = (AccessModes, Vec<Event>)> {
-    let is_of_one = |event: &Event| !matches!(event, Event::RecordMade { .. } | Event::Secured { .. });
-    shared_histories()
-        .prop_map(move |(modes, history)| (modes, history.into_iter().filter(is_of_one).collect()))
-}
-
-/// What clients of a lock without any discipline may do whose grants rest on records of several servers, and little else. Each grant
-/// rests on some that it is known of when they were made.
+/// What clients of a lock without any discipline may do whose grants rest on records of several servers, and little else.
 fn quorum_histories() -> impl Strategy<Value = (AccessModes, Vec<Event>)> {
-    let tables = prop_oneof![4 => Just(AccessModes::EXCLUSIVE), 1 => tables()];
-    histories_of(tables, 60, quorum_events).prop_map(|(modes, history)| {
-        let mut known = Vec::new();
-        for event in history {
-            if is_granted(&event) {
-                let client = event.client();
-                known.push(event);
-                let is_told = dated(&modes, &known, |_| true).last().is_some_and(|grant| grant.is_told);
-                known.pop();
-                if !is_told {
-                    known.push(Event::RecordMade { client, lock: LockId(0), server: 2 });
-                    known.push(Event::Secured { client, servers: [2].into_iter().collect() });
-                }
-            }
-            known.push(event);
-        }
-        (modes, known)
-    })
+    histories_of(prop_oneof![4 => Just(AccessModes::EXCLUSIVE), 1 => tables()], 60, quorum_events)
 }
 
 /// What clients may do that wait for each other's records to go, and little else.
@@ -446,80 +421,59 @@ fn exclusion_within(modes: &AccessModes, mode: Mode, history: &[Event]) -> Verdi
 /// A grant: from when to when it was made, when its client learned of it, and whose it is.
 #[derive(Clone, Copy)]
 struct Dated {
-    begun: Moment,
-    made: Moment,
+    begun: usize,
+    made: usize,
     learned: usize,
     client: ClientId,
-    /// Whether the store said of it when it was made.
-    is_told: bool,
 }
 
-/// How many events there were by then, and what orders those that nobody but their clients knows of behind the same event.
-type Moment = (usize, usize);
-
-/// All grants that count and of which clients have learned, with the moments at which they were made: where the store said so since
-/// the client's last grant and while it did not hold, by its last word of that. With several modes of access only what was said in
-/// the same call counts, and what nobody said anything of was made when its client learned of it; else just behind the last of those
-/// made of which somebody had learned.
-fn dated(modes: &AccessModes, history: &[Event], counts: impl Fn(usize) -> bool) -> Vec<Dated> {
-    let learned = (0..history.len()).filter(|at| is_granted(&history[*at]) && counts(*at));
-    let mut known: Vec<Dated> = Vec::new();
-    for learned in learned {
-        let at = |event: usize| (event + 1, 0);
-        let told = told_of(modes, history, learned);
-        let (begun, made) = match told {
-            Some((begun, made)) => (at(begun), at(made)),
-            None if !modes.is_exclusive() => (at(learned), at(learned)),
-            None => {
-                let (behind, _) = known.iter().map(|grant| grant.made).max().unwrap_or_default();
-                ((behind, learned + 1), (behind, learned + 1))
-            }
-        };
-        let client = history[learned].client();
-        known.push(Dated { begun, made, learned, client, is_told: told.is_some() });
-    }
-    known
-}
-
-/// From which event to which one the grant was made that its client learns of there, if the store said so.
-fn told_of(modes: &AccessModes, history: &[Event], learned: usize) -> Option<(usize, usize)> {
-    let client = history[learned].client();
-    let is_called = |event: &Event| matches!(event, Event::Called { .. }) && !modes.is_exclusive();
-    let begins = |event: &Event| event.client() == client && (is_granted(event) || is_called(event));
-    let begun = history[..learned].iter().rposition(begins).unwrap_or(0);
-    let is_acquired = |at: usize| {
-        history[at] == (Event::Acquired { client, lock: LockId(0) }) && !holds(client, &history[..at])
-    };
-    // Of a quorum: from the first to the last of its records, of each server the last one that was made in the same call and
-    // that no earlier word of the grant was about.
-    let is_secured = |at: usize| {
-        let Event::Secured { client: whose, servers } = history[at] else { return None };
-        let is_other = |before: usize| {
-            history[before].client() == client
-                && (is_acquired(before)
-                    || matches!(
-                        history[before],
-                        Event::Called { .. }
-                            | Event::Refused { .. }
-                            | Event::Released { .. }
-                            | Event::Crashed { .. }
-                            | Event::Granted { .. }
-                            | Event::Secured { .. }
-                    ))
-        };
-        let since = (0..at).rev().find(|before| is_other(*before)).unwrap_or(0);
-        let made_on = |on: u8| {
-            let is_part = |at: &usize| {
-                matches!(history[*at], Event::RecordMade { client: whose, server, .. } if (whose, server) == (client, on))
-                    && !holds(client, &history[..*at])
+/// All grants of which clients have learned, with the moments at which they were made: where the store said so since the
+/// client's last grant and while it did not hold, by its last word of that. With several modes of access only what was said in
+/// the same call counts.
+fn dated(modes: &AccessModes, history: &[Event]) -> Vec<Dated> {
+    let learned = (0..history.len()).filter(|at| is_granted(&history[*at]));
+    learned
+        .map(|learned| {
+            let client = history[learned].client();
+            let is_called = |event: &Event| matches!(event, Event::Called { .. }) && !modes.is_exclusive();
+            let begins = |event: &Event| event.client() == client && (is_granted(event) || is_called(event));
+            let begun = history[..learned].iter().rposition(begins).unwrap_or(0);
+            let is_acquired = |at: usize| {
+                history[at] == (Event::Acquired { client, lock: LockId(0) }) && !holds(client, &history[..at])
             };
-            (since..at).rev().find(is_part).filter(|_| servers.contains(on))
-        };
-        let parts = || (0..16).filter_map(made_on);
-        parts().min().zip(parts().max()).filter(|_| whose == client)
-    };
-    let word_of_it = |at: usize| if is_acquired(at) { Some((at, at)) } else { is_secured(at) };
-    (begun..learned).rev().find_map(word_of_it)
+            // Of a quorum: from the first to the last of its records, of each server the last one that was made in the same call and
+            // that no earlier word of the grant was about.
+            let is_secured = |at: usize| {
+                let Event::Secured { client: whose, servers } = history[at] else { return None };
+                let is_other = |before: usize| {
+                    history[before].client() == client
+                        && (is_acquired(before)
+                            || matches!(
+                                history[before],
+                                Event::Called { .. }
+                                    | Event::Refused { .. }
+                                    | Event::Released { .. }
+                                    | Event::Crashed { .. }
+                                    | Event::Granted { .. }
+                                    | Event::Secured { .. }
+                            ))
+                };
+                let since = (0..at).rev().find(|before| is_other(*before)).unwrap_or(0);
+                let made_on = |on: u8| {
+                    let is_part = |at: &usize| {
+                        matches!(history[*at], Event::RecordMade { client: whose, server, .. } if (whose, server) == (client, on))
+                            && !holds(client, &history[..*at])
+                    };
+                    (since..at).rev().find(is_part).filter(|_| servers.contains(on))
+                };
+                let parts = || (0..16).filter_map(made_on);
+                parts().min().zip(parts().max()).filter(|_| whose == client)
+            };
+            let word_of_it = |at: usize| if is_acquired(at) { Some((at, at)) } else { is_secured(at) };
+            let (begun, made) = (begun..learned).rev().find_map(word_of_it).unwrap_or((learned, learned));
+            Dated { begun, made, learned, client }
+        })
+        .collect()
 }
 
 fn fenced_resource(modes: &AccessModes, history: &[Event]) -> Verdicts {
@@ -544,7 +498,7 @@ fn fenced_resource(modes: &AccessModes, history: &[Event]) -> Verdicts {
             kept.iter().enumerate().any(supersedes)
         };
         let last_writer = kept.last().map_or(client, |(grant, _)| grant.client);
-        match dated(modes, before, |_| true).iter().rfind(|grant| is_meant(grant) && !is_superseded(grant)) {
+        match dated(modes, before).iter().rfind(|grant| is_meant(grant) && !is_superseded(grant)) {
             Some(grant) => {
                 kept.push((*grant, access(grant)));
                 None
@@ -555,15 +509,14 @@ fn fenced_resource(modes: &AccessModes, history: &[Event]) -> Verdicts {
 }
 
 fn token_order(modes: &AccessModes, history: &[Event]) -> Verdicts {
-    let token_at = |learned: usize| match history[learned] {
+    let token = |grant: &Dated| match history[grant.learned] {
         Event::Granted { fence, .. } => fence,
         _ => None,
     };
-    let token = |grant: &Dated| token_at(grant.learned);
     reference(history, |before, event| {
         let Event::Granted { client, fence: Some(own), .. } = event else { return None };
         let now = before.len();
-        let mut grants = dated(modes, &history[..=now], |learned| token_at(learned).is_some());
+        let mut grants = dated(modes, &history[..=now]);
         let latest = grants.pop()?;
         let with_tokens = || grants.iter().filter_map(|grant| Some((*grant, token(grant)?)));
         let earlier = with_tokens().filter(|(grant, _)| grant.made < latest.begun);
@@ -598,7 +551,7 @@ fn lease_loss(modes: &AccessModes, history: &[Event]) -> Verdicts {
         if !holds(client, before) || is_news_of_a_judged_write(client, event, before) {
             return None;
         }
-        let grants = dated(modes, before, |_| true);
+        let grants = dated(modes, before);
         let access = |grant: &Dated| access_of(grant.client, &history[..grant.learned]);
         let own = grants.iter().rfind(|grant| grant.client == client)?;
         let later = || grants.iter().filter(|grant| grant.begun > own.made);
@@ -942,12 +895,12 @@ proptest! {
     }
 
     #[test]
-    fn fenced_resource_agrees_with_a_comparison_of_all_writes_grants((modes, history) in histories_of_one_store()) {
+    fn fenced_resource_agrees_with_a_comparison_of_all_writes_grants((modes, history) in shared_histories()) {
         prop_assert_eq!(verdicts_in(&modes, FencedResource::default(), &history), fenced_resource(&modes, &history));
     }
 
     #[test]
-    fn token_order_agrees_with_a_comparison_of_all_tokens_grants((modes, history) in histories_of_one_store()) {
+    fn token_order_agrees_with_a_comparison_of_all_tokens_grants((modes, history) in shared_histories()) {
         prop_assert_eq!(verdicts_in(&modes, TokenOrder::default(), &history), token_order(&modes, &history));
     }
 
@@ -957,7 +910,7 @@ proptest! {
     }
 
     #[test]
-    fn lease_loss_agrees_with_a_search_for_the_latest_grant((modes, history) in histories_of_one_store()) {
+    fn lease_loss_agrees_with_a_search_for_the_latest_grant((modes, history) in shared_histories()) {
         prop_assert_eq!(verdicts_in(&modes, LeaseLoss::default(), &history), lease_loss(&modes, &history));
     }
 
@@ -1049,7 +1002,7 @@ proptest! {
     }
 
     #[test]
-    fn the_composite_reports_what_its_monitors_would_one_by_one((modes, history) in prop_oneof![histories_of_one_store(), quorum_histories()], bits in 0u32..1 << Promise::ALL.len()) {
+    fn the_composite_reports_what_its_monitors_would_one_by_one((modes, history) in shared_histories(), bits in 0u32..1 << Promise::ALL.len()) {
         let promises = PromiseSet::try_from(bits).unwrap();
         let mut monitors = Monitors::new(promises).with_modes(modes);
         let mut reported = Vec::new();

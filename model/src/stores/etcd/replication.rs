@@ -33,16 +33,18 @@ impl Raft {
         }
     }
 
-    /// `sendAppend`: everything that the member was not sent yet, or the news alone.
+    /// `sendAppend`: everything that the member was not sent yet, or the news alone. A member may have more than a leader that was
+    /// elected by members who have lost their logs: it is sent nothing then, behind a place in no term (`log.go`, `term`, of etcd 3.5),
+    /// which it refuses.
     fn append_to(&mut self, member: u8) {
         let (base, last) = (self.base.index, self.last().index);
         let Role::Leader(leading) = &mut self.role else { return };
         let next = &mut leading.progress[usize::from(member)].next;
         let first = (*next).max(base + 1);
-        *next = last + 1;
-        let Some(term) = self.term_at(first - 1) else { unreachable!("a leader has all of its log") };
-        let prev = Place { term, index: first - 1 };
-        let entries = self.log[(prev.index - base) as usize..].to_vec();
+        *next = first.max(last + 1);
+        let prev = Place { term: self.term_at(first - 1).unwrap_or(0), index: first - 1 };
+        let behind = ((prev.index - base) as usize).min(self.log.len());
+        let entries = self.log[behind..].to_vec();
         self.tell(member, Peer::Append { term: self.term, prev, entries, committed: self.committed });
     }
 

@@ -102,6 +102,10 @@ pub(super) fn why(story: &Story, flights: &[Flight]) -> Vec<Cause> {
     let mut search = Search { story, end, breaks, clients, idle: BTreeMap::new(), is_of_objects };
     search.idle = search.without_effect(flights);
     let mut causes = search.milestones();
+    if let Some((of_writes, whose)) = search.late_write(flights) {
+        causes.retain(|cause| !search.is_of_their_writes(cause, &whose));
+        causes.extend(of_writes);
+    }
     // Where hardly anybody is granted anything, what is stored for a moment is nobody's cause.
     let too_late = search.too_late(flights);
     if too_late.is_none() {
@@ -421,11 +425,28 @@ impl Search<'_> {
             .filter(|(position, event)| *position >= start || self.lasts(*position, event, start))
             .filter(|(position, _)| !self.is_about_others(*position))
             .filter(|(position, event)| !self.is_trifle(*position, event))
+            .filter(|(position, event)| !self.is_cut_in_vain(*position, event, flights))
             .filter(|(position, event)| !self.is_made_up_for(*position, event, flights))
             .filter_map(|(position, event)| {
                 Some(self.cause(position, Kind::Fault, self.fault_words(position, event)?))
             })
             .collect()
+    }
+
+    /// A link that was cut, and on which nothing was lost until it was whole again.
+    fn is_cut_in_vain(&self, position: usize, event: &JsonEvent, flights: &[Flight]) -> bool {
+        let events = &self.story.events;
+        let mends = |later: &usize| {
+            let later = &events[*later];
+            later.what == "link-mended" && later.node == event.node && later.from == event.from
+        };
+        let mended = (position + 1..=self.end).find(mends).unwrap_or(self.end + 1);
+        let is_of_link = |flight: &&Flight| {
+            event.from.as_ref() == Some(&flight.from) && event.node.as_ref() == Some(&flight.to)
+        };
+        let mut lost = flights.iter().filter(is_of_link).filter(|flight| flight.is_lost);
+        event.what == "link-cut"
+            && !lost.any(|flight| flight.ended.is_some_and(|ended| (position..mended).contains(&ended)))
     }
 
     /// A pause that is over before anybody could mind, and its end; and ends of what struck others.

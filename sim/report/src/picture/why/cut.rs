@@ -1,21 +1,13 @@
 //! Links that are cut at one moment, told as what a reader calls it: who is cut off from whom.
 
-use picklock_engine::report::JsonEvent;
-
 /// In words, with how many links that are, if they are all of one node, `A is cut off from B, s1, s2`, or all between two sides:
 /// `A, s1 are cut off from B, s2, s3`.
-pub(super) fn cut_off(events: &[JsonEvent], position: usize) -> Option<(String, usize)> {
-    let at_us = events[position].at_us;
-    let cut: Vec<(&str, &str)> = events[position..]
-        .iter()
-        .take_while(|event| event.what == "link-cut" && event.at_us == at_us)
-        .filter_map(|event| Some((event.node.as_deref()?, event.from.as_deref()?)))
-        .collect();
+pub(super) fn cut_off(cut: &[(&str, &str)]) -> Option<(String, usize)> {
     let (hears, from) = *cut.first()?;
     let is_one = |one: &&str| cut.iter().all(|(hears, from)| hears == one || from == one);
-    let Some(one) = [hears, from].into_iter().find(is_one) else { return sides(&cut) };
+    let Some(one) = [hears, from].into_iter().find(is_one) else { return sides(cut) };
     let mut others: Vec<&str> = Vec::new();
-    for (hears, from) in &cut {
+    for (hears, from) in cut {
         let other = if *hears == one { *from } else { *hears };
         if !others.contains(&other) {
             others.push(other);
@@ -63,22 +55,9 @@ fn sides(cut: &[(&str, &str)]) -> Option<(String, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::toy;
 
     fn told(links: &[(&str, &str)]) -> Option<(String, usize)> {
-        let mut told = None;
-        toy::story(toy::overlap, |story| {
-            let event = story.events.first().expect("steps");
-            let link = |(hears, from): &(&str, &str)| JsonEvent {
-                what: "link-cut",
-                node: Some((*hears).to_owned()),
-                from: Some((*from).to_owned()),
-                ..event.clone()
-            };
-            let events: Vec<JsonEvent> = links.iter().map(link).collect();
-            told = cut_off(&events, 0);
-        });
-        told
+        cut_off(links)
     }
 
     #[test]

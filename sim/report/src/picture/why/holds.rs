@@ -5,6 +5,10 @@ use crate::flights::Flight;
 use picklock_properties::Promise;
 use picklock_reported::Reported;
 
+/// What is reported of a grant, and of a write.
+const GRANTED: &str = "granted";
+const ACCEPTED: &str = "accepted";
+
 /// A write of a hold that is over.
 pub(super) struct Overtaken {
     /// Where the hold began, and the write of a later one that came first.
@@ -42,6 +46,42 @@ impl Search<'_> {
             "the resource accepts a write from {client} of its hold that began in step {hold}, after one of {whose} (step {first})"
         );
         Some(Overtaken { causes: vec![granted, accepted], words })
+    }
+
+    /// Of a write after one that rests on another client's later grant: where either was granted what it wrote under, and where the other
+    /// one's write was accepted. With whose grants and writes those are.
+    pub(super) fn late_write(&self, flights: &[Flight]) -> Option<(Vec<Cause>, [String; 2])> {
+        let is_it = |breaks: &&Breaks| breaks.promise == Promise::FencedResource && !breaks.is_alone;
+        self.breaks.as_ref().filter(is_it)?;
+        let write = self.arriving(self.end, flights).filter(|write| write.to == RESOURCE)?;
+        let is_accepted = |position: &usize| {
+            reports_of(&self.story.events[*position]).any(|reported| reported.what == ACCEPTED)
+        };
+        let accepted = (0..self.end).rev().find(is_accepted)?;
+        let earlier = self.arriving(accepted, flights).filter(|earlier| earlier.to == RESOURCE)?;
+        let (client, other) = (write.from.as_str(), earlier.from.as_str());
+        let told = |position: usize, client: &str, what: &str| {
+            let is_it = |reported: &Reported| reported.what == what && reported.client == client;
+            let reported = reports_of(&self.story.events[position]).find(is_it)?;
+            Some(self.cause(position, Kind::Milestone, reported.sentence()))
+        };
+        let granted = |flight: &Flight| {
+            let position = self.granted_before(&flight.from, flight.sent)?;
+            told(position, &flight.from, GRANTED)
+        };
+        let causes = vec![granted(write)?, granted(earlier)?, told(accepted, other, ACCEPTED)?];
+        (client != other).then(|| (causes, [client.to_owned(), other.to_owned()]))
+    }
+
+    /// Whether a cause is that one of these was granted what it asked for, or that a write of it was accepted.
+    pub(super) fn is_of_their_writes(&self, cause: &Cause, clients: &[String]) -> bool {
+        let mut reports = reports_of(&self.story.events[cause.position]);
+        cause.kind == Kind::Milestone
+            && reports.any(|reported| {
+                [GRANTED, ACCEPTED].contains(&reported.what)
+                    && clients.iter().any(|client| client == reported.client)
+                    && reported.sentence() == cause.words
+            })
     }
 
     /// Where a client was granted what it asked for last, by the time that it sent something.

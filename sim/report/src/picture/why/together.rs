@@ -138,8 +138,13 @@ fn counted(story: &Story, told: &Told) -> Cause {
     if times == 1 {
         return cause;
     }
-    let cut = cut_off(story.events, cause.position).filter(|(_, links)| *links <= times);
+    let link = |other: &&Cause| {
+        let cut = &story.events[other.position];
+        Some((cut.node.as_deref()?, cut.from.as_deref()?))
+    };
+    let cut: Vec<(&str, &str)> = told.all.iter().filter_map(link).collect();
     let is_of_links = event.what == "link-cut";
+    let cut = cut_off(&cut);
     let (words, told_of) = cut.filter(|_| is_of_links).unwrap_or_else(|| (cause.words.clone(), 1));
     let others = || told.all.iter().map(|other| &story.events[other.position]);
     let is_alike = event.remark.is_some() || others().all(|other| beginning(other) == beginning(event));
