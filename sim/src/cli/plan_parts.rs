@@ -137,8 +137,8 @@ fn parts() -> Vec<Part> {
         ),
     ];
     let nodes = [
-        (Target::Client(0), "a client, the first one is 0; modulo how many there are"),
-        (Target::Server(0), "a server, likewise"),
+        (Target::Client(0), "a client; the first one is 0"),
+        (Target::Server(0), "a server; the first one is 0"),
         (Target::Struck, "the client that pulled the trigger"),
         (Target::Resource, "the resource that the lock protects; it has no clock"),
     ];
@@ -161,13 +161,15 @@ fn parts() -> Vec<Part> {
     parts.extend(nodes.map(|(node, what)| part("node", node, what)));
     parts.extend(sides.map(|(side, what)| part("side", side, what)));
     parts.push(part("network", Plan::default().network, network));
+    parts.push(part("schedule", Schedule::Uniform, "every message has its own luck"));
     parts.push(part("schedule", schedule, ranks));
     parts
 }
 
 const HEAD: &str = "A plan file is JSON, its times in microseconds:\n  {\"faults\": [{\"when\": WHEN, \"fault\": FAULT}, ...], \
                     \"heal_at\": TIME, \"network\": NETWORK, \"schedule\": SCHEDULE}\nFrom heal_at on nothing goes wrong any \
-                    more. Network and schedule may be left out: a good day.\n";
+                    more. Network and schedule may be left out: a good day.\nSo may a trigger's client and delay, restart_after, and \
+                    both_ways: any client, at once, null, one way.\n";
 
 /// What a plan file may say.
 pub fn fields(screen: &mut Screen) -> Ending {
