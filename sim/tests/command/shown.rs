@@ -342,6 +342,9 @@ fn a_chain_of_causes_says_more_than_who_was_granted() {
         ("etcd-mutex:all:804:no-herd", "s1 answers B: 0/C@1 (created at 6) (revision 9)"),
         ("etcd-mutex:all:804:no-herd", "C leaves"),
         ("etcd-mutex:all:368:no-herd", "B's delete 0/B@30: s1 does not have 0/B@30 (created at 20) any more"),
+        ("redlock:power-loss:510:fenced-resource", "a write of B is accepted"),
+        ("consul-lock:partition:432:fenced-resource", "a write of A is accepted"),
+        ("zookeeper-lock:delay:363:fenced-resource", "a write of A is accepted"),
     ] {
         let told = causes(row);
         assert!(told.iter().any(|words| words.contains(of)), "{row}: {told:?}");
@@ -433,6 +436,9 @@ fn a_chain_of_causes_says_nothing_that_is_not_so() {
         ("etcd-mutex:all:69:no-herd", "arrives after a later one"),
         ("etcd-mutex:pause:68", "arrives after a later one"),
         ("feedback-lock:pause:11", "arrives after a later one"),
+        ("zookeeper-lock:delay:363:fenced-resource", "a write of C is accepted"),
+        ("redis-single:partition:149:mutual-exclusion", "s1 is cut off from resource"),
+        ("zookeeper-lock:partition:72:fenced-resource", "resource is cut off from B"),
         ("R24", "172 times more"),
     ] {
         let told = causes(row);
