@@ -337,3 +337,19 @@ fn a_leader_that_has_less_than_a_follower_leads_on() {
         assert_eq!(outcomes.expect("the setup is this lock's").len(), 10, "{name}");
     }
 }
+
+/// A member stops for good. A client that has no record any more takes the lock for its own, and leaves it; it is given to another one by
+/// then, who learns of that much later, and writes as the rightful holder that it is.
+#[test]
+fn who_was_given_the_lock_is_not_late_because_somebody_else_believed_to_have_it() {
+    let when = When::Trigger { client: Some(0), event: Trigger::Enqueued, nth: 2, delay: Micros::ZERO };
+    let network = Network { latency_max: Micros::millis(20), ..Network::default() };
+    let stops = Planned { when, fault: crash(Target::Server(2), None) };
+    let plan = Plan { network, ..plan(120, [stops]) };
+    let lock = lock("etcd-election-3");
+    let setup = lock.setup(Some(watched(lock.as_ref())));
+    let outcomes = lock.run_planned(&setup, &plan, 23..24).expect("the setup is this lock's");
+    let [outcome] = outcomes.as_slice() else { panic!("one seed, and {} runs", outcomes.len()) };
+    assert!(!outcome.breaks(LATE) && outcome.tested.contains(LATE));
+    assert!(!outcome.breaks(MUTEX) && outcome.strikes.crashes > 0, "nobody held beside another one");
+}

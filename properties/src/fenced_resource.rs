@@ -29,9 +29,10 @@ use serde::{Deserialize, Serialize};
 /// the last writer, or the client itself).
 ///
 /// Grants count in the order in which the store made them, where it says so
-/// ([`Event::Acquired`](crate::Event::Acquired)), else in the order in which the clients learned of them. Of two grants of quorums
-/// whose records were made across each other ([`Event::RecordMade`](crate::Event::RecordMade)) neither is before the other: that one
-/// counts as the earlier one of which a write is accepted first.
+/// ([`Event::Acquired`](crate::Event::Acquired)), else in the order in which the clients learned of them; what a client believes in that
+/// the store has not made comes before a grant that it has made by then, whose record is there and whose client learns of it later. Of two
+/// grants of quorums whose records were made across each other ([`Event::RecordMade`](crate::Event::RecordMade)) neither is before the
+/// other: that one counts as the earlier one of which a write is accepted first.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct FencedResource {
     /// The grants that writes may still rest on: all but those that were made before the grant of an accepted write and are
@@ -58,10 +59,12 @@ impl Monitor for FencedResource {
 
     fn on_acquired(&mut self, client: ClientId, usage: &Usage) -> Verdict {
         let access = usage.accesses.of(client);
-        if !self.order.holding.contains(client) && usage.accesses.modes().may_write(access) {
-            self.order.on_acquired(client, access);
-            self.superseded.remove(client);
-            self.forget_stale(client);
+        if usage.accesses.modes().may_write(access) {
+            self.order.on_acquired(client, access, usage);
+            if !self.order.holding.contains(client) {
+                self.superseded.remove(client);
+                self.forget_stale(client);
+            }
         }
         Ok(())
     }
@@ -75,6 +78,11 @@ impl Monitor for FencedResource {
                 self.stale.retain(|(_, servers)| !servers.is_empty());
             }
         }
+        Ok(())
+    }
+
+    fn on_record_gone(&mut self, client: ClientId, _server: u8) -> Verdict {
+        self.order.on_record_gone(client);
         Ok(())
     }
 
@@ -178,7 +186,7 @@ impl FencedResource {
                 Made::Begun if gone.contains(grant.client) => gone.remove(grant.client),
                 // It ends while this one is made, or after that.
                 Made::Begun => continue,
-                Made::Whole | Made::Ended => {
+                Made::Whole | Made::Ended | Made::Awaited => {
                     if grant.made == Made::Ended {
                         gone.insert(grant.client);
                     }
@@ -242,6 +250,38 @@ mod tests {
         let monitor = after(monitor, &[lock(C), granted(C), accepted(C)]);
         assert_broken(monitor.clone(), &[accepted(A)], A, C);
         assert_broken(monitor, &[accepted(B)], B, C);
+    }
+
+    #[test]
+    fn who_believes_in_a_grant_while_the_store_has_made_the_lock_anothers_is_before_the_other() {
+        let history = [lock(A), lock(B), acquired(B), granted(A), left(A), granted(B)];
+        let monitor = after(FencedResource::default(), &history);
+        assert_kept(monitor.clone(), &[accepted(A), accepted(B)]);
+        assert_broken(monitor, &[accepted(B), accepted(A)], A, B);
+        // What the store makes afterwards is later, as are grants of which it says nothing.
+        let history = [lock(A), lock(B), granted(A), acquired(B), granted(B), granted(C)];
+        let monitor = after(FencedResource::default(), &history);
+        assert_broken(monitor.clone(), &[accepted(B), accepted(A)], A, B);
+        assert_broken(monitor, &[accepted(C), accepted(B)], B, C);
+    }
+
+    #[test]
+    fn who_is_given_the_lock_after_anothers_record_is_gone_is_later_than_the_other() {
+        let gone = record_gone(A);
+        for over in [gone, acquired(C)] {
+            let history = [lock(A), lock(B), acquired(A), over, granted(B), granted(A)];
+            let monitor = after(FencedResource::default(), &history);
+            assert_broken(monitor.clone(), &[accepted(B), accepted(A)], A, B);
+            assert_kept(monitor, &[accepted(A), accepted(B)]);
+        }
+    }
+
+    #[test]
+    fn of_a_grant_to_share_the_store_need_not_tell() {
+        // A's record to write is gone when B reads, and C writes after that, of which the store tells neither.
+        let history = [lock(A), acquired(A), reads_lock(B), granted(B), left(B), lock(C), granted(C)];
+        let monitor = after(shared::<FencedResource>(), &history);
+        assert_broken(monitor, &[granted(A), accepted(C), accepted(A)], A, C);
     }
 
     #[test]

@@ -3,10 +3,9 @@
 //! Grants count in the order in which the store made them, where it says so ([`Event::Acquired`](crate::Event::Acquired)), else in the
 //! order in which clients learned of them: a client that learns late was granted early.
 //!
-//! Left out: that a client may take for a grant what the store never made one. Such a grant counts from when its client believes in it,
-//! and so comes after one that the store has made by then and whose client learns of it later: the first write of that rightful holder is
-//! called late then, if the other one has written. (To put all such grants first would be as wrong: the record that the rightful holder
-//! had may be gone by then.)
+//! A client may believe in a grant that the store never made. It counts from when its client believes in it, but for this: while the
+//! store has made the lock another client's who has not learned of it yet ([`Made::Awaited`]), theirs is the later one. (Not of a lock with
+//! several modes of access: what is shared stores do not tell of.)
 //!
 //! No single moment dates a grant of a quorum: it is made from the first to the last of the records that it rests on
 //! ([`Event::RecordMade`](crate::Event::RecordMade), [`Event::Secured`](crate::Event::Secured)). One grant is before another if its
@@ -57,6 +56,8 @@ pub(crate) enum Made {
     Ended,
     /// Records on these servers that may make a grant together with others.
     Parts(ServerSet),
+    /// All of it, and the lock is its client's by the store's last word, who has not learned of it.
+    Awaited,
 }
 
 /// How a grant is written down: one in the first mode as if there were no modes.
@@ -75,6 +76,7 @@ enum ToldLearned<T> {
     InPart(Access, ServerSet),
     Begun(Access, Option<T>),
     Ended(Access, Option<T>),
+    Awaited(Access),
 }
 
 impl<T> From<Grant<T>> for Told<T> {
@@ -87,6 +89,7 @@ impl<T> From<Grant<T>> for Told<T> {
             (Made::Begun, access, learned) => ToldLearned::Begun(access, learned),
             (Made::Ended, access, learned) => ToldLearned::Ended(access, learned),
             (Made::Parts(servers), access, _) => ToldLearned::InPart(access, servers),
+            (Made::Awaited, access, _) => ToldLearned::Awaited(access),
         };
         Told { client, learned }
     }
@@ -102,6 +105,7 @@ impl<T> From<Told<T>> for Grant<T> {
             ToldLearned::InPart(access, servers) => (Made::Parts(servers), access, None),
             ToldLearned::Begun(access, learned) => (Made::Begun, access, learned),
             ToldLearned::Ended(access, learned) => (Made::Ended, access, learned),
+            ToldLearned::Awaited(access) => (Made::Awaited, access, None),
         };
         Grant { client, learned, made, access }
     }
@@ -112,13 +116,19 @@ impl<T> Grant<T> {
     pub(crate) fn parts(&self) -> ServerSet {
         match self.made {
             Made::Parts(servers) => servers,
-            Made::Whole | Made::Begun | Made::Ended => ServerSet::EMPTY,
+            Made::Whole | Made::Begun | Made::Ended | Made::Awaited => ServerSet::EMPTY,
+        }
+    }
+
+    fn is_awaited_no_more(&mut self) {
+        if self.made == Made::Awaited {
+            self.made = Made::Whole;
         }
     }
 
     /// Whether the grant is there from here on.
     pub(crate) fn is_made(&self) -> bool {
-        matches!(self.made, Made::Whole | Made::Ended)
+        matches!(self.made, Made::Whole | Made::Ended | Made::Awaited)
     }
 }
 
@@ -137,11 +147,19 @@ impl<T: Copy> GrantOrder<T> {
         }
     }
 
-    pub(crate) fn on_acquired(&mut self, client: ClientId, access: Access) {
+    pub(crate) fn on_acquired(&mut self, client: ClientId, access: Access, usage: &Usage) {
+        self.grants.iter_mut().for_each(Grant::is_awaited_no_more);
         if !self.holding.contains(client) {
             self.void(client);
-            self.grants.push(Grant { client, learned: None, made: Made::Whole, access });
+            let is_exclusive = usage.accesses.modes().is_exclusive();
+            let made = if is_exclusive { Made::Awaited } else { Made::Whole };
+            self.grants.push(Grant { client, learned: None, made, access });
         }
+    }
+
+    /// The lock may be another client's from now on, of which the store need not tell at once.
+    pub(crate) fn on_record_gone(&mut self, client: ClientId) {
+        self.grants.iter_mut().filter(|grant| grant.client == client).for_each(Grant::is_awaited_no_more);
     }
 
     /// What was on that server before is replaced by the new record.
@@ -154,7 +172,7 @@ impl<T: Copy> GrantOrder<T> {
                 servers.remove(server);
                 !servers.is_empty()
             }
-            Made::Parts(_) | Made::Whole | Made::Begun | Made::Ended => true,
+            Made::Parts(_) | Made::Whole | Made::Begun | Made::Ended | Made::Awaited => true,
         });
         let made = Made::Parts([server].into_iter().collect());
         self.grants.push(Grant { client, learned: None, made, access });
@@ -189,14 +207,18 @@ impl<T: Copy> GrantOrder<T> {
         match first.zip(self.grants.iter().rposition(is_it)) {
             Some((first, last)) => {
                 for place in [first, last] {
-                    let made = self.grants[place].made;
-                    self.grants[place] = Grant { client, learned: Some(learned), made, access };
+                    let grant = &mut self.grants[place];
+                    grant.is_awaited_no_more();
+                    *grant = Grant { learned: Some(learned), access, ..*grant };
                 }
                 (first, last)
             }
             None => {
-                self.grants.push(Grant { client, learned: Some(learned), made: Made::Whole, access });
-                (self.grants.len() - 1, self.grants.len() - 1)
+                let awaited = self.grants.iter().position(|grant| grant.made == Made::Awaited);
+                let place = awaited.unwrap_or(self.grants.len());
+                let grant = Grant { client, learned: Some(learned), made: Made::Whole, access };
+                self.grants.insert(place, grant);
+                (place, place)
             }
         }
     }
@@ -207,7 +229,7 @@ impl<T: Copy> GrantOrder<T> {
         let begun = |grant: &Grant<T>| grant.client == client && grant.made == Made::Begun;
         match made {
             Made::Ended => self.grants[..place].iter().rposition(begun).unwrap_or(place),
-            Made::Whole | Made::Begun | Made::Parts(_) => place,
+            Made::Whole | Made::Begun | Made::Parts(_) | Made::Awaited => place,
         }
     }
 
@@ -277,9 +299,11 @@ mod tests {
                 assert_eq!(postcard::from_bytes::<Grant<u32>>(&bytes), Ok(grant));
             }
             let made = Made::Parts([0, 9].into_iter().collect());
-            let part = Grant { client: A, learned: None, made, access };
-            let bytes = postcard::to_stdvec(&part).unwrap();
-            assert_eq!(postcard::from_bytes::<Grant<u32>>(&bytes), Ok(part));
+            for made in [made, Made::Awaited] {
+                let grant = Grant { client: A, learned: None, made, access };
+                let bytes = postcard::to_stdvec(&grant).unwrap();
+                assert_eq!(postcard::from_bytes::<Grant<u32>>(&bytes), Ok(grant));
+            }
         }
     }
 }

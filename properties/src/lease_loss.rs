@@ -51,12 +51,17 @@ impl Monitor for LeaseLoss {
     }
 
     fn on_acquired(&mut self, client: ClientId, usage: &Usage) -> Verdict {
-        self.order.on_acquired(client, usage.accesses.of(client));
+        self.order.on_acquired(client, usage.accesses.of(client), usage);
         Ok(())
     }
 
     fn on_record_made(&mut self, client: ClientId, server: u8, usage: &Usage) -> Verdict {
         self.order.on_record_made(client, server, usage.accesses.of(client));
+        Ok(())
+    }
+
+    fn on_record_gone(&mut self, client: ClientId, _server: u8) -> Verdict {
+        self.order.on_record_gone(client);
         Ok(())
     }
 

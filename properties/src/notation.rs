@@ -55,6 +55,10 @@ pub(crate) fn acquired(client: ClientId) -> Event {
     Event::Acquired { client, lock: LockId(0) }
 }
 
+pub(crate) fn record_gone(client: ClientId) -> Event {
+    Event::RecordGone { client, lock: LockId(0), server: 0 }
+}
+
 pub(crate) fn record_made(client: ClientId, server: u8) -> Event {
     Event::RecordMade { client, lock: LockId(0), server }
 }

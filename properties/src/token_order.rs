@@ -45,8 +45,8 @@ impl Monitor for TokenOrder {
         Ok(())
     }
 
-    fn on_acquired(&mut self, client: ClientId, _usage: &Usage) -> Verdict {
-        self.order.on_acquired(client, Access::FIRST);
+    fn on_acquired(&mut self, client: ClientId, usage: &Usage) -> Verdict {
+        self.order.on_acquired(client, Access::FIRST, usage);
         self.join();
         Ok(())
     }
@@ -54,6 +54,11 @@ impl Monitor for TokenOrder {
     fn on_record_made(&mut self, client: ClientId, server: u8, _usage: &Usage) -> Verdict {
         self.order.on_record_made(client, server, Access::FIRST);
         self.join();
+        Ok(())
+    }
+
+    fn on_record_gone(&mut self, client: ClientId, _server: u8) -> Verdict {
+        self.order.on_record_gone(client);
         Ok(())
     }
 
@@ -204,6 +209,13 @@ mod tests {
     }
 
     #[test]
+    fn who_believes_in_a_grant_while_the_store_has_made_the_lock_anothers_has_the_smaller_token() {
+        let monitor = after(TokenOrder::default(), &[lock(A), lock(B), acquired(B), granted_token(A, 5)]);
+        assert_kept(monitor.clone(), &[granted_token(B, 7)]);
+        assert_broken(monitor, &[granted_token(B, 3)], B, A);
+    }
+
+    #[test]
     fn a_smaller_token_of_a_later_grant_is_rejected() {
         assert_broken(TokenOrder::default(), &[granted_token(A, 7), left(A), granted_token(B, 3)], B, A);
     }
@@ -245,7 +257,7 @@ mod tests {
 
     #[test]
     fn the_smallest_of_the_tokens_given_since_is_what_counts_for_who_learns_late() {
-        let late = [acquired(A), granted_token(B, 5), left(B), granted_token(C, 9)];
+        let late = [acquired(A), acquired(B), granted_token(B, 5), left(B), acquired(C), granted_token(C, 9)];
         let monitor = after(TokenOrder::default(), &late);
         assert_kept(monitor.clone(), &[granted_token(A, 4)]);
         assert_broken(monitor, &[granted_token(A, 6)], A, B);
@@ -253,7 +265,8 @@ mod tests {
 
     #[test]
     fn of_equal_tokens_the_one_nearest_to_who_learns_late_is_named() {
-        let mut monitor = after(TokenOrder::default(), &[acquired(A), granted_token(C, 5)]);
+        let history = [acquired(A), acquired(C), granted_token(C, 5), acquired(B)];
+        let mut monitor = after(TokenOrder::default(), &history);
         let _ = monitor.observe(granted_token(B, 5));
         assert_broken(monitor, &[granted_token(A, 7)], A, C);
     }

@@ -37,12 +37,13 @@ impl PlanFile {
                 plainly(&error)
             )
         };
+        // Some editors mark with it that the text is UTF-8, which JSON always is.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let given = serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))?;
         let plan: Plan = serde_json::from_str(text).map_err(no_plan)?;
-        let (given, known) = serde_json::from_str(text)
-            .and_then(|given| Ok((given, serde_json::to_value(&plan)?)))
-            .map_err(no_plan)?;
+        let known = serde_json::to_value(&plan).map_err(no_plan)?;
         if let Some(name) = passed_over(&given, &known) {
-            return Err(format!("cannot be run: no plan has a {name:?} there"));
+            return Err(format!("cannot be run: no plan has a {name:?}"));
         }
         match plan.implausible().or_else(|| strikes_whom_nobody_knows(&plan)) {
             Some(why) => Err(format!("cannot be run: {why}")),
@@ -101,26 +102,27 @@ impl PlanFile {
     }
 }
 
-/// What the parser says, in the words of JSON instead of Rust's.
+/// What the parser says of what is JSON and no plan, in the words of JSON instead of Rust's.
 fn plainly(error: &serde_json::Error) -> String {
     let said = error.to_string();
-    let words = ["expected struct ", "expected enum ", "expected struct variant "];
-    let rust =
-        words.iter().filter_map(|words| said.find(words).map(|at| (at, words.len()))).max_by_key(|of| of.1);
-    let plain = match rust {
-        Some((at, length)) => {
-            let name = at + length;
-            let behind = said[name..].find(' ').map_or("", |end| &said[name + end..]);
-            let wanted = if said[at..].starts_with("expected enum ") {
-                "a name, or an object with one field"
-            } else {
-                "an object"
-            };
-            format!("{}expected {wanted}{behind}", &said[..at])
-        }
-        None => said,
+    let (what, place) = said.split_once(" at line ").unwrap_or((&said, ""));
+    let (what, wanted) = what.split_once("expected ").unwrap_or((what, ""));
+    const ONE_OF_SEVERAL: &str = "a name, or an object with one field";
+    let wanted = match wanted.split(' ').next().unwrap_or_default() {
+        // That is all it says of names and of objects with one field.
+        "value" | "enum" => ONE_OF_SEVERAL,
+        "struct" | "map" | "an" if !wanted.starts_with("an array") => "an object",
+        "a" if wanted.starts_with("a sequence") => "a list",
+        "a" if wanted.starts_with("a map") => "an object",
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "i32" | "i64" | "u32" | "u64" => "a whole number",
+        _ => wanted,
     };
-    plain.replace("expected a sequence", "expected a list").replace("expected a map", "expected an object")
+    let what = what.replace("unit variant", "a name alone").replace("variant", "name");
+    let wanted = if wanted.is_empty() { String::new() } else { format!("expected {wanted}") };
+    let place = if place.is_empty() { String::new() } else { format!(" at line {place}") };
+    format!("{what}{wanted}{place}")
 }
 
 /// Why a fault of a plan strikes somebody whom it does not say: the client that pulled a trigger where there is none.
@@ -223,21 +225,39 @@ mod tests {
             refused(&format!(r#"{{"faults": [{{"when": {{"at": 1}}, "fault": {fault}}}], "heal_at": 2}}"#))
         };
         let cases = [
-            refused("[]"),
-            refused("5"),
-            refused(r#"{"faults": 5, "heal_at": 1}"#),
-            refused(r#"{"faults": [], "heal_at": 1, "network": 7}"#),
-            fault("5"),
-            fault(r#"{"pause": 5}"#),
-            fault(r#"{"pause": {"node": 5, "length": 1}}"#),
-            fault(r#"{"pauze": {}}"#),
+            (refused("[]"), "expected an object"),
+            (refused("5"), "expected an object"),
+            (refused("null"), "expected an object"),
+            (refused(r#"{"faults": 5, "heal_at": 1}"#), "expected a list"),
+            (refused(r#"{"faults": [], "heal_at": 1, "network": 7}"#), "expected an object"),
+            (refused(r#"{"faults": [], "heal_at": "1s"}"#), "expected a whole number"),
+            (refused(r#"{"faults": []}"#), "missing field `heal_at`"),
+            (fault("5"), "expected a name, or an object with one field"),
+            (fault("null"), "expected a name, or an object with one field"),
+            (fault(r#""pause""#), "a name alone, expected an object"),
+            (fault(r#"{"pause": 5}"#), "expected an object"),
+            (fault(r#"{"pause": {"node": 5, "length": 1}}"#), "expected a name, or an object with one field"),
+            (fault(r#"{"pause": {"node": {"client": 300}, "length": 1}}"#), "a whole number from 0 to 255"),
+            (
+                fault(r#"{"pause": {"node": {"clint": 0}, "length": 1}}"#),
+                "unknown name `clint`, expected one of",
+            ),
+            (fault(r#"{"pauze": {}}"#), "unknown name `pauze`, expected one of"),
+            (
+                fault(r#"{"pause": {"node": {"client": 0}, "length": 1}, "crash": {"node": {"client": 0}}}"#),
+                "expected a name, or an object with one field",
+            ),
         ];
-        for case in &cases {
+        for (case, what) in &cases {
             assert!(case.contains("is not a fault plan") && case.contains("--fields"), "{case}");
-            for word in ["struct", "enum", "variant,", "sequence", " map"] {
+            assert!(case.contains(what), "{case}");
+            for word in ["struct ", "enum", "variant", "sequence", " map"] {
                 assert!(!case.contains(word), "{case}");
             }
         }
+        let broken = refused("{\"faults\": [],}");
+        assert!(broken.starts_with("is no JSON: "), "{broken}");
+        assert!(PlanFile::parse("\u{feff}{\"faults\": [], \"heal_at\": 5}").is_ok());
     }
 
     #[test]

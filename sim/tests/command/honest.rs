@@ -300,7 +300,7 @@ fn a_plan_for_nodes_or_links_that_are_not_there_is_refused() {
         ),
         (
             plan(&pause(r#"{"client": 0}"#), r#""loss_per_mille": 0, "los": 1"#),
-            r#"no plan has a "los" there"#,
+            r#"no plan has a "network.los""#,
         ),
         (
             plan(r#"{"lose-next": {"from": "servers", "to": {"nodes": [{"server": 1}]}, "count": 3}}"#, good),

@@ -422,10 +422,10 @@ impl Display for Fault {
         match self {
             Fault::Pause { node, length } => write!(f, "{node} pauses for {length}"),
             Fault::Crash { node, restart_after } => {
-                write!(f, "{node} crashes{}", Restart(*restart_after))
+                write!(f, "{node} crashes{}", Restart(*node, *restart_after))
             }
             Fault::PowerLoss { node, restart_after } => {
-                write!(f, "{node} loses power{}", Restart(*restart_after))
+                write!(f, "{node} loses power{}", Restart(*node, *restart_after))
             }
             Fault::ClockStep { node, by } if by.0 < 0 => {
                 write!(f, "{node}'s wall clock steps back by {}", -*by)
@@ -462,20 +462,22 @@ impl Display for Fault {
                 write!(f, "connections between {between} and {and} are reset")
             }
             Fault::Replace { node, restart_after } => {
-                write!(f, "{node} is lost with its disk{}", Restart(*restart_after))
+                write!(f, "{node} is lost with its disk{}", Restart(*node, *restart_after))
             }
         }
     }
 }
 
-struct Restart(Option<Micros>);
+/// Who starts again, and how long after.
+struct Restart(Target, Option<Micros>);
 
 impl Display for Restart {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            Some(Micros::ZERO) => f.write_str(" and starts again at once"),
-            Some(after) => write!(f, " and starts again after {after}"),
-            None => f.write_str(" and stays down"),
+        match (self.1, self.0) {
+            (Some(Micros::ZERO), _) => f.write_str(" and starts again at once"),
+            (Some(after), _) => write!(f, " and starts again after {after}"),
+            (None, Target::Client(_) | Target::Struck) => f.write_str(" and stays down"),
+            (None, Target::Server(_) | Target::Resource) => f.write_str(" and stays down until all heals"),
         }
     }
 }
@@ -529,7 +531,7 @@ mod tests {
                 "network: 200us to 2ms",
                 "at 0: A's wall clock steps back by 1.500ms",
                 "at 1ms: cut from s1 and s2 to everybody, one way, for 5s",
-                "when B reaches L6:4: s3 crashes and stays down",
+                "when B reaches L6:4: s3 crashes and stays down until all heals",
                 "3ms after a client is granted for the second time: that client pauses for 45s",
                 "at 60s: heals",
             ]

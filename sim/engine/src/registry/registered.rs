@@ -265,15 +265,10 @@ impl<Y: System> Registered<Y> {
         seeds: Range<u64>,
         panicked: Panicked,
     ) -> RunError {
-        let place = |Panicked { what, run }: Panicked| match run {
-            PanickedRun::Seed { seed, at } => (what, seed, at),
-            PanickedRun::Path(_) => unreachable!("there is no space to search"),
-        };
-        let (what, seed, at) = place(panicked);
+        let (what, seed, at) = seed_of(panicked);
         // What a guided sweep has learnt until then is known to it alone.
         if strategy == Strategy::Guided {
-            let place = format!("in the run of seed {seed}, {at} after it began");
-            return RunError::Panicked(Box::new(PanickedIn { lock: self.name, what, place, token: None }));
+            return self.panicked_in_run(what, seed, at, None);
         }
         let scale = Scale::of(setup);
         let planned = |seed| PlannedRun {
@@ -287,10 +282,22 @@ impl<Y: System> Registered<Y> {
         };
         let ahead = (jobs as u64 + 1) * BLOCK;
         let earlier = (seed.saturating_sub(ahead).max(seeds.start)..seed).find_map(of_seed);
-        let (what, seed, at) = earlier.map_or((what, seed, at), place);
-        let place = format!("in the run of seed {seed}, {at} after it began");
+        let (what, seed, at) = earlier.map_or((what, seed, at), seed_of);
         let token = self.planned_token(&varied::of_seed(setup, seed), &planned(seed), None).ok();
+        self.panicked_in_run(what, seed, at, token)
+    }
+
+    fn panicked_in_run(&self, what: String, seed: u64, at: Micros, token: Option<Token>) -> RunError {
+        let place = format!("in the run of seed {seed}, {at} after it began");
         RunError::Panicked(Box::new(PanickedIn { lock: self.name, what, place, token }))
+    }
+}
+
+/// What was said, in the run of which seed, and when.
+fn seed_of(Panicked { what, run }: Panicked) -> (String, u64, Micros) {
+    match run {
+        PanickedRun::Seed { seed, at } => (what, seed, at),
+        PanickedRun::Path(_) => unreachable!("there is no space to search"),
     }
 }
 
@@ -549,9 +556,15 @@ impl<Y: System> AnyLock for Registered<Y> {
         let mut engine = Engine::new();
         let run = |seed| {
             let setup = varied::of_seed(&setup, seed);
-            engine.run(&setup, plan, seed, &RunLimits::of(&setup), &mut ())
+            let run = panics::of(|| engine.run(&setup, plan, seed, &RunLimits::of(&setup), &mut ()));
+            run.map_err(|panicked| {
+                let run = PlannedRun { plan: plan.clone(), seed };
+                let (what, seed, at) = seed_of(panicked);
+                let token = self.planned_token(&setup, &run, None).ok();
+                self.panicked_in_run(what, seed, at, token)
+            })
         };
-        Ok(seeds.map(run).collect())
+        seeds.map(run).collect()
     }
 
     fn plans(

@@ -51,12 +51,7 @@ impl<Y: System> Run<'_, '_, Y> {
                 self.coarsen(self.target(*node, struck), *granularity);
             }
             Fault::ClockStep { node, by } => self.step_clock(self.target(*node, struck), *by),
-            Fault::Drift { node, ppm } => {
-                self.outcome.strikes.clock_drifts += 1;
-                let node = self.target(*node, struck);
-                self.witness_blow(Blow::Clock, node);
-                self.set_drift(node, *ppm);
-            }
+            Fault::Drift { node, ppm } => self.drift(self.target(*node, struck), *ppm),
             Fault::Freeze { node, length } => self.freeze(self.target(*node, struck), *length),
             Fault::Strobe { times, .. } => self.strobe(index, struck, *times),
             Fault::Cut { length, .. } | Fault::Isolate { length, .. } => {
@@ -342,14 +337,29 @@ impl<Y: System> Run<'_, '_, Y> {
         self.engine.agenda.push(at, Pending::Strobe { index, struck, left: left - 1 });
     }
 
-    fn set_drift(&mut self, node: Node, ppm: i32) {
+    fn drift(&mut self, node: Node, ppm: i32) {
         // Of plans that are read from files and tokens none asks for more.
         let ppm = ppm.clamp(-DRIFT_PPM_MAX, DRIFT_PPM_MAX);
+        if self.clock(self.position(node)).drift_ppm != ppm {
+            self.outcome.strikes.clock_drifts += 1;
+            self.witness_blow(Blow::Clock, node);
+            self.set_drift(node, ppm);
+        }
+    }
+
+    fn set_drift(&mut self, node: Node, ppm: i32) {
         self.change_clock(node, |clock, now| clock.set_drift(ppm, now));
         self.show_on_the_way(|| Happening::ClockDrifts { node, ppm });
     }
 
     fn coarsen(&mut self, node: Node, granularity: Micros) {
+        let clock = self.clock(self.position(node));
+        let mut coarsened = clock;
+        coarsened.coarsen(granularity);
+        // Steps of one microsecond and none are the same.
+        if clock.granularity.max(1) == coarsened.granularity.max(1) {
+            return;
+        }
         self.outcome.strikes.coarse_clocks += 1;
         self.witness_blow(Blow::Clock, node);
         self.change_clock(node, |clock, _| clock.coarsen(granularity));

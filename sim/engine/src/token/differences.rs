@@ -50,17 +50,23 @@ pub(crate) fn applied(default: &Value, differences: &Value) -> Result<Value, NoS
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct NoSuchPart(pub String);
 
-/// The first name in `given` that `known` does not have, though it was read from it: what would be passed over in silence.
+/// The first name in `given` that `known` does not have, though it was read from it: what would be passed over in silence. With the names
+/// of what it stands in.
 pub fn passed_over(given: &Value, known: &Value) -> Option<String> {
     match (given, known) {
         (Value::Object(given), Value::Object(known)) => {
             given.iter().find_map(|(name, value)| match known.get(name) {
                 None => Some(name.clone()),
-                Some(known) => passed_over(value, known),
+                Some(known) => passed_over(value, known).map(|inner| match inner.starts_with('[') {
+                    true => format!("{name}{inner}"),
+                    false => format!("{name}.{inner}"),
+                }),
             })
         }
         (Value::Array(given), Value::Array(known)) => {
-            given.iter().zip(known).find_map(|(given, known)| passed_over(given, known))
+            given.iter().zip(known).enumerate().find_map(|(place, (given, known))| {
+                passed_over(given, known).map(|inner| format!("[{place}].{inner}"))
+            })
         }
         (_, _) => None,
     }
@@ -136,7 +142,7 @@ mod tests {
         let known = json!({"faults": [{"pause": {"node": "struck", "length": 0}}]});
         assert_eq!(passed_over(&json!({"faults": [{"pause": {"node": "struck"}}]}), &known), None);
         let later = json!({"faults": [{"pause": {"node": "struck", "depth": 3}}]});
-        assert_eq!(passed_over(&later, &known).as_deref(), Some("depth"));
+        assert_eq!(passed_over(&later, &known).as_deref(), Some("faults[0].pause.depth"));
     }
 
     #[test]

@@ -220,7 +220,8 @@ fn what_a_later_picklock_says_is_named_and_not_passed_over() {
         saying(&contents)
     };
     assert_eq!(with_fault(json!({"earthquake": {"node": "struck"}})), unheard("earthquake"));
-    assert_eq!(with_fault(json!({"pause": {"node": "struck", "length": 1, "depth": 2}})), unheard("depth"));
+    let deep = json!({"pause": {"node": "struck", "length": 1, "depth": 2}});
+    assert_eq!(with_fault(deep), unheard("faults[0].fault.pause.depth"));
     assert!(with_fault(json!({"pause": {"node": "struck", "length": 1}})).is_ok());
 
     let mut contents = example().contents();

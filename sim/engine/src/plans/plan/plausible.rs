@@ -61,13 +61,20 @@ impl Plan {
             When::Trigger { client: Some(client), .. } => is_struck_by(client % clients.max(1)),
             When::Trigger { client: None, .. } => (0..clients).any(is_struck_by),
         };
+        // If this is all that clocks are told, they are right as it is.
+        let is_of_a_right_clock = match *fault {
+            Fault::Drift { ppm, .. } => ppm == 0,
+            Fault::CoarseClock { granularity, .. } => granularity <= Micros(1),
+            _ => false,
+        };
         let what = match fault {
+            _ if is_of_a_right_clock => "the clock is as it was",
             fault if fault.amounts_to_nothing() => "this amounts to nothing",
             Fault::Cut { .. } | Fault::SlowLink { .. } | Fault::LoseNext { .. } => "there is no such link",
             Fault::Reset { .. } => "there is no such connection",
             _ => "the resource has no clock that could go wrong",
         };
-        (!is_struck).then(|| format!("{what}: {planned}"))
+        (!is_struck || is_of_a_right_clock).then(|| format!("{what}: {planned}"))
     }
 }
 
@@ -184,6 +191,12 @@ mod tests {
         is_told(why(good, vec![at(step)]), "the resource has no clock that could go wrong");
         let none = Fault::LoseNext { from: Side::Clients, to: Side::Servers, count: 0 };
         is_told(why(good, vec![at(none)]), "this amounts to nothing");
+        is_told(
+            why(good, vec![at(Fault::Drift { node: Target::Client(0), ppm: 0 })]),
+            "the clock is as it was",
+        );
+        let fine = Fault::CoarseClock { node: Target::Server(1), granularity: Micros(1) };
+        is_told(why(good, vec![at(fine)]), "the clock is as it was");
         let at_once = Fault::Pause { node: Target::Client(0), length: Micros::ZERO };
         is_told(why(good, vec![at(at_once)]), "this amounts to nothing");
 
